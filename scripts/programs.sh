@@ -1,0 +1,27 @@
+#!/bin/sh
+# The programs that tests and screenshots need: Chromium, Redis, PostgreSQL and a font
+# with Chinese characters. Root gets them installed, anybody else is told how.
+set -eu
+
+has_postgres() { command -v initdb || ls /usr/lib/postgresql/*/bin/initdb; }
+has_chromium() { command -v chromium || command -v chromium-browser || command -v google-chrome; }
+has_font() { ls /usr/share/fonts/*/noto/NotoSansCJK* || fc-list :lang=zh | grep -q .; }
+
+packages=""
+has_chromium > /dev/null 2>&1 || packages="$packages chromium"
+has_postgres > /dev/null 2>&1 || packages="$packages postgresql"
+has_font > /dev/null 2>&1 || packages="$packages fonts-noto-cjk"
+command -v redis-server > /dev/null 2>&1 || packages="$packages redis-server"
+
+if [ -z "$packages" ]; then
+    exit 0
+fi
+if [ "$(id -u)" != 0 ] || ! command -v apt-get > /dev/null; then
+    echo "Programs are missing. Install them and try again:" >&2
+    echo "    sudo apt-get install -y --no-install-recommends$packages" >&2
+    exit 1
+fi
+echo "Installing$packages"
+apt-get update -qq
+# shellcheck disable=SC2086
+DEBIAN_FRONTEND=noninteractive apt-get install -qq -y --no-install-recommends $packages > /dev/null

@@ -1,0 +1,8 @@
+#!/bin/sh
+# The pictures under docs/, taken from a fresh site with the demo conversation.
+set -eu
+cd "$(dirname "$0")/.."
+
+scripts/setup.sh tests/requirements.txt
+scripts/programs.sh
+PYTHONPATH=. .venv/bin/python scripts/screenshots.py

@@ -1,0 +1,33 @@
+#!/bin/sh
+# Makes .venv and installs requirements.txt, or the file named as argument.
+# A stamp remembers what is installed, so that the next call returns at once.
+set -eu
+cd "$(dirname "$0")/.."
+
+requirements="${1:-requirements.txt}"
+python="${PYTHON:-$(command -v python3.11 || command -v python3)}"
+
+if ! "$python" -c 'import sys; sys.exit(sys.version_info < (3, 11))'; then
+    echo "Python 3.11 or newer is needed, $python is older. Set PYTHON=/path/to/python3." >&2
+    exit 1
+fi
+
+if [ ! -x .venv/bin/python ]; then
+    if ! "$python" -c 'import ensurepip, venv' 2>/dev/null; then
+        version="$("$python" -c 'import sys; print("%d.%d" % sys.version_info[:2])')"
+        echo "Python's venv module is missing. Install it and try again:" >&2
+        echo "    apt-get install -y python$version-venv" >&2
+        exit 1
+    fi
+    "$python" -m venv .venv
+fi
+
+stamp=".venv/installed-$(echo "$requirements" | tr '/' '-')"
+wanted="$(cat requirements.txt "$requirements" | cksum)"
+if [ "$(cat "$stamp" 2>/dev/null)" = "$wanted" ]; then
+    exit 0
+fi
+# An old pip needs many minutes to resolve the ranges.
+.venv/bin/python -m pip install --quiet --upgrade pip
+.venv/bin/python -m pip install --quiet --requirement "$requirements"
+echo "$wanted" > "$stamp"
