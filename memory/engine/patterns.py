@@ -1,0 +1,113 @@
+"""Regular expressions that people give to mark messages as important.
+
+Python's `re` can neither be interrupted nor given a time limit, so a pattern is only
+taken if the most work it can make for one stretch of text is small.
+"""
+
+import re
+from collections.abc import Iterable, Sequence
+from functools import lru_cache
+
+from .exceptions import PolicyError
+
+MAX_PATTERN_CHARS = 200
+# Texts are searched in overlapping stretches; a match is no longer than one of them.
+STRETCH, STEP = 200, 100
+# A longer message is no remark to be kept word for word, but a document.
+MAX_TEXT_CHARS = 4000
+MAX_WORK = 1000
+
+TOKEN = re.compile(
+    r"(?P<escape>\\.)|(?P<set>\[\^?\]?(?:\\.|[^\]\\])*\])|(?P<open>\((?:\?:)?)"
+    r"|(?P<close>\))|(?P<either>\|)|(?P<repeat>[*+?]|\{\d*,?\d*\})|(?P<other>.)",
+    re.DOTALL,
+)
+REFUSED_ESCAPE = re.compile(r"\\[1-9]")
+
+
+def parse_pattern(text: str) -> str:
+    """The pattern as it was given; raises PolicyError for one that can not be used."""
+    try:
+        _compile(text)
+    except (re.error, OverflowError) as error:
+        raise PolicyError(
+            f"{text!r}: expected a regular expression ({error})"
+        ) from error
+    if (work := _estimate_work(text.removeprefix("(?i)"))) > MAX_WORK:
+        raise PolicyError(
+            f"{text!r}: expected a simpler regular expression (at most one * or +, on "
+            f"a single character; this one may take {work:,} steps, {MAX_WORK:,} are "
+            "allowed)"
+        )
+    return text
+
+
+def find_match(patterns: Iterable[str], text: str) -> str | None:
+    """The first of the patterns that occurs in the text, or None."""
+    if len(text) > MAX_TEXT_CHARS:
+        return None
+    found = (pattern for pattern in patterns if _occurs(_compile(pattern), text))
+    return next(found, None)
+
+
+@lru_cache(maxsize=256)
+def _compile(pattern: str) -> re.Pattern[str]:
+    return re.compile(pattern)
+
+
+def _occurs(pattern: re.Pattern[str], text: str) -> bool:
+    starts = range(0, max(len(text) - STRETCH + STEP, 1), STEP)
+    return any(pattern.search(text, start, start + STRETCH) for start in starts)
+
+
+def _estimate_work(pattern: str) -> int:
+    """An upper bound of the ways to match at one place: the product of all choices."""
+    work = 1
+    branches: list[int] = []
+    before = ""
+    for match in TOKEN.finditer(pattern):
+        kind, token = str(match.lastgroup), match.group()
+        if kind == "open":
+            branches.append(1)
+        elif kind == "either" and branches:
+            branches[-1] += 1
+        elif kind == "close" and branches:
+            work *= branches.pop()
+        elif kind == "repeat":
+            work *= _count_repeats(token, before, pattern[match.end() :])
+        elif kind == "escape":
+            _refuse_reference(token)
+        before = kind
+    return work
+
+
+def _count_repeats(token: str, before: str, rest: str) -> int:
+    # After an opening bracket: a look-around, a name, a flag, all of them too powerful.
+    if before == "open":
+        raise PolicyError(f"{'(' + token + rest[:8]!r}: expected groups (…) or (?:…)")
+    if token == "?":  # noqa: S105
+        return 2
+    # Repeated groups are where the time grows exponentially.
+    if before == "close":
+        raise PolicyError(f"{')' + token!r}: expected no repeated group")
+    return _width(token)
+
+
+def _width(token: str) -> int:
+    """How many lengths the repetition can have."""
+    first, comma, last = token.strip("{}").partition(",")
+    if token in "*+" or (comma and not last):
+        return STRETCH
+    if not comma:
+        return 1
+    return int(last) - int(first or 0) + 1
+
+
+def _refuse_reference(token: str) -> None:
+    if REFUSED_ESCAPE.match(token):
+        raise PolicyError(f"{token!r}: expected no reference to a group")
+
+
+def find_important(patterns: Sequence[str], texts: Iterable[str]) -> list[int]:
+    """Indices of the texts that match any of the patterns."""
+    return [i for i, text in enumerate(texts) if find_match(patterns, text)]

@@ -1,0 +1,300 @@
+"""What to fold and when: decisions as plain functions over LangChain messages.
+
+Nothing here calls a model or stores anything. A message's number is `message.id`; its
+time, where known, is `message.additional_kwargs["created_at"]`.
+"""
+
+from bisect import bisect_left
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+
+from langchain_core.messages import BaseMessage, HumanMessage
+
+from .compose import SummaryBlock
+from .cuts import find_cut_points
+from .policy import Clause, ContextSize, Policy, adaptive_trigger
+from .tokens import TokenCounter
+
+Messages = tuple[BaseMessage, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Measures:
+    """A window in every unit a trigger knows; None where the unit is unknown."""
+
+    tokens: int
+    messages: int
+    turns: int
+    fraction: float | None = None
+    age: float | None = None
+    idle: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class TriggerHit:
+    """The condition that set a fold off: `value` had reached `limit`."""
+
+    kind: str
+    value: int | float
+    limit: int | float
+
+
+@dataclass(frozen=True, slots=True)
+class Fold:
+    """Summarise `messages` (extending `previous`, if any); `kept` stays verbatim."""
+
+    trigger: TriggerHit
+    messages: Messages
+    kept: Messages
+    previous: SummaryBlock | None
+    level: int
+    first_seq: int
+    last_seq: int
+
+
+@dataclass(frozen=True, slots=True)
+class Merge:
+    """Replace these adjacent summaries by one, a level up."""
+
+    trigger: TriggerHit
+    blocks: tuple[SummaryBlock, ...]
+    level: int
+
+    @property
+    def first_seq(self) -> int:
+        return self.blocks[0].first_seq
+
+    @property
+    def last_seq(self) -> int:
+        return self.blocks[-1].last_seq
+
+
+def measure(
+    messages: Sequence[BaseMessage],
+    *,
+    count_tokens: TokenCounter,
+    overhead: int = 0,
+    context_window: int | None = None,
+    now: datetime | None = None,
+) -> Measures:
+    """Measure a window; `overhead` (system prompt, summaries, tools) fills it too.
+
+    The overhead counts for `fraction` only: folding shrinks nothing but the window, so
+    with a large system prompt a trigger in tokens would fire at every turn.
+    """
+    tokens = count_tokens(messages)
+    now = now or datetime.now(UTC)
+    return Measures(
+        tokens=tokens,
+        messages=len(messages),
+        turns=_count_turns(messages),
+        fraction=(tokens + overhead) / context_window if context_window else None,
+        age=_seconds_since(messages[:1], now),
+        idle=_seconds_since(messages[-1:], now),
+    )
+
+
+def find_trigger(policy: Policy, measures: Measures) -> TriggerHit | None:
+    """The first condition of the first clause that holds, or None."""
+    hits = (_match(clause, measures) for clause in policy.trigger)
+    return next((hit for hit in hits if hit), None)
+
+
+def find_cutoff(
+    messages: Sequence[BaseMessage],
+    keep: ContextSize,
+    *,
+    count_tokens: TokenCounter,
+    context_window: int | None = None,
+) -> int:
+    """Index of the first message to keep; 0 = there is nothing to fold.
+
+    Counted in messages or turns at least `keep` stays; in tokens the most whole turns
+    that fit. The newest turn always stays.
+    """
+    points = find_cut_points(messages)
+    if not points:
+        return 0
+    kind, amount = keep
+    if kind == "messages":
+        return _last_before(points, len(messages) - int(amount))
+    if kind == "turns":
+        return _last_before(points, _nth_last_turn(messages, int(amount)))
+    if kind == "fraction":
+        # Without a known window the smallest possible context is the safe one.
+        amount = max(1, int(amount * (context_window or 0)))
+    return _first_fitting(messages, points, int(amount), count_tokens)
+
+
+def plan_fold(
+    policy: Policy,
+    window: Sequence[BaseMessage],
+    blocks: Sequence[SummaryBlock] = (),
+    *,
+    count_tokens: TokenCounter,
+    overhead: int = 0,
+    context_window: int | None = None,
+    now: datetime | None = None,
+    force: bool = False,
+) -> Fold | None:
+    """The fold that is due, or None. `force` folds without waiting for the trigger."""
+    if not policy.enabled or not window:
+        return None
+    context_window = policy.context_window or context_window
+    measures = measure(
+        window,
+        count_tokens=count_tokens,
+        overhead=overhead,
+        context_window=context_window,
+        now=now,
+    )
+    if force:
+        hit = TriggerHit("manual", measures.tokens, 0)
+    elif not (hit := find_trigger(_adapt(policy, measures, blocks), measures)):
+        return None
+    cutoff = find_cutoff(
+        window, policy.keep, count_tokens=count_tokens, context_window=context_window
+    )
+    if force and not cutoff:
+        cutoff = find_cutoff(window, ("turns", 1), count_tokens=count_tokens)
+    too_few = not force and _count_turns(window[:cutoff]) < policy.batch
+    if not cutoff or too_few:
+        return None
+    return _fold_at(cutoff, hit, policy, window, blocks)
+
+
+def find_next_due(
+    policy: Policy, window: Sequence[BaseMessage], *, now: datetime | None = None
+) -> datetime | None:
+    """When an age or idle condition comes true without a new message; None = never."""
+    now = now or datetime.now(UTC)
+    starts = {"age": window[:1], "idle": window[-1:]}
+    times = [
+        message.additional_kwargs["created_at"] + timedelta(seconds=n)
+        for clause in policy.trigger
+        for kind, n in clause
+        for message in starts.get(kind, ())
+        if message.additional_kwargs.get("created_at")
+    ]
+    return min((time for time in times if time > now), default=None)
+
+
+def plan_merge(policy: Policy, blocks: Sequence[SummaryBlock]) -> Merge | None:
+    """The merge that is due once all summaries together exceed their budget, or None.
+
+    Like carrying in a counter: of the newest summaries up to some level, the lowest at
+    which there are two, the oldest `fan_in` become one on the next level. So those
+    merged are neighbours, and a fact is rewritten O(log n) times.
+    """
+    total = sum(block.tokens for block in blocks)
+    too_small = total <= policy.summary_budget or len(blocks) < 2
+    if policy.strategy != "layered" or not policy.enabled or too_small:
+        return None
+    merged = _choose_merge(blocks, policy.fan_in)
+    hit = TriggerHit("summary_tokens", total, policy.summary_budget)
+    return Merge(hit, merged, level=max(block.level for block in merged) + 1)
+
+
+def _choose_merge(
+    blocks: Sequence[SummaryBlock], fan_in: int
+) -> tuple[SummaryBlock, ...]:
+    start = len(blocks) - 2
+    level = max(block.level for block in blocks[start:])
+    while start and blocks[start - 1].level <= level:
+        start -= 1
+    return tuple(blocks[start : start + fan_in])
+
+
+def _fold_at(
+    cutoff: int,
+    hit: TriggerHit,
+    policy: Policy,
+    window: Sequence[BaseMessage],
+    blocks: Sequence[SummaryBlock],
+) -> Fold:
+    newest = blocks[-1] if blocks else None
+    previous = None if policy.strategy == "layered" else newest
+    kept = tuple(window[cutoff:])
+    return Fold(
+        trigger=hit,
+        messages=tuple(window[:cutoff]),
+        kept=kept,
+        previous=previous,
+        level=previous.level if previous else 0,
+        # Excluded messages have no place in the window, but in the ranges, which tile.
+        first_seq=_first_seq(previous, newest),
+        last_seq=int(kept[0].id or 0) - 1,
+    )
+
+
+def _first_seq(previous: SummaryBlock | None, newest: SummaryBlock | None) -> int:
+    if previous:
+        return previous.first_seq
+    return newest.last_seq + 1 if newest else 1
+
+
+def _adapt(
+    policy: Policy, measures: Measures, blocks: Sequence[SummaryBlock]
+) -> Policy:
+    if not policy.adaptive:
+        return policy
+    limit = adaptive_trigger(
+        measures.tokens / max(measures.turns, 1),
+        sum(block.tokens for block in blocks) or policy.max_summary_tokens,
+        int(policy.keep[1]),
+    )
+    trigger = tuple(
+        tuple((kind, limit if kind == "tokens" else n) for kind, n in clause)
+        for clause in policy.trigger
+    )
+    return policy.model_copy(update={"trigger": trigger})
+
+
+def _match(clause: Clause, measures: Measures) -> TriggerHit | None:
+    """The first condition of the clause, if all of them hold."""
+    hits = [
+        TriggerHit(kind, value, limit)
+        for kind, limit in clause
+        if (value := getattr(measures, kind)) is not None and value >= limit
+    ]
+    return hits[0] if len(hits) == len(clause) else None
+
+
+def _turn_starts(messages: Sequence[BaseMessage]) -> list[int]:
+    return [
+        i for i, message in enumerate(messages) if isinstance(message, HumanMessage)
+    ]
+
+
+def _count_turns(messages: Sequence[BaseMessage]) -> int:
+    return len(_turn_starts(messages))
+
+
+def _nth_last_turn(messages: Sequence[BaseMessage], n: int) -> int:
+    starts = _turn_starts(messages)
+    return starts[-n] if n <= len(starts) else 0
+
+
+def _last_before(points: Sequence[int], limit: int) -> int:
+    return max((point for point in points if point <= limit), default=0)
+
+
+def _first_fitting(
+    messages: Sequence[BaseMessage],
+    points: Sequence[int],
+    budget: int,
+    count_tokens: TokenCounter,
+) -> int:
+    if count_tokens(messages) <= budget:
+        return 0
+    # A later start never counts more, so a binary search finds the earliest that fits.
+    fits = bisect_left(
+        points, True, key=lambda point: count_tokens(messages[point:]) <= budget
+    )
+    return points[min(fits, len(points) - 1)]
+
+
+def _seconds_since(messages: Sequence[BaseMessage], now: datetime) -> float | None:
+    times = [message.additional_kwargs.get("created_at") for message in messages]
+    return (now - times[0]).total_seconds() if times and times[0] else None

@@ -1,0 +1,359 @@
+"""When to fold and how much to keep: one grammar for all presets, refused when wrong.
+
+A trigger is an OR of ANDs of conditions such as ("tokens", 4000); a keep is one such
+size. A policy is a frozen value that loads from, and dumps to, plain JSON.
+"""
+
+import hashlib
+import json
+import reprlib
+from collections.abc import Iterable
+from math import sqrt
+from typing import Annotated, Any, Literal, Self
+
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    StrictBool,
+    StrictInt,
+    ValidationError,
+    model_validator,
+)
+
+from .exceptions import PolicyError
+from .patterns import MAX_PATTERN_CHARS, parse_pattern
+
+ContextSize = tuple[str, int | float]
+# Any one of the clauses fires the trigger; all conditions of a clause have to hold.
+Clause = tuple[ContextSize, ...]
+Trigger = tuple[Clause, ...]
+
+KEEP_KINDS = ("tokens", "messages", "turns", "fraction")
+TRIGGER_KINDS = (*KEEP_KINDS, "age", "idle")
+MAX_SIZE = 1_000_000_000
+MAX_PROMPT_CHARS = 8000
+MAX_PATTERNS = 20
+
+Profile = Literal["general", "customer_service", "tutoring", "project"]
+
+DEFAULT_PRESET = "layered"
+PRESETS: dict[str, dict[str, Any]] = {
+    "layered": {
+        "strategy": "layered",
+        "trigger": ("tokens", 4000),
+        "keep": ("tokens", 1000),
+    },
+    "langgraph": {
+        "strategy": "running",
+        "trigger": ("messages", 7),
+        "keep": ("messages", 2),
+    },
+    "langmem": {
+        "strategy": "running",
+        "trigger": ("tokens", 4000),
+        "keep": ("turns", 1),
+        "max_summary_tokens": 256,
+    },
+    "langchain": {
+        "strategy": "running",
+        "trigger": [("tokens", 4000), ("messages", 50)],
+        "keep": ("messages", 20),
+    },
+    "deepagents": {
+        "strategy": "running",
+        "trigger": ("fraction", 0.85),
+        "keep": ("fraction", 0.10),
+        "truncate_tool_args": 2000,
+    },
+    "guide": {
+        "strategy": "running",
+        "trigger": ("turns", 11),
+        "keep": ("turns", 10),
+    },
+    "topics": {
+        "strategy": "topics",
+        "trigger": ("tokens", 4000),
+        "keep": ("tokens", 1000),
+        "max_summary_tokens": 800,
+    },
+}
+LABELS = {
+    "layered": "Layered: fold at 4,000 tokens, merge old summaries by level",
+    "langgraph": "LangGraph tutorial: more than 6 messages, keep 2",
+    "langmem": "LangMem: fold at 4,000 tokens, keep the newest turn",
+    "langchain": "LangChain: fold at 50 messages or 4,000 tokens, keep 20 messages",
+    "deepagents": "Deep Agents: fold at 85 % of the model's window, keep 10 %",
+    "guide": "Sliding window: keep 10 turns, fold what leaves them",
+    "topics": "Topics: fold at 4,000 tokens into one summary with a part per topic",
+}
+
+ADAPTIVE_MIN, ADAPTIVE_MAX = 2500, 8000
+# Price of a token read from the provider's cache over that of a fresh one.
+CACHED_PRICE = 0.1
+
+
+def choices() -> list[tuple[str, str]]:
+    return [(name, LABELS[name]) for name in PRESETS]
+
+
+def adaptive_trigger(
+    mean_turn_tokens: float, summary_tokens: int, keep_tokens: int
+) -> int:
+    """The window size at which folding is cheapest for turns of this length."""
+    resent = (1 - CACHED_PRICE) * (summary_tokens + keep_tokens)
+    # A fold reads the window once and writes at five times the price of reading.
+    written = 6 * summary_tokens
+    distance = sqrt(2 * mean_turn_tokens * (resent + written) / CACHED_PRICE)
+    return round(min(max(keep_tokens + distance, ADAPTIVE_MIN), ADAPTIVE_MAX))
+
+
+def parse_size(value: object, kinds: tuple[str, ...]) -> ContextSize:
+    if not _is_pair(value):
+        raise PolicyError(f"{_show(value)}: expected a pair such as ('tokens', 4000)")
+    kind, amount = value
+    if kind not in kinds:
+        raise PolicyError(f"{_show(kind)}: expected one of {', '.join(kinds)}")
+    if kind == "fraction":
+        return kind, _parse_fraction(amount)
+    if type(amount) is not int or not 1 <= amount <= MAX_SIZE:
+        raise PolicyError(
+            f"{_show(amount)} {kind}: expected a whole number from 1 to {MAX_SIZE:,}"
+        )
+    return kind, amount
+
+
+def _parse_fraction(amount: object) -> float:
+    # bool is an int, and NaN fails every comparison.
+    if type(amount) not in (int, float) or not 0 < amount <= 1:
+        raise PolicyError(
+            f"fraction {_show(amount)}: expected a number above 0 and up to 1"
+        )
+    return float(amount)
+
+
+def parse_trigger(value: object) -> Trigger:
+    if value is None:
+        return ()
+    if isinstance(value, dict) or _is_pair(value):
+        return (_parse_clause(value),)
+    if not isinstance(value, (list, tuple)):
+        raise PolicyError(f"{_show(value)}: expected a pair, a dict, a list or None")
+    return tuple(map(_parse_clause, value))
+
+
+def _parse_clause(value: object) -> Clause:
+    conditions: Iterable[object]
+    if isinstance(value, dict):
+        conditions = value.items()
+    elif _is_pair(value):
+        conditions = [value]
+    else:
+        # The parsed form itself: a tuple of pairs.
+        conditions = value if isinstance(value, (list, tuple)) else ()
+    clause = tuple(parse_size(condition, TRIGGER_KINDS) for condition in conditions)
+    if not clause:
+        raise PolicyError(f"{_show(value)}: expected at least one condition")
+    if len(dict(clause)) < len(clause):
+        raise PolicyError(f"{_show(value)}: expected each kind once")
+    return clause
+
+
+def parse_keep(value: object) -> ContextSize:
+    return parse_size(value, KEEP_KINDS)
+
+
+def parse_important(value: object) -> tuple[str, ...]:
+    if not isinstance(value, (list, tuple)) or len(value) > MAX_PATTERNS:
+        raise PolicyError(
+            f"{_show(value)}: expected a list of up to {MAX_PATTERNS} "
+            "regular expressions"
+        )
+    for pattern in value:
+        if not isinstance(pattern, str) or not 1 <= len(pattern) <= MAX_PATTERN_CHARS:
+            raise PolicyError(
+                f"{_show(pattern)}: expected a regular expression of up to "
+                f"{MAX_PATTERN_CHARS} characters"
+            )
+    return tuple(map(parse_pattern, value))
+
+
+def parse_prompt(value: object) -> str:
+    if not isinstance(value, str) or len(value) > MAX_PROMPT_CHARS:
+        raise PolicyError(
+            f"{_show(value)}: expected a text of up to {MAX_PROMPT_CHARS:,} characters"
+        )
+    if "\0" in value or any("\ud800" <= char <= "\udfff" for char in value):
+        raise PolicyError(f"{_show(value)}: expected a text without NUL and surrogates")
+    return value.strip()
+
+
+def _is_pair(value: object) -> bool:
+    return (
+        isinstance(value, (list, tuple))
+        and len(value) == 2
+        and isinstance(value[0], str)
+    )
+
+
+def _show(value: object) -> str:
+    return reprlib.repr(value)
+
+
+Prompt = Annotated[str, BeforeValidator(parse_prompt)]
+
+
+class Policy(BaseModel):
+    """How one conversation is remembered. Values not given come from the preset."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    preset: str = DEFAULT_PRESET
+    enabled: StrictBool = True
+    strategy: Literal["running", "layered", "topics"]
+    trigger: Annotated[Trigger, BeforeValidator(parse_trigger)]
+    keep: Annotated[ContextSize, BeforeValidator(parse_keep)]
+    max_summary_tokens: StrictInt = Field(400, ge=1, le=MAX_SIZE)
+    min_summary_chars: StrictInt = Field(0, ge=0, le=MAX_SIZE)
+    fan_in: StrictInt = Field(5, ge=2, le=100)
+    summary_budget: StrictInt = Field(1600, ge=1, le=MAX_SIZE)
+    context_window: Annotated[StrictInt, Field(ge=1, le=MAX_SIZE)] | None = None
+    adaptive: StrictBool = False
+    # Fold only when at least so many whole turns leave the window.
+    batch: StrictInt = Field(1, ge=1, le=MAX_SIZE)
+    # What one request of the summariser may hold; more is read in several.
+    chunk_tokens: StrictInt = Field(8000, ge=1, le=MAX_SIZE)
+    # Messages that match one of these stay word for word.
+    important: Annotated[tuple[str, ...], BeforeValidator(parse_important)] = ()
+    # Identifiers that a summary leaves out are added to it.
+    protect: StrictBool = True
+    profile: Profile = "general"
+    recall_tokens: StrictInt = Field(500, ge=0, le=MAX_SIZE)
+    # Characters; 0 leaves the arguments of old tool calls as they are.
+    truncate_tool_args: StrictInt = Field(0, ge=0, le=MAX_SIZE)
+    # In place of the built-in texts where not empty; the last one stands before the
+    # summaries in the context.
+    initial_prompt: Prompt = ""
+    extend_prompt: Prompt = ""
+    merge_prompt: Prompt = ""
+    final_prompt: Prompt = ""
+
+    def __init__(self, **values: Any) -> None:
+        try:
+            super().__init__(**values)
+        except ValidationError as error:
+            raise PolicyError(_explain(error)) from error
+
+    @classmethod
+    def load(cls, value: object) -> Self:
+        """From what `dump` gave, or from any part of it over a preset."""
+        if not isinstance(value, dict) or not all(isinstance(k, str) for k in value):
+            raise PolicyError(f"{_show(value)}: expected an object of policy settings")
+        return cls(**value)
+
+    @classmethod
+    def langmem(
+        cls,
+        *,
+        max_tokens: int,
+        max_tokens_before_summary: int | None = None,
+        max_summary_tokens: int = 256,
+        **others: Any,
+    ) -> Self:
+        """From the numbers of LangMem's `summarize_messages`, with their meaning.
+
+        What stays has room beside a summary within `max_tokens`.
+        """
+        if type(max_tokens) is not int or type(max_summary_tokens) is not int:
+            wrong = f"{_show(max_tokens)}, {_show(max_summary_tokens)}"
+            raise PolicyError(f"{wrong}: expected whole numbers")
+        limit = max_tokens_before_summary or max_tokens
+        room = max_tokens - max_summary_tokens
+        if room < 1:
+            raise PolicyError(
+                f"max_summary_tokens {max_summary_tokens}: expected less than "
+                f"max_tokens {max_tokens}"
+            )
+        sizes: dict[str, Any] = {
+            "trigger": ("tokens", limit),
+            # Folding down to the trigger itself would fold at every turn.
+            "keep": (
+                "tokens",
+                min(room, max(1, limit // 2)) if room >= limit else room,
+            ),
+            "max_summary_tokens": max_summary_tokens,
+        }
+        return cls(preset="langmem", **sizes | others)
+
+    @classmethod
+    def langchain(
+        cls,
+        *,
+        trigger: object = None,
+        keep: object = ("messages", 20),
+        trim_tokens_to_summarize: int | None = 4000,
+        **others: Any,
+    ) -> Self:
+        """From the arguments of LangChain's `SummarizationMiddleware`.
+
+        Nothing is trimmed: that number becomes the size of a chunk, all are read.
+        """
+        sizes: dict[str, Any] = {"trigger": trigger, "keep": keep}
+        if trim_tokens_to_summarize is not None:
+            sizes["chunk_tokens"] = trim_tokens_to_summarize
+        return cls(preset="langchain", **sizes | others)
+
+    def dump(self) -> dict[str, Any]:
+        return self.model_dump() | {
+            "trigger": [dict(clause) for clause in self.trigger],
+            "keep": list(self.keep),
+            "important": list(self.important),
+        }
+
+    def digest(self) -> str:
+        canonical = json.dumps(self.dump(), sort_keys=True, separators=(",", ":"))
+        return hashlib.sha256(canonical.encode()).hexdigest()
+
+    @model_validator(mode="before")
+    @classmethod
+    def _apply_preset(cls, values: dict[str, Any]) -> dict[str, Any]:
+        name = values.get("preset", DEFAULT_PRESET)
+        if not isinstance(name, str) or name not in PRESETS:
+            raise PolicyError(
+                f"preset {_show(name)}: expected one of {', '.join(PRESETS)}"
+            )
+        return PRESETS[name] | values
+
+    @model_validator(mode="after")
+    def _keeps_less_than_triggers(self) -> Self:
+        kind, kept = self.keep
+        for clause in self.trigger:
+            limit = dict(clause).get(kind, MAX_SIZE + 1)
+            if kept >= limit:
+                raise PolicyError(
+                    f"keep {kept} {kind}: expected less than the trigger's {limit}"
+                )
+        return self
+
+    @model_validator(mode="after")
+    def _can_adapt(self) -> Self:
+        kind, kept = self.keep
+        if self.adaptive and (kind != "tokens" or kept >= ADAPTIVE_MIN):
+            raise PolicyError(
+                f"keep {self.keep}: adaptive expects tokens, below {ADAPTIVE_MIN}"
+            )
+        return self
+
+
+def _explain(error: ValidationError) -> str:
+    return "; ".join(
+        ": ".join((*map(str, item["loc"][:1]), _reason(item)))
+        for item in error.errors(include_url=False)
+    )
+
+
+def _reason(item: Any) -> str:
+    if isinstance(cause := item.get("ctx", {}).get("error"), PolicyError):
+        return str(cause)
+    return f"{_show(item['input'])}: {item['msg']}"

@@ -1,0 +1,45 @@
+"""The token counter: an estimate that needs no download and knows Chinese.
+
+A token is taken as four bytes of UTF-8, which for Chinese text is far closer to the
+truth than four characters.
+"""
+
+import json
+from collections.abc import Callable, Sequence
+from math import ceil
+
+from langchain_core.messages import AIMessage, BaseMessage
+
+TokenCounter = Callable[[Sequence[BaseMessage]], int]
+
+BYTES_PER_TOKEN = 4
+# Role and separators, paid for every message whatever its text.
+MESSAGE_OVERHEAD = 4
+
+
+def count_text(text: str) -> int:
+    # Lone surrogates have no UTF-8 form; counting must not fail on them.
+    size = len(text.encode("utf-8", errors="surrogatepass"))
+    return ceil(size / BYTES_PER_TOKEN)
+
+
+def count_message(message: BaseMessage) -> int:
+    tokens = count_text(message.text) + MESSAGE_OVERHEAD
+    if isinstance(message, AIMessage):
+        for call in message.tool_calls:
+            arguments = json.dumps(call["args"], ensure_ascii=False)
+            tokens += count_text(call["name"] + arguments)
+    return tokens
+
+
+def count_tokens(messages: Sequence[BaseMessage]) -> int:
+    return sum(map(count_message, messages))
+
+
+def scaled(ratio: float) -> TokenCounter:
+    """The counter calibrated with reported / estimated tokens of earlier requests."""
+
+    def count_scaled(messages: Sequence[BaseMessage]) -> int:
+        return ceil(count_tokens(messages) * ratio)
+
+    return count_scaled

@@ -1,0 +1,360 @@
+from datetime import timedelta
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from langchain_core.messages import HumanMessage, ToolMessage
+
+from memory.engine.plan import (
+    TriggerHit,
+    find_cutoff,
+    find_trigger,
+    measure,
+    plan_fold,
+    plan_merge,
+)
+from memory.engine.policy import Policy
+from memory.engine.tokens import count_tokens
+
+from .chats import START, assistant, block, chat, seqs, tool, user
+
+
+def plan(policy, messages, blocks=(), count_tokens=count_tokens, **kwargs):
+    return plan_fold(policy, messages, blocks, count_tokens=count_tokens, **kwargs)
+
+
+def cutoff(messages, kind, amount, **kwargs):
+    keep = (kind, amount)
+    return find_cutoff(messages, keep, **{"count_tokens": count_tokens} | kwargs)
+
+
+def messages_policy(trigger, keep=("messages", 2), **kwargs):
+    return Policy(strategy="running", trigger=trigger, keep=keep, **kwargs)
+
+
+# When to fold.
+
+
+@pytest.mark.parametrize("trigger", [None, ("messages", 7), ("tokens", 601)])
+def test_it_folds_nothing_below_the_trigger(trigger):
+    assert plan(messages_policy(trigger), chat(6)) is None
+
+
+@pytest.mark.parametrize("trigger", [("messages", 6), ("tokens", 600), ("turns", 3)])
+def test_it_folds_as_soon_as_the_trigger_is_reached(trigger):
+    fold = plan(messages_policy(trigger), chat(6))
+    kind, limit = trigger
+    assert fold.trigger == TriggerHit(kind, limit, limit)
+    assert seqs(fold.messages) == [1, 2, 3, 4]
+    assert seqs(fold.kept) == [5, 6]
+
+
+@pytest.mark.parametrize("count", [0, 1, 2, 6, 7, 8, 20])
+def test_it_folds_as_the_langgraph_preset_says(count):
+    fold = plan(Policy(preset="langgraph"), chat(count))
+    assert (fold is not None) == (count > 6)
+    if fold:
+        assert len(fold.kept) in (2, 3)
+
+
+def test_it_needs_all_conditions_of_a_dict():
+    both = messages_policy({"tokens": 600, "messages": 6})
+    assert plan(both, chat(6, text="short")) is None
+    assert plan(both, chat(5, text="x" * 1000)) is None
+    assert plan(both, chat(6))
+
+
+def test_it_needs_one_item_of_a_list():
+    either = messages_policy([{"tokens": 600, "messages": 100}, ("turns", 4)])
+    assert plan(either, chat(6)) is None
+    assert plan(either, chat(8)).trigger.kind == "turns"
+    assert plan(messages_policy([("turns", 9), ("tokens", 500)]), chat(6))
+
+
+def test_it_does_nothing_when_switched_off():
+    policy = messages_policy(("messages", 6), enabled=False)
+    assert plan(policy, chat(20)) is None
+    assert plan(policy, chat(20), force=True) is None
+
+
+def test_it_measures_age_and_idle_time():
+    now = START + timedelta(minutes=10)
+    measures = measure(chat(4), count_tokens=count_tokens, now=now)
+    assert (measures.age, measures.idle) == (540, 360)
+    assert find_trigger(Policy(trigger=("age", 540)), measures).value == 540
+    assert find_trigger(Policy(trigger=("idle", 361)), measures) is None
+
+
+def test_it_ignores_age_where_times_are_unknown():
+    measures = measure([HumanMessage("hello")], count_tokens=count_tokens)
+    assert measures.age is None
+    assert find_trigger(Policy(trigger=("age", 1)), measures) is None
+
+
+@pytest.mark.parametrize(("fraction", "fires"), [(0.81, False), (0.80, True)])
+def test_it_measures_a_fraction_of_the_models_window(fraction, fires):
+    policy = messages_policy(("fraction", fraction))
+    messages = chat(4, text="x" * 784)
+    assert bool(plan(policy, messages, context_window=1000)) == fires
+
+
+def test_it_counts_the_system_prompt_into_the_fraction():
+    policy = messages_policy(("fraction", 0.8))
+    assert plan(policy, chat(4), context_window=1000) is None
+    assert plan(policy, chat(4), context_window=1000, overhead=400)
+
+
+def test_it_never_fires_a_fraction_without_a_window():
+    policy = messages_policy([("fraction", 0.1), ("messages", 8)])
+    assert plan(policy, chat(6)) is None
+    assert plan(policy, chat(8)).trigger.kind == "messages"
+
+
+def test_it_prefers_the_window_of_the_policy():
+    policy = messages_policy(("fraction", 0.5), context_window=500)
+    assert plan(policy, chat(4), context_window=1_000_000)
+
+
+def test_it_does_not_fold_at_every_turn_for_a_large_system_prompt():
+    policy = messages_policy(("tokens", 600))
+    assert plan(policy, chat(4), overhead=5000) is None
+
+
+def test_it_triggers_chinese_text_at_its_real_size():
+    messages = chat(4, text="我" * 1400)
+    assert plan(Policy(), messages).trigger.value >= 4000
+
+
+def test_it_adapts_the_trigger_when_asked():
+    messages = chat(30)
+    assert plan(Policy(trigger=("tokens", 9000)), messages) is None
+    fold = plan(Policy(trigger=("tokens", 9000), adaptive=True), chat(120))
+    assert 2500 <= fold.trigger.limit <= 8000
+
+
+# Where to cut.
+
+
+@pytest.mark.parametrize(
+    ("kind", "amount", "expected"),
+    [
+        ("messages", 1, 4),
+        ("messages", 2, 4),
+        ("messages", 3, 2),
+        ("messages", 6, 0),
+        ("messages", 99, 0),
+        ("turns", 1, 4),
+        ("turns", 2, 2),
+        ("turns", 3, 0),
+        ("tokens", 600, 0),
+        ("tokens", 599, 2),
+        ("tokens", 399, 4),
+        ("tokens", 1, 4),
+        ("fraction", 0.4, 2),
+        ("fraction", 0.001, 4),
+    ],
+)
+def test_it_cuts_between_whole_turns(kind, amount, expected):
+    assert cutoff(chat(6), kind, amount, context_window=1000) == expected
+
+
+@pytest.mark.parametrize(("fraction", "kept"), [(0.5, 2), (0.6, 3), (0.8, 4)])
+def test_it_keeps_what_fits_the_fraction(fraction, kept):
+    messages = [user(n, "x" * 784) for n in range(1, 5)]
+    cut = cutoff(messages, "fraction", fraction, context_window=1000)
+    assert len(messages) - cut == kept
+
+
+def test_it_keeps_the_newest_turn_where_the_window_is_unknown():
+    assert cutoff(chat(6), "fraction", 0.5) == 4
+
+
+@pytest.mark.parametrize("kind", ["messages", "turns", "tokens"])
+def test_it_cuts_nothing_from_an_empty_or_single_turn(kind):
+    assert cutoff([], kind, 1) == 0
+    assert cutoff([user(1, "x" * 9000)], kind, 1) == 0
+    assert cutoff([assistant(1), assistant(2)], kind, 1) == 0
+
+
+def test_it_keeps_a_tool_loop_with_its_question():
+    messages = [*chat(2), user(3, "now?"), assistant(4, calls=["a"]), tool(5, "a")]
+    assert cutoff(messages, "tokens", 1) == 2
+    assert cutoff(messages, "messages", 1) == 2
+
+
+def test_it_keeps_parallel_tool_results_together():
+    ids = [f"call{n}" for n in range(10)]
+    results = [tool(3 + n, id_) for n, id_ in enumerate(ids)]
+    messages = [user(1), assistant(2, calls=ids), *results, assistant(13)]
+    assert cutoff([*messages, user(14)], "messages", 4) == 0
+    assert cutoff([*messages, user(14)], "messages", 1) == 13
+
+
+def test_it_does_not_cut_between_a_call_and_a_late_result():
+    messages = [
+        user(1),
+        assistant(2, calls=["a", "b"]),
+        tool(3, "a"),
+        user(4, "are you done?"),
+        tool(5, "b"),
+        assistant(6),
+        user(7),
+    ]
+    assert cutoff(messages, "messages", 2) == 0
+    assert cutoff(messages, "tokens", 1) == 6
+
+
+def test_it_cuts_between_calls_that_reuse_an_id():
+    turns = [
+        [user(n), assistant(n + 1, calls=["call_0"]), tool(n + 2, "call_0")]
+        for n in (1, 4, 7)
+    ]
+    assert cutoff(sum(turns, []), "turns", 1) == 6
+    assert cutoff(sum(turns, []), "turns", 2) == 3
+
+
+def test_it_ignores_a_result_without_a_call():
+    messages = [user(1), tool(2, "lost"), user(3), tool(4, "lost"), user(5)]
+    assert cutoff(messages, "turns", 1) == 4
+
+
+def test_it_cuts_before_a_user_message_only():
+    messages = [assistant(1), assistant(2), *(m for m in chat(8)[2:])]
+    for amount in range(1, 9):
+        cut = cutoff(messages, "messages", amount)
+        assert cut == 0 or isinstance(messages[cut], HumanMessage)
+
+
+def test_it_counts_tokens_a_logarithmic_number_of_times():
+    calls = []
+
+    def counting(messages):
+        calls.append(1)
+        return len(messages)
+
+    assert cutoff(chat(4000), "tokens", 100, count_tokens=counting) == 3900
+    assert len(calls) <= 14
+
+
+# What a fold holds.
+
+
+def test_it_extends_the_running_summary():
+    previous = block(3, 1, 10)
+    window = [user(n) if n % 2 else assistant(n) for n in range(11, 19)]
+    fold = plan(messages_policy(("messages", 7)), window, [previous])
+    assert fold.previous == previous
+    assert (fold.first_seq, fold.last_seq) == (1, 16)
+    assert seqs(fold.messages) == [11, 12, 13, 14, 15, 16]
+
+
+def test_it_starts_a_new_segment_when_layered():
+    policy = Policy(trigger=("messages", 6), keep=("messages", 2))
+    window = [user(13), assistant(14), user(15), assistant(16), user(19), user(20)]
+    fold = plan(policy, window, [block(1, 1, 10)])
+    assert (fold.previous, fold.level) == (None, 0)
+    # 11, 12, 17 and 18 are excluded; the ranges of summaries tile all the same.
+    assert (fold.first_seq, fold.last_seq) == (11, 18)
+
+
+def test_it_plans_the_same_fold_twice():
+    policy = messages_policy(("messages", 6))
+    assert plan(policy, chat(9)) == plan(policy, chat(9))
+
+
+def test_it_folds_at_once_when_forced():
+    fold = plan(Policy(), chat(6), force=True)
+    assert fold.trigger == TriggerHit("manual", 600, 0)
+    assert seqs(fold.kept) == [5, 6]
+    assert plan(Policy(), chat(2), force=True) is None
+
+
+@given(
+    st.lists(st.sampled_from("uat"), max_size=30),
+    st.sampled_from(["messages", "turns", "tokens"]),
+    st.integers(1, 40),
+)
+def test_it_covers_every_message_once_and_parts_no_tool_pair(roles, kind, amount):
+    messages = _random_chat(roles)
+    cut = find_cutoff(messages, (kind, amount), count_tokens=len)
+    folded, kept = messages[:cut], messages[cut:]
+    assert folded + kept == messages
+    called = {c["id"] for m in folded for c in getattr(m, "tool_calls", [])}
+    assert not called & {m.tool_call_id for m in kept if isinstance(m, ToolMessage)}
+    if cut:
+        assert isinstance(kept[0], HumanMessage)
+
+
+def _random_chat(roles):
+    open_calls, messages = [], []
+    for seq, role in enumerate(roles, start=1):
+        if role == "a":
+            open_calls.append(f"c{seq}")
+            messages.append(assistant(seq, calls=open_calls[-1:]))
+        elif role == "t" and open_calls:
+            messages.append(tool(seq, open_calls.pop()))
+        else:
+            messages.append(user(seq))
+    return messages
+
+
+# When summaries are merged.
+
+
+def blocks_of(*levels, tokens=400):
+    return [
+        block(n, n * 10 + 1, n * 10 + 10, level=level, tokens=tokens)
+        for n, level in enumerate(levels)
+    ]
+
+
+@pytest.mark.parametrize(
+    ("levels", "merged", "level"),
+    [
+        ((0, 0, 0, 0), None, None),
+        ((0, 0, 0, 0, 0), [0, 1, 2, 3, 4], 1),
+        ((1, 0, 0, 0, 0), [1, 2, 3, 4], 1),
+        ((1, 1, 1, 1, 0), [0, 1, 2, 3, 4], 2),
+        ((2, 1, 0, 0, 0), [2, 3, 4], 1),
+        ((2, 2, 1, 1, 0), [2, 3, 4], 2),
+        ((4, 3, 2, 1, 0), [3, 4], 2),
+    ],
+)
+def test_it_merges_the_oldest_neighbours_up_to_the_lowest_level_of_two(
+    levels, merged, level
+):
+    merge = plan_merge(Policy(), blocks_of(*levels))
+    assert (merge and [b.version for b in merge.blocks]) == merged
+    assert (merge and merge.level) == level
+
+
+def test_it_merges_no_more_than_its_fan_in():
+    merge = plan_merge(Policy(fan_in=3), blocks_of(1, 0, 0, 0, 0))
+    assert [b.version for b in merge.blocks] == [1, 2, 3]
+
+
+def test_it_says_why_it_merges():
+    merge = plan_merge(Policy(), blocks_of(0, 0, 0, 0, 0))
+    assert merge.trigger == TriggerHit("summary_tokens", 2000, 1600)
+
+
+def test_it_never_merges_a_single_or_a_running_summary():
+    assert plan_merge(Policy(), blocks_of(0, tokens=9000)) is None
+    assert plan_merge(Policy(preset="langgraph"), blocks_of(0, 0, 0, 0, 0)) is None
+
+
+def test_it_rewrites_a_fact_a_logarithmic_number_of_times():
+    rewrites = {}
+    blocks = []
+    for n in range(1, 201):
+        blocks.append(block(n, n, n))
+        rewrites[n] = 1
+        while merge := plan_merge(Policy(), blocks):
+            first, last = merge.blocks[0].first_seq, merge.blocks[-1].last_seq
+            for fact in range(first, last + 1):
+                rewrites[fact] += 1
+            start = blocks.index(merge.blocks[0])
+            merged = block(1000 + n, first, last, level=merge.level)
+            blocks[start : start + len(merge.blocks)] = [merged]
+    assert max(rewrites.values()) <= 6
+    assert len(blocks) <= 4

@@ -1,0 +1,151 @@
+import json
+
+import pytest
+
+from memory.engine.exceptions import EngineError, PolicyError
+from memory.engine.policy import PRESETS, Policy, adaptive_trigger, choices
+
+
+@pytest.mark.parametrize("preset", PRESETS)
+def test_it_reads_back_what_it_dumped(preset):
+    policy = Policy.load({"preset": preset})
+    stored = json.loads(json.dumps(policy.dump()))
+    assert Policy.load(stored) == policy
+    assert Policy.load(stored).digest() == policy.digest()
+
+
+def test_it_reads_back_a_mixed_trigger():
+    trigger = [("tokens", 9000), {"messages": 10, "fraction": 0.5}, ("idle", 60)]
+    policy = Policy(trigger=trigger)
+    assert policy.trigger == (
+        (("tokens", 9000),),
+        (("messages", 10), ("fraction", 0.5)),
+        (("idle", 60),),
+    )
+    assert Policy.load(policy.dump()) == policy
+
+
+def test_it_is_layered_by_default():
+    assert Policy.load({}) == Policy() == Policy(preset="layered")
+    assert Policy().trigger == ((("tokens", 4000),),)
+    assert Policy().keep == ("tokens", 1000)
+
+
+def test_it_overrides_a_preset_in_part():
+    policy = Policy.load({"preset": "langgraph", "keep": ["messages", 4]})
+    assert policy.strategy == "running"
+    assert policy.trigger == ((("messages", 7),),)
+    assert policy.keep == ("messages", 4)
+
+
+@pytest.mark.parametrize("trigger", [None, [], ()])
+def test_it_never_folds_with_an_empty_trigger(trigger):
+    assert Policy(trigger=trigger).trigger == ()
+
+
+def test_it_copies_what_it_was_given():
+    trigger = [{"messages": 10}]
+    policy = Policy(trigger=trigger)
+    trigger[0]["messages"] = 99
+    trigger.append(("tokens", 5000))
+    assert policy.trigger == ((("messages", 10),),)
+
+
+@pytest.mark.parametrize(
+    "trigger",
+    [
+        ("fraction", 0),
+        ("fraction", 1.5),
+        ("fraction", float("nan")),
+        ("fraction", True),
+        ("tokens", 0),
+        ("messages", -5),
+        ("tokens", True),
+        ("tokens", 1000.5),
+        ("tokens", 1000.0),
+        ("tokens", "10"),
+        ("tokens", None),
+        ("tokens", 10**400),
+        ("words", 10),
+        ("tokens",),
+        {},
+        [{}],
+        [[]],
+        "tokens",
+        7,
+        [7],
+        {"tokens": 5000, "words": 3},
+    ],
+)
+def test_it_refuses_a_wrong_trigger(trigger):
+    with pytest.raises(PolicyError, match="trigger: .*expected"):
+        Policy(trigger=trigger)
+
+
+@pytest.mark.parametrize(
+    "keep", [None, [], ("age", 5), ("messages", 0), ("fraction", 2), {"messages": 2}]
+)
+def test_it_refuses_a_wrong_keep(keep):
+    with pytest.raises(PolicyError, match="keep: .*expected"):
+        Policy(keep=keep)
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"strategy": "clever"},
+        {"preset": "best"},
+        {"preset": None},
+        {"preset": ["langgraph"]},
+        {"unknown": 1},
+        {"enabled": 1},
+        {"max_summary_tokens": 0},
+        {"max_summary_tokens": "400"},
+        {"min_summary_chars": -1},
+        {"fan_in": 1},
+        {"context_window": 0},
+        {"keep": ["tokens", 4000]},
+        {"trigger": [["messages", 9], ["tokens", 800]]},
+        {"adaptive": True, "keep": ["messages", 5]},
+    ],
+)
+def test_it_refuses_a_wrong_setting_and_names_it(wrong):
+    with pytest.raises(PolicyError) as caught:
+        Policy.load(wrong)
+    assert isinstance(caught.value, EngineError)
+    assert any(str(value) in str(caught.value) for value in _flat(wrong.values()))
+
+
+@pytest.mark.parametrize("value", [None, [], "layered", 3, {1: 2}])
+def test_it_refuses_what_is_no_object(value):
+    with pytest.raises(PolicyError, match="expected an object"):
+        Policy.load(value)
+
+
+def test_it_shortens_a_huge_wrong_value_in_the_message():
+    with pytest.raises(PolicyError) as caught:
+        Policy(strategy="x" * 100_000)
+    assert len(str(caught.value)) < 300
+
+
+def test_it_can_not_be_changed():
+    with pytest.raises(ValueError, match="frozen"):
+        Policy().enabled = False
+
+
+def test_it_offers_every_preset_with_a_label():
+    assert [name for name, _ in choices()] == list(PRESETS)
+    assert all(label for _, label in choices())
+
+
+@pytest.mark.parametrize(
+    ("turn", "summary", "keep", "expected"),
+    [(0, 0, 1000, 2500), (10_000, 1600, 1000, 8000), (50, 800, 1000, 3534)],
+)
+def test_it_adapts_the_trigger_to_the_length_of_turns(turn, summary, keep, expected):
+    assert adaptive_trigger(turn, summary, keep) == expected
+
+
+def _flat(values):
+    for value in values:
+        yield from _flat(value) if isinstance(value, list) else [value]

@@ -1,0 +1,111 @@
+from datetime import UTC, datetime
+from time import perf_counter
+
+import pytest
+
+from memory.engine.ranking import Document, Hit, Index, rank, stem, terms
+
+TALK = [
+    ("Ann", "I adopted a puppy yesterday, she is called Luna."),
+    ("Ben", "Congratulations! What breed is she?"),
+    ("Ann", "A border collie. We went hiking in the mountains."),
+    ("Ben", "I baked sourdough bread on Sunday."),
+    ("Ann", "My sister moved to Lisbon for a job at a bank."),
+    ("Ben", "Lisbon is lovely. I painted the kitchen blue."),
+    ("Ann", "Did you hike again?"),
+    ("Ben", "我在上海的一家医院工作。"),
+    ("Ann", "好的，我喜欢喝绿茶。"),
+]
+
+
+def documents(talk=TALK):
+    return [
+        Document(n, speaker, text, datetime(2026, n, 7, tzinfo=UTC))
+        for n, (speaker, text) in enumerate(talk, start=1)
+    ]
+
+
+def first(query):
+    return rank(query, documents())[0].seq
+
+
+@pytest.mark.parametrize(
+    ("query", "seq"),
+    [
+        ("What is the name of the puppy?", 1),
+        ("Where did Ann's sister move?", 5),
+        ("bread", 4),
+        ("Who hikes in mountains?", 3),
+        ("在哪里工作？", 8),
+        ("喜欢喝什么茶", 9),
+    ],
+)
+def test_it_finds_what_was_said(query, seq):
+    assert first(query) == seq
+
+
+def test_it_needs_no_more_than_one_of_the_words():
+    assert first("puppy zeppelin quasar marmalade") == 1
+
+
+@pytest.mark.parametrize("query", ["", "the of and", "???", "zeppelin", "Ann"])
+def test_it_finds_nothing_without_a_telling_word(query):
+    assert rank(query, documents()) == []
+
+
+def test_it_prefers_the_speaker_who_was_named():
+    assert first("What does Ann say about Lisbon?") == 5
+    assert first("What does Ben say about Lisbon?") == 6
+
+
+def test_it_finds_an_answer_by_the_question_before_it():
+    talk = [("Ann", "Which breed is it?"), ("Ben", "A collie."), *[("Ann", "ok")] * 9]
+    hits = rank("breed", documents(talk))
+    assert [hit.seq for hit in hits] == [1, 2, 3]
+
+
+def test_it_finds_by_date():
+    assert first("What happened in May 2026?") == 5
+
+
+def test_it_returns_the_best_first_up_to_the_limit():
+    hits = rank("Lisbon kitchen", documents(), limit=2)
+    assert len(hits) == 2
+    assert hits[0].score > hits[1].score > 0
+    assert isinstance(hits[0], Hit)
+
+
+def test_it_works_without_documents_and_without_dates():
+    assert rank("tea", []) == []
+    assert rank("tea", [Document(1, "user", "green tea")])[0].seq == 1
+
+
+@pytest.mark.parametrize("text", ["\ud800 tea", "\x00tea", "TEA", "tea" * 9000])
+def test_it_takes_any_text(text):
+    rank(text, [Document(1, "user", text)])
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("hike", "hikes", "hiked", "hiking"),
+        ("paint", "paints", "painted", "painting"),
+        ("story", "stories"),
+        ("plan", "planned", "planning", "plans"),
+        ("class", "classes"),
+        ("bus",),
+    ],
+)
+def test_it_takes_forms_of_a_word_for_one(words):
+    assert len({stem(word) for word in words}) == 1
+
+
+def test_it_takes_chinese_by_pairs_of_characters():
+    assert terms("喝绿茶 tea 水") == ["tea", "喝绿", "绿茶", "水"]
+
+
+def test_it_searches_ten_thousand_messages_in_a_blink():
+    index = Index([Document(n, "user", f"word{n} tea cup") for n in range(10_000)])
+    began = perf_counter()
+    assert index.search("word77")[0].seq == 77
+    assert perf_counter() - began < 0.5

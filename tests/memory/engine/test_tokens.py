@@ -1,0 +1,42 @@
+import pytest
+from langchain_core.messages import AIMessage, HumanMessage
+
+from memory.engine.tokens import count_message, count_text, count_tokens, scaled
+
+
+@pytest.mark.parametrize(
+    ("text", "tokens"),
+    [("", 0), ("abc", 1), ("abcd", 1), ("abcde", 2), ("你好", 2), ("😀", 1)],
+)
+def test_it_counts_a_quarter_of_the_bytes(text, tokens):
+    assert count_text(text) == tokens
+
+
+def test_it_counts_chinese_at_three_quarters_of_a_token():
+    assert count_text("我" * 1000) == 750
+
+
+def test_it_counts_a_lone_surrogate():
+    assert count_text("\ud800") == 1
+
+
+def test_it_adds_the_cost_of_a_message():
+    assert count_message(HumanMessage("abcd")) == 5
+    assert count_message(HumanMessage("")) == 4
+
+
+def test_it_counts_tool_calls():
+    call = {"name": "search", "args": {"q": "x" * 100}, "id": "1"}
+    assert count_message(AIMessage("", tool_calls=[call])) > 25
+
+
+def test_it_counts_the_text_of_content_blocks():
+    blocks = [{"type": "text", "text": "abcd"}, {"type": "text", "text": "efgh"}]
+    assert count_message(HumanMessage(blocks)) == 6
+
+
+def test_it_sums_messages_and_scales_them():
+    messages = [HumanMessage("abcd"), HumanMessage("abcd")]
+    assert count_tokens(messages) == 10
+    assert scaled(1.25)(messages) == 13
+    assert count_tokens([]) == scaled(2)([]) == 0
