@@ -1,0 +1,209 @@
+"""What the model sees: the context of a request built from the tables, kept by
+reference, rebuilt later and proved by its hash.
+"""
+
+import hashlib
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from django.conf import settings
+from django.db.models import Count, Q, QuerySet
+
+from . import versions
+from .engine.compose import (
+    SUMMARY_FENCE,
+    Context,
+    compose,
+    digest,
+    fit,
+    to_wire,
+)
+from .engine.tokens import TokenCounter, scaled
+from .messages import to_langchain
+from .models import Conversation, Message, ModelCall, Prompt
+
+# References to consecutive messages: [[first, last], ...], both ends included.
+Ranges = list[list[int]]
+
+
+@dataclass(frozen=True, slots=True)
+class Built:
+    """A context, the request's `messages` array made of it, and how it was made."""
+
+    context: Context
+    refs: dict[str, Any]
+    wire: list[dict[str, Any]]
+    sha256: str
+    tokens: int  # estimated
+
+
+def system_prompt(conversation: Conversation) -> str:
+    return conversation.system_prompt or settings.SYSTEM_PROMPT
+
+
+def visible(conversation: Conversation) -> QuerySet[Message]:
+    """The messages that nobody took out of the model's view."""
+    rows = conversation.messages.filter(
+        excluded_at=None, superseded_at=None, deleted_at=None
+    )
+    return rows.order_by("seq")
+
+
+def counter(conversation: Conversation) -> TokenCounter:
+    """The token estimate, calibrated by what the provider reported so far."""
+    return scaled(conversation.token_ratio)
+
+
+def build(
+    conversation: Conversation,
+    *,
+    newest: Message | None = None,
+    model: str = "",
+    limit: int | None = None,
+) -> Built:
+    """The context to answer `newest`; without it, of what would be sent now.
+
+    `limit` is a hard ceiling in tokens: the oldest whole turns of the window are left
+    out until the rest fits. Folding keeps the window far below it; it matters only
+    while the summariser is out of order.
+    """
+    summaries = versions.active(conversation)
+    cutoff = versions.cutoff(summaries)
+    rows = visible(conversation)
+    if newest:
+        rows = rows.filter(seq__lt=newest.seq)
+    window = list(rows.filter(seq__gt=cutoff))
+    pinned = list(rows.filter(seq__lte=cutoff).exclude(pinned_at=None))
+    context = compose(
+        system_prompt=system_prompt(conversation),
+        blocks=[versions.to_block(summary) for summary in summaries],
+        pinned=[to_langchain(row) for row in pinned],
+        window=[to_langchain(row) for row in window],
+        newest=to_langchain(newest) if newest else None,
+    )
+    count_tokens = counter(conversation)
+    if limit:
+        context = fit(context, limit, count_tokens)
+    refs = {
+        "system": _sha256(system_prompt(conversation)),
+        "fence": _sha256(SUMMARY_FENCE),
+        "summaries": [summary.version for summary in summaries],
+        "pinned": to_ranges(row.seq for row in pinned),
+        "window": to_ranges(_seqs(context, "window")),
+        "left_out": to_ranges(
+            {row.seq for row in window} - set(_seqs(context, "window"))
+        ),
+        "recalled": [],
+        "newest": newest.seq if newest else None,
+    }
+    return _built(context, refs, model, count_tokens)
+
+
+def rebuild(call: ModelCall) -> Built:
+    """The context of a recorded request, from its references alone."""
+    conversation, refs = call.conversation, call.refs
+    prompts = Prompt.objects.in_bulk([refs["system"], refs["fence"]])
+    blocks = conversation.summaries.filter(version__in=refs["summaries"])
+    newest = conversation.messages.filter(seq=refs["newest"]).first()
+    context = compose(
+        system_prompt=_text(prompts, refs["system"]),
+        fence=_text(prompts, refs["fence"]),
+        blocks=[versions.to_block(row) for row in blocks.order_by("first_seq")],
+        pinned=_messages(conversation, refs["pinned"]),
+        window=_messages(conversation, refs["window"]),
+        newest=to_langchain(newest) if newest else None,
+    )
+    return _built(context, refs, call.model, counter(conversation))
+
+
+def verify(call: ModelCall) -> bool:
+    """Whether the rebuilt context of a reply is what was sent, byte for byte."""
+    return rebuild(call).sha256 == call.sha256
+
+
+def is_erased(call: ModelCall) -> bool:
+    """Whether a person has since deleted a message that was sent with this request."""
+    refs = call.refs
+    newest = [[refs["newest"]] * 2] if refs["newest"] else []
+    ranges = [*refs["window"], *refs["pinned"], *newest]
+    rows = call.conversation.messages.exclude(deleted_at=None)
+    return any(rows.filter(seq__range=(first, last)).exists() for first, last in ranges)
+
+
+def keep_prompts(conversation: Conversation) -> None:
+    """Store the texts that a context refers to by hash; call it before recording."""
+    for text in (system_prompt(conversation), SUMMARY_FENCE):
+        Prompt.objects.get_or_create(sha256=_sha256(text), defaults={"text": text})
+
+
+def count_places(conversation: Conversation) -> dict[str, int]:
+    """How many messages stand where in the model's view.
+
+    "window", "summary", "excluded", "superseded", "deleted"; "lost" are those before
+    the window that no active summary stands for, which must never happen.
+    """
+    summaries = versions.active(conversation)
+    covered = Q(pk__in=[])
+    for summary in summaries:
+        covered |= Q(seq__range=(summary.first_seq, summary.last_seq))
+    kept = Q(superseded_at=None, excluded_at=None, deleted_at=None)
+    in_window = Q(seq__gt=versions.cutoff(summaries))
+    counts = conversation.messages.aggregate(
+        deleted=Count("pk", Q(deleted_at__isnull=False)),
+        superseded=Count("pk", Q(deleted_at=None, superseded_at__isnull=False)),
+        excluded=Count(
+            "pk",
+            Q(deleted_at=None, superseded_at=None, excluded_at__isnull=False),
+        ),
+        summary=Count("pk", kept & covered),
+        window=Count("pk", kept & in_window),
+        lost=Count("pk", kept & ~covered & ~in_window),
+    )
+    return {kind: count for kind, count in counts.items() if count}
+
+
+def to_ranges(seqs: Iterable[int]) -> Ranges:
+    ranges: Ranges = []
+    for seq in sorted(seqs):
+        if ranges and ranges[-1][1] == seq - 1:
+            ranges[-1][1] = seq
+        else:
+            ranges.append([seq, seq])
+    return ranges
+
+
+def _built(
+    context: Context, refs: dict[str, Any], model: str, count_tokens: TokenCounter
+) -> Built:
+    wire = to_wire(context.messages, model=model)
+    tokens = count_tokens(context.messages)
+    return Built(context, refs, wire, digest(wire), tokens)
+
+
+def _seqs(context: Context, kind: str) -> list[int]:
+    return [
+        int(message.id)
+        for section in context.sections
+        if section.kind == kind
+        for message in section.messages
+    ]
+
+
+def _messages(conversation: Conversation, ranges: Ranges) -> list[Any]:
+    if not ranges:
+        return []
+    wanted = Q()
+    for first, last in ranges:
+        wanted |= Q(seq__range=(first, last))
+    rows = conversation.messages.filter(wanted).order_by("seq")
+    return [to_langchain(row) for row in rows]
+
+
+def _text(prompts: dict[str, Prompt], sha256: str) -> str:
+    """A prompt by its hash; "" if it is gone, which the hash of the whole shows."""
+    return prompts[sha256].text if sha256 in prompts else ""
+
+
+def _sha256(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()

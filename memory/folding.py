@@ -1,0 +1,174 @@
+"""The fold job: plan, summarise, commit. It runs beside the replies, never before one.
+
+The summariser works without a transaction; its result is committed only if nothing
+that the model sees has changed since the plan was made. A failure changes nothing
+but the counters that make the next try wait.
+"""
+
+import asyncio
+import logging
+import uuid
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from time import monotonic
+
+from channels.db import database_sync_to_async
+from django.db.models.functions import Now
+from langchain_core.messages import AIMessage, BaseMessage
+
+from . import fold_job
+from .engine import plan, summarizer
+from .engine.exceptions import SummaryError
+from .fold_job import MAX_FAILURES, InvokeError, Job, OpenFrom, due, mark_due
+from .models import Conversation
+
+__all__ = [
+    "MAX_FAILURES",
+    "InvokeError",
+    "OpenFrom",
+    "Outcome",
+    "Summariser",
+    "due",
+    "fold",
+    "mark_due",
+    "may_fold",
+    "reset",
+]
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What a fold did: "nothing", "busy", "folded", "discarded" or "failed"."""
+
+    state: str
+    versions: tuple[int, ...] = ()
+    error: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Summariser:
+    """A model that folds: its name, and how to send it one request.
+
+    `invoke` raises InvokeError when no answer came.
+    """
+
+    model: str
+    invoke: Callable[[list[BaseMessage]], Awaitable[AIMessage]]
+
+
+async def fold(
+    conversation_id: int,
+    summariser: Summariser,
+    *,
+    open_from: OpenFrom = lambda _: None,
+    context_window: int | None = None,
+    force: bool = False,
+) -> Outcome:
+    """Fold until the policy asks for no more; at most one process folds at a time.
+
+    `force` folds even below the trigger, while backing off and after the job gave up.
+    """
+    owner = uuid.uuid4().hex
+    if not await database_sync_to_async(fold_job.claim)(conversation_id, owner, force):
+        return Outcome("busy")
+    done: list[int] = []
+    renewer = asyncio.create_task(_keep_lease(conversation_id, owner))
+    try:
+        while True:
+            job = await database_sync_to_async(fold_job.prepare)(
+                conversation_id, owner, open_from, context_window, force and not done
+            )
+            if job is None:
+                return Outcome("folded" if done else "nothing", tuple(done))
+            version = await _perform(job, summariser)
+            if version is None:
+                return Outcome("discarded", tuple(done))
+            done.append(version)
+    except (SummaryError, InvokeError) as error:
+        return Outcome("failed", tuple(done), fold_job.error_name(error))
+    finally:
+        renewer.cancel()
+        await database_sync_to_async(fold_job.release)(conversation_id, owner)
+
+
+async def _keep_lease(conversation_id: int, owner: str) -> None:
+    while True:
+        await asyncio.sleep(fold_job.LEASE.total_seconds() / 4)
+        await database_sync_to_async(fold_job.renew)(conversation_id, owner)
+
+
+def may_fold(conversation: Conversation) -> bool:
+    """Whether the fold job still tries on its own (it gives up after 3 failures)."""
+    return conversation.fold_failures < MAX_FAILURES
+
+
+def reset(conversation: Conversation) -> None:
+    """Let the fold job try again at once, as a person asked for."""
+    rows = Conversation.objects.filter(pk=conversation.pk)
+    rows.update(fold_failures=0, fold_retry_at=None, fold_due_at=Now())
+
+
+async def _perform(job: Job, summariser: Summariser) -> int | None:
+    """Summarise and commit one step. None = the ground changed, result discarded.
+
+    Raises SummaryError or InvokeError after it has recorded the failure.
+    """
+
+    async def invoke(messages: list[BaseMessage]) -> AIMessage:
+        return await _request(job, summariser, messages)
+
+    try:
+        result = await _summarise(job, invoke)
+    except (SummaryError, InvokeError) as error:
+        logger.warning(
+            "fold failed conversation=%s range=%s-%s error=%s",
+            job.conversation.pk,
+            job.step.first_seq,
+            job.step.last_seq,
+            fold_job.error_name(error),
+        )
+        await database_sync_to_async(fold_job.record_failure)(
+            job, summariser.model, error
+        )
+        raise
+    return await database_sync_to_async(fold_job.commit)(job, summariser.model, result)
+
+
+async def _summarise(job: Job, invoke: summarizer.Invoke) -> summarizer.SummaryText:
+    if isinstance(job.step, plan.Merge):
+        return await summarizer.merge(
+            invoke,
+            job.step.blocks,
+            job.messages,
+            policy=job.policy,
+            count_tokens=job.count_tokens,
+        )
+    previous = job.step.previous.text if job.step.previous else ""
+    return await summarizer.summarize(
+        invoke,
+        job.messages,
+        previous=previous,
+        policy=job.policy,
+        count_tokens=job.count_tokens,
+    )
+
+
+async def _request(
+    job: Job, summariser: Summariser, messages: list[BaseMessage]
+) -> AIMessage:
+    """Send one request and record it, answered or not."""
+    started = monotonic()
+    reply, error = None, ""
+    try:
+        reply = await summariser.invoke(messages)
+    except InvokeError as failure:
+        error = failure.code
+        raise
+    finally:
+        ms = int((monotonic() - started) * 1000)
+        await database_sync_to_async(fold_job.record_call)(
+            job, summariser.model, messages, reply, error, ms
+        )
+    return reply

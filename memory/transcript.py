@@ -1,0 +1,207 @@
+"""Every read and write of conversations and messages, and the one access guard."""
+
+import re
+from typing import TYPE_CHECKING
+from uuid import UUID
+
+from django.conf import settings
+from django.db import transaction
+from django.db.models import F, QuerySet
+from django.db.models.functions import Now
+
+from . import versions
+from .engine.policy import Policy
+from .engine.tokens import count_message
+from .messages import to_langchain
+from .models import Conversation, Message
+
+if TYPE_CHECKING:
+    from django.contrib.auth.models import AbstractBaseUser
+
+CLIENT_ID = re.compile(r"[\x21-\x7e]{1,64}")
+TITLE_CHARS = 60
+
+
+class TextError(ValueError):
+    """A text or an id that can not be stored; `code` says why, `detail` what to do."""
+
+    def __init__(self, code: str, detail: str) -> None:
+        super().__init__(detail)
+        self.code = code
+        self.detail = detail
+
+
+class ClientIdConflictError(TextError):
+    def __init__(self) -> None:
+        super().__init__(
+            "conflict",
+            "This client_id was already used for another text. Use a new one.",
+        )
+
+
+def get_for(user: "AbstractBaseUser", uuid: UUID | str) -> Conversation:
+    """The user's own conversation.
+
+    Raises Conversation.DoesNotExist for a missing and for somebody else's alike.
+    """
+    return Conversation.objects.get(owner=user, uuid=uuid)
+
+
+def list_for(user: "AbstractBaseUser", query: str = "") -> QuerySet[Conversation]:
+    rows = Conversation.objects.filter(owner=user, archived_at=None)
+    return rows.filter(title__icontains=query) if query else rows
+
+
+def create(
+    owner: "AbstractBaseUser",
+    *,
+    title: str = "",
+    preset: str = "",
+    policy: dict[str, object] | None = None,
+    model: str = "",
+    system_prompt: str = "",
+) -> Conversation:
+    """A new conversation. Raises PolicyError when the policy or preset is wrong."""
+    value = {**({"preset": preset} if preset else {}), **(policy or {})}
+    Policy.load(value)
+    source = Conversation.TitleSource.USER if title else Conversation.TitleSource.NONE
+    return Conversation.objects.create(
+        owner=owner,
+        title=title,
+        title_set_by=source,
+        policy=value,
+        model=model,
+        system_prompt=system_prompt,
+    )
+
+
+def rename(conversation: Conversation, title: str) -> None:
+    """Set the title that a person chose; nothing automatic replaces it."""
+    conversation.title = title
+    conversation.title_set_by = Conversation.TitleSource.USER
+    conversation.save(update_fields=["title", "title_set_by", "updated_at"])
+
+
+def suggest_title(conversation: Conversation, text: str) -> str:
+    """Name an untitled conversation after its first message; "" = it has a title."""
+    words = " ".join(text.split())
+    title = words if len(words) <= TITLE_CHARS else words[: TITLE_CHARS - 1] + "…"
+    named = Conversation.objects.filter(
+        pk=conversation.pk, title_set_by=Conversation.TitleSource.NONE
+    ).update(title=title, title_set_by=Conversation.TitleSource.AUTO)
+    return title if named else ""
+
+
+def check_text(text: object) -> str:
+    """The text as it will be stored, byte for byte. Raises TextError."""
+    limit = settings.MESSAGE_MAX_CHARS
+    if not isinstance(text, str):
+        raise TextError("bad_text", "The text must be a string.")
+    if not text.strip():
+        raise TextError("empty", "The message is empty. Type something first.")
+    if len(text) > limit:
+        raise TextError(
+            "too_long",
+            f"The message has {len(text):,} characters; the limit is {limit:,}. "
+            "Shorten it or send it in parts.",
+        )
+    if "\0" in text or not _is_unicode(text):
+        raise TextError(
+            "bad_text",
+            "The message has characters that are no text (NUL or half of a surrogate "
+            "pair). Remove them and send it again.",
+        )
+    return text
+
+
+def _is_unicode(text: str) -> bool:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def check_client_id(client_id: object) -> str:
+    if not isinstance(client_id, str) or not CLIENT_ID.fullmatch(client_id):
+        raise TextError(
+            "bad_client_id", "client_id must be 1 to 64 visible ASCII characters."
+        )
+    return client_id
+
+
+def reserve(conversation: Conversation, count: int) -> int:
+    """The first of `count` fresh message numbers.
+
+    The UPDATE locks the row until the transaction ends, so two senders get their
+    numbers one after the other.
+    """
+    rows = Conversation.objects.filter(pk=conversation.pk)
+    rows.update(next_seq=F("next_seq") + count, updated_at=Now())
+    return rows.values_list("next_seq", flat=True).get() - count
+
+
+def lock(conversation: Conversation) -> None:
+    """Keep other writers of this conversation out until the transaction ends."""
+    reserve(conversation, 0)
+
+
+def give_back(conversation_id: int, seq: int) -> None:
+    """Return a reserved number that no message took, if it is still the last one."""
+    rows = Conversation.objects.filter(pk=conversation_id, next_seq=seq + 1)
+    rows.update(next_seq=seq)
+
+
+@transaction.atomic
+def append_user_message(
+    conversation: Conversation, *, text: object, client_id: object
+) -> tuple[Message, bool]:
+    """Store what a person sent, and whether it is new.
+
+    Takes two numbers: the message's and the next one for its reply. A client_id that
+    was seen with the same text gives the message back that it made; with another
+    text it raises ClientIdConflictError. Raises TextError for what can not be stored.
+    """
+    text, client_id = check_text(text), check_client_id(client_id)
+    lock(conversation)
+    known = conversation.messages.filter(client_id=client_id).first()
+    if known and known.text != text:
+        raise ClientIdConflictError
+    if known:
+        return known, False
+    message = Message(
+        conversation=conversation,
+        seq=reserve(conversation, 2),
+        role=Message.Role.USER,
+        text=text,
+        client_id=client_id,
+    )
+    return _save(message), True
+
+
+def append_reply(conversation: Conversation, *, seq: int, text: str) -> Message:
+    """Store a final reply under the number that was reserved for it."""
+    message = Message(
+        conversation=conversation, seq=seq, role=Message.Role.ASSISTANT, text=text
+    )
+    return _save(message)
+
+
+def _save(message: Message) -> Message:
+    message.tokens = count_message(to_langchain(message))
+    message.save()
+    return message
+
+
+@transaction.atomic
+def supersede(conversation: Conversation, first: int, last: int | None = None) -> None:
+    """Take messages `first`..`last` (default: to the end) out of the model's view.
+
+    They stay in the transcript, marked; summaries over them become stale.
+    """
+    lock(conversation)
+    rows = conversation.messages.filter(seq__gte=first, superseded_at=None)
+    if last is not None:
+        rows = rows.filter(seq__lte=last)
+    rows.update(superseded_at=Now())
+    versions.invalidate(conversation, first, last)

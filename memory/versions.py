@@ -1,0 +1,132 @@
+"""The versions of a conversation's summary: which are active, adding one, and taking
+back those that a change of the transcript made wrong.
+"""
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+from django.db.models import F, Max
+
+from .engine.compose import SummaryBlock
+from .engine.tokens import count_text
+from .models import Conversation, Summary
+
+if TYPE_CHECKING:
+    from django.contrib.auth.models import AbstractBaseUser
+
+
+def active(conversation: Conversation) -> list[Summary]:
+    """The summaries in force, oldest messages first; their ranges tile 1..cutoff."""
+    rows = conversation.summaries.filter(status=Summary.Status.ACTIVE)
+    return list(rows.order_by("first_seq"))
+
+
+def cutoff(summaries: Iterable[Summary]) -> int:
+    """The last message number that a summary stands for; the window comes after."""
+    return max((summary.last_seq for summary in summaries), default=0)
+
+
+def to_block(summary: Summary) -> SummaryBlock:
+    return SummaryBlock(
+        version=summary.version,
+        level=summary.level,
+        first_seq=summary.first_seq,
+        last_seq=summary.last_seq,
+        text=summary.text,
+        tokens=count_text(summary.text),
+    )
+
+
+def append(
+    conversation: Conversation, *, replaces: Iterable[Summary] = (), **fields: object
+) -> Summary:
+    """Add the next version; call it inside the transaction that locked the row."""
+    newest = conversation.summaries.aggregate(newest=Max("version"))["newest"] or 0
+    summary = Summary(conversation=conversation, version=newest + 1, **fields)
+    summary.save()
+    replaced = [row.pk for row in replaces]
+    summary.folded_from.set(replaced)
+    if summary.status == Summary.Status.ACTIVE:
+        Summary.objects.filter(pk__in=replaced).update(status=Summary.Status.SUPERSEDED)
+    return summary
+
+
+def bump(conversation: Conversation) -> None:
+    """Say that what the model sees has changed: folds planned before are void."""
+    rows = Conversation.objects.filter(pk=conversation.pk)
+    rows.update(memory_version=F("memory_version") + 1)
+
+
+def invalidate(conversation: Conversation, first: int, last: int | None = None) -> None:
+    """Messages `first`..`last` (None: to the end) have changed: take back what was
+    written about them. Call it inside a transaction.
+
+    Every version that covers one of them is stale, for good. What older versions say
+    about the messages before `first` comes back as new versions; the other messages
+    return to the window at once and are folded again from the transcript.
+    """
+    gone = _retract(conversation, first)
+    touched = conversation.summaries.filter(
+        status__in=(Summary.Status.ACTIVE, Summary.Status.SUPERSEDED),
+        last_seq__gte=first,
+    )
+    if last is not None:
+        touched = touched.filter(first_seq__lte=last)
+    touched.update(status=Summary.Status.STALE)
+    _bring_back(conversation, gone, first)
+
+
+def retract_to(conversation: Conversation, seq: int) -> None:
+    """Let the active summaries end before message `seq`."""
+    _bring_back(conversation, _retract(conversation, seq), seq)
+
+
+def _bring_back(conversation: Conversation, gone: list[Summary], seq: int) -> None:
+    for summary in gone:
+        for older in _still_true(summary, seq):
+            copy(conversation, older)
+
+
+def _retract(conversation: Conversation, seq: int) -> list[Summary]:
+    """Put the active summaries from message `seq` on out of force; gives them back."""
+    gone = [row for row in active(conversation) if row.last_seq >= seq]
+    Summary.objects.filter(pk__in=[row.pk for row in gone]).update(
+        status=Summary.Status.SUPERSEDED
+    )
+    bump(conversation)
+    return gone
+
+
+def _still_true(summary: Summary, seq: int) -> list[Summary]:
+    """The ancestors of `summary` that end before `seq` and reach furthest."""
+    found: list[Summary] = []
+    for parent in summary.folded_from.order_by("first_seq"):
+        found += [parent] if parent.last_seq < seq else _still_true(parent, seq)
+    return found
+
+
+def copy(
+    conversation: Conversation,
+    summary: Summary,
+    *,
+    author: "AbstractBaseUser | None" = None,
+    text: str | None = None,
+    kind: str = "restore",
+) -> Summary:
+    """A new active version for the same range, with the same or another text."""
+    return append(
+        conversation,
+        replaces=[summary],
+        level=summary.level,
+        first_seq=summary.first_seq,
+        last_seq=summary.last_seq,
+        text=summary.text if text is None else text,
+        structured=summary.structured if text is None else None,
+        flags=summary.flags if text is None else {},
+        trigger={"kind": kind, "value": summary.version, "limit": None},
+        policy_hash=summary.policy_hash,
+        prompt_hash=summary.prompt_hash if text is None else "",
+        model=summary.model if text is None else "",
+        status=Summary.Status.ACTIVE,
+        author=author,
+    )

@@ -1,0 +1,224 @@
+"""The audit of the memory tables: silent on a healthy conversation, and one planted
+violation for every kind it knows.
+"""
+
+import pytest
+from django.db.models import F
+from django.utils import timezone
+
+from memory import audit, transcript
+from memory.models import Conversation, Message, ModelCall, Summary
+from tests.memory.scenes import drop_unique, plant, say, summarise, talk
+
+Status = Summary.Status
+
+
+@pytest.fixture
+def conversation(alice):
+    return transcript.create(alice, title="Audited")
+
+
+@pytest.fixture
+def folded(conversation):
+    """Ten messages: two active summaries side by side, then a window."""
+    talk(conversation, 5)
+    summarise(conversation, 1, 4)
+    summarise(conversation, 5, 8)
+    say(conversation, "after the folds")
+    return conversation
+
+
+def found():
+    return {violation.code for violation in audit.check()}
+
+
+def newest(conversation):
+    return conversation.summaries.last()
+
+
+def test_it_finds_nothing_in_an_empty_database(db):
+    assert list(audit.check()) == []
+
+
+def test_it_finds_nothing_in_a_healthy_conversation(folded):
+    assert list(audit.check()) == []
+
+
+def test_it_accepts_merged_failed_restored_and_stale_versions(folded):
+    first, second = folded.summaries.order_by("first_seq")
+    merged = summarise(folded, 1, 8, replaces=[first, second], level=1)
+    failed = {"status": Status.FAILED, "text": "", "error": "timeout"}
+    summarise(folded, 9, 10, **failed)
+    transcript.supersede(folded, 7)
+    merged.refresh_from_db()
+    assert merged.status == Status.STALE
+    assert [s.trigger["kind"] for s in folded.summaries.filter(status="active")] == [
+        "restore"
+    ]
+    assert list(audit.check()) == []
+
+
+def test_it_accepts_excluded_messages_under_a_summary(folded):
+    folded.messages.filter(seq=2).update(excluded_at=timezone.now())
+    assert list(audit.check(hashes=False)) == []
+
+
+def test_it_finds_a_gap_between_summaries(folded):
+    plant(newest(folded), first_seq=7)
+    gap, lost = audit.check(hashes=False)
+    assert gap.code == "R6.gap"
+    assert gap.conversation_id == folded.pk
+    assert gap.detail == "#5 to #6 is left out before v2"
+    assert lost.code == "R6.lost"
+    assert lost.detail.startswith("2 messages between #5 and #6")
+
+
+def test_it_finds_a_gap_before_the_first_summary(folded):
+    plant(folded.summaries.first(), first_seq=2)
+    assert found() >= {"R6.gap", "R6.lost"}
+
+
+def test_it_finds_overlapping_summaries(folded):
+    plant(newest(folded), first_seq=3)
+    assert "R6.overlap" in found()
+
+
+def test_it_finds_a_summary_of_messages_to_come(folded):
+    plant(newest(folded), last_seq=400)
+    assert "R6.range" in found()
+
+
+def test_it_finds_a_number_that_was_not_given_out(folded):
+    Conversation.objects.update(next_seq=F("next_seq") - 1)
+    assert found() == {"R6.number"}
+
+
+@pytest.mark.parametrize(
+    ("values", "code"),
+    [
+        ({"text": ""}, "R7.empty"),
+        ({"error": "timeout"}, "R7.error"),
+        ({"status": Status.FAILED}, "R7.failed"),
+        ({"status": Status.REJECTED}, "R7.failed"),
+        ({"status": "odd"}, "R7.status"),
+    ],
+)
+def test_it_finds_versions_that_are_no_summaries(folded, values, code):
+    plant(newest(folded), **values)
+    assert code in found()
+
+
+def test_it_finds_a_summary_that_no_call_made(folded):
+    ModelCall.objects.filter(summary=newest(folded)).delete()
+    assert found() == {"R7.call"}
+
+
+def test_it_finds_a_summary_whose_only_call_failed(folded):
+    ModelCall.objects.filter(summary=newest(folded)).update(error="timeout")
+    assert found() == {"R7.call"}
+
+
+def test_it_finds_an_ancestor_outside_the_range(folded):
+    first, second = folded.summaries.order_by("first_seq")
+    second.folded_from.add(first)
+    assert found() == {"R7.ancestor"}
+
+
+def test_it_finds_a_later_version_as_an_ancestor(folded):
+    third = summarise(folded, 5, 8, status=Status.SUPERSEDED)
+    newest_active = folded.summaries.get(version=2)
+    newest_active.folded_from.add(third)
+    assert found() == {"R7.ancestor"}
+
+
+def test_it_finds_an_ancestor_in_another_conversation(folded, bob):
+    other = transcript.create(bob)
+    talk(other, 4)
+    copied = summarise(other, 1, 4)
+    copied.folded_from.add(folded.summaries.first())
+    violations = [v for v in audit.check() if v.code == "R7.ancestor"]
+    assert [v.conversation_id for v in violations] == [other.pk]
+
+
+def test_it_finds_a_reply_without_a_request(folded):
+    folded.model_calls.filter(message__seq=2).delete()
+    (violation,) = audit.check()
+    assert violation.code == "R8.call"
+    assert violation.detail == "reply #2 has no recorded request"
+
+
+def test_it_finds_calls_that_point_into_another_conversation(folded, bob):
+    other = transcript.create(bob)
+    folded.model_calls.filter(message__seq=2).update(conversation=other)
+    assert "R8.foreign" in found()
+
+
+def test_it_finds_a_changed_message_by_the_hash(folded):
+    folded.messages.filter(seq=1).update(text="Something else")
+    violations = list(audit.check())
+    assert {violation.code for violation in violations} == {"R8.hash"}
+    assert len(violations) == 5  # until the fold the model saw it at every turn
+
+
+def test_it_finds_a_changed_summary_by_the_hash(folded):
+    plant(newest(folded), text="Something else")
+    assert found() == {"R8.hash"}
+
+
+def test_it_can_leave_the_hashes_out(folded):
+    folded.messages.filter(seq=1).update(text="Something else")
+    assert list(audit.check(hashes=False)) == []
+
+
+@pytest.mark.parametrize("refs", [{}, [], {"system": 5}, "text", 7])
+def test_it_survives_broken_references(folded, refs):
+    call = folded.model_calls.filter(purpose="reply").first()
+    plant(call, refs=refs)
+    assert found() == {"R8.refs"}
+
+
+@pytest.mark.parametrize("policy", [{"preset": "none\nsuch"}, {"keep": 3}, []])
+def test_it_finds_a_policy_that_does_not_load(conversation, policy):
+    plant(conversation, policy=policy)
+    (violation,) = audit.check()
+    assert violation.code == "policy"
+    assert "\n" not in str(violation)
+
+
+def test_it_finds_two_messages_with_one_number(conversation):
+    drop_unique(Message, "message_seq_unique", "message_client_id_unique")
+    _insert(conversation, pk=1, seq=1, client_id="a")
+    _insert(conversation, pk=2, seq=1, client_id="b")
+    assert "R6.seq" in found()
+
+
+def test_it_finds_two_messages_with_one_client_id(conversation):
+    drop_unique(Message, "message_seq_unique", "message_client_id_unique")
+    _insert(conversation, pk=1, seq=1, client_id="a")
+    _insert(conversation, pk=2, seq=3, client_id="a")
+    assert "R2.client_id" in found()
+
+
+def _insert(conversation, **values):
+    conversation.next_seq = 9
+    conversation.save(update_fields=["next_seq"])
+    Message.objects.create(
+        conversation=conversation, role="user", text="x", tokens=1, **values
+    )
+
+
+def test_it_finds_two_summaries_with_one_version(folded):
+    drop_unique(Summary, "summary_version_unique")
+    plant(newest(folded), version=1)
+    assert "R6.version" in found()
+
+
+def test_it_asks_few_questions_however_much_there_is(
+    alice, django_assert_max_num_queries
+):
+    for _ in range(3):
+        conversation = transcript.create(alice)
+        talk(conversation, 6)
+        summarise(conversation, 1, 8)
+    with django_assert_max_num_queries(16):
+        assert list(audit.check(hashes=False)) == []

@@ -1,0 +1,220 @@
+import json
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from django.core.management import CommandError, call_command
+
+from memory.engine.policy import PRESETS, Policy
+from memory.replay import Player, Recording, read_recordings, replay
+
+from .engine.chats import Summarizer
+
+START = datetime(2026, 3, 1, tzinfo=UTC)
+POLICY = Policy(
+    strategy="running",
+    trigger=("messages", 4),
+    keep=("messages", 2),
+    max_summary_tokens=4000,
+)
+
+
+def recorded(count, text="word " * 80, qa=()):
+    messages = [
+        {
+            "id": f"D1:{n}",
+            "role": "user" if n % 2 else "assistant",
+            "content": f"number{n} {text}",
+            "created_at": START + timedelta(minutes=n),
+        }
+        for n in range(1, count + 1)
+    ]
+    return Recording.model_validate({"id": "c1", "messages": messages, "qa": list(qa)})
+
+
+def asked(question, *evidence):
+    return {"question": question, "evidence_ids": list(evidence)}
+
+
+async def play(recording, policy=POLICY, invoke=None, **kwargs):
+    return await Player(recording, policy, invoke or Summarizer(), **kwargs).play()
+
+
+async def test_it_plays_every_turn_and_never_waits_for_a_summary():
+    report = (await play(recorded(20))).report()
+    assert report["turns"] == 10
+    assert report["blocked_turns"] == report["without_user_message"] == 0
+    assert report["never_read"] == 0
+
+
+async def test_it_counts_how_often_a_message_was_rewritten():
+    tally = await play(recorded(10))
+    # Folds of messages 1-2, 3-4, 5-6, 7-8: each rewrites all before it.
+    assert tally.rewrites == [4, 4, 3, 3, 2, 2, 1, 1]
+
+
+async def test_it_writes_each_segment_once_when_layered():
+    policy = Policy(trigger=("messages", 4), keep=("messages", 2))
+    tally = await play(recorded(20), policy, Summarizer(*["short"] * 50))
+    assert set(tally.rewrites) == {1}
+
+
+async def test_it_counts_a_merge_as_a_rewrite():
+    policy = Policy(
+        trigger=("messages", 4), keep=("messages", 2), summary_budget=1, fan_in=2
+    )
+    long = recorded(8, text="word " * 8000)
+    tally = await play(long, policy, Summarizer(*["short"] * 100))
+    assert max(tally.rewrites) > 2
+
+
+async def test_it_folds_nothing_that_no_summariser_read():
+    refusals = Summarizer(*["I'm sorry, I can't help with that."] * 50)
+    tally = await play(recorded(20), invoke=refusals)
+    assert tally.rewrites == []
+    assert tally.report()["largest_prompt"] > 20 * 80
+
+
+@pytest.mark.parametrize("preset", PRESETS)
+@pytest.mark.parametrize("words", [130, 330])
+async def test_it_loses_no_fact_with_a_perfect_summarizer(preset, words):
+    recording = recorded(240, text="pad " * words)
+    policy = Policy(preset=preset, context_window=16_000)
+    player = Player(recording, policy, Summarizer())
+    tally = await player.play()
+    known = [block.text for block in player.blocks]
+    known += [message.text for message in player.messages[player.cutoff :]]
+    facts = {word for text in known for word in text.split()}
+    assert tally.rewrites
+    assert {f"number{n}" for n in range(1, 241)} <= facts
+
+
+@pytest.mark.parametrize("preset", PRESETS)
+async def test_it_covers_every_message_exactly_once(preset):
+    player = Player(recorded(99), Policy(preset=preset), Summarizer(*["x"] * 999))
+    await player.play()
+    covered = [
+        seq
+        for block in player.blocks
+        for seq in range(block.first_seq, block.last_seq + 1)
+    ]
+    assert covered == list(range(1, player.cutoff + 1)) == sorted(player.generations)
+
+
+async def test_it_reports_a_message_whose_text_was_not_read():
+    player = Player(recorded(10), POLICY, Summarizer())
+    read = player.summarizer.text_of
+    player.summarizer.text_of = lambda seq: "" if seq == 3 else read(seq)
+    assert (await player.play()).never_read == 1
+
+
+async def test_it_reads_a_long_message_whole():
+    tally = await play(recorded(8, text="word " * 9000))
+    assert tally.never_read == 0
+    assert len(tally.rewrites) == 6
+
+
+async def test_it_counts_what_a_provider_can_cache():
+    never = Policy(trigger=None)
+    few = await play(recorded(6, text="x" * 792), never)
+    assert few.cached_tokens == 0
+    many = await play(recorded(20, text="x" * 792), never)
+    # Every request repeats the one before; 1024 is the least, 128 the step.
+    assert many.cached_tokens % 128 == 0
+    assert 0.7 < many.report()["cacheable_share"] < 1
+
+
+async def test_it_prices_cached_and_written_tokens():
+    tally = await play(recorded(8))
+    tally.prompt_tokens, tally.cached_tokens = 1000, 400
+    tally.summary_tokens_in, tally.summary_tokens_out = 50, 10
+    assert tally.cost == 600 + 40 + 50 + 50
+
+
+async def test_it_looks_for_evidence_in_window_and_archive():
+    qa = [
+        asked("what about number1?", "D1:1"),
+        asked("and number10", "D1:10"),
+        asked("something else", "D1:1", "D1:9"),
+        asked("not asked", "D9:9"),
+        asked("nor this"),
+    ]
+    report = (await play(recorded(10, qa=qa))).report()
+    assert report["evidence_in_window"] == pytest.approx(0.5)
+    assert report["evidence_reachable"] == pytest.approx(0.8333, abs=1e-4)
+    assert (
+        report["recall_at_5"] == report["recall_at_10"] == pytest.approx(0.6667, 1e-3)
+    )
+
+
+async def test_it_leaves_out_what_was_not_asked():
+    report = (await play(recorded(4))).report()
+    assert report["recall_at_10"] is None
+
+
+async def test_it_knows_idle_time():
+    policy = Policy(trigger=("idle", 60), keep=("messages", 2))
+    assert (await play(recorded(6), policy)).rewrites
+    policy = Policy(trigger=("idle", 61), keep=("messages", 2))
+    assert not (await play(recorded(6), policy)).rewrites
+
+
+async def test_it_adds_conversations_up():
+    report = await replay([recorded(10), recorded(6)], POLICY, Summarizer())
+    assert [each["turns"] for each in report["conversations"]] == [5, 3]
+    assert report["total"]["turns"] == 8
+    assert "estimated" in report["tokens"]
+
+
+async def test_it_plays_an_empty_conversation():
+    report = await replay([recorded(0)], POLICY, Summarizer())
+    assert report["total"]["turns"] == 0
+    assert report["total"]["cacheable_share"] == 0
+
+
+@pytest.mark.parametrize("data", [b"", b"{}", b"[{}]", b'[{"id": 1}]', b"\xff"])
+def test_it_refuses_another_file(data):
+    with pytest.raises(ValueError, match="validation error"):
+        read_recordings(data)
+
+
+# The command.
+
+
+@pytest.fixture
+def file(tmp_path):
+    path = tmp_path / "chat.json"
+    qa = [asked("number1", "D1:1")]
+    path.write_text(f"[{recorded(60, qa=qa).model_dump_json()}]")
+    return path
+
+
+def test_it_prints_json(file, capsys):
+    call_command("replay", str(file), "--preset", "langgraph", "--json")
+    report = json.loads(capsys.readouterr().out)
+    assert report["preset"] == "langgraph"
+    assert report["total"]["turns"] == 30
+    assert report["total"]["rewrites_max"] > 5
+    assert report["total"]["never_read"] == 0
+
+
+def test_it_prints_a_table(file, capsys):
+    call_command("replay", str(file))
+    printed = capsys.readouterr().out
+    assert printed.startswith("Preset layered.")
+    assert "prompt_tokens_per_turn" in printed
+
+
+def test_it_gives_the_same_figures_twice(file, capsys):
+    call_command("replay", str(file), "--json")
+    first = capsys.readouterr().out
+    call_command("replay", str(file), "--json")
+    assert capsys.readouterr().out == first
+
+
+@pytest.mark.parametrize("content", [None, "no json", '[{"id": "c", "messages": 1}]'])
+def test_it_says_what_is_wrong_with_a_file(tmp_path, content):
+    path = tmp_path / "wrong.json"
+    if content is not None:
+        path.write_text(content)
+    with pytest.raises(CommandError, match=r"wrong\.json: .+\."):
+        call_command("replay", str(path))
