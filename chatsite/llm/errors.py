@@ -1,0 +1,160 @@
+"""LLMError: what went wrong at the model, in words that are safe to store and show.
+
+translate() is the only place that knows the exceptions of the provider's libraries.
+Their texts are never passed on: they can repeat the key that was sent.
+"""
+
+from __future__ import annotations
+
+import email.utils
+import time
+from typing import TYPE_CHECKING
+
+from langchain_core.exceptions import ContextOverflowError
+
+if TYPE_CHECKING:
+    import openai
+
+DETAILS = {
+    "timeout": "The model took too long to answer. Try again.",
+    "rate_limited": "The model is receiving too many requests. Try again in a moment.",
+    "quota": "The account at the model provider is used up. "
+    "Ask the person who runs this site to top it up.",
+    "auth": "The model provider refused the key of this site. "
+    "Ask the person who runs this site to check OPENAI_API_KEY.",
+    "context_length": "The conversation is too long for this model. "
+    "Summarise it or choose a model with a larger context.",
+    "bad_request": "The model provider refused the request. "
+    "Ask the person who runs this site to check the model's name and settings.",
+    "unavailable": "The model can not be reached at the moment. Try again.",
+    "bad_response": "The model sent something that is not a reply. "
+    "Try again; if it stays, ask the person who runs this site.",
+    "content_filter": "The model provider's content filter stopped this reply. "
+    "Rephrase the message and send it again.",
+}
+RETRYABLE = {"timeout", "rate_limited", "unavailable", "bad_response"}
+
+CONTEXT_LENGTH_MARKS = (
+    "context_length_exceeded",
+    "maximum context length",
+    "context window",
+    "context size",
+    "contextwindowexceeded",
+    "prompt is too long",
+    "input tokens exceed",
+)
+FILTER_CODES = {"content_filter", "content_policy_violation"}
+STREAM_CODES = {
+    "rate_limit_exceeded": "rate_limited",
+    "invalid_api_key": "auth",
+    "invalid_request_error": "bad_request",
+    "insufficient_quota": "quota",
+}
+
+
+class LLMError(Exception):
+    """A request to the model failed.
+
+    `code` is a key of DETAILS, `detail` a sentence for people, `retryable` says that
+    the same request may succeed, `retry_after` in how many seconds if that is known.
+    """
+
+    def __init__(
+        self,
+        code: str,
+        *,
+        retryable: bool | None = None,
+        retry_after: float | None = None,
+    ) -> None:
+        self.code = code
+        self.detail = DETAILS[code]
+        self.retryable = code in RETRYABLE if retryable is None else retryable
+        self.retry_after = retry_after
+        super().__init__(f"{code}: {self.detail}")
+
+
+def translate(exc: BaseException) -> LLMError:
+    """The LLMError for anything that a model raised; never contains its text."""
+    if isinstance(exc, LLMError):
+        return exc
+    return LLMError(_find_code(exc), retry_after=_find_retry_after(exc))
+
+
+def _find_code(exc: BaseException) -> str:
+    # Not at the top: it takes a third of a second that the demo model need not pay.
+    import openai
+
+    if isinstance(exc, ContextOverflowError):
+        return "context_length"
+    if isinstance(exc, openai.APIStatusError):
+        return _code_of_status(exc)
+    if isinstance(exc, (TimeoutError, openai.APITimeoutError)):
+        return "timeout"
+    if isinstance(exc, openai.APIConnectionError):
+        return "unavailable"
+    if isinstance(exc, openai.APIError):
+        return _code_of_stream_error(exc)
+    if isinstance(exc, OSError) or _is_transport_error(exc):
+        return "unavailable"
+    # JSON, Unicode, a shape that LangChain did not expect, no chunk at all.
+    return "bad_response"
+
+
+def _code_of_status(exc: openai.APIStatusError) -> str:
+    status = exc.status_code
+    if status in (401, 403):
+        return "auth"
+    if status == 429:
+        return "quota" if exc.code == "insufficient_quota" else "rate_limited"
+    if status in (408, 504):
+        return "timeout"
+    if status >= 500 or status == 409:
+        return "unavailable"
+    if status == 413 or _says_context_length(exc):
+        return "context_length"
+    return "content_filter" if exc.code in FILTER_CODES else "bad_request"
+
+
+def _code_of_stream_error(exc: openai.APIError) -> str:
+    """An error event inside a stream that had begun with status 200."""
+    if _says_context_length(exc):
+        return "context_length"
+    if exc.code in FILTER_CODES:
+        return "content_filter"
+    if exc.code == "429":
+        return "rate_limited"
+    return (
+        STREAM_CODES.get(exc.code or "")
+        or STREAM_CODES.get(exc.type or "")
+        or "unavailable"
+    )
+
+
+def _says_context_length(exc: openai.APIError) -> bool:
+    # Servers agree on the words more than on the code (vLLM, llama.cpp, LiteLLM).
+    text = f"{exc.code} {exc.type} {exc.message}".lower()
+    return any(mark in text for mark in CONTEXT_LENGTH_MARKS)
+
+
+def _is_transport_error(exc: BaseException) -> bool:
+    # By name: which httpx the openai package uses is its own affair.
+    roots = {base.__module__.partition(".")[0] for base in type(exc).__mro__}
+    return bool(roots & {"httpx", "httpx2", "httpcore", "httpcore2"})
+
+
+def _find_retry_after(exc: BaseException) -> float | None:
+    headers = getattr(getattr(exc, "response", None), "headers", None) or {}
+    return parse_retry_after(headers.get("retry-after", ""))
+
+
+def parse_retry_after(value: str) -> float | None:
+    """Seconds from a Retry-After header: a number or a date; None if it is neither."""
+    try:
+        return max(float(value), 0.0)
+    except ValueError:
+        pass
+    try:
+        when = email.utils.parsedate_to_datetime(value)
+    except ValueError:
+        return None
+    return max(when.timestamp() - time.time(), 0.0)

@@ -1,0 +1,73 @@
+"""The sentences of the demo model, in English and Chinese."""
+
+ENGLISH = {
+    "hello": "Hello{name}! I am the demo model of this site: I answer only from what "
+    "this conversation says. Tell me something about yourself, "
+    "and ask me about it later.",
+    "hint": "I am the demo model: ask me later about what you tell me here.",
+    "welcome": "Nice to meet you, {name}!",
+    "noted": "Noted: {facts}.",
+    "quoted": "Noted: “{text}”",
+    "name": "Your name is {name}. {source}",
+    "value": "Your {key} is {value}. {source}",
+    "said": "You said: “{text}” ({where}).",
+    "answered": "I said: “{text}” ({where}).",
+    "list": "From what you told me:",
+    "item": "- “{text}” ({where})",
+    "source": "You told me in {where}.",
+    "summary_source": "That comes from {where}.",
+    "message": "message {n}",
+    "summary": "the summary of messages {first}–{last}",
+    "earlier": "earlier in this conversation",
+    "earlier_source": "You told me earlier in this conversation.",
+    "unknown": "I can not find that in what I was sent: {view}.",
+    "can_not": "I am the demo model and can only work with what this conversation "
+    "says. For this one I was sent {view}. A real model answers here as soon as the "
+    "site has an OPENAI_API_KEY or an OPENAI_BASE_URL.",
+    "who": "I am the demo model of this site. I answer only from the messages I am "
+    "sent: {view}.",
+    "view": "I was sent {view}.",
+    "messages": "{n} messages",
+    "one_message": "1 message",
+    "summaries": "the summary of messages {first}–{last} (version {version})",
+    "and": " and ",
+    "thanks": "You are welcome{name}!",
+    "bye": "Goodbye{name}!",
+    "comma": ", ",
+    "join": "; ",
+    "space": " ",
+}
+CHINESE = {
+    "hello": "你好{name}！我是本站的演示模型，只根据这段对话里的内容回答。"
+    "告诉我一些关于你的事，之后可以再来问我。",
+    "hint": "我是演示模型：之后可以问我你在这里说过的事。",
+    "welcome": "很高兴认识你，{name}！",
+    "noted": "记下了：{facts}。",
+    "quoted": "记下了：“{text}”",
+    "name": "你叫{name}。{source}",
+    "value": "你的{key}是{value}。{source}",
+    "said": "你说过：“{text}”（{where}）。",
+    "answered": "我说过：“{text}”（{where}）。",
+    "list": "你告诉过我：",
+    "item": "- “{text}”（{where}）",
+    "source": "这是你在{where}里告诉我的。",
+    "summary_source": "这来自{where}。",
+    "message": "第 {n} 条消息",
+    "summary": "第 {first}–{last} 条消息的摘要",
+    "earlier": "之前的对话",
+    "earlier_source": "这是你之前告诉我的。",
+    "unknown": "在我收到的内容里找不到：{view}。",
+    "can_not": "我是演示模型，只能使用这段对话里的内容。这次我收到的是{view}。"
+    "网站设置 OPENAI_API_KEY 或 OPENAI_BASE_URL 之后，就由真正的模型来回答。",
+    "who": "我是本站的演示模型，只根据收到的消息回答。我收到的是{view}。",
+    "view": "我收到的是{view}。",
+    "messages": "{n} 条消息",
+    "one_message": "1 条消息",
+    "summaries": "第 {first}–{last} 条消息的摘要（版本 {version}）",
+    "and": "和",
+    "thanks": "不客气{name}！",
+    "bye": "再见{name}！",
+    "comma": "，",
+    "join": "；",
+    "space": "",
+}

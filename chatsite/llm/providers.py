@@ -1,0 +1,121 @@
+"""Builds the LangChain model behind a name. Knows settings, but no conversation."""
+
+import asyncio
+from typing import Any
+from weakref import WeakKeyDictionary
+
+from django.conf import settings
+from langchain_core.language_models import BaseChatModel
+
+from .demo import DemoChatModel
+
+DEMO = "demo"
+DEFAULT_OPENAI_MODEL = "gpt-4o-mini"
+DEFAULT_CONTEXT_WINDOW = 32_000
+# Servers of one's own often need no key, but the client insists on one.
+PLACEHOLDER_KEY = "no-key-needed"
+CONNECT_TIMEOUT = 10.0
+
+
+def default_model() -> str:
+    if settings.CHAT_MODEL:
+        return settings.CHAT_MODEL
+    has_provider = settings.OPENAI_API_KEY or settings.OPENAI_BASE_URL
+    return DEFAULT_OPENAI_MODEL if has_provider else DEMO
+
+
+def summary_model(chat_model: str) -> str:
+    """The model that summarises for conversations with `chat_model`."""
+    if is_demo(chat_model):
+        return DEMO
+    return settings.SUMMARY_MODEL or chat_model
+
+
+def is_demo(name: str) -> bool:
+    return name == DEMO
+
+
+def label(name: str) -> str:
+    return "Demo model" if is_demo(name) else name
+
+
+def context_window(name: str) -> int:
+    """How many tokens the model takes: the setting, what LangChain knows, a guess."""
+    if settings.CONTEXT_WINDOW:
+        return settings.CONTEXT_WINDOW
+    if is_demo(name) or settings.OPENAI_BASE_URL:
+        return DEFAULT_CONTEXT_WINDOW
+    profile = build(name).profile or {}
+    return profile.get("max_input_tokens") or DEFAULT_CONTEXT_WINDOW
+
+
+def cache_options(name: str, key: str) -> dict[str, str]:
+    """Request arguments that let OpenAI find its prompt cache for conversation `key`.
+
+    Other servers may refuse a request with a field they do not know.
+    """
+    known = not is_demo(name) and not settings.OPENAI_BASE_URL
+    return {"prompt_cache_key": key} if known else {}
+
+
+class _Builder:
+    """build(name) -> the chat model, made once per event loop.
+
+    A client keeps connections open, and a connection belongs to the loop it was
+    opened on; a model made for a loop that is gone fails on its next request.
+    """
+
+    def __init__(self) -> None:
+        self._by_loop: WeakKeyDictionary[Any, dict[str, BaseChatModel]]
+        self.cache_clear()
+
+    def __call__(self, name: str) -> BaseChatModel:
+        models = self._by_loop.setdefault(_running_loop(), {})
+        if name not in models:
+            models[name] = _make(name)
+        return models[name]
+
+    def cache_clear(self) -> None:
+        self._by_loop = WeakKeyDictionary()
+
+
+class _NoLoop:
+    """Stands for the running loop where there is none."""
+
+
+_NO_LOOP = _NoLoop()
+
+
+def _running_loop() -> Any:
+    try:
+        return asyncio.get_running_loop()
+    except RuntimeError:
+        return _NO_LOOP
+
+
+def _make(name: str) -> BaseChatModel:
+    if is_demo(name):
+        return DemoChatModel(tokens_per_second=settings.DEMO_TOKENS_PER_SECOND)
+    # Importing these takes a second, which a site with the demo model need not pay.
+    import openai
+    from langchain_openai import ChatOpenAI
+    from pydantic import SecretStr
+
+    timeout = openai.Timeout(settings.MODEL_IDLE_TIMEOUT, connect=CONNECT_TIMEOUT)
+    return ChatOpenAI(
+        model=name,
+        api_key=SecretStr(settings.OPENAI_API_KEY or PLACEHOLDER_KEY),
+        base_url=settings.OPENAI_BASE_URL or None,
+        # LangChain shares its own client between models, and so between loops.
+        http_async_client=openai.DefaultAsyncHttpxClient(timeout=timeout),
+        timeout=timeout,
+        # ReplyStream has deadlines and counted retries of its own.
+        stream_chunk_timeout=None,
+        max_retries=0,
+        # LangChain switches it off when there is a base URL.
+        stream_usage=True,
+        use_responses_api=False,
+    )
+
+
+build = _Builder()

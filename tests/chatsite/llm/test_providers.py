@@ -1,0 +1,106 @@
+"""Which model is built for which settings."""
+
+import asyncio
+
+import pytest
+from langchain_openai import ChatOpenAI
+
+from chatsite.llm import providers
+from chatsite.llm.demo import DemoChatModel
+
+
+class TestNames:
+    def test_it_is_the_demo_model_without_a_provider(self, settings):
+        assert providers.default_model() == "demo"
+        assert providers.is_demo(providers.default_model())
+
+    @pytest.mark.parametrize(
+        ("name", "value"),
+        [("OPENAI_API_KEY", "sk-x"), ("OPENAI_BASE_URL", "http://127.0.0.1:1/v1")],
+    )
+    def test_it_is_a_real_model_with_one(self, settings, name, value):
+        setattr(settings, name, value)
+        assert providers.default_model() == "gpt-4o-mini"
+
+    def test_it_is_the_model_that_was_set(self, settings):
+        settings.CHAT_MODEL = "qwen3"
+        assert providers.default_model() == "qwen3"
+        assert providers.label("qwen3") == "qwen3"
+
+    def test_it_summarises_with_the_chat_model(self, settings):
+        assert providers.summary_model("gpt-x") == "gpt-x"
+
+    def test_it_summarises_with_a_model_of_its_own(self, settings):
+        settings.SUMMARY_MODEL = "small"
+        assert providers.summary_model("gpt-x") == "small"
+
+    def test_it_never_sends_a_demo_conversation_away(self, settings):
+        settings.SUMMARY_MODEL = "small"
+        assert providers.summary_model("demo") == "demo"
+
+    def test_it_says_that_the_demo_model_is_one(self):
+        assert providers.label("demo") == "Demo model"
+
+
+class TestBuild:
+    def test_it_builds_the_demo_model(self, settings):
+        settings.DEMO_TOKENS_PER_SECOND = 12.5
+        model = providers.build("demo")
+        assert isinstance(model, DemoChatModel)
+        assert model.tokens_per_second == 12.5
+
+    def test_it_builds_a_model_once(self):
+        assert providers.build("demo") is providers.build("demo")
+
+    def test_it_builds_anew_for_another_event_loop(self, settings):
+        settings.OPENAI_API_KEY = "sk-x"
+
+        async def build():
+            return providers.build("gpt-4o-mini")
+
+        assert asyncio.run(build()) is not asyncio.run(build())
+
+    def test_it_leaves_retries_and_usage_to_us(self, settings):
+        settings.OPENAI_API_KEY = "sk-x"
+        model = providers.build("gpt-4o-mini")
+        assert isinstance(model, ChatOpenAI)
+        assert (model.max_retries, model.stream_usage) == (0, True)
+
+    def test_it_works_without_a_key_at_a_server_of_ones_own(self, settings):
+        settings.OPENAI_BASE_URL = "http://127.0.0.1:1/v1"
+        assert providers.build("qwen3").openai_api_base == "http://127.0.0.1:1/v1"
+
+    def test_it_does_not_show_the_key(self, settings):
+        settings.OPENAI_API_KEY = "sk-SECRET"
+        assert "SECRET" not in repr(providers.build("gpt-4o-mini"))
+
+
+class TestCacheOptions:
+    def test_they_name_the_conversation_where_that_is_understood(self, settings):
+        settings.OPENAI_API_KEY = "sk-x"
+        options = providers.cache_options("gpt-4o-mini", "c1")
+        assert options == {"prompt_cache_key": "c1"}
+
+    def test_they_are_not_sent_to_other_servers(self, settings):
+        settings.OPENAI_BASE_URL = "http://127.0.0.1:1/v1"
+        assert providers.cache_options("qwen3", "c1") == {}
+        assert providers.cache_options("demo", "c1") == {}
+
+
+class TestContextWindow:
+    def test_it_is_what_was_set(self, settings):
+        settings.CONTEXT_WINDOW = 5000
+        assert providers.context_window("demo") == 5000
+
+    def test_it_is_what_langchain_knows(self, settings):
+        settings.OPENAI_API_KEY = "sk-x"
+        assert providers.context_window("gpt-4o-mini") == 128_000
+
+    def test_it_trusts_no_name_at_another_server(self, settings):
+        settings.OPENAI_BASE_URL = "http://127.0.0.1:1/v1"
+        assert providers.context_window("gpt-4o-mini") == 32_000
+
+    def test_it_is_a_guess_for_unknown_models(self, settings):
+        settings.OPENAI_API_KEY = "sk-x"
+        assert providers.context_window("nobody-knows-me") == 32_000
+        assert providers.context_window("demo") == 32_000

@@ -1,0 +1,276 @@
+"""ReplyStream with the real client of LangChain against the fake provider."""
+
+import asyncio
+import time
+
+import pytest
+from langchain_core.messages import HumanMessage, SystemMessage
+
+from chatsite.llm import streaming
+from chatsite.llm.errors import LLMError
+from chatsite.llm.streaming import MAX_REPLY_CHARS, ReplyStream, Usage, clean, complete
+
+MESSAGES = [SystemMessage("Be brief."), HumanMessage("hi! I'm Lance")]
+
+
+@pytest.fixture(autouse=True)
+def no_pauses(monkeypatch):
+    """The pauses between attempts are tested on their own."""
+    monkeypatch.setattr(streaming, "FIRST_PAUSE", 0.001)
+
+
+async def read(stream):
+    return "".join([piece async for piece in stream])
+
+
+async def read_until_error(stream):
+    pieces = []
+    try:
+        async for piece in stream:
+            pieces.append(piece)
+    except LLMError as error:
+        return "".join(pieces), error
+    pytest.fail(f"No error, but {''.join(pieces)!r}")
+
+
+class TestCompleteReplies:
+    async def test_it_passes_the_text_on_piece_by_piece(self, upstream):
+        stream = ReplyStream("ok", MESSAGES)
+        pieces = [piece async for piece in stream]
+        assert "".join(pieces) == "Reply to: hi! I'm Lance"
+        assert len(pieces) > 1
+
+    async def test_it_sends_the_messages_it_was_given(self, upstream):
+        await read(ReplyStream("ok", MESSAGES))
+        assert upstream.calls[0].messages == [
+            {"role": "system", "content": "Be brief."},
+            {"role": "user", "content": "hi! I'm Lance"},
+        ]
+
+    async def test_it_reports_usage_and_finish_reason(self, upstream):
+        stream = ReplyStream("ok", MESSAGES)
+        await read(stream)
+        assert stream.usage == Usage(input=15, cached=0, output=6)
+        assert stream.finish_reason == "stop"
+        assert stream.attempts == 1
+        assert stream.first_token_ms is not None
+
+    async def test_it_reports_cached_tokens(self, upstream):
+        await read(ReplyStream("ok", MESSAGES))
+        stream = ReplyStream("ok", [MESSAGES[0], HumanMessage("again")])
+        await read(stream)
+        assert stream.usage.cached == 7
+
+    async def test_it_keeps_the_reason_of_a_reply_cut_at_the_limit(self, upstream):
+        stream = ReplyStream("length", MESSAGES)
+        assert await read(stream) == "This reply is"
+        assert stream.finish_reason == "length"
+
+    @pytest.mark.parametrize("mode", ["eof", "no-reason"])
+    async def test_it_knows_no_reason_when_the_stream_just_ends(self, upstream, mode):
+        stream = ReplyStream(mode, MESSAGES)
+        assert (await read(stream)).startswith("This reply")
+        assert stream.finish_reason is None
+
+    async def test_it_does_not_wait_for_a_connection_after_the_end(
+        self, upstream, monkeypatch
+    ):
+        monkeypatch.setattr(streaming, "USAGE_TIMEOUT", 0.1)
+        stream = ReplyStream("hang-end", MESSAGES)
+        assert await read(stream) == "All is said"
+        assert stream.finish_reason == "stop"
+
+    async def test_it_ignores_events_and_calls_nobody_asked_for(self, upstream):
+        stream = ReplyStream("foreign-events", MESSAGES)
+        assert await read(stream) == "Honest reply"
+        assert stream.tool_calls == []
+
+    async def test_it_collects_the_calls_of_bound_tools(self, upstream):
+        tool = {"type": "function", "function": {"name": "search_transcript"}}
+        stream = ReplyStream("tool-call", MESSAGES, bind={"tools": [tool]})
+        assert await read(stream) == ""
+        assert stream.finish_reason == "tool_calls"
+        assert stream.tool_calls[0]["args"] == {"query": "49ers"}
+
+    async def test_it_survives_a_flood_of_empty_deltas(self, upstream):
+        assert await read(ReplyStream("empty-deltas:2000", MESSAGES)) == "At last."
+
+    async def test_it_cuts_a_reply_that_is_far_too_long(self, upstream):
+        stream = ReplyStream("huge", MESSAGES)
+        assert len(await read(stream)) == MAX_REPLY_CHARS
+        assert stream.finish_reason == "length"
+
+
+class TestErrors:
+    @pytest.mark.parametrize(
+        ("mode", "code", "calls"),
+        [
+            ("400", "bad_request", 1),
+            ("400-context", "context_length", 1),
+            ("400-filter", "content_filter", 1),
+            ("401", "auth", 1),
+            ("403", "auth", 1),
+            ("404", "bad_request", 1),
+            ("429", "rate_limited", 3),
+            ("429-retry-after:0.01", "rate_limited", 3),
+            ("429-retry-after:60", "rate_limited", 1),
+            ("429-quota", "quota", 1),
+            ("500", "unavailable", 3),
+            ("503", "unavailable", 3),
+            ("reset-first", "unavailable", 3),
+            ("done-only", "bad_response", 3),
+            ("html", "bad_response", 3),
+            ("empty", "bad_response", 1),
+        ],
+    )
+    async def test_it_names_an_error_before_the_first_token(
+        self, upstream, mode, code, calls
+    ):
+        stream = ReplyStream(mode, MESSAGES)
+        text, error = await read_until_error(stream)
+        assert (text, error.code) == ("", code)
+        assert len(upstream.calls) == stream.attempts == calls
+
+    @pytest.mark.parametrize(
+        ("mode", "code", "text"),
+        [
+            ("reset", "unavailable", "Before the reset"),
+            ("cut", "unavailable", "Before the cut"),
+            ("bad-json", "bad_response", "Before the noise"),
+            ("bad-shape", "bad_response", "Before the noise"),
+            ("bad-utf8", "bad_response", "Before the noise"),
+            ("error-event", "unavailable", "Before the error"),
+            ("error-event-length", "context_length", "Before the error"),
+            ("content_filter", "content_filter", "This reply is"),
+        ],
+    )
+    async def test_it_does_not_try_again_after_the_first_token(
+        self, upstream, mode, code, text
+    ):
+        stream = ReplyStream(mode, MESSAGES)
+        seen, error = await read_until_error(stream)
+        assert (seen, error.code) == (text, code)
+        assert len(upstream.calls) == stream.attempts == 1
+
+    async def test_it_goes_on_when_a_later_attempt_succeeds(self, upstream):
+        upstream.script("503", "429", "ok")
+        stream = ReplyStream("ok", MESSAGES)
+        assert await read(stream) == "Reply to: hi! I'm Lance"
+        assert stream.attempts == 3
+
+    async def test_it_waits_as_long_as_the_provider_asks(self, upstream):
+        upstream.script("429-retry-after:0.3", "ok")
+        started = time.monotonic()
+        await read(ReplyStream("ok", MESSAGES))
+        assert time.monotonic() - started >= 0.3
+
+    async def test_it_finds_nobody_at_the_address(self, upstream):
+        upstream.stop()
+        _, error = await read_until_error(ReplyStream("ok", MESSAGES))
+        assert error.code == "unavailable"
+
+    async def test_it_never_repeats_the_key(self, upstream, caplog):
+        caplog.set_level("DEBUG")
+        _, error = await read_until_error(ReplyStream("401", MESSAGES))
+        assert "sk-test-SECRET" in upstream.calls[0].headers["authorization"]
+        seen = f"{error} {error!r} {error.detail} {error.__cause__!r} {caplog.text}"
+        assert "SECRET" not in seen
+
+
+class TestDeadlines:
+    @pytest.mark.parametrize("mode", ["hang-mid", "hang"])
+    async def test_it_gives_up_on_a_silent_provider(self, upstream, settings, mode):
+        settings.MODEL_MAX_ATTEMPTS = 1
+        _, error = await read_until_error(ReplyStream(mode, MESSAGES, idle=0.3))
+        assert error.code == "timeout"
+        assert upstream.wait_closed_early()
+
+    async def test_it_is_not_fooled_by_comments(self, upstream, settings):
+        settings.MODEL_MAX_ATTEMPTS = 1
+        _, error = await read_until_error(ReplyStream("comments", MESSAGES, idle=0.4))
+        assert error.code == "timeout"
+
+    async def test_it_ends_a_drip_at_the_total_deadline(self, upstream):
+        stream = ReplyStream("drip", MESSAGES, total=0.8)
+        text, error = await read_until_error(stream)
+        assert error.code == "timeout"
+        assert "x" in text
+
+    async def test_it_counts_all_attempts_into_the_total(self, upstream):
+        stream = ReplyStream("hang", MESSAGES, idle=0.3, total=0.5)
+        started = time.monotonic()
+        await read_until_error(stream)
+        assert time.monotonic() - started < 1.5
+        assert stream.attempts == 2
+
+
+class TestStopping:
+    async def test_it_closes_the_connection_when_it_is_closed(self, upstream):
+        stream = ReplyStream("ok-slow:1000:0.01", MESSAGES)
+        await anext(stream)
+        await stream.aclose()
+        assert await asyncio.to_thread(upstream.wait_closed_early, seconds=1.0)
+
+    async def test_it_closes_the_connection_when_its_task_is_cancelled(self, upstream):
+        stream = ReplyStream("drip", MESSAGES)
+        await anext(stream)
+        task = asyncio.create_task(read(stream))
+        await asyncio.sleep(0.05)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        assert await asyncio.to_thread(upstream.wait_closed_early, seconds=1.0)
+
+    async def test_it_can_be_closed_before_it_began(self, upstream):
+        await ReplyStream("ok", MESSAGES).aclose()
+        assert upstream.calls == []
+
+
+class TestClean:
+    @pytest.mark.parametrize(
+        ("text", "expected"),
+        [
+            ("plain 中文 🙂\r\n\u2028", "plain 中文 🙂\r\n\u2028"),
+            ("a\x00b", "ab"),
+            ("a\ud800b", "a\ufffdb"),
+            ("\udc00", "\ufffd"),
+            ("\ud83d\ude00", "😀"),
+            ("", ""),
+        ],
+    )
+    def test_it_keeps_everything_that_can_be_stored(self, text, expected):
+        assert clean(text) == expected
+
+    @pytest.mark.parametrize(
+        ("mode", "expected"),
+        [
+            ("nul", "ab"),
+            ("surrogate", "a\ufffdb\ufffd"),
+            ("split-surrogate", "smile 😀!"),
+        ],
+    )
+    async def test_it_cleans_what_comes_from_the_model(self, upstream, mode, expected):
+        assert await read(ReplyStream(mode, MESSAGES)) == expected
+
+
+class TestComplete:
+    async def test_it_returns_text_usage_and_reason(self, upstream):
+        message = await complete("ok", MESSAGES, max_tokens=50)
+        assert message.content == "Reply to: hi! I'm Lance"
+        assert message.usage_metadata["input_tokens"] == 15
+        assert message.response_metadata["finish_reason"] == "stop"
+        assert message.response_metadata["attempts"] == 1
+        assert upstream.calls[0].body["max_completion_tokens"] == 50
+
+    @pytest.mark.parametrize(
+        ("mode", "text", "reason"),
+        [
+            ("empty", "", "stop"),
+            ("content_filter", "This reply is", "content_filter"),
+            ("eof", "This reply just", None),
+        ],
+    )
+    async def test_it_leaves_judging_to_the_caller(self, upstream, mode, text, reason):
+        message = await complete(mode, MESSAGES)
+        assert message.content == text
+        assert message.response_metadata["finish_reason"] == reason

@@ -1,0 +1,114 @@
+"""The fake provider, asked by the provider's own client."""
+
+import json
+import re
+import subprocess
+import sys
+import urllib.request
+
+import openai
+import pytest
+
+from tests.fakes.upstream import MODES, Upstream, split_pieces
+from tests.servers import ROOT
+
+SUMMARISE = {"role": "system", "content": "[windowpane:summarise]\nSummarise."}
+
+
+@pytest.fixture
+def server():
+    with Upstream() as server:
+        yield server
+
+
+@pytest.fixture
+def client(server):
+    with openai.OpenAI(base_url=server.url, api_key="sk-x", max_retries=0) as client:
+        yield client
+
+
+def ask(client, model, *messages, **options):
+    messages = messages or ({"role": "user", "content": "hi there"},)
+    return client.chat.completions.create(model=model, messages=messages, **options)
+
+
+def test_it_answers_whole(client):
+    reply = ask(client, "ok")
+    assert reply.choices[0].message.content == "Reply to: hi there"
+    assert reply.choices[0].finish_reason == "stop"
+    assert reply.usage.prompt_tokens == 6
+
+
+def test_it_answers_in_pieces_without_usage_unless_asked(client):
+    chunks = list(ask(client, "ok", stream=True))
+    text = "".join(chunk.choices[0].delta.content or "" for chunk in chunks)
+    assert text == "Reply to: hi there"
+    assert all(chunk.usage is None for chunk in chunks)
+
+
+def test_it_reports_usage_when_asked(client):
+    options = {"include_usage": True}
+    chunks = list(ask(client, "ok", stream=True, stream_options=options))
+    assert chunks[-1].usage.completion_tokens == 5
+    assert chunks[-1].choices == []
+
+
+def test_it_writes_summaries(client):
+    messages = [{"n": 1, "role": "user", "text": "I'm Lance"}]
+    document = {"previous_summary": "Before.", "messages": messages, "max_tokens": 9}
+    newest = {"role": "user", "content": json.dumps(document)}
+    reply = ask(client, "ok", SUMMARISE, newest).choices[0].message.content
+    assert reply == "Before.\nMessages 1 to 1:\nus"
+
+
+def test_it_records_what_was_asked(client, server):
+    ask(client, "ok", temperature=0)
+    (call,) = server.calls
+    assert call.headers["authorization"] == "Bearer sk-x"
+    assert call.body["temperature"] == 0
+    assert call.messages == [{"role": "user", "content": "hi there"}]
+
+
+def test_it_follows_a_script_before_the_models_name(client, server):
+    server.script("500")
+    with pytest.raises(openai.InternalServerError):
+        ask(client, "ok")
+    assert ask(client, "ok").choices[0].finish_reason == "stop"
+
+
+def test_it_lists_its_models(client):
+    assert {model.id for model in client.models.list()} == set(MODES)
+
+
+def test_it_notices_clients_that_hang_up(client, server):
+    stream = ask(client, "drip", stream=True)
+    next(iter(stream))
+    stream.close()
+    assert server.wait_closed_early()
+
+
+def test_it_stops_while_it_hangs(client, server):
+    with pytest.raises(openai.APITimeoutError):
+        client.with_options(timeout=0.2).chat.completions.create(
+            model="hang", messages=[{"role": "user", "content": "hi"}]
+        )
+    server.stop()
+
+
+@pytest.mark.parametrize(
+    "text", ["", "one two", "  a\n\nb ", "没有空格的一段中文文字很长"]
+)
+def test_its_pieces_are_the_text(text):
+    assert "".join(split_pieces(text)) == text
+
+
+def test_it_runs_by_hand():
+    command = [sys.executable, "-m", "tests.fakes.upstream", "--port", "0"]
+    with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True) as run:
+        try:
+            line = run.stdout.readline()
+            url = re.fullmatch(r"OPENAI_BASE_URL=(http://\S+)\n", line)[1]
+            with urllib.request.urlopen(f"{url}/models") as response:
+                assert response.status == 200
+        finally:
+            run.kill()

@@ -1,0 +1,563 @@
+"""An OpenAI-compatible server on loopback that answers well or badly, as asked.
+
+The mode is the model's name ("ok", "hang", "ok-slow:50:0.02"), or the next entry of a
+script. Every request is recorded: what really was sent is the truth of many tests.
+Runs inside the tests (`with Upstream() as server`) or by hand:
+`python -m tests.fakes.upstream --port 9100`.
+"""
+
+import argparse
+import json
+import re
+import select
+import socket
+import struct
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any, Self
+
+SUMMARY_MARK = "[windowpane:summarise]"
+FOREVER = 3600.0
+CREATED = 1_700_000_000
+
+
+class ClientGoneError(Exception):
+    """The client closed the connection before the answer was complete."""
+
+
+@dataclass(frozen=True)
+class Request:
+    """One recorded request: headers with lower-case names, the decoded body."""
+
+    path: str
+    headers: dict[str, str]
+    body: dict[str, Any]
+    at: float = field(default_factory=time.monotonic)
+
+    @property
+    def messages(self) -> list[dict[str, Any]]:
+        return self.body.get("messages", [])
+
+
+class Upstream:
+    """The server. .url is the base URL, .requests everything that was asked."""
+
+    def __init__(self, port: int = 0) -> None:
+        self.requests: list[Request] = []
+        self.closed_early = 0
+        self.lock = threading.Lock()
+        self.stopping = threading.Event()
+        self._script: deque[str] = deque()
+        self._server = HTTPServer(("127.0.0.1", port), Handler)
+        self._server.upstream = self
+        self._thread = threading.Thread(
+            target=self._server.serve_forever, args=(0.02,), daemon=True
+        )
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self._server.server_address[1]}/v1"
+
+    @property
+    def calls(self) -> list[Request]:
+        """The requests for a reply or a summary."""
+        return [r for r in self.requests if r.path.endswith("/chat/completions")]
+
+    def script(self, *modes: str) -> None:
+        """Answer the next requests in these modes, whatever their model's name."""
+        self._script.extend(modes)
+
+    def next_mode(self, model: str) -> str:
+        with self.lock:
+            return self._script.popleft() if self._script else model
+
+    def start(self) -> Self:
+        self._thread.start()
+        return self
+
+    def stop(self) -> None:
+        self.stopping.set()
+        self._server.shutdown()
+        self._thread.join()
+        self._server.server_close()
+
+    def wait_closed_early(self, count: int = 1, seconds: float = 2.0) -> bool:
+        """Whether `count` clients hung up early, waiting for it if need be."""
+        end = time.monotonic() + seconds
+        while self.closed_early < count and time.monotonic() < end:
+            time.sleep(0.01)
+        return self.closed_early >= count
+
+    def __enter__(self) -> Self:
+        return self.start()
+
+    def __exit__(self, *exc_info: object) -> None:
+        self.stop()
+
+
+class HTTPServer(ThreadingHTTPServer):
+    daemon_threads = True
+    # Many replies may begin in the same moment.
+    request_queue_size = 256
+
+
+class Handler(BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+
+    @property
+    def upstream(self) -> Upstream:
+        return self.server.upstream
+
+    def log_message(self, *args: object) -> None:
+        """Quiet: the tests look at .requests."""
+
+    def do_GET(self) -> None:
+        self._record(b"{}")
+        models = [{"id": name, "object": "model"} for name in sorted(MODES)]
+        Exchange(self, {}).send_json({"object": "list", "data": models})
+
+    def do_POST(self) -> None:
+        raw = self.rfile.read(int(self.headers.get("content-length", 0)))
+        body = self._record(raw)
+        mode, *args = self.upstream.next_mode(str(body.get("model"))).split(":")
+        answer = MODES.get(mode, answer_ok)
+        try:
+            answer(Exchange(self, body), *args)
+        except (ClientGoneError, BrokenPipeError, ConnectionResetError):
+            self.close_connection = True
+            with self.upstream.lock:
+                self.upstream.closed_early += 1
+
+    def _record(self, raw: bytes) -> dict[str, Any]:
+        headers = {name.lower(): value for name, value in self.headers.items()}
+        request = Request(self.path, headers, json.loads(raw))
+        with self.upstream.lock:
+            self.upstream.requests.append(request)
+        return request.body
+
+
+class Exchange:
+    """One request being answered, piece by piece."""
+
+    def __init__(self, handler: Handler, body: dict[str, Any]) -> None:
+        self.handler = handler
+        self.body = body
+        self.is_stream = bool(body.get("stream"))
+        self.sent = ""
+        self.is_open = False
+
+    def open(
+        self, status: int = 200, kind: str = "text/event-stream", **headers: str
+    ) -> None:
+        self.handler.send_response(status)
+        self.handler.send_header("Content-Type", kind)
+        self.handler.send_header("Connection", "close")
+        self.handler.send_header("Transfer-Encoding", "chunked")
+        for name, value in headers.items():
+            self.handler.send_header(name.replace("_", "-"), value)
+        self.handler.end_headers()
+        self.is_open = True
+
+    def write(self, data: bytes) -> None:
+        if not self.is_open:
+            self.open()
+        self.handler.wfile.write(b"%x\r\n%s\r\n" % (len(data), data))
+        self.handler.wfile.flush()
+
+    def close(self) -> None:
+        """The regular end of the body."""
+        if not self.is_open:
+            self.open()
+        self.handler.wfile.write(b"0\r\n\r\n")
+        self.handler.close_connection = True
+
+    def wait(self, seconds: float) -> None:
+        """Sleep, but notice at once when the client hangs up or the server stops."""
+        end = time.monotonic() + seconds
+        while (left := end - time.monotonic()) > 0:
+            if self.handler.upstream.stopping.is_set():
+                raise ClientGoneError
+            connection = self.handler.connection
+            readable, _, _ = select.select([connection], [], [], min(left, 0.02))
+            if readable and not connection.recv(1, socket.MSG_PEEK):
+                raise ClientGoneError
+
+    def event(self, data: dict[str, Any], *, ascii_only: bool = False) -> None:
+        text = json.dumps(data, ensure_ascii=ascii_only)
+        self.write(f"data: {text}\n\n".encode())
+
+    def chunk(self, delta: dict[str, Any], finish: str | None = None) -> None:
+        choice = {"index": 0, "delta": delta, "finish_reason": finish}
+        # As ASCII, so that NUL and lone surrogates travel as JSON escapes.
+        self.event(self._envelope(choices=[choice]), ascii_only=True)
+
+    def text(self, text: str) -> None:
+        self.sent += text
+        self.chunk({"content": text})
+
+    def texts(self, text: str, delay: float = 0.0) -> None:
+        self.chunk({"role": "assistant", "content": ""})
+        for piece in split_pieces(text):
+            self.wait(delay)
+            self.text(piece)
+
+    def end(self, reason: str | None = "stop") -> None:
+        """Finish reason, usage if it was asked for, and [DONE]."""
+        if reason:
+            self.chunk({}, reason)
+        if (self.body.get("stream_options") or {}).get("include_usage"):
+            self.event(self._envelope(choices=[], usage=self.usage()))
+        self.done()
+
+    def done(self) -> None:
+        self.write(b"data: [DONE]\n\n")
+        self.close()
+
+    def reset(self) -> None:
+        """End the connection with a TCP reset."""
+        linger = struct.pack("ii", 1, 0)
+        self.handler.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, linger)
+        self.handler.close_connection = True
+
+    def cut(self) -> None:
+        """Close the connection in the middle of the body."""
+        self.handler.close_connection = True
+
+    def send_json(
+        self, data: dict[str, Any], status: int = 200, **headers: str
+    ) -> None:
+        self.open(status, "application/json", **headers)
+        self.write(json.dumps(data).encode())
+        self.close()
+
+    def error(
+        self,
+        status: int,
+        message: str,
+        *,
+        code: str | None = None,
+        kind: str = "error",
+        **headers: str,
+    ) -> None:
+        error = {"message": message, "type": kind, "code": code, "param": None}
+        self.send_json({"error": error}, status, **headers)
+
+    def whole(self, text: str, reason: str = "stop") -> None:
+        """The answer to a request without `stream`."""
+        self.sent = text
+        message = {"role": "assistant", "content": text}
+        choice = {"index": 0, "message": message, "finish_reason": reason}
+        data = self._envelope(choices=[choice], usage=self.usage())
+        self.send_json({**data, "object": "chat.completion"})
+
+    def usage(self) -> dict[str, Any]:
+        prompt = sum(count_message(m) for m in self.body.get("messages", []))
+        output = count_text(self.sent)
+        return {
+            "prompt_tokens": prompt,
+            "completion_tokens": output,
+            "total_tokens": prompt + output,
+            "prompt_tokens_details": {"cached_tokens": self._count_cached()},
+        }
+
+    def _count_cached(self) -> int:
+        """Tokens of the longest prefix that an earlier request shares with this one."""
+        mine = self.body.get("messages", [])
+        best = 0
+        for request in self.handler.upstream.requests:
+            if request.body is not self.body:
+                best = max(best, count_shared(mine, request.messages))
+        return best
+
+    def _envelope(self, **fields: Any) -> dict[str, Any]:
+        return {
+            "id": "chatcmpl-fake",
+            "object": "chat.completion.chunk",
+            "created": CREATED,
+            "model": self.body.get("model", ""),
+            **fields,
+        }
+
+
+def count_text(text: str) -> int:
+    return -(-len(text.encode("utf-8", "surrogatepass")) // 4)
+
+
+def count_message(message: dict[str, Any]) -> int:
+    return count_text(str(message.get("content") or "")) + 4
+
+
+def count_shared(mine: list[dict], others: list[dict]) -> int:
+    tokens = 0
+    for one, other in zip(mine, others, strict=False):
+        if one != other:
+            break
+        tokens += count_message(one)
+    return tokens
+
+
+def split_pieces(text: str) -> Iterator[str]:
+    """Words with the space around them, long ones cut; together exactly the text."""
+    yield from re.findall(r"\s*\S{1,12}\s*|\s+", text)
+
+
+def content_of(message: dict[str, Any]) -> str:
+    content = message.get("content") or ""
+    if isinstance(content, str):
+        return content
+    return "".join(part.get("text", "") for part in content)
+
+
+def make_reply(body: dict[str, Any]) -> str:
+    """What a well-behaved model says: the newest user text back, or a summary."""
+    messages = body.get("messages", [])
+    if messages and content_of(messages[0]).startswith(SUMMARY_MARK):
+        return make_summary(content_of(messages[-1]))
+    texts = [content_of(m) for m in messages if m.get("role") == "user"]
+    return f"Reply to: {texts[-1]}" if texts else "Hello!"
+
+
+def make_summary(document: str) -> str:
+    """A short plausible summary of the summariser's JSON request."""
+    data = json.loads(document)
+    parts = [data.get("previous_summary", "")]
+    parts += [s["text"] for s in data.get("summaries", [])]
+    messages = data.get("messages", [])
+    if messages:
+        numbers = [str(m.get("n", "?")) for m in messages]
+        parts.append(f"Messages {numbers[0]} to {numbers[-1]}:")
+    parts += [f"{m.get('role')}: {str(m.get('text', ''))[:80]}" for m in messages]
+    limit = int(data.get("max_tokens", 400)) * 3
+    return "\n".join(part for part in parts if part)[:limit]
+
+
+def answer_ok(x: Exchange) -> None:
+    reply = make_reply(x.body)
+    if not x.is_stream:
+        return x.whole(reply)
+    x.texts(reply)
+    x.end()
+
+
+def answer_slow(x: Exchange, count: str = "20", delay: str = "0.05") -> None:
+    """`count` numbered words, one every `delay` seconds."""
+    x.texts(" ".join(f"word{n}" for n in range(1, int(count) + 1)), float(delay))
+    x.end()
+
+
+def answer_reason(reason: str | None) -> Callable[..., None]:
+    def answer(x: Exchange) -> None:
+        if not x.is_stream:
+            return x.whole("This reply is", reason)
+        x.texts("This reply is")
+        x.end(reason)
+
+    return answer
+
+
+def answer_eof(x: Exchange) -> None:
+    """A clean end of the body without finish reason and without [DONE]."""
+    x.texts("This reply just")
+    x.close()
+
+
+def answer_done_only(x: Exchange) -> None:
+    x.done()
+
+
+def answer_reset(x: Exchange) -> None:
+    x.texts("Before the reset")
+    x.wait(0.05)
+    x.reset()
+
+
+def answer_reset_first(x: Exchange) -> None:
+    x.reset()
+
+
+def answer_cut(x: Exchange) -> None:
+    x.texts("Before the cut")
+    x.cut()
+
+
+def answer_raw(data: bytes) -> Callable[..., None]:
+    """Some text, then `data` as it is."""
+
+    def answer(x: Exchange) -> None:
+        x.texts("Before the noise")
+        x.write(data)
+        x.end()
+
+    return answer
+
+
+def answer_error_event(code: str, message: str) -> Callable[..., None]:
+    def answer(x: Exchange) -> None:
+        x.texts("Before the error")
+        x.event({"error": {"message": message, "type": code, "code": code}})
+        x.close()
+
+    return answer
+
+
+def answer_empty(x: Exchange) -> None:
+    if not x.is_stream:
+        return x.whole("")
+    x.chunk({"role": "assistant", "content": ""})
+    x.end()
+
+
+def answer_html(x: Exchange) -> None:
+    x.open(kind="text/html")
+    x.write(b"<!doctype html><title>Welcome</title><p>It works!</p>")
+    x.close()
+
+
+def answer_text(*pieces: str) -> Callable[..., None]:
+    def answer(x: Exchange) -> None:
+        for piece in pieces:
+            x.text(piece)
+        x.end()
+
+    return answer
+
+
+def answer_auth(x: Exchange) -> None:
+    """Like the real one, the error repeats what was sent."""
+    key = x.handler.headers.get("authorization", "")
+    x.error(401, f"Incorrect API key provided: {key}", code="invalid_api_key")
+
+
+def answer_status(
+    status: int, message: str, code: str | None = None, **headers: str
+) -> Callable[..., None]:
+    def answer(x: Exchange) -> None:
+        x.error(status, message, code=code, **headers)
+
+    return answer
+
+
+def answer_retry_after(x: Exchange, seconds: str = "1") -> None:
+    x.error(429, "Slow down.", code="rate_limit_exceeded", Retry_After=seconds)
+
+
+def answer_hang(x: Exchange) -> None:
+    """Accepts the request and never answers."""
+    x.wait(FOREVER)
+
+
+def answer_hang_mid(x: Exchange) -> None:
+    x.texts("Before the silence")
+    x.wait(FOREVER)
+
+
+def answer_hang_end(x: Exchange) -> None:
+    """Complete with its finish reason, but the connection stays open."""
+    x.texts("All is said")
+    x.chunk({}, "stop")
+    x.wait(FOREVER)
+
+
+def answer_drip(x: Exchange, delay: str = "0.1") -> None:
+    """One letter at a time, without an end."""
+    while True:
+        x.text("x")
+        x.wait(float(delay))
+
+
+def answer_comments(x: Exchange, delay: str = "0.05") -> None:
+    """Keeps the connection busy without ever sending a token."""
+    while True:
+        x.write(b": keep-alive\n\n")
+        x.wait(float(delay))
+
+
+def answer_huge(x: Exchange, size: str = "5000000") -> None:
+    x.text("y" * int(size))
+    x.end()
+
+
+def answer_empty_deltas(x: Exchange, count: str = "20000") -> None:
+    for _ in range(int(count)):
+        x.chunk({})
+    x.text("At last.")
+    x.end()
+
+
+def answer_foreign_events(x: Exchange) -> None:
+    """Events and fields that nobody asked for, around an honest reply."""
+    x.write(b'event: execute\ndata: {"code": "alert(1)"}\n\n')
+    x.text("Honest")
+    call = {"index": 0, "id": "c1", "function": {"name": "rm", "arguments": "{}"}}
+    x.chunk({"tool_calls": [call]})
+    x.chunk({"role": "assistant", "content": " reply"})
+    x.end()
+
+
+def answer_tool_call(x: Exchange) -> None:
+    function = {"name": "search_transcript", "arguments": '{"query": "49ers"}'}
+    call = {"index": 0, "id": "call_1", "type": "function", "function": function}
+    x.chunk({"role": "assistant", "tool_calls": [call]})
+    x.end("tool_calls")
+
+
+TOO_LONG = "This model's maximum context length is 8192 tokens."
+MODES: dict[str, Callable[..., None]] = {
+    "ok": answer_ok,
+    "ok-slow": answer_slow,
+    "length": answer_reason("length"),
+    "content_filter": answer_reason("content_filter"),
+    "eof": answer_eof,
+    "no-reason": answer_reason(None),
+    "done-only": answer_done_only,
+    "reset": answer_reset,
+    "reset-first": answer_reset_first,
+    "cut": answer_cut,
+    "bad-json": answer_raw(b'data: {"choices": [{"del\n\n'),
+    "bad-shape": answer_raw(b'data: {"choices": 7}\n\n'),
+    "bad-utf8": answer_raw(b'data: {"x": "\xff\xfe"}\n\n'),
+    "error-event": answer_error_event("server_error", "Overloaded."),
+    "error-event-length": answer_error_event("context_length_exceeded", TOO_LONG),
+    "empty": answer_empty,
+    "html": answer_html,
+    "nul": answer_text("a\x00b", "\x00"),
+    "surrogate": answer_text("a\ud800", "b\udc00"),
+    "split-surrogate": answer_text("smile \ud83d", "\ude00!"),
+    "401": answer_auth,
+    "403": answer_status(403, "No access to this model."),
+    "404": answer_status(404, "No such model.", "model_not_found"),
+    "400": answer_status(400, "Bad temperature.", "invalid_value"),
+    "400-context": answer_status(400, TOO_LONG, "context_length_exceeded"),
+    "400-filter": answer_status(400, "Filtered.", "content_filter"),
+    "429": answer_status(429, "Slow down.", "rate_limit_exceeded"),
+    "429-retry-after": answer_retry_after,
+    "429-quota": answer_status(429, "No credit.", "insufficient_quota"),
+    "500": answer_status(500, "Internal error."),
+    "503": answer_status(503, "Overloaded."),
+    "hang": answer_hang,
+    "hang-mid": answer_hang_mid,
+    "hang-end": answer_hang_end,
+    "drip": answer_drip,
+    "comments": answer_comments,
+    "huge": answer_huge,
+    "empty-deltas": answer_empty_deltas,
+    "foreign-events": answer_foreign_events,
+    "tool-call": answer_tool_call,
+}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--port", type=int, default=9100)
+    server = Upstream(parser.parse_args().port)
+    print(f"OPENAI_BASE_URL={server.url}", flush=True)  # noqa: T201
+    with server:
+        threading.Event().wait()
+
+
+if __name__ == "__main__":
+    main()
