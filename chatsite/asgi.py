@@ -1,0 +1,34 @@
+"""HTTP and WebSocket stacks put together; what daphne serves."""
+
+import os
+from typing import Any
+
+from django.core.asgi import get_asgi_application
+
+os.environ.setdefault("DJANGO_SETTINGS_MODULE", "chatsite.settings")
+django_application = get_asgi_application()
+
+from channels.auth import AuthMiddlewareStack
+from channels.routing import ProtocolTypeRouter, URLRouter
+
+from chatsite.chat import lifecycle, runner
+from chatsite.chat.origins import SiteOriginValidator
+from chatsite.chat.routing import websocket_urlpatterns
+
+protocols = ProtocolTypeRouter(
+    {
+        "http": django_application,
+        "websocket": SiteOriginValidator(
+            AuthMiddlewareStack(URLRouter(websocket_urlpatterns))
+        ),
+    }
+)
+
+
+async def application(scope: dict[str, Any], receive: Any, send: Any) -> None:
+    # Under a server that the lifecycle hooks do not know, the first request starts it.
+    runner.ensure_sweeping()
+    await protocols(scope, receive, send)
+
+
+lifecycle.install()

@@ -1,0 +1,100 @@
+"""System checks: settings that would only be noticed later, by users, each with an id
+and a hint. `manage.py check --deploy` is the installation guide.
+"""
+
+import os
+import re
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from django.apps import AppConfig
+from django.conf import settings
+from django.core.checks import CheckMessage, Error, Tags, Warning, register
+from django.db import connection
+
+TRACING_VARIABLES = (
+    "LANGSMITH_TRACING",
+    "LANGSMITH_TRACING_V2",
+    "LANGCHAIN_TRACING",
+    "LANGCHAIN_TRACING_V2",
+)
+
+# As browsers write it: in lower case and without the scheme's own port.
+ORIGIN = re.compile(
+    r"(http(?!.*:80$)|https(?!.*:443$))://([a-z0-9.-]+|\[[0-9a-f:.]+\])(:[0-9]{1,5})?"
+)
+
+Apps = Sequence[AppConfig] | None
+
+
+@register(Tags.security)
+def check_origins(app_configs: Apps, **kwargs: Any) -> list[CheckMessage]:
+    return [
+        Error(
+            f"SITE_ORIGINS has {origin!r}, which is not a full origin.",
+            hint="Write it as browsers do, such as https://chat.example.com: in lower "
+            "case, without a path and without the scheme's own port.",
+            id="chat.E001",
+        )
+        for origin in settings.SITE_ORIGINS
+        if not ORIGIN.fullmatch(origin)
+    ]
+
+
+@register(Tags.security, deploy=True)
+def check_hosts(app_configs: Apps, **kwargs: Any) -> list[CheckMessage]:
+    if "*" not in settings.ALLOWED_HOSTS:
+        return []
+    return [
+        Error(
+            "ALLOWED_HOSTS has '*', so the site answers under any name.",
+            hint="List the host names that the site is reached by.",
+            id="chat.E002",
+        )
+    ]
+
+
+@register(Tags.security, deploy=True)
+def check_origins_set(app_configs: Apps, **kwargs: Any) -> list[CheckMessage]:
+    if settings.SITE_ORIGINS or settings.DEBUG:
+        return []
+    return [
+        Warning(
+            "SITE_ORIGINS is empty, so browsers may not be able to open a socket.",
+            hint="Set it to the full origins of the site, such as "
+            "https://chat.example.com.",
+            id="chat.W001",
+        )
+    ]
+
+
+@register(Tags.database)
+def check_database(app_configs: Apps, **kwargs: Any) -> list[CheckMessage]:
+    # Redis is there for several processes, and several machines can not share a file.
+    if not settings.REDIS_URL or connection.vendor != "sqlite":
+        return []
+    return [
+        Warning(
+            "REDIS_URL is set but the database is SQLite.",
+            hint="Several processes need PostgreSQL: set DATABASE_URL.",
+            id="chat.W002",
+        )
+    ]
+
+
+@register(Tags.security)
+def check_tracing(app_configs: Apps, **kwargs: Any) -> list[CheckMessage]:
+    return [
+        Warning(
+            f"{name} is on, so LangChain sends every conversation to LangSmith.",
+            hint=f"Unset {name} unless people know that their chats leave this site.",
+            id="chat.W003",
+        )
+        for name in _tracing_on()
+    ]
+
+
+def _tracing_on() -> Iterator[str]:
+    for name in TRACING_VARIABLES:
+        if os.environ.get(name, "").strip().lower() in ("true", "1"):
+            yield name

@@ -1,0 +1,255 @@
+"""Commands and events of the socket: parsed once, at the edge, into small values, and
+published to every socket of a conversation through the channel layer.
+
+An event on the layer is a hint; the database is the truth.
+"""
+
+import asyncio
+import json
+import logging
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import asdict, dataclass
+from typing import Any, ClassVar
+
+from channels.exceptions import ChannelFull
+from channels.layers import get_channel_layer
+
+from memory.folding import Outcome
+
+from .errors import CommandError
+from .models import Turn
+
+logger = logging.getLogger(__name__)
+
+# A text of 32,000 characters, each escaped as a surrogate pair, and some air.
+MAX_FRAME_CHARS = 400_000
+MAX_ID = 2**63 - 1
+
+
+@dataclass(frozen=True, slots=True)
+class Send:
+    client_id: object
+    text: object
+
+
+@dataclass(frozen=True, slots=True)
+class Stop:
+    turn: int
+
+
+@dataclass(frozen=True, slots=True)
+class Retry:
+    turn: int
+
+
+@dataclass(frozen=True, slots=True)
+class Edit:
+    seq: int
+    client_id: object
+    text: object
+
+
+@dataclass(frozen=True, slots=True)
+class Sync:
+    pass
+
+
+Command = Send | Stop | Retry | Edit | Sync
+
+
+def parse(text: str | None) -> Command:
+    """The command in a text frame. Raises CommandError, whatever the frame holds."""
+    value = _decode(text)
+    match value.get("type"):
+        case "send":
+            return Send(value.get("client_id"), value.get("text"))
+        case "stop":
+            return Stop(_integer(value, "turn"))
+        case "retry":
+            return Retry(_integer(value, "turn"))
+        case "edit":
+            return Edit(
+                _integer(value, "seq"), value.get("client_id"), value.get("text")
+            )
+        case "sync":
+            return Sync()
+    raise CommandError(
+        "unknown_command",
+        "The type must be one of send, stop, retry, edit, sync.",
+        client_id=client_id_of(value),
+    )
+
+
+def client_id_of(value: object) -> str | None:
+    """The client_id to name in an error, when there is one that can be echoed."""
+    client_id = value.get("client_id") if isinstance(value, dict) else None
+    is_short = isinstance(client_id, str) and len(client_id) <= 64
+    return client_id if is_short and client_id.isprintable() else None
+
+
+def _decode(text: str | None) -> dict[str, Any]:
+    if text is None:
+        raise CommandError("bad_frame", "Send text frames with JSON, not binary ones.")
+    if len(text) > MAX_FRAME_CHARS:
+        raise CommandError(
+            "too_long", f"A frame may have {MAX_FRAME_CHARS:,} characters."
+        )
+    try:
+        value = json.loads(text)
+    except (ValueError, RecursionError):
+        raise CommandError("bad_frame", "The frame is not valid JSON.") from None
+    if not isinstance(value, dict):
+        raise CommandError("bad_frame", "The frame must be a JSON object.")
+    return value
+
+
+def _integer(value: dict[str, Any], key: str) -> int:
+    """A number; as digits too, which is how forms send it."""
+    number = value.get(key)
+    if isinstance(number, str) and number.isascii() and number.isdigit():
+        number = int(number[:20])
+    if type(number) is int and 0 < number <= MAX_ID:
+        return number
+    raise CommandError(
+        "bad_frame", f"{key} must be a positive number.", client_id=client_id_of(value)
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Ack:
+    type: ClassVar = "ack"
+    client_id: str
+    seq: int
+    turn: int
+    position: int
+
+
+@dataclass(frozen=True, slots=True)
+class State:
+    type: ClassVar = "state"
+    turn: int
+    state: str
+    position: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Frame:
+    """The receiver's text is `known[:base] + tail`, counted in code points."""
+
+    type: ClassVar = "frame"
+    turn: int
+    attempt: int
+    base: int
+    tail: str
+
+
+@dataclass(frozen=True, slots=True)
+class End:
+    type: ClassVar = "end"
+    turn: int
+    state: str
+    seq: int | None
+    text: str
+
+    @classmethod
+    def of(cls, turn: Turn) -> "End":
+        seq = turn.reply.seq if turn.reply else None
+        return cls(turn.pk, turn.state, seq, turn.text)
+
+
+@dataclass(frozen=True, slots=True)
+class Memory:
+    """The model's view changed, or a fold failed. `version`: the newest one made."""
+
+    type: ClassVar = "memory"
+    version: int | None
+    state: str
+    error: str = ""
+
+    @classmethod
+    def of(cls, outcome: Outcome) -> "Memory":
+        version = outcome.versions[-1] if outcome.versions else None
+        return cls(version, outcome.state, outcome.error)
+
+
+@dataclass(frozen=True, slots=True)
+class Title:
+    type: ClassVar = "title"
+    title: str
+
+
+@dataclass(frozen=True, slots=True)
+class Error:
+    type: ClassVar = "error"
+    code: str
+    detail: str
+    client_id: str | None = None
+    retry_after: float | None = None
+
+
+Event = Ack | State | Frame | End | Memory | Title | Error
+
+
+def to_json(event: Event) -> dict[str, Any]:
+    """The event as JSON clients get it; an error leaves out what it does not know."""
+    value = {"type": event.type, **asdict(event)}
+    if isinstance(event, Error):
+        return {key: part for key, part in value.items() if part is not None}
+    return value
+
+
+EVENTS = {kind.type: kind for kind in (State, Frame, End, Memory, Title)}
+
+
+def from_layer(message: dict[str, Any]) -> Event:
+    values = dict(message["event"])
+    return EVENTS[values.pop("type")](**values)
+
+
+def group_of(conversation_id: int) -> str:
+    return f"conversation.{conversation_id}"
+
+
+def _stop_group(turn_id: int) -> str:
+    return f"stop.{turn_id}"
+
+
+async def publish(conversation_id: int, event: Event) -> None:
+    """Tell every socket of the conversation; a layer that is away only delays them."""
+    await _send(
+        group_of(conversation_id), {"type": "chat.event", "event": to_json(event)}
+    )
+
+
+async def hint_stop(turn_id: int) -> None:
+    """Wake the runner of a turn at once; without it, its next checkpoint sees it."""
+    await _send(_stop_group(turn_id), {"type": "stop"})
+
+
+async def _send(group: str, message: dict[str, Any]) -> None:
+    try:
+        await get_channel_layer().group_send(group, message)
+    except (OSError, ChannelFull, TimeoutError) as error:
+        logger.warning("layer: %s", type(error).__name__)
+
+
+@asynccontextmanager
+async def stop_hints(turn_id: int) -> AsyncIterator[asyncio.Event]:
+    """An event that is set when any process asks this turn to stop."""
+    layer = get_channel_layer()
+    channel = await layer.new_channel()
+    stop = asyncio.Event()
+
+    async def listen() -> None:
+        await layer.receive(channel)
+        stop.set()
+
+    await layer.group_add(_stop_group(turn_id), channel)
+    task = asyncio.create_task(listen())
+    try:
+        yield stop
+    finally:
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+        await layer.group_discard(_stop_group(turn_id), channel)

@@ -1,0 +1,143 @@
+"""Events as HTML for htmx: every top-level element of a frame is swapped by its id.
+
+The browser needs no code of ours to follow a reply: this side remembers what each
+socket has settled, so a frame is "add this, and let the tail read that".
+"""
+
+from dataclasses import dataclass, field
+
+from django.template.loader import render_to_string
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
+from django.utils.translation import gettext as _
+
+from memory.models import Conversation
+
+from . import events, panes
+from .models import Turn
+
+
+@dataclass(slots=True)
+class Known:
+    """What one socket shows of the running reply: attempt, text, settled part."""
+
+    attempt: int = 0
+    text: str = ""
+    settled: int = 0
+
+
+@dataclass(slots=True)
+class Page:
+    """The state of one browser page, as far as its socket has brought it."""
+
+    shown: set[int] = field(default_factory=set)
+    live: dict[int, Known] = field(default_factory=dict)
+
+    def sync(self, conversation: Conversation, status: str = "") -> str:
+        """The transcript's latest page anew, whatever was missed."""
+        pane = panes.transcript(conversation)
+        views = [item for item in pane.items if isinstance(item, panes.TurnView)]
+        self.shown = {view.id for view in views}
+        self.live = {
+            view.id: _known(view) for view in views if view.partial is not None
+        }
+        turns = render_to_string(
+            "chat/_turns.html", {"conversation": conversation, "pane": pane}
+        )
+        html = format_html('<div id="turns" hx-swap-oob="innerHTML">{}</div>', turns)
+        return html + _refresh(conversation) + _status(status)
+
+    def turn(self, conversation: Conversation, turn_id: int, status: str) -> str:
+        """One turn as it stands in the database."""
+        view = panes.turn_view(conversation, turn_id)
+        html = render_to_string(
+            "chat/_turn.html", {"conversation": conversation, "turn": view}
+        )
+        if view.partial is None:
+            self.live.pop(view.id, None)
+        else:
+            self.live[view.id] = _known(view)
+        if view.id in self.shown:
+            wrapped = format_html(
+                '<div hx-swap-oob="outerHTML:#turn-{}">{}</div>', view.id, html
+            )
+        else:
+            self.shown.add(view.id)
+            wrapped = format_html('<div hx-swap-oob="beforeend:#turns">{}</div>', html)
+        return wrapped + _refresh(conversation) + _status(status)
+
+    def frame(self, frame: events.Frame) -> str | None:
+        """The next words of a reply. "" = nothing new, None = this page must sync."""
+        known = self.live.get(frame.turn)
+        if known is None or frame.attempt > known.attempt:
+            return None
+        if frame.attempt < known.attempt:
+            return ""
+        if frame.base > len(known.text):
+            return None
+        known.text = known.text[: frame.base] + frame.tail
+        settled = known.text[known.settled : frame.base]
+        known.settled = max(known.settled, frame.base)
+        tail = known.text[known.settled :]
+        return _span(frame.turn, "settled", "beforeend", settled) + _span(
+            frame.turn, "tail", "innerHTML", tail
+        )
+
+
+def _known(view: panes.TurnView) -> Known:
+    text = view.partial or ""
+    return Known(view.attempt, text, len(text))
+
+
+def _span(turn: int, part: str, swap: str, text: str) -> SafeString:
+    return format_html(
+        '<span id="turn-{}-{}" hx-swap-oob="{}">{}</span>', turn, part, swap, text
+    )
+
+
+def ack(event: events.Ack) -> str:
+    return render_to_string(
+        "chat/_ack.html", {"client_id": event.client_id, "seq": event.seq}
+    )
+
+
+def error(event: events.Error) -> str:
+    context = {
+        "code": event.code,
+        "detail": event.detail,
+        "client_id": event.client_id or "",
+    }
+    return render_to_string("chat/_error.html", context)
+
+
+def title(conversation: Conversation) -> str:
+    return render_to_string("chat/_title.html", {"conversation": conversation})
+
+
+def _refresh(conversation: Conversation) -> str:
+    return render_to_string("chat/_refresh.html", {"conversation": conversation})
+
+
+def _status(message: str) -> str:
+    return render_to_string("chat/_status.html", {"message": message})
+
+
+def status_of(event: events.Event, conversation: Conversation) -> str:
+    """What a screen reader is told: boundaries only, never the words of a reply."""
+    match event:
+        case events.State(state=Turn.State.RUNNING):
+            return _("Generating")
+        case events.End(state=Turn.State.DONE):
+            return _("Reply complete")
+        case events.End():
+            return _("Reply ended")
+        case events.Memory(state="folded"):
+            newest = conversation.summaries.get(version=event.version)
+            return _("Messages %(first)s to %(last)s summarised as v%(version)s") % {
+                "first": newest.first_seq,
+                "last": newest.last_seq,
+                "version": newest.version,
+            }
+        case events.Memory(state="failed"):
+            return _("Summary not updated; the messages stay in the window")
+    return ""

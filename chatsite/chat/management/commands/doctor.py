@@ -1,0 +1,215 @@
+"""Tells an operator what works and what does not, without printing a secret."""
+
+import asyncio
+import json
+import uuid
+from collections.abc import Callable, Iterator
+from dataclasses import asdict, dataclass
+from typing import Any
+from urllib.parse import urlsplit
+
+from channels.layers import get_channel_layer
+from django.conf import settings
+from django.contrib.staticfiles import finders
+from django.contrib.staticfiles.storage import staticfiles_storage
+from django.core import checks
+from django.core.management.base import BaseCommand, CommandParser
+from django.db import connection
+from django.db.migrations.executor import MigrationExecutor
+from langchain_core.messages import HumanMessage
+
+from chatsite.llm import providers, streaming
+from chatsite.llm.errors import LLMError
+from memory.engine import tokens
+
+STATIC_FILE = "admin/css/base.css"
+LAYER_TIMEOUT = 5.0
+MODEL_TIMEOUT = 30.0
+
+
+class DoctorError(Exception):
+    """What is wrong and what to do about it, as a sentence."""
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    name: str
+    ok: bool
+    detail: str
+
+
+Check = Callable[[], str]
+
+
+class Command(BaseCommand):
+    help = "Checks the installation; exits with 1 if something does not work."
+    # They are one of the checks here, not a condition for the others.
+    requires_system_checks = ()
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument(
+            "--model", action="store_true", help="send one short request to the model"
+        )
+        parser.add_argument("--json", action="store_true", help="print JSON")
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        selected = {**CHECKS, **(MODEL_CHECKS if options["model"] else {})}
+        findings = [_examine(name, check) for name, check in selected.items()]
+        ok = all(finding.ok for finding in findings)
+        if options["json"]:
+            rows = [asdict(finding) for finding in findings]
+            self.stdout.write(json.dumps({"ok": ok, "checks": rows}, indent=2))
+        else:
+            self._print(findings)
+        if not ok:
+            raise SystemExit(1)
+
+    def _print(self, findings: list[Finding]) -> None:
+        for finding in findings:
+            word = "ok  " if finding.ok else "FAIL"
+            style = self.style.SUCCESS if finding.ok else self.style.ERROR
+            self.stdout.write(f"{style(word)}  {finding.name:<14} {finding.detail}")
+
+
+def _examine(name: str, check: Check) -> Finding:
+    try:
+        return Finding(name, True, check())
+    except Exception as error:  # noqa: BLE001
+        # Whatever a check runs into is what the operator wants to know.
+        return Finding(name, False, _describe(error))
+
+
+def _describe(error: Exception) -> str:
+    text = " ".join(str(error).split())
+    if not isinstance(error, DoctorError):
+        text = f"{type(error).__name__}: {text}"
+    for secret in _secrets():
+        text = text.replace(secret, "…")
+    return text
+
+
+def _secrets() -> Iterator[str]:
+    candidates = (
+        settings.SECRET_KEY,
+        settings.OPENAI_API_KEY,
+        settings.DATABASES["default"].get("PASSWORD"),
+        urlsplit(settings.REDIS_URL).password,
+        urlsplit(settings.OPENAI_BASE_URL).password,
+    )
+    yield from filter(None, candidates)
+
+
+def check_settings() -> str:
+    found = checks.run_checks(include_deployment_checks=not settings.DEBUG)
+    issues = [issue for issue in found if not issue.is_silenced()]
+    if errors := [issue for issue in issues if issue.is_serious()]:
+        listed = "; ".join(f"{issue.id} {issue.msg}" for issue in errors)
+        raise DoctorError(f"{listed} See manage.py check --deploy.")
+    state = "DEBUG is on, for one's own machine" if settings.DEBUG else "for production"
+    ids = ", ".join(str(issue.id) for issue in issues)
+    return f"{state}; see manage.py check --deploy about {ids}" if ids else state
+
+
+def check_database() -> str:
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT 1")
+        cursor.fetchone()
+    version = ".".join(map(str, connection.get_database_version()))
+    return f"{connection.display_name} {version}"
+
+
+def check_migrations() -> str:
+    executor = MigrationExecutor(connection)
+    plan = executor.migration_plan(executor.loader.graph.leaf_nodes())
+    if plan:
+        raise DoctorError(f"{len(plan)} are missing. Run manage.py migrate.")
+    return "all applied"
+
+
+def check_channel_layer() -> str:
+    asyncio.run(_send_round())
+    if not settings.REDIS_URL:
+        return "in memory: for one process only; more need REDIS_URL"
+    return "Redis"
+
+
+async def _send_round() -> None:
+    layer = get_channel_layer()
+    group, event = f"doctor.{uuid.uuid4().hex}", {"type": "doctor.ping"}
+    async with asyncio.timeout(LAYER_TIMEOUT):
+        channel = await layer.new_channel()
+        await layer.group_add(group, channel)
+        await layer.group_send(group, event)
+        received = await layer.receive(channel)
+        await layer.group_discard(group, channel)
+    if received != event:
+        raise DoctorError("The channel layer gave back something else.")
+
+
+def check_static_files() -> str:
+    if settings.DEBUG:
+        if not finders.find(STATIC_FILE):
+            raise DoctorError(f"{STATIC_FILE} is not found.")
+        return "served from where they are"
+    try:
+        url = staticfiles_storage.url(STATIC_FILE)
+    except ValueError:
+        raise DoctorError("Not collected. Run manage.py collectstatic.") from None
+    return f"collected, such as {url}"
+
+
+def check_model_settings() -> str:
+    name = providers.default_model()
+    if providers.is_demo(name):
+        return "no key and no base URL are set: the demo model answers"
+    if not settings.OPENAI_API_KEY and not settings.OPENAI_BASE_URL:
+        raise DoctorError(f"CHAT_MODEL is {name!r}, but OPENAI_API_KEY is not set.")
+    key = "a key is set" if settings.OPENAI_API_KEY else "no key is set"
+    return f"{name} at {_host()}, summaries by {providers.summary_model(name)}; {key}"
+
+
+def _host() -> str:
+    """The provider's host; a base URL can hold a password beside it."""
+    return urlsplit(settings.OPENAI_BASE_URL).hostname or "OpenAI"
+
+
+def check_token_counter() -> str:
+    for sample, expected in (("Hello, world!", 4), ("你好，世界", 4)):
+        if tokens.count_text(sample) != expected:
+            raise DoctorError(f"The token counter miscounts {sample!r}.")
+    size = tokens.BYTES_PER_TOKEN
+    return f"estimates a token per {size} bytes of UTF-8, calibrated by reported usage"
+
+
+def check_chat_model() -> str:
+    return _ask(providers.default_model())
+
+
+def check_summary_model() -> str:
+    return _ask(providers.summary_model(providers.default_model()))
+
+
+def _ask(name: str) -> str:
+    question = [HumanMessage("Answer with the word: ready")]
+    try:
+        reply = asyncio.run(streaming.complete(name, question, total=MODEL_TIMEOUT))
+    except LLMError as error:
+        raise DoctorError(f"{name}: {error.code}. {error.detail}") from None
+    if not reply.text:
+        raise DoctorError(f"{name} answered with nothing.")
+    return f"{name} answered in {reply.response_metadata['total_ms']} ms"
+
+
+CHECKS: dict[str, Check] = {
+    "settings": check_settings,
+    "database": check_database,
+    "migrations": check_migrations,
+    "channel layer": check_channel_layer,
+    "static files": check_static_files,
+    "model": check_model_settings,
+    "token counter": check_token_counter,
+}
+MODEL_CHECKS: dict[str, Check] = {
+    "chat model": check_chat_model,
+    "summary model": check_summary_model,
+}

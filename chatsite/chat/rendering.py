@@ -1,0 +1,79 @@
+"""Markdown of people and models to safe HTML; the only place that makes HTML of it.
+
+Text whose formatting would be too dear, or would lose words, is shown as it is.
+"""
+
+import re
+from functools import lru_cache
+
+import nh3
+from django.utils.html import format_html
+from django.utils.safestring import SafeString, mark_safe
+from markdown_it import MarkdownIt
+
+# Beyond these the parser takes long: its cost grows with open brackets and with cells.
+MAX_CHARS = 40_000
+MAX_BRACKETS = 2_000
+MAX_CELLS = 4_000
+# The parser drops what is nested deeper than its own limit of 100.
+MAX_LEVEL = 60
+
+TAGS = {
+    *("a", "blockquote", "br", "code", "del", "em", "h1", "h2", "h3", "h4", "h5", "h6"),
+    *("hr", "li", "ol", "p", "pre", "s", "strong", "table", "tbody", "td", "th"),
+    *("thead", "tr", "ul"),
+}
+ATTRIBUTES = {"a": {"href", "title"}, "ol": {"start"}}
+SCHEMES = {"http", "https", "mailto"}
+# Links to this site itself are dropped too: a model has no business with its pages.
+ABSOLUTE = re.compile(r"(https?://|mailto:)[^/\\]", re.IGNORECASE)
+
+_parser = MarkdownIt("commonmark", {"html": False, "linkify": False, "breaks": True})
+_parser.enable(["table", "strikethrough"]).disable("image")
+_parser.options["maxNesting"] = 100
+
+
+@lru_cache(maxsize=512)
+def render(text: str) -> SafeString:
+    """The text as HTML: formatted, or escaped as it stands where that is safer."""
+    html = _format(text) if _is_cheap(text) else None
+    if html is None:
+        return format_html('<pre class="wrap">{}</pre>', text)
+    return mark_safe(_sanitise(html))  # noqa: S308 - nh3 has just cleaned it
+
+
+def _is_cheap(text: str) -> bool:
+    return (
+        len(text) <= MAX_CHARS
+        and text.count("[") <= MAX_BRACKETS
+        and text.count("|") <= MAX_CELLS
+    )
+
+
+def _format(text: str) -> str | None:
+    """The HTML, or None when the text is nested deeper than the parser follows."""
+    try:
+        tokens = _parser.parse(text)
+        if any(token.level > MAX_LEVEL for token in tokens):
+            return None
+        return _parser.renderer.render(tokens, _parser.options, {})
+    except RecursionError:
+        return None
+
+
+def _sanitise(html: str) -> str:
+    return nh3.clean(
+        html,
+        tags=TAGS,
+        attributes=ATTRIBUTES,
+        url_schemes=SCHEMES,
+        attribute_filter=_keep_attribute,
+        link_rel="nofollow noopener noreferrer",
+        set_tag_attribute_values={"a": {"target": "_blank"}},
+    )
+
+
+def _keep_attribute(tag: str, name: str, value: str) -> str | None:
+    if name == "href" and not ABSOLUTE.match(value):
+        return None
+    return value

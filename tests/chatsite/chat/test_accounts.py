@@ -1,0 +1,67 @@
+"""Signing up, logging in and out."""
+
+import pytest
+from django.contrib.auth import get_user_model
+from django.test import Client
+from django.urls import reverse
+
+ELSEWHERE = (
+    "https://evil.example",
+    "//evil.example",
+    "\\\\evil.example",
+    "javascript:alert(1)",
+)
+
+
+class TestAccount:
+    def fields(self, name="carol"):
+        secret = "correct horse battery"
+        return {"username": name, "password1": secret, "password2": secret}
+
+    def test_it_signs_up_and_in(self, db):
+        client = Client()
+        assert client.post(reverse("signup"), self.fields()).url == "/"
+        assert client.get("/").status_code == 200
+
+    def test_it_refuses_a_name_that_is_taken(self, alice):
+        answer = Client().post(reverse("signup"), self.fields("alice"))
+        assert answer.status_code == 400
+        assert get_user_model().objects.count() == 1
+
+    def test_it_honours_the_switch(self, db, settings):
+        settings.SIGNUP_ENABLED = False
+        assert Client().get(reverse("signup")).status_code == 404
+        assert Client().post(reverse("signup"), self.fields()).status_code == 404
+        assert b"Create an account" not in Client().get(reverse("login")).content
+
+    def log_in(self, client, *, typed="alice-secret", **query):
+        fields = {"username": "alice", "password": typed}
+        return client.post(
+            reverse("login", query=query) if query else reverse("login"), fields
+        )
+
+    @pytest.mark.parametrize(
+        "there", ["https://evil.example", "//evil.example", "\\\\evil", "javascript:x"]
+    )
+    def test_it_stays_on_site_after_the_log_in(self, alice, there):
+        assert self.log_in(Client(), next=there).url == "/"
+
+    def test_it_changes_the_session_key_at_the_log_in(self, alice):
+        client = Client()
+        client.get("/")
+        before = client.session.session_key
+        self.log_in(client)
+        assert client.session.session_key != before
+
+    def test_it_locks_out_after_too_many_tries(self, alice, settings):
+        settings.AXES_FAILURE_LIMIT = 3
+        for _ in range(3):
+            answer = self.log_in(Client(), typed="wrong")
+        assert answer.status_code == 429
+        assert b"Too many tries" in answer.content
+        assert self.log_in(Client()).status_code == 429
+
+    def test_it_logs_out_by_post_only(self, client):
+        assert client.get(reverse("logout")).status_code == 405
+        assert client.post(reverse("logout")).url == reverse("login")
+        assert client.get("/").status_code == 302

@@ -1,0 +1,216 @@
+"""The management commands, called as a script would call them."""
+
+import json
+from io import StringIO
+
+import pytest
+from django.contrib.auth import authenticate
+from django.core.management import CommandError, call_command
+from django.db import connection
+from django.db.migrations.recorder import MigrationRecorder
+from django.test import RequestFactory
+
+from memory import transcript
+from memory.models import Conversation, Summary
+
+pytestmark = pytest.mark.django_db
+
+
+def call(*args, **options):
+    out = StringIO()
+    call_command(*args, stdout=out, **options)
+    return out.getvalue()
+
+
+class TestCreateUser:
+    def test_it_makes_a_user_who_can_log_in(self):
+        call("create_user", "carol", "pw")
+        request = RequestFactory().post("/")
+        user = authenticate(request, username="carol", password="pw")
+        assert user.username == "carol"
+        assert not user.is_staff
+        assert not user.is_superuser
+
+    def test_it_makes_staff_who_may_view_and_nothing_else(self, django_user_model):
+        call("create_user", "carol", "pw", "--staff")
+        carol = django_user_model.objects.get(username="carol")
+        assert carol.is_staff
+        permissions = carol.get_all_permissions()
+        assert {"memory.view_summary", "chat.view_turn"} <= permissions
+        assert all(".view_" in permission for permission in permissions)
+
+    def test_it_refuses_a_name_that_is_taken(self, alice):
+        with pytest.raises(CommandError, match="'alice'"):
+            call("create_user", "alice", "other")
+        alice.refresh_from_db()
+        assert alice.check_password("alice-secret")
+
+    def test_it_leaves_a_user_alone_if_not_missing(self, alice):
+        assert "already" in call("create_user", "alice", "other", "--if-missing")
+        alice.refresh_from_db()
+        assert alice.check_password("alice-secret")
+
+    @pytest.mark.parametrize("name", ["", "with space", "a" * 151, "<b>"])
+    def test_it_refuses_a_bad_name(self, name):
+        with pytest.raises(CommandError):
+            call("create_user", name, "pw")
+
+    def test_it_refuses_an_empty_password(self):
+        with pytest.raises(CommandError, match="password"):
+            call("create_user", "carol", "")
+
+
+class TestAudit:
+    def test_it_says_clean(self):
+        assert call("audit").split() == ["clean"]
+
+    def test_it_prints_a_line_for_each_violation_and_exits_with_1(self, alice):
+        conversation = transcript.create(alice)
+        for number in "12":
+            transcript.append_user_message(
+                conversation, text="No turn", client_id=number
+            )
+        Conversation.objects.update(next_seq=1)
+        out = StringIO()
+        with pytest.raises(SystemExit) as exit_:
+            call_command("audit", stdout=out)
+        assert exit_.value.code == 1
+        lines = out.getvalue().splitlines()
+        assert len(lines) == 4
+        assert f"R6.number conversation={conversation.pk} " in lines[0]
+
+
+@pytest.mark.django_db(transaction=True)
+class TestSeedDemo:
+    @pytest.fixture
+    def seeded(self):
+        call("seed_demo")
+        return Conversation.objects.get(owner__username="demo")
+
+    def test_it_makes_a_conversation_with_its_history(self, seeded):
+        assert seeded.messages.count() == 30
+        assert seeded.fold_failures == 0
+        summaries = seeded.summaries.order_by("version")
+        statuses = list(summaries.values_list("status", flat=True))
+        assert statuses == ["superseded", "failed", "superseded", "active"]
+        assert summaries.last().text
+        assert summaries.last().folded_from.get() == summaries[2]
+
+    def test_it_leaves_books_that_balance(self, seeded):
+        assert call("audit").split() == ["clean"]
+
+    def test_it_speaks_two_languages(self, seeded):
+        texts = " ".join(seeded.messages.values_list("text", flat=True))
+        assert "3,200 euros" in texts
+        assert "鸭川" in texts
+
+    def test_it_does_nothing_the_second_time(self, seeded):
+        assert "already" in call("seed_demo")
+        assert Conversation.objects.get() == seeded
+        assert Summary.objects.count() == 4
+
+    def test_it_starts_again_after_half_a_run(self, seeded):
+        seeded.messages.filter(seq__gt=20).delete()
+        call("seed_demo")
+        assert Conversation.objects.get().messages.count() == 30
+        assert call("audit").split() == ["clean"]
+
+
+@pytest.mark.django_db(transaction=True)
+class TestDoctor:
+    @pytest.fixture(autouse=True)
+    def on_a_developers_machine(self, settings):
+        settings.DEBUG = True
+
+    def examine(self, *args):
+        """The findings by name, and the exit code."""
+        out, code = StringIO(), 0
+        try:
+            call_command("doctor", "--json", *args, stdout=out)
+        except SystemExit as exit_:
+            code = exit_.code
+        report = json.loads(out.getvalue())
+        assert report["ok"] is (code == 0)
+        return {each["name"]: each for each in report["checks"]}, code
+
+    def test_it_finds_nothing_wrong(self):
+        findings, code = self.examine()
+        assert code == 0
+        assert "demo model" in findings["model"]["detail"]
+        assert "one process" in findings["channel layer"]["detail"]
+
+    def test_it_prints_a_line_for_each_check(self):
+        lines = call("doctor").splitlines()
+        assert len(lines) == 7
+        assert all("ok" in line for line in lines)
+
+    def test_it_asks_the_model(self):
+        findings, code = self.examine("--model")
+        assert code == 0
+        assert findings["chat model"]["detail"].startswith("demo answered")
+
+    def test_it_asks_a_real_model_without_showing_the_key(self, upstream):
+        findings, code = self.examine("--model")
+        assert code == 0
+        assert "ok answered" in findings["chat model"]["detail"]
+        assert "a key is set" in findings["model"]["detail"]
+        assert "SECRET" not in json.dumps(findings)
+
+    def test_it_says_when_the_model_is_out_of_reach(self, upstream, settings):
+        settings.CHAT_MODEL = "401"
+        findings, code = self.examine("--model")
+        assert code == 1
+        assert findings["chat model"]["detail"].startswith("401: ")
+        assert "SECRET" not in json.dumps(findings)
+
+    def test_it_misses_a_key(self, settings):
+        settings.CHAT_MODEL = "gpt-4o-mini"
+        findings, code = self.examine()
+        assert code == 1
+        assert "OPENAI_API_KEY is not set" in findings["model"]["detail"]
+
+    def test_it_refuses_settings_that_can_not_work(self, settings):
+        settings.SITE_ORIGINS = ["chat.example.com"]
+        findings, code = self.examine()
+        assert code == 1
+        assert "chat.E001" in findings["settings"]["detail"]
+
+    def test_it_only_names_what_may_be_on_purpose(self, monkeypatch):
+        monkeypatch.setenv("LANGSMITH_TRACING", "true")
+        findings, code = self.examine()
+        assert code == 0
+        assert "chat.W003" in findings["settings"]["detail"]
+
+    def test_it_misses_a_migration(self):
+        recorder = MigrationRecorder(connection)
+        recorder.record_unapplied("chat", "0001_initial")
+        try:
+            findings, code = self.examine()
+        finally:
+            recorder.record_applied("chat", "0001_initial")
+        assert code == 1
+        assert "migrate" in findings["migrations"]["detail"]
+
+    def test_it_misses_collected_files(self, settings, tmp_path):
+        settings.DEBUG = False
+        settings.STATIC_ROOT = tmp_path
+        backend = "whitenoise.storage.CompressedManifestStaticFilesStorage"
+        settings.STORAGES = {
+            **settings.STORAGES,
+            "staticfiles": {"BACKEND": backend},
+        }
+        findings, code = self.examine()
+        assert code == 1
+        assert "collectstatic" in findings["static files"]["detail"]
+
+    def test_it_hides_secrets_in_the_text_of_errors(self, settings, monkeypatch):
+        settings.REDIS_URL = "redis://:hunter2@127.0.0.1:1"
+
+        async def refuse(*args):
+            raise OSError("redis://:hunter2@127.0.0.1:1\nis not there")
+
+        monkeypatch.setattr("channels.layers.InMemoryChannelLayer.group_add", refuse)
+        findings, code = self.examine()
+        assert code == 1
+        detail = findings["channel layer"]["detail"]
+        assert detail == "OSError: redis://:…@127.0.0.1:1 is not there"

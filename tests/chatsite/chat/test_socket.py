@@ -1,0 +1,366 @@
+"""The socket end to end: real consumer, runner, layer and database; the model is the
+fake provider over HTTP or the demo model.
+"""
+
+import asyncio
+import json
+
+import pytest
+from channels.db import database_sync_to_async
+from channels.testing import WebsocketCommunicator
+from django.test import Client
+
+from chatsite.asgi import protocols
+from chatsite.chat import runner
+from memory import context, transcript
+from memory.models import Conversation, ModelCall
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+SITE = "http://testserver"
+TIMEOUT = 10
+
+
+class Chat:
+    """A client of the JSON subprotocol."""
+
+    def __init__(self, conversation, session="", *, protocol="windowpane.json"):
+        headers = [(b"host", b"testserver"), (b"origin", SITE.encode())]
+        if session:
+            headers.append((b"cookie", f"sessionid={session}".encode()))
+        self.socket = WebsocketCommunicator(
+            protocols,
+            f"/ws/c/{getattr(conversation, 'uuid', conversation)}/",
+            headers=headers,
+            subprotocols=[protocol] if protocol else [],
+        )
+
+    async def __aenter__(self):
+        self.accepted, self.detail = await self.socket.connect(timeout=TIMEOUT)
+        return self
+
+    async def __aexit__(self, *error):
+        await self.socket.disconnect()
+        for task in list(runner._tasks):
+            await asyncio.wait_for(task, TIMEOUT)
+
+    async def command(self, **values):
+        await self.socket.send_to(text_data=json.dumps(values))
+
+    async def event(self):
+        return json.loads(await self.socket.receive_from(timeout=TIMEOUT))
+
+    async def until(self, kind, **wanted):
+        """All events up to the first one of this kind with these values."""
+        seen = []
+        while True:
+            seen.append(await self.event())
+            last = seen[-1]
+            if last["type"] == kind and wanted.items() <= last.items():
+                return seen
+
+    async def say(self, text, client_id=None):
+        """Send, and give back the event that ends the turn."""
+        client_id = client_id or f"id-{abs(hash(text))}"
+        await self.command(type="send", client_id=client_id, text=text)
+        ack = (await self.until("ack"))[-1]
+        return (await self.until("end", turn=ack["turn"]))[-1]
+
+
+def text_of(events):
+    """The reply as a client puts it together from its frames."""
+    known = ""
+    for event in events:
+        if event["type"] == "frame":
+            assert event["base"] <= len(known)
+            known = known[: event["base"]] + event["tail"]
+    return known
+
+
+@pytest.fixture
+def session(alice):
+    client = Client()
+    client.force_login(alice)
+    return client.cookies["sessionid"].value
+
+
+@pytest.fixture
+def conversation(alice):
+    return transcript.create(alice, preset="langgraph")
+
+
+async def rows(conversation):
+    messages = await database_sync_to_async(list)(conversation.messages.order_by("seq"))
+    return [(row.role, row.text) for row in messages]
+
+
+async def test_it_acknowledges_then_streams_then_ends(conversation, session, upstream):
+    async with Chat(conversation, session) as chat:
+        await chat.command(type="send", client_id="c1", text="Hello there")
+        events = await chat.until("end")
+    ack = next(event for event in events if event["type"] == "ack")
+    assert (ack["client_id"], ack["seq"], ack["position"]) == ("c1", 1, 0)
+    assert events[-1]["state"] == "done"
+    assert text_of(events) == events[-1]["text"]
+    stored = await rows(conversation)
+    assert stored == [("user", "Hello there"), ("assistant", events[-1]["text"])]
+
+
+async def test_what_was_sent_is_what_the_context_says(conversation, session, upstream):
+    async with Chat(conversation, session) as chat:
+        for number in range(12):
+            await chat.say(f"Message {number} with the fact {number}00")
+            await asyncio.gather(*runner._tasks)
+
+    def check():
+        calls = ModelCall.objects.filter(purpose="reply").order_by("id")
+        bodies = [r.messages for r in upstream.requests if not is_summary(r)]
+        assert [context.rebuild(call).wire for call in calls] == bodies
+        assert all(context.verify(call) for call in calls)
+        active = conversation.summaries.filter(status="active").get()
+        assert active.version >= 2
+
+    await database_sync_to_async(check)()
+
+
+def is_summary(request):
+    return request.messages[0]["content"].startswith("[windowpane:summarise]")
+
+
+async def test_the_same_message_sent_twice_is_answered_once(
+    conversation, session, upstream
+):
+    async with Chat(conversation, session) as chat:
+        for _ in range(3):
+            await chat.command(type="send", client_id="same", text="Once")
+        await chat.until("end")
+        acks = 1
+        await chat.command(type="sync")
+        acks += sum(e["type"] == "ack" for e in await chat.until("end"))
+    assert len(await rows(conversation)) == 2
+    assert len(upstream.requests) == 1
+
+
+async def test_messages_sent_while_one_is_answered_wait_in_order(
+    conversation, session, upstream, settings
+):
+    settings.CHAT_MODEL = "ok-slow:20:0.02"
+    async with Chat(conversation, session) as chat:
+        for number in range(3):
+            await chat.command(type="send", client_id=f"c{number}", text=f"Q{number}")
+        events = []
+        for _ in range(3):
+            events += await chat.until("end")
+    acks = [event for event in events if event["type"] == "ack"]
+    assert [ack["position"] for ack in acks] == [0, 1, 2]
+    roles = [role for role, _ in await rows(conversation)]
+    assert roles == ["user", "assistant"] * 3
+    last = [request.messages[-1]["content"] for request in upstream.requests]
+    assert last == ["Q0", "Q1", "Q2"]
+
+
+async def test_stop_keeps_the_text_and_closes_the_upstream(
+    conversation, session, upstream, settings
+):
+    settings.CHAT_MODEL = "ok-slow:500:0.02"
+    async with Chat(conversation, session) as chat, Chat(conversation, session) as tab:
+        await chat.command(type="send", client_id="c", text="Tell me a lot")
+        frame = (await chat.until("frame"))[-1]
+        await tab.command(type="stop", turn=frame["turn"])
+        here = await chat.until("end")
+        there = await tab.until("end")
+    assert here[-1] == there[-1]
+    assert here[-1]["state"] == "stopped"
+    assert 0 < len(here[-1]["text"]) < 1000
+    assert (await rows(conversation))[1][1] == here[-1]["text"]
+    await asyncio.sleep(0.3)
+    assert upstream.closed_early == 1
+
+
+async def test_a_second_tab_joins_in_the_middle(
+    conversation, session, upstream, settings
+):
+    settings.CHAT_MODEL = "ok-slow:100:0.03"
+    async with Chat(conversation, session) as chat:
+        await chat.command(type="send", client_id="c", text="Go on")
+        await chat.until("frame")
+        await asyncio.sleep(1.3)
+        async with Chat(conversation, session) as tab:
+            await tab.command(type="sync")
+            seen = await tab.until("end")
+        first = await chat.until("end")
+    assert text_of(seen) == seen[-1]["text"] == first[-1]["text"]
+
+
+async def test_a_closed_socket_does_not_end_the_reply(
+    conversation, session, upstream, settings
+):
+    settings.CHAT_MODEL = "ok-slow:20:0.02"
+    async with Chat(conversation, session) as chat:
+        await chat.command(type="send", client_id="c", text="Go on")
+        await chat.until("frame")
+    turn = await conversation.turns.select_related("reply").aget()
+    assert turn.state == "done"
+    assert turn.reply.text
+
+
+@pytest.mark.parametrize(
+    ("mode", "state", "error"),
+    [
+        ("length", "truncated", "length"),
+        ("eof", "truncated", "no_finish_reason"),
+        ("done-only", "failed", "bad_response"),
+        ("content_filter", "failed", "content_filter"),
+        ("reset", "failed", "unavailable"),
+        ("bad-json", "failed", "bad_response"),
+        ("error-event", "failed", "unavailable"),
+        ("401", "failed", "auth"),
+        ("400-context", "failed", "context_length"),
+        ("500", "failed", "unavailable"),
+        ("nul", "done", ""),
+    ],
+)
+async def test_every_upstream_fault_ends_the_turn(
+    conversation, session, upstream, settings, mode, state, error
+):
+    settings.CHAT_MODEL = mode
+    settings.MODEL_MAX_ATTEMPTS = 1
+    async with Chat(conversation, session) as chat:
+        end = await chat.say("Hello")
+    turn = await conversation.turns.aget()
+    assert (end["state"], turn.error) == (state, error)
+    assert (await rows(conversation))[0] == ("user", "Hello")
+
+
+async def test_a_failed_turn_can_be_retried(conversation, session, upstream, settings):
+    settings.MODEL_MAX_ATTEMPTS = 1
+    upstream.script("500", "ok")
+    async with Chat(conversation, session) as chat:
+        failed = await chat.say("Hello")
+        await chat.command(type="retry", turn=failed["turn"])
+        done = (await chat.until("end"))[-1]
+    assert (failed["state"], done["state"]) == ("failed", "done")
+    assert len(await rows(conversation)) == 2
+
+
+async def test_an_edit_sends_again_from_there(conversation, session, upstream):
+    async with Chat(conversation, session) as chat:
+        await chat.say("First")
+        await chat.say("Second")
+        await chat.command(type="edit", seq=3, client_id="e", text="Better")
+        await chat.until("end")
+    sent = [message["content"] for message in upstream.requests[-1].messages]
+    assert "Second" not in sent
+    assert sent[-1] == "Better"
+
+
+BAD_FRAMES = [
+    ("{bad", "bad_frame"),
+    ("[1]", "bad_frame"),
+    ("5", "bad_frame"),
+    ("null", "bad_frame"),
+    ("[" * 100_000, "bad_frame"),
+    ('{"type":"stop","turn":' + "9" * 5000 + "}", "bad_frame"),
+    ('{"type":"stop","turn":-1}', "bad_frame"),
+    ('{"type":"stop","turn":true}', "bad_frame"),
+    ('{"type":"stop"}', "bad_frame"),
+    ('{"type":"stop","turn":999999}', "not_found"),
+    ('{"type":"retry","turn":"9223372036854775807"}', "not_found"),
+    ('{"type":"dance"}', "unknown_command"),
+    ('{"type":["send"]}', "unknown_command"),
+    ("{}", "unknown_command"),
+    ('{"type":"send","client_id":"c"}', "bad_text"),
+    ('{"type":"send","text":"x"}', "bad_client_id"),
+    ('{"type":"send","client_id":"c","text":""}', "empty"),
+    ('{"type":"send","client_id":"c","text":"  \\n "}', "empty"),
+    ('{"type":"send","client_id":"c","text":"a\\u0000b"}', "bad_text"),
+    ('{"type":"send","client_id":"c","text":"a\\ud800b"}', "bad_text"),
+    ('{"type":"send","client_id":"c","text":"' + "x" * 32_001 + '"}', "too_long"),
+    ("x" * 400_001, "too_long"),
+]
+
+
+async def test_bad_frames_get_an_error_and_the_socket_stays_open(conversation, session):
+    async with Chat(conversation, session) as chat:
+        for frame, code in BAD_FRAMES:
+            await chat.socket.send_to(text_data=frame)
+            error = await chat.event()
+            assert (error["type"], error["code"]) == ("error", code), frame[:60]
+            assert error["detail"].endswith(".")
+        await chat.socket.send_to(bytes_data=b"\x00\xff")
+        assert (await chat.event())["code"] == "bad_frame"
+        assert await rows(conversation) == []
+        assert (await chat.say("Still here"))["state"] == "done"
+
+
+async def test_an_error_names_the_message_it_refuses(conversation, session):
+    async with Chat(conversation, session) as chat:
+        await chat.command(type="send", client_id="c7", text="")
+        assert (await chat.event())["client_id"] == "c7"
+
+
+async def test_a_strange_socket_is_refused(conversation, session, bob):
+    foreign = await database_sync_to_async(transcript.create)(bob)
+    missing = "00000000-0000-4000-8000-000000000000"
+    for each, cookie in [(conversation, ""), (foreign, session), (missing, session)]:
+        async with Chat(each, cookie) as chat:
+            assert (chat.accepted, chat.detail) == (False, 4404)
+
+
+@pytest.mark.parametrize(
+    "origin",
+    [None, "null", "http://evil.test", "https://testserver", "http://testserver:81"],
+)
+async def test_only_pages_of_the_site_may_connect(conversation, session, origin):
+    chat = Chat(conversation, session)
+    headers = [h for h in chat.socket.scope["headers"] if h[0] != b"origin"]
+    if origin:
+        headers.append((b"origin", origin.encode()))
+    chat.socket.scope["headers"] = headers
+    async with chat:
+        assert not chat.accepted
+
+
+async def test_a_socket_ends_with_its_session(conversation, session, alice):
+    async with Chat(conversation, session) as chat:
+        await database_sync_to_async(_log_out)(session)
+        await chat.command(type="send", client_id="c", text="Still me?")
+        closed = await chat.socket.receive_output(timeout=TIMEOUT)
+    assert (closed["type"], closed["code"]) == ("websocket.close", 4401)
+    assert await rows(conversation) == []
+
+
+async def test_a_silent_socket_is_closed_when_its_user_is_deactivated(
+    conversation, session, alice
+):
+    async with Chat(conversation, session) as chat:
+        alice.is_active = False
+        await alice.asave()
+        closed = await chat.socket.receive_output(timeout=TIMEOUT)
+    assert closed["code"] == 4401
+
+
+def _log_out(session):
+    client = Client()
+    client.cookies["sessionid"] = session
+    client.logout()
+
+
+async def test_a_deleted_conversation_is_not_found(conversation, session):
+    async with Chat(conversation, session) as chat:
+        await Conversation.objects.filter(pk=conversation.pk).adelete()
+        await chat.command(type="send", client_id="c", text="Hello?")
+        assert (await chat.event())["code"] == "not_found"
+
+
+async def test_the_page_gets_fragments(conversation, session, upstream):
+    async with Chat(conversation, session, protocol="") as chat:
+        first = await chat.socket.receive_from(timeout=TIMEOUT)
+        assert 'id="turns"' in first
+        await chat.command(type="send", client_id="c", text="Is <b> safe?")
+        html = ""
+        while "Reply complete" not in html:
+            html += await chat.socket.receive_from(timeout=TIMEOUT)
+    assert 'data-client-id="c"' in html
+    assert "Is &lt;b&gt; safe?" in html
+    assert "<b> safe" not in html

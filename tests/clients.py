@@ -1,0 +1,107 @@
+"""People who use a running site from outside: over HTTP, and over the socket in JSON."""
+
+import json
+import re
+import urllib.parse
+import urllib.request
+import uuid
+from http.cookiejar import CookieJar
+
+from websockets.sync.client import connect
+
+TIMEOUT = 20
+
+
+class Person:
+    """A signed-in browser without a screen."""
+
+    def __init__(self, site, name, password="correct horse battery"):
+        self.site = site
+        self.cookies = CookieJar()
+        processor = urllib.request.HTTPCookieProcessor(self.cookies)
+        self.opener = urllib.request.build_opener(processor)
+        site.manage("create_user", name, password, "--if-missing")
+        self.post("/accounts/login/", username=name, password=password)
+
+    def get(self, path):
+        with self.opener.open(self.site.url + path, timeout=TIMEOUT) as response:
+            return response.read().decode()
+
+    def get_json(self, path):
+        return json.loads(self.get(path))
+
+    def post(self, path, **fields):
+        """Post a form; gives back the address where it led."""
+        page = self.get("/accounts/login/" if path.startswith("/accounts") else "/")
+        token = re.search(r'csrf[^>]+?value="(\w+)"', page) or re.search(
+            r"X-CSRFToken[^\w]+(\w+)", page
+        )
+        form = {"csrfmiddlewaretoken": token[1], **fields}
+        data = urllib.parse.urlencode(form).encode()
+        with self.opener.open(self.site.url + path, data, timeout=TIMEOUT) as response:
+            return urllib.parse.urlparse(response.url).path
+
+    def create(self, preset="layered"):
+        """A new conversation; gives back its path, /c/<uuid>/."""
+        return self.post("/c/", title="", preset=preset)
+
+    def chat(self, path, site=None):
+        return Chat(self, path, site or self.site)
+
+
+class Chat:
+    """A socket of the JSON subprotocol."""
+
+    def __init__(self, person, path, site):
+        cookies = "; ".join(f"{c.name}={c.value}" for c in person.cookies)
+        self.connection = connect(
+            f"{site.socket_url}/ws{path}",
+            origin=person.site.url,
+            additional_headers={"Cookie": cookies},
+            subprotocols=["windowpane.json"],
+            open_timeout=TIMEOUT,
+        )
+
+    def __enter__(self):
+        self.socket = self.connection.__enter__()
+        return self
+
+    def __exit__(self, *error):
+        self.connection.__exit__(*error)
+
+    def command(self, **values):
+        self.socket.send(json.dumps(values))
+
+    def event(self, timeout=TIMEOUT):
+        return json.loads(self.socket.recv(timeout))
+
+    def until(self, kind, **wanted):
+        """All events up to the first of this kind with these values."""
+        seen = []
+        while True:
+            seen.append(self.event())
+            last = seen[-1]
+            if last["type"] == kind and wanted.items() <= last.items():
+                return seen
+
+    def send(self, text, client_id=None):
+        """Send a message; gives back its ack."""
+        client_id = client_id or uuid.uuid4().hex
+        self.command(type="send", client_id=client_id, text=text)
+        return self.until("ack", client_id=client_id)[-1]
+
+    def say(self, text):
+        """Send a message and wait for its reply; gives back the end event."""
+        return self.until("end", turn=self.send(text)["turn"])[-1]
+
+
+def text_of(events):
+    """A reply as a client puts it together from its frames."""
+    known, attempt = "", 0
+    for event in events:
+        if event["type"] != "frame" or event["attempt"] < attempt:
+            continue
+        attempt = event["attempt"]
+        assert event["base"] <= len(known), "the client missed text: it has to sync"
+        known = known[: event["base"]] + event["tail"]
+    return known

@@ -1,0 +1,109 @@
+"""Fixtures shared by all tests: the database, people, the fake model provider."""
+
+import os
+
+import pytest
+from django.contrib.auth import get_user_model
+from django.db import connections
+
+from chatsite.llm import providers
+from tests import plugin
+from tests.fakes.upstream import Upstream
+from tests.servers import Redis, Site
+
+
+def pytest_configure(config):
+    from django.conf import settings
+
+    # Argon2 takes a tenth of a second per user, which is its purpose.
+    settings.PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
+
+
+def pytest_sessionfinish(session):
+    """In CI a skipped test is a failure: nobody would look for it."""
+    reporter = session.config.pluginmanager.get_plugin("terminalreporter")
+    skipped = reporter.stats.get("skipped", []) if reporter else []
+    if skipped and os.environ.get("CI") == "true":
+        reporter.write_line(f"CI: {len(skipped)} skipped tests count as failed.")
+        session.exitstatus = pytest.ExitCode.TESTS_FAILED
+
+
+@pytest.fixture(scope="session")
+def django_db_modify_db_settings(tmp_path_factory):
+    if plugin.cluster:
+        plugin.cluster.start()
+        return
+    # Threads do not see each other's transactions right in an in-memory database.
+    path = tmp_path_factory.mktemp("database") / "test.sqlite3"
+    connections["default"].settings_dict["TEST"]["NAME"] = str(path)
+
+
+@pytest.fixture
+def server_database_url(tmp_path):
+    """The DATABASE_URL of an empty database for a server process of a test."""
+    if not plugin.cluster:
+        yield f"sqlite:///{tmp_path / 'server.sqlite3'}"
+        return
+    plugin.cluster.start()
+    with plugin.cluster.database() as url:
+        yield url
+
+
+@pytest.fixture(scope="session")
+def redis_server():
+    with Redis() as server:
+        yield server
+
+
+@pytest.fixture
+def start_site(server_database_url):
+    """start_site(port=None, **env) -> Site: the site as a process, database migrated.
+
+    Sites of one test share its database. All are stopped when the test ends.
+    """
+    sites = []
+
+    def start(port=None, **env):
+        site = Site({"DATABASE_URL": server_database_url, **env}, port)
+        sites.append(site)
+        if len(sites) == 1:
+            site.manage("migrate", "--verbosity", "0")
+        return site.start()
+
+    yield start
+    for site in sites:
+        site.stop()
+
+
+@pytest.fixture
+def alice(db):
+    return get_user_model().objects.create_user("alice", password="alice-secret")
+
+
+@pytest.fixture
+def bob(db):
+    return get_user_model().objects.create_user("bob", password="bob-secret")
+
+
+@pytest.fixture
+def staff(db):
+    return get_user_model().objects.create_superuser("staff", password="staff-secret")
+
+
+@pytest.fixture(autouse=True)
+def fresh_models():
+    """A model remembers the settings it was built with; no test may inherit one."""
+    providers.build.cache_clear()
+    yield
+    providers.build.cache_clear()
+
+
+@pytest.fixture
+def upstream(settings):
+    """A fake model provider on loopback, and settings that point to it."""
+    with Upstream() as server:
+        settings.OPENAI_BASE_URL = server.url
+        settings.OPENAI_API_KEY = "sk-test-SECRET"
+        settings.CHAT_MODEL = "ok"
+        providers.build.cache_clear()
+        yield server

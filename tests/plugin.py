@@ -1,0 +1,49 @@
+"""Loaded by pytest before Django reads its settings: puts the environment in place.
+
+TEST_DATABASE chooses sqlite (default) or postgresql. The PostgreSQL cluster itself
+starts only when a test needs the database.
+"""
+
+import os
+
+from tests.servers import Postgres
+
+# Set, not left out: a .env file of the developer fills what is missing.
+ENVIRONMENT = {
+    "DEBUG": "true",
+    "SECRET_KEY": "only-for-tests",
+    "ALLOWED_HOSTS": "127.0.0.1,localhost,testserver",
+    "SITE_ORIGINS": "",
+    "SITE_HTTPS": "false",
+    "SIGNUP_ENABLED": "true",
+    "BEHIND_PROXY": "false",
+    "TIME_ZONE": "UTC",
+    "REDIS_URL": "",
+    "OPENAI_API_KEY": "",
+    "OPENAI_BASE_URL": "",
+    "CHAT_MODEL": "",
+    "SUMMARY_MODEL": "",
+    "CONTEXT_WINDOW": "0",
+    "DEMO_TOKENS_PER_SECOND": "0",
+    "LANGSMITH_TRACING": "false",
+}
+DATABASES = ("sqlite", "postgresql")
+
+database = os.environ.get("TEST_DATABASE") or "sqlite"
+if database not in DATABASES:
+    raise RuntimeError(f"TEST_DATABASE is {database!r}, expected one of {DATABASES}.")
+
+cluster = Postgres() if database == "postgresql" else None
+
+os.environ.update(ENVIRONMENT)
+# With SQLite the tests name their file later; this one is never opened.
+os.environ["DATABASE_URL"] = cluster.url() if cluster else "sqlite:///unused.sqlite3"
+
+
+def pytest_report_header() -> str:
+    return f"database: {database}"
+
+
+def pytest_unconfigure() -> None:
+    if cluster:
+        cluster.stop(show_log=False)

@@ -1,0 +1,320 @@
+"""Real servers for tests: PostgreSQL, Redis and the site itself under daphne.
+
+Each is a context manager with its own temporary folder and a free port, is stopped by
+its process id, and writes its log where a failing test shows it.
+"""
+
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+import urllib.error
+import urllib.request
+import uuid
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO, Self
+
+import psycopg
+from psycopg import sql
+
+ROOT = Path(__file__).resolve().parent.parent
+START_TIMEOUT = 60.0
+STOP_TIMEOUT = 15.0
+LOG_TAIL = 6_000
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
+class Server:
+    """One process: start, stop, and the signals that tests of faults send."""
+
+    name = "server"
+    # The signal for a regular end.
+    stop_signal = signal.SIGTERM
+
+    def __init__(self, port: int | None = None) -> None:
+        self.port = port or free_port()
+        self.process: subprocess.Popen | None = None
+        self.folder = Path(tempfile.mkdtemp(prefix=f"{self.name}-"))
+
+    @property
+    def log_path(self) -> Path:
+        return self.folder / "server.log"
+
+    def command(self) -> list[str]:
+        raise NotImplementedError
+
+    def environment(self) -> dict[str, str]:
+        return dict(os.environ)
+
+    def is_ready(self) -> bool:
+        raise NotImplementedError
+
+    def prepare(self) -> None:
+        """Whatever has to be there before the first start."""
+
+    def start(self) -> Self:
+        if self.process and self.process.poll() is None:
+            return self
+        self.prepare()
+        with self.log_path.open("ab") as log:
+            self.process = self.spawn(self.command(), log)
+        self._wait_until_ready()
+        return self
+
+    def spawn(self, command: list[str], log: IO[bytes]) -> subprocess.Popen:
+        return subprocess.Popen(
+            command,
+            cwd=ROOT,
+            env=self.environment(),
+            stdin=subprocess.DEVNULL,
+            stdout=log,
+            stderr=subprocess.STDOUT,
+        )
+
+    def _wait_until_ready(self) -> None:
+        end = time.monotonic() + START_TIMEOUT
+        while not self.is_ready():
+            if self.process.poll() is not None:
+                raise RuntimeError(f"{self.name} ended at once:\n{self.log()}")
+            if time.monotonic() > end:
+                self.kill()
+                raise RuntimeError(f"{self.name} did not get ready:\n{self.log()}")
+            time.sleep(0.05)
+
+    def log(self) -> str:
+        if not self.log_path.exists():
+            return ""
+        return self.log_path.read_text(errors="replace")[-LOG_TAIL:]
+
+    def send(self, number: signal.Signals) -> None:
+        """A signal to the process, such as SIGSTOP and SIGCONT to freeze it."""
+        self.process.send_signal(number)
+
+    def kill(self) -> None:
+        """Like a power cut for the process: SIGKILL."""
+        if self.process:
+            self.process.kill()
+            self.process.wait()
+
+    def terminate(self) -> int:
+        """Ask it to end and wait; the exit code."""
+        self.process.send_signal(self.stop_signal)
+        return self.process.wait(STOP_TIMEOUT)
+
+    def restart(self) -> None:
+        """Start again on the same port with the same data; kill() may come before."""
+        if self.process.poll() is None:
+            self.terminate()
+        self.start()
+
+    def stop(self, *, show_log: bool = True) -> None:
+        if self.process and self.process.poll() is None:
+            try:
+                self.terminate()
+            except subprocess.TimeoutExpired:
+                self.kill()
+        if show_log:
+            # Inside a test pytest shows this only when it failed.
+            sys.stdout.write(f"--- {self.name} log ---\n{self.log()}\n")
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+    def __enter__(self) -> Self:
+        return self.start()
+
+    def __exit__(self, kind: type[BaseException] | None, *exc_info: object) -> None:
+        self.stop(show_log=kind is not None)
+
+
+class Postgres(Server):
+    """A PostgreSQL cluster of its own. As root it runs as the user postgres."""
+
+    name = "postgres"
+    # Fast shutdown: does not wait for clients to leave.
+    stop_signal = signal.SIGINT
+
+    def url(self, database: str = "windowpane") -> str:
+        return f"postgres://postgres@127.0.0.1:{self.port}/{database}"
+
+    def command(self) -> list[str]:
+        return [self._binary("postgres"), "-D", str(self.folder / "data")]
+
+    def is_ready(self) -> bool:
+        try:
+            psycopg.connect(self.url("postgres"), connect_timeout=5).close()
+        except psycopg.OperationalError:
+            return False
+        return True
+
+    def prepare(self) -> None:
+        if (self.folder / "data").exists():
+            return
+        if os.geteuid() == 0:
+            shutil.chown(self.folder, "postgres", "postgres")
+        with self.log_path.open("ab") as log:
+            initdb = self.spawn(self._initdb(), log)
+        if initdb.wait():
+            raise RuntimeError(f"initdb failed:\n{self.log()}")
+        with (self.folder / "data" / "postgresql.conf").open("a") as config:
+            config.write(self._config())
+
+    def spawn(self, command: list[str], log: IO[bytes]) -> subprocess.Popen:
+        is_root = os.geteuid() == 0
+        return subprocess.Popen(
+            command,
+            cwd=self.folder,
+            env={"PATH": os.environ.get("PATH", ""), "LC_ALL": "C.UTF-8"},
+            stdin=subprocess.DEVNULL,
+            stdout=log,
+            stderr=subprocess.STDOUT,
+            **({"user": "postgres", "group": "postgres"} if is_root else {}),
+        )
+
+    def crash(self) -> None:
+        """Immediate shutdown: every connection is cut, recovery at the next start."""
+        self.process.send_signal(signal.SIGQUIT)
+        self.process.wait(STOP_TIMEOUT)
+
+    @contextmanager
+    def database(self) -> Iterator[str]:
+        """The URL of a new empty database, dropped afterwards."""
+        name = f"w{uuid.uuid4().hex}"
+        self.execute("CREATE DATABASE {}", name)
+        try:
+            yield self.url(name)
+        finally:
+            self.execute("DROP DATABASE {} WITH (FORCE)", name)
+
+    def execute(self, statement: str, name: str) -> None:
+        with psycopg.connect(self.url("postgres"), autocommit=True) as connection:
+            connection.execute(sql.SQL(statement).format(sql.Identifier(name)))
+
+    def _initdb(self) -> list[str]:
+        options = "--username=postgres --auth=trust --encoding=UTF8 --no-sync"
+        data = str(self.folder / "data")
+        return [self._binary("initdb"), "--pgdata", data, *options.split()]
+
+    def _config(self) -> str:
+        # fsync only matters when the machine itself crashes.
+        return (
+            f"port = {self.port}\n"
+            "listen_addresses = '127.0.0.1'\n"
+            f"unix_socket_directories = '{self.folder}'\n"
+            "max_connections = 200\n"
+            "fsync = off\n"
+        )
+
+    @staticmethod
+    def _binary(name: str) -> str:
+        # Debian keeps these out of PATH.
+        found = sorted(Path("/usr/lib/postgresql").glob(f"*/bin/{name}"))
+        path = str(found[-1]) if found else shutil.which(name)
+        if not path:
+            raise RuntimeError(
+                f"{name} not found: install postgresql (make test does)."
+            )
+        return path
+
+
+class Redis(Server):
+    """A Redis server that writes nothing to disk."""
+
+    name = "redis"
+
+    @property
+    def url(self) -> str:
+        return f"redis://127.0.0.1:{self.port}/0"
+
+    def command(self) -> list[str]:
+        options = ["--bind", "127.0.0.1", "--port", str(self.port)]
+        options += ["--save", "", "--appendonly", "no", "--dir", str(self.folder)]
+        return ["redis-server", *options]
+
+    def is_ready(self) -> bool:
+        try:
+            with socket.create_connection(("127.0.0.1", self.port), 1) as connection:
+                connection.sendall(b"PING\r\n")
+                return connection.recv(16).startswith(b"+PONG")
+        except OSError:
+            return False
+
+
+class Site(Server):
+    """The site under daphne, as a process of its own with its own environment."""
+
+    name = "daphne"
+
+    def __init__(self, env: dict[str, str], port: int | None = None) -> None:
+        super().__init__(port)
+        self.env = env
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.port}"
+
+    @property
+    def socket_url(self) -> str:
+        return f"ws://127.0.0.1:{self.port}"
+
+    def environment(self) -> dict[str, str]:
+        return {
+            **os.environ,
+            "DJANGO_SETTINGS_MODULE": "chatsite.settings",
+            "SITE_ORIGINS": self.url,
+            **self.env,
+        }
+
+    def command(self) -> list[str]:
+        address = ["-b", "127.0.0.1", "-p", str(self.port)]
+        return [sys.executable, str(ROOT / "scripts" / "serve.py"), *address]
+
+    def is_ready(self) -> bool:
+        try:
+            with urllib.request.urlopen(f"{self.url}/healthz", timeout=2) as response:
+                return response.status == 200
+        except (urllib.error.URLError, OSError):
+            return False
+
+    def manage(self, *args: str) -> str:
+        """Run manage.py in the environment of this server; its output."""
+        done = subprocess.run(
+            [sys.executable, "manage.py", *args],
+            cwd=ROOT,
+            env=self.environment(),
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        if done.returncode:
+            raise RuntimeError(f"manage.py {args} failed:\n{done.stdout}{done.stderr}")
+        return done.stdout
+
+
+def find_chromium() -> str:
+    """The path of the browser that the system has."""
+    names = ("chromium", "chromium-browser", "google-chrome")
+    if found := next(filter(None, map(shutil.which, names)), None):
+        return found
+    raise RuntimeError("No Chromium found: install chromium (make test does).")
+
+
+def wait_for(
+    condition: Callable[[], object], seconds: float = 10.0, what: str = "condition"
+) -> object:
+    """Poll until the condition is true and return its value."""
+    end = time.monotonic() + seconds
+    while not (value := condition()):
+        if time.monotonic() > end:
+            raise AssertionError(f"Timed out after {seconds} s waiting for {what}.")
+        time.sleep(0.05)
+    return value

@@ -1,0 +1,59 @@
+"""The rules of a test run itself."""
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+from tests.servers import ROOT
+
+SUITE = """
+import pytest
+
+@pytest.mark.skip(reason="because")
+def test_skipped(): pass
+
+def test_passed(): pass
+"""
+
+
+@pytest.fixture
+def run_suite(tmp_path):
+    """Runs a small suite by the rules of this one; the finished process."""
+    (tmp_path / "test_small.py").write_text(SUITE)
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "tests.conftest"]
+    command += ["-p", "no:cacheprovider", "-c", str(ROOT / "pyproject.toml")]
+
+    def run(**env):
+        return subprocess.run(
+            [*command, str(tmp_path)],
+            cwd=ROOT,
+            env={**os.environ, **env},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+
+    return run
+
+
+def test_it_fails_for_a_skipped_test_in_ci(run_suite):
+    done = run_suite(CI="true")
+    assert done.returncode == 1
+    assert "1 skipped tests count as failed" in done.stdout
+
+
+def test_it_lets_people_skip(run_suite):
+    done = run_suite(CI="")
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_it_refuses_an_unknown_database(run_suite):
+    done = run_suite(TEST_DATABASE="oracle")
+    assert done.returncode != 0
+    assert "TEST_DATABASE is 'oracle'" in done.stderr
+
+
+def test_it_leaves_no_key_to_the_tests(settings):
+    assert (settings.OPENAI_API_KEY, settings.OPENAI_BASE_URL) == ("", "")

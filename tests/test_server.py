@@ -1,0 +1,198 @@
+"""The whole site as a process under daphne, used from outside."""
+
+import hashlib
+import json
+import time
+import urllib.error
+
+import pytest
+
+from tests.clients import Person, text_of
+from tests.fakes.upstream import Upstream
+from tests.servers import wait_for
+
+pytestmark = pytest.mark.server
+
+
+@pytest.fixture
+def provider():
+    with Upstream() as server:
+        yield server
+
+
+@pytest.fixture
+def site(start_site):
+    return start_site()
+
+
+@pytest.fixture
+def provided(start_site, provider):
+    """A site that is configured for the fake provider."""
+    return start_site(
+        OPENAI_BASE_URL=provider.url, OPENAI_API_KEY="sk-test", CHAT_MODEL="ok"
+    )
+
+
+def sha256(messages):
+    text = json.dumps(
+        messages, ensure_ascii=False, sort_keys=True, separators=(",", ":")
+    )
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def messages_of(person, path):
+    return person.get_json(f"{path}transcript.json")["messages"]
+
+
+def summaries_of(person, path, status="active"):
+    rows = person.get_json(f"{path}summaries.json")["summaries"]
+    return [row for row in rows if row["status"] == status]
+
+
+def audit(site):
+    output = site.manage("audit")
+    assert "clean" in output
+    return output
+
+
+def test_twenty_messages_with_the_demo_model_fold_twice(site):
+    person = Person(site, "ann")
+    path = person.create("langgraph")
+    with person.chat(path) as chat:
+        chat.say("hi! I'm Lance")
+        for number in range(9):
+            chat.say(f"Note that box {number} holds {number * 11} apples.")
+        folded = [row["version"] for row in summaries_of(person, path, "superseded")]
+        assert len(messages_of(person, path)) == 20
+        wait_for(lambda: summaries_of(person, path)[0]["version"] >= 2)
+        assert "Lance" in chat.say("what's my name?")["text"]
+    assert folded
+    audit(site)
+
+
+def test_a_long_conversation_folds_under_the_default(site):
+    person = Person(site, "ann")
+    path = person.create()
+    with person.chat(path) as chat:
+        for number in range(6):
+            chat.say(f"Report {number}: " + "The harbour was calm and busy. " * 120)
+        wait_for(lambda: summaries_of(person, path), what="a fold")
+    context = person.get_json(f"{path}context.json")
+    assert context["tokens"]["estimated"] < 6000
+    audit(site)
+
+
+def test_the_upstream_got_exactly_what_the_context_says(provided, provider):
+    person = Person(provided, "ann")
+    path = person.create("langgraph")
+    with person.chat(path) as chat:
+        for number in range(11):
+            chat.say(f"Fact {number}: “{number}” 号房间 \U0001f600")
+        wait_for(lambda: summaries_of(person, path)[0]["version"] >= 2)
+    replies = [row for row in messages_of(person, path) if row["role"] == "assistant"]
+    bodies = [
+        request.messages
+        for request in provider.requests
+        if "[windowpane:summarise]" not in request.messages[0]["content"]
+    ]
+    assert len(bodies) == len(replies) == 11
+    for body, reply in zip(bodies, replies, strict=True):
+        context = person.get_json(f"{path}context.json?reply={reply['seq']}")
+        assert context["messages"] == body
+        assert context["sha256"] == sha256(body)
+    audit(provided)
+
+
+def test_a_killed_server_keeps_the_text_and_ends_the_turn(provided, provider):
+    person = Person(provided, "ann")
+    path = person.create()
+    with person.chat(path) as chat:
+        chat.say("Before")
+        provider.script("ok-slow:2000:0.02")
+        chat.send("Tell me a lot", "long")
+        wait_for(lambda: saved_part(person, path), what="a checkpoint")
+        provided.kill()
+    provided.start()
+    rows = messages_of(person, path)
+    assert [row["text"] for row in rows if row["role"] == "user"] == [
+        "Before",
+        "Tell me a lot",
+    ]
+    assert rows[-1]["role"] == "assistant"
+    assert rows[-1]["text"]
+    provider.script("ok")
+    done = wait_for(lambda: is_ended(messages_of(person, path)), 20, "the end")
+    assert done["state"] in ("done", "interrupted")
+    audit(provided)
+
+
+def saved_part(person, path):
+    last = messages_of(person, path)[-1]
+    return last["role"] == "assistant" and last["state"] == "running" and last["text"]
+
+
+def is_ended(rows):
+    return rows[-1]["state"] not in ("queued", "running") and rows[-1]
+
+
+def test_a_stopped_server_hands_its_turns_back(provided, provider):
+    person = Person(provided, "ann")
+    path = person.create()
+    provider.script("ok-slow:2000:0.02")
+    with person.chat(path) as chat:
+        chat.send("Tell me a lot")
+        chat.until("frame")
+        started = time.monotonic()
+        provided.terminate()
+        assert time.monotonic() - started < 10
+    provided.start()
+    done = wait_for(lambda: is_ended(messages_of(person, path)), 5, "the takeover")
+    assert done["state"] == "done"
+    audit(provided)
+
+
+def test_every_tab_shows_the_same_text(provided, provider):
+    person = Person(provided, "ann")
+    path = person.create()
+    provider.script("ok-slow:150:0.02")
+    with person.chat(path) as chat:
+        ack = chat.send("Tell me a lot")
+        first = chat.until("frame")
+        with person.chat(path) as late:
+            late.command(type="sync")
+            seen = late.until("end", turn=ack["turn"])
+        first += chat.until("end", turn=ack["turn"])
+    text = messages_of(person, path)[-1]["text"]
+    assert text_of(first) == text_of(seen) == first[-1]["text"] == text
+
+
+def test_a_second_tab_stops_the_reply(provided, provider):
+    person = Person(provided, "ann")
+    path = person.create()
+    provider.script("ok-slow:2000:0.02")
+    with person.chat(path) as chat, person.chat(path) as tab:
+        ack = chat.send("Tell me a lot")
+        chat.until("frame")
+        started = time.monotonic()
+        tab.command(type="stop", turn=ack["turn"])
+        ends = [each.until("end", turn=ack["turn"])[-1] for each in (chat, tab)]
+        assert time.monotonic() - started < 1
+    assert ends[0] == ends[1]
+    assert messages_of(person, path)[-1]["text"] == ends[0]["text"]
+    assert provider.wait_closed_early()
+    audit(provided)
+
+
+def test_a_stranger_sees_a_404_everywhere(site):
+    path = Person(site, "ann").create()
+    bob = Person(site, "bob")
+    missing = "/c/00000000-0000-4000-8000-000000000000/"
+    for suffix in ("", "transcript.json", "context.json", "summaries.json"):
+        bodies = []
+        for base in (path, missing):
+            with pytest.raises(urllib.error.HTTPError) as refused:
+                bob.get(base + suffix)
+            assert refused.value.code == 404
+            uuid = base.split("/")[2].encode()
+            bodies.append(refused.value.read().replace(uuid, b""))
+        assert bodies[0] == bodies[1]
