@@ -1,0 +1,66 @@
+/* A message and its twin on the other side light up together; copying a message. */
+(() => {
+  const left = document.getElementById("turns");
+  const right = document.getElementById("context");
+  const SOURCE = "[data-seq], [data-first]";
+
+  function rangeOf(element) {
+    const { seq, first, last } = element.dataset;
+    return seq ? [Number(seq), Number(seq)] : [Number(first), Number(last)];
+  }
+
+  // Left, the messages of a range; right, whatever overlaps it.
+  function twinsOf(source) {
+    const side = left.contains(source) ? right : left;
+    const [first, last] = rangeOf(source);
+    return [...side.querySelectorAll(side === left ? ".message[data-seq]" : SOURCE)].filter((other) => {
+      const [start, end] = rangeOf(other);
+      return start <= last && first <= end;
+    });
+  }
+
+  function clear() {
+    for (const element of document.querySelectorAll(".twin")) element.classList.remove("twin");
+  }
+
+  function show({ target }) {
+    clear();
+    const source = target.closest?.(SOURCE);
+    if (!source || !(left.contains(source) || right.contains(source))) return;
+    for (const twin of twinsOf(source)) twin.classList.add("twin");
+  }
+
+  for (const side of [left, right]) {
+    side.addEventListener("mouseover", show);
+    side.addEventListener("focusin", show);
+    side.addEventListener("mouseleave", clear);
+    side.addEventListener("focusout", clear);
+  }
+
+  // What is drawn anew under the mouse lights up again.
+  function showHovered() {
+    const target = [...document.querySelectorAll(":hover")].pop();
+    if (target && document.querySelector(".message:hover, #context :hover")) show({ target });
+  }
+
+  document.addEventListener("htmx:afterSwap", showHovered);
+  document.addEventListener("htmx:wsAfterMessage", showHovered);
+
+  function select(element) {
+    getSelection().selectAllChildren(element);
+    document.execCommand("copy");
+  }
+
+  left.addEventListener("click", async ({ target }) => {
+    const button = target.closest("[data-copy]");
+    if (!button) return;
+    const message = button.closest(".message");
+    const raw = message.querySelector("template[data-raw]").content.textContent;
+    // The clipboard needs HTTPS; without it the text on the page is copied.
+    if (navigator.clipboard) await navigator.clipboard.writeText(raw);
+    else select(message.querySelector(".body"));
+    const label = button.textContent;
+    button.textContent = "✓";
+    setTimeout(() => { button.textContent = label; }, 1200);
+  });
+})();

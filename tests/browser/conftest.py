@@ -1,0 +1,108 @@
+"""Sites to drive, and a browser that reports every error it sees."""
+
+import pytest
+from playwright.sync_api import expect, sync_playwright
+
+from tests.fakes.upstream import Upstream
+from tests.servers import Site, find_chromium
+
+from .pages import PASSWORD, USER, ConversationPage
+
+FLAGS = (
+    *("--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run"),
+    *("--disable-background-networking", "--disable-component-update"),
+    "--disable-sync",
+)
+# A reply of about two seconds: long enough to act in the middle of it.
+SLOW_MODEL = "ok-slow:40:0.05"
+REPORT_CSP = """addEventListener("securitypolicyviolation", (event) => console.error(
+    `CSP: ${event.violatedDirective} ${event.blockedURI}`))"""
+
+expect.set_options(timeout=15_000)
+
+
+def make_site(folder, **env):
+    database = f"sqlite:///{folder / 'site.sqlite3'}"
+    site = Site({"DATABASE_URL": database, "DEBUG": "true", **env})
+    site.manage("migrate", "--verbosity", "0")
+    site.manage("create_user", USER, PASSWORD)
+    return site
+
+
+@pytest.fixture(scope="session")
+def site(tmp_path_factory):
+    """The demo model, quick."""
+    folder = tmp_path_factory.mktemp("site")
+    with make_site(folder, DEMO_TOKENS_PER_SECOND="200") as running:
+        yield running
+
+
+@pytest.fixture(scope="session")
+def slow_provider():
+    with Upstream() as server:
+        yield server
+
+
+@pytest.fixture(scope="session")
+def slow_site(tmp_path_factory, slow_provider):
+    """A model at a provider that takes two seconds for a reply."""
+    env = {
+        "OPENAI_BASE_URL": slow_provider.url,
+        "CHAT_MODEL": SLOW_MODEL,
+        "SUMMARY_MODEL": "ok",
+        "MODEL_MAX_ATTEMPTS": "1",
+    }
+    with make_site(tmp_path_factory.mktemp("slow"), **env) as running:
+        yield running
+
+
+@pytest.fixture(scope="session")
+def browser():
+    with sync_playwright() as playwright:
+        chromium = playwright.chromium.launch(
+            executable_path=find_chromium(), args=list(FLAGS)
+        )
+        yield chromium
+        chromium.close()
+
+
+@pytest.fixture
+def errors():
+    """What the browser complained about; a test that expects some clears it."""
+    seen = []
+    yield seen
+    assert seen == []
+
+
+@pytest.fixture
+def open_page(browser, errors):
+    """open_page(site, width=…) -> a signed-in page; a context is another browser."""
+    contexts = []
+
+    def open_page(site, *, width=1440, height=900, context=None):
+        if context is None:
+            context = browser.new_context(viewport={"width": width, "height": height})
+            context.add_init_script(REPORT_CSP)
+            contexts.append(context)
+        page = ConversationPage(context.new_page(), site)
+        page.report_to(errors)
+        page.sign_in()
+        return page
+
+    yield open_page
+    for context in contexts:
+        context.close()
+
+
+@pytest.fixture
+def chat(open_page, site):
+    page = open_page(site)
+    page.create()
+    return page
+
+
+@pytest.fixture
+def slow_chat(open_page, slow_site):
+    page = open_page(slow_site)
+    page.create()
+    return page

@@ -1,0 +1,87 @@
+"""The split page as a person uses it."""
+
+from playwright.sync_api import expect
+
+USER, PASSWORD = "lance", "correct horse battery"
+
+
+class ConversationPage:
+    def __init__(self, page, site):
+        self.page, self.site = page, site
+        self.box = page.locator("#text")
+        self.turns = page.locator("#turns .turn")
+        self.status = page.locator("#status")
+        self.error = page.locator("#composer-error")
+        self.right = page.locator("#context")
+
+    def report_to(self, errors):
+        def note(message):
+            if message.type in ("error", "warning"):
+                errors.append(message.text)
+
+        self.page.on("console", note)
+        self.page.on("pageerror", lambda error: errors.append(str(error)))
+
+    def sign_in(self):
+        self.page.goto(f"{self.site.url}/accounts/login/")
+        if "/accounts/login/" in self.page.url:
+            self.page.fill("[name=username]", USER)
+            self.page.fill("[name=password]", PASSWORD)
+            self.page.click("main button.primary")
+            self.page.wait_for_url(f"{self.site.url}/")
+
+    def create(self, preset="layered"):
+        self.page.goto(f"{self.site.url}/")
+        self.page.select_option("[name=preset]", preset)
+        self.page.click("form[action='/c/'] button")
+        self.page.wait_for_url("**/c/*/")
+        self.is_live()
+
+    def open(self, url):
+        self.page.goto(url)
+        self.is_live()
+
+    @property
+    def url(self):
+        return self.page.url.split("?")[0].split("#")[0]
+
+    def is_live(self):
+        expect(self.page.locator("#connection")).to_have_attribute("data-state", "open")
+
+    def send(self, text):
+        self.box.fill(text)
+        self.box.press("Enter")
+        expect(self.box).to_have_value("")
+
+    def say(self, text):
+        """Send a message and wait for its reply."""
+        count = self.in_state("done").count()
+        self.send(text)
+        expect(self.in_state("done")).to_have_count(count + 1)
+
+    def in_state(self, state):
+        return self.page.locator(f"#turns .turn[data-state={state}]")
+
+    def live_text(self):
+        return self.page.locator("#turns .live .body")
+
+    def message(self, seq):
+        return self.page.locator(f"#message-{seq}")
+
+    def text_of(self, seq):
+        return self.message(seq).locator(".body").inner_text()
+
+    def mark(self, seq):
+        return self.message(seq).locator(".mark").first
+
+    def act(self, seq, name):
+        """Choose one of a message's actions, which show while the mouse is on it."""
+        self.message(seq).hover()
+        self.message(seq).get_by_text(name, exact=True).click()
+
+    def json(self, name, **query):
+        answer = self.page.request.get(f"{self.url}{name}", params=query)
+        return answer.json()
+
+    def transcript(self):
+        return self.json("transcript.json")["messages"]

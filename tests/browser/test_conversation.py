@@ -1,0 +1,160 @@
+"""A conversation in a real browser: streaming, folding, stopping, other tabs."""
+
+import re
+
+import pytest
+from playwright.sync_api import expect
+
+pytestmark = pytest.mark.browser
+
+
+def test_it_streams_a_reply_and_formats_it_at_the_end(slow_chat):
+    slow_chat.send("Tell me **more**")
+    expect(slow_chat.live_text()).to_have_text(re.compile(r"\w+"))
+    expect(slow_chat.in_state("running")).to_have_count(1)
+    expect(slow_chat.status).to_have_text("Generating")
+    expect(slow_chat.in_state("done")).to_have_count(1)
+    expect(slow_chat.status).to_have_text("Reply complete")
+    expect(slow_chat.message(1).locator(".body strong")).to_have_text("more")
+
+
+def test_it_folds_and_shows_where(open_page, site):
+    chat = open_page(site)
+    chat.create("langgraph")
+    chat.say("Hi, I'm Lance!")
+    expect(chat.mark(1)).to_have_text("In window")
+    for text in ("I like the 49ers.", "我住在苏黎世。", "My budget is 1,200 CHF."):
+        chat.say(text)
+    expect(chat.page.locator(".divider .label")).to_contain_text("→ v1")
+    expect(chat.mark(1)).to_have_text("In summary v1")
+    expect(chat.right.locator(".summary-block")).to_contain_text("v1")
+    expect(chat.right).to_contain_text("8 of 8 accounted for")
+    expect(chat.status).to_contain_text("summarised as v1")
+    assert len(chat.transcript()) == 8
+
+
+def test_it_keeps_what_was_opened_when_the_panes_are_drawn_anew(chat):
+    chat.say("One")
+    chat.right.locator(".part-system > summary").click()
+    chat.say("Two")
+    expect(chat.right.locator("[data-seq='4']")).to_be_visible()
+    expect(chat.right.locator(".part-system")).to_have_attribute("open", "")
+
+
+def test_it_shows_what_a_reply_was_built_from(chat):
+    chat.say("First")
+    chat.say("Second")
+    chat.act(2, "What the model saw")
+    expect(chat.right).to_contain_text("As sent for reply #2")
+    expect(chat.right).to_contain_text("hash matches")
+    expect(chat.right).not_to_contain_text("Second")
+    chat.say("Third")
+    expect(chat.right).to_contain_text("As sent for reply #2")
+    chat.page.select_option("#shown-reply", "")
+    expect(chat.right).to_contain_text("Third")
+
+
+def test_it_stops_and_retries(slow_chat):
+    slow_chat.send("Something long")
+    expect(slow_chat.live_text()).to_have_text(re.compile(r"\w+"))
+    slow_chat.page.click("#stop")
+    expect(slow_chat.in_state("stopped")).to_contain_text("Stopped")
+    stopped = slow_chat.text_of(2)
+    assert slow_chat.transcript()[1]["text"].split() == stopped.split()
+    slow_chat.page.get_by_role("button", name="Retry").click()
+    expect(slow_chat.in_state("done")).to_have_count(1)
+    expect(slow_chat.page.locator("details.superseded")).to_contain_text("#2")
+
+
+def test_escape_stops_the_reply(slow_chat):
+    slow_chat.send("Something long")
+    expect(slow_chat.live_text()).to_have_text(re.compile(r"\w+"))
+    slow_chat.box.press("Escape")
+    expect(slow_chat.in_state("stopped")).to_have_count(1)
+
+
+def test_it_takes_messages_while_a_reply_is_written_and_lets_them_be_cancelled(
+    slow_chat,
+):
+    slow_chat.send("One")
+    slow_chat.send("Two")
+    slow_chat.send("Three")
+    expect(slow_chat.in_state("queued")).to_have_count(2)
+    expect(slow_chat.in_state("queued").last).to_contain_text("2 before this one")
+    slow_chat.in_state("queued").last.get_by_role("button", name="Cancel").click()
+    expect(slow_chat.in_state("stopped")).to_have_count(1)
+    expect(slow_chat.in_state("queued")).to_contain_text("1 before this one")
+    expect(slow_chat.in_state("done")).to_have_count(2)
+
+
+def test_it_goes_on_after_a_reload_in_mid_reply(slow_chat):
+    slow_chat.send("Something long")
+    expect(slow_chat.live_text()).to_have_text(re.compile(r"\w+ \w+ \w+"))
+    slow_chat.page.reload()
+    expect(slow_chat.in_state("running")).to_have_count(1)
+    expect(slow_chat.in_state("done")).to_have_count(1)
+    shown = slow_chat.text_of(2)
+    assert shown.split() == slow_chat.transcript()[1]["text"].split()
+
+
+def test_it_shows_the_same_in_a_second_tab_which_can_stop(slow_chat, open_page):
+    second = open_page(slow_chat.site, context=slow_chat.page.context)
+    second.open(slow_chat.url)
+    slow_chat.send("Something long")
+    expect(second.live_text()).to_have_text(re.compile(r"\w+"))
+    second.in_state("running").get_by_role("button", name="Stop").click()
+    for tab in (slow_chat, second):
+        expect(tab.in_state("stopped")).to_have_count(1)
+    texts = [
+        tab.message(2).locator(".body").inner_text() for tab in (slow_chat, second)
+    ]
+    assert texts[0] == texts[1] == slow_chat.transcript()[1]["text"].rstrip()
+
+
+def test_it_says_what_went_wrong_and_offers_a_retry(slow_chat, slow_provider):
+    slow_provider.script("401")
+    slow_chat.send("Hello")
+    expect(slow_chat.in_state("failed")).to_contain_text("refused the key")
+    slow_chat.page.get_by_role("button", name="Retry").click()
+    expect(slow_chat.in_state("done")).to_have_count(1)
+
+
+def test_an_edit_supersedes_what_came_after(chat):
+    chat.say("I live in Zurich")
+    chat.act(1, "Edit")
+    expect(chat.box).to_have_value("I live in Zurich")
+    expect(chat.page.locator("#editing")).to_contain_text("#1")
+    chat.send("I live in Basel")
+    expect(chat.page.locator("details.superseded")).to_have_count(2)
+    expect(chat.message(3)).to_contain_text("I live in Basel")
+    expect(chat.right).to_contain_text("2 superseded")
+
+
+def test_the_first_run_folds_by_itself(open_page, site):
+    chat = open_page(site)
+    chat.page.click("form[action='/demo/'] button")
+    chat.page.wait_for_url("**/c/*/")
+    expect(chat.page.locator(".divider").first).to_be_visible(timeout=20_000)
+    expect(chat.in_state("done")).to_have_count(12, timeout=30_000)
+
+
+def test_it_survives_a_killed_server(open_page, tmp_path, errors):
+    from .conftest import make_site
+
+    with make_site(tmp_path, DEMO_TOKENS_PER_SECOND="10") as own:
+        chat = open_page(own)
+        chat.create()
+        chat.send("Hi, I'm Lance!")
+        expect(chat.live_text()).to_have_text(re.compile(r"\w+ \w+"))
+        own.kill()
+        expect(chat.page.locator("#connection")).to_have_text("Reconnecting…")
+        chat.box.fill("Still there?")
+        chat.box.press("Enter")
+        expect(chat.page.locator("#pending")).to_be_visible()
+        own.start()
+        expect(chat.box).to_have_value("", timeout=30_000)
+        expect(chat.in_state("done")).to_have_count(2, timeout=30_000)
+        assert [row["seq"] for row in chat.transcript()] == [1, 2, 3, 4]
+    # The browser reports every attempt to connect while nobody listens.
+    reports = ("WebSocket", "ERR_CONNECTION", "[object Event]")
+    errors[:] = [text for text in errors if not any(part in text for part in reports)]

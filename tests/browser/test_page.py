@@ -1,0 +1,172 @@
+"""The page around the conversation: narrow screens, keys, the list, hostile text."""
+
+import pytest
+from playwright.sync_api import expect
+
+pytestmark = pytest.mark.browser
+
+HOSTILE = """<img src=x onerror="document.title='broken'">
+<script>document.title='broken'</script>
+<div hx-get="/" hx-trigger="load" hx-target="body">div</div>
+[click](javascript:document.title='broken') ![i](https://evil.example/x.png)"""
+
+
+def test_hostile_text_stays_text_on_both_sides(chat):
+    chat.say(HOSTILE)
+    chat.page.reload()
+    chat.is_live()
+    expect(chat.message(1)).to_contain_text("onerror")
+    for side in ("#turns", "#context"):
+        for tag in ("img", "script", "[hx-get='/']", "a[href^='javascript']"):
+            expect(chat.page.locator(f"{side} .body {tag}")).to_have_count(0)
+    expect(chat.page).not_to_have_title("broken")
+
+
+def test_a_phone_has_two_tabs(open_page, site):
+    chat = open_page(site, width=390, height=844)
+    chat.create()
+    chat.say("Hi, I'm Lance!")
+    expect(chat.message(1)).to_be_visible()
+    expect(chat.right).to_be_hidden()
+    chat.page.click("[data-tab-to=model]")
+    expect(chat.right).to_be_visible()
+    expect(chat.message(1)).to_be_hidden()
+    expect(chat.page.locator("[data-tab-to=model]")).to_contain_text("(3)")
+    chat.right.locator("a[href='#message-1']").click()
+    expect(chat.message(1)).to_be_visible()
+
+
+def test_a_phone_needs_no_scrolling_sideways(open_page, site):
+    chat = open_page(site, width=390, height=844)
+    chat.create()
+    chat.say("x" * 300 + " | a | b | c |\n```\n" + "y" * 300 + "\n```")
+    for tab in ("you", "model"):
+        chat.page.click(f"[data-tab-to={tab}]")
+        width = chat.page.evaluate("document.documentElement.scrollWidth")
+        assert width <= 390
+
+
+def test_the_list_is_a_drawer_on_a_phone(open_page, site):
+    chat = open_page(site, width=390, height=844)
+    chat.create()
+    expect(chat.page.locator("#sidebar")).to_be_hidden()
+    chat.page.click("#open-sidebar")
+    expect(chat.page.locator("#sidebar")).to_be_visible()
+    chat.page.keyboard.press("Escape")
+    expect(chat.page.locator("#sidebar")).to_be_hidden()
+
+
+def test_the_right_pane_is_a_drawer_on_a_tablet(open_page, site):
+    chat = open_page(site, width=900)
+    chat.create()
+    expect(chat.right).to_be_hidden()
+    chat.page.keyboard.press("Alt+m")
+    expect(chat.right).to_be_visible()
+    chat.page.keyboard.press("Escape")
+    expect(chat.right).to_be_hidden()
+
+
+def test_the_right_pane_stays_closed_when_it_was_closed(chat):
+    chat.page.click("#toggle-pane")
+    expect(chat.right).to_be_hidden()
+    chat.page.reload()
+    expect(chat.right).to_be_hidden()
+    chat.page.keyboard.press("Alt+m")
+    expect(chat.right).to_be_visible()
+
+
+def test_a_message_and_its_twin_light_up_together(chat):
+    chat.say("Hi, I'm Lance!")
+    chat.message(1).hover()
+    expect(chat.right.locator("[data-seq='1']")).to_have_class("twin")
+    chat.right.locator("[data-seq='2']").hover()
+    expect(chat.page.locator("#message-2")).to_contain_class("twin")
+    expect(chat.page.locator("#message-1")).not_to_contain_class("twin")
+
+
+def test_it_renames_in_place(chat):
+    chat.page.click("#rename summary")
+    chat.page.fill("#rename [name=title]", "苏黎世 & <b>")
+    chat.page.press("#rename [name=title]", "Enter")
+    expect(chat.page.locator("#conversation-title")).to_have_text("苏黎世 & <b>")
+    expect(chat.page.locator("[aria-current] .title")).to_have_text("苏黎世 & <b>")
+    expect(chat.page).to_have_title("苏黎世 & <b> · Windowpane")
+
+
+def test_the_first_message_names_the_conversation(chat):
+    chat.send("A question about trains")
+    expect(chat.page.locator("#conversation-title")).to_have_text(
+        "A question about trains"
+    )
+
+
+def test_it_searches_as_one_types(chat):
+    chat.send("Searching for pelicans")
+    chat.create()
+    chat.page.locator("#search").press_sequentially("pelican")
+    expect(chat.page.locator("#conversation-list a")).to_have_count(1)
+    chat.page.fill("#search", "no such thing")
+    expect(chat.page.locator("#conversation-list")).to_contain_text("No title has")
+
+
+def test_it_deletes_after_asking(chat):
+    address = chat.url
+    chat.page.get_by_label("More").click()
+    chat.page.get_by_text("Delete…").click()
+    chat.page.get_by_role("button", name="Delete for good").click()
+    chat.page.wait_for_url(f"{chat.site.url}/")
+    assert chat.page.request.get(address).status == 404
+
+
+def test_nothing_is_left_to_go_back_to_after_the_log_out(chat):
+    chat.say("My secret is plum")
+    chat.page.click(".sidebar .user-menu summary")
+    chat.page.get_by_role("button", name="Log out").click()
+    chat.page.wait_for_url("**/accounts/login/**")
+    chat.page.go_back()
+    expect(chat.page.locator("body")).not_to_contain_text("plum")
+
+
+def test_it_says_so_when_the_session_ends(chat):
+    chat.site.manage("shell", "-c", DROP_SESSIONS)
+    expect(chat.page.locator("#connection")).to_contain_text("Signed out")
+
+
+DROP_SESSIONS = (
+    "from django.contrib.sessions.models import Session; Session.objects.all().delete()"
+)
+MANY_TURNS = """
+from chatsite.chat import turns
+from chatsite.chat.models import Turn
+from memory.models import Conversation
+made = Conversation.objects.get(uuid="{uuid}")
+for n in range(60):
+    turns.submit(made, text=f"Text {{n}}", client_id=str(n))
+Turn.objects.filter(conversation=made).update(state="stopped")
+"""
+
+
+def test_earlier_messages_come_on_demand_and_stay(chat):
+    uuid = chat.url.rstrip("/").rsplit("/", 1)[1]
+    chat.site.manage("shell", "-c", MANY_TURNS.format(uuid=uuid))
+    chat.page.reload()
+    chat.is_live()
+    expect(chat.turns).to_have_count(50)
+    chat.page.get_by_text("Show earlier messages").click()
+    expect(chat.turns).to_have_count(60)
+    chat.send("One more")
+    expect(chat.in_state("done")).to_have_count(1)
+    expect(chat.turns).to_have_count(61)
+    first = chat.turns.first
+    expect(first).to_contain_text("Text 0")
+
+
+def test_it_follows_the_end_only_while_the_reader_is_there(chat):
+    for number in range(8):
+        chat.say(f"Text {number}\n\nwith\n\nseveral\n\nlines")
+    scroller = chat.page.locator("#transcript")
+    scroller.evaluate("(element) => { element.scrollTop = 0 }")
+    expect(chat.page.locator("#jump")).to_be_visible()
+    chat.page.locator("#jump").click()
+    expect(chat.turns.last).to_be_in_viewport()
+    expect(chat.page.locator("#jump")).to_be_hidden()
