@@ -49,13 +49,14 @@ class Outcome:
 
 @dataclass(frozen=True, slots=True)
 class Summariser:
-    """A model that folds: its name, and how to send it one request.
+    """A model that folds: its name, how to send it one request, how much at once.
 
     `invoke` raises InvokeError when no answer came.
     """
 
     model: str
     invoke: Callable[[list[BaseMessage]], Awaitable[AIMessage]]
+    chunk_tokens: int = summarizer.CHUNK_TOKENS
 
 
 async def fold(
@@ -120,7 +121,7 @@ async def _perform(job: Job, summariser: Summariser) -> int | None:
         return await _request(job, summariser, messages)
 
     try:
-        result = await _summarise(job, invoke)
+        result = await _summarise(job, invoke, summariser.chunk_tokens)
     except (SummaryError, InvokeError) as error:
         logger.warning(
             "fold failed conversation=%s range=%s-%s error=%s",
@@ -136,7 +137,9 @@ async def _perform(job: Job, summariser: Summariser) -> int | None:
     return await database_sync_to_async(fold_job.commit)(job, summariser.model, result)
 
 
-async def _summarise(job: Job, invoke: summarizer.Invoke) -> summarizer.SummaryText:
+async def _summarise(
+    job: Job, invoke: summarizer.Invoke, chunk_tokens: int
+) -> summarizer.SummaryText:
     if isinstance(job.step, plan.Merge):
         return await summarizer.merge(
             invoke,
@@ -144,6 +147,7 @@ async def _summarise(job: Job, invoke: summarizer.Invoke) -> summarizer.SummaryT
             job.messages,
             policy=job.policy,
             count_tokens=job.count_tokens,
+            chunk_tokens=chunk_tokens,
         )
     previous = job.step.previous.text if job.step.previous else ""
     return await summarizer.summarize(
@@ -152,6 +156,7 @@ async def _summarise(job: Job, invoke: summarizer.Invoke) -> summarizer.SummaryT
         previous=previous,
         policy=job.policy,
         count_tokens=job.count_tokens,
+        chunk_tokens=chunk_tokens,
     )
 
 

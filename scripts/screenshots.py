@@ -4,12 +4,12 @@ import sys
 import tempfile
 from pathlib import Path
 
-from playwright.sync_api import Browser, Page, sync_playwright
+from playwright.sync_api import Browser, Page, expect, sync_playwright
 
 from tests.servers import Site, find_chromium
 
 DOCS = Path(__file__).resolve().parent.parent / "docs"
-SIZES = {"wide": (1440, 900), "phone": (390, 844)}
+SIZES = {"wide": (1440, 900), "narrow": (390, 844)}
 SCHEMES = ("light", "dark")
 
 
@@ -17,23 +17,40 @@ def log_in(page: Page, site: Site) -> None:
     page.goto(f"{site.url}/accounts/login/")
     page.fill("[name=username]", "demo")
     page.fill("[name=password]", "demo")
-    page.click("form[method=post] button.primary")
+    page.click("main button.primary")
     page.wait_for_url(f"{site.url}/")
 
 
+def open_conversation(page: Page) -> None:
+    page.locator("#conversation-list a").first.click()
+    page.wait_for_url("**/c/*/")
+    expect(page.locator("#connection")).to_have_attribute("data-state", "open")
+    page.wait_for_load_state("networkidle")
+    # From the divider down: the last summarised messages, then the window.
+    page.locator(".divider").last.evaluate(
+        """(divider) => {
+            const pane = document.getElementById("transcript");
+            pane.scrollTop = divider.offsetTop - pane.offsetTop - 250;
+        }"""
+    )
+    page.wait_for_timeout(300)
+
+
 def take(browser: Browser, site: Site, size: str, scheme: str) -> None:
-    """The list and the split page, in one size and colour scheme."""
+    """The split page in one size and colour scheme; a phone shows it in two tabs."""
     width, height = SIZES[size]
     context = browser.new_context(
-        viewport={"width": width, "height": height}, color_scheme=scheme
+        viewport={"width": width, "height": height},
+        color_scheme=scheme,
+        device_scale_factor=1 if size == "wide" else 2,
     )
     page = context.new_page()
     log_in(page, site)
-    page.screenshot(path=DOCS / f"list-{size}-{scheme}.png")
-    page.locator("main a[href^='/c/'], nav a[href^='/c/']").first.click()
-    page.wait_for_url("**/c/*/")
-    page.wait_for_load_state("networkidle")
+    open_conversation(page)
     page.screenshot(path=DOCS / f"split-{size}-{scheme}.png")
+    if size == "narrow":
+        page.click("[data-tab-to=model]")
+        page.screenshot(path=DOCS / f"split-{size}-model-{scheme}.png")
     context.close()
 
 

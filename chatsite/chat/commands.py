@@ -3,7 +3,7 @@ as HTML fragments. Everything here is synchronous and runs in the database threa
 """
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib import import_module
 from typing import Any, Final
 
@@ -96,7 +96,9 @@ def _perform(conversation: Conversation, command: events.Command) -> Done:
         case events.Send(client_id, text):
             return _submitted(client_id, turns.submit, conversation, text=text)
         case events.Edit(seq, client_id, text):
-            return _submitted(client_id, turns.edit, conversation, seq=seq, text=text)
+            done = _submitted(client_id, turns.edit, conversation, seq=seq, text=text)
+            changed = events.Memory(None, "changed")
+            return replace(done, published=(*done.published, changed))
         case events.Stop(turn_id):
             turn = turns.stop(conversation, turn_id)
             running = turn.state == Turn.State.RUNNING

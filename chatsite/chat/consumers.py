@@ -3,6 +3,7 @@ returns; no query, prompt or model is touched here.
 """
 
 import asyncio
+import logging
 from collections.abc import Callable
 from time import monotonic
 from typing import Any
@@ -12,6 +13,8 @@ from channels.generic.websocket import AsyncWebsocketConsumer
 
 from . import commands, events, runner
 from .errors import CommandError
+
+logger = logging.getLogger(__name__)
 
 JSON_PROTOCOL = "windowpane.json"
 NOT_FOUND = 4404
@@ -29,7 +32,7 @@ class ConversationConsumer(AsyncWebsocketConsumer):
             return
         wants_json = JSON_PROTOCOL in self.scope["subprotocols"]
         self.view = commands.JsonView() if wants_json else commands.HtmlView()
-        self.heard_at = monotonic()
+        self.heard_at = self.checked_at = monotonic()
         await self.channel_layer.group_add(self.client.group, self.channel_name)
         await self.accept(JSON_PROTOCOL if wants_json else None)
         self.watcher = asyncio.create_task(self._watch())
@@ -95,15 +98,23 @@ class ConversationConsumer(AsyncWebsocketConsumer):
             await self.send(text_data=text)
 
     async def _watch(self) -> None:
-        """Close when the session ends; read the database when the layer is silent."""
-        checked_at = monotonic()
+        """Look after the socket until it is closed."""
         while True:
             await asyncio.sleep(WATCH_SECONDS)
-            if monotonic() - checked_at >= SESSION_SECONDS:
-                checked_at = monotonic()
-                if not await database_sync_to_async(self.client.is_signed_in)():
-                    await self.close(SIGNED_OUT)
-                    return
-            if self.view.is_live and monotonic() - self.heard_at >= SILENCE_SECONDS:
-                self.heard_at = monotonic()
-                await self._send(self.view.sync, self.client)
+            try:
+                await self._look()
+            except Exception:
+                # A database that is away must not leave the socket unwatched.
+                logger.exception("socket watch failed")
+
+    async def _look(self) -> None:
+        """Close when the session has ended; read the database when the layer is
+        silent about a reply that is on its way."""
+        now = monotonic()
+        if now - self.checked_at >= SESSION_SECONDS:
+            self.checked_at = now
+            if not await database_sync_to_async(self.client.is_signed_in)():
+                await self.close(SIGNED_OUT)
+        elif self.view.is_live and now - self.heard_at >= SILENCE_SECONDS:
+            self.heard_at = now
+            await self._send(self.view.sync, self.client)

@@ -75,6 +75,8 @@ class Page:
             return ""
         if frame.base > len(known.text):
             return None
+        if frame.base + len(frame.tail) < len(known.text):
+            return ""  # older than what a sync has read from the database
         known.text = known.text[: frame.base] + frame.tail
         settled = known.text[known.settled : frame.base]
         known.settled = max(known.settled, frame.base)

@@ -20,6 +20,7 @@ from langchain_core.messages import AIMessage, BaseMessage
 from chatsite.llm import providers, streaming
 from chatsite.llm.errors import LLMError
 from memory import context, folding
+from memory.engine import summarizer
 from memory.models import Conversation
 
 from . import events, panes, turns
@@ -70,25 +71,32 @@ async def _drive(conversation_id: int) -> None:
 
 
 async def _run(claim: turns.Claim) -> None:
-    """One attempt of a turn, from its context to its end."""
-    prepared = await database_sync_to_async(_prepare)(claim)
-    if prepared is None:
-        return
-    model, built, options = prepared
-    begun = await database_sync_to_async(turns.begin)(claim, built, model)
-    if begun is None:
-        return
-    await events.publish(
-        claim.conversation_id, events.State(claim.turn_id, State.RUNNING)
-    )
-    stream = streaming.ReplyStream(model, built.context.messages, bind=options)
-    async with events.stop_hints(claim.turn_id) as stop:
-        result = await _Attempt(begun, stream, stop).run()
+    """One attempt of a turn, from its context to its end.
+
+    A context that the provider finds too long is sent once more, at half its size;
+    the fold that follows the turn then makes room for good.
+    """
+    request = await database_sync_to_async(_prepare)(claim)
+    result = await _ask(claim, request)
+    if result and result.error == "context_length" and not result.text:
+        limit = request.built.tokens // 2
+        smaller = await database_sync_to_async(_prepare)(claim, limit)
+        if smaller.built.tokens < request.built.tokens:
+            await database_sync_to_async(turns.give_up)(request.claim, result)
+            request, result = smaller, await _ask(claim, smaller)
     if result is not None:
-        await _finish(begun, result)
+        await _finish(request.claim, result)
 
 
-def _prepare(claim: turns.Claim) -> tuple[str, context.Built, dict[str, Any]] | None:
+@dataclass(slots=True)
+class _Request:
+    claim: turns.Claim
+    model: str
+    built: context.Built
+    options: dict[str, Any]
+
+
+def _prepare(claim: turns.Claim, limit: int | None = None) -> _Request:
     turn = Turn.objects.select_related("conversation", "user_message").get(
         pk=claim.turn_id
     )
@@ -98,9 +106,27 @@ def _prepare(claim: turns.Claim) -> tuple[str, context.Built, dict[str, Any]] | 
         conversation,
         newest=turn.user_message,
         model=model,
-        limit=panes.limit_of(model),
+        limit=limit or panes.limit_of(model),
     )
-    return model, built, providers.cache_options(model, str(conversation.uuid))
+    options = providers.cache_options(model, str(conversation.uuid))
+    return _Request(claim, model, built, options)
+
+
+async def _ask(claim: turns.Claim, request: _Request) -> turns.Result | None:
+    """Send the request and pass on the reply. None: the turn is somebody else's."""
+    begun = await database_sync_to_async(turns.begin)(
+        claim, request.built, request.model
+    )
+    if begun is None:
+        return None
+    request.claim = begun
+    await events.publish(
+        claim.conversation_id, events.State(claim.turn_id, State.RUNNING)
+    )
+    messages = request.built.context.messages
+    stream = streaming.ReplyStream(request.model, messages, bind=request.options)
+    async with events.stop_hints(claim.turn_id) as stop:
+        return await _Attempt(begun, stream, stop).run()
 
 
 @dataclass(slots=True)
@@ -225,7 +251,7 @@ async def _fold(conversation_id: int, force: bool) -> None:
     name = providers.summary_model(model)
     outcome = await folding.fold(
         conversation_id,
-        folding.Summariser(name, lambda messages: _invoke(name, messages)),
+        _summariser(name),
         open_from=turns.open_from,
         context_window=providers.context_window(model),
         force=force,
@@ -234,11 +260,16 @@ async def _fold(conversation_id: int, force: bool) -> None:
         await events.publish(conversation_id, events.Memory.of(outcome))
 
 
-async def _invoke(name: str, messages: list[BaseMessage]) -> AIMessage:
-    try:
-        return await streaming.complete(name, messages)
-    except LLMError as error:
-        raise folding.InvokeError(error.code) from None
+def _summariser(name: str) -> folding.Summariser:
+    async def invoke(messages: list[BaseMessage]) -> AIMessage:
+        try:
+            return await streaming.complete(name, messages)
+        except LLMError as error:
+            raise folding.InvokeError(error.code) from None
+
+    # Half of a small window is left for the summary so far, and for what comes out.
+    chunk_tokens = min(summarizer.CHUNK_TOKENS, providers.context_window(name) // 2)
+    return folding.Summariser(name, invoke, chunk_tokens)
 
 
 async def sweep() -> None:

@@ -303,6 +303,12 @@ def finish(claim: Claim, result: Result) -> Turn | None:
     return Turn.objects.select_related("reply").get(pk=turn.pk)
 
 
+def give_up(claim: Claim, result: Result) -> None:
+    """Close the books of a request that failed and is followed by another one."""
+    if call := ModelCall.objects.filter(pk=claim.call_id).first():
+        _bill(call, result)
+
+
 def _bill(call: ModelCall, result: Result) -> None:
     ModelCall.objects.filter(pk=call.pk).update(
         tokens_input=result.tokens_input,

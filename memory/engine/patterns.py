@@ -5,7 +5,7 @@ taken if the most work it can make for one stretch of text is small.
 """
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from functools import lru_cache
 
 from .exceptions import PolicyError
@@ -74,29 +74,29 @@ def _estimate_work(pattern: str) -> int:
         elif kind == "close" and branches:
             work *= branches.pop()
         elif kind == "repeat":
-            work *= _count_repeats(token, before, pattern[match.end() :])
+            work *= _count_repeats(token, before)
         elif kind == "escape":
             _refuse_reference(token)
         before = kind
     return work
 
 
-def _count_repeats(token: str, before: str, rest: str) -> int:
-    # After an opening bracket: a look-around, a name, a flag, all of them too powerful.
+def _count_repeats(mark: str, before: str) -> int:
+    # After an opening bracket: a look-around, a name or a flag, all of them too much.
     if before == "open":
-        raise PolicyError(f"{'(' + token + rest[:8]!r}: expected groups (…) or (?:…)")
-    if token == "?":  # noqa: S105
+        raise PolicyError(f"{'(' + mark!r}: expected groups (...) or (?:...)")
+    if mark == "?":
         return 2
     # Repeated groups are where the time grows exponentially.
     if before == "close":
-        raise PolicyError(f"{')' + token!r}: expected no repeated group")
-    return _width(token)
+        raise PolicyError(f"{')' + mark!r}: expected no repeated group")
+    return _width(mark)
 
 
-def _width(token: str) -> int:
+def _width(mark: str) -> int:
     """How many lengths the repetition can have."""
-    first, comma, last = token.strip("{}").partition(",")
-    if token in "*+" or (comma and not last):
+    first, comma, last = mark.strip("{}").partition(",")
+    if mark in ("*", "+") or (comma and not last):
         return STRETCH
     if not comma:
         return 1
@@ -106,8 +106,3 @@ def _width(token: str) -> int:
 def _refuse_reference(token: str) -> None:
     if REFUSED_ESCAPE.match(token):
         raise PolicyError(f"{token!r}: expected no reference to a group")
-
-
-def find_important(patterns: Sequence[str], texts: Iterable[str]) -> list[int]:
-    """Indices of the texts that match any of the patterns."""
-    return [i for i, text in enumerate(texts) if find_match(patterns, text)]

@@ -261,30 +261,22 @@ class Policy(BaseModel):
         max_summary_tokens: int = 256,
         **others: Any,
     ) -> Self:
-        """From the numbers of LangMem's `summarize_messages`, with their meaning.
+        """From the numbers of LangMem's `summarize_messages`.
 
-        What stays has room beside a summary within `max_tokens`.
+        `max_tokens` only matters where the other limit is not given: nothing that is
+        read is trimmed to it, and the newest turn stays however long it is.
         """
-        if type(max_tokens) is not int or type(max_summary_tokens) is not int:
-            wrong = f"{_show(max_tokens)}, {_show(max_summary_tokens)}"
-            raise PolicyError(f"{wrong}: expected whole numbers")
-        limit = max_tokens_before_summary or max_tokens
-        room = max_tokens - max_summary_tokens
-        if room < 1:
-            raise PolicyError(
-                f"max_summary_tokens {max_summary_tokens}: expected less than "
-                f"max_tokens {max_tokens}"
-            )
         sizes: dict[str, Any] = {
-            "trigger": ("tokens", limit),
-            # Folding down to the trigger itself would fold at every turn.
-            "keep": (
-                "tokens",
-                min(room, max(1, limit // 2)) if room >= limit else room,
-            ),
+            "trigger": ("tokens", max_tokens_before_summary or max_tokens),
             "max_summary_tokens": max_summary_tokens,
         }
-        return cls(preset="langmem", **sizes | others)
+        policy = cls(preset="langmem", **sizes | others)
+        if type(max_tokens) is not int or max_summary_tokens >= max_tokens:
+            raise PolicyError(
+                f"max_tokens {_show(max_tokens)}: expected a whole number above "
+                f"max_summary_tokens {max_summary_tokens}"
+            )
+        return policy
 
     @classmethod
     def langchain(

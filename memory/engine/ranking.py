@@ -6,10 +6,11 @@ repeats its question) and by its date. Any word of the query may match.
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import datetime
 from math import log
+from typing import Protocol
 
 K1 = 1.2
 # Share of the length normalisation, in every field.
@@ -46,11 +47,55 @@ class Document:
     text: str
     created_at: datetime | None = None
 
+    @property
+    def terms(self) -> Counter[str]:
+        return Counter(terms(self.text))
+
+    @property
+    def dates(self) -> Counter[str]:
+        return Counter(date_terms(self.created_at))
+
+
+class Counted(Protocol):
+    """What the ranker needs of a document; terms may be written in any code."""
+
+    seq: int
+    speaker: str
+    terms: Counter[str]
+    dates: Counter[str]
+
+
+@dataclass(frozen=True, slots=True)
+class Corpus:
+    """What is known of a whole archive of which only some documents are ranked.
+
+    `having` says for a term in how many documents it is.
+    """
+
+    size: int
+    having: Mapping[str, float] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Query:
+    """The telling words of a question, and the speakers who were named in it."""
+
+    terms: frozenset[str]
+    speakers: frozenset[str] = frozenset()
+
 
 @dataclass(frozen=True, slots=True)
 class Hit:
     seq: int
     score: float
+
+
+def read_query(text: str, speakers: Collection[str]) -> Query:
+    words = set(terms(text))
+    names = {name.casefold(): set(terms(name)) for name in speakers}
+    named = {name for name, parts in names.items() if words & parts}
+    told = words.difference(*(names[name] for name in named))
+    return Query(frozenset(told), frozenset(named))
 
 
 def rank(query: str, documents: Sequence[Document], *, limit: int = 10) -> list[Hit]:
@@ -59,50 +104,68 @@ def rank(query: str, documents: Sequence[Document], *, limit: int = 10) -> list[
 
 
 class Index:
-    """Documents in the order they were said, prepared for many queries."""
+    """Documents in the order they were said, prepared for many queries.
 
-    def __init__(self, documents: Sequence[Document]) -> None:
+    With a `corpus` they are a part of it, and their words as rare as they are there.
+    """
+
+    def __init__(
+        self,
+        documents: Sequence[Counted] | Sequence[Document],
+        corpus: Corpus | None = None,
+    ) -> None:
         self.documents = documents
+        self.corpus = corpus or Corpus(len(documents))
         self.speakers = {d.speaker.casefold() for d in documents}
         self.postings: dict[str, dict[int, float]] = defaultdict(dict)
-        own = [Counter(terms(document.text)) for document in documents]
-        dates = [Counter(_date_terms(document.created_at)) for document in documents]
+        own = [document.terms for document in documents]
         self._add(own, TEXT_WEIGHT)
-        self._add([_around(own, i) for i in range(len(own))], NEIGHBOUR_WEIGHT)
-        self._add(dates, DATE_WEIGHT)
+        around = [self._around(own, place) for place in range(len(own))]
+        self._add(around, NEIGHBOUR_WEIGHT)
+        self._add([document.dates for document in documents], DATE_WEIGHT)
 
     def search(self, query: str, *, limit: int = 10) -> list[Hit]:
-        words = set(terms(query))
-        named = {name for name in self.speakers if words & set(terms(name))}
+        return self.match(read_query(query, self.speakers), limit=limit)
+
+    def match(self, query: Query, *, limit: int | None = 10) -> list[Hit]:
         scores: dict[int, float] = defaultdict(float)
-        for term in sorted(words - {t for name in named for t in terms(name)}):
+        for term in sorted(query.terms):
             for place, gain in self._gains(term):
                 scores[place] += gain
         hits = [
-            Hit(document.seq, score * self._boost(document, named))
+            Hit(document.seq, score * self._boost(document, query))
             for place, score in scores.items()
             if (document := self.documents[place])
         ]
         return sorted(hits, key=lambda hit: (-hit.score, -hit.seq))[:limit]
 
-    def _add(self, field: Sequence[Counter[str]], weight: float) -> None:
-        mean_length = sum(map(Counter.total, field)) / max(len(field), 1) or 1.0
-        for place, counts in enumerate(field):
+    def _add(self, counted: Sequence[Counter[str]], weight: float) -> None:
+        mean_length = sum(map(Counter.total, counted)) / max(len(counted), 1) or 1.0
+        for place, counts in enumerate(counted):
             norm = 1 - B + B * counts.total() / mean_length
             for term, count in counts.items():
                 posting = self.postings[term]
                 posting[place] = posting.get(place, 0.0) + weight * count / norm
 
+    def _around(self, own: Sequence[Counter[str]], place: int) -> Counter[str]:
+        """The terms of the neighbours; across a gap in the numbers there are none."""
+        seq = self.documents[place].seq
+        around: Counter[str] = Counter()
+        for other in range(max(place - REACH, 0), min(place + REACH + 1, len(own))):
+            if other != place and abs(self.documents[other].seq - seq) <= REACH:
+                around.update(own[other])
+        return around
+
     def _gains(self, term: str) -> Iterator[tuple[int, float]]:
         posting = self.postings.get(term, {})
-        rarity = log(
-            1 + (len(self.documents) - len(posting) + 0.5) / (len(posting) + 0.5)
-        )
+        having = max(self.corpus.having.get(term, 0), len(posting))
+        size = max(self.corpus.size, len(self.documents))
+        rarity = log(1 + (size - min(having, size) + 0.5) / (having + 0.5))
         for place, frequency in posting.items():
             yield place, rarity * frequency / (K1 + frequency)
 
-    def _boost(self, document: Document, named: set[str]) -> float:
-        return SPEAKER_BOOST if document.speaker.casefold() in named else 1.0
+    def _boost(self, document: Counted, query: Query) -> float:
+        return SPEAKER_BOOST if document.speaker.casefold() in query.speakers else 1.0
 
 
 def terms(text: str) -> list[str]:
@@ -133,13 +196,5 @@ def stem(word: str) -> str:
     return word.removesuffix("e") if len(word) > 3 else word
 
 
-def _around(field: Sequence[Counter[str]], place: int) -> Counter[str]:
-    around: Counter[str] = Counter()
-    for other in range(max(place - REACH, 0), min(place + REACH + 1, len(field))):
-        if other != place:
-            around.update(field[other])
-    return around
-
-
-def _date_terms(date: datetime | None) -> list[str]:
+def date_terms(date: datetime | None) -> list[str]:
     return terms(f"{date:%d %B %Y %A}") if date else []

@@ -9,9 +9,9 @@ import json
 import re
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
-from datetime import datetime
-from typing import Any
+from dataclasses import dataclass, field
+from datetime import date, datetime
+from typing import Any, Literal, Protocol
 
 from langchain_core.messages import (
     AIMessage,
@@ -20,7 +20,9 @@ from langchain_core.messages import (
     SystemMessage,
 )
 
-from . import prompts
+from pydantic import BaseModel
+
+from . import facts, profiles, prompts
 from .compose import SummaryBlock, role_of
 from .exceptions import (
     EmptySummary,
@@ -34,8 +36,16 @@ from .tokens import TokenCounter, count_tokens
 
 Invoke = Callable[[list[BaseMessage]], Awaitable[AIMessage]]
 Document = dict[str, Any]
+Task = Literal["initial", "extend", "merge"]
 
-CHUNK_TOKENS = 8000
+BUILT_IN = {
+    "initial": prompts.INITIAL,
+    "extend": prompts.EXTEND,
+    "merge": prompts.MERGE,
+}
+# Opens the line that holds what a summary left out and may not lose.
+CARRIED = "Identifiers: "
+MEDIA = {"image", "audio", "video", "file"}
 CUT_OFF = {"length", "max_tokens", "content_filter"}
 # A refusal is a short reply that begins like one; a summary may well quote one later.
 REFUSAL_MAX_CHARS = 400
@@ -48,66 +58,89 @@ REFUSAL = re.compile(
 )
 
 
+class StructuredInvoke(Protocol):
+    """An Invoke that wants to know the schema that the reply should follow.
+
+    One whose model has structured output sets `takes_schema` and binds it. The schema
+    is None where a prompt of somebody's own asks for another form.
+    """
+
+    takes_schema: bool
+
+    def __call__(
+        self, messages: list[BaseMessage], *, schema: type[BaseModel] | None = None
+    ) -> Awaitable[AIMessage]: ...
+
+
 @dataclass(frozen=True, slots=True)
 class SummaryText:
-    """A valid summary, the hash of the prompts it came from, and what it took."""
+    """A valid summary, the hash of the prompts it came from, and what it took.
+
+    `structured` is the data that the text was made of, if the model gave any. `flags`
+    tells what to look at: "unsupported", facts found in no message that was read, and
+    "carried", identifiers the model left out, which were added to the text.
+    """
 
     text: str
     prompt_hash: str
     requests: int
+    structured: dict[str, Any] | None = None
+    flags: dict[str, list[str]] = field(default_factory=dict)
 
 
 async def summarize(
-    invoke: Invoke,
+    invoke: Invoke | StructuredInvoke,
     messages: Sequence[BaseMessage],
     *,
     previous: str = "",
     policy: Policy,
     count_tokens: TokenCounter = count_tokens,
-    chunk_tokens: int = CHUNK_TOKENS,
+    chunk_tokens: int | None = None,
 ) -> SummaryText:
     """Summarise the messages, extending `previous`. Raises SummaryError."""
     if not messages:
         raise EmptySummary("There is nothing to summarise.")
     writer = _Writer(invoke, policy, count_tokens)
-    chunks = list(_chunk(messages, count_tokens, chunk_tokens))
+    chunks = list(_chunk(messages, count_tokens, chunk_tokens or policy.chunk_tokens))
+    text = previous
     for number, chunk in enumerate(chunks, start=1):
-        previous = await writer.write(
-            prompts.EXTEND if previous else prompts.INITIAL,
-            {"previous_summary": previous, "messages": chunk},
+        text = await writer.write(
+            "extend" if text else "initial",
+            {"previous_summary": text, "messages": chunk},
             is_last=number == len(chunks),
         )
-    return writer.result(previous)
+    return writer.result(text, [previous], messages)
 
 
 async def merge(
-    invoke: Invoke,
+    invoke: Invoke | StructuredInvoke,
     blocks: Sequence[SummaryBlock],
     messages: Sequence[BaseMessage] = (),
     *,
     policy: Policy,
     count_tokens: TokenCounter = count_tokens,
-    chunk_tokens: int = CHUNK_TOKENS,
+    chunk_tokens: int | None = None,
 ) -> SummaryText:
     """One summary for adjacent ones: from their messages if those fit in one request.
 
     Read again from the transcript, nothing is rewritten twice. Raises SummaryError.
     """
-    if messages and len(list(_chunk(messages, count_tokens, chunk_tokens))) == 1:
+    limit = chunk_tokens or policy.chunk_tokens
+    if messages and len(list(_chunk(messages, count_tokens, limit))) == 1:
         return await summarize(
             invoke,
             messages,
             policy=policy,
             count_tokens=count_tokens,
-            chunk_tokens=chunk_tokens,
+            chunk_tokens=limit,
         )
     writer = _Writer(invoke, policy, count_tokens)
     summaries = [
         {"messages": f"{block.first_seq}-{block.last_seq}", "text": block.text}
         for block in blocks
     ]
-    text = await writer.write(prompts.MERGE, {"summaries": summaries}, is_last=True)
-    return writer.result(text)
+    text = await writer.write("merge", {"summaries": summaries}, is_last=True)
+    return writer.result(text, [block.text for block in blocks], ())
 
 
 def validate(
@@ -116,9 +149,13 @@ def validate(
     input_tokens: int,
     policy: Policy,
     count_tokens: TokenCounter = count_tokens,
+    text: str | None = None,
 ) -> str:
-    """The text of a reply that may become memory; raises SummaryError otherwise."""
-    text = str(reply.text).strip()
+    """The text of a reply that may become memory; raises SummaryError otherwise.
+
+    `text` is what will be stored where that is not the reply itself.
+    """
+    text = str(reply.text).strip() if text is None else text
     if reply.response_metadata.get("finish_reason") in CUT_OFF:
         raise TruncatedSummary("The summary was cut off by the provider.")
     if reply.additional_kwargs.get("refusal") or is_refusal(text):
@@ -142,42 +179,106 @@ class _Writer:
     """Sends the requests of one summary and keeps count of them."""
 
     def __init__(
-        self, invoke: Invoke, policy: Policy, count_tokens: TokenCounter
+        self,
+        invoke: Invoke | StructuredInvoke,
+        policy: Policy,
+        count_tokens: TokenCounter,
     ) -> None:
         self.invoke = invoke
         self.policy = policy
         self.count_tokens = count_tokens
         self.prompts: list[str] = []
+        # The data of each text that was given as such.
+        self.structured: dict[str, dict[str, Any]] = {}
 
-    async def write(self, prompt: str, document: Document, *, is_last: bool) -> str:
-        text = await self._ask(prompt, document)
+    async def write(self, task: Task, document: Document, *, is_last: bool) -> str:
+        text = await self._ask(task, document)
         if not is_last or len(text) >= self.policy.min_summary_chars:
             return text
         # The first summary is valid, only short: it stands if the second one is not.
         with suppress(SummaryError):
-            longer = await self._ask(prompt + prompts.MORE_DETAIL, document)
+            longer = await self._ask(task, document, more=prompts.MORE_DETAIL)
             text = max(text, longer, key=len)
         return text
 
-    async def _ask(self, prompt: str, document: Document) -> str:
-        self.prompts.append(prompt)
-        material = [HumanMessage(_to_json(document))]
+    async def _ask(self, task: Task, document: Document, more: str = "") -> str:
+        prompt, schema = build_prompt(self.policy, task)
+        self.prompts.append(prompt + more)
         cap = {"max_tokens": self.policy.max_summary_tokens}
-        reply = await self.invoke(
-            [SystemMessage(prompt), HumanMessage(_to_json(document | cap))]
-        )
-        return validate(
+        request = [SystemMessage(prompt + more), HumanMessage(_to_json(document | cap))]
+        reply = await self._invoke(request, schema)
+        structured = profiles.parse(schema, str(reply.text)) if schema else None
+        text = validate(
             reply,
-            input_tokens=self.count_tokens(material),
+            input_tokens=self.count_tokens([HumanMessage(_to_json(document))]),
             policy=self.policy,
             count_tokens=self.count_tokens,
+            text=None if structured is None else profiles.render(structured),
+        )
+        if structured is not None:
+            self.structured[text] = structured
+        return text
+
+    async def _invoke(
+        self, request: list[BaseMessage], schema: type[BaseModel] | None
+    ) -> AIMessage:
+        if getattr(self.invoke, "takes_schema", False):
+            return await self.invoke(request, schema=schema)
+        return await self.invoke(request)
+
+    def result(
+        self, text: str, texts: Sequence[str], messages: Sequence[BaseMessage]
+    ) -> SummaryText:
+        """The summary, checked against the texts and messages that it stands for."""
+        used = "\n\n".join(dict.fromkeys(self.prompts))
+        sources = [*texts, *map(_describe_text, messages)]
+        flags = {"unsupported": facts.unsupported(text, sources, _dates(messages))}
+        complete = text
+        if self.policy.protect:
+            by_user = [*texts, *(m.text for m in messages if m.type == "human")]
+            missing = facts.missing_identifiers(text, [*by_user, *sources])
+            complete, flags["carried"] = self._carry(text, missing)
+        return SummaryText(
+            text=complete,
+            prompt_hash=hashlib.sha256(used.encode()).hexdigest(),
+            requests=len(self.prompts),
+            structured=self.structured.get(text),
+            flags={name: found for name, found in flags.items() if found},
         )
 
-    def result(self, text: str) -> SummaryText:
-        used = "\n\n".join(dict.fromkeys(self.prompts))
-        return SummaryText(
-            text, hashlib.sha256(used.encode()).hexdigest(), len(self.prompts)
-        )
+    def _carry(self, text: str, missing: Sequence[str]) -> tuple[str, list[str]]:
+        """The text and one line of the first identifiers for which there is room."""
+        head, mark, line = text.rpartition("\n" + CARRIED)
+        has_line = bool(mark) and "\n" not in line
+        head, known = (head, [line]) if has_line else (text, [])
+        carried: list[str] = []
+        complete = text
+        for identifier in missing:
+            longer = f"{head}\n{CARRIED}{', '.join([*known, *carried, identifier])}"
+            if self._count(longer) <= self.policy.max_summary_tokens:
+                carried.append(identifier)
+                complete = longer
+        return complete, carried
+
+    def _count(self, text: str) -> int:
+        return self.count_tokens([HumanMessage(text)])
+
+
+def build_prompt(
+    policy: Policy, task: Task
+) -> tuple[str, type[profiles.Outline] | None]:
+    """The system prompt of a request, and the schema that it asks the reply to have."""
+    custom = getattr(policy, f"{task}_prompt")
+    if custom:
+        return f"{prompts.MARKER}\n{custom}\n\n{prompts.CUSTOM_RULES}", None
+    schema = profiles.schema_for(policy)
+    structure = prompts.STRUCTURE + profiles.describe_schema(schema)
+    return f"{BUILT_IN[task]}\n\n{structure}", schema
+
+
+def _dates(messages: Sequence[BaseMessage]) -> list[date]:
+    times = (message.additional_kwargs.get("created_at") for message in messages)
+    return [time for time in times if isinstance(time, date)]
 
 
 def _chunk(
@@ -232,8 +333,24 @@ def describe(message: BaseMessage) -> Document:
         "date": created_at.isoformat(timespec="minutes")
         if isinstance(created_at, datetime)
         else "",
-        "text": "\n".join(filter(None, [message.text, *_describe_calls(message)])),
+        "text": _describe_text(message),
     }
+
+
+def _describe_text(message: BaseMessage) -> str:
+    parts = [message.text, *_describe_media(message), *_describe_calls(message)]
+    return "\n".join(filter(None, parts))
+
+
+def _describe_media(message: BaseMessage) -> Iterator[str]:
+    """Pictures and files by their address. Their bytes say nothing to a summariser."""
+    if isinstance(message.content, str):
+        return
+    for block in message.content_blocks:
+        if block["type"] in MEDIA:
+            address = str(block.get("url") or "")
+            where = f": {address}" if address.startswith(("http:", "https:")) else ""
+            yield f"[{block['type']}{where}]"
 
 
 def _describe_calls(message: BaseMessage) -> Iterator[str]:

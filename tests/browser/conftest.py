@@ -74,19 +74,29 @@ def errors():
     assert seen == []
 
 
+@pytest.fixture(scope="session")
+def sessions():
+    """The cookies of each site, so that not every test has to sign in."""
+    return {}
+
+
 @pytest.fixture
-def open_page(browser, errors):
+def open_page(browser, errors, sessions):
     """open_page(site, width=…) -> a signed-in page; a context is another browser."""
     contexts = []
 
     def open_page(site, *, width=1440, height=900, context=None):
         if context is None:
-            context = browser.new_context(viewport={"width": width, "height": height})
+            context = browser.new_context(
+                viewport={"width": width, "height": height},
+                storage_state=sessions.get(site.url),
+            )
             context.add_init_script(REPORT_CSP)
             contexts.append(context)
         page = ConversationPage(context.new_page(), site)
         page.report_to(errors)
         page.sign_in()
+        sessions[site.url] = {"cookies": context.cookies(), "origins": []}
         return page
 
     yield open_page

@@ -141,7 +141,8 @@ def test_the_first_run_folds_by_itself(open_page, site):
 def test_it_survives_a_killed_server(open_page, tmp_path, errors):
     from .conftest import make_site
 
-    with make_site(tmp_path, DEMO_TOKENS_PER_SECOND="10") as own:
+    quick = {"TURN_LEASE_SECONDS": "2", "TURN_SWEEP_SECONDS": "0.5"}
+    with make_site(tmp_path, DEMO_TOKENS_PER_SECOND="10", **quick) as own:
         chat = open_page(own)
         chat.create()
         chat.send("Hi, I'm Lance!")
@@ -155,6 +156,7 @@ def test_it_survives_a_killed_server(open_page, tmp_path, errors):
         expect(chat.box).to_have_value("", timeout=30_000)
         expect(chat.in_state("done")).to_have_count(2, timeout=30_000)
         assert [row["seq"] for row in chat.transcript()] == [1, 2, 3, 4]
+        chat.page.goto("about:blank")
     # The browser reports every attempt to connect while nobody listens.
     reports = ("WebSocket", "ERR_CONNECTION", "[object Event]")
     errors[:] = [text for text in errors if not any(part in text for part in reports)]

@@ -186,6 +186,21 @@ async def test_it_catches_up_when_the_summariser_is_back(conversation):
     assert numbers_read(recorder)[-1][-1] == 46
 
 
+async def test_replies_go_on_while_the_summariser_is_down_for_200_turns(conversation):
+    limit, build = 1500, database_sync_to_async(context.build)
+    for _ in range(200):
+        await talked(conversation, 1)
+        await fold(conversation, folding.InvokeError("unavailable"))
+        assert (await build(conversation, limit=limit)).tokens <= limit
+    assert await statuses(conversation) == ["failed"]
+    counts = await database_sync_to_async(context.count_places)(conversation)
+    assert counts == {"window": 400}
+    recorder = Recorder()
+    await database_sync_to_async(folding.reset)(conversation)
+    assert (await fold(conversation, recorder)).state == "folded"
+    assert sum(numbers_read(recorder), []) == list(range(1, 399))
+
+
 async def test_two_folds_at_once_make_one_version(conversation):
     await talked(conversation, 4)
     outcomes = await asyncio.gather(*(fold(conversation) for _ in range(4)))

@@ -14,6 +14,7 @@ from chatsite.asgi import protocols
 from chatsite.chat import runner
 from memory import context, transcript
 from memory.models import Conversation, ModelCall
+from tests.clients import text_of
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -65,16 +66,6 @@ class Chat:
         await self.command(type="send", client_id=client_id, text=text)
         ack = (await self.until("ack"))[-1]
         return (await self.until("end", turn=ack["turn"]))[-1]
-
-
-def text_of(events):
-    """The reply as a client puts it together from its frames."""
-    known = ""
-    for event in events:
-        if event["type"] == "frame":
-            assert event["base"] <= len(known)
-            known = known[: event["base"]] + event["tail"]
-    return known
 
 
 @pytest.fixture
@@ -230,6 +221,26 @@ async def test_every_upstream_fault_ends_the_turn(
     turn = await conversation.turns.aget()
     assert (end["state"], turn.error) == (state, error)
     assert (await rows(conversation))[0] == ("user", "Hello")
+
+
+async def test_a_context_that_is_too_long_is_sent_once_more_and_smaller(
+    alice, session, upstream
+):
+    conversation = await database_sync_to_async(transcript.create)(alice)
+    async with Chat(conversation, session) as chat:
+        for number in range(3):
+            await chat.say(f"Tell me about {number}. " + "Words. " * 50)
+        upstream.script("400-context")
+        done = await chat.say("Newest")
+        upstream.script("400-context", "400-context")
+        failed = await chat.say("And now?")
+    assert (done["state"], failed["state"]) == ("done", "failed")
+    sizes = [len(str(r.messages)) for r in upstream.requests if not is_summary(r)]
+    assert len(sizes) == 3 + 2 + 2
+    assert sizes[4] < sizes[3]
+    assert upstream.requests[4].messages[-1]["content"] == "Newest"
+    errors = ModelCall.objects.exclude(error="").values_list("error", flat=True)
+    assert [error async for error in errors] == ["context_length"] * 3
 
 
 async def test_a_failed_turn_can_be_retried(conversation, session, upstream, settings):

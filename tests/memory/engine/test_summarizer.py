@@ -45,7 +45,7 @@ async def test_it_extends_the_previous_summary():
     model = Summarizer("both")
     await summarize(model, chat(2), previous="She is Ann.", policy=POLICY)
     assert model.documents[0]["previous_summary"] == "She is Ann."
-    assert model.requests[0][0].text == prompts.EXTEND
+    assert model.requests[0][0].text.startswith(prompts.EXTEND)
 
 
 async def test_it_tells_apart_which_prompt_was_used():

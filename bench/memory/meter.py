@@ -1,0 +1,152 @@
+"""Plays a conversation through a system and counts; the figures are replay's own.
+
+What a system did is read from the log of its two models, never from its inside.
+"""
+
+from collections.abc import Sequence
+from itertools import zip_longest
+from os.path import commonprefix
+
+from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
+
+from memory.engine.ranking import Document, Index
+from memory.engine.tokens import count_message, count_text, count_tokens
+from memory.replay import CACHE_MIN, CACHE_STEP, RECALLED, Recording, Tally
+
+from .ledger import Ledger, plain_texts
+from .models import Asked, Summarised
+from .systems.base import System
+
+PROBE = "What did we talk about?"
+
+
+class Meter:
+    """One conversation of one system. `lost`: messages that left the window and stand
+    behind no summary the model is shown at the end.
+    """
+
+    def __init__(self, system: System, recording: Recording) -> None:
+        self.system = system
+        self.recording = recording
+        self.messages = [
+            to_message(seq, each.role, each.content, created_at=each.created_at)
+            for seq, each in enumerate(recording.messages, start=1)
+        ]
+        self.ledger = Ledger()
+        self.sent: list[BaseMessage] = []
+        self.probed: list[BaseMessage] = []
+        self.tally = Tally()
+        self.lost = 0
+
+    def play(self) -> Tally:
+        turns = list(split_turns(self.messages))
+        for turn, following in zip_longest(turns, turns[1:]):
+            start = len(self.system.log)
+            reply = turn[1] if len(turn) > 1 else AIMessage("")
+            for message in turn:
+                self.ledger.add(message)
+            self.system.play(turn[0], reply)
+            self._count_turn(turn[0], self.system.log[start:])
+            start = len(self.system.log)
+            upcoming = following[0] if following else turn[-1]
+            self.system.rest(upcoming.additional_kwargs.get("created_at"))
+            self._count_summaries(self.system.log[start:])
+        self.probed = self._probe()
+        self._examine(self.probed)
+        return self.tally
+
+    def _count_turn(self, asked: BaseMessage, events: list[Asked | Summarised]) -> None:
+        prompt = next(event.prompt for event in events if isinstance(event, Asked))
+        tokens = count_tokens(prompt)
+        self.tally.turns += 1
+        self.tally.prompts.append(tokens)
+        self.tally.prompt_tokens += tokens
+        self.tally.cached_tokens += cacheable(shared_tokens(self.sent, prompt))
+        self.tally.blocked_turns += isinstance(events[0], Summarised)
+        self.tally.without_user_message += prompt[-1].text != asked.text
+        self.sent = prompt
+        self._count_summaries(events)
+
+    def _count_summaries(self, events: list[Asked | Summarised]) -> None:
+        for event in events:
+            if isinstance(event, Summarised):
+                self.tally.summary_tokens_in += count_tokens(event.request)
+                self.tally.summary_tokens_out += count_text(event.text)
+                self.ledger.read(event)
+
+    def _probe(self) -> list[BaseMessage]:
+        """What the model would be sent for one question more; its cost not counted."""
+        start = len(self.system.log)
+        self.system.play(to_message(len(self.messages) + 1, "user", PROBE), AIMessage(""))
+        events = self.system.log[start:]
+        for event in events:
+            if isinstance(event, Summarised):
+                self.ledger.read(event)
+        return next(event.prompt for event in events if isinstance(event, Asked))
+
+    def _examine(self, prompt: list[BaseMessage]) -> None:
+        window = {
+            int(id_)
+            for message in prompt
+            if self.ledger.texts.get(id_ := str(message.id)) == message.text
+        }
+        behind = [str(n) for n in range(1, len(self.messages) + 1) if n not in window]
+        carried = self.ledger.carried_by(plain_texts(prompt))
+        self.tally.rewrites = [carried[id_] for id_ in behind if id_ in carried]
+        self.tally.never_read = sum(not self.ledger.was_read(id_) for id_ in behind)
+        self.lost = sum(id_ not in carried for id_ in behind)
+        self._put_questions(window)
+
+    def _put_questions(self, window: set[int]) -> None:
+        places = {each.id: n for n, each in enumerate(self.recording.messages, 1)}
+        archive = Index(
+            [
+                Document(
+                    seq,
+                    self.recording.roles.get(each.role, each.role),
+                    each.content,
+                    each.created_at,
+                )
+                for seq, each in enumerate(self.recording.messages, start=1)
+                if seq not in window
+            ]
+        )
+        for asked in self.recording.qa:
+            evidence = {places[id_] for id_ in asked.evidence_ids if id_ in places}
+            if evidence:
+                hits = archive.search(asked.question, limit=RECALLED)
+                found = window.union(hit.seq for hit in hits)
+                self.tally.in_window.append(len(evidence & window) / len(evidence))
+                self.tally.reachable.append(len(evidence & found) / len(evidence))
+
+
+def to_message(seq: int, role: str, text: str, **known: object) -> BaseMessage:
+    kind = HumanMessage if role == "user" else AIMessage
+    return kind(text, id=str(seq), additional_kwargs={k: v for k, v in known.items() if v})
+
+
+def split_turns(messages: Sequence[BaseMessage]) -> list[list[BaseMessage]]:
+    """Each user message with its reply; what stands before the first has no turn."""
+    turns: list[list[BaseMessage]] = []
+    for message in messages:
+        if isinstance(message, HumanMessage):
+            turns.append([message])
+        elif turns:
+            turns[-1].append(message)
+    return turns
+
+
+def shared_tokens(old: Sequence[BaseMessage], new: Sequence[BaseMessage]) -> int:
+    """Tokens of the prefix that two prompts have in common."""
+    tokens = 0
+    for before, after in zip(old, new, strict=False):
+        if before.type != after.type:
+            break
+        if before.text != after.text:
+            return tokens + count_text(commonprefix([before.text, after.text]))
+        tokens += count_message(after)
+    return tokens
+
+
+def cacheable(tokens: int) -> int:
+    return tokens // CACHE_STEP * CACHE_STEP if tokens >= CACHE_MIN else 0

@@ -1,0 +1,70 @@
+"""The two models every system gets: one that replies, one that summarises.
+
+Both write into one log, so that the order of all requests of a turn is known.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from langchain_core.language_models import BaseChatModel
+from langchain_core.messages import AIMessage, BaseMessage
+from langchain_core.outputs import ChatGeneration, ChatResult
+
+SUMMARY_TOKENS = 256
+
+# Writes a summary for a request, in at most so many tokens.
+Write = Callable[[Sequence[BaseMessage], int], str]
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What the chat model was sent."""
+
+    prompt: list[BaseMessage]
+
+
+@dataclass(frozen=True, slots=True)
+class Summarised:
+    """What the summariser was sent, and what it wrote."""
+
+    request: list[BaseMessage]
+    text: str
+
+
+Log = list[Asked | Summarised]
+
+
+class ReplyModel(BaseChatModel):
+    """Gives the reply it was told to give."""
+
+    log: Any
+    reply: AIMessage = AIMessage("")
+
+    @property
+    def _llm_type(self) -> str:
+        return "recorded"
+
+    def _generate(
+        self, messages: list[BaseMessage], *args: Any, **kwargs: Any
+    ) -> ChatResult:
+        self.log.append(Asked(list(messages)))
+        return ChatResult(generations=[ChatGeneration(message=self.reply)])
+
+
+class SummaryModel(BaseChatModel):
+    """Lets `write` answer; `bind(max_tokens=...)` caps it as it would a real model."""
+
+    log: Any
+    write: Any
+
+    @property
+    def _llm_type(self) -> str:
+        return "summariser"
+
+    def _generate(
+        self, messages: list[BaseMessage], *args: Any, **kwargs: Any
+    ) -> ChatResult:
+        text = self.write(messages, kwargs.get("max_tokens", SUMMARY_TOKENS))
+        self.log.append(Summarised(list(messages), text))
+        return ChatResult(generations=[ChatGeneration(message=AIMessage(text))])

@@ -1,0 +1,1 @@
+"""One module per memory: how a turn goes through its public API."""

@@ -1,0 +1,36 @@
+"""What the bench asks of a memory: play a turn, then let time pass."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from datetime import datetime
+
+from langchain_core.messages import AIMessage, HumanMessage
+
+from ..models import Log, ReplyModel, SummaryModel, Write
+
+# A safe guess for a model nobody knows; the site makes the same one.
+CONTEXT_WINDOW = 32_000
+
+
+class System(ABC):
+    """A memory in one conversation."""
+
+    def __init__(self, write: Write, *, context_window: int = CONTEXT_WINDOW) -> None:
+        self.log: Log = []
+        profile = {"max_input_tokens": context_window}
+        self.chat = ReplyModel(log=self.log, profile=profile)
+        self.summarizer = SummaryModel(log=self.log, write=write, profile=profile)
+
+    def play(self, message: HumanMessage, reply: AIMessage) -> None:
+        """One turn: whatever the memory does, the chat model answers with `reply`."""
+        self.chat.reply = reply
+        self.take_turn(message)
+
+    @abstractmethod
+    def take_turn(self, message: HumanMessage) -> None: ...
+
+    def rest(self, until: datetime | None) -> None:
+        """The time between a reply and the next message."""
+
+
+Make = Callable[[Write], System]

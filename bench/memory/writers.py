@@ -1,0 +1,49 @@
+"""The summarisers: the project's extractive one, a perfect one and a lossy one."""
+
+import random
+import re
+from collections.abc import Sequence
+
+from langchain_core.messages import BaseMessage
+
+from chatsite.llm.demo import reply_to
+from chatsite.llm.extractive import summarize_extractively
+
+from .models import Write
+from .requests import OURS, read_request
+
+FACT = re.compile(r"\bfact-\d{3}\b")
+
+
+def write_extract(request: Sequence[BaseMessage], max_tokens: int) -> str:
+    """The sentences that carry facts, word for word; deterministic."""
+    if request[0].text.startswith(OURS):
+        return reply_to(request)
+    material = read_request(request)
+    texts = [f"{said.role}: {said.text}" for said in material.messages]
+    earlier = material.earlier
+    return summarize_extractively(texts, max_tokens=max_tokens, previous=earlier)
+
+
+def write_every_fact(request: Sequence[BaseMessage], max_tokens: int) -> str:
+    """The perfect summariser: all facts it was shown, however many they are."""
+    return _list(_facts(request))
+
+
+def make_lossy(kept: float, seed: int) -> Write:
+    """A summariser that keeps each fact with this probability whenever it writes."""
+    chance = random.Random(seed)
+
+    def write(request: Sequence[BaseMessage], max_tokens: int) -> str:
+        return _list([fact for fact in _facts(request) if chance.random() < kept])
+
+    return write
+
+
+def _facts(request: Sequence[BaseMessage]) -> list[str]:
+    text = " ".join(message.text for message in request)
+    return list(dict.fromkeys(FACT.findall(text)))
+
+
+def _list(facts: list[str]) -> str:
+    return "Known: " + " ".join(facts)

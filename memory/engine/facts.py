@@ -1,0 +1,286 @@
+"""Facts of a text that can be checked without a model: numbers, dates, names,
+quotations and identifiers, in English and Chinese.
+
+A summary is held against the messages it stands for. Doubt favours the summary: what
+can be read in several ways counts as said if one of them was said.
+"""
+
+import calendar
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from datetime import date, timedelta
+from typing import Literal
+
+Kind = Literal["identifier", "quote", "date", "number", "name"]
+
+# Every part has a greatest length, so that no text is slow to read.
+IDENTIFIER = re.compile(
+    r"""
+    (?P<url>https?://[^\s<>"'`\x80-\U0010ffff]{1,500})
+    | (?P<email>(?<![\w.+-])[\w.+-]{1,64}@[\w-]{1,63}(?:\.[\w-]{1,63}){1,5})
+    | (?P<uuid>(?<!\w)[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}(?!\w))
+    | (?P<path>
+        (?<![\w/.:\\<])(?:~|\.{1,2}|[A-Za-z]:)?[/\\][\w.@+-]{1,80}(?:[/\\][\w.@+-]{1,80}){0,20}
+      | (?<![\w/.:@+-])[\w@+-][\w.@+-]{0,80}(?:/[\w.@+-]{1,80}){0,20}\.
+        (?:py|js|tsx?|md|txt|csv|json|ya?ml|toml|html?|css|sql|sh|log|pdf|docx?|xlsx?
+        |pptx?|png|jpe?g|svg|zip|ini|cfg|env|ipynb|go|rs|java|c|h|cpp)(?![\w/])
+      )
+    | (?P<code>
+        (?<![\w-])\#?(?=[A-Z_-]{0,30}\d)(?=[0-9_-]{0,30}[A-Z])[A-Z0-9]{1,40}
+        (?:[-_][A-Z0-9]{1,40}){0,5}(?![\w-])
+      | (?<![\w.,])\#?\d{7,40}(?![\w,])
+      )
+    """,
+    re.VERBOSE | re.ASCII,
+)
+CODE_MIN_CHARS = 5
+QUOTE = re.compile(r"[\"“「『《]([^\"“”「」『』《》\n]{2,120})[\"”」』》]")
+
+MONTHS = tuple(month.lower() for month in calendar.month_name[1:])
+MONTH = r"(?P<{}>(?:jan|feb|mar|apr|may|jun|jul|aug|sept?|oct|nov|dec)[a-z]*)\.?"
+DATE = re.compile(
+    rf"""
+    \b(?P<y1>\d{{4}})-(?P<m1>\d{{1,2}})-(?P<d1>\d{{1,2}})(?:T[\d:.+-]+)?
+    | (?P<y2>\d{{4}})\ ?年
+      (?:\ ?(?P<m2>\d{{1,2}})\ ?月(?:\ ?(?P<d2>\d{{1,2}})\ ?[日号])?)?
+    | (?P<m3>\d{{1,2}})\ ?月\ ?(?P<d3>\d{{1,2}})\ ?[日号]
+    | \b(?P<d4>\d{{1,2}})(?:st|nd|rd|th)?\ (?:of\ )?{MONTH.format("w4")}(?![a-z])
+      (?:,?\ (?P<y4>\d{{4}}))?
+    | \b{MONTH.format("w5")}\ (?P<d5>\d{{1,2}})(?:st|nd|rd|th)?(?![\d:])
+      (?:,?\ (?P<y5>\d{{4}}))?
+    | \b{MONTH.format("w6")},?\ (?P<y6>\d{{4}})\b
+    """,
+    re.VERBOSE | re.IGNORECASE,
+)
+# "Last month" and the like reach about so far from the day of the message.
+REACH = timedelta(days=62)
+
+SCALES = {"k": 3, "thousand": 3, "m": 6, "million": 6, "bn": 9, "billion": 9}
+SCALES |= {"十": 1, "百": 2, "千": 3, "万": 4, "亿": 8}
+NUMBER = re.compile(
+    r"(?<![A-Za-z0-9_.])(?P<digits>\d{1,3}(?:,\d{3})+(?:\.\d+)?|\d+(?:\.\d+)?)(?::00)?"
+    r"(?:\ ?(?P<scale>thousand|million|billion|bn|[km](?![a-z])|[十百千万亿]))?"
+    r"(?:(?:st|nd|rd|th)\b|\ ?(?P<half>[ap])\.?m\b)?",
+    re.IGNORECASE,
+)
+# Lines that are no sentence: "## Next Steps", "**Open Questions**:".
+HEADING = re.compile(r"^[ \t]*(?:#+ .*|\**[\w &/-]{1,40}\**:\**)[ \t]*$", re.MULTILINE)
+LIST_NUMBER = re.compile(r"^[ \t]*\d{1,3}[.)、] ?", re.MULTILINE)
+NUMBERS = (
+    *("zero", "one once first", "two twice second both couple pair", "three third"),
+    *("four fourth", "five fifth", "six", "seven", "eight", "nine", "ten", "eleven"),
+    *("twelve dozen", "thirteen", "fourteen", "fifteen", "sixteen", "seventeen"),
+    *("eighteen", "nineteen", "twenty"),
+)
+NUMBER_WORDS = {
+    word: str(n) for n, words in enumerate(NUMBERS) for word in words.split()
+}
+TENS = ("thirty", "forty", "fifty", "sixty", "seventy", "eighty", "ninety", "hundred")
+NUMBER_WORDS |= {word: str(n * 10) for n, word in enumerate(TENS, start=3)}
+CHINESE_DIGITS = {char: str(n) for n, char in enumerate("零一二三四五六七八九十")}
+CHINESE_DIGITS |= {"两": "2", "俩": "2", "半": "0.5"}
+
+WORD = re.compile(r"[^\W\d_]+(?:['’-][^\W\d_]+)*")
+# A capital letter after one of these says nothing about the word.
+SENTENCE_START = re.compile(r"(?:^|[.!?:;。！？：；\n•*–—\-(\[\"“‘'「『]|\d[.)])\s*$")
+NAME = re.compile(r"\b[A-Z][\w]*(?:['’-][A-Z]\w+)*")
+CHINESE_NAME = re.compile(
+    r"(?:名叫|叫做|叫|名字是|姓名[是：:]\s?)([\u4e00-\u9fff]{2,4}?)"
+    r"(?=[，。,、；！\s]|$|的|是|在|和)"
+)
+STOP_NAMES = frozenset(
+    (
+        """
+        i i'm i'd i'll i've ok okay user assistant tool ai llm mr mrs ms dr
+        monday tuesday wednesday thursday friday saturday sunday
+        mon tue wed thu fri sat sun am pm utc
+        summary topics topic facts fact action items identifiers also none yes no
+        the a an this that these those it they he she we you his her their its
+        """
+        + " ".join(MONTHS)
+    ).split()
+)
+MAX_FACTS = 20
+
+
+@dataclass(frozen=True, slots=True)
+class Fact:
+    """Something in a text that is either right or wrong."""
+
+    kind: Kind
+    text: str
+
+
+def find_facts(text: str) -> list[Fact]:
+    """The facts of a text, each once, in the order of their kinds."""
+    return list(dict.fromkeys(_find_all(text)))
+
+
+def find_identifiers(text: str) -> list[str]:
+    """E-mail addresses, links, paths, order numbers and the like, as written."""
+    found = (_trim(match) for match in IDENTIFIER.finditer(text))
+    return list(dict.fromkeys(filter(None, found)))
+
+
+def unsupported(
+    summary: str, sources: Iterable[str], dates: Iterable[date] = ()
+) -> list[str]:
+    """The facts of the summary that none of its sources says.
+
+    `dates` are the days of the messages: "yesterday" becomes a date in a summary.
+    """
+    known = _Known(sources, dates)
+    missing = (fact.text for fact in find_facts(summary) if not known.has(fact))
+    return list(dict.fromkeys(missing))[:MAX_FACTS]
+
+
+def missing_identifiers(summary: str, sources: Iterable[str]) -> list[str]:
+    """The identifiers of the sources that the summary does not hold, in their order."""
+    found = dict.fromkeys(each for text in sources for each in find_identifiers(text))
+    return [each for each in found if each not in summary]
+
+
+def _find_all(text: str) -> Iterator[Fact]:
+    for identifier in find_identifiers(text):
+        yield Fact("identifier", identifier)
+    # What is part of something larger is no fact of its own.
+    text = IDENTIFIER.sub(lambda match: " " * len(match[0]), text)
+    for match in QUOTE.finditer(text):
+        yield Fact("quote", match[1].strip())
+    for match in DATE.finditer(text):
+        yield Fact("date", match[0])
+    text = DATE.sub(lambda match: " " * len(match[0]), text)
+    text = LIST_NUMBER.sub("", HEADING.sub("", text))
+    for match in NUMBER.finditer(text):
+        yield Fact("number", match[0].strip())
+    yield from (Fact("name", name) for name in _find_names(text))
+
+
+def _find_names(text: str) -> Iterator[str]:
+    for match in NAME.finditer(text):
+        name = match[0].strip("_")
+        starts = SENTENCE_START.search(text[max(0, match.start() - 6) : match.start()])
+        if len(name) > 1 and not starts and name.lower() not in STOP_NAMES:
+            yield name
+    for match in CHINESE_NAME.finditer(text):
+        yield match[1]
+
+
+def _trim(match: re.Match[str]) -> str:
+    """Without the full stop of the sentence; "" for what only looks like a code."""
+    text = match[0].rstrip(".,;:!?")
+    text = text if "(" in text else text.rstrip(")")
+    is_short = match.lastgroup == "code" and len(text.lstrip("#")) < CODE_MIN_CHARS
+    return "" if is_short else text
+
+
+class _Known:
+    """Everything that the sources say, in the forms that facts are looked up in."""
+
+    def __init__(self, sources: Iterable[str], dates: Iterable[date]) -> None:
+        self.text = _fold("\n".join(sources))
+        self.words = {form for word in WORD.findall(self.text) for form in _forms(word)}
+        self.numbers = set(_read_numbers(self.text))
+        self.days = sorted({date(day.year, day.month, day.day) for day in dates})
+
+    def has(self, fact: Fact) -> bool:
+        text = _fold(fact.text)
+        if text in self.text:
+            return fact.kind != "number" or self._has_number(text)
+        if fact.kind == "date":
+            return self._has_date(fact.text)
+        if fact.kind == "number":
+            return self._has_number(text)
+        return fact.kind == "name" and not self.words.isdisjoint(_forms(text))
+
+    def _has_number(self, text: str) -> bool:
+        return not self.numbers.isdisjoint(_read_numbers(text))
+
+    def _has_date(self, text: str) -> bool:
+        year, month, day = _read_date(text)
+        if any(_is_near(known, year, month, day) for known in self.days):
+            return True
+        return (
+            (not year or self._has_year(year))
+            and (not month or self._has_month(month))
+            and (not day or str(day) in self.numbers)
+        )
+
+    def _has_year(self, year: int) -> bool:
+        # Often left out: it is then that of the message, or the one beside it.
+        is_near = any(abs(known.year - year) <= 1 for known in self.days)
+        return is_near or str(year) in self.numbers
+
+    def _has_month(self, month: int) -> bool:
+        return MONTHS[month - 1][:3] in self.text or str(month) in self.numbers
+
+
+def _is_near(known: date, year: int | None, month: int | None, day: int | None) -> bool:
+    """Whether somebody could have meant that day by "yesterday" or "last month"."""
+    if not month:
+        return abs(known.year - (year or 0)) <= 1
+    try:
+        meant = date(year or known.year, month, day or min(known.day, 28))
+    except ValueError:
+        return False
+    return abs(meant - known) <= REACH
+
+
+def _read_date(text: str) -> tuple[int | None, int | None, int | None]:
+    match = DATE.match(text)
+    found = match.groupdict() if match else {}
+    parts = {name[0]: value for name, value in found.items() if value}
+    month = int(parts["m"]) if "m" in parts else None
+    if "w" in parts:
+        start = parts["w"][:3].lower()
+        month = next(n for n, name in enumerate(MONTHS, 1) if name.startswith(start))
+    year, day = parts.get("y"), parts.get("d")
+    is_month = month is not None and 1 <= month <= 12
+    return (
+        int(year) if year else None,
+        month if is_month else None,
+        int(day) if day else None,
+    )
+
+
+def _read_numbers(text: str) -> Iterator[str]:
+    """Each number in every form it may be repeated in: "3 pm" is also 15."""
+    for match in NUMBER.finditer(text):
+        digits = match["digits"].replace(",", "")
+        yield _plain(digits)
+        if scale := match["scale"]:
+            yield _plain(_scale(digits, SCALES[scale.lower()]))
+        if (match["half"] or "").lower() == "p" and digits.isdecimal():
+            yield str(int(digits[:4]) + 12)
+    for word in WORD.findall(text):
+        for part in word.split("-"):
+            if part in NUMBER_WORDS:
+                yield NUMBER_WORDS[part]
+    for char in CHINESE_DIGITS.keys() & set(text):
+        yield CHINESE_DIGITS[char]
+
+
+def _plain(digits: str) -> str:
+    whole, dot, rest = digits.partition(".")
+    rest = rest.rstrip("0")
+    return (whole.lstrip("0") or "0") + (dot + rest if rest else "")
+
+
+def _scale(digits: str, zeros: int) -> str:
+    whole, _, rest = digits.partition(".")
+    return whole + rest[:zeros].ljust(zeros, "0") + "." + rest[zeros:]
+
+
+def _forms(word: str) -> set[str]:
+    """A name with and without what is put behind it."""
+    word = word.lower()
+    base = re.sub(r"['’]s?$", "", word)
+    parts = re.split(r"['’-]", base)
+    return {word, base, base.rstrip("s"), base + "s", *(p for p in parts if len(p) > 2)}
+
+
+def _fold(text: str) -> str:
+    """For comparison: case, white space and the shape of quotation marks aside."""
+    text = text.casefold().replace("’", "'").replace("‘", "'")
+    return " ".join(text.split())

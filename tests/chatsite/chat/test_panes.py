@@ -1,0 +1,78 @@
+"""The right pane's bar and numbers."""
+
+import pytest
+
+from chatsite.chat import panes
+from memory import transcript
+from memory.models import ModelCall
+from tests.memory.scenes import summarise
+
+from .scenes import talk_in_turns
+
+
+def gauge_of(conversation):
+    return panes.model_view(conversation).gauge
+
+
+def make(user, *texts, **policy):
+    made = transcript.create(user, policy=policy)
+    talk_in_turns(made, *texts)
+    return made
+
+
+def test_its_segments_stand_side_by_side_in_the_order_of_the_payload(alice):
+    made = make(alice, "One", "Two", "Three")
+    summarise(made, 1, 2)
+    segments = gauge_of(made).segments
+    assert [segment.kind for segment in segments] == [
+        *("system", "summaries", "window", "free"),
+    ]
+    ends = [segment.x + segment.width for segment in segments]
+    assert [segment.x for segment in segments] == [0, *ends[:-1]]
+    assert ends[-1] == 1000
+
+
+def test_its_parts_add_up_to_what_is_used(alice):
+    view = panes.model_view(make(alice, "One", "Two"))
+    assert view.gauge.used == sum(part.tokens for part in view.parts)
+    assert view.gauge.used == view.tokens_estimated
+
+
+def test_the_fold_point_stands_where_the_window_would_reach_its_limit(alice):
+    made = make(alice, "One", trigger=["tokens", 1000], keep=["tokens", 100])
+    gauge = gauge_of(made)
+    system, window = gauge.segments[0], gauge.segments[1]
+    per_token = window.width / window.tokens
+    expected = system.x + system.width + 1000 * per_token
+    assert gauge.window_limit == 1000
+    assert gauge.fold_x == pytest.approx(expected, abs=60)
+
+
+def test_a_trigger_in_messages_has_no_place_on_the_bar(alice):
+    view = panes.model_view(make(alice, "One", preset="langgraph"))
+    assert view.gauge.fold_x is None
+    assert view.fold_rule == "7 messages"
+
+
+def test_the_rule_is_told_in_words(alice):
+    trigger = [["tokens", 4000], {"messages": 6, "idle": 60}]
+    made = make(alice, trigger=trigger, keep=["messages", 2], strategy="running")
+    rule = panes.model_view(made).fold_rule
+    assert rule == "4,000 tokens or 6 messages and 60 seconds idle"
+
+
+def test_a_full_window_shows_the_reserve(alice, settings):
+    settings.CONTEXT_WINDOW = 400
+    made = make(alice, "word " * 100)
+    gauge = gauge_of(made)
+    assert gauge.segments[-1].kind == "reserve"
+    assert gauge.capacity == 400
+    assert all(0 <= segment.x + segment.width <= 1000 for segment in gauge.segments)
+
+
+def test_it_says_how_far_the_estimate_was_off(alice):
+    made = make(alice, "One")
+    ModelCall.objects.update(tokens_estimated=44)
+    assert panes.model_view(made, reply=2).drift == "+10 %"
+    ModelCall.objects.update(tokens_input=None)
+    assert panes.model_view(made, reply=2).drift == ""
