@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 from django.db import models, transaction
 from django.db.models.functions import Now
 
-from . import folding, transcript, versions
+from . import folding, recall, transcript, versions
+from .engine.policy import Policy
 from .models import Conversation, Message, Summary
 
 if TYPE_CHECKING:
@@ -52,6 +53,7 @@ def delete(conversation: Conversation, seq: int) -> None:
     """
     rows = _rows(conversation, [seq])
     _change(conversation, rows, text="", tool_calls=[], tokens=0, deleted_at=Now())
+    recall.index(conversation.messages.get(seq=seq))
 
 
 @transaction.atomic
@@ -98,6 +100,20 @@ def rebuild(conversation: Conversation) -> None:
     """Void all summaries; the fold job makes them anew from the transcript."""
     transcript.lock(conversation)
     versions.retract_to(conversation, 1)
+    folding.reset(conversation)
+
+
+@transaction.atomic
+def set_policy(conversation: Conversation, value: dict[str, object]) -> None:
+    """Remember the conversation in another way from now on; nothing made is lost.
+
+    Raises PolicyError when the policy is wrong.
+    """
+    Policy.load(value)
+    transcript.lock(conversation)
+    conversation.policy = value
+    conversation.save(update_fields=["policy"])
+    versions.bump(conversation)
     folding.reset(conversation)
 
 

@@ -138,6 +138,16 @@ def find_lost_messages() -> Iterator[Violation]:
         )
 
 
+def find_bad_index() -> Iterator[Violation]:
+    """Messages that a search can not find, and deleted words that it still could."""
+    words = Q(recall_entry__isnull=False) & ~Q(recall_entry__terms="")
+    wrong = Q(recall_entry=None) | Q(words, deleted_at__isnull=False)
+    rows = Message.objects.filter(wrong).order_by("pk")
+    for pk, seq, deleted_at in rows.values_list("conversation_id", "seq", "deleted_at"):
+        detail = "still has words of deleted" if deleted_at else "does not have"
+        yield Violation("recall-index", pk, f"the index {detail} message #{seq}")
+
+
 def find_bad_summaries() -> Iterator[Violation]:
     """Texts that are no summaries, and summaries that nobody is known to have made."""
     standing = Q(status__in=(Status.ACTIVE, Status.SUPERSEDED))
@@ -229,6 +239,7 @@ FINDERS: tuple[Finder, ...] = (
     find_broken_tiling,
     find_covering_nothing,
     find_lost_messages,
+    find_bad_index,
     find_bad_summaries,
     find_bad_ancestors,
     find_unexplained_replies,

@@ -10,7 +10,7 @@ from typing import Any
 from django.conf import settings
 from django.db.models import Count, Q, QuerySet
 
-from . import versions
+from . import recall, versions
 from .engine.compose import (
     SUMMARY_FENCE,
     Context,
@@ -25,6 +25,9 @@ from .models import Conversation, Message, ModelCall, Prompt
 
 # References to consecutive messages: [[first, last], ...], both ends included.
 Ranges = list[list[int]]
+
+# Hits looked at for the notes on what was said earlier; the policy limits their size.
+MAX_RECALLED = 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,12 +77,14 @@ def build(
     if newest:
         rows = rows.filter(seq__lt=newest.seq)
     window = list(rows.filter(seq__gt=cutoff))
-    pinned = list(rows.filter(seq__lte=cutoff).exclude(pinned_at=None))
+    pinned = list(rows.filter(seq__lte=cutoff, pinned_at__isnull=False))
+    recalled = _recall(conversation, newest, cutoff, pinned) if newest else []
     context = compose(
         system_prompt=system_prompt(conversation),
         blocks=[versions.to_block(summary) for summary in summaries],
         pinned=[to_langchain(row) for row in pinned],
         window=[to_langchain(row) for row in window],
+        recalled=[to_langchain(row) for row in recalled],
         newest=to_langchain(newest) if newest else None,
     )
     count_tokens = counter(conversation)
@@ -94,10 +99,37 @@ def build(
         "left_out": to_ranges(
             {row.seq for row in window} - set(_seqs(context, "window"))
         ),
-        "recalled": [],
+        "recalled": [row.seq for row in recalled],
         "newest": newest.seq if newest else None,
     }
     return _built(context, refs, model, count_tokens)
+
+
+def _recall(
+    conversation: Conversation, newest: Message, cutoff: int, pinned: list[Message]
+) -> list[Message]:
+    """What matches `newest` best behind the window, oldest first, as far as the policy
+    has room for it."""
+    room = conversation.get_policy().recall_tokens
+    behind = min(cutoff + 1, newest.seq)
+    if not room or behind <= 1:
+        return []
+    hits = recall.search(
+        conversation, newest.text, limit=MAX_RECALLED, before_seq=behind
+    )
+    found = [hit.seq for hit in hits]
+    rows = {row.seq: row for row in visible(conversation).filter(seq__in=found)}
+    shown: list[Message] = []
+    for row in (rows[seq] for seq in found if seq in rows):
+        notes = sorted([*shown, row], key=lambda note: note.seq)
+        if row not in pinned and _count_notes(conversation, notes) <= room:
+            shown = notes
+    return shown
+
+
+def _count_notes(conversation: Conversation, rows: list[Message]) -> int:
+    notes = compose(system_prompt="", recalled=[to_langchain(row) for row in rows])
+    return counter(conversation)(notes.messages)
 
 
 def rebuild(call: ModelCall) -> Built:
@@ -112,6 +144,7 @@ def rebuild(call: ModelCall) -> Built:
         blocks=[versions.to_block(row) for row in blocks.order_by("first_seq")],
         pinned=_messages(conversation, refs["pinned"]),
         window=_messages(conversation, refs["window"]),
+        recalled=_messages(conversation, to_ranges(refs["recalled"])),
         newest=to_langchain(newest) if newest else None,
     )
     return _built(context, refs, call.model, counter(conversation))
@@ -126,7 +159,8 @@ def is_erased(call: ModelCall) -> bool:
     """Whether a person has since deleted a message that was sent with this request."""
     refs = call.refs
     newest = [[refs["newest"]] * 2] if refs["newest"] else []
-    ranges = [*refs["window"], *refs["pinned"], *newest]
+    recalled = to_ranges(refs["recalled"])
+    ranges = [*refs["window"], *refs["pinned"], *recalled, *newest]
     rows = call.conversation.messages.exclude(deleted_at=None)
     return any(rows.filter(seq__range=(first, last)).exists() for first, last in ranges)
 

@@ -19,6 +19,7 @@ from langchain_core.messages import AIMessage, BaseMessage
 from . import fold_job
 from .engine import plan, summarizer
 from .engine.exceptions import SummaryError
+from .engine.policy import CHUNK_TOKENS
 from .fold_job import MAX_FAILURES, InvokeError, Job, OpenFrom, due, mark_due
 from .models import Conversation
 
@@ -56,7 +57,7 @@ class Summariser:
 
     model: str
     invoke: Callable[[list[BaseMessage]], Awaitable[AIMessage]]
-    chunk_tokens: int = summarizer.CHUNK_TOKENS
+    chunk_tokens: int = CHUNK_TOKENS
 
 
 async def fold(

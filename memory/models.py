@@ -108,6 +108,14 @@ class Message(models.Model):
 
     class Meta:
         ordering = ["conversation", "seq"]
+        indexes = [
+            # Every context asks for the pinned ones, of which there are few.
+            models.Index(
+                fields=["conversation", "seq"],
+                condition=Q(pinned_at__isnull=False),
+                name="message_pinned",
+            ),
+        ]
         constraints = [
             models.UniqueConstraint(
                 fields=["conversation", "seq"], name="message_seq_unique"
@@ -120,6 +128,24 @@ class Message(models.Model):
 
     def __str__(self) -> str:
         return f"#{self.seq} {self.role}"
+
+
+class RecallEntry(models.Model):
+    """What the search index holds of one message; written by recall.py alone.
+
+    The database's own text index over it is made in a migration: FTS5 for SQLite, GIN
+    for PostgreSQL.
+    """
+
+    message = models.OneToOneField(
+        Message, models.CASCADE, primary_key=True, related_name="recall_entry"
+    )
+    seq = models.PositiveIntegerField()
+    terms = models.TextField(blank=True, help_text="Coded, in the order of the text.")
+    dates = models.TextField(blank=True, help_text="Coded words of the date.")
+
+    def __str__(self) -> str:
+        return f"#{self.seq}"
 
 
 class AppendOnlyQuerySet(models.QuerySet):

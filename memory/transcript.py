@@ -9,7 +9,7 @@ from django.db import transaction
 from django.db.models import F, QuerySet
 from django.db.models.functions import Now
 
-from . import versions
+from . import recall, versions
 from .engine.policy import Policy
 from .engine.tokens import count_message
 from .messages import to_langchain
@@ -187,9 +187,11 @@ def append_reply(conversation: Conversation, *, seq: int, text: str) -> Message:
     return _save(message)
 
 
+@transaction.atomic
 def _save(message: Message) -> Message:
     message.tokens = count_message(to_langchain(message))
     message.save()
+    recall.index(message)
     return message
 
 

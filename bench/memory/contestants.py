@@ -9,6 +9,7 @@ from functools import partial
 from memory.engine.policy import Policy
 from memory.engine.tokens import count_tokens
 
+from .figures import OURS
 from .systems.base import Make
 from .systems.deepagents import DeepAgents
 from .systems.langchain import LangChain
@@ -16,11 +17,11 @@ from .systems.langgraph import LangGraphTutorial, keep_tokens
 from .systems.langmem import LangMem
 from .systems.windowpane import Windowpane
 
-OURS = "Windowpane"
-((TRIGGER,),) = Policy().trigger
+POLICY = Policy()
+TRIGGER = next(n for clause in POLICY.trigger for kind, n in clause if kind == "tokens")
 BUDGET = {
-    "trigger": TRIGGER,
-    "keep": Policy().keep,
+    "trigger": ("tokens", TRIGGER),
+    "keep": POLICY.keep,
     "trim_tokens_to_summarize": None,
     "token_counter": count_tokens,
 }
@@ -30,7 +31,7 @@ CONTESTANTS: dict[str, Make] = {
     f"{OURS}, layered + recall": partial(Windowpane, recall_tokens=500),
     "LangGraph tutorial, > 6 messages, keep 2": LangGraphTutorial,
     "LangGraph tutorial, equal budget": partial(
-        LangGraphTutorial, keep=keep_tokens(TRIGGER[1], Policy().keep[1])
+        LangGraphTutorial, keep=keep_tokens(TRIGGER, int(POLICY.keep[1]))
     ),
     "LangMem, documented 256/256/128": partial(
         LangMem, max_tokens=256, max_tokens_before_summary=256, max_summary_tokens=128
@@ -39,7 +40,7 @@ CONTESTANTS: dict[str, Make] = {
         LangMem, max_tokens=2000, max_tokens_before_summary=4000, max_summary_tokens=256
     ),
     "LangMem, equal budget 4000/4000/256": partial(
-        LangMem, max_tokens=4000, max_summary_tokens=256, token_counter=count_tokens
+        LangMem, max_tokens=TRIGGER, max_summary_tokens=256, token_counter=count_tokens
     ),
     "LangChain, documented 4000 tokens, keep 20": partial(
         LangChain, trigger=("tokens", 4000), keep=("messages", 20)

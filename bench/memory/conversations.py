@@ -28,6 +28,9 @@ ANSWERS = (
     "Good to hear, and thank you for telling me.",
 )
 STARTED = datetime(2025, 1, 6, 9, tzinfo=UTC)
+LONG_FACT = (
+    " is the number of the locker that Maria Lopez rents in the east hall until May"
+)
 FILLER = "and so the day went on as most of them do "
 
 
@@ -62,12 +65,14 @@ def make_up(seed: int, turns: int = 150) -> Recording:
     return Recording(id=f"made-up-{seed}", messages=messages, qa=questions)
 
 
-def make_stress(turns: int, message_tokens: int) -> Recording:
+def make_stress(turns: int, message_tokens: int, fact: str = "") -> Recording:
     """Each turn the user states one fact; all messages have the same size."""
     messages = []
     for turn in range(turns):
-        fact = f"fact-{turn:03}"
-        texts = {"user": f"Remember {fact}: ", "assistant": f"I see, turn {turn}: "}
+        texts = {
+            "user": f"Remember [fact-{turn:03}{fact}] ",
+            "assistant": f"I see, turn {turn}: ",
+        }
         messages += [
             RecordedMessage(
                 id=f"{turn}:{role}", role=role, content=_fill(text, message_tokens)

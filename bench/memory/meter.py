@@ -77,7 +77,9 @@ class Meter:
     def _probe(self) -> list[BaseMessage]:
         """What the model would be sent for one question more; its cost not counted."""
         start = len(self.system.log)
-        self.system.play(to_message(len(self.messages) + 1, "user", PROBE), AIMessage(""))
+        self.system.play(
+            to_message(len(self.messages) + 1, "user", PROBE), AIMessage("")
+        )
         events = self.system.log[start:]
         for event in events:
             if isinstance(event, Summarised):
@@ -122,7 +124,9 @@ class Meter:
 
 def to_message(seq: int, role: str, text: str, **known: object) -> BaseMessage:
     kind = HumanMessage if role == "user" else AIMessage
-    return kind(text, id=str(seq), additional_kwargs={k: v for k, v in known.items() if v})
+    return kind(
+        text, id=str(seq), additional_kwargs={k: v for k, v in known.items() if v}
+    )
 
 
 def split_turns(messages: Sequence[BaseMessage]) -> list[list[BaseMessage]]:

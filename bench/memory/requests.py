@@ -85,5 +85,3 @@ def _sort(said: Iterator[Said] | list[Said]) -> Material:
 def _earlier_summary(text: str) -> str:
     found = (pattern.match(text) for pattern in EARLIER)
     return next((match.group(1) for match in found if match), "")
-
-

@@ -12,7 +12,8 @@ from chatsite.llm.extractive import summarize_extractively
 from .models import Write
 from .requests import OURS, read_request
 
-FACT = re.compile(r"\bfact-\d{3}\b")
+# As bench.memory.conversations writes them.
+FACT = re.compile(r"\[fact-\d{3}[^\]]*\]")
 
 
 def write_extract(request: Sequence[BaseMessage], max_tokens: int) -> str:

@@ -42,17 +42,18 @@ class Client:
     conversation_id: int
 
     @classmethod
-    def open(cls, scope: dict[str, Any]) -> "Client | None":
-        """None for a stranger, and for a conversation that is missing or foreign."""
+    def open(cls, scope: dict[str, Any]) -> "Client":
+        """Raises CommandError for a stranger ("signed_out") and for a conversation
+        that is missing or foreign ("not_found")."""
         session_key = scope["session"].session_key
         user = _user_of(session_key)
-        uuid = scope["url_route"]["kwargs"]["uuid"]
         if not user.is_authenticated:
-            return None
+            raise CommandError("signed_out", "Sign in first.")
+        uuid = scope["url_route"]["kwargs"]["uuid"]
         try:
             conversation = transcript.get_for(user, uuid)
         except Conversation.DoesNotExist:
-            return None
+            raise CommandError("not_found", "There is no such conversation.") from None
         return cls(user.pk, session_key, uuid, conversation.pk)
 
     @property

@@ -17,37 +17,42 @@ from .errors import CommandError
 logger = logging.getLogger(__name__)
 
 JSON_PROTOCOL = "windowpane.json"
-NOT_FOUND = 4404
 SIGNED_OUT = 4401
+CLOSE_CODES = {"signed_out": SIGNED_OUT, "not_found": 4404}
 WATCH_SECONDS = 1.0
 SESSION_SECONDS = 4.0
 SILENCE_SECONDS = 2.0
 
 
 class ConversationConsumer(AsyncWebsocketConsumer):
+    client: commands.Client | None = None
+
     async def connect(self) -> None:
-        self.client = await database_sync_to_async(commands.Client.open)(self.scope)
-        if self.client is None:
-            await self.close(NOT_FOUND)
-            return
         wants_json = JSON_PROTOCOL in self.scope["subprotocols"]
+        # A page can read the reason from a close code only after the handshake.
+        await self.accept(JSON_PROTOCOL if wants_json else None)
+        try:
+            self.client = await database_sync_to_async(commands.Client.open)(self.scope)
+        except CommandError as error:
+            await self.close(CLOSE_CODES[error.code])
+            return
         self.view = commands.JsonView() if wants_json else commands.HtmlView()
         self.heard_at = self.checked_at = monotonic()
         await self.channel_layer.group_add(self.client.group, self.channel_name)
-        await self.accept(JSON_PROTOCOL if wants_json else None)
         self.watcher = asyncio.create_task(self._watch())
         if not wants_json:
             await self._answer(events.Sync())
 
     async def disconnect(self, code: int) -> None:
-        if self.client is None:
-            return
-        self.watcher.cancel()
-        await self.channel_layer.group_discard(self.client.group, self.channel_name)
+        if self.client:
+            self.watcher.cancel()
+            await self.channel_layer.group_discard(self.client.group, self.channel_name)
 
     async def receive(
         self, text_data: str | None = None, bytes_data: bytes | None = None
     ) -> None:
+        if self.client is None:
+            return
         try:
             command = events.parse(text_data)
             await self._answer(command)

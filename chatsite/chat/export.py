@@ -7,7 +7,7 @@ from typing import Any
 from memory import context
 from memory.models import Conversation, Message, ModelCall, Prompt, Summary
 
-from . import panes
+from . import outgoing
 from .models import Turn
 
 FORMAT = 1
@@ -75,7 +75,7 @@ def _running(turn: Turn, conversation: Conversation) -> dict[str, Any]:
 
 
 def _model(turn: Turn | None, conversation: Conversation) -> str:
-    return (turn.model if turn else "") or panes.model_of(conversation)
+    return (turn.model if turn else "") or outgoing.model_of(conversation)
 
 
 def context_of(conversation: Conversation, reply: int | None) -> dict[str, Any]:
@@ -85,10 +85,10 @@ def context_of(conversation: Conversation, reply: int | None) -> dict[str, Any]:
     """
     call = None
     if reply is not None:
-        call = panes.reply_call(conversation, reply)
+        call = outgoing.reply_call(conversation, reply)
         if call is None:
             raise ModelCall.DoesNotExist
-    built = context.rebuild(call) if call else panes.next_turn(conversation)
+    built = context.rebuild(call) if call else outgoing.next_turn(conversation)
     return {
         "messages": built.wire,
         "sha256": built.sha256,
@@ -99,7 +99,7 @@ def context_of(conversation: Conversation, reply: int | None) -> dict[str, Any]:
             "output": call.tokens_output if call else None,
         },
         "refs": built.refs,
-        "model": call.model if call else panes.model_of(conversation),
+        "model": call.model if call else outgoing.model_of(conversation),
     }
 
 
@@ -140,7 +140,7 @@ def whole(conversation: Conversation) -> dict[str, Any]:
             "title": conversation.title,
             "created_at": conversation.created_at,
             "policy": conversation.get_policy().dump(),
-            "model": panes.model_of(conversation),
+            "model": outgoing.model_of(conversation),
             "system_prompt": context.system_prompt(conversation),
         },
         "messages": list(messages(conversation)),

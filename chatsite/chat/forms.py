@@ -5,6 +5,7 @@ from django.contrib.auth import get_user_model
 from django.contrib.auth.forms import UserCreationForm
 
 from memory.engine import policy
+from memory.engine.exceptions import PolicyError
 from memory.models import Conversation
 
 TITLE_MAX = Conversation._meta.get_field("title").max_length
@@ -28,6 +29,43 @@ class NewConversationForm(forms.Form):
         required=False,
         initial=policy.DEFAULT_PRESET,
     )
+
+
+class PolicyForm(forms.Form):
+    """How a conversation is remembered: a preset, and settings of its own over it."""
+
+    preset = forms.ChoiceField(label="How it remembers", choices=policy.choices)
+    overrides = forms.JSONField(
+        label="Settings over the preset, as JSON",
+        required=False,
+        widget=forms.Textarea(
+            attrs={
+                "rows": 3,
+                "spellcheck": "false",
+                "placeholder": '{"trigger": ["tokens", 2000], "keep": ["turns", 3]}',
+            }
+        ),
+    )
+
+    @classmethod
+    def of(cls, conversation: Conversation) -> "PolicyForm":
+        own = dict(conversation.policy)
+        preset = own.pop("preset", policy.DEFAULT_PRESET)
+        return cls(initial={"preset": preset, "overrides": own or None})
+
+    def clean(self) -> dict[str, object]:
+        values = super().clean()
+        overrides = values.get("overrides") or {}
+        if not isinstance(overrides, dict):
+            raise forms.ValidationError("The settings must be a JSON object: {…}.")
+        if "preset" not in values or "overrides" in self.errors:
+            return values
+        values["policy"] = {**overrides, "preset": values["preset"]}
+        try:
+            policy.Policy.load(values["policy"])
+        except PolicyError as error:
+            raise forms.ValidationError(str(error)) from error
+        return values
 
 
 class RenameForm(forms.Form):

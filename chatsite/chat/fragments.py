@@ -13,7 +13,7 @@ from django.utils.translation import gettext as _
 
 from memory.models import Conversation
 
-from . import events, panes
+from . import events, you_see
 from .models import Turn
 
 
@@ -35,8 +35,8 @@ class Page:
 
     def sync(self, conversation: Conversation, status: str = "") -> str:
         """The transcript's latest page anew, whatever was missed."""
-        pane = panes.transcript(conversation)
-        views = [item for item in pane.items if isinstance(item, panes.TurnView)]
+        pane = you_see.transcript(conversation)
+        views = [item for item in pane.items if isinstance(item, you_see.TurnView)]
         self.shown = {view.id for view in views}
         self.live = {
             view.id: _known(view) for view in views if view.partial is not None
@@ -49,7 +49,7 @@ class Page:
 
     def turn(self, conversation: Conversation, turn_id: int, status: str) -> str:
         """One turn as it stands in the database."""
-        view = panes.turn_view(conversation, turn_id)
+        view = you_see.turn_view(conversation, turn_id)
         html = render_to_string(
             "chat/_turn.html", {"conversation": conversation, "turn": view}
         )
@@ -57,14 +57,11 @@ class Page:
             self.live.pop(view.id, None)
         else:
             self.live[view.id] = _known(view)
-        if view.id in self.shown:
-            wrapped = format_html(
-                '<div hx-swap-oob="outerHTML:#turn-{}">{}</div>', view.id, html
-            )
-        else:
+        # A turn that the page has is swapped by the id of its section.
+        if view.id not in self.shown:
             self.shown.add(view.id)
-            wrapped = format_html('<div hx-swap-oob="beforeend:#turns">{}</div>', html)
-        return wrapped + _refresh(conversation) + _status(status)
+            html = format_html('<div hx-swap-oob="beforeend:#turns">{}</div>', html)
+        return html + _refresh(conversation) + _status(status)
 
     def frame(self, frame: events.Frame) -> str | None:
         """The next words of a reply. "" = nothing new, None = this page must sync."""
@@ -86,7 +83,7 @@ class Page:
         )
 
 
-def _known(view: panes.TurnView) -> Known:
+def _known(view: you_see.TurnView) -> Known:
     text = view.partial or ""
     return Known(view.attempt, text, len(text))
 
@@ -121,6 +118,9 @@ def _refresh(conversation: Conversation) -> str:
 
 
 def _status(message: str) -> str:
+    """Nothing to say leaves the line as it is."""
+    if not message:
+        return ""
     return render_to_string("chat/_status.html", {"message": message})
 
 

@@ -20,10 +20,10 @@ from langchain_core.messages import AIMessage, BaseMessage
 from chatsite.llm import providers, streaming
 from chatsite.llm.errors import LLMError
 from memory import context, folding
-from memory.engine import summarizer
+from memory.engine.policy import CHUNK_TOKENS
 from memory.models import Conversation
 
-from . import events, panes, turns
+from . import events, outgoing, turns
 from .models import Turn
 
 logger = logging.getLogger(__name__)
@@ -101,12 +101,12 @@ def _prepare(claim: turns.Claim, limit: int | None = None) -> _Request:
         pk=claim.turn_id
     )
     conversation = turn.conversation
-    model = panes.model_of(conversation)
+    model = outgoing.model_of(conversation)
     built = context.build(
         conversation,
         newest=turn.user_message,
         model=model,
-        limit=limit or panes.limit_of(model),
+        limit=limit or outgoing.limit_of(model),
     )
     options = providers.cache_options(model, str(conversation.uuid))
     return _Request(claim, model, built, options)
@@ -247,7 +247,7 @@ async def _finish(claim: turns.Claim, result: turns.Result) -> None:
 async def _fold(conversation_id: int, force: bool) -> None:
     """Fold what the policy asks for, and tell the pages when the view has changed."""
     conversation = await Conversation.objects.aget(pk=conversation_id)
-    model = panes.model_of(conversation)
+    model = outgoing.model_of(conversation)
     name = providers.summary_model(model)
     outcome = await folding.fold(
         conversation_id,
@@ -268,7 +268,7 @@ def _summariser(name: str) -> folding.Summariser:
             raise folding.InvokeError(error.code) from None
 
     # Half of a small window is left for the summary so far, and for what comes out.
-    chunk_tokens = min(summarizer.CHUNK_TOKENS, providers.context_window(name) // 2)
+    chunk_tokens = min(CHUNK_TOKENS, providers.context_window(name) // 2)
     return folding.Summariser(name, invoke, chunk_tokens)
 
 

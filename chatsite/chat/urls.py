@@ -8,6 +8,7 @@ conversation = [
     path("", views.detail, name="conversation-detail"),
     path("rename/", views.rename, name="conversation-rename"),
     path("delete/", views.delete, name="conversation-delete"),
+    path("policy/", views.set_policy, name="conversation-policy"),
     path("fold/", views.fold, name="conversation-fold"),
     path("messages/", views.messages, name="conversation-messages"),
     path("context/", views.context, name="conversation-context"),

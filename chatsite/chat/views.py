@@ -11,25 +11,28 @@ from uuid import UUID
 
 from asgiref.sync import async_to_sync
 from django.conf import settings
-from django.contrib.auth import login
-from django.contrib.auth import views as auth
 from django.contrib.auth.decorators import login_required
 from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
 from django.shortcuts import redirect, render, resolve_url
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import (
     require_GET,
-    require_http_methods,
     require_POST,
 )
 from django_htmx.http import HttpResponseClientRedirect
 
-from memory import folding, transcript
+from memory import acts, folding, transcript
 from memory.models import Conversation, ModelCall
 
 from . import demo as demo_conversation
-from . import export, panes, runner
-from .forms import NewConversationForm, NumberForm, RenameForm, SearchForm, SignupForm
+from . import export, model_sees, runner, you_see
+from .forms import (
+    NewConversationForm,
+    NumberForm,
+    PolicyForm,
+    RenameForm,
+    SearchForm,
+)
 
 LIST_MAX = 200
 
@@ -118,8 +121,9 @@ def demo(request: HttpRequest) -> HttpResponse:
 def detail(request: HttpRequest, conversation: Conversation) -> HttpResponse:
     values = {
         "conversation": conversation,
-        "pane": panes.transcript(conversation),
+        "pane": you_see.transcript(conversation),
         "context": _model_view(request, conversation),
+        "policy_form": PolicyForm.of(conversation),
         "max_chars": settings.MESSAGE_MAX_CHARS,
         **_conversations(request),
     }
@@ -131,7 +135,7 @@ def detail(request: HttpRequest, conversation: Conversation) -> HttpResponse:
 @with_conversation
 def messages(request: HttpRequest, conversation: Conversation) -> HttpResponse:
     """Earlier turns, to be put above those on the page."""
-    pane = panes.transcript(conversation, before=_number(request, "before"))
+    pane = you_see.transcript(conversation, before=_number(request, "before"))
     values = {"conversation": conversation, "pane": pane}
     return render(request, "chat/_turns.html", values)
 
@@ -151,9 +155,11 @@ def _context(request: HttpRequest, conversation: Conversation) -> HttpResponse:
     return render(request, "chat/_context.html", values)
 
 
-def _model_view(request: HttpRequest, conversation: Conversation) -> panes.ContextPane:
+def _model_view(
+    request: HttpRequest, conversation: Conversation
+) -> model_sees.ContextPane:
     try:
-        return panes.model_view(conversation, reply=_number(request, "reply"))
+        return model_sees.model_view(conversation, reply=_number(request, "reply"))
     except ModelCall.DoesNotExist:
         raise Http404 from None
 
@@ -194,6 +200,25 @@ def fold(request: HttpRequest, conversation: Conversation) -> HttpResponse:
         conversation.refresh_from_db()
         return _context(request, conversation)
     return redirect("conversation-detail", conversation.uuid)
+
+
+@require_POST
+@private
+@with_conversation
+def set_policy(request: HttpRequest, conversation: Conversation) -> HttpResponse:
+    """Remember in another way from now on; what was typed stays when it is wrong."""
+    form = PolicyForm(request.POST)
+    is_set = form.is_valid()
+    if is_set:
+        acts.set_policy(conversation, form.cleaned_data["policy"])
+        async_to_sync(_start_folding)(conversation.pk)
+        form = PolicyForm.of(conversation)
+    if is_set and not request.htmx:
+        return redirect("conversation-detail", conversation.uuid)
+    values = {"conversation": conversation, "policy_form": form, "is_set": is_set}
+    # htmx swaps in nothing that came with an error.
+    status = 200 if is_set or request.htmx else 422
+    return render(request, "chat/_policy.html", values, status=status)
 
 
 async def _start_folding(conversation_id: int) -> None:
@@ -251,25 +276,6 @@ def _download(
     name = f"conversation-{str(conversation.uuid)[:8]}.{extension}"
     response["Content-Disposition"] = f'attachment; filename="{name}"'
     return response
-
-
-class LoginView(auth.LoginView):
-    redirect_authenticated_user = True
-    extra_context = {"signup_enabled": lambda: settings.SIGNUP_ENABLED}
-
-
-@never_cache
-@require_http_methods(["GET", "POST"])
-def signup(request: HttpRequest) -> HttpResponse:
-    if not settings.SIGNUP_ENABLED:
-        raise Http404
-    form = SignupForm(request.POST or None)
-    if form.is_valid():
-        user = form.save()
-        login(request, user, backend="django.contrib.auth.backends.ModelBackend")
-        return redirect("conversation-list")
-    status = 400 if form.is_bound else 200
-    return render(request, "registration/signup.html", {"form": form}, status=status)
 
 
 @require_GET

@@ -77,13 +77,16 @@ def measure(
     overhead: int = 0,
     context_window: int | None = None,
     now: datetime | None = None,
+    reported: int = 0,
 ) -> Measures:
     """Measure a window; `overhead` (system prompt, summaries, tools) fills it too.
+
+    `reported`, the size of all this by the provider's count, is believed if larger.
 
     The overhead counts for `fraction` only: folding shrinks nothing but the window, so
     with a large system prompt a trigger in tokens would fire at every turn.
     """
-    tokens = count_tokens(messages)
+    tokens = max(count_tokens(messages), reported - overhead)
     now = now or datetime.now(UTC)
     return Measures(
         tokens=tokens,
@@ -136,6 +139,7 @@ def plan_fold(
     overhead: int = 0,
     context_window: int | None = None,
     now: datetime | None = None,
+    reported: int = 0,
     force: bool = False,
 ) -> Fold | None:
     """The fold that is due, or None. `force` folds without waiting for the trigger."""
@@ -148,6 +152,7 @@ def plan_fold(
         overhead=overhead,
         context_window=context_window,
         now=now,
+        reported=reported,
     )
     if force:
         hit = TriggerHit("manual", measures.tokens, 0)

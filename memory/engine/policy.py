@@ -33,6 +33,7 @@ Trigger = tuple[Clause, ...]
 KEEP_KINDS = ("tokens", "messages", "turns", "fraction")
 TRIGGER_KINDS = (*KEEP_KINDS, "age", "idle")
 MAX_SIZE = 1_000_000_000
+CHUNK_TOKENS = 8000
 MAX_PROMPT_CHARS = 8000
 MAX_PATTERNS = 20
 
@@ -223,7 +224,7 @@ class Policy(BaseModel):
     # Fold only when at least so many whole turns leave the window.
     batch: StrictInt = Field(1, ge=1, le=MAX_SIZE)
     # What one request of the summariser may hold; more is read in several.
-    chunk_tokens: StrictInt = Field(8000, ge=1, le=MAX_SIZE)
+    chunk_tokens: StrictInt = Field(CHUNK_TOKENS, ge=1, le=MAX_SIZE)
     # Messages that match one of these stay word for word.
     important: Annotated[tuple[str, ...], BeforeValidator(parse_important)] = ()
     # Identifiers that a summary leaves out are added to it.

@@ -7,9 +7,11 @@ what to look for. A model that answers in plain text instead is understood as we
 import json
 import re
 from collections.abc import Iterator
+from functools import cache
 from typing import Any
 
 from pydantic import BaseModel, Field, ValidationError, model_validator
+from pydantic.fields import FieldInfo
 
 from .policy import Policy
 
@@ -35,47 +37,41 @@ class Outline(BaseModel):
 
 
 class General(Outline):
-    user_profile: list[str] = Field(
-        description="Who the user is: name, home, work, people, likes and dislikes."
-    )
-    topics: list[Topic] = Field(description="What was talked about.")
-    facts: list[str] = Field(description="Names, numbers, dates, decisions, reasons.")
-    action_items: list[str] = Field(
-        description="What is still open, promised or planned."
-    )
+    user_profile: list[str] = Field(description="name, home, work, people, likes")
+    topics: list[Topic] = Field(description="what was said")
+    facts: list[str] = Field(description="decisions, reasons, other facts")
+    action_items: list[str] = Field(description="open, promised, planned")
 
 
 class CustomerService(Outline):
-    customer: list[str] = Field(description="Name, contact, orders and products.")
-    issues: list[str] = Field(description="What was reported, and since when.")
-    solutions: list[str] = Field(description="What was tried or given, and the result.")
-    pending: list[str] = Field(description="What is still to be done, and by whom.")
-    facts: list[str] = Field(description="Other names, numbers and dates.")
+    customer: list[str] = Field(description="name, contact, orders, products")
+    issues: list[str] = Field(description="what was reported, since when")
+    solutions: list[str] = Field(description="what was tried or given, result")
+    pending: list[str] = Field(description="still to be done, by whom")
+    facts: list[str] = Field(description="other facts")
 
 
 class Tutoring(Outline):
-    student: list[str] = Field(description="Who the student is, goals and level.")
-    topics_covered: list[Topic] = Field(description="What was taught, and how far.")
-    understanding: list[str] = Field(description="What the student has understood.")
-    weak_areas: list[str] = Field(description="Mistakes, and what needs more work.")
-    homework: list[str] = Field(description="What was set, and for when.")
-    facts: list[str] = Field(description="Other names, numbers and dates.")
+    student: list[str] = Field(description="who the student is, goals, level")
+    topics_covered: list[Topic] = Field(description="what was taught, how far")
+    understanding: list[str] = Field(description="what the student has understood")
+    weak_areas: list[str] = Field(description="mistakes, what needs more work")
+    homework: list[str] = Field(description="what was set, for when")
+    facts: list[str] = Field(description="other facts")
 
 
 class Project(Outline):
-    goals: list[str] = Field(description="What is to be achieved, and by when.")
-    decisions: list[str] = Field(description="What was decided or rejected, and why.")
-    action_items: list[str] = Field(description="Who does what, and by when.")
-    blockers: list[str] = Field(description="What holds the work up.")
-    artifacts: list[str] = Field(description="Files, links, versions and commands.")
-    next_steps: list[str] = Field(description="What comes next.")
-    facts: list[str] = Field(description="Other names, numbers and dates.")
+    goals: list[str] = Field(description="what is to be achieved, by when")
+    decisions: list[str] = Field(description="decided or rejected, why")
+    action_items: list[str] = Field(description="who does what, by when")
+    blockers: list[str] = Field(description="what holds the work up")
+    artifacts: list[str] = Field(description="files, links, versions, commands")
+    next_steps: list[str] = Field(description="what comes next")
+    facts: list[str] = Field(description="other facts")
 
 
 class Topics(Outline):
-    topics: list[Topic] = Field(
-        description="One entry per topic; all that is known about it."
-    )
+    topics: list[Topic] = Field(description="all that is known about it")
 
 
 SCHEMAS: dict[str, type[Outline]] = {
@@ -90,10 +86,19 @@ def schema_for(policy: Policy) -> type[Outline]:
     return Topics if policy.strategy == "topics" else SCHEMAS[policy.profile]
 
 
+@cache
 def describe_schema(schema: type[Outline]) -> str:
-    """The JSON schema for a prompt, without what only a program needs."""
-    full = schema.model_json_schema()
-    return json.dumps(_plain(full), ensure_ascii=False, separators=(",", ":"))
+    """The schema for a prompt, as the object to be written: a third of the tokens that
+    its JSON schema takes, and as clear to a model.
+    """
+    fields = schema.model_fields.items()
+    shape = {name: [_describe_entry(field)] for name, field in fields}
+    return json.dumps(shape, ensure_ascii=False, separators=(",", ":"))
+
+
+def _describe_entry(field: FieldInfo) -> str | dict[str, str]:
+    text = str(field.description)
+    return {"topic": "", "text": text} if field.annotation == list[Topic] else text
 
 
 def parse(schema: type[Outline], text: str) -> dict[str, Any] | None:
@@ -125,20 +130,3 @@ def _render_entry(entry: str | dict[str, str]) -> str:
     # One entry is one line, so that a heading can not be forged by a line break.
     text = " ".join(entry.split())
     return f"- {text}" if text else ""
-
-
-def _plain(schema: Any) -> Any:
-    """Without titles and the descriptions of the classes."""
-    if isinstance(schema, list):
-        return [_plain(each) for each in schema]
-    if not isinstance(schema, dict):
-        return schema
-    is_class = "properties" in schema
-    dropped = {"title", "description"} if is_class else {"title"}
-    return {
-        key: {name: _plain(each) for name, each in value.items()}
-        if key in ("properties", "$defs")
-        else _plain(value)
-        for key, value in schema.items()
-        if key not in dropped
-    }

@@ -19,7 +19,6 @@ from langchain_core.messages import (
     HumanMessage,
     SystemMessage,
 )
-
 from pydantic import BaseModel
 
 from . import facts, profiles, prompts
@@ -31,7 +30,7 @@ from .exceptions import (
     SummaryError,
     TruncatedSummary,
 )
-from .policy import Policy
+from .policy import CHUNK_TOKENS, Policy
 from .tokens import TokenCounter, count_tokens
 
 Invoke = Callable[[list[BaseMessage]], Awaitable[AIMessage]]
@@ -95,13 +94,17 @@ async def summarize(
     previous: str = "",
     policy: Policy,
     count_tokens: TokenCounter = count_tokens,
-    chunk_tokens: int | None = None,
+    chunk_tokens: int = CHUNK_TOKENS,
 ) -> SummaryText:
-    """Summarise the messages, extending `previous`. Raises SummaryError."""
+    """Summarise the messages, extending `previous`. Raises SummaryError.
+
+    No request holds more than `chunk_tokens` or than the policy allows of messages.
+    """
     if not messages:
         raise EmptySummary("There is nothing to summarise.")
     writer = _Writer(invoke, policy, count_tokens)
-    chunks = list(_chunk(messages, count_tokens, chunk_tokens or policy.chunk_tokens))
+    limit = min(chunk_tokens, policy.chunk_tokens)
+    chunks = list(_chunk(messages, count_tokens, limit))
     text = previous
     for number, chunk in enumerate(chunks, start=1):
         text = await writer.write(
@@ -119,13 +122,13 @@ async def merge(
     *,
     policy: Policy,
     count_tokens: TokenCounter = count_tokens,
-    chunk_tokens: int | None = None,
+    chunk_tokens: int = CHUNK_TOKENS,
 ) -> SummaryText:
     """One summary for adjacent ones: from their messages if those fit in one request.
 
     Read again from the transcript, nothing is rewritten twice. Raises SummaryError.
     """
-    limit = chunk_tokens or policy.chunk_tokens
+    limit = min(chunk_tokens, policy.chunk_tokens)
     if messages and len(list(_chunk(messages, count_tokens, limit))) == 1:
         return await summarize(
             invoke,

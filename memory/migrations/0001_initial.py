@@ -134,6 +134,10 @@ class Migration(migrations.Migration):
             model_name='conversation',
             index=models.Index(fields=['owner', '-updated_at'], name='memory_conv_owner_i_288286_idx'),
         ),
+        migrations.AddIndex(
+            model_name='message',
+            index=models.Index(condition=models.Q(('pinned_at__isnull', False)), fields=['conversation', 'seq'], name='message_pinned'),
+        ),
         migrations.AddConstraint(
             model_name='message',
             constraint=models.UniqueConstraint(fields=('conversation', 'seq'), name='message_seq_unique'),

@@ -111,6 +111,9 @@ def test_it_searches_as_one_types(chat):
 
 def test_it_deletes_after_asking(chat):
     address = chat.url
+    # The page asks for its right pane once more when it is live; let that be over.
+    with chat.page.expect_response("**/context/*"):
+        chat.page.reload()
     chat.page.get_by_label("More").click()
     chat.page.get_by_text("Delete…").click()
     chat.page.get_by_role("button", name="Delete for good").click()

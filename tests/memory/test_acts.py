@@ -4,6 +4,7 @@ import pytest
 from asgiref.sync import async_to_sync
 
 from memory import acts, audit, context, folding, transcript, versions
+from memory.engine.exceptions import PolicyError
 from memory.models import Message
 from tests.memory.chats import Recorder, talk
 
@@ -186,6 +187,38 @@ class TestRebuild:
         acts.rebuild(folded)
         acts.restore(folded, 2, author=alice)
         assert in_force(folded)[0][3] == "Second."
+
+
+class TestSetPolicy:
+    def test_another_policy_goes_on_from_where_the_last_one_was(self, folded):
+        acts.set_policy(
+            folded,
+            {"preset": "layered", "trigger": ["messages", 4], "keep": ["turns", 1]},
+        )
+        talk(folded, 3)
+        fold(folded, "A stretch.")
+        assert [row[1:] for row in in_force(folded)] == [
+            (1, 12, "Second."),
+            (13, 18, "A stretch."),
+        ]
+        acts.set_policy(folded, {"preset": "langgraph"})
+        talk(folded, 3)
+        recorder = fold(folded, "Extended.")
+        assert "A stretch." in str(recorder.requests)
+        assert [row[1:3] for row in in_force(folded)] == [(1, 12), (13, 24)]
+        balanced(folded)
+
+    def test_a_wrong_policy_is_refused_and_changes_nothing(self, folded):
+        with pytest.raises(PolicyError, match="fraction"):
+            acts.set_policy(folded, {"trigger": ["fraction", 1.5]})
+        folded.refresh_from_db()
+        assert folded.policy == {"preset": "langgraph"}
+
+    def test_it_lets_a_stopped_fold_job_try_again(self, folded):
+        folded.fold_failures = 3
+        folded.save()
+        acts.set_policy(folded, {"preset": "guide"})
+        assert folding.due() == [folded.pk]
 
 
 def test_no_act_touches_the_transcript(folded, alice):

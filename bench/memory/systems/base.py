@@ -1,6 +1,5 @@
 """What the bench asks of a memory: play a turn, then let time pass."""
 
-from abc import ABC, abstractmethod
 from collections.abc import Callable
 from datetime import datetime
 
@@ -12,7 +11,7 @@ from ..models import Log, ReplyModel, SummaryModel, Write
 CONTEXT_WINDOW = 32_000
 
 
-class System(ABC):
+class System:
     """A memory in one conversation."""
 
     def __init__(self, write: Write, *, context_window: int = CONTEXT_WINDOW) -> None:
@@ -26,8 +25,8 @@ class System(ABC):
         self.chat.reply = reply
         self.take_turn(message)
 
-    @abstractmethod
-    def take_turn(self, message: HumanMessage) -> None: ...
+    def take_turn(self, message: HumanMessage) -> None:
+        raise NotImplementedError
 
     def rest(self, until: datetime | None) -> None:
         """The time between a reply and the next message."""

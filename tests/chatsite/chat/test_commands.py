@@ -141,7 +141,7 @@ class TestDoctor:
 
     def test_it_prints_a_line_for_each_check(self):
         lines = call("doctor").splitlines()
-        assert len(lines) == 7
+        assert len(lines) == 8
         assert all("ok" in line for line in lines)
 
     def test_it_asks_the_model(self):

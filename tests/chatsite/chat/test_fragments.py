@@ -98,7 +98,7 @@ class TestTurn:
         first = known.turn(conversation, turn.pk, "")
         again = known.turn(conversation, turn.pk, "")
         assert 'hx-swap-oob="beforeend:#turns"' in first
-        assert f'hx-swap-oob="outerHTML:#turn-{turn.pk}"' in again
+        assert again.strip().startswith(f'<section class="turn" id="turn-{turn.pk}"')
 
     def test_a_sync_shows_everything_and_says_what_is_live(self, conversation):
         turn = self.send(conversation)

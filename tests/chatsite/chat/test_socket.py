@@ -310,12 +310,18 @@ async def test_an_error_names_the_message_it_refuses(conversation, session):
         assert (await chat.event())["client_id"] == "c7"
 
 
-async def test_a_strange_socket_is_refused(conversation, session, bob):
+async def test_a_strange_socket_is_closed_with_its_reason(conversation, session, bob):
     foreign = await database_sync_to_async(transcript.create)(bob)
     missing = "00000000-0000-4000-8000-000000000000"
-    for each, cookie in [(conversation, ""), (foreign, session), (missing, session)]:
+    strangers = [(conversation, "", 4401), (foreign, session, 4404)]
+    strangers += [(missing, session, 4404), (conversation, "forged", 4401)]
+    for each, cookie, code in strangers:
         async with Chat(each, cookie) as chat:
-            assert (chat.accepted, chat.detail) == (False, 4404)
+            closed = await chat.socket.receive_output(timeout=TIMEOUT)
+            assert (closed["type"], closed["code"]) == ("websocket.close", code)
+            await chat.command(type="send", client_id="c", text="Let me in")
+            assert await chat.socket.receive_nothing()
+    assert await rows(conversation) == []
 
 
 @pytest.mark.parametrize(

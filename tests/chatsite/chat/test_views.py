@@ -1,5 +1,6 @@
 """Pages and fragments: what each gives its owner, and nobody else."""
 
+import html
 import uuid
 
 import pytest
@@ -20,7 +21,7 @@ GET_VIEWS = (
     *("detail", "messages", "context", "transcript", "context-json", "summaries"),
     *("export-json", "export-md"),
 )
-POST_VIEWS = ("rename", "delete", "fold")
+POST_VIEWS = ("rename", "delete", "fold", "policy")
 LISTS = ("conversation-list", "conversation-create", "conversation-demo")
 
 
@@ -308,3 +309,48 @@ def test_fragments_for_the_socket_render_without_a_request(conversation):
     html = fragments.Page().sync(conversation)
     assert html.count('class="turn"') == 2
     assert "csrf" not in html
+
+
+class TestPolicy:
+    def post(self, client, conversation, **fields):
+        return client.post(f"/c/{conversation.uuid}/policy/", fields)
+
+    def test_it_changes_how_a_conversation_is_remembered(self, client, conversation):
+        overrides = '{"keep": ["messages", 4]}'
+        answer = self.post(
+            client, conversation, preset="langgraph", overrides=overrides
+        )
+        assert answer.status_code == 302
+        conversation.refresh_from_db()
+        assert conversation.policy == {"preset": "langgraph", "keep": ["messages", 4]}
+
+    @pytest.mark.parametrize(
+        ("overrides", "named"),
+        [
+            ('{"trigger": ["fraction", 1.5]}', "1.5"),
+            ('{"trigger": ["fraction", 0]}', "0"),
+            ('{"trigger": ["tokens", -5]}', "-5"),
+            ('{"trigger": ["tokens", true]}', "True"),
+            ('{"trigger": ["tokens", 1000.5]}', "1000.5"),
+            ('{"trigger": ["words", 5]}', "words"),
+            ('{"trigger": {}}', "{}"),
+            (
+                '{"trigger": ["messages", 5], "keep": ["messages", 5]}',
+                "keep 5 messages",
+            ),
+            ('{"speed": 3}', "speed"),
+            ("[1]", "JSON object"),
+            ("{bad", "valid JSON"),
+        ],
+    )
+    def test_a_wrong_value_is_named_and_changes_nothing(
+        self, client, conversation, overrides, named
+    ):
+        answer = self.post(client, conversation, preset="layered", overrides=overrides)
+        assert answer.status_code == 422
+        text = html.unescape(answer.content.decode())
+        assert named in text
+        assert overrides in text
+        before = conversation.policy
+        conversation.refresh_from_db()
+        assert conversation.policy == before

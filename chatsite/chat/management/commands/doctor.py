@@ -21,6 +21,7 @@ from langchain_core.messages import HumanMessage
 from chatsite.llm import providers, streaming
 from chatsite.llm.errors import LLMError
 from memory.engine import tokens
+from memory.models import Message
 
 STATIC_FILE = "admin/css/base.css"
 LAYER_TIMEOUT = 5.0
@@ -126,6 +127,15 @@ def check_migrations() -> str:
     return "all applied"
 
 
+def check_search_index() -> str:
+    count = Message.objects.filter(recall_entry=None).count()
+    if count:
+        raise DoctorError(
+            f"{count} messages can not be found. Run manage.py index_messages."
+        )
+    return "every message is in it"
+
+
 def check_channel_layer() -> str:
     asyncio.run(_send_round())
     if not settings.REDIS_URL:
@@ -204,6 +214,7 @@ CHECKS: dict[str, Check] = {
     "settings": check_settings,
     "database": check_database,
     "migrations": check_migrations,
+    "search index": check_search_index,
     "channel layer": check_channel_layer,
     "static files": check_static_files,
     "model": check_model_settings,

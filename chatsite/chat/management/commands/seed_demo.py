@@ -11,7 +11,7 @@ from django.core.management.base import BaseCommand
 from django.db import transaction
 from langchain_core.messages import AIMessage, BaseMessage
 
-from chatsite.chat import panes, turns
+from chatsite.chat import outgoing, turns
 from chatsite.llm import providers
 from chatsite.llm.demo import DemoChatModel
 from memory import context, folding, transcript
@@ -74,9 +74,9 @@ def _say(conversation: Conversation, text: str, *, client_id: str) -> None:
         conversation,
         newest=submitted.message,
         model=providers.DEMO,
-        limit=panes.limit_of(providers.DEMO),
+        limit=outgoing.limit_of(providers.DEMO),
     )
-    turns.begin(claim, built, providers.DEMO)
+    claim = turns.begin(claim, built, providers.DEMO)
     reply = async_to_sync(_invoke)(built.context.messages)
     usage = reply.usage_metadata or {}
     turns.finish(

@@ -2,7 +2,7 @@
 
 import pytest
 
-from chatsite.chat import panes
+from chatsite.chat import model_sees
 from memory import transcript
 from memory.models import ModelCall
 from tests.memory.scenes import summarise
@@ -11,7 +11,7 @@ from .scenes import talk_in_turns
 
 
 def gauge_of(conversation):
-    return panes.model_view(conversation).gauge
+    return model_sees.model_view(conversation).gauge
 
 
 def make(user, *texts, **policy):
@@ -33,7 +33,7 @@ def test_its_segments_stand_side_by_side_in_the_order_of_the_payload(alice):
 
 
 def test_its_parts_add_up_to_what_is_used(alice):
-    view = panes.model_view(make(alice, "One", "Two"))
+    view = model_sees.model_view(make(alice, "One", "Two"))
     assert view.gauge.used == sum(part.tokens for part in view.parts)
     assert view.gauge.used == view.tokens_estimated
 
@@ -49,7 +49,7 @@ def test_the_fold_point_stands_where_the_window_would_reach_its_limit(alice):
 
 
 def test_a_trigger_in_messages_has_no_place_on_the_bar(alice):
-    view = panes.model_view(make(alice, "One", preset="langgraph"))
+    view = model_sees.model_view(make(alice, "One", preset="langgraph"))
     assert view.gauge.fold_x is None
     assert view.fold_rule == "7 messages"
 
@@ -57,7 +57,7 @@ def test_a_trigger_in_messages_has_no_place_on_the_bar(alice):
 def test_the_rule_is_told_in_words(alice):
     trigger = [["tokens", 4000], {"messages": 6, "idle": 60}]
     made = make(alice, trigger=trigger, keep=["messages", 2], strategy="running")
-    rule = panes.model_view(made).fold_rule
+    rule = model_sees.model_view(made).fold_rule
     assert rule == "4,000 tokens or 6 messages and 60 seconds idle"
 
 
@@ -73,6 +73,6 @@ def test_a_full_window_shows_the_reserve(alice, settings):
 def test_it_says_how_far_the_estimate_was_off(alice):
     made = make(alice, "One")
     ModelCall.objects.update(tokens_estimated=44)
-    assert panes.model_view(made, reply=2).drift == "+10 %"
+    assert model_sees.model_view(made, reply=2).drift == "+10 %"
     ModelCall.objects.update(tokens_input=None)
-    assert panes.model_view(made, reply=2).drift == ""
+    assert model_sees.model_view(made, reply=2).drift == ""

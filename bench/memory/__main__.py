@@ -1,0 +1,62 @@
+"""python -m bench.memory [--write]: prints the tables, or puts them into docs/."""
+
+import argparse
+import re
+from pathlib import Path
+from statistics import mean
+
+from .chart import Panel, draw
+from .figures import OURS, Results
+from .run import run
+from .stress import LOSSY_TURNS
+from .table import write_tables
+
+DOCS = Path(__file__).resolve().parents[2] / "docs"
+PLACE = re.compile(r"(<!-- bench -->\n).*(\n<!-- end of bench -->)", re.DOTALL)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="python -m bench.memory")
+    parser.add_argument(
+        "--write", action="store_true", help="update docs/memory.md and docs/memory.svg"
+    )
+    write = parser.parse_args().write
+    results = run()
+    tables = write_tables(results)
+    print(tables)
+    if write:
+        page = DOCS / "memory.md"
+        found = PLACE.sub(lambda at: f"{at[1]}\n{tables}\n{at[2]}", page.read_text())
+        page.write_text(found)
+        (DOCS / "memory.svg").write_text(draw_results(results))
+
+
+def draw_results(results: Results) -> str:
+    first = next(iter(results.sets))
+    reports = [each.reports[first] for each in results.figures]
+    return draw(
+        [each.name for each in results.figures],
+        [
+            Panel(
+                "Cost of a turn",
+                f"{first}, fresh-token equivalents",
+                [report["effective_cost_per_turn"] for report in reports],
+            ),
+            Panel(
+                "Turns that waited for a summary",
+                f"{first}, of {reports[0]['turns']:,}",
+                [report["blocked_turns"] for report in reports],
+            ),
+            Panel(
+                "Facts alive, lossy summariser",
+                f"of {LOSSY_TURNS}, short facts",
+                [mean(each.survival.alive) for each in results.figures],
+            ),
+        ],
+        ours=OURS,
+        title="Cost, waiting and surviving facts of the memories compared",
+    )
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,86 @@
+"""The figures as Markdown tables."""
+
+from collections.abc import Callable, Iterator, Sequence
+from statistics import mean
+from typing import Any
+
+from .figures import OURS, Figures, Results
+from .stress import KEPT, LOSSY_TURNS, MESSAGE_TOKENS, PERFECT_TURNS, SEEDS
+
+STRESS = (
+    f"**Stress**: facts lost of {PERFECT_TURNS} with a summariser that keeps all it is "
+    f"shown; facts alive of {LOSSY_TURNS} with one that keeps each with probability "
+    f"{KEPT} whenever it writes (mean of {len(SEEDS)} seeds)"
+)
+
+Column = tuple[str, Callable[[dict[str, Any]], str]]
+
+COLUMNS: tuple[Column, ...] = (
+    ("prompt tokens", lambda report: f"{report['prompt_tokens_per_turn']:,.0f}"),
+    ("largest", lambda report: f"{report['largest_prompt']:,}"),
+    ("cacheable", lambda report: f"{report['cacheable_share']:.0%}"),
+    ("cost", lambda report: f"{report['effective_cost_per_turn']:,.0f}"),
+    ("turns blocked", lambda report: f"{report['blocked_turns']:,}"),
+    ("rewrites", lambda r: f"{r['rewrites_median']:.0f} / {r['rewrites_max']}"),
+    ("never read", lambda report: f"{report['never_read']:,}"),
+    ("lost", lambda report: f"{report['lost']:,}"),
+    ("without question", lambda report: f"{report['without_user_message']:,}"),
+    ("evidence in window", lambda report: percent(report["evidence_in_window"])),
+)
+
+
+def write_tables(results: Results) -> str:
+    versions = ", ".join(f"{name} {known}" for name, known in results.versions.items())
+    parts = [f"Measured with {versions}."]
+    for name, size in results.sets.items():
+        turns = results.figures[0].reports[name]["turns"]
+        parts.append(f"**{name}**: {size} conversations, {turns:,} turns")
+        parts.append("\n".join(write_set(results.figures, name)))
+    parts.append(STRESS)
+    parts.append("\n".join(write_stress(results.figures)))
+    return "\n\n".join(parts)
+
+
+def write_set(figures: Sequence[Figures], name: str) -> Iterator[str]:
+    yield from head(["", *(title for title, _ in COLUMNS), "window + search"])
+    for each in figures:
+        report = each.reports[name]
+        ours = each.name.startswith(OURS)
+        # The others have no search over the archive of their own.
+        found = percent(report["evidence_reachable"]) if ours else "-"
+        yield row([show_name(each), *(show(report) for _, show in COLUMNS), found])
+
+
+def write_stress(figures: Sequence[Figures]) -> Iterator[str]:
+    sizes = [f"lost, {size}-token messages" for size in MESSAGE_TOKENS]
+    yield from head(
+        ["", *sizes, "alive, short facts", "alive, long facts", "prompt tokens"]
+    )
+    for each in figures:
+        survival = each.survival
+        yield row(
+            [
+                show_name(each),
+                *map(str, survival.lost),
+                f"{mean(survival.alive):.0f}",
+                f"{mean(survival.alive_long):.0f}",
+                f"{survival.prompt_tokens:,.0f}",
+            ]
+        )
+
+
+def show_name(figures: Figures) -> str:
+    return f"**{figures.name}**" if figures.name.startswith(OURS) else figures.name
+
+
+def percent(share: float | None) -> str:
+    return "-" if share is None else f"{share:.0%}"
+
+
+def head(titles: Sequence[str]) -> Iterator[str]:
+    yield row(titles)
+    yield row(["---", *["---:"] * (len(titles) - 1)])
+
+
+def row(cells: Sequence[str]) -> str:
+    return f"| {' | '.join(cells)} |"

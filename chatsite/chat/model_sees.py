@@ -1,0 +1,227 @@
+"""*The model sees*: the context of the next turn, or of one reply as it was sent, as
+plain values for the templates.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from django.conf import settings
+
+from chatsite.llm import providers
+from memory import context, folding
+from memory.models import Conversation, Message, ModelCall, Summary
+
+from .outgoing import model_of, next_turn, reply_call
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """One section of the right pane, in the order of the payload."""
+
+    kind: str  # system, summaries, pinned, window, recalled, newest
+    title: str
+    tokens: int
+    messages: tuple[Message, ...] = ()
+    summaries: tuple[Summary, ...] = ()
+    text: str = ""
+
+    @property
+    def last_seq(self) -> int | None:
+        return self.messages[-1].seq if self.messages else None
+
+
+@dataclass(frozen=True, slots=True)
+class Segment:
+    """One piece of the token bar. `x` and `width` are permille of the bar."""
+
+    kind: str  # the parts' kinds, then reserve and free
+    tokens: int
+    x: int
+    width: int
+
+
+@dataclass(frozen=True, slots=True)
+class Gauge:
+    segments: tuple[Segment, ...]
+    used: int
+    capacity: int
+    reserve: int  # kept free for the reply
+    # Folding starts when the window has so many tokens; None = not by tokens.
+    window_limit: int | None = None
+    # The place of the fold point on the bar, in permille; None = it is not on it.
+    fold_x: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ContextPane:
+    """The right pane. `reply` is the shown reply's number, None for the next turn."""
+
+    reply: int | None
+    parts: tuple[Part, ...]
+    gauge: Gauge
+    tokens_estimated: int
+    accounted: int
+    total: int
+    counts: dict[str, int] = field(default_factory=dict)  # messages by kind of place
+    model: str = ""
+    is_demo: bool = False
+    call: ModelCall | None = None
+    verified: bool | None = None
+    replies: tuple[int, ...] = ()  # numbers to choose from, newest first
+    wire: Sequence[dict[str, Any]] = ()
+    sha256: str = ""
+    policy: str = ""
+    fold_rule: str = ""
+    folding_stopped: bool = False
+
+    @property
+    def drift(self) -> str:
+        """How far the estimate was from what the provider reported."""
+        if self.call is None or not self.call.tokens_input:
+            return ""
+        reported = self.call.tokens_input
+        return f"{(self.call.tokens_estimated - reported) * 100 / reported:+.0f} %"
+
+
+def model_view(conversation: Conversation, *, reply: int | None = None) -> ContextPane:
+    """The right pane. Raises ModelCall.DoesNotExist for a number that is no reply."""
+    call = None
+    if reply is not None:
+        call = reply_call(conversation, reply)
+        if call is None:
+            raise ModelCall.DoesNotExist
+    built = context.rebuild(call) if call else next_turn(conversation)
+    model = call.model if call else model_of(conversation)
+    parts = tuple(_parts(conversation, built))
+    counts = context.count_places(conversation)
+    total = sum(counts.values())
+    return ContextPane(
+        reply=reply,
+        parts=parts,
+        gauge=_gauge(conversation, parts, model),
+        tokens_estimated=built.tokens,
+        accounted=total - counts.get("lost", 0),
+        total=total,
+        counts=counts,
+        model=providers.label(model),
+        is_demo=providers.is_demo(model),
+        call=call or _latest_call(conversation),
+        verified=_verify(call, built) if call else None,
+        replies=tuple(_replies(conversation)),
+        wire=built.wire,
+        sha256=built.sha256,
+        policy=conversation.get_policy().preset,
+        fold_rule=_fold_rule(conversation),
+        folding_stopped=not folding.may_fold(conversation),
+    )
+
+
+def _verify(call: ModelCall, built: context.Built) -> bool | None:
+    """None when it can not be told, because a message was deleted since."""
+    same = built.sha256 == call.sha256
+    return None if not same and context.is_erased(call) else same
+
+
+def _latest_call(conversation: Conversation) -> ModelCall | None:
+    calls = conversation.model_calls.filter(purpose=ModelCall.Purpose.REPLY)
+    return calls.exclude(message=None).order_by("-id").first()
+
+
+def _replies(conversation: Conversation) -> Iterator[int]:
+    rows = conversation.messages.filter(role=Message.Role.ASSISTANT)
+    return rows.order_by("-seq").values_list("seq", flat=True)[:200].iterator()
+
+
+AHEAD_OF_WINDOW = ("system", "summaries", "pinned")
+TITLES = {
+    "system": "System prompt",
+    "summaries": "Summaries",
+    "pinned": "Pinned",
+    "window": "Window",
+    "recalled": "Recalled",
+    "newest": "Next message",
+}
+
+
+def _parts(conversation: Conversation, built: context.Built) -> Iterator[Part]:
+    count_tokens = context.counter(conversation)
+    for section in built.context.sections:
+        seqs = [int(message.id) for message in section.messages if message.id]
+        rows = conversation.messages.filter(seq__in=seqs).order_by("seq")
+        messages = tuple(rows) if seqs else ()
+        versions_sent = built.refs["summaries"] if section.kind == "summaries" else []
+        summaries = conversation.summaries.filter(version__in=versions_sent)
+        yield Part(
+            kind=section.kind,
+            title=TITLES[section.kind],
+            tokens=count_tokens(section.messages),
+            messages=messages,
+            summaries=tuple(summaries.order_by("first_seq")) if versions_sent else (),
+            # What is quoted in one message has no rows of its own: its text is shown.
+            text="" if messages else str(section.messages[0].content),
+        )
+
+
+def _gauge(conversation: Conversation, parts: Sequence[Part], model: str) -> Gauge:
+    """The bar reaches to the fold point or to what is used, with a little air, not to
+    the model's whole window: against 128,000 tokens nothing would be seen. The
+    reserve is drawn once it is in sight."""
+    used = sum(part.tokens for part in parts)
+    window = providers.context_window(model)
+    window_limit, fraction = _fold_limits(conversation)
+    ahead = sum(part.tokens for part in parts if part.kind in AHEAD_OF_WINDOW)
+    limits = [ahead + window_limit] if window_limit else []
+    limits += [int(fraction * window)] if fraction else []
+    fold_at = min(limits, default=None)
+    reserve = min(settings.REPLY_RESERVE, window // 4)
+    scale = max(int(used * 1.1), int((fold_at or 0) * 1.15), 1)
+    sizes = [(part.kind, part.tokens) for part in parts]
+    if scale + reserve >= window:
+        scale = max(window, used)
+        sizes += [("free", max(0, scale - used - reserve)), ("reserve", reserve)]
+    else:
+        sizes += [("free", scale - used)]
+    return Gauge(
+        tuple(_segments(sizes, scale)),
+        used,
+        window,
+        reserve,
+        window_limit,
+        fold_at * 1000 // scale if fold_at and fold_at <= scale else None,
+    )
+
+
+def _segments(sizes: list[tuple[str, int]], scale: int) -> Iterator[Segment]:
+    start = 0
+    for kind, tokens in sizes:
+        x, end = start * 1000 // scale, min(1000, (start + tokens) * 1000 // scale)
+        yield Segment(kind, tokens, x, max(0, end - x))
+        start += tokens
+
+
+def _fold_limits(conversation: Conversation) -> tuple[int | None, float | None]:
+    """The smallest triggers that fire alone: on the window's tokens, on the share of
+    the model's whole window that the context takes."""
+    alone = [
+        clause[0] for clause in conversation.get_policy().trigger if len(clause) == 1
+    ]
+    tokens = [int(value) for kind, value in alone if kind == "tokens"]
+    fractions = [value for kind, value in alone if kind == "fraction"]
+    return min(tokens, default=None), min(fractions, default=None)
+
+
+def _fold_rule(conversation: Conversation) -> str:
+    """When the window is folded, in words; "" = never."""
+    policy = conversation.get_policy()
+    clauses = [" and ".join(map(_condition, clause)) for clause in policy.trigger]
+    return " or ".join(clauses) if policy.enabled else ""
+
+
+def _condition(size: tuple[str, int | float]) -> str:
+    kind, amount = size
+    if kind == "fraction":
+        return f"{amount:.0%} of the model's window"
+    if kind in ("age", "idle"):
+        return f"{amount:,} seconds {'old' if kind == 'age' else 'idle'}"
+    return f"{amount:,} {kind}"

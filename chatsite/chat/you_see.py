@@ -1,0 +1,203 @@
+"""*You see*: the whole transcript as plain values for the templates, turn by turn, with
+a mark on every message that says where the model sees it.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import datetime
+from itertools import groupby
+
+from chatsite.llm import providers
+from memory import context, versions
+from memory.models import Conversation, Message, Summary
+
+from .errors import explain
+from .models import Turn
+from .outgoing import model_of
+
+PAGE_TURNS = 50
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """Where the model sees a message: the words on its tag and how it is drawn."""
+
+    kind: str  # window, summary, excluded, superseded, sending, queued, lost
+    text: str
+    version: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One message as shown on the left."""
+
+    seq: int
+    role: str
+    text: str
+    created_at: datetime
+    mark: Mark
+    # Of the turn that the message belongs to: queued, running, done, stopped, failed,
+    # truncated or interrupted.
+    state: str
+    model: str = ""
+    is_demo: bool = False
+    pinned: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class TurnView:
+    """A user message and its replies; `entries` holds superseded ones too."""
+
+    id: int
+    state: str
+    attempt: int
+    entries: tuple[Entry, ...]
+    # The running reply as far as it was saved; None unless queued or running.
+    partial: str | None = None
+    reply_seq: int = 0
+    position: int = 0
+    error: str = ""  # a full sentence for people, or ""
+    can_retry: bool = False
+    model: str = ""
+    is_demo: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Divider:
+    """The line drawn where one active summary's range ends."""
+
+    summary: Summary
+    covered: int  # messages
+
+
+@dataclass(frozen=True, slots=True)
+class TranscriptPane:
+    items: tuple[TurnView | Divider, ...]
+    total: int
+    # Set when earlier turns exist: pass it as `before` to get them.
+    earlier: int | None
+    folding_note: str = ""
+
+
+def transcript(
+    conversation: Conversation, *, before: int | None = None, turns: int = PAGE_TURNS
+) -> TranscriptPane:
+    """The latest `turns` turns, or those before turn id `before`."""
+    rows = conversation.turns.select_related("user_message").order_by("-id")
+    if before:
+        rows = rows.filter(id__lt=before)
+    page = list(rows[: turns + 1])
+    shown = list(reversed(page[:turns]))
+    summaries = versions.active(conversation)
+    return TranscriptPane(
+        items=tuple(_items(conversation, shown, summaries)),
+        total=conversation.messages.count(),
+        earlier=shown[0].pk if len(page) > turns else None,
+    )
+
+
+def turn_view(conversation: Conversation, turn_id: int) -> TurnView:
+    """One turn as it stands now. Raises Turn.DoesNotExist."""
+    turn = conversation.turns.select_related("user_message").get(pk=turn_id)
+    views = _views(conversation, [turn], versions.active(conversation))
+    return next(views)
+
+
+def _items(
+    conversation: Conversation, turns: list[Turn], summaries: list[Summary]
+) -> Iterator[TurnView | Divider]:
+    views = list(_views(conversation, turns, summaries))
+    for index, view in enumerate(views):
+        yield view
+        ends = [entry.seq for entry in view.entries] or [view.reply_seq]
+        upcoming = views[index + 1].entries[0].seq if index + 1 < len(views) else None
+        for summary in summaries:
+            after = upcoming is None or summary.last_seq < upcoming
+            if ends[0] <= summary.last_seq and after:
+                yield Divider(summary, _covered(conversation, summary))
+
+
+def _covered(conversation: Conversation, summary: Summary) -> int:
+    span = (summary.first_seq, summary.last_seq)
+    return context.visible(conversation).filter(seq__range=span).count()
+
+
+def _views(
+    conversation: Conversation, turns: list[Turn], summaries: list[Summary]
+) -> Iterator[TurnView]:
+    messages = _messages_of(conversation, turns)
+    last = conversation.turns.order_by("-id").values_list("id", flat=True).first()
+    waiting = list(
+        conversation.turns.filter(state__in=Turn.UNFINISHED)
+        .order_by("id")
+        .values_list("id", flat=True)
+    )
+    for turn in turns:
+        model = turn.model or model_of(conversation)
+        finished = turn.is_finished
+        yield TurnView(
+            id=turn.pk,
+            state=turn.state,
+            attempt=turn.attempt,
+            entries=tuple(
+                _entry(row, turn, summaries, model) for row in messages[turn.pk]
+            ),
+            partial=None if finished else turn.text,
+            reply_seq=turn.reply_seq,
+            position=0 if finished else waiting.index(turn.pk),
+            error=explain(turn.error) if turn.error else "",
+            can_retry=turn.pk == last and turn.state in Turn.RETRYABLE,
+            model=providers.label(model),
+            is_demo=providers.is_demo(model),
+        )
+
+
+def _messages_of(
+    conversation: Conversation, turns: list[Turn]
+) -> dict[int, list[Message]]:
+    """The messages of each turn: from its user message to the next turn's."""
+    if not turns:
+        return {}
+    starts = [(turn.user_message.seq, turn.pk) for turn in turns]
+    following = conversation.turns.filter(id__gt=turns[-1].pk).order_by("id")
+    end = following.values_list("user_message__seq", flat=True).first()
+    rows = conversation.messages.filter(seq__gte=starts[0][0]).order_by("seq")
+    if end:
+        rows = rows.filter(seq__lt=end)
+
+    def turn_of(row: Message) -> int:
+        return next(pk for seq, pk in reversed(starts) if seq <= row.seq)
+
+    grouped = {pk: list(group) for pk, group in groupby(rows, key=turn_of)}
+    return {turn.pk: grouped.get(turn.pk, []) for turn in turns}
+
+
+def _entry(row: Message, turn: Turn, summaries: list[Summary], model: str) -> Entry:
+    is_reply = row.role != Message.Role.USER
+    return Entry(
+        seq=row.seq,
+        role=row.role,
+        text=row.text,
+        created_at=row.created_at,
+        mark=_mark(row, turn, summaries),
+        state=turn.state,
+        model=providers.label(model) if is_reply else "",
+        is_demo=is_reply and providers.is_demo(model),
+        pinned=row.pinned_at is not None,
+    )
+
+
+def _mark(row: Message, turn: Turn, summaries: list[Summary]) -> Mark:
+    if row.superseded_at:
+        return Mark("superseded", "superseded")
+    if row.excluded_at:
+        return Mark("excluded", "left out")
+    if turn.state == Turn.State.QUEUED:
+        return Mark("queued", "queued")
+    if turn.state == Turn.State.RUNNING:
+        return Mark("sending", "sending")
+    for summary in summaries:
+        if summary.first_seq <= row.seq <= summary.last_seq:
+            text = f"in summary v{summary.version}"
+            return Mark("summary", text, summary.version)
+    return Mark("window", "in window")
