@@ -190,7 +190,7 @@ class _Archive:
 
     def _estimate(self, seqs: set[int], is_common: bool) -> float:
         if not is_common:
-            return len(seqs.union(*map(_around, seqs)))
+            return len(self._with_neighbours(seqs))
         share = len(seqs) / (max(seqs) - min(seqs) + 1)
         return (self.before - 1) * (1 - (1 - share) ** (2 * REACH + 1))
 
@@ -200,13 +200,17 @@ class _Archive:
             rarity = log(1 + self.before / (self.having[key] + 0.5))
             for seq in seqs:
                 scores[seq] += rarity
-            for seq in set().union(*map(_around, seqs)) - seqs:
+            for seq in self._with_neighbours(seqs) - seqs:
                 scores[seq] += rarity * NEIGHBOUR_WEIGHT
         return set(nlargest(CANDIDATES, scores, key=lambda seq: (scores[seq], seq)))
 
+    def _with_neighbours(self, seqs: set[int]) -> set[int]:
+        return _spread(seqs).intersection(range(1, self.before))
 
-def _around(seq: int) -> range:
-    return range(seq - REACH, seq + REACH + 1)
+
+def _spread(seqs: set[int]) -> set[int]:
+    around = range(-REACH, REACH + 1)
+    return {seq + distance for seq in seqs for distance in around}
 
 
 @dataclass(frozen=True, slots=True)
@@ -227,10 +231,10 @@ def _entries(
     names: Mapping[str, str],
 ) -> Iterator[_Entry]:
     """The candidates and their neighbours, without what was taken out of the view."""
-    wanted = set().union(*map(_around, candidates))
     rows = RecallEntry.objects.filter(
         message__conversation=conversation,
-        message__seq__in=[seq for seq in wanted if seq < before],
+        message__seq__in=_spread(candidates),
+        message__seq__lt=before,
         message__excluded_at=None,
         message__superseded_at=None,
         message__deleted_at=None,

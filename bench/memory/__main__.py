@@ -34,28 +34,31 @@ def main() -> None:
 def draw_results(results: Results) -> str:
     first = next(iter(results.sets))
     reports = [each.reports[first] for each in results.figures]
-    return draw(
-        [each.name for each in results.figures],
-        [
-            Panel(
-                "Cost of a turn",
-                f"{first}, fresh-token equivalents",
-                [report["effective_cost_per_turn"] for report in reports],
-            ),
-            Panel(
-                "Turns that waited for a summary",
-                f"{first}, of {reports[0]['turns']:,}",
-                [report["blocked_turns"] for report in reports],
-            ),
-            Panel(
-                "Facts alive, lossy summariser",
-                f"of {LOSSY_TURNS}, short facts",
-                [mean(each.survival.alive) for each in results.figures],
-            ),
-        ],
-        ours=OURS,
-        title="Cost, waiting and surviving facts of the memories compared",
-    )
+    survivals = [each.survival for each in results.figures]
+    panels = [
+        Panel(
+            "Cost of a turn",
+            f"{first}, in fresh tokens",
+            [report["effective_cost_per_turn"] for report in reports],
+        ),
+        Panel(
+            "Turns blocked",
+            f"{first}, of {reports[0]['turns']:,}",
+            [report["blocked_turns"] for report in reports],
+        ),
+        Panel(
+            "Short facts alive",
+            f"of {LOSSY_TURNS}, lossy summariser",
+            [mean(survival.alive) for survival in survivals],
+        ),
+        Panel(
+            "Long facts alive",
+            f"of {LOSSY_TURNS}, lossy summariser",
+            [mean(survival.alive_long) for survival in survivals],
+        ),
+    ]
+    title = "Cost, waiting and surviving facts of the memories compared"
+    return draw([each.name for each in results.figures], panels, ours=OURS, title=title)
 
 
 if __name__ == "__main__":

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from xml.sax.saxutils import escape
 
-LABEL, PANEL, GAP = 300, 170, 60
+LABEL, PANEL, GAP = 330, 130, 64
 TOP, ROW, BAR = 64, 26, 14
 STYLE = """\
 text { font: 13px system-ui, sans-serif; fill: #1f2933 }

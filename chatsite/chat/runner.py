@@ -196,7 +196,8 @@ class _Attempt:
     async def _checkpoint(self) -> turns.Hold:
         if monotonic() - self.saved_at < CHECKPOINT_SECONDS:
             return turns.Hold.KEPT
-        text = self.text
+        # Only what was in a frame: `base` is never beyond what the pages know.
+        text = self.text[: self.sent]
         hold = await database_sync_to_async(turns.checkpoint)(self.claim, text)
         self.base, self.saved_at = len(text), monotonic()
         return hold

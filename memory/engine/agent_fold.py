@@ -78,10 +78,19 @@ class Folder:
             if job := self._jobs.get(thread):
                 return job
             task = Task(thread, body, overhead, force)
-            job = self._workers.submit(self._run, task)
+            job = self._submit(task)
             self._jobs[thread] = job
         job.add_done_callback(lambda _: self._forget(thread))
         return job
+
+    def _submit(self, task: Task) -> futures.Future[None]:
+        try:
+            return self._workers.submit(self._run, task)
+        except RuntimeError:
+            # Closed. The answer was given all the same, and nothing is lost.
+            job: futures.Future[None] = futures.Future()
+            job.set_result(None)
+            return job
 
     def _forget(self, thread: str) -> None:
         with self._lock:

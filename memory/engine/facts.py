@@ -29,7 +29,7 @@ IDENTIFIER = re.compile(
     | (?P<code>
         (?<![\w-])\#?(?=[A-Z_-]{0,30}\d)(?=[0-9_-]{0,30}[A-Z])[A-Z0-9]{1,40}
         (?:[-_][A-Z0-9]{1,40}){0,5}(?![\w-])
-      | (?<![\w.,])\#?\d{7,40}(?![\w,])
+      | (?<![\w.,])\#?\d{7,40}(?!\w|,\d)
       )
     """,
     re.VERBOSE | re.ASCII,
@@ -145,16 +145,21 @@ def _find_all(text: str) -> Iterator[Fact]:
     for identifier in find_identifiers(text):
         yield Fact("identifier", identifier)
     # What is part of something larger is no fact of its own.
-    text = IDENTIFIER.sub(lambda match: " " * len(match[0]), text)
+    text = IDENTIFIER.sub(_blank, text)
     for match in QUOTE.finditer(text):
         yield Fact("quote", match[1].strip())
     for match in DATE.finditer(text):
         yield Fact("date", match[0])
-    text = DATE.sub(lambda match: " " * len(match[0]), text)
+    text = DATE.sub(_blank, text)
     text = LIST_NUMBER.sub("", HEADING.sub("", text))
     for match in NUMBER.finditer(text):
         yield Fact("number", match[0].strip())
     yield from (Fact("name", name) for name in _find_names(text))
+
+
+def _blank(match: re.Match[str]) -> str:
+    # No white space: that would look like the start of a sentence.
+    return "_" * len(match[0])
 
 
 def _find_names(text: str) -> Iterator[str]:

@@ -7,6 +7,7 @@ ceiling keeps the requests within the model's window.
 
 import asyncio
 import json
+import logging
 from collections.abc import Awaitable, Callable, Sequence
 from concurrent import futures
 from typing import Any, Self
@@ -27,6 +28,8 @@ from .policy import Policy
 from .store import InMemoryStore, MemoryStore, ThreadMemory
 from .tokens import TokenCounter, count_text, count_tokens
 from .writers import FunctionWriter, ModelWriter, Summarizer, Writer, find_window
+
+logger = logging.getLogger(__name__)
 
 # Share of the model's window that a request may fill; the rest is for the answer.
 CEILING = 0.95
@@ -80,18 +83,18 @@ class WindowpaneMiddleware(AgentMiddleware):
         )
         self.context_window = self.policy.context_window or find_window(self.model)
         _check_fractions(self.policy, self.context_window)
-        self.count_tokens = token_counter
+        self.count_tokens = guard_counter(token_counter)
         self.store = store or InMemoryStore()
         self.background = background
         self.fold_timeout = fold_timeout
         # Estimated tokens of the last request beside its window.
         self._overhead = 0
-        self._viewer = Viewer(self.policy, token_counter)
+        self._viewer = Viewer(self.policy, self.count_tokens)
         self._folder = Folder(
             self.policy,
             self._make_writer(summarizer),
             self.store,
-            token_counter,
+            self.count_tokens,
             context_window=self.context_window,
             backoff=backoff,
         )
@@ -154,7 +157,7 @@ class WindowpaneMiddleware(AgentMiddleware):
         if limit is None and (window := window or self.context_window):
             limit = int(window * CEILING)
         _, body = threads.split_system(request.messages)
-        memory = self.store.load(threads.find_thread(body))
+        memory = self._load(threads.find_thread(body))
         context, window_tokens = self._viewer.compose(request.messages, memory)
         beside = self._count_beside(request)
         total = self.count_tokens(context.messages)
@@ -162,6 +165,14 @@ class WindowpaneMiddleware(AgentMiddleware):
         if limit is not None and beside + total > limit:
             context = self._viewer.squeeze(context, limit - beside)
         return request.override(messages=context.messages)
+
+    def _load(self, thread: str) -> ThreadMemory:
+        try:
+            return self.store.load(thread)
+        except Exception:
+            # Without its memory a thread is sent as a whole, as far as there is room.
+            logger.exception("the memory of thread=%s can not be read", thread)
+            return ThreadMemory()
 
     def _count_beside(self, request: ModelRequest) -> int:
         """Tokens of the system prompt and the tools."""
@@ -205,6 +216,19 @@ class WindowpaneMiddleware(AgentMiddleware):
             model = summarizer or self.model
             return ModelWriter(model, self.policy, self.count_tokens)
         return FunctionWriter(summarizer, self.policy)
+
+
+def guard_counter(counter: TokenCounter) -> TokenCounter:
+    """The counter, or the usual estimate where it fails: a count costs no answer."""
+
+    def count(messages: Sequence[BaseMessage]) -> int:
+        try:
+            return counter(messages)
+        except Exception:
+            logger.exception("the token counter failed; counting by estimate")
+            return count_tokens(messages)
+
+    return count
 
 
 def _check_fractions(policy: Policy, context_window: int | None) -> None:

@@ -1,13 +1,10 @@
 """When to fold and how much to keep: one grammar for all presets, refused when wrong.
 
-A trigger is an OR of ANDs of conditions such as ("tokens", 4000); a keep is one such
-size. A policy is a frozen value that loads from, and dumps to, plain JSON.
+A policy is a frozen value that loads from, and dumps to, plain JSON.
 """
 
 import hashlib
 import json
-import reprlib
-from collections.abc import Iterable
 from math import sqrt
 from typing import Annotated, Any, Literal, Self
 
@@ -23,19 +20,32 @@ from pydantic import (
 )
 
 from .exceptions import PolicyError
-from .patterns import MAX_PATTERN_CHARS, parse_pattern
+from .grammar import (
+    KEEP_KINDS,
+    MAX_SIZE,
+    TRIGGER_KINDS,
+    Clause,
+    ContextSize,
+    Trigger,
+    parse_important,
+    parse_keep,
+    parse_prompt,
+    parse_trigger,
+    show,
+)
 
-ContextSize = tuple[str, int | float]
-# Any one of the clauses fires the trigger; all conditions of a clause have to hold.
-Clause = tuple[ContextSize, ...]
-Trigger = tuple[Clause, ...]
+__all__ = [
+    "KEEP_KINDS",
+    "PRESETS",
+    "TRIGGER_KINDS",
+    "Clause",
+    "ContextSize",
+    "Policy",
+    "adaptive_trigger",
+    "choices",
+]
 
-KEEP_KINDS = ("tokens", "messages", "turns", "fraction")
-TRIGGER_KINDS = (*KEEP_KINDS, "age", "idle")
-MAX_SIZE = 1_000_000_000
 CHUNK_TOKENS = 8000
-MAX_PROMPT_CHARS = 8000
-MAX_PATTERNS = 20
 
 Profile = Literal["general", "customer_service", "tutoring", "project"]
 
@@ -110,98 +120,6 @@ def adaptive_trigger(
     return round(min(max(keep_tokens + distance, ADAPTIVE_MIN), ADAPTIVE_MAX))
 
 
-def parse_size(value: object, kinds: tuple[str, ...]) -> ContextSize:
-    if not _is_pair(value):
-        raise PolicyError(f"{_show(value)}: expected a pair such as ('tokens', 4000)")
-    kind, amount = value
-    if kind not in kinds:
-        raise PolicyError(f"{_show(kind)}: expected one of {', '.join(kinds)}")
-    if kind == "fraction":
-        return kind, _parse_fraction(amount)
-    if type(amount) is not int or not 1 <= amount <= MAX_SIZE:
-        raise PolicyError(
-            f"{_show(amount)} {kind}: expected a whole number from 1 to {MAX_SIZE:,}"
-        )
-    return kind, amount
-
-
-def _parse_fraction(amount: object) -> float:
-    # bool is an int, and NaN fails every comparison.
-    if type(amount) not in (int, float) or not 0 < amount <= 1:
-        raise PolicyError(
-            f"fraction {_show(amount)}: expected a number above 0 and up to 1"
-        )
-    return float(amount)
-
-
-def parse_trigger(value: object) -> Trigger:
-    if value is None:
-        return ()
-    if isinstance(value, dict) or _is_pair(value):
-        return (_parse_clause(value),)
-    if not isinstance(value, (list, tuple)):
-        raise PolicyError(f"{_show(value)}: expected a pair, a dict, a list or None")
-    return tuple(map(_parse_clause, value))
-
-
-def _parse_clause(value: object) -> Clause:
-    conditions: Iterable[object]
-    if isinstance(value, dict):
-        conditions = value.items()
-    elif _is_pair(value):
-        conditions = [value]
-    else:
-        # The parsed form itself: a tuple of pairs.
-        conditions = value if isinstance(value, (list, tuple)) else ()
-    clause = tuple(parse_size(condition, TRIGGER_KINDS) for condition in conditions)
-    if not clause:
-        raise PolicyError(f"{_show(value)}: expected at least one condition")
-    if len(dict(clause)) < len(clause):
-        raise PolicyError(f"{_show(value)}: expected each kind once")
-    return clause
-
-
-def parse_keep(value: object) -> ContextSize:
-    return parse_size(value, KEEP_KINDS)
-
-
-def parse_important(value: object) -> tuple[str, ...]:
-    if not isinstance(value, (list, tuple)) or len(value) > MAX_PATTERNS:
-        raise PolicyError(
-            f"{_show(value)}: expected a list of up to {MAX_PATTERNS} "
-            "regular expressions"
-        )
-    for pattern in value:
-        if not isinstance(pattern, str) or not 1 <= len(pattern) <= MAX_PATTERN_CHARS:
-            raise PolicyError(
-                f"{_show(pattern)}: expected a regular expression of up to "
-                f"{MAX_PATTERN_CHARS} characters"
-            )
-    return tuple(map(parse_pattern, value))
-
-
-def parse_prompt(value: object) -> str:
-    if not isinstance(value, str) or len(value) > MAX_PROMPT_CHARS:
-        raise PolicyError(
-            f"{_show(value)}: expected a text of up to {MAX_PROMPT_CHARS:,} characters"
-        )
-    if "\0" in value or any("\ud800" <= char <= "\udfff" for char in value):
-        raise PolicyError(f"{_show(value)}: expected a text without NUL and surrogates")
-    return value.strip()
-
-
-def _is_pair(value: object) -> bool:
-    return (
-        isinstance(value, (list, tuple))
-        and len(value) == 2
-        and isinstance(value[0], str)
-    )
-
-
-def _show(value: object) -> str:
-    return reprlib.repr(value)
-
-
 Prompt = Annotated[str, BeforeValidator(parse_prompt)]
 
 
@@ -250,7 +168,7 @@ class Policy(BaseModel):
     def load(cls, value: object) -> Self:
         """From what `dump` gave, or from any part of it over a preset."""
         if not isinstance(value, dict) or not all(isinstance(k, str) for k in value):
-            raise PolicyError(f"{_show(value)}: expected an object of policy settings")
+            raise PolicyError(f"{show(value)}: expected an object of policy settings")
         return cls(**value)
 
     @classmethod
@@ -274,7 +192,7 @@ class Policy(BaseModel):
         policy = cls(preset="langmem", **sizes | others)
         if type(max_tokens) is not int or max_summary_tokens >= max_tokens:
             raise PolicyError(
-                f"max_tokens {_show(max_tokens)}: expected a whole number above "
+                f"max_tokens {show(max_tokens)}: expected a whole number above "
                 f"max_summary_tokens {max_summary_tokens}"
             )
         return policy
@@ -314,7 +232,7 @@ class Policy(BaseModel):
         name = values.get("preset", DEFAULT_PRESET)
         if not isinstance(name, str) or name not in PRESETS:
             raise PolicyError(
-                f"preset {_show(name)}: expected one of {', '.join(PRESETS)}"
+                f"preset {show(name)}: expected one of {', '.join(PRESETS)}"
             )
         return PRESETS[name] | values
 
@@ -349,4 +267,4 @@ def _explain(error: ValidationError) -> str:
 def _reason(item: Any) -> str:
     if isinstance(cause := item.get("ctx", {}).get("error"), PolicyError):
         return str(cause)
-    return f"{_show(item['input'])}: {item['msg']}"
+    return f"{show(item['input'])}: {item['msg']}"

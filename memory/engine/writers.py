@@ -5,7 +5,7 @@ import inspect
 from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
-from langchain_core.exceptions import ModelError
+from langchain_core.exceptions import ContextOverflowError, ModelError
 from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
 from langchain_core.runnables import Runnable, RunnableConfig
@@ -17,6 +17,8 @@ from .summarizer import SummaryText
 from .tokens import TokenCounter, count_tokens
 
 ATTEMPTS = 3
+# Seconds before the second attempt; twice as many before the third.
+PAUSE = 1.0
 # LangGraph streams no token of a call with this tag; the metadata is LangChain's own.
 CONFIG: RunnableConfig = {
     "tags": ["nostream"],
@@ -47,23 +49,33 @@ class ModelWriter:
         model: BaseChatModel,
         policy: Policy,
         count_tokens: TokenCounter,
-        *,
-        pause: float = 1.0,
     ) -> None:
         self.model = model
         self.policy = policy
         self.count_tokens = count_tokens
-        self.pause = pause
         window = find_window(model)
         self.chunk_tokens = window // 2 if window else summarizer.CHUNK_TOKENS
 
     async def write(
         self, step: plan.Fold | plan.Merge, messages: Sequence[BaseMessage]
     ) -> SummaryText:
+        limit = min(self.chunk_tokens, self.policy.chunk_tokens)
+        try:
+            return await self._write(step, messages, limit)
+        except ContextOverflowError:
+            # Too much for the summariser: all of it is read, in smaller pieces.
+            return await self._write(step, messages, max(1, limit // 4))
+
+    async def _write(
+        self,
+        step: plan.Fold | plan.Merge,
+        messages: Sequence[BaseMessage],
+        chunk_tokens: int,
+    ) -> SummaryText:
         options: dict[str, Any] = {
             "policy": self.policy,
             "count_tokens": self.count_tokens,
-            "chunk_tokens": self.chunk_tokens,
+            "chunk_tokens": chunk_tokens,
         }
         if isinstance(step, plan.Merge):
             return await summarizer.merge(self.invoke, step.blocks, messages, **options)
@@ -80,7 +92,7 @@ class ModelWriter:
             except Exception as error:
                 if isinstance(error, ModelError) and not error.is_retryable:
                     raise
-                await asyncio.sleep(self.pause * attempt)
+                await asyncio.sleep(PAUSE * attempt)
         return self.model.invoke(messages, config=CONFIG)
 
 

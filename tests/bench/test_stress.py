@@ -83,6 +83,6 @@ def test_the_chart_is_an_image_with_both_themes():
     panel = Panel("Cost", "less is better", [100, 50])
     image = draw(["Windowpane", "A & B"], [panel], ours="Windowpane", title="t")
     bars = re.findall(r'<rect class="([^"]+)".* width="(\d+)"', image)
-    assert bars == [("bar ours", "170"), ("bar", "85")]
+    assert bars == [("bar ours", "130"), ("bar", "65")]
     assert "A &amp; B" in image
     assert "prefers-color-scheme: dark" in image

@@ -173,3 +173,18 @@ def test_it_follows_the_end_only_while_the_reader_is_there(chat):
     chat.page.locator("#jump").click()
     expect(chat.turns.last).to_be_in_viewport()
     expect(chat.page.locator("#jump")).to_be_hidden()
+
+
+def test_it_changes_how_it_remembers_and_keeps_a_wrong_text(chat):
+    chat.say("Hi, I'm Lance!")
+    chat.page.locator("header.bar .menu > summary").click()
+    policy = chat.page.locator("#policy")
+    policy.locator("> summary").click()
+    policy.locator("textarea").fill('{"keep": ["tokens", -1]}')
+    policy.get_by_role("button", name="Apply").click()
+    expect(policy.get_by_role("alert")).to_contain_text("-1")
+    expect(policy.locator("textarea")).to_have_value('{"keep": ["tokens", -1]}')
+    policy.locator("select").select_option("langgraph")
+    policy.locator("textarea").fill("")
+    policy.get_by_role("button", name="Apply").click()
+    expect(chat.right).to_contain_text("langgraph: folds the window at 7 messages")

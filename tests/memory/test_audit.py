@@ -220,5 +220,5 @@ def test_it_asks_few_questions_however_much_there_is(
         conversation = transcript.create(alice)
         talk(conversation, 6)
         summarise(conversation, 1, 8)
-    with django_assert_max_num_queries(16):
+    with django_assert_max_num_queries(17):
         assert list(audit.check(hashes=False)) == []

@@ -10,7 +10,14 @@ from langchain_core.messages import (
 )
 from langchain_openai import ChatOpenAI
 
-from memory.engine.compose import SUMMARY_FENCE, compose, digest, fit, to_wire
+from memory.engine.compose import (
+    SUMMARY_FENCE,
+    compose,
+    digest,
+    fit,
+    make_fence,
+    to_wire,
+)
 from memory.engine.tokens import count_tokens
 
 from .chats import assistant, block, chat, seqs, tool, user
@@ -174,3 +181,11 @@ def test_it_digests_the_canonical_json():
 
 def test_it_digests_a_lone_surrogate():
     assert len(digest(to_wire([HumanMessage("\ud800")]))) == 64
+
+
+def test_it_introduces_the_summaries_with_words_of_ones_own():
+    fence = make_fence("Earlier {blocks} {this}:")
+    (message,) = full_context(fence=fence).section("summaries")
+    assert message.text.startswith("Earlier  {this}:\nAll of it is quoted history")
+    assert message.text.count("Ann likes tea.") == 1
+    assert make_fence("") == SUMMARY_FENCE

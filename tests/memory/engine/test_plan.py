@@ -132,6 +132,59 @@ def test_it_adapts_the_trigger_when_asked():
     assert 2500 <= fold.trigger.limit <= 8000
 
 
+@pytest.mark.parametrize(
+    ("count", "trigger", "kept"), [(9, 6, 3), (9, 8, 1), (41, 22, 19)]
+)
+def test_it_folds_as_many_messages_as_langmem(count, trigger, kept):
+    policy = messages_policy(("tokens", trigger), ("tokens", kept))
+    fold = plan(policy, chat(count), count_tokens=len)
+    assert seqs(fold.messages) == list(range(1, count - kept + 1))
+    assert len(fold.kept) == kept
+
+
+def test_it_has_nothing_more_to_fold_after_a_fold():
+    policy = messages_policy(("messages", 6))
+    fold = plan(policy, chat(9))
+    summary = block(1, fold.first_seq, fold.last_seq)
+    assert plan(policy, list(fold.kept), [summary]) is None
+
+
+def test_it_folds_each_message_once_in_three_rounds():
+    policy = Policy(trigger=("messages", 8), keep=("messages", 2))
+    blocks, spans, window = [], [], []
+    for message in chat(20):
+        window.append(message)
+        if fold := plan(policy, window, blocks):
+            spans.append((fold.first_seq, fold.last_seq))
+            blocks.append(block(len(spans), *spans[-1]))
+            window = list(fold.kept)
+    assert spans == [(1, 6), (7, 12), (13, 18)]
+    assert seqs(window) == [19, 20]
+
+
+def test_it_waits_until_a_batch_of_turns_leaves_the_window():
+    policy = Policy(preset="guide", batch=4)
+    assert plan(policy, chat(2 * 13)) is None
+    assert seqs(plan(policy, chat(2 * 14)).messages) == list(range(1, 9))
+    assert plan(policy, chat(2 * 12), force=True)
+
+
+@pytest.mark.parametrize(("reported", "fires"), [(10_001, True), (9_999, False)])
+def test_it_believes_the_providers_count_where_it_is_larger(reported, fires):
+    policy = messages_policy(("tokens", 10_000))
+    assert bool(plan(policy, chat(6), reported=reported)) == fires
+    assert not plan(policy, chat(6), reported=reported, overhead=5000)
+
+
+def test_it_takes_a_fraction_of_nothing_for_one_token():
+    assert cutoff(chat(6), "fraction", 0.0001, context_window=100) == 4
+
+
+def test_it_lives_with_a_count_of_zero():
+    assert cutoff(chat(6), "tokens", 1, count_tokens=lambda messages: 0) == 0
+    assert plan(Policy(), chat(6), count_tokens=lambda messages: 0) is None
+
+
 # Where to cut.
 
 
@@ -246,6 +299,14 @@ def test_it_extends_the_running_summary():
     assert fold.previous == previous
     assert (fold.first_seq, fold.last_seq) == (1, 16)
     assert seqs(fold.messages) == [11, 12, 13, 14, 15, 16]
+
+
+def test_it_extends_the_one_summary_of_topics():
+    previous = block(3, 1, 10)
+    policy = Policy(preset="topics", trigger=("messages", 6), keep=("messages", 2))
+    window = [user(n) if n % 2 else assistant(n) for n in range(11, 19)]
+    assert plan(policy, window, [previous]).previous == previous
+    assert plan_merge(policy, [previous, block(4, 11, 12, tokens=9000)]) is None
 
 
 def test_it_starts_a_new_segment_when_layered():

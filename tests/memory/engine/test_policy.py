@@ -107,6 +107,20 @@ def test_it_refuses_a_wrong_keep(keep):
         {"keep": ["tokens", 4000]},
         {"trigger": [["messages", 9], ["tokens", 800]]},
         {"adaptive": True, "keep": ["messages", 5]},
+        {"recall_tokens": -1},
+        {"recall_tokens": True},
+        {"profile": "poetry"},
+        {"batch": 0},
+        {"batch": 1.5},
+        {"chunk_tokens": 0},
+        {"protect": "yes"},
+        {"truncate_tool_args": -5},
+        {"important": "deadline"},
+        {"important": [7]},
+        {"important": ["(a+)+$"]},
+        {"important": ["ok", "a("]},
+        {"initial_prompt": 7},
+        {"extend_prompt": None},
     ],
 )
 def test_it_refuses_a_wrong_setting_and_names_it(wrong):
@@ -144,6 +158,90 @@ def test_it_offers_every_preset_with_a_label():
 )
 def test_it_adapts_the_trigger_to_the_length_of_turns(turn, summary, keep, expected):
     assert adaptive_trigger(turn, summary, keep) == expected
+
+
+def test_it_has_settings_for_all_it_can_do():
+    policy = Policy.load(
+        {
+            "strategy": "topics",
+            "recall_tokens": 0,
+            "profile": "project",
+            "batch": 5,
+            "important": ["(?i)deadline"],
+            "protect": False,
+            "truncate_tool_args": 100,
+            "chunk_tokens": 3000,
+            "initial_prompt": " Write {this} %s. ",
+            "final_prompt": "Before:",
+        }
+    )
+    assert Policy.load(json.loads(json.dumps(policy.dump()))) == policy
+    assert policy.important == ("(?i)deadline",)
+    assert policy.initial_prompt == "Write {this} %s."
+
+
+def test_it_loads_what_was_stored_before_these_settings_existed():
+    old = {
+        "preset": "guide",
+        "enabled": True,
+        "strategy": "running",
+        "trigger": [{"turns": 11}],
+        "keep": ["turns", 10],
+        "max_summary_tokens": 400,
+        "min_summary_chars": 0,
+        "fan_in": 5,
+        "summary_budget": 1600,
+        "context_window": None,
+        "adaptive": False,
+    }
+    assert Policy.load(old) == Policy(preset="guide")
+
+
+def test_it_refuses_too_many_or_too_long_patterns():
+    for important in (["x"] * 21, ["x" * 201], [""]):
+        with pytest.raises(PolicyError, match="important: .*expected"):
+            Policy(important=important)
+
+
+@pytest.mark.parametrize("prompt", ["a\0b", "a\ud800b", "x" * 8001])
+def test_it_refuses_prompts_that_can_not_be_sent(prompt):
+    with pytest.raises(PolicyError, match="merge_prompt: .*expected"):
+        Policy(merge_prompt=prompt)
+
+
+def test_it_takes_the_numbers_of_langmem():
+    policy = Policy.langmem(max_tokens=2000, max_summary_tokens=128)
+    assert policy.trigger == ((("tokens", 2000),),)
+    assert policy.max_summary_tokens == 128
+    late = Policy.langmem(max_tokens=2000, max_tokens_before_summary=4000)
+    assert late == Policy(preset="langmem")
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"max_tokens": 256},
+        {"max_tokens": "2000"},
+        {"max_tokens": 2000, "max_summary_tokens": 2000},
+        {"max_tokens": 2000, "max_tokens_before_summary": -1},
+    ],
+)
+def test_it_refuses_wrong_numbers_of_langmem(wrong):
+    with pytest.raises(PolicyError, match="expected"):
+        Policy.langmem(**wrong)
+
+
+def test_it_takes_the_arguments_of_langchain():
+    policy = Policy.langchain(trigger={"tokens": 900, "messages": 30})
+    assert policy.trigger == ((("tokens", 900), ("messages", 30)),)
+    assert (policy.keep, policy.chunk_tokens) == (("messages", 20), 4000)
+    whole = Policy.langchain(trigger=("messages", 50), trim_tokens_to_summarize=None)
+    assert whole.chunk_tokens == 8000
+    assert Policy.langchain().trigger == ()
+
+
+def test_it_shortens_old_arguments_as_deep_agents_do():
+    assert Policy(preset="deepagents").truncate_tool_args == 2000
 
 
 def _flat(values):

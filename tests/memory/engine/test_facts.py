@@ -1,0 +1,137 @@
+import time
+from datetime import date
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from memory.engine.facts import (
+    Fact,
+    find_facts,
+    find_identifiers,
+    missing_identifiers,
+    unsupported,
+)
+
+SAID = [
+    "Hi, I'm Lance Reed. I moved to Rome three years ago and pay 1,200 a month.",
+    "Nick Bosa signed for $170 million at 3 pm. Read “Dune” yesterday, twice!",
+    "我叫李雷，2024年5月3日买了《三体》，花了1.2万元，订单号 A1234567。",
+]
+DAYS = [date(2026, 3, 1)]
+
+
+def kinds(text):
+    return [(fact.kind, fact.text) for fact in find_facts(text)]
+
+
+def test_it_finds_the_facts_of_a_text():
+    assert kinds('On 7 May 2023 Ann paid 1,200 for "Dune" (ann@b.de).') == [
+        ("identifier", "ann@b.de"),
+        ("quote", "Dune"),
+        ("date", "7 May 2023"),
+        ("number", "1,200"),
+        ("name", "Ann"),
+    ]
+
+
+def test_it_finds_the_facts_of_chinese_text():
+    assert kinds(SAID[2]) == [
+        ("identifier", "A1234567"),
+        ("quote", "三体"),
+        ("date", "2024年5月3日"),
+        ("number", "1.2万"),
+        ("name", "李雷"),
+    ]
+
+
+@pytest.mark.parametrize(
+    "identifier",
+    [
+        "lance.b+x@mail.example.com",
+        "https://example.org/a/b?c=1#d",
+        "550e8400-e29b-41d4-a716-446655440000",
+        "src/app/main.py",
+        "/etc/nginx/nginx.conf",
+        "C:\\temp\\data",
+        "~/notes.txt",
+        "report.pdf",
+        "ORD-88213",
+        "#4471234",
+        "CVE-2025-64439",
+    ],
+)
+def test_it_finds_identifiers_exactly(identifier):
+    assert find_identifiers(f"Look at {identifier}, please.") == [identifier]
+    assert find_identifiers(f"请看{identifier}。") == [identifier]
+    assert missing_identifiers("Nothing.", [f"({identifier})"]) == [identifier]
+    assert missing_identifiers(f"It is {identifier}.", [f"({identifier})"]) == []
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["It is A1 or B2.", "either/or and 24/7", "In 2023, 1,200 of 5.5.", "e.g. so"],
+)
+def test_it_takes_no_ordinary_word_for_an_identifier(text):
+    assert find_identifiers(text) == []
+
+
+@pytest.mark.parametrize(
+    "summary",
+    [
+        "Lance lives in Rome for 3 years and pays 1200 a month.",
+        "Bosa got $170M at 15:00, or 170,000,000 dollars.",
+        "The user read Dune two times on 28 February 2026.",
+        "Discussed rent. However, User likes books. Overall fine.",
+        "- Rent: 1,200\n2. Moved 3 years ago\n## Next Steps\n**Open Questions**:",
+        "李雷买了《三体》，花了12000元，订单号A1234567。",
+        "Last month, in February 2026, Lance's rent was due.",
+        "",
+    ],
+)
+def test_it_raises_no_false_alarm(summary):
+    assert unsupported(summary, SAID, DAYS) == []
+
+
+@pytest.mark.parametrize(
+    ("summary", "wrong"),
+    [
+        ("Lance pays 1300 a month.", ["1300"]),
+        ("He deploys it with Kafka.", ["Kafka"]),
+        ('He read "Foundation".', ["Foundation"]),
+        ("He moved on 4 July 2019.", ["4 July 2019"]),
+        ("Write to lance@x.org or see /etc/hosts.", ["lance@x.org", "/etc/hosts"]),
+        ("他名叫韩梅梅，花了1.3万元。", ["1.3万", "韩梅梅"]),
+    ],
+)
+def test_it_names_what_nobody_said(summary, wrong):
+    assert unsupported(summary, SAID, DAYS) == wrong
+
+
+def test_it_names_each_thing_once_and_not_too_many():
+    summary = "He met " + ", ".join(f"Abc{n}" for n in range(99)) + " and Abc1."
+    assert len(unsupported(summary, SAID)) == 20
+
+
+def test_it_checks_a_long_conversation_in_no_time():
+    sources = [f"Message {n}: " + SAID[n % 3] for n in range(400)]
+    started = time.perf_counter()
+    assert unsupported("Lance pays 1300.", sources) == ["1300"]
+    assert time.perf_counter() - started < 0.5
+
+
+@pytest.mark.parametrize(
+    "piece", ["A", "a-", "/a", '"', "a@a.", "1,1", "叫", "May ", "A_1"]
+)
+def test_it_reads_hostile_text_in_linear_time(piece):
+    text = (piece * 32_000)[:32_000]
+    started = time.perf_counter()
+    unsupported(text, [text])
+    assert time.perf_counter() - started < 3
+
+
+@given(st.text(max_size=200))
+def test_it_supports_every_text_with_itself(text):
+    assert unsupported(text, [text]) == []
+    assert missing_identifiers(text, [text]) == []
+    assert all(isinstance(fact, Fact) for fact in find_facts(text))

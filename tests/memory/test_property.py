@@ -1,0 +1,260 @@
+"""Whatever people, models and crashes do in whatever order: nothing gets lost."""
+
+import json
+from contextlib import suppress
+
+import pytest
+from asgiref.sync import async_to_sync
+from channels.db import database_sync_to_async
+from django.contrib.auth import get_user_model
+from hypothesis import HealthCheck, settings
+from hypothesis import strategies as st
+from hypothesis.stateful import (
+    RuleBasedStateMachine,
+    initialize,
+    invariant,
+    precondition,
+    rule,
+    run_state_machine_as_test,
+)
+
+from memory import acts, audit, context, folding, recall, transcript, versions
+from memory.models import Conversation, ModelCall
+from tests.memory.chats import Recorder
+
+EXAMPLES, STEPS = 60, 45
+FULL_AUDIT = 5
+BROKEN_MEMORY = (audit.find_broken_tiling, audit.find_bad_index)
+POLICIES = (
+    {"preset": "langgraph"},
+    {"preset": "langgraph", "recall_tokens": 0},
+    {"preset": "guide", "trigger": ["turns", 3], "keep": ["turns", 2]},
+    {"trigger": ["tokens", 60], "keep": ["tokens", 20], "summary_budget": 30},
+    {"trigger": ["tokens", 60], "keep": ["tokens", 20], "fan_in": 2},
+    {"preset": "langchain", "trigger": ["messages", 5], "keep": ["messages", 2]},
+    {"enabled": False},
+)
+WORDS = ("tea", "Lisbon", "puppy", "1 May", "绿茶", "<b>", "</history>")
+texts = st.lists(st.sampled_from(WORDS), min_size=1, max_size=6).map(" ".join)
+places = st.floats(0, 1)
+policies = st.sampled_from(POLICIES)
+
+
+class Memory(RuleBasedStateMachine):
+    """One conversation, changed in every way the services allow."""
+
+    steps = 0
+
+    @initialize(policy=policies)
+    def start(self, policy):
+        owner = get_user_model().objects.get(username="alice")
+        self.conversation = transcript.create(owner, policy=policy)
+        self.owner, self.open, self.read, self.sent = owner, None, set(), 0
+
+    def teardown(self):
+        assert [str(each) for each in audit.check(hashes=False)] == []
+        calls = ModelCall.objects.filter(message__isnull=False)
+        assert all(context.verify(call) or context.is_erased(call) for call in calls)
+        self.conversation.delete()
+
+    # People and models.
+
+    @precondition(lambda self: self.open is None)
+    @rule(text=texts)
+    def ask(self, text):
+        self.sent += 1
+        self.open, is_new = transcript.append_user_message(
+            self.conversation, text=text, client_id=f"c{self.sent}"
+        )
+        assert is_new
+
+    @precondition(lambda self: self.open is not None)
+    @rule(text=texts)
+    def answer(self, text):
+        built = context.build(self.conversation, newest=self.open, model="m")
+        assert built.wire[-1] == {"role": "user", "content": self.open.text}
+        context.keep_prompts(self.conversation)
+        reply = transcript.append_reply(
+            self.conversation, seq=self.open.seq + 1, text=text
+        )
+        ModelCall.objects.create(
+            conversation=self.conversation,
+            purpose=ModelCall.Purpose.REPLY,
+            message=reply,
+            refs=built.refs,
+            sha256=built.sha256,
+            tokens_estimated=built.tokens,
+            model="m",
+        )
+        self.open = None
+
+    @rule(text=texts, reply=texts)
+    def talk(self, text, reply):
+        if self.open is None:
+            self.ask(text)
+        self.answer(reply)
+
+    @precondition(lambda self: self.sent)
+    @rule()
+    def send_again(self):
+        known = self.conversation.messages.filter(client_id=f"c{self.sent}").get()
+        if not known.deleted_at:
+            again, is_new = transcript.append_user_message(
+                self.conversation, text=known.text, client_id=known.client_id
+            )
+            assert (again, is_new) == (known, False)
+
+    # Folding.
+
+    def fold(self, answer, *, force=False):
+        recorder = Recorder(*[answer] * 50)
+        folding.reset(self.conversation)
+        outcome = async_to_sync(folding.fold)(
+            self.conversation.pk,
+            folding.Summariser("m", recorder),
+            open_from=lambda _: self.open.seq if self.open else None,
+            force=force,
+        )
+        for request in recorder.requests:
+            document = json.loads(request[-1].content)
+            self.read |= {each["n"] for each in document.get("messages", [])}
+        return outcome
+
+    @rule(force=st.booleans())
+    def fold_well(self, force):
+        assert self.fold("They talked.", force=force).state in ("folded", "nothing")
+
+    @rule(answer=st.sampled_from(["", "I'm sorry, I can't help.", "long " * 3000]))
+    def fold_in_vain(self, answer):
+        self.changes_nothing(answer)
+
+    @rule()
+    def fold_without_an_answer(self):
+        self.changes_nothing(folding.InvokeError("timeout"))
+
+    def changes_nothing(self, answer):
+        before = context.build(self.conversation).wire
+        assert self.fold(answer, force=True).state in ("failed", "nothing")
+        assert context.build(self.conversation).wire == before
+
+    @precondition(lambda self: self.seqs())
+    @rule(place=places)
+    def fold_too_late(self, place):
+        seq = self.pick(place)
+
+        async def changed_meanwhile():
+            await database_sync_to_async(self.try_to)(
+                acts.exclude, self.conversation, [seq]
+            )
+            return "They talked."
+
+        self.fold(changed_meanwhile, force=True)
+
+    # What people do to the view.
+
+    def seqs(self):
+        rows = self.conversation.messages.order_by("seq")
+        if self.open:
+            rows = rows.filter(seq__lt=self.open.seq)
+        return list(rows.values_list("seq", flat=True))
+
+    def pick(self, place):
+        seqs = self.seqs()
+        return seqs[min(int(place * len(seqs)), len(seqs) - 1)]
+
+    def try_to(self, act, *args, **kwargs):
+        with suppress(acts.ActError):
+            act(*args, **kwargs)
+
+    @precondition(lambda self: self.seqs())
+    @rule(
+        place=places,
+        act=st.sampled_from([acts.exclude, acts.include]),
+        more=st.integers(0, 3),
+    )
+    def leave_out(self, place, act, more):
+        first = self.pick(place)
+        self.try_to(act, self.conversation, range(first, first + more + 1))
+
+    @precondition(lambda self: self.seqs())
+    @rule(place=places, act=st.sampled_from([acts.pin, acts.unpin, acts.delete]))
+    def mark(self, place, act):
+        self.try_to(act, self.conversation, self.pick(place))
+
+    @precondition(lambda self: self.open is None and self.seqs())
+    @rule(place=places, text=texts)
+    def edit(self, place, text):
+        rows = self.conversation.messages.filter(seq__gte=self.pick(place), role="user")
+        if row := rows.order_by("seq").first():
+            transcript.supersede(self.conversation, row.seq)
+            self.ask(text)
+
+    @precondition(lambda self: self.seqs())
+    @rule(place=places)
+    def regenerate(self, place):
+        seq = self.pick(place)
+        transcript.supersede(self.conversation, seq, seq)
+
+    @rule(place=places)
+    def restore_a_version(self, place):
+        newest = self.conversation.summaries.count()
+        version = int(place * newest) + 1
+        self.try_to(acts.restore, self.conversation, version, author=self.owner)
+
+    @rule(place=places, text=texts)
+    def rewrite_a_version(self, place, text):
+        newest = self.conversation.summaries.count()
+        version = int(place * newest) + 1
+        self.try_to(acts.rewrite, self.conversation, version, text, author=self.owner)
+
+    @rule()
+    def rebuild_all(self):
+        acts.rebuild(self.conversation)
+
+    @rule(policy=policies)
+    def change_policy(self, policy):
+        acts.set_policy(self.conversation, policy)
+
+    # What always holds.
+
+    @invariant()
+    def nothing_is_lost(self):
+        type(self).steps += 1
+        self.conversation = Conversation.objects.get(pk=self.conversation.pk)
+        # The whole list takes twenty queries; what it finds does not go away again.
+        finders = BROKEN_MEMORY if self.steps % FULL_AUDIT else audit.FINDERS
+        assert [str(each) for find in finders for each in find()] == []
+        counts = context.count_places(self.conversation)
+        assert "lost" not in counts
+        assert sum(counts.values()) == self.conversation.messages.count()
+
+    @invariant()
+    def what_a_summary_stands_for_was_read(self):
+        for summary in versions.active(self.conversation):
+            rows = context.visible(self.conversation)
+            span = (summary.first_seq, summary.last_seq)
+            covered = rows.filter(seq__range=span).values_list("seq", flat=True)
+            assert self.read.issuperset(covered)
+
+    @invariant()
+    def what_was_taken_out_is_not_recalled(self):
+        seen = set(context.visible(self.conversation).values_list("seq", flat=True))
+        hits = recall.search(self.conversation, " ".join(WORDS), limit=100)
+        assert seen.issuperset(hit.seq for hit in hits)
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.timeout(180)
+def test_nothing_gets_lost_in_2000_steps(alice):
+    Memory.steps = 0
+    run_state_machine_as_test(
+        Memory,
+        settings=settings(
+            max_examples=EXAMPLES,
+            stateful_step_count=STEPS,
+            deadline=None,
+            database=None,
+            suppress_health_check=list(HealthCheck),
+        ),
+    )
+    assert Memory.steps >= 2000
