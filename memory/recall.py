@@ -231,10 +231,11 @@ def _entries(
     names: Mapping[str, str],
 ) -> Iterator[_Entry]:
     """The candidates and their neighbours, without what was taken out of the view."""
+    # As one list of numbers: given a range as well, SQLite would read all of it.
+    wanted = _spread(candidates).intersection(range(1, before))
     rows = RecallEntry.objects.filter(
         message__conversation=conversation,
-        message__seq__in=_spread(candidates),
-        message__seq__lt=before,
+        message__seq__in=wanted,
         message__excluded_at=None,
         message__superseded_at=None,
         message__deleted_at=None,

@@ -75,12 +75,13 @@ class Folder:
         `overhead` is what a request holds beside the window, in tokens.
         """
         with self._lock:
-            if job := self._jobs.get(thread):
-                return job
+            known = self._jobs.get(thread)
+            if known and not known.done():
+                return known
             task = Task(thread, body, overhead, force)
             job = self._submit(task)
             self._jobs[thread] = job
-        job.add_done_callback(lambda _: self._forget(thread))
+        job.add_done_callback(lambda done: self._forget(thread, done))
         return job
 
     def _submit(self, task: Task) -> futures.Future[None]:
@@ -92,9 +93,10 @@ class Folder:
             job.set_result(None)
             return job
 
-    def _forget(self, thread: str) -> None:
+    def _forget(self, thread: str, job: futures.Future[None]) -> None:
         with self._lock:
-            self._jobs.pop(thread, None)
+            if self._jobs.get(thread) is job:
+                del self._jobs[thread]
 
     def wait(self, timeout: float | None = None) -> None:
         """Until no fold is under way."""

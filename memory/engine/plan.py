@@ -8,6 +8,7 @@ from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from itertools import groupby
 
 from langchain_core.messages import BaseMessage, HumanMessage
 
@@ -188,27 +189,28 @@ def find_next_due(
 def plan_merge(policy: Policy, blocks: Sequence[SummaryBlock]) -> Merge | None:
     """The merge that is due once all summaries together exceed their budget, or None.
 
-    Like carrying in a counter: of the newest summaries up to some level, the lowest at
-    which there are two, the oldest `fan_in` become one on the next level. So those
-    merged are neighbours, and a fact is rewritten O(log n) times.
+    Like carrying in a counter: `fan_in` neighbours of one level become one of the next,
+    the lowest level first. So a fact is rewritten O(log n) times even by a summariser
+    that shortens nothing; then the summaries take more than their budget, but no more
+    than `fan_in` of each level.
     """
     total = sum(block.tokens for block in blocks)
-    too_small = total <= policy.summary_budget or len(blocks) < 2
-    if policy.strategy != "layered" or not policy.enabled or too_small:
+    if policy.strategy != "layered" or not policy.enabled:
+        return None
+    if total <= policy.summary_budget:
         return None
     merged = _choose_merge(blocks, policy.fan_in)
     hit = TriggerHit("summary_tokens", total, policy.summary_budget)
-    return Merge(hit, merged, level=max(block.level for block in merged) + 1)
+    return Merge(hit, merged, level=merged[0].level + 1) if merged else None
 
 
 def _choose_merge(
     blocks: Sequence[SummaryBlock], fan_in: int
 ) -> tuple[SummaryBlock, ...]:
-    start = len(blocks) - 2
-    level = max(block.level for block in blocks[start:])
-    while start and blocks[start - 1].level <= level:
-        start -= 1
-    return tuple(blocks[start : start + fan_in])
+    levels = groupby(blocks, key=lambda block: block.level)
+    runs = [tuple(run) for _, run in levels]
+    full = [run[:fan_in] for run in runs if len(run) >= fan_in]
+    return min(full, key=lambda run: run[0].level, default=())
 
 
 def _fold_at(

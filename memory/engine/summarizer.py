@@ -4,13 +4,13 @@ Every message is read whole: input too long for one request is read in chunks, e
 extending the summary of the ones before. A doubtful reply raises, it is never stored.
 """
 
+import asyncio
 import hashlib
-import json
 import re
-from collections.abc import Awaitable, Callable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
-from datetime import date, datetime
+from datetime import date
 from typing import Any, Literal, Protocol
 
 from langchain_core.messages import (
@@ -21,8 +21,8 @@ from langchain_core.messages import (
 )
 from pydantic import BaseModel
 
-from . import facts, profiles, prompts
-from .compose import SummaryBlock, role_of
+from . import facts, material, profiles, prompts
+from .compose import SummaryBlock
 from .exceptions import (
     EmptySummary,
     OverlongSummary,
@@ -34,7 +34,6 @@ from .policy import CHUNK_TOKENS, Policy
 from .tokens import TokenCounter, count_tokens
 
 Invoke = Callable[[list[BaseMessage]], Awaitable[AIMessage]]
-Document = dict[str, Any]
 Task = Literal["initial", "extend", "merge"]
 
 BUILT_IN = {
@@ -42,9 +41,10 @@ BUILT_IN = {
     "extend": prompts.EXTEND,
     "merge": prompts.MERGE,
 }
+# Longer ones, far beyond any cap, are hardly summaries; checking them takes seconds.
+MAX_CHECKED_CHARS = 20_000
 # Opens the line that holds what a summary left out and may not lose.
 CARRIED = "Identifiers: "
-MEDIA = {"image", "audio", "video", "file"}
 CUT_OFF = {"length", "max_tokens", "content_filter"}
 # A refusal is a short reply that begins like one; a summary may well quote one later.
 REFUSAL_MAX_CHARS = 400
@@ -104,7 +104,7 @@ async def summarize(
         raise EmptySummary("There is nothing to summarise.")
     writer = _Writer(invoke, policy, count_tokens)
     limit = min(chunk_tokens, policy.chunk_tokens)
-    chunks = list(_chunk(messages, count_tokens, limit))
+    chunks = list(material.chunk(messages, count_tokens, limit))
     text = previous
     for number, chunk in enumerate(chunks, start=1):
         text = await writer.write(
@@ -112,7 +112,7 @@ async def summarize(
             {"previous_summary": text, "messages": chunk},
             is_last=number == len(chunks),
         )
-    return writer.result(text, [previous], messages)
+    return await writer.finish(text, [previous], messages)
 
 
 async def merge(
@@ -129,7 +129,7 @@ async def merge(
     Read again from the transcript, nothing is rewritten twice. Raises SummaryError.
     """
     limit = min(chunk_tokens, policy.chunk_tokens)
-    if messages and len(list(_chunk(messages, count_tokens, limit))) == 1:
+    if messages and len(list(material.chunk(messages, count_tokens, limit))) == 1:
         return await summarize(
             invoke,
             messages,
@@ -143,7 +143,7 @@ async def merge(
         for block in blocks
     ]
     text = await writer.write("merge", {"summaries": summaries}, is_last=True)
-    return writer.result(text, [block.text for block in blocks], ())
+    return await writer.finish(text, [block.text for block in blocks], ())
 
 
 def validate(
@@ -194,7 +194,9 @@ class _Writer:
         # The data of each text that was given as such.
         self.structured: dict[str, dict[str, Any]] = {}
 
-    async def write(self, task: Task, document: Document, *, is_last: bool) -> str:
+    async def write(
+        self, task: Task, document: material.Document, *, is_last: bool
+    ) -> str:
         text = await self._ask(task, document)
         if not is_last or len(text) >= self.policy.min_summary_chars:
             return text
@@ -204,16 +206,21 @@ class _Writer:
             text = max(text, longer, key=len)
         return text
 
-    async def _ask(self, task: Task, document: Document, more: str = "") -> str:
+    async def _ask(
+        self, task: Task, document: material.Document, more: str = ""
+    ) -> str:
         prompt, schema = build_prompt(self.policy, task)
         self.prompts.append(prompt + more)
         cap = {"max_tokens": self.policy.max_summary_tokens}
-        request = [SystemMessage(prompt + more), HumanMessage(_to_json(document | cap))]
+        request = [
+            SystemMessage(prompt + more),
+            HumanMessage(material.to_json(document | cap)),
+        ]
         reply = await self._invoke(request, schema)
         structured = profiles.parse(schema, str(reply.text)) if schema else None
         text = validate(
             reply,
-            input_tokens=self.count_tokens([HumanMessage(_to_json(document))]),
+            input_tokens=self.count_tokens([HumanMessage(material.to_json(document))]),
             policy=self.policy,
             count_tokens=self.count_tokens,
             text=None if structured is None else profiles.render(structured),
@@ -229,15 +236,24 @@ class _Writer:
             return await self.invoke(request, schema=schema)
         return await self.invoke(request)
 
-    def result(
+    async def finish(
+        self, text: str, texts: Sequence[str], messages: Sequence[BaseMessage]
+    ) -> SummaryText:
+        # Reading all of a long conversation again takes a while; replies go on.
+        return await asyncio.to_thread(self._check, text, texts, messages)
+
+    def _check(
         self, text: str, texts: Sequence[str], messages: Sequence[BaseMessage]
     ) -> SummaryText:
         """The summary, checked against the texts and messages that it stands for."""
         used = "\n\n".join(dict.fromkeys(self.prompts))
-        sources = [*texts, *map(_describe_text, messages)]
-        flags = {"unsupported": facts.unsupported(text, sources, _dates(messages))}
+        sources = [*texts, *map(material.describe_text, messages)]
+        flags: dict[str, list[str]] = {}
+        if len(text) <= MAX_CHECKED_CHARS:
+            found = facts.unsupported(text, sources, _dates(messages))
+            flags["unsupported"] = found
         complete = text
-        if self.policy.protect:
+        if self.policy.protect and self._count(text) < self.policy.max_summary_tokens:
             by_user = [*texts, *(m.text for m in messages if m.type == "human")]
             missing = facts.missing_identifiers(text, [*by_user, *sources])
             complete, flags["carried"] = self._carry(text, missing)
@@ -282,93 +298,3 @@ def build_prompt(
 def _dates(messages: Sequence[BaseMessage]) -> list[date]:
     times = (message.additional_kwargs.get("created_at") for message in messages)
     return [time for time in times if isinstance(time, date)]
-
-
-def _chunk(
-    messages: Sequence[BaseMessage], count_tokens: TokenCounter, limit: int
-) -> Iterator[list[Document]]:
-    """The messages as documents, in lists of at most `limit` tokens."""
-    chunk: list[Document] = []
-    size = 0
-    for document in _describe_all(messages, count_tokens, limit):
-        tokens = _count(document, count_tokens)
-        if chunk and size + tokens > limit:
-            yield chunk
-            chunk, size = [], 0
-        chunk.append(document)
-        size += tokens
-    if chunk:
-        yield chunk
-
-
-def _describe_all(
-    messages: Sequence[BaseMessage], count_tokens: TokenCounter, limit: int
-) -> Iterator[Document]:
-    for message in messages:
-        document = describe(message)
-        if _count(document, count_tokens) <= limit:
-            yield document
-            continue
-        parts = list(_split(document, count_tokens, limit))
-        for number, part in enumerate(parts, start=1):
-            yield part | {"part": f"{number}/{len(parts)}"}
-
-
-def _split(
-    document: Document, count_tokens: TokenCounter, limit: int
-) -> Iterator[Document]:
-    """Halve the text, between words where there are any, until every part fits."""
-    text = document["text"]
-    if len(text) < 2 or _count(document, count_tokens) <= limit:
-        yield document
-        return
-    middle = text.rfind(" ", len(text) // 4, len(text) // 2) + 1 or len(text) // 2
-    for half in (text[:middle], text[middle:]):
-        yield from _split(document | {"text": half}, count_tokens, limit)
-
-
-def describe(message: BaseMessage) -> Document:
-    """A message as the summariser reads it; as JSON its role can not be forged."""
-    created_at = message.additional_kwargs.get("created_at")
-    return {
-        "n": _number(message.id),
-        "role": role_of(message),
-        "date": created_at.isoformat(timespec="minutes")
-        if isinstance(created_at, datetime)
-        else "",
-        "text": _describe_text(message),
-    }
-
-
-def _describe_text(message: BaseMessage) -> str:
-    parts = [message.text, *_describe_media(message), *_describe_calls(message)]
-    return "\n".join(filter(None, parts))
-
-
-def _describe_media(message: BaseMessage) -> Iterator[str]:
-    """Pictures and files by their address. Their bytes say nothing to a summariser."""
-    if isinstance(message.content, str):
-        return
-    for block in message.content_blocks:
-        if block["type"] in MEDIA:
-            address = str(block.get("url") or "")
-            where = f": {address}" if address.startswith(("http:", "https:")) else ""
-            yield f"[{block['type']}{where}]"
-
-
-def _describe_calls(message: BaseMessage) -> Iterator[str]:
-    if isinstance(message, AIMessage):
-        for call in message.tool_calls:
-            yield f"[called the tool {call['name']} with {_to_json(call['args'])}]"
-
-
-def _number(id_: str | None) -> int | str | None:
-    return int(id_) if id_ and id_.isdecimal() else id_
-
-
-def _count(document: Document, count_tokens: TokenCounter) -> int:
-    return count_tokens([HumanMessage(_to_json(document))])
-
-
-def _to_json(value: object) -> str:
-    return json.dumps(value, ensure_ascii=False)

@@ -22,7 +22,13 @@ from memory import acts, audit, context, folding, recall, transcript, versions
 from memory.models import Conversation, ModelCall
 from tests.memory.chats import Recorder
 
-EXAMPLES, STEPS = 60, 45
+STEPS = 2000
+FAILURES = (
+    "",
+    "I'm sorry, I can't help.",
+    "long " * 3000,
+    folding.InvokeError("timeout"),
+)
 FULL_AUDIT = 5
 BROKEN_MEMORY = (audit.find_broken_tiling, audit.find_bad_index)
 POLICIES = (
@@ -124,15 +130,8 @@ class Memory(RuleBasedStateMachine):
     def fold_well(self, force):
         assert self.fold("They talked.", force=force).state in ("folded", "nothing")
 
-    @rule(answer=st.sampled_from(["", "I'm sorry, I can't help.", "long " * 3000]))
+    @rule(answer=st.sampled_from(FAILURES))
     def fold_in_vain(self, answer):
-        self.changes_nothing(answer)
-
-    @rule()
-    def fold_without_an_answer(self):
-        self.changes_nothing(folding.InvokeError("timeout"))
-
-    def changes_nothing(self, answer):
         before = context.build(self.conversation).wire
         assert self.fold(answer, force=True).state in ("failed", "nothing")
         assert context.build(self.conversation).wire == before
@@ -236,6 +235,7 @@ class Memory(RuleBasedStateMachine):
             covered = rows.filter(seq__range=span).values_list("seq", flat=True)
             assert self.read.issuperset(covered)
 
+    @precondition(lambda self: self.steps % FULL_AUDIT == 0)
     @invariant()
     def what_was_taken_out_is_not_recalled(self):
         seen = set(context.visible(self.conversation).values_list("seq", flat=True))
@@ -244,17 +244,17 @@ class Memory(RuleBasedStateMachine):
 
 
 @pytest.mark.django_db(transaction=True)
-@pytest.mark.timeout(180)
+@pytest.mark.timeout(300)
 def test_nothing_gets_lost_in_2000_steps(alice):
     Memory.steps = 0
-    run_state_machine_as_test(
-        Memory,
-        settings=settings(
-            max_examples=EXAMPLES,
-            stateful_step_count=STEPS,
-            deadline=None,
-            database=None,
-            suppress_health_check=list(HealthCheck),
-        ),
-    )
-    assert Memory.steps >= 2000
+    while Memory.steps < STEPS:
+        run_state_machine_as_test(
+            Memory,
+            settings=settings(
+                max_examples=5,
+                stateful_step_count=40,
+                deadline=None,
+                database=None,
+                suppress_health_check=list(HealthCheck),
+            ),
+        )

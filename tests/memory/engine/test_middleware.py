@@ -188,7 +188,8 @@ def test_it_only_appends_to_a_request_between_folds():
     requests = [texts(request) for request in chat.model.requests]
     pairs = list(zip(requests, requests[1:], strict=False))
     changed = sum(new[: len(old)] != old for old, new in pairs)
-    assert changed == len(chat.memory.records) > 3
+    # The last fold came after the last request.
+    assert changed == len(chat.memory.records) - 1 == 6
 
 
 def test_it_gives_the_same_view_of_the_same_messages():
@@ -238,7 +239,7 @@ def test_it_counts_the_system_prompt_and_the_tools():
     def long_winded(query: str) -> str:
         """Look something up."""
 
-    long_winded.description = "word " * 400
+    long_winded.description = "word " * 600
     policy = Policy(trigger=("fraction", 0.5), keep=("turns", 1), context_window=1200)
     few = Chat(policy=policy)
     few.say("one", "two")
@@ -387,7 +388,7 @@ def test_it_does_not_repeat_what_can_not_succeed():
 
 def test_it_reads_smaller_pieces_after_an_overflow_of_the_summariser():
     chat = Chat(summarizer=summariser(ContextOverflowError("too long")))
-    chat.say(*[f"{n} " + "word " * 1200 for n in range(3)])
+    chat.say(*[f"{n} " + "word " * 700 for n in range(3)])
     first, *others = chat.read
     assert first == [1, 2, 3, 4]
     assert sum(others, []) == [1, 2, 3, 4]
