@@ -205,6 +205,8 @@ SUMMARY_TOTAL_TIMEOUT = env.float("SUMMARY_TOTAL_TIMEOUT", default=180.0)
 MODEL_MAX_ATTEMPTS = env.int("MODEL_MAX_ATTEMPTS", default=3)
 # Some servers end a complete reply without a finish reason; set to false for them.
 FINISH_REASON_REQUIRED = env.bool("FINISH_REASON_REQUIRED", default=True)
+# Whether the provider can hold a summary to a JSON schema; not every server can.
+STRUCTURED_OUTPUT = env.bool("STRUCTURED_OUTPUT", default=not OPENAI_BASE_URL)
 # Tokens per second of the demo model.
 DEMO_TOKENS_PER_SECOND = env.float("DEMO_TOKENS_PER_SECOND", default=40.0)
 

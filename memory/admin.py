@@ -199,6 +199,7 @@ class SummaryAdmin(ConversationPartAdmin):
         "error",
         "wide_text",
         "wide_structured",
+        "doubts",
         ("policy_hash", "prompt_hash"),
         "created_at",
     )
@@ -229,8 +230,12 @@ class SummaryAdmin(ConversationPartAdmin):
     def wide_structured(self, row: Summary) -> SafeString:
         return as_json(row.structured)
 
+    @admin.display(description="not found in its messages")
+    def doubts(self, row: Summary) -> str:
+        return ", ".join(row.flags.get("unsupported", [])) or "-"
+
     def get_queryset(self, request: HttpRequest) -> QuerySet[Summary]:
-        return super().get_queryset(request).defer("text", "structured")
+        return super().get_queryset(request).defer("text", "structured", "flags")
 
     def sections(self, request: HttpRequest, obj: Summary) -> dict[str, Any]:
         sources = list(obj.folded_from.order_by("first_seq"))

@@ -12,11 +12,11 @@ from django.db.models import Count, Q, QuerySet
 
 from . import recall, versions
 from .engine.compose import (
-    SUMMARY_FENCE,
     Context,
     compose,
     digest,
     fit,
+    make_fence,
     to_wire,
 )
 from .engine.tokens import TokenCounter, scaled
@@ -43,6 +43,11 @@ class Built:
 
 def system_prompt(conversation: Conversation) -> str:
     return conversation.system_prompt or settings.SYSTEM_PROMPT
+
+
+def fence(conversation: Conversation) -> str:
+    """The words around the summaries; a policy can have its own."""
+    return make_fence(conversation.get_policy().final_prompt)
 
 
 def visible(conversation: Conversation) -> QuerySet[Message]:
@@ -86,13 +91,14 @@ def build(
         window=[to_langchain(row) for row in window],
         recalled=[to_langchain(row) for row in recalled],
         newest=to_langchain(newest) if newest else None,
+        fence=fence(conversation),
     )
     count_tokens = counter(conversation)
     if limit:
         context = fit(context, limit, count_tokens)
     refs = {
         "system": _sha256(system_prompt(conversation)),
-        "fence": _sha256(SUMMARY_FENCE),
+        "fence": _sha256(fence(conversation)),
         "summaries": [summary.version for summary in summaries],
         "pinned": to_ranges(row.seq for row in pinned),
         "window": to_ranges(_seqs(context, "window")),
@@ -167,7 +173,7 @@ def is_erased(call: ModelCall) -> bool:
 
 def keep_prompts(conversation: Conversation) -> None:
     """Store the texts that a context refers to by hash; call it before recording."""
-    for text in (system_prompt(conversation), SUMMARY_FENCE):
+    for text in (system_prompt(conversation), fence(conversation)):
         Prompt.objects.get_or_create(sha256=_sha256(text), defaults={"text": text})
 
 

@@ -17,6 +17,7 @@ from . import context, versions
 from .engine import plan
 from .engine.compose import digest, to_wire
 from .engine.exceptions import SummaryError
+from .engine.patterns import find_match
 from .engine.policy import Policy
 from .engine.summarizer import SummaryText
 from .engine.tokens import TokenCounter, count_tokens
@@ -28,6 +29,8 @@ BACKOFF = timedelta(seconds=30)
 # Renewed while the summariser works, so that a dead process blocks nobody for long.
 LEASE = timedelta(seconds=20)
 DUE_AT_ONCE = 50
+# Messages that a policy's patterns may pin; every one of them is in every context.
+MAX_PINNED = 50
 
 # Gives the number of the first message whose turn is not finished, or None. What
 # follows is not folded: a reply may still be written between the messages there.
@@ -233,13 +236,32 @@ def commit(job: Job, model: str, result: SummaryText) -> int | None:
         job.conversation,
         replaces=job.sources,
         text=result.text,
+        structured=result.structured,
+        flags=result.flags,
         prompt_hash=result.prompt_hash,
         status=Summary.Status.ACTIVE,
         tokens_after=_tokens_after(job, result.text),
         **_common(job, model),
     )
     ModelCall.objects.filter(pk__in=job.calls).update(summary=summary)
+    _pin_important(job)
     return summary.version
+
+
+def _pin_important(job: Job) -> None:
+    """Keep what the policy calls important word for word, up to a number."""
+    important = job.policy.important
+    if not important or isinstance(job.step, plan.Merge):
+        return
+    found = [
+        int(message.id)
+        for message in job.messages
+        if find_match(important, str(message.text))
+    ]
+    rows = job.conversation.messages
+    room = max(0, MAX_PINNED - rows.filter(pinned_at__isnull=False).count())
+    pinned = rows.filter(seq__in=found[:room], pinned_at=None)
+    pinned.update(pinned_at=Now())
 
 
 def _tokens_after(job: Job, text: str) -> int:

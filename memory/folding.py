@@ -15,6 +15,7 @@ from time import monotonic
 from channels.db import database_sync_to_async
 from django.db.models.functions import Now
 from langchain_core.messages import AIMessage, BaseMessage
+from pydantic import BaseModel
 
 from . import fold_job
 from .engine import plan, summarizer
@@ -52,11 +53,12 @@ class Outcome:
 class Summariser:
     """A model that folds: its name, how to send it one request, how much at once.
 
-    `invoke` raises InvokeError when no answer came.
+    `invoke(messages, schema=...)` raises InvokeError when no answer came. The schema
+    is what the reply should follow, if the model can be held to one.
     """
 
     model: str
-    invoke: Callable[[list[BaseMessage]], Awaitable[AIMessage]]
+    invoke: Callable[..., Awaitable[AIMessage]]
     chunk_tokens: int = CHUNK_TOKENS
 
 
@@ -118,9 +120,12 @@ async def _perform(job: Job, summariser: Summariser) -> int | None:
     Raises SummaryError or InvokeError after it has recorded the failure.
     """
 
-    async def invoke(messages: list[BaseMessage]) -> AIMessage:
-        return await _request(job, summariser, messages)
+    async def invoke(
+        messages: list[BaseMessage], *, schema: type[BaseModel] | None = None
+    ) -> AIMessage:
+        return await _request(job, summariser, messages, schema)
 
+    invoke.takes_schema = True
     try:
         result = await _summarise(job, invoke, summariser.chunk_tokens)
     except (SummaryError, InvokeError) as error:
@@ -162,13 +167,16 @@ async def _summarise(
 
 
 async def _request(
-    job: Job, summariser: Summariser, messages: list[BaseMessage]
+    job: Job,
+    summariser: Summariser,
+    messages: list[BaseMessage],
+    schema: type[BaseModel] | None,
 ) -> AIMessage:
     """Send one request and record it, answered or not."""
     started = monotonic()
     reply, error = None, ""
     try:
-        reply = await summariser.invoke(messages)
+        reply = await summariser.invoke(messages, schema=schema)
     except InvokeError as failure:
         error = failure.code
         raise

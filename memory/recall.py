@@ -34,9 +34,9 @@ from .models import Conversation, Message, RecallEntry
 MAX_TERMS = 24
 # Messages read from the index for one term. What more of them have is a common term,
 # which tells little alone: of the rarest few, two have to meet.
-MAX_FOUND = 200
-MAX_COMMON = 4
-CANDIDATES = 60
+MAX_FOUND = 150
+MAX_COMMON = 3
+CANDIDATES = 40
 # What PostgreSQL's tsvector holds ends at a megabyte; no typed message has so many.
 MAX_INDEXED = 50_000
 BATCH = 500
@@ -190,7 +190,7 @@ class _Archive:
 
     def _estimate(self, seqs: set[int], is_common: bool) -> float:
         if not is_common:
-            return len(self._with_neighbours(seqs))
+            return len(_spread(seqs, self.before))
         share = len(seqs) / (max(seqs) - min(seqs) + 1)
         return (self.before - 1) * (1 - (1 - share) ** (2 * REACH + 1))
 
@@ -200,17 +200,16 @@ class _Archive:
             rarity = log(1 + self.before / (self.having[key] + 0.5))
             for seq in seqs:
                 scores[seq] += rarity
-            for seq in self._with_neighbours(seqs) - seqs:
+            for seq in _spread(seqs, self.before) - seqs:
                 scores[seq] += rarity * NEIGHBOUR_WEIGHT
         return set(nlargest(CANDIDATES, scores, key=lambda seq: (scores[seq], seq)))
 
-    def _with_neighbours(self, seqs: set[int]) -> set[int]:
-        return _spread(seqs).intersection(range(1, self.before))
 
-
-def _spread(seqs: set[int]) -> set[int]:
+def _spread(seqs: set[int], before: int) -> set[int]:
+    """The numbers and their neighbours, as far as there can be messages."""
     around = range(-REACH, REACH + 1)
-    return {seq + distance for seq in seqs for distance in around}
+    near = {seq + distance for seq in seqs for distance in around}
+    return {seq for seq in near if 0 < seq < before}
 
 
 @dataclass(frozen=True, slots=True)
@@ -232,10 +231,9 @@ def _entries(
 ) -> Iterator[_Entry]:
     """The candidates and their neighbours, without what was taken out of the view."""
     # As one list of numbers: given a range as well, SQLite would read all of it.
-    wanted = _spread(candidates).intersection(range(1, before))
     rows = RecallEntry.objects.filter(
         message__conversation=conversation,
-        message__seq__in=wanted,
+        message__seq__in=_spread(candidates, before),
         message__excluded_at=None,
         message__superseded_at=None,
         message__deleted_at=None,

@@ -16,6 +16,7 @@ from typing import Any
 from channels.db import database_sync_to_async
 from django.conf import settings
 from langchain_core.messages import AIMessage, BaseMessage
+from pydantic import BaseModel
 
 from chatsite.llm import providers, streaming
 from chatsite.llm.errors import LLMError
@@ -262,9 +263,11 @@ async def _fold(conversation_id: int, force: bool) -> None:
 
 
 def _summariser(name: str) -> folding.Summariser:
-    async def invoke(messages: list[BaseMessage]) -> AIMessage:
+    async def invoke(
+        messages: list[BaseMessage], *, schema: type[BaseModel] | None = None
+    ) -> AIMessage:
         try:
-            return await streaming.complete(name, messages)
+            return await streaming.complete(name, messages, schema=schema)
         except LLMError as error:
             raise folding.InvokeError(error.code) from None
 

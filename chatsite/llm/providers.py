@@ -6,6 +6,7 @@ from weakref import WeakKeyDictionary
 
 from django.conf import settings
 from langchain_core.language_models import BaseChatModel
+from pydantic import BaseModel
 
 from .demo import DemoChatModel
 
@@ -56,6 +57,14 @@ def cache_options(name: str, key: str) -> dict[str, str]:
     """
     known = not is_demo(name) and not settings.OPENAI_BASE_URL
     return {"prompt_cache_key": key} if known else {}
+
+
+def schema_options(name: str, schema: type[BaseModel] | None) -> dict[str, Any]:
+    """Request arguments that hold the reply to a schema, where the provider can."""
+    if schema is None or is_demo(name) or not settings.STRUCTURED_OUTPUT:
+        return {}
+    wanted = {"name": schema.__name__, "schema": schema.model_json_schema()}
+    return {"response_format": {"type": "json_schema", "json_schema": wanted}}
 
 
 class _Builder:

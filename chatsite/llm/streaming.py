@@ -17,6 +17,7 @@ from typing import Any, Self
 from django.conf import settings
 from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage
 from langchain_core.messages.ai import UsageMetadata
+from pydantic import BaseModel
 
 from . import providers
 from .errors import LLMError, translate
@@ -213,6 +214,7 @@ async def complete(
     *,
     total: float | None = None,
     max_tokens: int | None = None,
+    schema: type[BaseModel] | None = None,
 ) -> AIMessage:
     """The whole reply at once, for summaries and titles.
 
@@ -220,7 +222,9 @@ async def complete(
     the text and at response_metadata["finish_reason"].
     """
     total = settings.SUMMARY_TOTAL_TIMEOUT if total is None else total
-    bind = {"max_tokens": max_tokens} if max_tokens else {}
+    bind = providers.schema_options(name, schema)
+    if max_tokens:
+        bind["max_tokens"] = max_tokens
     stream = ReplyStream(name, messages, total=total, bind=bind, strict=False)
     async with aclosing(stream):
         text = "".join([piece async for piece in stream])

@@ -27,7 +27,7 @@ class Recorder:
         self.answers = list(answers)
         self.requests = []
 
-    async def __call__(self, messages):
+    async def __call__(self, messages, *, schema=None):
         self.requests.append(messages)
         answer = self.answers.pop(0) if self.answers else "They talked."
         if isinstance(answer, Exception):

@@ -79,6 +79,19 @@ def test_a_summary_never_gains_system_authority(conversation):
     assert "&lt;/history&gt;" in quoted
 
 
+def test_a_policy_can_word_what_stands_before_the_summaries(conversation):
+    conversation.policy = {"final_prompt": "What we know so far:"}
+    conversation.save()
+    talk(conversation, 2)
+    summarise(conversation, 2)
+    call = record(conversation, ask(conversation))
+    quoted = context.rebuild(call).wire[1]["content"]
+    assert quoted.startswith("What we know so far:")
+    conversation.policy = {}
+    conversation.save()
+    assert context.verify(ModelCall.objects.get(pk=call.pk))
+
+
 def test_messages_queued_behind_are_not_sent(conversation):
     first = ask(conversation, "First")
     ask(conversation, "Second")

@@ -201,6 +201,29 @@ async def test_replies_go_on_while_the_summariser_is_down_for_200_turns(conversa
     assert sum(numbers_read(recorder), []) == list(range(1, 399))
 
 
+async def test_it_stores_data_and_doubts_beside_the_text(alice):
+    create = database_sync_to_async(transcript.create)
+    policy = {"preset": "topics", "trigger": ["turns", 4], "keep": ["turns", 1]}
+    conversation = await create(alice, policy=policy)
+    await talked(conversation, 4)
+    topics = {"topics": [{"topic": "Numbers", "text": "It cost 9876 euros."}]}
+    await fold(conversation, json.dumps(topics))
+    summary = await conversation.summaries.aget()
+    assert summary.structured == topics
+    assert "Numbers" in summary.text
+    assert summary.flags["unsupported"] == ["9876"]
+
+
+async def test_what_the_policy_calls_important_stays_word_for_word(alice):
+    policy = {"preset": "langgraph", "important": ["Message [24] "]}
+    conversation = await database_sync_to_async(transcript.create)(alice, policy=policy)
+    await talked(conversation, 4)
+    await fold(conversation)
+    built = await database_sync_to_async(context.build)(conversation)
+    assert built.refs["pinned"] == [[3, 3], [5, 5]]
+    assert "Message 2 says" in str(built.wire)
+
+
 async def test_two_folds_at_once_make_one_version(conversation):
     await talked(conversation, 4)
     outcomes = await asyncio.gather(*(fold(conversation) for _ in range(4)))

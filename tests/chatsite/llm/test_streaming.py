@@ -5,6 +5,7 @@ import time
 
 import pytest
 from langchain_core.messages import HumanMessage, SystemMessage
+from pydantic import BaseModel
 
 from chatsite.llm import streaming
 from chatsite.llm.errors import LLMError
@@ -274,3 +275,18 @@ class TestComplete:
         message = await complete(mode, MESSAGES)
         assert message.content == text
         assert message.response_metadata["finish_reason"] == reason
+
+
+class Shape(BaseModel):
+    text: str
+
+
+@pytest.mark.parametrize("is_held", [True, False])
+async def test_it_holds_a_summary_to_a_schema_where_the_provider_can(
+    upstream, settings, is_held
+):
+    settings.STRUCTURED_OUTPUT = is_held
+    reply = await streaming.complete("ok", [HumanMessage("Hello")], schema=Shape)
+    assert "Hello" in reply.text
+    wanted = upstream.calls[0].body.get("response_format")
+    assert (wanted and wanted["json_schema"]["name"]) == ("Shape" if is_held else None)

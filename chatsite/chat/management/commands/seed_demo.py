@@ -100,9 +100,9 @@ def _fold(conversation: Conversation, *, said: int) -> None:
     )
 
 
-async def _invoke(messages: list[BaseMessage]) -> AIMessage:
+async def _invoke(messages: list[BaseMessage], **options: Any) -> AIMessage:
     return await DemoChatModel(tokens_per_second=0).ainvoke(messages)
 
 
-async def _time_out(messages: list[BaseMessage]) -> AIMessage:
+async def _time_out(messages: list[BaseMessage], **options: Any) -> AIMessage:
     raise folding.InvokeError("timeout")
