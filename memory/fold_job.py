@@ -278,11 +278,12 @@ def _tokens_after(job: Job, text: str) -> int:
 def record_failure(job: Job, model: str, error: SummaryError | InvokeError) -> None:
     rows = Conversation.objects.filter(pk=job.conversation.pk, fold_owner=job.owner)
     retry_at = Now() + BACKOFF * 2**job.conversation.fold_failures
-    rows.update(
+    if not rows.update(
         fold_failures=F("fold_failures") + 1,
         fold_retry_at=retry_at,
         fold_due_at=retry_at,
-    )
+    ):
+        return  # the lease was lost: whoever has it keeps the books
     rejected = isinstance(error, SummaryError)
     summary = versions.append(
         job.conversation,
