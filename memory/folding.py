@@ -92,6 +92,8 @@ async def fold(
             done.append(version)
     except (SummaryError, InvokeError) as error:
         return Outcome("failed", tuple(done), fold_job.error_name(error))
+    except Conversation.DoesNotExist:
+        return Outcome("discarded", tuple(done))
     finally:
         renewer.cancel()
         await database_sync_to_async(fold_job.release)(conversation_id, owner)

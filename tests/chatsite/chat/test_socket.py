@@ -195,6 +195,18 @@ async def test_a_closed_socket_does_not_end_the_reply(
     assert turn.reply.text
 
 
+async def test_deleting_the_conversation_ends_its_reply_quietly(
+    conversation, session, upstream, settings, caplog
+):
+    settings.CHAT_MODEL = "ok-slow:500:0.02"
+    async with Chat(conversation, session) as chat:
+        await chat.command(type="send", client_id="c", text="Go on")
+        await chat.until("frame")
+        await database_sync_to_async(conversation.delete)()
+    assert await asyncio.to_thread(upstream.wait_closed_early)
+    assert not [r for r in caplog.records if r.levelname == "ERROR"]
+
+
 @pytest.mark.parametrize(
     ("mode", "state", "error"),
     [
