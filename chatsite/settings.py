@@ -143,8 +143,10 @@ AXES_LOCKOUT_TEMPLATE = "registration/locked_out.html"
 AXES_VERBOSE = False
 AXES_DISABLE_ACCESS_LOG = True
 
-# Security headers. Cookies and redirects demand HTTPS unless DEBUG or SITE_HTTPS=false.
-SITE_HTTPS = env.bool("SITE_HTTPS", default=not DEBUG)
+# Security headers. Cookies and redirects demand HTTPS unless DEBUG, SITE_HTTPS=false
+# or origins that are all plain HTTP.
+HTTP_ONLY = bool(SITE_ORIGINS) and all(o.startswith("http://") for o in SITE_ORIGINS)
+SITE_HTTPS = env.bool("SITE_HTTPS", default=not DEBUG and not HTTP_ONLY)
 SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = SECURE_SSL_REDIRECT = SITE_HTTPS
 SECURE_HSTS_SECONDS = 31_536_000 * SITE_HTTPS
 SECURE_HSTS_INCLUDE_SUBDOMAINS = SECURE_HSTS_PRELOAD = SITE_HTTPS
@@ -169,18 +171,16 @@ CONTENT_SECURITY_POLICY = {
     }
 }
 
-# Static files are served by whitenoise, hashed and compressed when DEBUG is off.
+# Static files are served by whitenoise: hashed and compressed once collectstatic has
+# run, straight from their folders before.
 STATIC_URL = "static/"
 STATIC_ROOT = BASE_DIR / "staticfiles"
 STATICFILES_DIRS = [BASE_DIR / "static"]
-WHITENOISE_USE_FINDERS = WHITENOISE_AUTOREFRESH = DEBUG
+WHITENOISE_USE_FINDERS = True
+WHITENOISE_AUTOREFRESH = DEBUG
 STORAGES = {
     "default": {"BACKEND": "django.core.files.storage.FileSystemStorage"},
-    "staticfiles": {
-        "BACKEND": "django.contrib.staticfiles.storage.StaticFilesStorage"
-        if DEBUG
-        else "whitenoise.storage.CompressedManifestStaticFilesStorage"
-    },
+    "staticfiles": {"BACKEND": "chatsite.staticfiles.CollectedFilesStorage"},
 }
 
 LANGUAGE_CODE = "en"
