@@ -179,6 +179,7 @@ class SummaryAdmin(ConversationPartAdmin):
         "model",
         "error",
         "level",
+        "generation",
         "created_at",
     )
     list_filter = (
@@ -192,7 +193,7 @@ class SummaryAdmin(ConversationPartAdmin):
     ordering = ("-id",)
     fields = (
         ("conversation", "version", "status"),
-        ("covers", "level"),
+        ("covers", "level", "generation"),
         ("made_because", "author"),
         ("tokens_before", "tokens_after"),
         ("model", "tokens_in", "tokens_out", "ms"),

@@ -236,6 +236,7 @@ def commit(job: Job, model: str, result: SummaryText) -> int | None:
         job.conversation,
         replaces=job.sources,
         text=result.text,
+        generation=_generation(job, result),
         structured=result.structured,
         flags=result.flags,
         prompt_hash=result.prompt_hash,
@@ -246,6 +247,12 @@ def commit(job: Job, model: str, result: SummaryText) -> int | None:
     ModelCall.objects.filter(pk__in=job.calls).update(summary=summary)
     _pin_important(job)
     return summary.version
+
+
+def _generation(job: Job, result: SummaryText) -> int:
+    if not result.rewritten:
+        return 1
+    return 1 + max((source.generation for source in job.sources), default=0)
 
 
 def _pin_important(job: Job) -> None:

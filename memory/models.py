@@ -177,6 +177,9 @@ class Summary(models.Model):
     )
     version = models.PositiveIntegerField()
     level = models.PositiveSmallIntegerField(default=0)
+    generation = models.PositiveSmallIntegerField(
+        default=1, help_text="Of rewriting: 1 was made from the messages themselves."
+    )
     first_seq = models.PositiveIntegerField()
     last_seq = models.PositiveIntegerField()
     folded_from = models.ManyToManyField(

@@ -118,6 +118,7 @@ def copy(
         conversation,
         replaces=[summary],
         level=summary.level,
+        generation=summary.generation,
         first_seq=summary.first_seq,
         last_seq=summary.last_seq,
         text=summary.text if text is None else text,

@@ -19,6 +19,12 @@ def pytest_configure(config):
     settings.PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
 
 
+def pytest_collection_modifyitems(items):
+    """Browser tests come last: Playwright keeps an event loop running in this thread
+    as long as its browser lives, and async tests can not start theirs beside it."""
+    items.sort(key=lambda item: item.get_closest_marker("browser") is not None)
+
+
 def pytest_sessionfinish(session):
     """In CI a skipped test is a failure: nobody would look for it."""
     reporter = session.config.pluginmanager.get_plugin("terminalreporter")

@@ -104,7 +104,16 @@ def context_of(conversation: Conversation, reply: int | None) -> dict[str, Any]:
 
 
 SUMMARY_FIELDS = (
-    *("version", "level", "first_seq", "last_seq", "text", "status", "trigger"),
+    *(
+        "version",
+        "level",
+        "generation",
+        "first_seq",
+        "last_seq",
+        "text",
+        "status",
+        "trigger",
+    ),
     *("model", "tokens_in", "tokens_out", "tokens_before", "tokens_after", "ms"),
     *("error", "policy_hash", "prompt_hash", "created_at"),
 )

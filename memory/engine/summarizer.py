@@ -75,14 +75,16 @@ class StructuredInvoke(Protocol):
 class SummaryText:
     """A valid summary, the hash of the prompts it came from, and what it took.
 
-    `structured` is the data that the text was made of, if the model gave any. `flags`
-    tells what to look at: "unsupported", facts found in no message that was read, and
-    "carried", identifiers the model left out, which were added to the text.
+    `rewritten`: made of an earlier summary, not of messages alone. `structured` is the
+    data that the text was made of, if the model gave any. `flags` tells what to look
+    at: "unsupported", facts found in no message that was read, and "carried",
+    identifiers the model left out, which were added to the text.
     """
 
     text: str
     prompt_hash: str
     requests: int
+    rewritten: bool = False
     structured: dict[str, Any] | None = None
     flags: dict[str, list[str]] = field(default_factory=dict)
 
@@ -261,6 +263,7 @@ class _Writer:
             text=complete,
             prompt_hash=hashlib.sha256(used.encode()).hexdigest(),
             requests=len(self.prompts),
+            rewritten=any(texts),
             structured=self.structured.get(text),
             flags={name: found for name, found in flags.items() if found},
         )

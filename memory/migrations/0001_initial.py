@@ -79,6 +79,7 @@ class Migration(migrations.Migration):
                 ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
                 ('version', models.PositiveIntegerField()),
                 ('level', models.PositiveSmallIntegerField(default=0)),
+                ('generation', models.PositiveSmallIntegerField(default=1, help_text='Of rewriting: 1 was made from the messages themselves.')),
                 ('first_seq', models.PositiveIntegerField()),
                 ('last_seq', models.PositiveIntegerField()),
                 ('text', models.TextField(blank=True)),

@@ -103,6 +103,7 @@ async def test_it_extends_the_running_summary(conversation):
     assert await ranges(conversation) == [(1, 12)]
     assert await statuses(conversation) == ["superseded", "active"]
     newest = await conversation.summaries.aget(version=2)
+    assert newest.generation == 2
     assert [row.version async for row in newest.folded_from.all()] == [1]
 
 
@@ -124,8 +125,10 @@ async def test_layered_segments_tile_and_merge(layered):
     spans = await ranges(layered)
     assert spans[0][0] == 1
     assert all(a[1] + 1 == b[0] for a, b in zip(spans, spans[1:], strict=False))
-    levels = {row.level async for row in layered.summaries.all()}
-    assert len(levels) > 1
+    rows = [row async for row in layered.summaries.all()]
+    assert len({row.level for row in rows}) > 1
+    # Merged from the transcript, which still fits: nothing was rewritten.
+    assert {row.generation for row in rows} == {1}
 
 
 async def test_it_records_every_request(conversation):
