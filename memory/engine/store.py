@@ -41,6 +41,7 @@ class FoldRecord:
     tokens_after: int
     text: str = ""
     prompt_hash: str = ""
+    rewritten: bool = False
     structured: dict[str, Any] | None = None
     flags: dict[str, list[str]] | None = None
     error: str = ""
