@@ -22,7 +22,7 @@ PAGE_TURNS = 50
 class Mark:
     """Where the model sees a message: the words on its tag and how it is drawn."""
 
-    kind: str  # window, summary, excluded, superseded, sending, queued, lost
+    kind: str  # window, summary, excluded, superseded, deleted, sending, queued
     text: str
     version: int | None = None
 
@@ -76,7 +76,6 @@ class TranscriptPane:
     total: int
     # Set when earlier turns exist: pass it as `before` to get them.
     earlier: int | None
-    folding_note: str = ""
 
 
 def transcript(
@@ -188,6 +187,8 @@ def _entry(row: Message, turn: Turn, summaries: list[Summary], model: str) -> En
 
 
 def _mark(row: Message, turn: Turn, summaries: list[Summary]) -> Mark:
+    if row.deleted_at:
+        return Mark("deleted", "deleted")
     if row.superseded_at:
         return Mark("superseded", "superseded")
     if row.excluded_at:

@@ -3,11 +3,11 @@
 import pytest
 
 from chatsite.chat import model_sees
-from memory import transcript
+from memory import acts, transcript
 from memory.models import ModelCall
 from tests.memory.scenes import summarise
 
-from .scenes import talk_in_turns
+from .scenes import signed_in, talk_in_turns, url
 
 
 def gauge_of(conversation):
@@ -76,3 +76,12 @@ def test_it_says_how_far_the_estimate_was_off(alice):
     assert model_sees.model_view(made, reply=2).drift == "+10 %"
     ModelCall.objects.update(tokens_input=None)
     assert model_sees.model_view(made, reply=2).drift == ""
+
+
+def test_it_says_that_a_message_was_deleted_instead_of_crying_foul(alice):
+    made = make(alice, "One", "Two")
+    acts.delete(made, 1)
+    shown = signed_in(alice).get(url("context", made) + "?reply=4").content.decode()
+    assert "a message of it was deleted since" in shown
+    assert "1 deleted" in shown
+    assert "does not match" not in shown
