@@ -59,6 +59,7 @@ class Folder:
         self.context_window = context_window
         self.backoff = backoff
         self._jobs: dict[str, futures.Future[None]] = {}
+        self._waiting: dict[str, Task] = {}
         self._lock = Lock()
         self._workers = futures.ThreadPoolExecutor(WORKERS, "windowpane")
 
@@ -70,33 +71,23 @@ class Folder:
         overhead: int = 0,
         force: bool = False,
     ) -> futures.Future[None]:
-        """Begin to fold the thread, unless that is under way already.
+        """Begin to fold the thread; if that is under way, once more when it is done.
 
         `overhead` is what a request holds beside the window, in tokens.
         """
+        task = Task(thread, body, overhead, force)
         with self._lock:
-            known = self._jobs.get(thread)
-            if known and not known.done():
-                return known
-            task = Task(thread, body, overhead, force)
-            job = self._submit(task)
-            self._jobs[thread] = job
-        job.add_done_callback(lambda done: self._forget(thread, done))
+            if job := self._jobs.get(thread):
+                # Only the newest matters: its messages hold those of the others.
+                self._waiting[thread] = task
+                return job
+            try:
+                job = self._jobs[thread] = self._workers.submit(self._run, task)
+            except RuntimeError:
+                # Closed. The answer was given all the same, and nothing is lost.
+                job = futures.Future()
+                job.set_result(None)
         return job
-
-    def _submit(self, task: Task) -> futures.Future[None]:
-        try:
-            return self._workers.submit(self._run, task)
-        except RuntimeError:
-            # Closed. The answer was given all the same, and nothing is lost.
-            job: futures.Future[None] = futures.Future()
-            job.set_result(None)
-            return job
-
-    def _forget(self, thread: str, job: futures.Future[None]) -> None:
-        with self._lock:
-            if self._jobs.get(thread) is job:
-                del self._jobs[thread]
 
     def wait(self, timeout: float | None = None) -> None:
         """Until no fold is under way."""
@@ -108,11 +99,20 @@ class Folder:
         """Finish the folds that have begun."""
         self._workers.shutdown()
 
-    def _run(self, task: Task) -> None:
-        try:
-            asyncio.run(self._fold(task))
-        except Exception:
-            logger.exception("fold broke thread=%s", task.thread)
+    def _run(self, task: Task | None) -> None:
+        while task:
+            try:
+                asyncio.run(self._fold(task))
+            except Exception:
+                logger.exception("fold broke thread=%s", task.thread)
+            task = self._next(task.thread)
+
+    def _next(self, thread: str) -> Task | None:
+        with self._lock:
+            task = self._waiting.pop(thread, None)
+            if task is None:
+                del self._jobs[thread]
+            return task
 
     async def _fold(self, task: Task) -> None:
         while await self._fold_once(task):

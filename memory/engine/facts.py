@@ -58,15 +58,18 @@ REACH = timedelta(days=62)
 
 SCALES = {"k": 3, "thousand": 3, "m": 6, "million": 6, "bn": 9, "billion": 9}
 SCALES |= {"十": 1, "百": 2, "千": 3, "万": 4, "亿": 8}
+# Stands for what was read already: no letter, and no white space either, which would
+# look like the start of a sentence.
+GAP = "\ufffc"
 NUMBER = re.compile(
-    r"(?<![A-Za-z0-9_.])(?P<digits>\d{1,3}(?:,\d{3})+(?:\.\d+)?|\d+(?:\.\d+)?)(?::00)?"
+    r"(?<![A-Za-z0-9_.\ufffc])(?P<digits>\d{1,3}(?:,\d{3})+(?:\.\d+)?|\d+(?:\.\d+)?)(?::00)?"
     r"(?:\ ?(?P<scale>thousand|million|billion|bn|[km](?![a-z])|[十百千万亿]))?"
     r"(?:(?:st|nd|rd|th)\b|\ ?(?P<half>[ap])\.?m\b)?",
     re.IGNORECASE,
 )
 # Lines that are no sentence: "## Next Steps", "**Open Questions**:".
 HEADING = re.compile(r"^[ \t]*(?:#+ .*|\**[\w &/-]{1,40}\**:\**)[ \t]*$", re.MULTILINE)
-LIST_NUMBER = re.compile(r"^[ \t]*\d{1,3}[.)、] ?", re.MULTILINE)
+LIST_NUMBER = re.compile(r"^[ \t]*\d{1,3}[.)、](?!\d) ?", re.MULTILINE)
 NUMBERS = (
     *("zero", "one once first", "two twice second both couple pair", "three third"),
     *("four fourth", "five fifth", "six", "seven", "eight", "nine", "ten", "eleven"),
@@ -158,8 +161,7 @@ def _find_all(text: str) -> Iterator[Fact]:
 
 
 def _blank(match: re.Match[str]) -> str:
-    # No white space: that would look like the start of a sentence.
-    return "_" * len(match[0])
+    return GAP * len(match[0])
 
 
 def _find_names(text: str) -> Iterator[str]:
@@ -184,9 +186,11 @@ class _Known:
     """Everything that the sources say, in the forms that facts are looked up in."""
 
     def __init__(self, sources: Iterable[str], dates: Iterable[date]) -> None:
-        self.text = _fold("\n".join(sources))
+        written = "\n".join(sources)
+        self.text = _fold(written)
         self.words = {form for word in WORD.findall(self.text) for form in _forms(word)}
-        self.numbers = set(_read_numbers(self.text))
+        # Folding can put letters before a number that were none: "ß" becomes "ss".
+        self.numbers = set(_read_numbers(written))
         self.days = sorted({date(day.year, day.month, day.day) for day in dates})
 
     def has(self, fact: Fact) -> bool:
@@ -258,7 +262,7 @@ def _read_numbers(text: str) -> Iterator[str]:
             yield _plain(_scale(digits, SCALES[scale.lower()]))
         if (match["half"] or "").lower() == "p" and digits.isdecimal():
             yield str(int(digits[:4]) + 12)
-    for word in WORD.findall(text):
+    for word in WORD.findall(text.casefold()):
         for part in word.split("-"):
             if part in NUMBER_WORDS:
                 yield NUMBER_WORDS[part]

@@ -61,8 +61,10 @@ class Gate:
 
     def __init__(self):
         self.entered, self.open = threading.Event(), threading.Event()
+        self.calls = 0
 
     def __call__(self, messages):
+        self.calls += 1
         self.entered.set()
         assert self.open.wait(10)
         return "They talked."

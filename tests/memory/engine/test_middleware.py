@@ -508,9 +508,10 @@ def test_it_folds_a_thread_once_at_a_time():
     chat.say("one", "two", "three", wait=False)
     assert gate.entered.wait(10)
     chat.say("four", "five", wait=False)
+    assert gate.calls == 1
     gate.open.set()
     chat.middleware.wait(10)
-    assert len(chat.memory.records) == 1
+    assert gate.calls == len(chat.memory.records) == 2
 
 
 def test_it_answers_after_it_was_closed():
