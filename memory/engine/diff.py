@@ -1,0 +1,50 @@
+"""What changed between two texts, word by word; Chinese, Japanese and Korean character
+by character, since nothing parts their words.
+"""
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from difflib import SequenceMatcher
+from itertools import groupby
+from typing import Literal
+
+Kind = Literal["same", "added", "removed"]
+
+# Longer texts are compared line by line: the time grows with the square of the parts.
+MAX_WORDS = 3000
+CJK = "\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af\uf900-\ufaff"
+WORD = re.compile(rf"\s+|[{CJK}]|[^\W_{CJK}]+|.", re.DOTALL)
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """A stretch of text that both have, or only the new one, or only the old one."""
+
+    kind: Kind
+    text: str
+
+
+def diff(old: str, new: str) -> list[Piece]:
+    """The pieces in reading order.
+
+    The old text is what is left without the added ones, the new text what is left
+    without the removed ones.
+    """
+    before, after = WORD.findall(old), WORD.findall(new)
+    if max(len(before), len(after)) > MAX_WORDS:
+        before, after = old.splitlines(keepends=True), new.splitlines(keepends=True)
+    joined = groupby(_compare(before, after), key=lambda piece: piece.kind)
+    return [Piece(kind, "".join(p.text for p in run)) for kind, run in joined]
+
+
+def _compare(before: Sequence[str], after: Sequence[str]) -> Iterator[Piece]:
+    matcher = SequenceMatcher(None, before, after, autojunk=False)
+    for tag, i, j, k, m in matcher.get_opcodes():
+        if tag == "equal":
+            yield Piece("same", "".join(before[i:j]))
+            continue
+        if j > i:
+            yield Piece("removed", "".join(before[i:j]))
+        if m > k:
+            yield Piece("added", "".join(after[k:m]))
