@@ -81,6 +81,32 @@ def restore(
 
 
 @transaction.atomic
+def reinstate(
+    conversation: Conversation, wanted: Iterable[int], *, author: "AbstractBaseUser"
+) -> None:
+    """Undo: put exactly these versions in force again, those gone as new versions.
+
+    Raises ActError when there is no such version, or when what they stood for has
+    changed since.
+    """
+    transcript.lock(conversation)
+    summaries = [_find(conversation, version) for version in sorted(set(wanted))]
+    summaries.sort(key=lambda summary: summary.first_seq)
+    versions.replace_all(conversation, _check_tiles(summaries), author=author)
+
+
+def _check_tiles(summaries: list[Summary]) -> list[Summary]:
+    """The summaries, if they can be in force together."""
+    usable = (Summary.Status.ACTIVE, Summary.Status.SUPERSEDED)
+    end = 0
+    for summary in summaries:
+        if summary.status not in usable or summary.first_seq != end + 1:
+            raise ActError("That view can not come back: what it said has changed.")
+        end = summary.last_seq
+    return summaries
+
+
+@transaction.atomic
 def rewrite(
     conversation: Conversation, version: int, text: str, *, author: "AbstractBaseUser"
 ) -> Summary:

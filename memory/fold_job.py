@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import timedelta
 from time import monotonic
+from typing import TYPE_CHECKING
 
 from django.db import transaction
 from django.db.models import F, Q, QuerySet
@@ -23,6 +24,9 @@ from .engine.summarizer import SummaryText
 from .engine.tokens import TokenCounter, count_tokens
 from .messages import to_langchain
 from .models import Conversation, ModelCall, Summary
+
+if TYPE_CHECKING:
+    from django.contrib.auth.models import AbstractBaseUser
 
 MAX_FAILURES = 3
 BACKOFF = timedelta(seconds=30)
@@ -57,6 +61,7 @@ class Job:
     policy: Policy
     count_tokens: TokenCounter
     tokens_before: int
+    author: "AbstractBaseUser | None" = None
     calls: list[int] = field(default_factory=list)
     tokens_in: int = 0
     tokens_out: int = 0
@@ -118,34 +123,62 @@ def prepare(
 ) -> Job | None:
     """Read the state and plan one step on it; None = nothing to do."""
     conversation = Conversation.objects.get(pk=conversation_id)
-    policy = conversation.get_policy()
-    summaries = versions.active(conversation)
-    blocks = [versions.to_block(summary) for summary in summaries]
-    count_tokens = context.counter(conversation)
-    tokens_before = context.build(conversation).tokens
-    window = _closed_window(conversation, versions.cutoff(summaries), open_from)
-    step = plan.plan_merge(policy, blocks) or plan.plan_fold(
-        policy,
-        window,
-        blocks,
-        count_tokens=count_tokens,
-        overhead=tokens_before - count_tokens(window),
+    view = _View(conversation, open_from)
+    step = plan.plan_merge(view.policy, view.blocks) or plan.plan_fold(
+        view.policy,
+        view.window,
+        view.blocks,
+        count_tokens=view.count_tokens,
+        overhead=view.tokens - view.count_tokens(view.window),
         context_window=context_window,
         force=force,
     )
     if step is None:
-        _settle(conversation, policy, window)
+        _settle(conversation, view.policy, view.window)
         return None
-    return Job(
-        conversation=conversation,
-        owner=owner,
-        step=step,
-        sources=_sources(step, summaries),
-        messages=_to_read(conversation, step),
-        policy=policy,
-        count_tokens=count_tokens,
-        tokens_before=tokens_before,
+    return view.job(owner, step)
+
+
+def prepare_through(
+    conversation: Conversation, owner: str, open_from: OpenFrom, seq: int
+) -> Job | None:
+    """The step that a person asks for: fold to the end of the turn of message `seq`.
+
+    None where the message is not in the window, or in its last turn.
+    """
+    view = _View(conversation, open_from)
+    if not any(message.id == str(seq) for message in view.window):
+        return None
+    step = plan.plan_fold_through(
+        view.policy, view.window, view.blocks, seq, count_tokens=view.count_tokens
     )
+    return view.job(owner, step) if step else None
+
+
+class _View:
+    """What the model sees, as a step is planned on it."""
+
+    def __init__(self, conversation: Conversation, open_from: OpenFrom) -> None:
+        self.conversation = conversation
+        self.policy = conversation.get_policy()
+        self.summaries = versions.active(conversation)
+        self.blocks = [versions.to_block(summary) for summary in self.summaries]
+        self.count_tokens = context.counter(conversation)
+        self.tokens = context.build(conversation).tokens
+        cutoff = versions.cutoff(self.summaries)
+        self.window = _closed_window(conversation, cutoff, open_from)
+
+    def job(self, owner: str, step: plan.Fold | plan.Merge) -> Job:
+        return Job(
+            conversation=self.conversation,
+            owner=owner,
+            step=step,
+            sources=_sources(step, self.summaries),
+            messages=_to_read(self.conversation, step),
+            policy=self.policy,
+            count_tokens=self.count_tokens,
+            tokens_before=self.tokens,
+        )
 
 
 def _settle(
@@ -241,7 +274,8 @@ def commit(job: Job, model: str, result: SummaryText) -> int | None:
         flags=result.flags,
         prompt_hash=result.prompt_hash,
         status=Summary.Status.ACTIVE,
-        tokens_after=_tokens_after(job, result.text),
+        tokens_after=tokens_after(job, result.text),
+        author=job.author,
         **_common(job, model),
     )
     ModelCall.objects.filter(pk__in=job.calls).update(summary=summary)
@@ -271,7 +305,7 @@ def _pin_important(job: Job) -> None:
     pinned.update(pinned_at=Now())
 
 
-def _tokens_after(job: Job, text: str) -> int:
+def tokens_after(job: Job, text: str) -> int:
     """The context's size once `text` stands for what it replaces."""
     gone = [versions.to_block(source).text for source in job.sources]
     if isinstance(job.step, plan.Fold):

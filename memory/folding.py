@@ -121,15 +121,8 @@ async def _perform(job: Job, summariser: Summariser) -> int | None:
 
     Raises SummaryError or InvokeError after it has recorded the failure.
     """
-
-    async def invoke(
-        messages: list[BaseMessage], *, schema: type[BaseModel] | None = None
-    ) -> AIMessage:
-        return await _request(job, summariser, messages, schema)
-
-    invoke.takes_schema = True
     try:
-        result = await _summarise(job, invoke, summariser.chunk_tokens)
+        result = await write(job, summariser)
     except (SummaryError, InvokeError) as error:
         logger.warning(
             "fold failed conversation=%s range=%s-%s error=%s",
@@ -143,6 +136,18 @@ async def _perform(job: Job, summariser: Summariser) -> int | None:
         )
         raise
     return await database_sync_to_async(fold_job.commit)(job, summariser.model, result)
+
+
+async def write(job: Job, summariser: Summariser) -> summarizer.SummaryText:
+    """The summary of one step; every request for it is recorded."""
+
+    async def invoke(
+        messages: list[BaseMessage], *, schema: type[BaseModel] | None = None
+    ) -> AIMessage:
+        return await _request(job, summariser, messages, schema)
+
+    invoke.takes_schema = True
+    return await _summarise(job, invoke, summariser.chunk_tokens)
 
 
 async def _summarise(

@@ -81,6 +81,20 @@ def retract_to(conversation: Conversation, seq: int) -> None:
     _bring_back(conversation, _retract(conversation, seq), seq)
 
 
+def replace_all(
+    conversation: Conversation, wanted: list[Summary], *, author: "AbstractBaseUser"
+) -> None:
+    """Let these summaries be in force and no others."""
+    rows = conversation.summaries.filter(status=Summary.Status.ACTIVE)
+    rows.exclude(pk__in=[row.pk for row in wanted]).update(
+        status=Summary.Status.SUPERSEDED
+    )
+    for summary in wanted:
+        if summary.status != Summary.Status.ACTIVE:
+            copy(conversation, summary, author=author)
+    bump(conversation)
+
+
 def _bring_back(conversation: Conversation, gone: list[Summary], seq: int) -> None:
     for summary in gone:
         for older in _still_true(summary, seq):

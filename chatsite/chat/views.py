@@ -4,28 +4,23 @@ Every view of a conversation begins with `_own`: what belongs to somebody else i
 missing as what never existed.
 """
 
-from collections.abc import Callable
-from functools import wraps
 from typing import Any
-from uuid import UUID
 
 from asgiref.sync import async_to_sync
 from django.conf import settings
-from django.contrib.auth.decorators import login_required
 from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
-from django.shortcuts import redirect, render, resolve_url
-from django.views.decorators.cache import never_cache
+from django.shortcuts import redirect, render
 from django.views.decorators.http import (
     require_GET,
     require_POST,
 )
-from django_htmx.http import HttpResponseClientRedirect
 
 from memory import acts, folding, transcript
 from memory.models import Conversation, ModelCall
 
 from . import demo as demo_conversation
 from . import export, model_sees, runner, you_see
+from .access import private, with_conversation
 from .forms import (
     NewConversationForm,
     NumberForm,
@@ -35,39 +30,6 @@ from .forms import (
 )
 
 LIST_MAX = 200
-
-View = Callable[..., HttpResponse]
-
-
-def private(view: View) -> View:
-    """For signed-in people, and never kept by a browser once they have logged out."""
-    guarded = login_required(view)
-
-    @wraps(view)
-    def checked(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
-        if request.htmx and not request.user.is_authenticated:
-            # A redirect would put the log-in page into the middle of this one.
-            return HttpResponseClientRedirect(resolve_url(settings.LOGIN_URL))
-        return guarded(request, *args, **kwargs)
-
-    return never_cache(checked)
-
-
-def with_conversation(view: View) -> View:
-    """Hand the view the person's conversation in place of its id."""
-
-    @wraps(view)
-    def guarded(request: HttpRequest, uuid: UUID) -> HttpResponse:
-        return view(request, _own(request, uuid))
-
-    return guarded
-
-
-def _own(request: HttpRequest, uuid: UUID) -> Conversation:
-    try:
-        return transcript.get_for(request.user, uuid)
-    except Conversation.DoesNotExist:
-        raise Http404 from None
 
 
 def _number(request: HttpRequest, name: str) -> int | None:

@@ -170,6 +170,27 @@ def plan_fold(
     return _fold_at(cutoff, hit, policy, window, blocks)
 
 
+def plan_fold_through(
+    policy: Policy,
+    window: Sequence[BaseMessage],
+    blocks: Sequence[SummaryBlock],
+    seq: int,
+    *,
+    count_tokens: TokenCounter,
+) -> Fold | None:
+    """The fold a person asks for: to the end of the turn of message `seq`.
+
+    None where that would leave no turn in the window.
+    """
+    points = find_cut_points(window)
+    after = (point for point in points if int(window[point].id or 0) > seq)
+    cutoff = next(after, 0)
+    if not cutoff:
+        return None
+    hit = TriggerHit("manual", count_tokens(window), 0)
+    return _fold_at(cutoff, hit, policy, window, blocks)
+
+
 def find_next_due(
     policy: Policy, window: Sequence[BaseMessage], *, now: datetime | None = None
 ) -> datetime | None:

@@ -1,0 +1,49 @@
+"""Who may see which page: decorators for the views of signed-in people."""
+
+from collections.abc import Callable
+from functools import wraps
+from typing import Any
+from uuid import UUID
+
+from django.conf import settings
+from django.contrib.auth.decorators import login_required
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import resolve_url
+from django.views.decorators.cache import never_cache
+from django_htmx.http import HttpResponseClientRedirect
+
+from memory import transcript
+from memory.models import Conversation
+
+View = Callable[..., HttpResponse]
+
+
+def private(view: View) -> View:
+    """For signed-in people, and never kept by a browser once they have logged out."""
+    guarded = login_required(view)
+
+    @wraps(view)
+    def checked(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
+        if request.htmx and not request.user.is_authenticated:
+            # A redirect would put the log-in page into the middle of this one.
+            return HttpResponseClientRedirect(resolve_url(settings.LOGIN_URL))
+        return guarded(request, *args, **kwargs)
+
+    return never_cache(checked)
+
+
+def with_conversation(view: View) -> View:
+    """Hand the view the person's conversation in place of its id."""
+
+    @wraps(view)
+    def guarded(request: HttpRequest, uuid: UUID, **kwargs: Any) -> HttpResponse:
+        return view(request, _own(request, uuid), **kwargs)
+
+    return guarded
+
+
+def _own(request: HttpRequest, uuid: UUID) -> Conversation:
+    try:
+        return transcript.get_for(request.user, uuid)
+    except Conversation.DoesNotExist:
+        raise Http404 from None

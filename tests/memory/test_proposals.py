@@ -1,0 +1,192 @@
+"""Folding by hand: look first, then accept, change or drop."""
+
+import asyncio
+
+import pytest
+from asgiref.sync import async_to_sync
+
+from memory import acts, context, folding, proposals, transcript, versions
+from memory.engine.exceptions import EmptySummary
+from tests.memory.chats import Recorder, talk
+from tests.memory.test_acts import balanced, in_force, window
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+def nothing_open(conversation):
+    return None
+
+
+@pytest.fixture
+def conversation(alice):
+    made = transcript.create(alice)
+    talk(made, 5)
+    return made
+
+
+def plan(conversation, seq):
+    return proposals.plan(conversation, seq, open_from=nothing_open)
+
+
+def propose(conversation, seq, *answers):
+    summariser = folding.Summariser("m", Recorder(*answers))
+    return async_to_sync(proposals.propose)(
+        conversation, seq, summariser, open_from=nothing_open
+    )
+
+
+def accept(conversation, proposal, text=None):
+    return proposals.accept(
+        conversation,
+        proposal.seal,
+        proposal.text if text is None else text,
+        author=conversation.owner,
+        open_from=nothing_open,
+    )
+
+
+class TestPlan:
+    def test_it_takes_whole_turns(self, conversation):
+        for seq in (3, 4):
+            planned = plan(conversation, seq)
+            assert (planned.first_seq, planned.last_seq) == (1, 4)
+            assert planned.messages == 4
+
+    def test_it_tells_the_size_before_and_after(self, conversation):
+        planned = plan(conversation, 8)
+        assert planned.tokens_before == context.build(conversation).tokens
+        assert planned.tokens_after > 400
+
+    @pytest.mark.parametrize("seq", [9, 10, 11])
+    def test_it_refuses_the_last_turn_and_what_is_not_there(self, conversation, seq):
+        with pytest.raises(acts.ActError, match=f"#{seq}"):
+            plan(conversation, seq)
+
+    def test_it_refuses_what_is_folded_already(self, conversation):
+        accept(conversation, propose(conversation, 4))
+        with pytest.raises(acts.ActError, match="not in the window"):
+            plan(conversation, 2)
+
+
+class TestPropose:
+    def test_it_changes_nothing(self, conversation):
+        before = context.build(conversation).sha256
+        proposal = propose(conversation, 4, "They spoke of 77 boats.")
+        assert context.build(conversation).sha256 == before
+        assert proposal.text == "They spoke of 77 boats."
+        assert proposal.unsupported == ("77",)
+
+    def test_its_requests_are_recorded(self, conversation):
+        propose(conversation, 4)
+        call = conversation.model_calls.get()
+        assert (call.purpose, call.tokens_input, call.summary) == ("summary", 50, None)
+
+    def test_a_failing_summariser_changes_nothing(self, conversation):
+        with pytest.raises(EmptySummary):
+            propose(conversation, 4, "")
+        assert not conversation.summaries.exists()
+
+
+class TestAccept:
+    def test_it_puts_the_summary_in_force(self, conversation):
+        summary = accept(conversation, propose(conversation, 4, "They talked."))
+        assert in_force(conversation) == [(1, 1, 4, "They talked.")]
+        assert window(conversation) == [[5, 10]]
+        assert (summary.author, summary.model) == (conversation.owner, "m")
+        assert summary.trigger["kind"] == "manual"
+        assert conversation.model_calls.get().summary == summary
+        balanced(conversation)
+
+    def test_the_words_may_be_changed(self, conversation):
+        summary = accept(conversation, propose(conversation, 4), "I said 99 things.")
+        assert summary.text == "I said 99 things."
+        assert summary.flags == {"unsupported": ["99"]}
+        assert summary.model == ""
+
+    def test_it_extends_a_running_summary(self, alice):
+        made = transcript.create(alice, preset="langgraph")
+        talk(made, 5)
+        accept(made, propose(made, 2))
+        accept(made, propose(made, 6, "All of it."))
+        assert in_force(made) == [(2, 1, 6, "All of it.")]
+
+    def test_messages_that_came_meanwhile_do_not_matter(self, conversation):
+        proposal = propose(conversation, 4)
+        talk(conversation, 1)
+        accept(conversation, proposal)
+        assert window(conversation) == [[5, 12]]
+
+    def test_it_refuses_when_the_view_has_changed(self, conversation):
+        proposal = propose(conversation, 4)
+        acts.exclude(conversation, [3])
+        with pytest.raises(acts.ActError, match="changed since"):
+            accept(conversation, proposal)
+        assert in_force(conversation) == []
+
+    def test_it_refuses_the_same_one_twice(self, conversation):
+        proposal = propose(conversation, 4)
+        accept(conversation, proposal)
+        with pytest.raises(acts.ActError):
+            accept(conversation, proposal)
+
+    def test_it_refuses_an_empty_text(self, conversation):
+        with pytest.raises(transcript.TextError, match="empty"):
+            accept(conversation, propose(conversation, 4), " ")
+
+    def test_it_refuses_a_seal_that_is_not_its_own(self, conversation, alice):
+        other = transcript.create(alice)
+        talk(other, 5)
+        proposal = propose(conversation, 4)
+        with pytest.raises(acts.ActError, match="another conversation"):
+            accept(other, proposal)
+        with pytest.raises(acts.ActError, match="too old"):
+            proposals.accept(
+                conversation,
+                proposal.seal + "x",
+                "Text.",
+                author=alice,
+                open_from=nothing_open,
+            )
+
+    def test_it_waits_for_a_fold_that_is_under_way(self, conversation):
+        proposal = propose(conversation, 4)
+
+        async def while_folding():
+            await asyncio.to_thread(accept, conversation, proposal)
+            return "Automatic."
+
+        summariser = folding.Summariser("m", Recorder(while_folding))
+        with pytest.raises(acts.ActError, match="just now"):
+            async_to_sync(folding.fold)(conversation.pk, summariser, force=True)
+
+
+class TestReinstate:
+    def test_it_undoes_a_fold(self, conversation):
+        accept(conversation, propose(conversation, 4))
+        acts.reinstate(conversation, [], author=conversation.owner)
+        assert window(conversation) == [[1, 10]]
+        balanced(conversation)
+
+    def test_it_brings_the_former_versions_back(self, conversation):
+        accept(conversation, propose(conversation, 4, "One."))
+        before = [row.version for row in versions.active(conversation)]
+        acts.rewrite(conversation, 1, "Other.", author=conversation.owner)
+        accept(conversation, propose(conversation, 8, "Two."))
+        acts.reinstate(conversation, before, author=conversation.owner)
+        assert in_force(conversation) == [(4, 1, 4, "One.")]
+        assert window(conversation) == [[5, 10]]
+        balanced(conversation)
+
+    def test_it_refuses_what_is_no_longer_true(self, conversation):
+        accept(conversation, propose(conversation, 4))
+        acts.exclude(conversation, [3])
+        with pytest.raises(acts.ActError, match="changed"):
+            acts.reinstate(conversation, [1], author=conversation.owner)
+
+    def test_it_refuses_versions_that_leave_a_gap(self, conversation):
+        accept(conversation, propose(conversation, 4))
+        accept(conversation, propose(conversation, 8))
+        with pytest.raises(acts.ActError, match="can not come back"):
+            acts.reinstate(conversation, [2], author=conversation.owner)
+        with pytest.raises(acts.ActError, match="no version 9"):
+            acts.reinstate(conversation, [9], author=conversation.owner)
