@@ -1,5 +1,5 @@
-"""What a long transcript costs: the context of a reply, the search behind its window
-and the commit of a fold, for 100 and for 100,000 messages.
+"""What a long transcript costs: the context of a reply, the search behind its window,
+a new message and a fold, for 100 and for 100,000 messages.
 
 Runs on a SQLite file of its own, or on the empty database of BENCH_DATABASE_URL. Prints
 milliseconds (median), queries, and the ratio long / short.
@@ -10,12 +10,12 @@ import random
 import statistics
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 folder = tempfile.TemporaryDirectory()
 own = f"sqlite:///{Path(folder.name) / 'bench.sqlite3'}"
-os.environ["DEBUG"] = "true"
+os.environ.setdefault("DEBUG", "true")
 os.environ["DATABASE_URL"] = os.environ.get("BENCH_DATABASE_URL", own)
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "chatsite.settings")
 
@@ -23,12 +23,13 @@ import django  # noqa: E402
 
 django.setup()
 
+from django.conf import settings  # noqa: E402
 from django.contrib.auth import get_user_model  # noqa: E402
 from django.core.management import call_command  # noqa: E402
 from django.db import connection, transaction  # noqa: E402
 from django.test.utils import CaptureQueriesContext  # noqa: E402
 
-from memory import context, fold_job, recall, transcript, versions  # noqa: E402
+from memory import context, fold_plan, fold_result, recall, transcript, versions  # noqa: E402
 from memory.engine.summarizer import SummaryText  # noqa: E402
 from memory.models import Conversation, Message, Summary  # noqa: E402
 
@@ -38,7 +39,12 @@ WINDOW = 40
 # Word n is as frequent as words of a language are: about as 1 / n.
 VOCABULARY = 20_000
 WEIGHTS = [1 / (n + 10) for n in range(VOCABULARY)]
-WORDS = [f"word{n}" for n in range(VOCABULARY)]
+# Ending in x: no two of them have the same stem.
+WORDS = [f"word{n}x" for n in range(VOCABULARY)]
+INDEX_BYTES = {
+    "sqlite": "SELECT sum(pgsize) FROM dbstat WHERE name LIKE '%memory_recall%'",
+    "postgresql": "SELECT pg_total_relation_size('memory_recallentry')",
+}
 
 
 def texts(count: int) -> Iterator[str]:
@@ -47,7 +53,6 @@ def texts(count: int) -> Iterator[str]:
         yield " ".join(rng.choices(WORDS, WEIGHTS, k=30))
 
 
-@transaction.atomic
 def make(owner: object, size: int) -> Conversation:
     """`size` messages in whole turns, all but the window folded."""
     conversation = transcript.create(owner, title=f"{size} messages")
@@ -79,73 +84,100 @@ def make(owner: object, size: int) -> Conversation:
     return conversation
 
 
-def measure(act: Callable[[], object]) -> tuple[float, int]:
-    """Milliseconds and queries of one call."""
-    act()
-    times = []
+def measure(acts: Sequence[Callable[[], object]]) -> list[tuple[float, int]]:
+    """Milliseconds (median) and most queries of each; in turns, so that both get the
+    same share of what else the machine does."""
+    times: list[list[float]] = [[] for _ in acts]
+    for act in acts:
+        act()
     for _ in range(RUNS):
-        started = time.perf_counter()
-        act()
-        times.append((time.perf_counter() - started) * 1000)
-    with CaptureQueriesContext(connection) as queries:
-        act()
-    return statistics.median(times), len(queries)
+        for act, taken in zip(acts, times, strict=True):
+            started = time.perf_counter()
+            act()
+            taken.append((time.perf_counter() - started) * 1000)
+    medians = [statistics.median(taken) for taken in times]
+    return list(zip(medians, map(count_queries, acts), strict=True))
 
 
-def ask(conversation: Conversation, text: str) -> Message:
-    client_id = f"ask-{conversation.next_seq}"
-    message, _ = transcript.append_user_message(
-        conversation, text=text, client_id=client_id
-    )
-    return message
+def count_queries(act: Callable[[], object]) -> int:
+    counts = []
+    for _ in range(RUNS):
+        with CaptureQueriesContext(connection) as queries:
+            act()
+        counts.append(len(queries))
+    return max(counts)
 
 
-def commit_fold(conversation: Conversation) -> None:
-    """The transaction that puts a summary of the window in force, undone again."""
-    rows = Conversation.objects.filter(pk=conversation.pk)
-    rows.update(fold_owner="bench")
-    job = fold_job.prepare(conversation.pk, "bench", lambda _: None, None, force=True)
-    with transaction.atomic():
-        started = time.perf_counter()
-        fold_job.commit(job, "m", SummaryText("They talked.", "0" * 64, 1))
-        COMMITS.append((time.perf_counter() - started) * 1000)
-        transaction.set_rollback(True)
+def questions(conversation: Conversation) -> Iterator[Message]:
+    """Ever new ones of six words, rare and common as in what was said."""
+    rng = random.Random(1)
+    while True:
+        yield Message(
+            conversation=conversation,
+            seq=conversation.next_seq,
+            role=Message.Role.USER,
+            text=" ".join(rng.choices(WORDS, WEIGHTS, k=6)),
+        )
 
 
-COMMITS: list[float] = []
+@transaction.atomic
+def write(conversation: Conversation) -> None:
+    """Store a message of thirty words, index and all, and undo it."""
+    text = next(texts(1))
+    transcript.append_user_message(conversation, text=text, client_id="written")
+    transaction.set_rollback(True)
+
+
+@transaction.atomic
+def commit_fold(conversation: Conversation) -> float:
+    """Put a summary of the window in force, and undo it; milliseconds of the commit."""
+    Conversation.objects.filter(pk=conversation.pk).update(fold_owner="bench")
+    job = fold_plan.prepare(conversation.pk, "bench", lambda _: None, None, force=True)
+    started = time.perf_counter()
+    fold_result.commit(job, "m", SummaryText("They talked.", "0" * 64, 1))
+    taken = (time.perf_counter() - started) * 1000
+    transaction.set_rollback(True)
+    return taken
 
 
 def acts(conversation: Conversation) -> dict[str, Callable[[], object]]:
-    rare = ask(conversation, "What of word421, word134, word77 and word222?")
-    common = "word0 word1 word2 word3 word4 word5 word6 word7"
+    asked = questions(conversation)
+    common = "word0x word1x word2x word3x word4x word5x word6x word7x"
     long = " ".join(texts(1)) + " ".join(f"other{n}" for n in range(3000))
     return {
         "context, no recall": lambda: context.build(conversation),
-        "context": lambda: context.build(conversation, newest=rare),
-        "search": lambda: recall.search(conversation, rare.text),
-        "search, common words": lambda: recall.search(conversation, common),
+        "context": lambda: context.build(conversation, newest=next(asked)),
+        "search": lambda: recall.search(conversation, next(asked).text),
+        "search, the commonest words": lambda: recall.search(conversation, common),
         "search, 30,000 characters": lambda: recall.search(conversation, long),
+        "write a message": lambda: write(conversation),
+        "fold, plan and commit": lambda: commit_fold(conversation),
     }
 
 
+def index_bytes() -> int:
+    """What the search index takes on disk, the words of its entries included."""
+    with connection.cursor() as cursor:
+        cursor.execute(INDEX_BYTES[connection.vendor])
+        return int(cursor.fetchone()[0])
+
+
 def main() -> None:
+    # With DEBUG, Django keeps a log of all queries.
+    settings.DEBUG = False
     call_command("migrate", verbosity=0)
     owner = get_user_model().objects.create_user(f"bench{time.time_ns()}")
-    results: dict[str, list[tuple[float, int]]] = {}
-    for size in SIZES:
-        conversation = make(owner, size)
-        for name, act in acts(conversation).items():
-            results.setdefault(name, []).append(measure(act))
-        COMMITS.clear()
-        _, queries = measure(lambda each=conversation: commit_fold(each))
-        row = (statistics.median(COMMITS), queries)
-        results.setdefault("fold commit (queries: with its plan)", []).append(row)
+    made = [make(owner, size) for size in SIZES]
     print(f"{connection.vendor}; {SIZES[0]:,} and {SIZES[1]:,} messages")
-    for name, ((short, few), (long, many)) in results.items():
+    for name, *same in zip(acts(made[0]), *(acts(c).values() for c in made), strict=1):
+        (short, few), (long, many) = measure(same)
         print(
-            f"{name:38} {short:6.1f} ms {long:6.1f} ms  ratio {long / short:5.2f}"
+            f"{name:28} {short:6.1f} ms {long:6.1f} ms  ratio {long / short:5.2f}"
             f"  queries {few} and {many}"
         )
+    commits = statistics.median(commit_fold(made[-1]) for _ in range(RUNS))
+    print(f"fold commit alone: {commits:.1f} ms")
+    print(f"search index: {index_bytes() / sum(SIZES):.0f} bytes a message")
 
 
 if __name__ == "__main__":

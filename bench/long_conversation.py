@@ -25,7 +25,7 @@ from django.core.management import call_command  # noqa: E402
 from django.test import Client  # noqa: E402
 
 from chatsite.chat.models import Turn  # noqa: E402
-from memory import context, fold_job, transcript, versions  # noqa: E402
+from memory import context, fold_plan, transcript, versions  # noqa: E402
 from memory.models import Conversation, Message, Summary  # noqa: E402
 
 RUNS = 7
@@ -97,7 +97,7 @@ def main() -> None:
             "split page": lambda path=path: get(client, path),
             "right pane": lambda path=path: get(client, f"{path}context/"),
             "context": lambda each=conversation: context.build(each),
-            "fold plan": lambda each=conversation: fold_job.prepare(
+            "fold plan": lambda each=conversation: fold_plan.prepare(
                 each.pk, "", lambda _: None, None, force=False
             ),
         }

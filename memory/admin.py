@@ -79,7 +79,9 @@ class ConversationAdmin(ReadOnlyAdmin):
 
     @admin.display(description="preset")
     def preset(self, row: Conversation) -> str:
-        return row.policy.get("preset", "") if isinstance(row.policy, dict) else "?"
+        if row.policy_error:
+            return "not valid"
+        return row.policy.get("preset", "")
 
     @admin.display(description="messages", ordering="message_count")
     def messages(self, row: Conversation) -> SafeString:
@@ -103,7 +105,14 @@ class ConversationAdmin(ReadOnlyAdmin):
 
     @admin.display(description="policy")
     def wide_policy(self, row: Conversation) -> SafeString:
-        return as_json(row.policy)
+        stored = as_json(row.policy)
+        if not row.policy_error:
+            return stored
+        return format_html(
+            "{}<p>Not valid, so the default is in force: {}</p>",
+            stored,
+            row.policy_error,
+        )
 
     @admin.display(description="contents")
     def parts(self, row: Conversation) -> SafeString:

@@ -21,7 +21,6 @@ from django.db.models import (
 )
 
 from . import context
-from .engine.exceptions import PolicyError
 from .models import Conversation, Message, ModelCall, Summary
 
 Status = Summary.Status
@@ -79,11 +78,8 @@ def find_unreserved_numbers() -> Iterator[Violation]:
 
 def find_bad_policies() -> Iterator[Violation]:
     for conversation in Conversation.objects.exclude(policy={}).iterator():
-        try:
-            conversation.get_policy()
-        except PolicyError as error:
-            detail = " ".join(str(error).split())
-            yield Violation("policy", conversation.pk, detail)
+        if error := conversation.policy_error:
+            yield Violation("policy", conversation.pk, error)
 
 
 def find_broken_tiling() -> Iterator[Violation]:
@@ -192,9 +188,12 @@ def find_bad_ancestors() -> Iterator[Violation]:
 
 
 def find_unexplained_replies() -> Iterator[Violation]:
-    """A reply whose request was not recorded can not show what the model saw."""
+    """A reply whose request was not recorded can not show what the model saw; of one
+    that was written elsewhere nobody says that it can."""
     calls = ModelCall.objects.filter(message=OuterRef("pk"), purpose=Purpose.REPLY)
-    rows = Message.objects.filter(~Exists(calls), role=Message.Role.ASSISTANT)
+    rows = Message.objects.filter(
+        ~Exists(calls), role=Message.Role.ASSISTANT, imported_at=None
+    )
     for pk, seq in rows.values_list("conversation_id", "seq").order_by("pk"):
         yield Violation("R8.call", pk, f"reply #{seq} has no recorded request")
 

@@ -9,8 +9,10 @@ from typing import Any
 
 from django.conf import settings
 from django.db.models import Count, Q, QuerySet
+from langchain_core.messages import BaseMessage
 
 from . import recall, versions
+from .engine import notes
 from .engine.compose import (
     Context,
     compose,
@@ -19,7 +21,8 @@ from .engine.compose import (
     make_fence,
     to_wire,
 )
-from .engine.tokens import TokenCounter, scaled
+from .engine.notes import Note
+from .engine.tokens import TokenCounter, remembered, scaled
 from .messages import to_langchain
 from .models import Conversation, Message, ModelCall, Prompt
 
@@ -89,11 +92,11 @@ def build(
         blocks=[versions.to_block(summary) for summary in summaries],
         pinned=[to_langchain(row) for row in pinned],
         window=[to_langchain(row) for row in window],
-        recalled=[to_langchain(row) for row in recalled],
+        recalled=[note.message for note in recalled],
         newest=to_langchain(newest) if newest else None,
         fence=fence(conversation),
     )
-    count_tokens = counter(conversation)
+    count_tokens = remembered(counter(conversation))
     if limit:
         context = fit(context, limit, count_tokens)
     refs = {
@@ -105,7 +108,9 @@ def build(
         "left_out": to_ranges(
             {row.seq for row in window} - set(_seqs(context, "window"))
         ),
-        "recalled": [row.seq for row in recalled],
+        "recalled": [note.seq for note in recalled],
+        # Of which of these only a part was sent: number, start and end in the text.
+        "excerpts": [[note.seq, *note.span] for note in recalled if note.span],
         "newest": newest.seq if newest else None,
     }
     return _built(context, refs, model, count_tokens)
@@ -113,9 +118,9 @@ def build(
 
 def _recall(
     conversation: Conversation, newest: Message, cutoff: int, pinned: list[Message]
-) -> list[Message]:
-    """What matches `newest` best behind the window, oldest first, as far as the policy
-    has room for it."""
+) -> list[Note]:
+    """What matches `newest` behind the window, oldest first, as far as it matches well
+    and the policy has room for it."""
     room = conversation.get_policy().recall_tokens
     behind = min(cutoff + 1, newest.seq)
     if not room or behind <= 1:
@@ -123,19 +128,14 @@ def _recall(
     hits = recall.search(
         conversation, newest.text, limit=MAX_RECALLED, before_seq=behind
     )
-    found = [hit.seq for hit in hits]
-    rows = {row.seq: row for row in visible(conversation).filter(seq__in=found)}
-    shown: list[Message] = []
-    for row in (rows[seq] for seq in found if seq in rows):
-        notes = sorted([*shown, row], key=lambda note: note.seq)
-        if row not in pinned and _count_notes(conversation, notes) <= room:
-            shown = notes
-    return shown
-
-
-def _count_notes(conversation: Conversation, rows: list[Message]) -> int:
-    notes = compose(system_prompt="", recalled=[to_langchain(row) for row in rows])
-    return counter(conversation)(notes.messages)
+    rows = visible(conversation).filter(seq__in=[hit.seq for hit in hits])
+    return notes.choose(
+        hits,
+        {row.seq: to_langchain(row) for row in rows if row not in pinned},
+        newest.text,
+        room=room,
+        count_tokens=counter(conversation),
+    )
 
 
 def rebuild(call: ModelCall) -> Built:
@@ -150,7 +150,7 @@ def rebuild(call: ModelCall) -> Built:
         blocks=[versions.to_block(row) for row in blocks.order_by("first_seq")],
         pinned=_messages(conversation, refs["pinned"]),
         window=_messages(conversation, refs["window"]),
-        recalled=_messages(conversation, to_ranges(refs["recalled"])),
+        recalled=_recalled(conversation, refs),
         newest=to_langchain(newest) if newest else None,
     )
     return _built(context, refs, call.model, counter(conversation))
@@ -230,7 +230,7 @@ def _seqs(context: Context, kind: str) -> list[int]:
     ]
 
 
-def _messages(conversation: Conversation, ranges: Ranges) -> list[Any]:
+def _messages(conversation: Conversation, ranges: Ranges) -> list[BaseMessage]:
     if not ranges:
         return []
     wanted = Q()
@@ -238,6 +238,14 @@ def _messages(conversation: Conversation, ranges: Ranges) -> list[Any]:
         wanted |= Q(seq__range=(first, last))
     rows = conversation.messages.filter(wanted).order_by("seq")
     return [to_langchain(row) for row in rows]
+
+
+def _recalled(conversation: Conversation, refs: dict[str, Any]) -> list[BaseMessage]:
+    spans = {seq: (start, end) for seq, start, end in refs.get("excerpts", ())}
+    return [
+        notes.cut(message, spans[seq]) if (seq := int(message.id)) in spans else message
+        for message in _messages(conversation, to_ranges(refs["recalled"]))
+    ]
 
 
 def _text(prompts: dict[str, Prompt], sha256: str) -> str:

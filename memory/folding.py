@@ -17,11 +17,13 @@ from django.db.models.functions import Now
 from langchain_core.messages import AIMessage, BaseMessage
 from pydantic import BaseModel
 
-from . import fold_job
+from . import fold_lease, fold_plan, fold_result
 from .engine import plan, summarizer
 from .engine.exceptions import SummaryError
 from .engine.policy import CHUNK_TOKENS
-from .fold_job import MAX_FAILURES, InvokeError, Job, OpenFrom, due, mark_due
+from .fold_lease import MAX_FAILURES, due, mark_due
+from .fold_plan import Job, OpenFrom
+from .fold_result import Charge, InvokeError
 from .models import Conversation
 
 __all__ = [
@@ -60,6 +62,7 @@ class Summariser:
     model: str
     invoke: Callable[..., Awaitable[AIMessage]]
     chunk_tokens: int = CHUNK_TOKENS
+    charge: Charge = lambda call, text: None
 
 
 async def fold(
@@ -75,13 +78,15 @@ async def fold(
     `force` folds even below the trigger, while backing off and after the job gave up.
     """
     owner = uuid.uuid4().hex
-    if not await database_sync_to_async(fold_job.claim)(conversation_id, owner, force):
+    if not await database_sync_to_async(fold_lease.claim)(
+        conversation_id, owner, force
+    ):
         return Outcome("busy")
     done: list[int] = []
     renewer = asyncio.create_task(_keep_lease(conversation_id, owner))
     try:
         while True:
-            job = await database_sync_to_async(fold_job.prepare)(
+            job = await database_sync_to_async(fold_plan.prepare)(
                 conversation_id, owner, open_from, context_window, force and not done
             )
             if job is None:
@@ -91,18 +96,18 @@ async def fold(
                 return Outcome("discarded", tuple(done))
             done.append(version)
     except (SummaryError, InvokeError) as error:
-        return Outcome("failed", tuple(done), fold_job.error_name(error))
+        return Outcome("failed", tuple(done), fold_result.error_name(error))
     except Conversation.DoesNotExist:
         return Outcome("discarded", tuple(done))
     finally:
         renewer.cancel()
-        await database_sync_to_async(fold_job.release)(conversation_id, owner)
+        await database_sync_to_async(fold_lease.release)(conversation_id, owner)
 
 
 async def _keep_lease(conversation_id: int, owner: str) -> None:
     while True:
-        await asyncio.sleep(fold_job.LEASE.total_seconds() / 4)
-        await database_sync_to_async(fold_job.renew)(conversation_id, owner)
+        await asyncio.sleep(fold_lease.LEASE.total_seconds() / 4)
+        await database_sync_to_async(fold_lease.renew)(conversation_id, owner)
 
 
 def may_fold(conversation: Conversation) -> bool:
@@ -129,13 +134,15 @@ async def _perform(job: Job, summariser: Summariser) -> int | None:
             job.conversation.pk,
             job.step.first_seq,
             job.step.last_seq,
-            fold_job.error_name(error),
+            fold_result.error_name(error),
         )
-        await database_sync_to_async(fold_job.record_failure)(
+        await database_sync_to_async(fold_result.record_failure)(
             job, summariser.model, error
         )
         raise
-    return await database_sync_to_async(fold_job.commit)(job, summariser.model, result)
+    return await database_sync_to_async(fold_result.commit)(
+        job, summariser.model, result
+    )
 
 
 async def write(job: Job, summariser: Summariser) -> summarizer.SummaryText:
@@ -189,7 +196,7 @@ async def _request(
         raise
     finally:
         ms = int((monotonic() - started) * 1000)
-        await database_sync_to_async(fold_job.record_call)(
-            job, summariser.model, messages, reply, error, ms
+        await database_sync_to_async(fold_result.record_call)(
+            job, summariser.model, messages, reply, error, ms, summariser.charge
         )
     return reply

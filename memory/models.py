@@ -49,6 +49,14 @@ class Conversation(models.Model):
     policy = models.JSONField(default=dict, blank=True, validators=[validate_policy])
     pinned_at = models.DateTimeField(null=True, blank=True)
     archived_at = models.DateTimeField(null=True, blank=True)
+    # Gone from every page; the row itself goes when the time to undo it has passed.
+    deleted_at = models.DateTimeField(null=True, blank=True)
+    branched_from = models.ForeignKey(
+        "self", models.SET_NULL, null=True, blank=True, related_name="branches"
+    )
+    branched_seq = models.PositiveIntegerField(null=True, blank=True)
+    # Where an imported one comes from, so that a second import is noticed.
+    imported_from = models.CharField(max_length=200, null=True, blank=True)  # noqa: DJ001
     created_at = models.DateTimeField(auto_now_add=True)
     updated_at = models.DateTimeField(auto_now=True)
 
@@ -60,6 +68,9 @@ class Conversation(models.Model):
     memory_version = models.PositiveIntegerField(default=0)
     # Reported / estimated prompt tokens, as a running mean.
     token_ratio = models.FloatField(default=1.0)
+    # Versions of summaries that come back into force, as they are, when the changed
+    # messages before them have been folded again.
+    set_aside = models.JSONField(null=True, blank=True)
     fold_owner = models.CharField(max_length=36, blank=True)
     fold_lease_until = models.DateTimeField(null=True, blank=True)
     fold_failures = models.PositiveSmallIntegerField(default=0)
@@ -70,13 +81,33 @@ class Conversation(models.Model):
 
     class Meta:
         ordering = ["-updated_at", "-id"]
-        indexes = [models.Index(fields=["owner", "-updated_at"])]
+        indexes = [
+            models.Index(fields=["owner", "-updated_at"]),
+            models.Index(
+                fields=["deleted_at"],
+                condition=Q(deleted_at__isnull=False),
+                name="conversation_deleted",
+            ),
+        ]
 
     def __str__(self) -> str:
         return self.title or f"Conversation {self.uuid}"
 
     def get_policy(self) -> Policy:
-        return Policy.load(self.policy)
+        """The policy in force: in place of a stored one that is not valid the default
+        one, as no reply may fail for it; `policy_error` says why."""
+        try:
+            return Policy.load(self.policy)
+        except PolicyError:
+            return Policy()
+
+    @property
+    def policy_error(self) -> str:
+        try:
+            Policy.load(self.policy)
+        except PolicyError as error:
+            return " ".join(str(error).split())
+        return ""
 
 
 class Message(models.Model):
@@ -103,6 +134,11 @@ class Message(models.Model):
     superseded_at = models.DateTimeField(null=True, blank=True)
     deleted_at = models.DateTimeField(
         null=True, blank=True, help_text="Its text is gone, for good."
+    )
+    imported_at = models.DateTimeField(
+        null=True,
+        blank=True,
+        help_text="It was written elsewhere: no request is known.",
     )
     created_at = models.DateTimeField(auto_now_add=True)
 
@@ -247,6 +283,12 @@ class Summary(models.Model):
 
     def delete(self, *args: Any, **kwargs: Any) -> tuple[int, dict[str, int]]:
         raise TypeError("Summaries are append-only; delete the conversation instead.")
+
+    @property
+    def has_older(self) -> bool:
+        """Whether it took the place of others, without asking the database."""
+        was_text = self.trigger.get("kind") in ("edit", "restore")
+        return was_text or self.level > 0 or self.generation > 1
 
 
 class Prompt(models.Model):

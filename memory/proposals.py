@@ -11,12 +11,21 @@ from typing import TYPE_CHECKING
 from channels.db import database_sync_to_async
 from django.core import signing
 from django.db import transaction
+from langchain_core.messages import BaseMessage
 
-from . import fold_job, folding, transcript, versions
+from . import (
+    fold_lease,
+    fold_plan,
+    fold_result,
+    folding,
+    transcript,
+    versions,
+)
 from .acts import ActError
 from .engine import facts, material
+from .engine.policy import Policy
 from .engine.summarizer import SummaryText
-from .fold_job import Job, OpenFrom
+from .fold_plan import Job, OpenFrom
 from .models import Conversation, Summary
 
 if TYPE_CHECKING:
@@ -32,7 +41,8 @@ class Plan:
 
     first_seq: int
     last_seq: int
-    messages: int
+    # Those that leave the window.
+    messages: tuple[BaseMessage, ...]
     tokens_before: int
     # With a summary of the policy's greatest length.
     tokens_after: int
@@ -66,9 +76,37 @@ class _Seal:
 
 def plan(conversation: Conversation, seq: int, *, open_from: OpenFrom) -> Plan:
     """What folding up to message `seq` would do. Raises ActError if it can not be."""
-    job = _prepare(conversation, seq, open_from)
-    longest = "x" * 4 * job.policy.max_summary_tokens
-    return _plan_of(job, longest)
+    return _longest(_prepare(conversation, seq, open_from))
+
+
+def _longest(job: Job) -> Plan:
+    return _plan_of(job, "x" * 4 * job.policy.max_summary_tokens)
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """What a policy would do now: the window's size, and the step, if one is due."""
+
+    messages: int
+    tokens: int
+    step: Plan | None
+
+
+def estimate(
+    conversation: Conversation,
+    policy: Policy,
+    *,
+    open_from: OpenFrom,
+    context_window: int | None,
+) -> Estimate:
+    """What would happen if the conversation were remembered by this policy."""
+    view = fold_plan.View(conversation, open_from, policy)
+    step = view.next_step(context_window)
+    return Estimate(
+        messages=len(view.window),
+        tokens=view.count_tokens(view.window),
+        step=_longest(view.job("", step)) if step else None,
+    )
 
 
 async def propose(
@@ -124,7 +162,7 @@ def accept(
     transcript.lock(conversation)
     known = _open(conversation, seal)
     owner = uuid.uuid4().hex
-    if not fold_job.claim(conversation.pk, owner, force=True):
+    if not fold_lease.claim(conversation.pk, owner, force=True):
         raise ActError("Messages are being summarised just now. Try again soon.")
     job = _prepare(conversation, known.seq, open_from, owner)
     if job.conversation.memory_version != known.memory_version:
@@ -132,7 +170,7 @@ def accept(
     as_proposed = _sha256(text) == known.text_sha256
     job.author, job.calls = author, known.calls
     job.tokens_in, job.tokens_out = known.tokens_in, known.tokens_out
-    version = fold_job.commit(
+    version = fold_result.commit(
         job,
         known.model if as_proposed else "",
         SummaryText(
@@ -143,7 +181,7 @@ def accept(
             flags=_flags(job, text),
         ),
     )
-    fold_job.release(conversation.pk, owner)
+    fold_lease.release(conversation.pk, owner)
     return conversation.summaries.get(version=version)
 
 
@@ -151,7 +189,7 @@ def _prepare(
     conversation: Conversation, seq: int, open_from: OpenFrom, owner: str = ""
 ) -> Job:
     fresh = Conversation.objects.get(pk=conversation.pk)
-    job = fold_job.prepare_through(fresh, owner, open_from, seq)
+    job = fold_plan.prepare_through(fresh, owner, open_from, seq)
     if job is None:
         raise ActError(
             f"Message #{seq} can not be folded: it is not in the window, or nothing "
@@ -164,9 +202,9 @@ def _plan_of(job: Job, text: str) -> Plan:
     return Plan(
         first_seq=job.step.first_seq,
         last_seq=job.step.last_seq,
-        messages=len(job.messages),
+        messages=tuple(job.messages),
         tokens_before=job.tokens_before,
-        tokens_after=fold_job.tokens_after(job, text),
+        tokens_after=fold_result.tokens_after(job, text),
         replaces=tuple(source.version for source in job.sources),
     )
 

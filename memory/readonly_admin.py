@@ -114,12 +114,15 @@ class FoldingFilter(admin.SimpleListFilter):
         return queryset.filter(self.conditions.get(self.value(), Q()))
 
 
+OTHER_KINDS = ("manual", "change", "edit", "restore")
+
+
 class TriggerFilter(admin.SimpleListFilter):
     title = "trigger"
     parameter_name = "trigger"
 
     def lookups(self, request: HttpRequest, model_admin: Any) -> Filters:
-        kinds = (*TRIGGER_KINDS, "summary_tokens", "manual", "restore")
+        kinds = (*TRIGGER_KINDS, "summary_tokens", *OTHER_KINDS)
         return [(kind, kind.replace("_", " ").capitalize()) for kind in kinds]
 
     def queryset(self, request: HttpRequest, queryset: QuerySet) -> QuerySet:

@@ -34,9 +34,12 @@ from .models import Conversation, Message, RecallEntry
 MAX_TERMS = 24
 # Messages read from the index for one term. What more of them have is a common term,
 # which tells little alone: of the rarest few, two have to meet.
-MAX_FOUND = 150
+MAX_FOUND = 100
 MAX_COMMON = 3
-CANDIDATES = 40
+# A term in more messages than this is remembered as frequent by the process.
+MIN_FREQUENT = 1000
+MAX_REMEMBERED = 20_000
+CANDIDATES = 16
 # What PostgreSQL's tsvector holds ends at a megabyte; no typed message has so many.
 MAX_INDEXED = 50_000
 BATCH = 500
@@ -46,21 +49,24 @@ LETTERS = str.maketrans("0123456789", "ghijklmnop")
 
 Postings = dict[str, set[int]]
 
-FIND = {
-    # Newest first costs nothing here; there it would mean reading every match.
-    "sqlite": """
-        SELECT * FROM (
-            SELECT %s, entry.seq FROM memory_recall_fts AS fts
-            JOIN memory_recallentry AS entry ON entry.message_id = fts.rowid
-            WHERE memory_recall_fts MATCH %s AND entry.seq < %s
-            ORDER BY fts.rowid DESC LIMIT %s
-        )""",
-    "postgresql": """
-        (SELECT %s, seq FROM memory_recallentry
+# Newest first costs nothing in SQLite; in PostgreSQL it would mean reading every match.
+SQLITE = """
+    SELECT * FROM (
+        SELECT %s, entry.seq FROM memory_recall_fts AS fts
+        JOIN memory_recallentry AS entry ON entry.message_id = fts.rowid
+        WHERE memory_recall_fts MATCH %s AND entry.seq < %s
+        ORDER BY fts.rowid DESC LIMIT %s
+    )"""
+# One question for all keys, which the planner can not know: it always takes the index,
+# and starts no parallel workers for the sake of so few rows.
+POSTGRESQL = """
+    SELECT wanted.keys, found.seq FROM unnest(%s::text[]) AS wanted (keys)
+    CROSS JOIN LATERAL (
+        SELECT seq FROM memory_recallentry
         WHERE to_tsvector('simple', terms || ' ' || dates)
-            @@ replace(%s, ' ', ' & ')::tsquery
-        AND seq < %s LIMIT %s)""",
-}
+            @@ replace(wanted.keys, ' ', ' & ')::tsquery
+        AND seq < %s LIMIT %s
+    ) AS found"""
 
 
 def index(message: Message) -> None:
@@ -144,6 +150,25 @@ def _next_seq(conversation: Conversation) -> int:
     return (newest or 0) + 1
 
 
+@dataclass(frozen=True, slots=True)
+class _Frequency:
+    """In or beside which share of the messages before a number a term is."""
+
+    share: float
+    before: int
+
+
+# Terms that no search has to look up alone again: whatever is said later, they stay
+# frequent. Their lists are what a search in a long archive would mostly read.
+FREQUENT: dict[str, _Frequency] = {}
+
+
+def _remember(key: str, frequency: _Frequency) -> None:
+    if len(FREQUENT) >= MAX_REMEMBERED:
+        FREQUENT.clear()
+    FREQUENT[key] = frequency
+
+
 class _Archive:
     """What the index says about some terms in the messages before a number."""
 
@@ -155,17 +180,24 @@ class _Archive:
 
     def find(self, keys: list[str]) -> set[int]:
         """The numbers of the messages worth a closer look."""
-        found = self._look_up(keys)
-        common = {key for key in keys if len(found[key]) == MAX_FOUND}
+        frequent = [key for key in keys if self._is_frequent(key)]
+        found = self._look_up([key for key in keys if key not in frequent])
+        full = {key for key, seqs in found.items() if len(seqs) == MAX_FOUND}
         for key, seqs in found.items():
-            self.having[key] = self._estimate(seqs, key in common)
+            self.having[key] = self._estimate(key, seqs, key in full)
+        for key in frequent:
+            self.having[key] = FREQUENT[key].share * self.before
+        common = full.union(frequent)
         self.postings = {key: found[key] for key in keys if key not in common}
         self._add_meetings(
             sorted(keys, key=lambda k: (k not in common, self.having[k]))
         )
         if not any(self.postings.values()):
-            self.postings = found
+            self.postings = found | self._look_up(frequent)
         return self._best()
+
+    def _is_frequent(self, key: str) -> bool:
+        return key in FREQUENT and FREQUENT[key].before <= self.before
 
     def _add_meetings(self, keys: list[str]) -> None:
         """What two of the first, common keys share. Looked up even where all of them
@@ -180,19 +212,26 @@ class _Archive:
         found: Postings = {keys: set() for keys in wanted}
         if not wanted:
             return found
-        part = FIND[connection.vendor]
-        values = [[keys, keys, self.before, MAX_FOUND] for keys in wanted]
         with connection.cursor() as cursor:
-            cursor.execute(" UNION ALL ".join([part] * len(wanted)), sum(values, []))
+            cursor.execute(*self._question(wanted))
             for keys, seq in cursor.fetchall():
                 found[keys].add(seq)
         return found
 
-    def _estimate(self, seqs: set[int], is_common: bool) -> float:
+    def _question(self, wanted: list[str]) -> tuple[str, list[Any]]:
+        if connection.vendor == "postgresql":
+            return POSTGRESQL, [wanted, self.before, MAX_FOUND]
+        values = [[keys, keys, self.before, MAX_FOUND] for keys in wanted]
+        return " UNION ALL ".join([SQLITE] * len(wanted)), sum(values, [])
+
+    def _estimate(self, key: str, seqs: set[int], is_common: bool) -> float:
         if not is_common:
             return len(_spread(seqs, self.before))
         share = len(seqs) / (max(seqs) - min(seqs) + 1)
-        return (self.before - 1) * (1 - (1 - share) ** (2 * REACH + 1))
+        near = 1 - (1 - share) ** (2 * REACH + 1)
+        if share * self.before > MIN_FREQUENT:
+            _remember(key, _Frequency(near, self.before))
+        return near * self.before
 
     def _best(self) -> set[int]:
         scores: dict[int, float] = defaultdict(float)

@@ -6,7 +6,7 @@ from uuid import UUID
 
 from django.conf import settings
 from django.db import transaction
-from django.db.models import F, QuerySet
+from django.db.models import F
 from django.db.models.functions import Now
 
 from . import recall, versions
@@ -42,14 +42,9 @@ class ClientIdConflictError(TextError):
 def get_for(user: "AbstractBaseUser", uuid: UUID | str) -> Conversation:
     """The user's own conversation.
 
-    Raises Conversation.DoesNotExist for a missing and for somebody else's alike.
+    Raises Conversation.DoesNotExist for a missing, a deleted and somebody else's alike.
     """
-    return Conversation.objects.get(owner=user, uuid=uuid)
-
-
-def list_for(user: "AbstractBaseUser", query: str = "") -> QuerySet[Conversation]:
-    rows = Conversation.objects.filter(owner=user, archived_at=None)
-    return rows.filter(title__icontains=query) if query else rows
+    return Conversation.objects.get(owner=user, uuid=uuid, deleted_at=None)
 
 
 def create(

@@ -2,7 +2,7 @@
 back those that a change of the transcript made wrong.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
 from django.db.models import F, Max
@@ -63,7 +63,8 @@ def invalidate(conversation: Conversation, first: int, last: int | None = None) 
 
     Every version that covers one of them is stale, for good. What older versions say
     about the messages before `first` comes back as new versions; the other messages
-    return to the window at once and are folded again from the transcript.
+    return to the window at once. Versions about messages after `last` are set aside:
+    once the messages before them are folded again, they hold as they are.
     """
     gone = _retract(conversation, first)
     touched = conversation.summaries.filter(
@@ -74,11 +75,57 @@ def invalidate(conversation: Conversation, first: int, last: int | None = None) 
         touched = touched.filter(first_seq__lte=last)
     touched.update(status=Summary.Status.STALE)
     _bring_back(conversation, gone, first)
+    after = [row for each in gone for row in _untouched(each, last)]
+    set_aside(conversation, [*waiting(conversation), *after])
+
+
+def set_aside(conversation: Conversation, rows: Iterable[Summary]) -> None:
+    value = sorted({row.version for row in rows}) or None
+    Conversation.objects.filter(pk=conversation.pk).update(set_aside=value)
+
+
+def waiting(conversation: Conversation) -> list[Summary]:
+    """The versions set aside that can still come back: what they say is true, and no
+    active one stands for their messages."""
+    rows = Conversation.objects.filter(pk=conversation.pk)
+    known = rows.values_list("set_aside", flat=True).get() or []
+    free = cutoff(active(conversation)) + 1
+    found = conversation.summaries.filter(
+        version__in=known, status=Summary.Status.SUPERSEDED, first_seq__gte=free
+    )
+    return list(_apart(found.order_by("first_seq", "-last_seq", "-version")))
+
+
+def _apart(rows: Iterable[Summary]) -> Iterator[Summary]:
+    """Those that do not overlap; of several the first."""
+    end = 0
+    for row in rows:
+        if row.first_seq > end:
+            yield row
+            end = row.last_seq
+
+
+def resume(conversation: Conversation) -> None:
+    """Put what was set aside in force where it follows on; call it inside the
+    transaction that locked the row."""
+    rows = waiting(conversation)
+    end = cutoff(active(conversation))
+    back = []
+    for row in rows:
+        if row.first_seq != end + 1:
+            break
+        back.append(row)
+        end = row.last_seq
+    Summary.objects.filter(pk__in=[row.pk for row in back]).update(
+        status=Summary.Status.ACTIVE
+    )
+    set_aside(conversation, rows[len(back) :])
 
 
 def retract_to(conversation: Conversation, seq: int) -> None:
-    """Let the active summaries end before message `seq`."""
+    """Let the active summaries end before message `seq`, as a person wants it."""
     _bring_back(conversation, _retract(conversation, seq), seq)
+    set_aside(conversation, [])
 
 
 def replace_all(
@@ -93,6 +140,7 @@ def replace_all(
         if summary.status != Summary.Status.ACTIVE:
             copy(conversation, summary, author=author)
     bump(conversation)
+    set_aside(conversation, [])
 
 
 def _bring_back(conversation: Conversation, gone: list[Summary], seq: int) -> None:
@@ -109,6 +157,16 @@ def _retract(conversation: Conversation, seq: int) -> list[Summary]:
     )
     bump(conversation)
     return gone
+
+
+def _untouched(summary: Summary, last: int | None) -> list[Summary]:
+    """The summary or those ancestors of it that begin after `last`."""
+    if last is None:
+        return []
+    if summary.first_seq > last:
+        return [summary]
+    parents = summary.folded_from.order_by("first_seq")
+    return [row for parent in parents for row in _untouched(parent, last)]
 
 
 def _still_true(summary: Summary, seq: int) -> list[Summary]:

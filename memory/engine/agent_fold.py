@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from concurrent import futures
 from dataclasses import asdict, dataclass, replace
 from threading import Lock
+from typing import Any
 
 from langchain_core.messages import AIMessage, BaseMessage
 
@@ -27,6 +28,8 @@ logger = logging.getLogger(__name__)
 # Threads that fold at the same time; more wait for their turn.
 WORKERS = 4
 LONGEST_REST = 3600.0
+# Providers whose messages give another name than their models.
+ALIASES = {"amazon_bedrock": ("bedrock", "bedrock_converse")}
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +54,7 @@ class Folder:
         *,
         context_window: int | None,
         backoff: float,
+        provider: str = "",
     ) -> None:
         self.policy = policy
         self.writer = writer
@@ -58,6 +62,7 @@ class Folder:
         self.count_tokens = count_tokens
         self.context_window = context_window
         self.backoff = backoff
+        self.provider = provider
         self._jobs: dict[str, futures.Future[None]] = {}
         self._waiting: dict[str, Task] = {}
         self._lock = Lock()
@@ -154,7 +159,7 @@ class Folder:
             count_tokens=self.count_tokens,
             overhead=task.overhead,
             context_window=self.context_window,
-            reported=_reported_tokens(window),
+            reported=_reported_tokens(window, self.provider),
             force=task.force,
         )
 
@@ -217,8 +222,19 @@ def _to_read(
     return threads.number(body[step.first_seq - 1 : step.last_seq], step.first_seq)
 
 
-def _reported_tokens(window: Sequence[BaseMessage]) -> int:
-    """The size of the last request and its answer as the provider counted them."""
+def _reported_tokens(window: Sequence[BaseMessage], provider: str) -> int:
+    """The size of the last request and its answer as the provider counted them; another
+    provider than the model's counts in tokens of its own."""
     answers = (each for each in reversed(window) if isinstance(each, AIMessage))
-    usage = getattr(next(answers, None), "usage_metadata", None)
-    return usage["total_tokens"] if usage else 0
+    answer = next(answers, None)
+    usage = getattr(answer, "usage_metadata", None)
+    if not usage or not _is_of(provider, answer.response_metadata):
+        return 0
+    return usage["total_tokens"]
+
+
+def _is_of(provider: str, metadata: dict[str, Any]) -> bool:
+    """Whether a reply comes from this provider, as far as both are known."""
+    told = metadata.get("model_provider", "")
+    names = {provider, provider.removesuffix("-mantle"), *ALIASES.get(provider, ())}
+    return not provider or not told or told in names

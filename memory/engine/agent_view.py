@@ -6,21 +6,20 @@ from threading import Lock
 
 from langchain_core.messages import BaseMessage
 
-from . import clip, patterns, threads
+from . import clip, notes, patterns, threads
 from .compose import (
     Context,
     Section,
     compose,
     fit,
     make_fence,
-    quote_message,
     role_of,
 )
 from .cuts import find_cut_points
 from .policy import Policy
 from .ranking import Document, Index
 from .store import Segment, ThreadMemory
-from .tokens import TokenCounter, count_text
+from .tokens import TokenCounter
 
 RECALLED = 10
 MAX_INDEXES = 8
@@ -62,6 +61,11 @@ class Viewer:
         filled = tuple(section for section in sections if section.messages)
         return Context(filled), self.count_tokens([*older, *turn])
 
+    def count_around(self, context: Context) -> int:
+        """The tokens of what stands around the window and the newest turn."""
+        around = (s for s in context.sections if s.kind not in ("window", "newest"))
+        return self.count_tokens([m for section in around for m in section.messages])
+
     @property
     def _looks_back(self) -> bool:
         return bool(self.policy.important or self.policy.recall_tokens)
@@ -79,15 +83,16 @@ class Viewer:
         room = self.policy.recall_tokens
         if not (room and covered and turn):
             return []
-        found = []
-        index = self._index(active[-1].digest, covered)
-        for hit in index.search(turn[0].text, limit=RECALLED):
-            message = covered[hit.seq - 1]
-            room -= count_text(quote_message(message))
-            if room < 0:
-                break
-            found.append(message)
-        return sorted(found, key=lambda message: int(message.id or 0))
+        question = turn[0].text
+        hits = self._index(active[-1].digest, covered).search(question, limit=RECALLED)
+        chosen = notes.choose(
+            hits,
+            dict(enumerate(covered, start=1)),
+            question,
+            room=room,
+            count_tokens=self.count_tokens,
+        )
+        return [note.message for note in chosen]
 
     def _index(self, digest: str, covered: Sequence[BaseMessage]) -> Index:
         """Made once for each fold, as that is when the archive changes."""

@@ -124,7 +124,8 @@ def quote_summary(block: SummaryBlock) -> str:
 def quote_message(message: BaseMessage) -> str:
     created_at = message.additional_kwargs.get("created_at")
     date = f' date="{created_at.astimezone(UTC):%Y-%m-%d}"' if created_at else ""
-    place = f'n={quoteattr(message.id or "")} role="{role_of(message)}"{date}'
+    part = ' excerpt="true"' if message.additional_kwargs.get("excerpt") else ""
+    place = f'n={quoteattr(message.id or "")} role="{role_of(message)}"{date}{part}'
     return f"<message {place}>{escape(message.text)}</message>"
 
 

@@ -27,7 +27,14 @@ from .exceptions import PolicyError
 from .policy import Policy
 from .store import InMemoryStore, MemoryStore, ThreadMemory
 from .tokens import TokenCounter, count_text, count_tokens
-from .writers import FunctionWriter, ModelWriter, Summarizer, Writer, find_window
+from .writers import (
+    FunctionWriter,
+    ModelWriter,
+    Summarizer,
+    Writer,
+    find_provider,
+    find_window,
+)
 
 logger = logging.getLogger(__name__)
 
@@ -97,6 +104,7 @@ class WindowpaneMiddleware(AgentMiddleware):
             self.count_tokens,
             context_window=self.context_window,
             backoff=backoff,
+            provider=find_provider(self.model),
         )
 
     def wrap_model_call(
@@ -160,9 +168,9 @@ class WindowpaneMiddleware(AgentMiddleware):
         memory = self._load(threads.find_thread(body))
         context, window_tokens = self._viewer.compose(request.messages, memory)
         beside = self._count_beside(request)
-        total = self.count_tokens(context.messages)
-        self._overhead = beside + total - window_tokens
-        if limit is not None and beside + total > limit:
+        around = self._viewer.count_around(context)
+        self._overhead = beside + around
+        if limit is not None and beside + around + window_tokens > limit:
             context = self._viewer.squeeze(context, limit - beside)
         return request.override(messages=context.messages)
 

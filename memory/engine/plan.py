@@ -7,38 +7,41 @@ time, where known, is `message.additional_kwargs["created_at"]`.
 from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import datetime
 from itertools import groupby
 
-from langchain_core.messages import BaseMessage, HumanMessage
+from langchain_core.messages import BaseMessage
 
 from .compose import SummaryBlock
 from .cuts import find_cut_points
-from .policy import Clause, ContextSize, Policy, adaptive_trigger
+from .policy import ContextSize, Policy
 from .tokens import TokenCounter
+from .triggers import (
+    Measures,
+    TriggerHit,
+    adapt,
+    count_turns,
+    find_next_due,
+    find_trigger,
+    measure,
+    turn_starts,
+)
+
+__all__ = [
+    "Fold",
+    "Measures",
+    "Merge",
+    "TriggerHit",
+    "find_cutoff",
+    "find_next_due",
+    "find_trigger",
+    "measure",
+    "plan_fold",
+    "plan_fold_through",
+    "plan_merge",
+]
 
 Messages = tuple[BaseMessage, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Measures:
-    """A window in every unit a trigger knows; None where the unit is unknown."""
-
-    tokens: int
-    messages: int
-    turns: int
-    fraction: float | None = None
-    age: float | None = None
-    idle: float | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class TriggerHit:
-    """The condition that set a fold off: `value` had reached `limit`."""
-
-    kind: str
-    value: int | float
-    limit: int | float
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,40 +72,6 @@ class Merge:
     @property
     def last_seq(self) -> int:
         return self.blocks[-1].last_seq
-
-
-def measure(
-    messages: Sequence[BaseMessage],
-    *,
-    count_tokens: TokenCounter,
-    overhead: int = 0,
-    context_window: int | None = None,
-    now: datetime | None = None,
-    reported: int = 0,
-) -> Measures:
-    """Measure a window; `overhead` (system prompt, summaries, tools) fills it too.
-
-    `reported`, the size of all this by the provider's count, is believed if larger.
-
-    The overhead counts for `fraction` only: folding shrinks nothing but the window, so
-    with a large system prompt a trigger in tokens would fire at every turn.
-    """
-    tokens = max(count_tokens(messages), reported - overhead)
-    now = now or datetime.now(UTC)
-    return Measures(
-        tokens=tokens,
-        messages=len(messages),
-        turns=_count_turns(messages),
-        fraction=(tokens + overhead) / context_window if context_window else None,
-        age=_seconds_since(messages[:1], now),
-        idle=_seconds_since(messages[-1:], now),
-    )
-
-
-def find_trigger(policy: Policy, measures: Measures) -> TriggerHit | None:
-    """The first condition of the first clause that holds, or None."""
-    hits = (_match(clause, measures) for clause in policy.trigger)
-    return next((hit for hit in hits if hit), None)
 
 
 def find_cutoff(
@@ -157,17 +126,29 @@ def plan_fold(
     )
     if force:
         hit = TriggerHit("manual", measures.tokens, 0)
-    elif not (hit := find_trigger(_adapt(policy, measures, blocks), measures)):
+    elif not (hit := find_trigger(adapt(policy, measures, blocks), measures)):
         return None
-    cutoff = find_cutoff(
-        window, policy.keep, count_tokens=count_tokens, context_window=context_window
-    )
+    cutoff = _choose_cutoff(policy, window, count_tokens, context_window)
     if force and not cutoff:
         cutoff = find_cutoff(window, ("turns", 1), count_tokens=count_tokens)
-    too_few = not force and _count_turns(window[:cutoff]) < policy.batch
+    too_few = not force and count_turns(window[:cutoff]) < policy.batch
     if not cutoff or too_few:
         return None
     return _fold_at(cutoff, hit, policy, window, blocks)
+
+
+def _choose_cutoff(
+    policy: Policy,
+    window: Sequence[BaseMessage],
+    count_tokens: TokenCounter,
+    context_window: int | None,
+) -> int:
+    if policy.fold_least:
+        least, budget = policy.fold_least, int(policy.keep[1])
+        return _find_least(window, least, budget, count_tokens)
+    return find_cutoff(
+        window, policy.keep, count_tokens=count_tokens, context_window=context_window
+    )
 
 
 def plan_fold_through(
@@ -189,22 +170,6 @@ def plan_fold_through(
         return None
     hit = TriggerHit("manual", count_tokens(window), 0)
     return _fold_at(cutoff, hit, policy, window, blocks)
-
-
-def find_next_due(
-    policy: Policy, window: Sequence[BaseMessage], *, now: datetime | None = None
-) -> datetime | None:
-    """When an age or idle condition comes true without a new message; None = never."""
-    now = now or datetime.now(UTC)
-    starts = {"age": window[:1], "idle": window[-1:]}
-    times = [
-        message.additional_kwargs["created_at"] + timedelta(seconds=n)
-        for clause in policy.trigger
-        for kind, n in clause
-        for message in starts.get(kind, ())
-        if message.additional_kwargs.get("created_at")
-    ]
-    return min((time for time in times if time > now), default=None)
 
 
 def plan_merge(policy: Policy, blocks: Sequence[SummaryBlock]) -> Merge | None:
@@ -262,45 +227,8 @@ def _first_seq(previous: SummaryBlock | None, newest: SummaryBlock | None) -> in
     return newest.last_seq + 1 if newest else 1
 
 
-def _adapt(
-    policy: Policy, measures: Measures, blocks: Sequence[SummaryBlock]
-) -> Policy:
-    if not policy.adaptive:
-        return policy
-    limit = adaptive_trigger(
-        measures.tokens / max(measures.turns, 1),
-        sum(block.tokens for block in blocks) or policy.max_summary_tokens,
-        int(policy.keep[1]),
-    )
-    trigger = tuple(
-        tuple((kind, limit if kind == "tokens" else n) for kind, n in clause)
-        for clause in policy.trigger
-    )
-    return policy.model_copy(update={"trigger": trigger})
-
-
-def _match(clause: Clause, measures: Measures) -> TriggerHit | None:
-    """The first condition of the clause, if all of them hold."""
-    hits = [
-        TriggerHit(kind, value, limit)
-        for kind, limit in clause
-        if (value := getattr(measures, kind)) is not None and value >= limit
-    ]
-    return hits[0] if len(hits) == len(clause) else None
-
-
-def _turn_starts(messages: Sequence[BaseMessage]) -> list[int]:
-    return [
-        i for i, message in enumerate(messages) if isinstance(message, HumanMessage)
-    ]
-
-
-def _count_turns(messages: Sequence[BaseMessage]) -> int:
-    return len(_turn_starts(messages))
-
-
 def _nth_last_turn(messages: Sequence[BaseMessage], n: int) -> int:
-    starts = _turn_starts(messages)
+    starts = turn_starts(messages)
     return starts[-n] if n <= len(starts) else 0
 
 
@@ -316,13 +244,29 @@ def _first_fitting(
 ) -> int:
     if count_tokens(messages) <= budget:
         return 0
+    return _earliest_fitting(messages, points, budget, count_tokens)
+
+
+def _find_least(
+    messages: Sequence[BaseMessage], least: int, budget: int, count_tokens: TokenCounter
+) -> int:
+    """Index after the first turns that have `least` tokens and leave no more than the
+    budget; 0 = there are not so many before the newest turn."""
+    points = find_cut_points(messages)
+    enough = bisect_left(points, least, key=lambda n: count_tokens(messages[:n]))
+    if enough == len(points):
+        return 0
+    return _earliest_fitting(messages, points[enough:], budget, count_tokens)
+
+
+def _earliest_fitting(
+    messages: Sequence[BaseMessage],
+    points: Sequence[int],
+    budget: int,
+    count_tokens: TokenCounter,
+) -> int:
     # A later start never counts more, so a binary search finds the earliest that fits.
     fits = bisect_left(
         points, True, key=lambda point: count_tokens(messages[point:]) <= budget
     )
     return points[min(fits, len(points) - 1)]
-
-
-def _seconds_since(messages: Sequence[BaseMessage], now: datetime) -> float | None:
-    times = [message.additional_kwargs.get("created_at") for message in messages]
-    return (now - times[0]).total_seconds() if times and times[0] else None

@@ -64,7 +64,8 @@ PRESETS: dict[str, dict[str, Any]] = {
     "langmem": {
         "strategy": "running",
         "trigger": ("tokens", 4000),
-        "keep": ("turns", 1),
+        "keep": ("tokens", 3744),
+        "fold_least": 4000,
         "max_summary_tokens": 256,
     },
     "langchain": {
@@ -93,7 +94,7 @@ PRESETS: dict[str, dict[str, Any]] = {
 LABELS = {
     "layered": "Layered: fold at 4,000 tokens, merge old summaries by level",
     "langgraph": "LangGraph tutorial: more than 6 messages, keep 2",
-    "langmem": "LangMem: fold at 4,000 tokens, keep the newest turn",
+    "langmem": "LangMem: fold the first 4,000 tokens, keep the rest",
     "langchain": "LangChain: fold at 50 messages or 4,000 tokens, keep 20 messages",
     "deepagents": "Deep Agents: fold at 85 % of the model's window, keep 10 %",
     "guide": "Sliding window: keep 10 turns, fold what leaves them",
@@ -139,6 +140,9 @@ class Policy(BaseModel):
     summary_budget: StrictInt = Field(1600, ge=1, le=MAX_SIZE)
     context_window: Annotated[StrictInt, Field(ge=1, le=MAX_SIZE)] | None = None
     adaptive: StrictBool = False
+    # Tokens. Fold the first whole turns that have so many, and no more than that as
+    # long as the rest is within `keep`; 0 = down to `keep`.
+    fold_least: StrictInt = Field(0, ge=0, le=MAX_SIZE)
     # Fold only when at least so many whole turns leave the window.
     batch: StrictInt = Field(1, ge=1, le=MAX_SIZE)
     # What one request of the summariser may hold; more is read in several.
@@ -182,20 +186,24 @@ class Policy(BaseModel):
     ) -> Self:
         """From the numbers of LangMem's `summarize_messages`.
 
-        `max_tokens` only matters where the other limit is not given: nothing that is
-        read is trimmed to it, and the newest turn stays however long it is.
+        The same messages are folded, in whole turns. Nothing that is read is trimmed to
+        `max_tokens`, and the newest turn stays however long it is.
         """
-        sizes: dict[str, Any] = {
-            "trigger": ("tokens", max_tokens_before_summary or max_tokens),
-            "max_summary_tokens": max_summary_tokens,
-        }
-        policy = cls(preset="langmem", **sizes | others)
+        cls(preset="langmem", max_summary_tokens=max_summary_tokens)
         if type(max_tokens) is not int or max_summary_tokens >= max_tokens:
             raise PolicyError(
                 f"max_tokens {show(max_tokens)}: expected a whole number above "
                 f"max_summary_tokens {max_summary_tokens}"
             )
-        return policy
+        least = max_tokens_before_summary or max_tokens
+        trigger = parse_trigger(("tokens", least))
+        sizes: dict[str, Any] = {
+            "trigger": trigger,
+            "keep": ("tokens", max(1, min(max_tokens - max_summary_tokens, least - 1))),
+            "fold_least": least,
+            "max_summary_tokens": max_summary_tokens,
+        }
+        return cls(preset="langmem", **sizes | others)
 
     @classmethod
     def langchain(
@@ -234,7 +242,11 @@ class Policy(BaseModel):
             raise PolicyError(
                 f"preset {show(name)}: expected one of {', '.join(PRESETS)}"
             )
-        return PRESETS[name] | values
+        chosen = PRESETS[name]
+        if "keep" in values or "trigger" in values:
+            # It belongs to the preset's own numbers.
+            chosen = {k: v for k, v in chosen.items() if k != "fold_least"}
+        return chosen | values
 
     @model_validator(mode="after")
     def _keeps_less_than_triggers(self) -> Self:
@@ -245,6 +257,12 @@ class Policy(BaseModel):
                 raise PolicyError(
                     f"keep {kept} {kind}: expected less than the trigger's {limit}"
                 )
+        return self
+
+    @model_validator(mode="after")
+    def _can_fold_least(self) -> Self:
+        if self.fold_least and self.keep[0] != "tokens":
+            raise PolicyError(f"keep {self.keep}: fold_least expects tokens")
         return self
 
     @model_validator(mode="after")

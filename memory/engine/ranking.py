@@ -86,8 +86,11 @@ class Query:
 
 @dataclass(frozen=True, slots=True)
 class Hit:
+    """`fit`: the score as a share of what having every word of the query could give."""
+
     seq: int
     score: float
+    fit: float
 
 
 def read_query(text: str, speakers: Collection[str]) -> Query:
@@ -132,10 +135,12 @@ class Index:
         for term in sorted(query.terms):
             for place, gain in self._gains(term):
                 scores[place] += gain
+        best = self._best_score(query)
         hits = [
-            Hit(document.seq, score * self._boost(document, query))
+            Hit(document.seq, boosted, boosted / best)
             for place, score in scores.items()
             if (document := self.documents[place])
+            and (boosted := score * self._boost(document, query))
         ]
         return sorted(hits, key=lambda hit: (-hit.score, -hit.seq))[:limit]
 
@@ -150,19 +155,30 @@ class Index:
     def _around(self, own: Sequence[Counter[str]], place: int) -> Counter[str]:
         """The terms of the neighbours; across a gap in the numbers there are none."""
         seq = self.documents[place].seq
-        around: Counter[str] = Counter()
+        around: dict[str, int] = {}
         for other in range(max(place - REACH, 0), min(place + REACH + 1, len(own))):
             if other != place and abs(self.documents[other].seq - seq) <= REACH:
-                around.update(own[other])
-        return around
+                # Half the time of Counter.update().
+                for term, count in own[other].items():
+                    around[term] = around.get(term, 0) + count
+        return Counter(around)
 
     def _gains(self, term: str) -> Iterator[tuple[int, float]]:
-        posting = self.postings.get(term, {})
-        having = max(self.corpus.having.get(term, 0), len(posting))
-        size = max(self.corpus.size, len(self.documents))
-        rarity = log(1 + (size - min(having, size) + 0.5) / (having + 0.5))
-        for place, frequency in posting.items():
+        rarity = self._rarity(term)
+        for place, frequency in self.postings.get(term, {}).items():
             yield place, rarity * frequency / (K1 + frequency)
+
+    def _rarity(self, term: str, at_least: int = 0) -> float:
+        known = self.corpus.having.get(term, 0)
+        having = max(known, len(self.postings.get(term, ())), at_least)
+        size = max(self.corpus.size, len(self.documents))
+        return log(1 + (size - min(having, size) + 0.5) / (having + 0.5))
+
+    def _best_score(self, query: Query) -> float:
+        """What a message with all the words would come close to. A word that nobody
+        said counts like one said once: in and beside a few messages."""
+        once = 2 * REACH + 1
+        return sum(self._rarity(term, once) for term in query.terms)
 
     def _boost(self, document: Counted, query: Query) -> float:
         return SPEAKER_BOOST if document.speaker.casefold() in query.speakers else 1.0

@@ -7,6 +7,7 @@ truth than four characters.
 import json
 from collections.abc import Callable, Sequence
 from math import ceil
+from operator import is_not
 
 from langchain_core.messages import AIMessage, BaseMessage
 
@@ -34,6 +35,20 @@ def count_message(message: BaseMessage) -> int:
 
 def count_tokens(messages: Sequence[BaseMessage]) -> int:
     return sum(map(count_message, messages))
+
+
+def remembered(count_tokens: TokenCounter) -> TokenCounter:
+    """The counter, asked once where it would be asked twice about the same messages."""
+    known: list[BaseMessage] = []
+    tokens = 0
+
+    def count(messages: Sequence[BaseMessage]) -> int:
+        nonlocal known, tokens
+        if len(messages) != len(known) or any(map(is_not, messages, known)):
+            known, tokens = list(messages), count_tokens(messages)
+        return tokens
+
+    return count
 
 
 def scaled(ratio: float) -> TokenCounter:

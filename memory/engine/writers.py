@@ -136,5 +136,11 @@ def find_window(model: object) -> int | None:
     return size if type(size) is int and size > 0 else None
 
 
+def find_provider(model: object) -> str:
+    """Who runs a model, in LangChain's words; "" = unknown."""
+    find = getattr(model, "_get_ls_params", None)
+    return str((find() if find else {}).get("ls_provider") or "")
+
+
 def _quote(blocks: Sequence[SummaryBlock]) -> list[HumanMessage]:
     return compose(system_prompt="", blocks=blocks, fence=SUMMARY_FENCE).messages

@@ -214,7 +214,7 @@ class TestSetPolicy:
         folded.refresh_from_db()
         assert folded.policy == {"preset": "langgraph"}
 
-    def test_it_lets_a_stopped_fold_job_try_again(self, folded):
+    def test_it_lets_a_stopped_fold_try_again(self, folded):
         folded.fold_failures = 3
         folded.save()
         acts.set_policy(folded, {"preset": "guide"})

@@ -18,7 +18,16 @@ from hypothesis.stateful import (
     run_state_machine_as_test,
 )
 
-from memory import acts, audit, context, folding, recall, transcript, versions
+from memory import (
+    acts,
+    audit,
+    context,
+    folding,
+    proposals,
+    recall,
+    transcript,
+    versions,
+)
 from memory.models import Conversation, ModelCall
 from tests.memory.chats import Recorder
 
@@ -56,6 +65,7 @@ class Memory(RuleBasedStateMachine):
         owner = get_user_model().objects.get(username="alice")
         self.conversation = transcript.create(owner, policy=policy)
         self.owner, self.open, self.read, self.sent = owner, None, set(), 0
+        self.views = [[]]
 
     def teardown(self):
         assert [str(each) for each in audit.check(hashes=False)] == []
@@ -118,13 +128,19 @@ class Memory(RuleBasedStateMachine):
         outcome = async_to_sync(folding.fold)(
             self.conversation.pk,
             folding.Summariser("m", recorder),
-            open_from=lambda _: self.open.seq if self.open else None,
+            open_from=self.open_from,
             force=force,
         )
+        self.note_read(recorder)
+        return outcome
+
+    def open_from(self, conversation):
+        return self.open.seq if self.open else None
+
+    def note_read(self, recorder):
         for request in recorder.requests:
             document = json.loads(request[-1].content)
             self.read |= {each["n"] for each in document.get("messages", [])}
-        return outcome
 
     @rule(force=st.booleans())
     def fold_well(self, force):
@@ -148,6 +164,28 @@ class Memory(RuleBasedStateMachine):
             return "They talked."
 
         self.fold(changed_meanwhile, force=True)
+
+    @precondition(lambda self: self.seqs())
+    @rule(place=places, between=st.booleans(), text=texts)
+    def fold_by_hand(self, place, between, text):
+        recorder = Recorder("They talked.")
+        with suppress(acts.ActError):
+            proposal = async_to_sync(proposals.propose)(
+                self.conversation,
+                self.pick(place),
+                folding.Summariser("m", recorder),
+                open_from=self.open_from,
+            )
+            self.note_read(recorder)
+            if between:
+                self.leave_out(place=place, act=acts.exclude, more=0)
+            proposals.accept(
+                self.conversation,
+                proposal.seal,
+                text,
+                author=self.owner,
+                open_from=self.open_from,
+            )
 
     # What people do to the view.
 
@@ -206,6 +244,11 @@ class Memory(RuleBasedStateMachine):
         version = int(place * newest) + 1
         self.try_to(acts.rewrite, self.conversation, version, text, author=self.owner)
 
+    @rule(place=places)
+    def undo(self, place):
+        view = self.views[min(int(place * len(self.views)), len(self.views) - 1)]
+        self.try_to(acts.reinstate, self.conversation, view, author=self.owner)
+
     @rule()
     def rebuild_all(self):
         acts.rebuild(self.conversation)
@@ -226,6 +269,9 @@ class Memory(RuleBasedStateMachine):
         counts = context.count_places(self.conversation)
         assert "lost" not in counts
         assert sum(counts.values()) == self.conversation.messages.count()
+        view = [row.version for row in versions.active(self.conversation)]
+        if view != self.views[-1]:
+            self.views.append(view)
 
     @invariant()
     def what_a_summary_stands_for_was_read(self):

@@ -50,7 +50,7 @@ class TestPlan:
         for seq in (3, 4):
             planned = plan(conversation, seq)
             assert (planned.first_seq, planned.last_seq) == (1, 4)
-            assert planned.messages == 4
+            assert [message.id for message in planned.messages] == list("1234")
 
     def test_it_tells_the_size_before_and_after(self, conversation):
         planned = plan(conversation, 8)

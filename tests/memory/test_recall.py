@@ -62,6 +62,17 @@ def fold(conversation, last_seq):
     )
 
 
+def record(conversation, built):
+    call = ModelCall.objects.create(
+        conversation=conversation,
+        purpose="reply",
+        refs=built.refs,
+        sha256=built.sha256,
+        tokens_estimated=built.tokens,
+    )
+    return ModelCall.objects.get(pk=call.pk)
+
+
 def found(conversation, query, **options):
     return [hit.seq for hit in recall.search(conversation, query, **options)]
 
@@ -149,6 +160,28 @@ class TestSearch:
         fill(conversation, ["tea"] * 500)
         assert len(found(conversation, "tea")) == 10
 
+    def test_a_frequent_word_is_looked_up_alone_only_once(self, alice):
+        conversation = transcript.create(alice)
+        texts = [f"tea {n}" for n in range(1500)]
+        texts[700] = "tea and a zeppelin"
+        fill(conversation, texts)
+        answers, counts = [], []
+        for query in ["tea zeppelin", "tea zeppelin", "tea", "tea"]:
+            with CaptureQueriesContext(connection) as queries:
+                answers.append(found(conversation, query))
+            counts.append(sum("memory_recall" in q["sql"] for q in queries))
+        assert answers[0] == answers[1]
+        assert answers[0][0] == 701
+        assert answers[2] == answers[3]
+        assert len(answers[2]) == 10
+        assert max(counts) <= counts[0]
+
+    def test_what_was_frequent_later_is_not_taken_for_frequent_earlier(self, alice):
+        conversation = transcript.create(alice)
+        fill(conversation, [*["cake"] * 50, "tea", *["cake"] * 49, *["tea"] * 1400])
+        assert found(conversation, "tea")
+        assert found(conversation, "tea", before_seq=100)[0] == 51
+
 
 class TestHostileQueries:
     @pytest.mark.parametrize(
@@ -232,6 +265,15 @@ class TestNotes:
         fold(conversation, 8)
         return conversation
 
+    @pytest.fixture
+    def long_hit(self, alice):
+        conversation = transcript.create(alice)
+        filler = "We talked about this and that. " * 60
+        say(conversation, f"{filler}A puppy! {filler}", "A puppy, and what else?")
+        say(conversation, "Let us go on.", "Fine.")
+        fold(conversation, 2)
+        return conversation
+
     def test_what_was_folded_comes_back_when_asked_for(self, folded):
         built = context.build(folded, newest=ask(folded, "How is my puppy?"))
         note = built.wire[-2]
@@ -267,27 +309,40 @@ class TestNotes:
             sizes.append(len(built.refs["recalled"]))
         assert sizes[0] == 0 < sizes[1] < sizes[2]
 
-    def test_a_hit_that_has_no_room_leaves_it_to_the_next(self, alice):
-        conversation = transcript.create(alice)
-        say(conversation, "puppy " * 700, "A puppy, and what else was there?")
-        say(conversation, "Let us go on.", "Fine.")
-        fold(conversation, 2)
-        built = context.build(conversation, newest=ask(conversation, "puppy?"))
-        assert built.refs["recalled"] == [2]
+    def test_of_a_long_hit_an_excerpt_is_shown(self, long_hit):
+        built = context.build(long_hit, newest=ask(long_hit, "What of the puppy?"))
+        assert built.refs["recalled"] == [1, 2]
+        ((seq, start, end),) = built.refs["excerpts"]
+        text = long_hit.messages.get(seq=1).text
+        assert seq == 1
+        assert f">…{text[start:end]}…<" in built.wire[-2]["content"]
+        assert "puppy" in text[start:end]
+
+    def test_a_request_with_an_excerpt_is_rebuilt_byte_for_byte(self, long_hit):
+        built = context.build(long_hit, newest=ask(long_hit, "What of the puppy?"))
+        context.keep_prompts(long_hit)
+        call = record(long_hit, built)
+        assert call.refs["excerpts"]
+        assert context.rebuild(call).wire == built.wire
+        assert context.verify(call)
+
+    def test_a_request_recorded_before_there_were_excerpts_is_rebuilt(self, folded):
+        built = context.build(folded, newest=ask(folded, "How is my puppy?"))
+        context.keep_prompts(folded)
+        del built.refs["excerpts"]
+        assert context.verify(record(folded, built))
+
+    def test_what_does_not_fit_the_message_is_not_shown(self, folded):
+        words = "invoice ledger tax audit budget salary refund credit debit loan"
+        newest = ask(folded, f"{words} stock bond fund yield dividend blue")
+        assert context.build(folded, newest=newest).refs["recalled"] == []
 
     def test_a_request_with_notes_is_rebuilt_byte_for_byte(self, folded):
         newest = ask(folded, "How is my puppy, and where is my sister?")
         context.keep_prompts(folded)
         built = context.build(folded, newest=newest)
-        call = ModelCall.objects.create(
-            conversation=folded,
-            purpose="reply",
-            refs=built.refs,
-            sha256=built.sha256,
-            tokens_estimated=built.tokens,
-        )
+        call = record(folded, built)
         say(folded, "More about the puppy.", "Yes?")
-        call = ModelCall.objects.get(pk=call.pk)
         assert len(built.refs["recalled"]) > 1
         assert context.rebuild(call).wire == built.wire
         acts.delete(folded, built.refs["recalled"][0])
@@ -309,7 +364,7 @@ class TestNotes:
             fold(conversation, turns)
             conversation.next_seq = turns + 1
             conversation.save()
-            newest = ask(conversation, f"tea and cake and text {turns}?")
+            newest = ask(conversation, f"tea and cake and text {turns - 1}?")
             with CaptureQueriesContext(connection) as queries:
                 assert context.build(conversation, newest=newest).refs["recalled"]
             counts.append(len(queries))

@@ -6,12 +6,13 @@ from datetime import datetime
 
 from langchain_core.messages import BaseMessage, HumanMessage
 
+from memory.engine import notes
 from memory.engine.compose import SummaryBlock, compose
 from memory.engine.plan import Fold, Merge, plan_fold, plan_merge
 from memory.engine.policy import Policy
 from memory.engine.ranking import Document, Index
 from memory.engine.summarizer import merge, summarize
-from memory.engine.tokens import count_message, count_text, count_tokens
+from memory.engine.tokens import count_text, count_tokens
 
 from ..models import SUMMARY_TOKENS, Write
 from .base import System
@@ -87,12 +88,13 @@ class Windowpane(System):
         )
 
     def _recall(self, text: str) -> list[BaseMessage]:
-        """The best notes that fit, in the order they were said."""
-        found = []
-        room = self.recall_tokens
-        for hit in self.archive.search(text) if room else ():
-            message = self.messages[hit.seq - 1]
-            if (size := count_message(message)) <= room:
-                room -= size
-                found.append(message)
-        return sorted(found, key=lambda message: int(message.id or 0))
+        if not self.recall_tokens:
+            return []
+        chosen = notes.choose(
+            self.archive.search(text),
+            dict(enumerate(self.messages[: self.cutoff], start=1)),
+            text,
+            room=self.recall_tokens,
+            count_tokens=count_tokens,
+        )
+        return [note.message for note in chosen]

@@ -3,10 +3,12 @@ import json
 import subprocess
 import sys
 import time
+from collections import Counter
 from pathlib import Path
 
 import pytest
 from langchain.agents import create_agent
+from langchain.agents.middleware.types import ModelRequest
 from langchain_core.exceptions import ContextOverflowError, ModelAuthenticationError
 from langchain_core.messages import (
     AIMessage,
@@ -17,6 +19,7 @@ from langchain_core.messages import (
 )
 from langchain_core.tools import tool
 
+from memory.engine import agent_fold
 from memory.engine.exceptions import PolicyError
 from memory.engine.middleware import WindowpaneMiddleware
 from memory.engine.policy import Policy
@@ -465,6 +468,46 @@ def test_it_believes_the_count_of_the_provider():
     assert chat.memory.records[0].trigger[0] == "tokens"
     chat.say("three", "four")
     assert len(chat.memory.records) == 1
+
+
+@pytest.mark.parametrize(("provider", "folds"), [("model", 1), ("other", 0)])
+def test_it_believes_no_other_provider(provider, folds):
+    usage = {"input_tokens": 10_000, "output_tokens": 1, "total_tokens": 10_001}
+    told = {"model_provider": provider}
+    answer = AIMessage("b", usage_metadata=usage, response_metadata=told)
+    policy = Policy(trigger=("tokens", 9900), keep=("tokens", 1))
+    chat = Chat(model("a", answer), policy=policy)
+    chat.say("one", "two")
+    assert len(chat.memory.records) == folds
+
+
+@pytest.mark.parametrize("told", ["bedrock", "bedrock_converse", "amazon_bedrock", ""])
+def test_it_knows_a_provider_by_its_other_names(told):
+    usage = {"input_tokens": 1, "output_tokens": 1, "total_tokens": 2}
+    metadata = {"model_provider": told}
+    answer = AIMessage("b", usage_metadata=usage, response_metadata=metadata)
+    assert agent_fold._reported_tokens([answer], "amazon_bedrock") == 2
+    assert bool(agent_fold._reported_tokens([answer], "openai")) == (told == "")
+
+
+@pytest.mark.parametrize("recall", [0, 500])
+def test_it_counts_each_message_once_for_a_request(recall):
+    counted = Counter()
+
+    def count(messages):
+        counted.update(message.text for message in messages)
+        return count_tokens(messages)
+
+    policy = Policy(trigger=("messages", 6), keep=("messages", 2), recall_tokens=recall)
+    chat = Chat(policy=policy, token_counter=count)
+    chat.say("one", "two", "three", "four")
+    counted.clear()
+    request = ModelRequest(
+        model=chat.model, messages=[*chat.state["messages"], HumanMessage("five")]
+    )
+    sent = chat.middleware._shape(request).messages
+    assert sent[-1].text == "five"
+    assert {counted[message.text] for message in sent} == {1}
 
 
 # Streams.

@@ -132,16 +132,6 @@ def test_it_adapts_the_trigger_when_asked():
     assert 2500 <= fold.trigger.limit <= 8000
 
 
-@pytest.mark.parametrize(
-    ("count", "trigger", "kept"), [(9, 6, 3), (9, 8, 1), (41, 22, 19)]
-)
-def test_it_folds_as_many_messages_as_langmem(count, trigger, kept):
-    policy = messages_policy(("tokens", trigger), ("tokens", kept))
-    fold = plan(policy, chat(count), count_tokens=len)
-    assert seqs(fold.messages) == list(range(1, count - kept + 1))
-    assert len(fold.kept) == kept
-
-
 def test_it_has_nothing_more_to_fold_after_a_fold():
     policy = messages_policy(("messages", 6))
     fold = plan(policy, chat(9))
@@ -328,6 +318,14 @@ def test_it_folds_at_once_when_forced():
     assert fold.trigger == TriggerHit("manual", 600, 0)
     assert seqs(fold.kept) == [5, 6]
     assert plan(Policy(), chat(2), force=True) is None
+
+
+@pytest.mark.parametrize("count", [4, 18, 20, 38])
+def test_it_asks_a_person_for_no_share_of_the_trigger(count):
+    # Deep Agents lets a model fold from half of its trigger on. Here no model can ask
+    # for a fold, and a person who does has a reason.
+    assert plan(Policy(), chat(count)) is None
+    assert seqs(plan(Policy(), chat(count), force=True).messages)
 
 
 @given(

@@ -214,7 +214,15 @@ def test_it_takes_the_numbers_of_langmem():
     assert policy.trigger == ((("tokens", 2000),),)
     assert policy.max_summary_tokens == 128
     late = Policy.langmem(max_tokens=2000, max_tokens_before_summary=4000)
-    assert late == Policy(preset="langmem")
+    assert (late.fold_least, late.keep) == (4000, ("tokens", 1744))
+    assert Policy.langmem(max_tokens=4000) == Policy(preset="langmem")
+
+
+def test_it_lets_numbers_of_ones_own_replace_those_of_langmem():
+    policy = Policy(preset="langmem", keep=("turns", 2))
+    assert (policy.keep, policy.fold_least) == (("turns", 2), 0)
+    with pytest.raises(PolicyError, match="fold_least expects tokens"):
+        Policy(preset="langmem", keep=("turns", 2), fold_least=100)
 
 
 @pytest.mark.parametrize(

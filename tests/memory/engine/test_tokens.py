@@ -1,7 +1,13 @@
 import pytest
 from langchain_core.messages import AIMessage, HumanMessage
 
-from memory.engine.tokens import count_message, count_text, count_tokens, scaled
+from memory.engine.tokens import (
+    count_message,
+    count_text,
+    count_tokens,
+    remembered,
+    scaled,
+)
 
 
 @pytest.mark.parametrize(
@@ -40,3 +46,18 @@ def test_it_sums_messages_and_scales_them():
     assert count_tokens(messages) == 10
     assert scaled(1.25)(messages) == 13
     assert count_tokens([]) == scaled(2)([]) == 0
+
+
+def test_it_is_asked_once_about_the_same_messages():
+    asked = []
+
+    def count(messages):
+        asked.append(list(messages))
+        return len(messages)
+
+    once = remembered(count)
+    messages = [HumanMessage("a"), HumanMessage("b")]
+    assert [once(messages), once(list(messages)), once(tuple(messages))] == [2, 2, 2]
+    assert len(asked) == 1
+    assert [once(messages[:1]), once([HumanMessage("a")]), once([])] == [1, 1, 0]
+    assert len(asked) == 4

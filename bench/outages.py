@@ -1,0 +1,125 @@
+"""What people see of an outage: two processes over PostgreSQL and Redis, many replies
+at once, with the lease and the sweep that a site has by default.
+
+Usage: python -m bench.outages [replies at once] [tokens per reply]
+"""
+
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+from tests.faults.harness import Topology
+from tests.faults.viewers import Viewer
+
+LEASE, SWEEP = 10.0, 1.0
+# Seconds between two tokens.
+PACE = 0.05
+REDIS_AWAY = 20.0
+SETTINGS = {
+    "TURN_LEASE_SECONDS": str(LEASE),
+    "TURN_SWEEP_SECONDS": str(SWEEP),
+    "MODEL_IDLE_TIMEOUT": "60",
+    "MODEL_TOTAL_TIMEOUT": "300",
+}
+ENDED = "SELECT id, extract(epoch FROM finished_at) FROM chat_turn"
+
+
+class Outages:
+    def __init__(self, topology: Topology, count: int, tokens: int) -> None:
+        self.topology = topology
+        self.story = {"words": tokens, "paces": [PACE]}
+        self.count = count
+
+    def run(self, name: str, fault: object) -> None:
+        with self.topology.crowd() as crowd:
+            viewers = self.topology.begin_stories(crowd, self.count, **self.story)
+            time.sleep(2)
+            began = time.monotonic()
+            words = fault(viewers)
+            self.topology.settle_and_check(viewers, seconds=600)
+            report(name, viewers, began, f"{words}; {self.find_lag(viewers)}")
+        self.topology.start_all()
+
+    def find_lag(self, viewers: list[Viewer]) -> str:
+        """By how much the screens were behind the database when replies ended."""
+        ended = dict(self.topology.truth.query(ENDED))
+        offset = time.time() - time.monotonic()
+        shown = [(v.acks[v.story], v.reply_to(v.story).ended_at) for v in viewers]
+        lags = sorted(at + offset - float(ended[ack["turn"]]) for ack, at in shown)
+        return (
+            f"ends shown {lags[len(lags) // 2]:.1f} s later, at most {lags[-1]:.1f} s"
+        )
+
+    def nothing(self, viewers: list[Viewer]) -> str:
+        return "texts as upstream sent them"
+
+    def kill(self, viewers: list[Viewer]) -> str:
+        self.topology.sites[0].kill()
+        return self.watch_takeover(viewers)
+
+    def end(self, viewers: list[Viewer]) -> str:
+        started = time.monotonic()
+        self.topology.sites[0].terminate()
+        gone = time.monotonic() - started
+        return f"process gone after {gone:.1f} s; {self.watch_takeover(viewers)}"
+
+    def watch_takeover(self, viewers: list[Viewer]) -> str:
+        """When each lost reply was begun again by the process that is left."""
+        started = time.monotonic()
+        times: dict[int, float] = {}
+        while (now := time.monotonic() - started) < LEASE + SWEEP + 4:
+            for turn, attempt in enumerate(self.topology.truth.attempts(viewers)):
+                if attempt == 2:
+                    times.setdefault(turn, now)
+            time.sleep(0.1)
+        taken = sorted(times.values())
+        return (
+            f"{len(taken)} replies taken over, the median after "
+            f"{statistics.median(taken):.1f} s, the last after {taken[-1]:.1f} s"
+        )
+
+    def lose_redis(self, viewers: list[Viewer]) -> str:
+        self.topology.redis.terminate()
+        time.sleep(REDIS_AWAY)
+        self.topology.redis.start()
+        return f"back after {REDIS_AWAY:.0f} s"
+
+
+def report(name: str, viewers: list[Viewer], began: float, words: str) -> None:
+    replies = [viewer.reply_to(viewer.story) for viewer in viewers]
+    lags = [reply.ended_at - began for reply in replies]
+    print(
+        f"{name}: {words}; {len(viewers)} of {len(viewers)} replies complete on the "
+        f"screens, the last {max(lags):.1f} s after the fault; "
+        f"{sum(reply.frames for reply in replies)} frames, "
+        f"{sum(reply.gaps for reply in replies)} gaps healed, "
+        f"{sum(viewer.connects - 1 for viewer in viewers)} reconnects",
+        flush=True,
+    )
+
+
+def main(count: int = 50, tokens: int = 500) -> None:
+    command = [sys.executable, "-m", "tests.fakes.upstream", "--port", "0"]
+    provider = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+    try:
+        url = provider.stdout.readline().strip().partition("=")[2]
+        env = {**SETTINGS, "OPENAI_BASE_URL": url}
+        with (
+            tempfile.TemporaryDirectory() as folder,
+            Topology(Path(folder), **env) as topology,
+        ):
+            outages = Outages(topology, count, tokens)
+            outages.run("Nothing happens", outages.nothing)
+            outages.run("kill -9 of one process", outages.kill)
+            outages.run("SIGTERM to one process", outages.end)
+            outages.run(f"Redis away for {REDIS_AWAY:.0f} s", outages.lose_redis)
+    finally:
+        provider.kill()
+        provider.wait()
+
+
+if __name__ == "__main__":
+    main(*map(int, sys.argv[1:]))

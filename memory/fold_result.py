@@ -1,0 +1,182 @@
+"""What a fold leaves behind: its requests, the new version, or the failure.
+
+Every function is one transaction. A version is written only if nothing that the model
+sees has changed since the step was planned.
+"""
+
+from collections.abc import Callable
+from datetime import timedelta
+from time import monotonic
+
+from django.db import transaction
+from django.db.models import F
+from django.db.models.functions import Now
+from langchain_core.messages import AIMessage, BaseMessage
+
+from . import versions
+from .engine import plan
+from .engine.compose import digest, to_wire
+from .engine.exceptions import SummaryError
+from .engine.patterns import find_match
+from .engine.summarizer import SummaryText
+from .engine.tokens import count_tokens
+from .fold_plan import Job
+from .models import Conversation, ModelCall, Summary
+
+BACKOFF = timedelta(seconds=30)
+# Messages that a policy's patterns may pin; every one of them is in every context.
+MAX_PINNED = 50
+
+# Told of each request in the transaction that records it, with the text it brought.
+Charge = Callable[[ModelCall, str], None]
+
+
+class InvokeError(Exception):
+    """The summariser's model did not answer; `code` is a short reason to store."""
+
+    def __init__(self, code: str) -> None:
+        super().__init__(code)
+        self.code = code
+
+
+@transaction.atomic
+def record_call(
+    job: Job,
+    model: str,
+    messages: list[BaseMessage],
+    reply: AIMessage | None,
+    error: str,
+    ms: int,
+    charge: Charge,
+) -> None:
+    usage = (reply.usage_metadata if reply else None) or {}
+    cached = usage.get("input_token_details", {}).get("cache_read")
+    call = ModelCall.objects.create(
+        conversation=job.conversation,
+        purpose=ModelCall.Purpose.SUMMARY,
+        refs={
+            "messages": [job.step.first_seq, job.step.last_seq],
+            "summaries": [summary.version for summary in job.sources],
+        },
+        sha256=digest(to_wire(messages, model=model)),
+        model=model,
+        tokens_estimated=job.count_tokens(messages),
+        tokens_input=usage.get("input_tokens"),
+        tokens_cached=cached,
+        tokens_output=usage.get("output_tokens"),
+        total_ms=ms,
+        attempts=reply.response_metadata.get("attempts", 1) if reply else 1,
+        error=error,
+    )
+    job.calls.append(call.pk)
+    job.tokens_in += call.tokens_input or call.tokens_estimated
+    if reply:
+        job.tokens_out += call.tokens_output or count_tokens([reply])
+    charge(call, str(reply.text) if reply else "")
+
+
+@transaction.atomic
+def commit(job: Job, model: str, result: SummaryText) -> int | None:
+    """Write the new version if nothing has changed since the plan; else None."""
+    unchanged = Conversation.objects.filter(
+        pk=job.conversation.pk,
+        memory_version=job.conversation.memory_version,
+        fold_owner=job.owner,
+    )
+    if not unchanged.update(
+        memory_version=F("memory_version") + 1, fold_failures=0, fold_retry_at=None
+    ):
+        return None
+    summary = versions.append(
+        job.conversation,
+        replaces=job.sources,
+        text=result.text,
+        generation=_generation(job, result),
+        structured=result.structured,
+        flags=result.flags,
+        prompt_hash=result.prompt_hash,
+        status=Summary.Status.ACTIVE,
+        tokens_after=tokens_after(job, result.text),
+        author=job.author,
+        **_common(job, model),
+    )
+    ModelCall.objects.filter(pk__in=job.calls).update(summary=summary)
+    _pin_important(job)
+    return summary.version
+
+
+def _generation(job: Job, result: SummaryText) -> int:
+    if not result.rewritten:
+        return 1
+    return 1 + max((source.generation for source in job.sources), default=0)
+
+
+def _pin_important(job: Job) -> None:
+    """Keep what the policy calls important word for word, up to a number."""
+    important = job.policy.important
+    if not important or isinstance(job.step, plan.Merge):
+        return
+    found = [
+        int(message.id)
+        for message in job.messages
+        if find_match(important, str(message.text))
+    ]
+    rows = job.conversation.messages
+    room = max(0, MAX_PINNED - rows.filter(pinned_at__isnull=False).count())
+    pinned = rows.filter(seq__in=found[:room], pinned_at=None)
+    pinned.update(pinned_at=Now())
+
+
+def tokens_after(job: Job, text: str) -> int:
+    """The context's size once `text` stands for what it replaces."""
+    gone = [versions.to_block(source).text for source in job.sources]
+    if isinstance(job.step, plan.Fold):
+        gone += [str(message.content) for message in job.messages]
+    as_messages = [AIMessage(part) for part in gone]
+    after = job.tokens_before - job.count_tokens(as_messages)
+    return max(0, after + job.count_tokens([AIMessage(text)]))
+
+
+@transaction.atomic
+def record_failure(job: Job, model: str, error: SummaryError | InvokeError) -> None:
+    rows = Conversation.objects.filter(pk=job.conversation.pk, fold_owner=job.owner)
+    retry_at = Now() + BACKOFF * 2**job.conversation.fold_failures
+    if not rows.update(
+        fold_failures=F("fold_failures") + 1,
+        fold_retry_at=retry_at,
+        fold_due_at=retry_at,
+    ):
+        return  # the lease was lost: whoever has it keeps the books
+    rejected = isinstance(error, SummaryError)
+    summary = versions.append(
+        job.conversation,
+        status=Summary.Status.REJECTED if rejected else Summary.Status.FAILED,
+        error=error_name(error),
+        tokens_after=job.tokens_before,
+        **_common(job, model),
+    )
+    ModelCall.objects.filter(pk__in=job.calls).update(summary=summary)
+
+
+def _common(job: Job, model: str) -> dict[str, object]:
+    trigger = job.step.trigger
+    return {
+        "level": job.step.level,
+        "first_seq": job.step.first_seq,
+        "last_seq": job.step.last_seq,
+        "trigger": {
+            "kind": trigger.kind,
+            "value": trigger.value,
+            "limit": trigger.limit,
+        },
+        "policy_hash": job.policy.digest(),
+        "model": model,
+        "tokens_in": job.tokens_in,
+        "tokens_out": job.tokens_out,
+        "tokens_before": job.tokens_before,
+        "ms": int((monotonic() - job.started) * 1000),
+    }
+
+
+def error_name(error: SummaryError | InvokeError) -> str:
+    return error.code if isinstance(error, InvokeError) else type(error).__name__

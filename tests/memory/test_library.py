@@ -1,0 +1,153 @@
+"""The list of conversations and the search over all of them."""
+
+import time
+import uuid
+from datetime import timedelta
+
+import pytest
+from django.utils import timezone
+
+from memory import finder, library, recall, transcript
+from memory.models import Conversation, Message, Prompt, RecallEntry
+
+from .scenes import talk
+
+
+@pytest.fixture
+def conversation(alice):
+    made = transcript.create(alice, title="Kyoto")
+    talk(made, 2)
+    return made
+
+
+def say(conversation, text):
+    transcript.append_user_message(conversation, text=text, client_id=uuid.uuid4().hex)
+
+
+def texts_of(found):
+    return [each.message.text for each in found]
+
+
+class TestShelf:
+    def test_it_has_pinned_ones_first_and_archived_ones_apart(self, alice):
+        old, pinned, archived = (transcript.create(alice, title=t) for t in "abc")
+        library.pin(old)
+        library.archive(archived)
+        assert list(library.shelf(alice)) == [old, pinned]
+        assert list(library.shelf(alice, archived=True)) == [archived]
+        library.unpin(old)
+        library.unarchive(archived)
+        assert list(library.shelf(alice)) == [archived, pinned, old]
+
+    def test_pinning_is_no_use_of_the_conversation(self, conversation):
+        before = Conversation.objects.get().updated_at
+        library.pin(conversation)
+        library.archive(conversation)
+        assert Conversation.objects.get().updated_at == before
+
+
+class TestDelete:
+    def test_it_is_missing_at_once_and_can_come_back(self, alice, conversation):
+        library.delete(conversation)
+        with pytest.raises(Conversation.DoesNotExist):
+            transcript.get_for(alice, conversation.uuid)
+        assert not library.shelf(alice).exists()
+        assert library.restore(alice, conversation.uuid) == conversation
+        assert transcript.get_for(alice, conversation.uuid).messages.count() == 4
+
+    def test_nobody_else_can_bring_it_back(self, bob, conversation):
+        library.delete(conversation)
+        with pytest.raises(Conversation.DoesNotExist):
+            library.restore(bob, conversation.uuid)
+
+    def test_it_goes_for_good_when_the_time_to_undo_has_passed(
+        self, alice, conversation
+    ):
+        library.delete(conversation)
+        assert library.purge() == 0
+        late = timezone.now() - library.UNDO - timedelta(seconds=5)
+        Conversation.objects.update(deleted_at=late)
+        with pytest.raises(Conversation.DoesNotExist):
+            library.restore(alice, conversation.uuid)
+        assert library.purge() == 1
+        assert not Message.objects.exists()
+        assert not RecallEntry.objects.exists()
+
+    def test_it_takes_prompts_along_that_nothing_else_was_sent_with(self, alice):
+        own = transcript.create(alice, system_prompt="You know my secret.")
+        other = transcript.create(alice)
+        for made in (own, other):
+            talk(made, 1)
+        kept = set(Prompt.objects.exclude(text__contains="secret"))
+        library.erase(own)
+        assert set(Prompt.objects.all()) == kept
+
+
+class TestFind:
+    def test_it_finds_whole_words_in_any_conversation(self, alice, conversation):
+        other = transcript.create(alice)
+        say(conversation, "The budget is 1,200 euros for hotels")
+        say(other, "Hiking needs a budget as well")
+        found = finder.find_messages(alice, "budget")
+        assert {each.message.conversation for each in found} == {conversation, other}
+        assert finder.find_messages(alice, "budget hotel")[0].match == "budget"
+
+    @pytest.mark.parametrize("query", ["udge", "鸭川", "住", "1,200", "EURO"])
+    def test_it_finds_parts_of_words(self, alice, conversation, query):
+        text = "The budget is 1,200 euros. 我们想住在鸭川附近"
+        say(conversation, text)
+        assert texts_of(finder.find_messages(alice, query)) == [text]
+
+    def test_it_shows_what_stands_around_the_match(self, alice, conversation):
+        say(conversation, "a" * 200 + " the Needle here " + "b" * 200)
+        [found] = finder.find_messages(alice, "needle")
+        assert found.match == "Needle"
+        assert found.before.startswith("…aaa")
+        assert found.after.endswith("b…")
+
+    def test_it_never_finds_what_is_foreign_or_deleted(self, alice, bob, conversation):
+        say(conversation, "uniqueword of alice")
+        assert finder.find_messages(bob, "uniqueword") == []
+        assert finder.find_messages(bob, "niquewor") == []
+        library.delete(conversation)
+        assert finder.find_messages(alice, "uniqueword") == []
+        assert finder.find_messages(alice, "niquewor") == []
+
+    @pytest.mark.parametrize(
+        "query", ["%", "_", "'", '"', "*", "a AND", "(", "\\", "|"]
+    )
+    def test_no_sign_has_a_meaning(self, alice, conversation, query):
+        say(conversation, f"sign {query}{query} here")
+        assert len(finder.find_messages(alice, query * 2)) == 1
+
+    def test_it_answers_soon_among_10_000_messages(self, alice):
+        plant(alice, conversations=250, messages=40)
+        for query in ("harbour nothing", "w17", "word3 word5 word7", "zz9", "鸭川"):
+            # The machine may be busy with something else for a moment.
+            assert min(search_seconds(alice, query) for _ in range(3)) < 0.3
+
+
+def search_seconds(user, query):
+    started = time.perf_counter()
+    finder.find_messages(user, query)
+    list(finder.find_titles(user, query))
+    return time.perf_counter() - started
+
+
+def plant(user, *, conversations, messages):
+    rows = Conversation.objects.bulk_create(
+        Conversation(owner=user, title=f"w{n}") for n in range(conversations)
+    )
+    written = Message.objects.bulk_create(
+        Message(
+            conversation=rows[n % conversations],
+            seq=n // conversations + 1,
+            role="user",
+            text=" ".join(f"word{n * k % 97}" for k in range(1, 60)) + f" w{n}",
+            tokens=1,
+        )
+        for n in range(conversations * messages)
+    )
+    RecallEntry.objects.bulk_create(
+        RecallEntry(**recall.describe(row)) for row in written
+    )

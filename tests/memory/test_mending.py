@@ -1,0 +1,176 @@
+"""A change of an old message: only what stands for it is summarised again."""
+
+import pytest
+from asgiref.sync import async_to_sync
+
+from memory import acts, audit, context, folding, transcript, versions
+from memory.models import Conversation, Summary
+from tests.memory.chats import Recorder, talk
+from tests.memory.engine.chats import Summarizer
+
+pytestmark = pytest.mark.django_db(transaction=True)
+# Four messages a segment.
+SEGMENTS = {"trigger": ["messages", 6], "keep": ["messages", 2]}
+MERGES = SEGMENTS | {"summary_budget": 8, "fan_in": 2}
+
+
+def fold(conversation, recorder=None):
+    recorder = recorder or Recorder()
+    summariser = folding.Summariser("m", recorder)
+    folding.reset(conversation)
+    async_to_sync(folding.fold)(conversation.pk, summariser)
+    return Summarizer.documents.fget(recorder)
+
+
+def make(owner, policy, folds=6):
+    made = transcript.create(owner, policy=policy)
+    for turns in [3] + [2] * (folds - 1):
+        talk(made, turns)
+        fold(made)
+    return made
+
+
+@pytest.fixture
+def layered(alice):
+    """Six segments of four messages; 25 and 26 in the window."""
+    return make(alice, SEGMENTS)
+
+
+@pytest.fixture
+def merged(alice):
+    return make(alice, MERGES)
+
+
+def in_force(conversation):
+    rows = versions.active(conversation)
+    return {(row.first_seq, row.last_seq): row.pk for row in rows}
+
+
+def numbers(documents):
+    return [[each["n"] for each in document["messages"]] for document in documents]
+
+
+def check(conversation):
+    assert "lost" not in context.count_places(conversation)
+    wrong = [each for each in audit.check(hashes=False) if each.code[:2] != "R8"]
+    assert wrong == []
+
+
+ACTS = {
+    "exclude": lambda conversation: acts.exclude(conversation, [7]),
+    "delete": lambda conversation: acts.delete(conversation, 7),
+    "supersede": lambda conversation: transcript.supersede(conversation, 7, 7),
+}
+
+
+@pytest.mark.parametrize("act", ACTS)
+def test_only_the_segment_of_the_message_is_read_again(layered, act):
+    before = in_force(layered)
+    ACTS[act](layered)
+    check(layered)
+    assert numbers(fold(layered)) == [[5, 6, 8]]
+    after = in_force(layered)
+    assert after.keys() == before.keys()
+    assert [span for span in after if after[span] != before[span]] == [(5, 8)]
+    check(layered)
+
+
+def test_until_then_the_messages_stand_in_the_window(layered):
+    acts.exclude(layered, [7])
+    refs = context.build(layered).refs
+    assert refs["window"] == [[5, 6], [8, 26]]
+    assert refs["summaries"] == [1]
+    fold(layered)
+    assert context.build(layered).refs["window"] == [[25, 26]]
+
+
+def test_a_message_that_comes_back_is_read(layered):
+    acts.exclude(layered, [7])
+    fold(layered)
+    acts.include(layered, [7])
+    assert numbers(fold(layered)) == [[5, 6, 7, 8]]
+    check(layered)
+
+
+def test_of_merged_segments_the_others_come_back(merged):
+    assert any(row.level for row in versions.active(merged))
+    acts.exclude(merged, [7])
+    read = numbers(fold(merged, Recorder(*["They talked about it. " * 4] * 50)))
+    assert read[0] == [5, 6, 8]
+    assert 7 not in sum(read, [])
+    assert not {13, 14, 15, 16}.intersection(read[0])
+    check(merged)
+
+
+def test_two_changes_mend_both_places(layered):
+    before = in_force(layered)
+    acts.exclude(layered, [7])
+    acts.exclude(layered, [18])
+    assert numbers(fold(layered)) == [[5, 6, 8], [17, 19, 20]]
+    after = in_force(layered)
+    kept = {span for span in before if after[span] == before[span]}
+    assert kept == {(1, 4), (9, 12), (13, 16), (21, 24)}
+    check(layered)
+
+
+def test_an_earlier_change_before_the_first_was_mended(layered):
+    acts.exclude(layered, [18])
+    acts.exclude(layered, [3])
+    assert numbers(fold(layered)) == [[1, 2, 4], [17, 19, 20]]
+    assert len(in_force(layered)) == 6
+    check(layered)
+
+
+def test_a_segment_without_a_message_left_goes_to_the_next(layered):
+    acts.exclude(layered, [5, 6, 7, 8])
+    assert numbers(fold(layered)) == [[9, 10, 11, 12]]
+    assert [*in_force(layered)] == [(1, 4), (5, 12), (13, 16), (17, 20), (21, 24)]
+    check(layered)
+
+
+def test_a_failing_summariser_mends_later(layered):
+    acts.exclude(layered, [7])
+    fold(layered, Recorder("", ""))
+    assert [*in_force(layered)] == [(1, 4)]
+    check(layered)
+    assert numbers(fold(layered)) == [[5, 6, 8]]
+    assert len(in_force(layered)) == 6
+
+
+def test_nothing_comes_back_after_everything_was_voided(layered):
+    acts.exclude(layered, [7])
+    acts.rebuild(layered)
+    layered.refresh_from_db()
+    assert layered.set_aside is None
+    assert numbers(fold(layered))[0][:4] == [1, 2, 3, 4]
+    assert in_force(layered).keys() == {(1, 24)}
+
+
+def test_nothing_comes_back_behind_a_restored_version(layered, alice):
+    acts.rewrite(layered, 2, "Mine.", author=alice)
+    acts.exclude(layered, [18])
+    acts.restore(layered, 2, author=alice)
+    fold(layered)
+    assert [*in_force(layered)] == [(1, 4), (5, 8), (9, 24)]
+    check(layered)
+
+
+def test_nothing_comes_back_after_the_end_was_replaced(layered):
+    acts.exclude(layered, [7])
+    transcript.supersede(layered, 10)
+    talk(layered, 3)
+    fold(layered)
+    stale = layered.summaries.filter(status=Summary.Status.STALE)
+    assert stale.filter(last_seq__gte=10).count() == 4
+    assert Conversation.objects.get(pk=layered.pk).set_aside is None
+    check(layered)
+
+
+def test_an_open_turn_is_waited_for(layered):
+    acts.exclude(layered, [7])
+    recorder = Recorder()
+    async_to_sync(folding.fold)(
+        layered.pk, folding.Summariser("m", recorder), open_from=lambda _: 6
+    )
+    assert recorder.requests == []
+    check(layered)

@@ -1,0 +1,53 @@
+"""Databases that people have filled go up and down the migrations without loss."""
+
+import pytest
+from django.db import connection
+from django.db.migrations.executor import MigrationExecutor
+
+from memory import audit, recall, transcript
+from memory.models import Conversation, Message, RecallEntry
+from tests.memory.chats import talk
+
+pytestmark = pytest.mark.django_db(transaction=True)
+RELEASED = "0002_recall"
+
+
+def migrate(name):
+    executor = MigrationExecutor(connection)
+    targets = [key for key in executor.loader.graph.leaf_nodes() if key[0] != "memory"]
+    executor.migrate([("memory", name)] if name else targets + newest(executor))
+
+
+def newest(executor):
+    return executor.loader.graph.leaf_nodes("memory")
+
+
+@pytest.fixture
+def filled(alice):
+    made = transcript.create(alice, title="Trip")
+    talk(made, 3)
+    yield made
+    migrate("")
+
+
+def test_a_filled_database_goes_back_and_up_again(filled):
+    texts = [*filled.messages.values_list("seq", "text")]
+    entries = [*RecallEntry.objects.values_list("message_id", "seq", "terms")]
+    migrate(RELEASED)
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT count(*) FROM memory_message")
+        assert cursor.fetchone() == (len(texts),)
+    migrate("")
+    assert [*filled.messages.values_list("seq", "text")] == texts
+    assert [*RecallEntry.objects.values_list("message_id", "seq", "terms")] == entries
+    assert Conversation.objects.get(pk=filled.pk).set_aside is None
+
+
+def test_the_search_index_follows_after_an_upgrade(filled):
+    migrate(RELEASED)
+    migrate("")
+    transcript.append_user_message(filled, text="A zeppelin!", client_id="z")
+    assert recall.search(filled, "zeppelin")[0].seq == 7
+    Message.objects.filter(pk=filled.messages.first().pk).delete()
+    assert RecallEntry.objects.count() == Message.objects.count()
+    assert list(audit.find_bad_index()) == []
