@@ -1,10 +1,12 @@
 #!/bin/sh
-# The programs that tests and screenshots need: Chromium, Redis, PostgreSQL and a font
-# with Chinese characters. Root gets them installed, anybody else is told how.
+# The programs that tests and screenshots need: Chromium, Redis, PostgreSQL, nginx, openssl,
+# faketime, systemd's checker of units and a font with Chinese characters. Root gets them
+# installed, anybody else is told how.
 set -eu
 
 has_postgres() { command -v initdb || ls /usr/lib/postgresql/*/bin/initdb; }
 has_chromium() { command -v chromium || command -v chromium-browser || command -v google-chrome; }
+has_nginx() { command -v nginx || ls /usr/sbin/nginx; }
 has_font() { ls /usr/share/fonts/*/noto/NotoSansCJK* || fc-list :lang=zh | grep -q .; }
 
 packages=""
@@ -12,6 +14,10 @@ has_chromium > /dev/null 2>&1 || packages="$packages chromium"
 has_postgres > /dev/null 2>&1 || packages="$packages postgresql"
 has_font > /dev/null 2>&1 || packages="$packages fonts-noto-cjk"
 command -v redis-server > /dev/null 2>&1 || packages="$packages redis-server"
+has_nginx > /dev/null 2>&1 || packages="$packages nginx"
+command -v openssl > /dev/null 2>&1 || packages="$packages openssl"
+command -v systemd-analyze > /dev/null 2>&1 || packages="$packages systemd"
+command -v faketime > /dev/null 2>&1 || packages="$packages faketime"
 
 if [ -z "$packages" ]; then
     exit 0

@@ -2,9 +2,12 @@
 
 With --prepare first it migrates the database and, on a machine with DEBUG, makes sure
 of the user demo. In one process, because importing everything is what takes the time.
+Under systemd (Type=notify) it says when it listens, so that others can wait for it, and
+that it is not stuck.
 """
 
 import os
+import socket
 import sys
 from pathlib import Path
 
@@ -36,6 +39,26 @@ def prepare() -> None:
             call_command("create_user", *arguments, stdout=nowhere)
 
 
+def report() -> None:
+    """Tell systemd that the site listens, and from then on that it is not stuck."""
+    from twisted.internet.task import LoopingCall
+
+    tell_manager(b"READY=1")
+    if limit := int(os.environ.get("WATCHDOG_USEC", "0")):
+        LoopingCall(tell_manager, b"WATCHDOG=1").start(limit / 3_000_000)
+
+
+def tell_manager(word: bytes) -> None:
+    """systemd's protocol: one datagram to the socket that the environment names."""
+    address = os.environ.get("NOTIFY_SOCKET", "")
+    if not address:
+        return
+    # An @ stands for the NUL byte that addresses without a file begin with.
+    address = "\0" + address[1:] if address.startswith("@") else address
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as manager:
+        manager.sendto(word, address)
+
+
 def main(arguments: list[str]) -> None:
     os.chdir(ROOT)
     sys.path[0] = str(ROOT)
@@ -43,8 +66,11 @@ def main(arguments: list[str]) -> None:
     if "--prepare" in arguments:
         arguments.remove("--prepare")
         prepare()
+    # Before the reactor: daphne chooses which one there is.
     from daphne.cli import CommandLineInterface
+    from twisted.internet import reactor
 
+    reactor.callWhenRunning(report)
     CommandLineInterface().run([*FLAGS, *arguments, "chatsite.asgi:application"])
 
 

@@ -5,6 +5,7 @@ and a hint. `manage.py check --deploy` is the installation guide.
 import os
 import re
 from collections.abc import Iterator, Sequence
+from importlib import metadata
 from typing import Any
 
 from django.apps import AppConfig
@@ -23,6 +24,9 @@ TRACING_VARIABLES = (
 ORIGIN = re.compile(
     r"(http(?!.*:80$)|https(?!.*:443$))://([a-z0-9.-]+|\[[0-9a-f:.]+\])(:[0-9]{1,5})?"
 )
+
+# Older ones have published holes that a stranger can use without logging in.
+SAFE_VERSIONS = {"Django": (5, 2, 14), "daphne": (4, 2, 2)}
 
 Apps = Sequence[AppConfig] | None
 
@@ -80,6 +84,38 @@ def check_database(app_configs: Apps, **kwargs: Any) -> list[CheckMessage]:
             id="chat.W002",
         )
     ]
+
+
+@register(Tags.database, deploy=True)
+def check_layer(app_configs: Apps, **kwargs: Any) -> list[CheckMessage]:
+    if settings.REDIS_URL or connection.vendor == "sqlite":
+        return []
+    return [
+        Warning(
+            "REDIS_URL is not set, so the processes of this site can not tell each "
+            "other what happens.",
+            hint="Set REDIS_URL as soon as there is more than one process.",
+            id="chat.W004",
+        )
+    ]
+
+
+@register(Tags.security, deploy=True)
+def check_versions(app_configs: Apps, **kwargs: Any) -> list[CheckMessage]:
+    return [
+        Error(
+            f"{name} {metadata.version(name)} has known holes.",
+            hint=f"Install {'.'.join(map(str, safe))} or newer: "
+            "pip install --upgrade --requirement requirements.txt",
+            id="chat.E003",
+        )
+        for name, safe in SAFE_VERSIONS.items()
+        if _numbers(metadata.version(name)) < safe
+    ]
+
+
+def _numbers(version: str) -> tuple[int, ...]:
+    return tuple(map(int, re.findall(r"\d+", version)[:3]))
 
 
 @register(Tags.security)

@@ -11,6 +11,8 @@ def issues(settings):
     settings.DEBUG = False
     settings.ALLOWED_HOSTS = ["chat.example.com"]
     settings.SITE_ORIGINS = ["https://chat.example.com"]
+    on_sqlite = connection.vendor == "sqlite"
+    settings.REDIS_URL = "" if on_sqlite else "redis://127.0.0.1"
 
     def run(**values):
         for name, value in values.items():
@@ -70,6 +72,21 @@ def test_it_warns_of_missing_origins(issues):
 def test_it_warns_of_redis_beside_sqlite_only(issues):
     expected = ["chat.W002"] if connection.vendor == "sqlite" else []
     assert issues(REDIS_URL="redis://127.0.0.1") == expected
+
+
+def test_it_warns_of_several_processes_without_redis(issues):
+    expected = [] if connection.vendor == "sqlite" else ["chat.W004"]
+    assert issues(REDIS_URL="") == expected
+
+
+@pytest.mark.parametrize(
+    ("version", "expected"),
+    [("4.2.1", ["chat.E003"]), ("4.2.2", []), ("4.10", []), ("5.0rc1", [])],
+)
+def test_it_refuses_versions_with_known_holes(issues, monkeypatch, version, expected):
+    versions = {"daphne": version, "Django": "5.2.14"}
+    monkeypatch.setattr("importlib.metadata.version", versions.__getitem__)
+    assert issues() == expected
 
 
 @pytest.mark.parametrize("name", ["LANGSMITH_TRACING", "LANGCHAIN_TRACING_V2"])

@@ -1,0 +1,108 @@
+"""The rules of deploy/nginx: what gets through to the site and what does not."""
+
+import http.client
+import socket
+import ssl
+
+import pytest
+
+from tests.deploy.installation import HOST
+
+# nginx serves the same whatever the database.
+pytestmark = [pytest.mark.server, pytest.mark.database("postgresql")]
+
+FORGED = {
+    "X-Forwarded-For": "203.0.113.9",
+    "X-Forwarded-Proto": "http",
+    "X-Forwarded-Host": "evil.example",
+    "X-Forwarded-Port": "1",
+    "X-Forwarded-User": "admin",
+    "X-Real-IP": "203.0.113.9",
+    "Forwarded": "for=203.0.113.9;proto=http",
+    "X_Forwarded_Proto": "http",
+    "Upgrade": "h2c",
+    "Connection": "X-Forwarded-Proto, X-Forwarded-For, Upgrade",
+}
+
+
+def ask(nginx, path, *, method="GET", body=None, headers=()):
+    """One request, with its path and headers as they are."""
+    tls = http.client.HTTPSConnection(HOST, nginx.port, timeout=10, context=nginx.tls)
+    tls.request(method, path, body, dict(headers))
+    response = tls.getresponse()
+    response.body = response.read()
+    tls.close()
+    return response
+
+
+def test_what_a_client_claims_about_itself_is_dropped(proxy, passed_on):
+    assert ask(proxy, "/", headers=FORGED).status == 200
+    ((_, headers),) = passed_on()
+    claims = {name: headers.get(name.lower()) for name in FORGED}
+    assert claims == {
+        **dict.fromkeys(FORGED),
+        "X-Forwarded-For": "127.0.0.1",
+        "X-Forwarded-Proto": "https",
+        "Connection": "close",
+    }
+    assert headers["host"] == f"{HOST}:{proxy.port}"
+
+
+def test_only_a_socket_is_upgraded(proxy, passed_on):
+    ask(proxy, "/ws/", headers={"Upgrade": "WebSocket", "Connection": "upgrade"})
+    ((_, headers),) = passed_on()
+    assert headers["upgrade"] == "websocket"
+    assert headers["connection"] == "upgrade"
+
+
+@pytest.mark.parametrize(
+    "path",
+    ["/metrics", "/metrics/", "//metrics", "/%6detrics", "/a/../metrics?x=1"]
+    + ["/readyz", "/./readyz"],
+)
+def test_what_watches_the_site_stays_inside(proxy, passed_on, path):
+    assert ask(proxy, path).status == 404
+    assert passed_on() == []
+
+
+def test_a_large_body_is_refused(proxy, passed_on):
+    assert ask(proxy, "/c/", method="POST", body=b"x" * 1_100_000).status == 413
+    assert passed_on() == []
+    assert ask(proxy, "/c/", method="POST", body=b"x" * 900_000).status == 200
+    assert ask(proxy, "/import/", method="POST", body=b"x" * 1_100_000).status == 200
+
+
+def test_guessing_passwords_is_slowed_down(proxy, passed_on):
+    found = [ask(proxy, "/accounts/login/").status for _ in range(80)]
+    assert found[:50] == [200] * 50
+    assert 429 in found
+    assert ask(proxy, "/").status == 200
+
+
+def test_plain_http_leads_to_https(proxy, passed_on):
+    plain = http.client.HTTPConnection(HOST, proxy.http_port, timeout=10)
+    plain.request("GET", "/c/?q=1")
+    response = plain.getresponse()
+    assert response.status == 301
+    assert response.headers["Location"] == f"https://{HOST}/c/?q=1"
+    plain.close()
+    assert passed_on() == []
+
+
+def test_other_names_get_no_answer(proxy, passed_on):
+    plain = http.client.HTTPConnection("127.0.0.1", proxy.http_port, timeout=10)
+    plain.request("GET", "/")
+    with pytest.raises(http.client.RemoteDisconnected):
+        plain.getresponse()
+    with (
+        socket.create_connection(("127.0.0.1", proxy.port)) as connection,
+        pytest.raises(ssl.SSLError, match="UNRECOGNIZED_NAME|unrecognized name"),
+    ):
+        proxy.tls.wrap_socket(connection, server_hostname="evil.example")
+    assert passed_on() == []
+
+
+def test_no_search_is_logged(proxy):
+    ask(proxy, "/c/?q=secret-wish", headers={"Referer": "https://x/?q=secret-wish"})
+    assert '"GET /c/" 200' in proxy.access_log
+    assert "secret-wish" not in proxy.access_log
