@@ -1,8 +1,9 @@
-.PHONY: setup run test lint bench screenshots
+.PHONY: setup run test lint bench soak screenshots
 
 setup:        ; scripts/setup.sh
 run: setup    ; scripts/run.sh
 test:         ; scripts/test.sh
 lint:         ; scripts/lint.sh
 bench:        ; scripts/bench.sh
+soak:         ; scripts/soak.sh
 screenshots:  ; scripts/screenshots.sh

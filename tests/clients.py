@@ -18,8 +18,12 @@ class Person:
     def __init__(self, site, name, password="correct horse battery"):
         self.site = site
         self.cookies = CookieJar()
-        processor = urllib.request.HTTPCookieProcessor(self.cookies)
-        self.opener = urllib.request.build_opener(processor)
+        self.opener = urllib.request.build_opener(
+            urllib.request.HTTPCookieProcessor(self.cookies),
+            urllib.request.HTTPSHandler(context=site.tls),
+        )
+        # As browsers do; over HTTPS Django wants to know where a form stood.
+        self.opener.addheaders = [("Referer", f"{site.url}/")]
         site.manage("create_user", name, password, "--if-missing")
         self.post("/accounts/login/", username=name, password=password)
 
@@ -60,6 +64,7 @@ class Chat:
             additional_headers={"Cookie": cookies},
             subprotocols=["windowpane.json"],
             open_timeout=TIMEOUT,
+            ssl=site.tls,
         )
 
     def __enter__(self):
@@ -104,7 +109,8 @@ def text_of(events):
     for event in events:
         if event["type"] != "frame" or event["attempt"] < attempt:
             continue
-        attempt = event["attempt"]
+        if event["attempt"] > attempt:
+            known, attempt = "", event["attempt"]
         if event["base"] <= len(known):
             known = known[: event["base"]] + event["tail"]
     return known

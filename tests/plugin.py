@@ -6,6 +6,8 @@ starts only when a test needs the database.
 
 import os
 
+import pytest
+
 from tests.servers import Postgres
 
 # Set, not left out: a .env file of the developer fills what is missing.
@@ -26,6 +28,8 @@ ENVIRONMENT = {
     "CONTEXT_WINDOW": "0",
     "DEMO_TOKENS_PER_SECOND": "0",
     "LANGSMITH_TRACING": "false",
+    # A request of its own after the first reply, which few tests are about.
+    "TITLES_ENABLED": "false",
 }
 DATABASES = ("sqlite", "postgresql")
 
@@ -38,6 +42,21 @@ cluster = Postgres() if database == "postgresql" else None
 os.environ.update(ENVIRONMENT)
 # With SQLite the tests name their file later; this one is never opened.
 os.environ["DATABASE_URL"] = cluster.url() if cluster else "sqlite:///unused.sqlite3"
+
+
+def pytest_collection_modifyitems(
+    config: pytest.Config, items: list[pytest.Item]
+) -> None:
+    """Tests that need one database belong to the run on that database only."""
+    others = [item for item in items if not _belongs(item)]
+    if others:
+        config.hook.pytest_deselected(items=others)
+        items[:] = [item for item in items if _belongs(item)]
+
+
+def _belongs(item: pytest.Item) -> bool:
+    mark = item.get_closest_marker("database")
+    return mark is None or mark.args == (database,)
 
 
 def pytest_report_header() -> str:

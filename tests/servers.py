@@ -8,6 +8,7 @@ import os
 import shutil
 import signal
 import socket
+import ssl
 import subprocess
 import sys
 import tempfile
@@ -63,14 +64,22 @@ class Server:
     def prepare(self) -> None:
         """Whatever has to be there before the first start."""
 
+    @property
+    def is_running(self) -> bool:
+        return self.process is not None and self.process.poll() is None
+
     def start(self) -> Self:
-        if self.process and self.process.poll() is None:
-            return self
-        self.prepare()
-        with self.log_path.open("ab") as log:
-            self.process = self.spawn(self.command(), log)
-        self._wait_until_ready()
+        if not self.is_running:
+            self.launch()
+            self.wait_until_ready()
         return self
+
+    def launch(self) -> None:
+        """Start the process and do not wait: several can get ready side by side."""
+        if not self.is_running:
+            self.prepare()
+            with self.log_path.open("ab") as log:
+                self.process = self.spawn(self.command(), log)
 
     def spawn(self, command: list[str], log: IO[bytes]) -> subprocess.Popen:
         return subprocess.Popen(
@@ -82,10 +91,10 @@ class Server:
             stderr=subprocess.STDOUT,
         )
 
-    def _wait_until_ready(self) -> None:
+    def wait_until_ready(self) -> None:
         end = time.monotonic() + START_TIMEOUT
         while not self.is_ready():
-            if self.process.poll() is not None:
+            if not self.is_running:
                 raise RuntimeError(f"{self.name} ended at once:\n{self.log()}")
             if time.monotonic() > end:
                 self.kill()
@@ -114,12 +123,14 @@ class Server:
 
     def restart(self) -> None:
         """Start again on the same port with the same data; kill() may come before."""
-        if self.process.poll() is None:
+        if self.is_running:
             self.terminate()
         self.start()
 
     def stop(self, *, show_log: bool = True) -> None:
-        if self.process and self.process.poll() is None:
+        if self.is_running:
+            # A frozen one would not hear that it is to end.
+            self.send(signal.SIGCONT)
             try:
                 self.terminate()
             except subprocess.TimeoutExpired:
@@ -253,6 +264,8 @@ class Site(Server):
     """The site under daphne, as a process of its own with its own environment."""
 
     name = "daphne"
+    # By what a client believes its certificate; None: it has none.
+    tls: ssl.SSLContext | None = None
 
     def __init__(self, env: dict[str, str], port: int | None = None) -> None:
         super().__init__(port)
@@ -275,7 +288,8 @@ class Site(Server):
         }
 
     def command(self) -> list[str]:
-        address = ["-b", "127.0.0.1", "-p", str(self.port)]
+        # Without a line for every request, which would fill the log that is shown.
+        address = ["--verbosity", "0", "-b", "127.0.0.1", "-p", str(self.port)]
         return [sys.executable, str(ROOT / "scripts" / "serve.py"), *address]
 
     def is_ready(self) -> bool:

@@ -3,13 +3,9 @@
 What it writes is fenced by its claim; when the turn is somebody else's, it just ends.
 """
 
-import asyncio
-from contextlib import aclosing
-from dataclasses import dataclass, field
-from time import monotonic
+from dataclasses import dataclass
 from typing import Any
 
-from channels.db import database_sync_to_async
 from django.conf import settings
 
 from chatsite.llm import providers, streaming
@@ -17,10 +13,9 @@ from chatsite.llm.errors import LLMError
 from memory import context
 
 from . import events, outgoing, turns
+from .database import insist
 from .models import Turn
-
-FRAME_SECONDS = 0.05
-CHECKPOINT_SECONDS = 1.0
+from .relay import Relay
 
 State = Turn.State
 
@@ -29,15 +24,17 @@ async def run(claim: turns.Claim) -> tuple[turns.Claim, turns.Result] | None:
     """How the attempt ended, under the claim of its last request; None: turn lost.
 
     A context that the provider finds too long is sent once more, at half its size;
-    the fold that follows the turn then makes room for good.
+    the fold that follows the turn then makes room for good. Raises an error of the
+    database when that stays away for longer than the lease.
     """
-    request = await database_sync_to_async(_prepare)(claim)
+    request = await insist(_prepare, claim, until=claim.lease_end)
     result = await _ask(claim, request)
     if result and result.error == "context_length" and not result.text:
+        claim = request.claim
         limit = request.built.tokens // 2
-        smaller = await database_sync_to_async(_prepare)(claim, limit)
+        smaller = await insist(_prepare, claim, limit, until=claim.lease_end)
         if smaller.built.tokens < request.built.tokens:
-            await database_sync_to_async(turns.give_up)(request.claim, result)
+            await insist(turns.give_up, claim, result, until=claim.lease_end)
             request, result = smaller, await _ask(claim, smaller)
     return (request.claim, result) if result else None
 
@@ -68,117 +65,49 @@ def _prepare(claim: turns.Claim, limit: int | None = None) -> _Request:
 
 async def _ask(claim: turns.Claim, request: _Request) -> turns.Result | None:
     """Send the request and pass on the reply. None: the turn is somebody else's."""
-    begun = await database_sync_to_async(turns.begin)(
-        claim, request.built, request.model
+    begun = await insist(
+        turns.begin, claim, request.built, request.model, until=claim.lease_end
     )
     if begun is None:
         return None
     request.claim = begun
-    await events.publish(
-        claim.conversation_id, events.State(claim.turn_id, State.RUNNING)
-    )
+    running = events.State(claim.turn_id, State.RUNNING)
+    await events.publish(claim.conversation_id, running)
     messages = request.built.context.messages
     stream = streaming.ReplyStream(request.model, messages, bind=request.options)
     async with events.stop_hints(claim.turn_id) as stop:
-        return await _Attempt(begun, stream, stop).run()
+        relay = Relay(begun, stream, stop)
+        error = await relay.run()
+    if relay.hold is turns.Hold.LOST:
+        return None
+    if relay.hold is turns.Hold.CANCELLED:
+        return _result(relay, State.STOPPED)
+    return _outcome(relay, error)
 
 
-@dataclass(slots=True)
-class _Attempt:
-    """Reads the stream into a text, sends it in frames, saves it once a second."""
+def _outcome(relay: Relay, error: BaseException | None) -> turns.Result:
+    if isinstance(error, LLMError):
+        return _result(relay, State.FAILED, error.code)
+    if error:
+        raise error
+    reason = relay.stream.finish_reason
+    if reason == "length":
+        return _result(relay, State.TRUNCATED, "length")
+    if reason is None and settings.FINISH_REASON_REQUIRED:
+        return _result(relay, State.TRUNCATED, "no_finish_reason")
+    return _result(relay, State.DONE)
 
-    claim: turns.Claim
-    stream: streaming.ReplyStream
-    stop: asyncio.Event
-    text: str = ""
-    base: int = 0  # characters that are saved
-    sent: int = 0  # characters that were in a frame
-    saved_at: float = field(default_factory=monotonic)
 
-    async def run(self) -> turns.Result | None:
-        """The result, or None when the turn is somebody else's now."""
-        async with aclosing(self.stream):
-            reader = asyncio.create_task(self._read())
-            try:
-                hold = await self._pump(reader)
-            finally:
-                reader.cancel()
-                await asyncio.gather(reader, return_exceptions=True)
-        if hold is turns.Hold.LOST:
-            return None
-        if hold is turns.Hold.CANCELLED:
-            return self._result(State.STOPPED)
-        return self._outcome(reader)
-
-    async def _read(self) -> None:
-        async for piece in self.stream:
-            self.text += piece
-
-    async def _pump(self, reader: asyncio.Task[None]) -> turns.Hold:
-        stopped = asyncio.create_task(self.stop.wait())
-        try:
-            while not reader.done():
-                if stopped.done():
-                    return turns.Hold.CANCELLED
-                await asyncio.wait(
-                    {reader, stopped},
-                    timeout=FRAME_SECONDS,
-                    return_when=asyncio.FIRST_COMPLETED,
-                )
-                await self._send_frame()
-                hold = await self._checkpoint()
-                if hold is not turns.Hold.KEPT:
-                    return hold
-        finally:
-            stopped.cancel()
-        return turns.Hold.KEPT
-
-    async def _send_frame(self) -> None:
-        if len(self.text) == self.sent:
-            return
-        self.sent = len(self.text)
-        await events.publish(
-            self.claim.conversation_id,
-            events.Frame(
-                self.claim.turn_id,
-                self.claim.attempt,
-                self.base,
-                self.text[self.base :],
-            ),
-        )
-
-    async def _checkpoint(self) -> turns.Hold:
-        if monotonic() - self.saved_at < CHECKPOINT_SECONDS:
-            return turns.Hold.KEPT
-        # Only what was in a frame: `base` is never beyond what the pages know.
-        text = self.text[: self.sent]
-        hold = await database_sync_to_async(turns.checkpoint)(self.claim, text)
-        self.base, self.saved_at = len(text), monotonic()
-        return hold
-
-    def _outcome(self, reader: asyncio.Task[None]) -> turns.Result:
-        error = reader.exception()
-        if isinstance(error, LLMError):
-            return self._result(State.FAILED, error.code)
-        if error:
-            raise error
-        reason = self.stream.finish_reason
-        if reason == "length":
-            return self._result(State.TRUNCATED, "length")
-        if reason is None and settings.FINISH_REASON_REQUIRED:
-            return self._result(State.TRUNCATED, "no_finish_reason")
-        return self._result(State.DONE)
-
-    def _result(self, state: str, error: str = "") -> turns.Result:
-        usage = self.stream.usage
-        return turns.Result(
-            state,
-            self.text,
-            error=error,
-            tokens_input=usage.input if usage else None,
-            tokens_cached=usage.cached if usage else None,
-            tokens_output=usage.output if usage else None,
-            first_token_ms=self.stream.first_token_ms,
-            total_ms=self.stream.total_ms,
-            attempts=self.stream.attempts,
-        )
+def _result(relay: Relay, state: str, error: str = "") -> turns.Result:
+    stream, usage = relay.stream, relay.stream.usage
+    return turns.Result(
+        state,
+        relay.text,
+        error=error,
+        tokens_input=usage.input if usage else None,
+        tokens_cached=usage.cached if usage else None,
+        tokens_output=usage.output if usage else None,
+        first_token_ms=stream.first_token_ms,
+        total_ms=stream.total_ms,
+        attempts=stream.attempts,
+    )

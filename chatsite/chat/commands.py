@@ -3,18 +3,15 @@ as HTML fragments. Everything here is synchronous and runs in the database threa
 """
 
 import json
-from dataclasses import dataclass, replace
-from importlib import import_module
+from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
-from django.conf import settings
-from django.contrib import auth
-from django.http import HttpRequest
+from django.db import transaction
 
 from memory import transcript
 from memory.models import Conversation
 
-from . import events, fragments, turns
+from . import events, fragments, limits, presence, progress, refusals, signed_in, turns
 from .errors import CommandError
 from .models import Turn
 
@@ -40,13 +37,15 @@ class Client:
     session_key: str | None
     uuid: str
     conversation_id: int
+    # Where the conversation stood when the socket opened.
+    stands: progress.Progress | None = field(default=None, repr=False)
 
     @classmethod
     def open(cls, scope: dict[str, Any]) -> "Client":
         """Raises CommandError for a stranger ("signed_out") and for a conversation
         that is missing or foreign ("not_found")."""
         session_key = scope["session"].session_key
-        user = _user_of(session_key)
+        user = signed_in.user_of(session_key)
         if not user.is_authenticated:
             raise CommandError("signed_out", "Sign in first.")
         uuid = scope["url_route"]["kwargs"]["uuid"]
@@ -54,18 +53,27 @@ class Client:
             conversation = transcript.get_for(user, uuid)
         except Conversation.DoesNotExist:
             raise CommandError("not_found", "There is no such conversation.") from None
-        return cls(user.pk, session_key, uuid, conversation.pk)
+        stands = progress.read([conversation.pk]).get(conversation.pk)
+        return cls(user.pk, session_key, uuid, conversation.pk, stands)
 
     @property
     def group(self) -> str:
         return events.group_of(self.conversation_id)
 
-    def is_signed_in(self) -> bool:
-        return self._user() is not None
+    @property
+    def holder(self) -> signed_in.Holder:
+        return self.session_key, self.user_id
+
+    def enter(self, sockets: int) -> None:
+        """Raises CommandError ("too_many_sockets")."""
+        presence.enter(self.user_id, sockets)
+
+    def leave(self, sockets: int) -> None:
+        presence.leave(self.user_id, sockets)
 
     def _user(self) -> Any:
         """The user of the session as it is now, not as it was at the handshake."""
-        user = _user_of(self.session_key)
+        user = signed_in.user_of(self.session_key)
         return user if user.pk == self.user_id else None
 
     def conversation(self) -> Conversation:
@@ -85,13 +93,6 @@ class Client:
         return _perform(conversation, command)
 
 
-def _user_of(session_key: str | None) -> Any:
-    """The session's user by the rules of the HTTP side; may be AnonymousUser."""
-    request = HttpRequest()
-    request.session = import_module(settings.SESSION_ENGINE).SessionStore(session_key)
-    return auth.get_user(request)
-
-
 def _perform(conversation: Conversation, command: events.Command) -> Done:
     match command:
         case events.Send(client_id, text):
@@ -107,7 +108,10 @@ def _perform(conversation: Conversation, command: events.Command) -> Done:
                 return Done(stopping=turn.pk)
             return Done(published=(events.End.of(turn),))
         case events.Retry(turn_id):
-            turn = turns.retry(conversation, turn_id)
+            turn = _retried(turns.retry, conversation, turn_id)
+            return Done(published=(_state_of(turn),), has_work=True)
+        case events.Regenerate(turn_id):
+            turn = _retried(turns.regenerate, conversation, turn_id)
             return Done(published=(_state_of(turn),), has_work=True)
     return Done(has_work=True)
 
@@ -116,10 +120,13 @@ def _submitted(
     client_id: object, act: Any, conversation: Conversation, **values: Any
 ) -> Done:
     try:
-        sent = act(conversation, client_id=client_id, **values)
+        sent = _admitted(conversation, client_id, act, values)
     except (transcript.TextError, CommandError) as error:
         known = events.client_id_of({"client_id": client_id})
-        raise CommandError(error.code, error.detail, client_id=known) from None
+        after = getattr(error, "retry_after", None)
+        raise CommandError(
+            error.code, error.detail, client_id=known, retry_after=after
+        ) from None
     ack = events.Ack(str(client_id), sent.message.seq, sent.turn.pk, sent.position)
     if not sent.created:
         return Done(answers=(ack,), has_work=True)
@@ -127,6 +134,37 @@ def _submitted(
     if sent.title:
         published.append(events.Title(sent.title))
     return Done(answers=(ack,), published=tuple(published), has_work=True)
+
+
+def _admitted(
+    conversation: Conversation, client_id: object, act: Any, values: dict[str, Any]
+) -> turns.Submitted:
+    """What came in before is known again, however often; only new turns count."""
+    owner = conversation.owner_id
+    earlier = refusals.of(owner)
+    if earlier and not _is_known(conversation, client_id):
+        raise earlier
+    try:
+        with transaction.atomic():
+            sent = act(conversation, client_id=client_id, **values)
+            if sent.created:
+                limits.admit_turn(owner)
+    except CommandError as error:
+        refusals.note(owner, error)
+        raise
+    return sent
+
+
+def _is_known(conversation: Conversation, client_id: object) -> bool:
+    transcript.check_client_id(client_id)
+    return conversation.messages.filter(client_id=client_id).exists()
+
+
+@transaction.atomic
+def _retried(act: Any, conversation: Conversation, turn_id: int) -> Turn:
+    turn = act(conversation, turn_id)
+    limits.admit_turn(conversation.owner_id)
+    return turn
 
 
 def _state_of(turn: Turn, position: int = 0) -> events.State:
@@ -138,10 +176,18 @@ class JsonView:
 
     def __init__(self) -> None:
         self._live: set[int] = set()
+        self.latest = 0
 
     @property
     def is_live(self) -> bool:
         return bool(self._live)
+
+    def _note(self, turn_id: int, *, is_live: bool = True) -> None:
+        self.latest = max(self.latest, turn_id)
+        if is_live:
+            self._live.add(turn_id)
+        else:
+            self._live.discard(turn_id)
 
     def sync(self, client: Client) -> list[str]:
         """The unfinished turns as they are saved, and the latest finished one."""
@@ -153,22 +199,21 @@ class JsonView:
         missed = ended.filter(pk__in=self._live - found_live)
         latest = ended.exclude(state__in=Turn.UNFINISHED).order_by("-pk")[:1]
         self._live = found_live
+        self.latest = max([self.latest, *found_live, *(turn.pk for turn in latest)])
         texts = [events.End.of(turn) for turn in {*missed, *latest}]
         for place, turn in enumerate(found):
             texts.append(_state_of(turn, place))
             if turn.state == Turn.State.RUNNING:
-                texts.append(events.Frame(turn.pk, turn.attempt, 0, turn.text))
+                texts.append(events.Frame(turn.pk, turn.text_attempt, 0, turn.text))
         return [_dump(event) for event in texts]
 
     def frame(self, frame: events.Frame) -> str | None:
-        self._live.add(frame.turn)
+        self._note(frame.turn)
         return _dump(frame)
 
     def event(self, client: Client, event: events.Event) -> list[str]:
-        if isinstance(event, events.State):
-            self._live.add(event.turn)
-        elif isinstance(event, events.End):
-            self._live.discard(event.turn)
+        if isinstance(event, events.State | events.End):
+            self._note(event.turn, is_live=isinstance(event, events.State))
         return [_dump(event)]
 
     def answer(self, client: Client, event: events.Event) -> list[str]:
@@ -191,6 +236,10 @@ class HtmlView:
     @property
     def is_live(self) -> bool:
         return bool(self._page.live)
+
+    @property
+    def latest(self) -> int:
+        return max(self._page.shown, default=0)
 
     def sync(self, client: Client) -> list[str]:
         return [self._page.sync(client.conversation())]

@@ -2,65 +2,104 @@
 returns; no query, prompt or model is touched here.
 """
 
-import asyncio
 import logging
 from collections.abc import Callable
-from time import monotonic
 from typing import Any
 
 from channels.db import database_sync_to_async
 from channels.generic.websocket import AsyncWebsocketConsumer
 
-from . import commands, events, runner
+from . import commands, events, layer, metrics, runner, watcher
+from .database import AWAY, TROUBLE, name_of
 from .errors import CommandError
 
 logger = logging.getLogger(__name__)
 
 JSON_PROTOCOL = "windowpane.json"
-SIGNED_OUT = 4401
-CLOSE_CODES = {"signed_out": SIGNED_OUT, "not_found": 4404}
-WATCH_SECONDS = 1.0
-SESSION_SECONDS = 4.0
-SILENCE_SECONDS = 2.0
+SIGNED_OUT = watcher.SIGNED_OUT
+TRY_AGAIN_LATER = 1013
+CLOSE_CODES = {"signed_out": SIGNED_OUT, "not_found": 4404, "too_many_sockets": 4429}
+UNAVAILABLE_SECONDS = 2.0
 
 
 class ConversationConsumer(AsyncWebsocketConsumer):
     client: commands.Client | None = None
+    socket: watcher.Socket | None = None
 
     async def connect(self) -> None:
         wants_json = JSON_PROTOCOL in self.scope["subprotocols"]
         # A page can read the reason from a close code only after the handshake.
         await self.accept(JSON_PROTOCOL if wants_json else None)
-        try:
-            self.client = await database_sync_to_async(commands.Client.open)(self.scope)
-        except CommandError as error:
-            await self.close(CLOSE_CODES[error.code])
-            return
         self.view = commands.JsonView() if wants_json else commands.HtmlView()
-        self.heard_at = self.checked_at = monotonic()
-        await self.channel_layer.group_add(self.client.group, self.channel_name)
-        self.watcher = asyncio.create_task(self._watch())
-        if not wants_json:
-            await self._answer(events.Sync())
+        try:
+            client = await database_sync_to_async(commands.Client.open)(self.scope)
+            await self._enter(client)
+            if not wants_json:
+                await self._answer(events.Sync())
+        except CommandError as error:
+            metrics.REFUSALS.labels(error.code).inc()
+            await self.close(CLOSE_CODES[error.code])
+        except TROUBLE as error:
+            _log(error)
+            await self.close(TRY_AGAIN_LATER)
+
+    async def _enter(self, client: commands.Client) -> None:
+        """Take a place among the person's sockets, and hear of the conversation."""
+        self.client = client
+        self.socket = watcher.Socket(
+            holder=client.holder,
+            conversation_id=client.conversation_id,
+            view=self.view,
+            join=self._join,
+            sync=self._catch_up,
+            close=self.close,
+            stands=client.stands,
+        )
+        here = watcher.here()
+        here.add(self.socket)
+        try:
+            count = here.count(client.user_id)
+            await database_sync_to_async(client.enter)(count)
+        except BaseException:
+            self.client = None
+            here.remove(self.socket)
+            raise
+        self.socket.joined = await self._join()
 
     async def disconnect(self, code: int) -> None:
-        if self.client:
-            self.watcher.cancel()
-            await self.channel_layer.group_discard(self.client.group, self.channel_name)
+        if self.client is None:
+            return
+        here = watcher.here()
+        here.remove(self.socket)
+        await layer.leave(self.client.group, self.channel_name)
+        try:
+            count = here.count(self.client.user_id)
+            await database_sync_to_async(self.client.leave)(count)
+        except TROUBLE as error:
+            _log(error)  # the next renewal puts it right
+
+    async def _join(self) -> bool:
+        return await layer.join(self.client.group, self.channel_name)
 
     async def receive(
         self, text_data: str | None = None, bytes_data: bytes | None = None
     ) -> None:
         if self.client is None:
             return
+        command = None
         try:
             command = events.parse(text_data)
             await self._answer(command)
         except CommandError as error:
-            refusal = events.Error(
-                error.code, error.detail, error.client_id, error.retry_after
-            )
-            await self._send(self.view.error, refusal)
+            await self._refuse(events.Error.of(error))
+        except TROUBLE as error:
+            _log(error)
+            await self._refuse(_unavailable(command))
+
+    async def _refuse(self, error: events.Error) -> None:
+        metrics.REFUSALS.labels(error.code).inc()
+        for text in self.view.error(error):
+            await self.send(text_data=text)
 
     async def _answer(self, command: events.Command) -> None:
         done = await database_sync_to_async(self.client.perform)(command)
@@ -70,13 +109,16 @@ class ConversationConsumer(AsyncWebsocketConsumer):
         for event in done.answers:
             await self._send(self.view.answer, self.client, event)
         if isinstance(command, events.Sync):
-            await self._send(self.view.sync, self.client)
-        for event in done.published:
-            await events.publish(self.client.conversation_id, event)
+            await self._catch_up()
+        conversation_id = self.client.conversation_id
+        told = [await events.publish(conversation_id, e) for e in done.published]
         if done.stopping:
             await events.hint_stop(done.stopping)
         if done.has_work:
-            runner.start(self.client.conversation_id)
+            runner.start(conversation_id)
+        if not all(told) or (told and not self.socket.joined):
+            # Nobody else will tell this page what it has just asked for.
+            await self._catch_up()
 
     async def dispatch(self, message: dict[str, Any]) -> None:
         # Channels visits the one database thread before every event; what is only
@@ -87,39 +129,44 @@ class ConversationConsumer(AsyncWebsocketConsumer):
             await super().dispatch(message)
 
     async def chat_event(self, message: dict[str, Any]) -> None:
-        self.heard_at = monotonic()
-        event = events.from_layer(message)
-        if isinstance(event, events.Frame):
-            text = self.view.frame(event)
-            if text is None:
-                await self._send(self.view.sync, self.client)
-            elif text:
-                await self.send(text_data=text)
-        else:
+        self.socket.hear()
+        try:
+            await self._pass_on(events.from_layer(message))
+        except AWAY as error:
+            _log(error)
+            self.socket.stands = None  # missed: to be read when the database is back
+
+    async def _pass_on(self, event: events.Event) -> None:
+        if not isinstance(event, events.Frame):
             await self._send(self.view.event, self.client, event)
+            return
+        text = self.view.frame(event)
+        if text is None:
+            await self._catch_up()
+        elif text:
+            metrics.FRAMES.inc()
+            await self.send(text_data=text)
+
+    async def _catch_up(self) -> None:
+        await self._send(self.view.sync, self.client)
 
     async def _send(self, render: Callable[..., list[str]], *args: Any) -> None:
         for text in await database_sync_to_async(render)(*args):
             await self.send(text_data=text)
 
-    async def _watch(self) -> None:
-        """Look after the socket until it is closed."""
-        while True:
-            await asyncio.sleep(WATCH_SECONDS)
-            try:
-                await self._look()
-            except Exception:
-                # A database that is away must not leave the socket unwatched.
-                logger.exception("socket watch failed")
 
-    async def _look(self) -> None:
-        """Close when the session has ended; read the database when the layer is
-        silent about a reply that is on its way."""
-        now = monotonic()
-        if now - self.checked_at >= SESSION_SECONDS:
-            self.checked_at = now
-            if not await database_sync_to_async(self.client.is_signed_in)():
-                await self.close(SIGNED_OUT)
-        elif self.view.is_live and now - self.heard_at >= SILENCE_SECONDS:
-            self.heard_at = now
-            await self._send(self.view.sync, self.client)
+def _unavailable(command: events.Command | None) -> events.Error:
+    known = events.client_id_of({"client_id": getattr(command, "client_id", None)})
+    return events.Error(
+        "unavailable",
+        "The database does not answer right now. Nothing is lost; try again.",
+        known,
+        UNAVAILABLE_SECONDS,
+    )
+
+
+def _log(error: Exception) -> None:
+    if isinstance(error, AWAY):
+        logger.warning("database away: %s", name_of(error))
+    else:
+        logger.error("database failed", exc_info=error)

@@ -6,21 +6,18 @@ An event on the layer is a hint; the database is the truth.
 
 import asyncio
 import json
-import logging
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import asdict, dataclass
 from typing import Any, ClassVar
 
-from channels.exceptions import ChannelFull
 from channels.layers import get_channel_layer
 
 from memory.folding import Outcome
 
+from . import layer
 from .errors import CommandError
 from .models import Turn
-
-logger = logging.getLogger(__name__)
 
 # A text of 32,000 characters, each escaped as a surrogate pair, and some air.
 MAX_FRAME_CHARS = 400_000
@@ -44,6 +41,11 @@ class Retry:
 
 
 @dataclass(frozen=True, slots=True)
+class Regenerate:
+    turn: int
+
+
+@dataclass(frozen=True, slots=True)
 class Edit:
     seq: int
     client_id: object
@@ -55,7 +57,7 @@ class Sync:
     pass
 
 
-Command = Send | Stop | Retry | Edit | Sync
+Command = Send | Stop | Retry | Regenerate | Edit | Sync
 
 
 def parse(text: str | None) -> Command:
@@ -68,6 +70,8 @@ def parse(text: str | None) -> Command:
             return Stop(_integer(value, "turn"))
         case "retry":
             return Retry(_integer(value, "turn"))
+        case "regenerate":
+            return Regenerate(_integer(value, "turn"))
         case "edit":
             return Edit(
                 _integer(value, "seq"), value.get("client_id"), value.get("text")
@@ -76,7 +80,7 @@ def parse(text: str | None) -> Command:
             return Sync()
     raise CommandError(
         "unknown_command",
-        "The type must be one of send, stop, retry, edit, sync.",
+        "The type must be one of send, stop, retry, regenerate, edit, sync.",
         client_id=client_id_of(value),
     )
 
@@ -187,6 +191,10 @@ class Error:
     client_id: str | None = None
     retry_after: float | None = None
 
+    @classmethod
+    def of(cls, error: CommandError) -> "Error":
+        return cls(error.code, error.detail, error.client_id, error.retry_after)
+
 
 Event = Ack | State | Frame | End | Memory | Title | Error
 
@@ -215,41 +223,39 @@ def _stop_group(turn_id: int) -> str:
     return f"stop.{turn_id}"
 
 
-async def publish(conversation_id: int, event: Event) -> None:
+async def publish(conversation_id: int, event: Event) -> bool:
     """Tell every socket of the conversation; a layer that is away only delays them."""
-    await _send(
-        group_of(conversation_id), {"type": "chat.event", "event": to_json(event)}
-    )
+    message = {"type": "chat.event", "event": to_json(event)}
+    return await layer.send(group_of(conversation_id), message)
+
+
+async def tell_gone(conversation_id: int) -> None:
+    """Let every socket of a conversation close: it is deleted."""
+    await layer.send(group_of(conversation_id), {"type": "chat.gone"})
 
 
 async def hint_stop(turn_id: int) -> None:
     """Wake the runner of a turn at once; without it, its next checkpoint sees it."""
-    await _send(_stop_group(turn_id), {"type": "stop"})
-
-
-async def _send(group: str, message: dict[str, Any]) -> None:
-    try:
-        await get_channel_layer().group_send(group, message)
-    except (OSError, ChannelFull, TimeoutError) as error:
-        logger.warning("layer: %s", type(error).__name__)
+    await layer.send(_stop_group(turn_id), {"type": "stop"})
 
 
 @asynccontextmanager
 async def stop_hints(turn_id: int) -> AsyncIterator[asyncio.Event]:
     """An event that is set when any process asks this turn to stop."""
-    layer = get_channel_layer()
-    channel = await layer.new_channel()
+    bearer = get_channel_layer()
+    channel = await bearer.new_channel()
     stop = asyncio.Event()
 
     async def listen() -> None:
-        await layer.receive(channel)
+        await bearer.receive(channel)
         stop.set()
 
-    await layer.group_add(_stop_group(turn_id), channel)
     task = asyncio.create_task(listen())
     try:
+        # Without it, the next checkpoint sees the wish to stop.
+        await layer.join(_stop_group(turn_id), channel)
         yield stop
     finally:
         task.cancel()
         await asyncio.gather(task, return_exceptions=True)
-        await layer.group_discard(_stop_group(turn_id), channel)
+        await layer.leave(_stop_group(turn_id), channel)

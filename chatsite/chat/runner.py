@@ -1,6 +1,6 @@
 """Drives turns, and the folds that follow them, in detached tasks of the process.
 
-The database decides who runs what (turns.py); this module only does the work. A task
+The database decides who runs what (turns/); this module only does the work. A task
 never belongs to a socket, so a closed tab ends nothing.
 """
 
@@ -8,6 +8,7 @@ import asyncio
 import contextvars
 import logging
 from collections.abc import Coroutine
+from time import monotonic
 from typing import Any
 
 from channels.db import database_sync_to_async
@@ -17,18 +18,26 @@ from pydantic import BaseModel
 
 from chatsite.llm import providers, streaming
 from chatsite.llm.errors import LLMError
-from memory import folding
+from memory import folding, library
 from memory.engine.policy import CHUNK_TOKENS
 from memory.models import Conversation
 
-from . import attempt, events, outgoing, turns
+from . import attempt, events, limits, metrics, outgoing, titles, turns
+from .database import AWAY, insist, name_of
 from .models import Turn
 
 logger = logging.getLogger(__name__)
 
+# How long a reply that is complete waits for the database to take it.
+FINISH_SECONDS = 60.0
+# A process that was asked to end gives its tasks and its database this long.
+TASKS_SECONDS = 2.0
+RELEASE_SECONDS = 3.0
+
 # Strong references: the event loop keeps only weak ones to its tasks.
 _tasks: set[asyncio.Task[None]] = set()
 _held: dict[int, turns.Claim] = {}
+_closing = asyncio.Event()
 
 
 def start(conversation_id: int) -> None:
@@ -41,6 +50,9 @@ def start_folding(conversation_id: int, *, force: bool = False) -> None:
 
 
 def _spawn(work: Coroutine[Any, Any, None]) -> None:
+    if _closing.is_set():
+        work.close()
+        return
     # An empty context: inherited from an HTTP request, a task would use that
     # request's thread for the database, which is gone when the response is out.
     loop = asyncio.get_running_loop()
@@ -51,38 +63,83 @@ def _spawn(work: Coroutine[Any, Any, None]) -> None:
 
 def _forget(task: asyncio.Task[None]) -> None:
     _tasks.discard(task)
-    if not task.cancelled() and (error := task.exception()):
+    error = None if task.cancelled() else task.exception()
+    if isinstance(error, AWAY):
+        logger.warning("task given up: %s", name_of(error))
+    elif error:
         logger.error("task crashed", exc_info=error)
 
 
 async def _drive(conversation_id: int) -> None:
-    while claim := await database_sync_to_async(turns.claim)(conversation_id):
+    while claim := await _next(conversation_id):
         _held[claim.turn_id] = claim
         try:
-            if ended := await attempt.run(claim):
-                await _finish(*ended)
-        except Exception:
-            # The edge of the turn: whatever happened, it must not stay without an end.
-            logger.exception("turn crashed turn=%s", claim.turn_id)
-            await _finish(claim, turns.Result(Turn.State.FAILED, "", error="internal"))
+            await _work_off(claim)
+        except AWAY as error:
+            # The turn is taken over when its lease has ended, here or elsewhere.
+            logger.warning("turn left turn=%s: %s", claim.turn_id, name_of(error))
+            return
         finally:
             _held.pop(claim.turn_id, None)
         start_folding(conversation_id)
+        _spawn(titles.make(conversation_id))
+        await _start_waiting(conversation_id)
 
 
-async def _finish(claim: turns.Claim, result: turns.Result) -> None:
-    turn = await database_sync_to_async(turns.finish)(claim, result)
+async def _start_waiting(conversation_id: int) -> None:
+    """Let the owner's other conversations have the place that became free."""
+    try:
+        waiting = await database_sync_to_async(limits.next_waiting)(conversation_id)
+    except AWAY:
+        return  # the sweep finds them
+    for waiting_id in waiting:
+        if waiting_id != conversation_id:
+            start(waiting_id)
+
+
+async def _next(conversation_id: int) -> turns.Claim | None:
+    try:
+        for turn in await database_sync_to_async(turns.end_orphans)(conversation_id):
+            await _tell_end(turn)
+        return await database_sync_to_async(turns.claim)(conversation_id)
+    except AWAY as error:
+        logger.warning("no turn claimed: %s", name_of(error))
+        return None
+
+
+async def _work_off(claim: turns.Claim) -> None:
+    try:
+        ended = await attempt.run(claim)
+    except AWAY:
+        raise
+    except Exception:
+        # The edge of the turn: whatever happened, it must not stay without an end.
+        logger.exception("turn crashed turn=%s", claim.turn_id)
+        ended = claim, turns.Result(Turn.State.FAILED, "", error="internal")
+    turn = await _finish(*ended) if ended else None
     if turn is None:
         logger.info("turn lost turn=%s attempt=%s", claim.turn_id, claim.attempt)
-        return
+    else:
+        await _tell_end(turn)
+
+
+async def _finish(claim: turns.Claim, result: turns.Result) -> Turn | None:
+    """Insists beyond the lease: as long as nobody took over, the fence lets it in."""
+    until = monotonic() + FINISH_SECONDS
+    metrics.note_reply(result)
+    return await insist(turns.finish, claim, result, until=until)
+
+
+async def _tell_end(turn: Turn) -> None:
     logger.info(
         "turn ended turn=%s conversation=%s state=%s error=%s",
         turn.pk,
-        claim.conversation_id,
+        turn.conversation_id,
         turn.state,
         turn.error or "-",
     )
-    await events.publish(claim.conversation_id, events.End.of(turn))
+    metrics.TURNS_ENDED.labels(turn.state).inc()
+    await events.publish(turn.conversation_id, events.End.of(turn))
 
 
 async def _fold(conversation_id: int, force: bool) -> None:
@@ -93,12 +150,13 @@ async def _fold(conversation_id: int, force: bool) -> None:
     name = providers.summary_model(model)
     outcome = await folding.fold(
         conversation_id,
-        _summariser(name),
+        summariser(name),
         open_from=turns.open_from,
         context_window=providers.context_window(model),
         force=force,
     )
     if outcome.state not in ("nothing", "busy"):
+        metrics.FOLDS.labels(outcome.state).inc()
         await events.publish(conversation_id, events.Memory.of(outcome))
 
 
@@ -108,34 +166,43 @@ def _model_of(conversation_id: int) -> str | None:
     return outgoing.model_of(conversation) if conversation else None
 
 
-def _summariser(name: str) -> folding.Summariser:
+def summariser(name: str) -> folding.Summariser:
     async def invoke(
         messages: list[BaseMessage], *, schema: type[BaseModel] | None = None
     ) -> AIMessage:
         try:
-            return await streaming.complete(name, messages, schema=schema)
+            reply = await streaming.complete(name, messages, schema=schema)
         except LLMError as error:
+            metrics.note_request("summary", error.code)
             raise folding.InvokeError(error.code) from None
+        metrics.note_request("summary")
+        return reply
 
     # Half of a small window is left for the summary so far, and for what comes out.
     chunk_tokens = min(CHUNK_TOKENS, providers.context_window(name) // 2)
-    return folding.Summariser(name, invoke, chunk_tokens)
+    return folding.Summariser(name, invoke, chunk_tokens, limits.charge)
 
 
 async def sweep() -> None:
     """Start every turn and every fold that is due and that nobody works on."""
+    busy = {claim.conversation_id for claim in _held.values()}
     for conversation_id in await database_sync_to_async(turns.due)():
-        start(conversation_id)
+        # What is driven here goes on with the next turn by itself.
+        if conversation_id not in busy:
+            start(conversation_id)
     for conversation_id in await database_sync_to_async(folding.due)():
         start_folding(conversation_id)
+    await database_sync_to_async(library.purge)()
 
 
 async def _sweep_forever() -> None:
     while True:
         try:
             await sweep()
+        except AWAY as error:
+            logger.warning("sweep failed: %s", name_of(error))
         except Exception:
-            # A database that is away for a moment must not end the sweeping.
+            # Nothing may end the sweeping as long as the process lives.
             logger.exception("sweep failed")
         await asyncio.sleep(settings.TURN_SWEEP_SECONDS)
 
@@ -153,10 +220,18 @@ def ensure_sweeping() -> None:
 
 
 async def hand_back() -> None:
-    """Release the turns that run here, so that another process takes over at once."""
-    claims = list(_held.values())
-    for task in list(_tasks):
+    """Release the turns that run here, so that another process takes over at once.
+
+    Whatever hangs is left behind: its lease ends soon enough.
+    """
+    _closing.set()
+    running = [*_tasks, *_sweepers.values()]
+    for task in running:
         task.cancel()
-    await asyncio.gather(*_tasks, return_exceptions=True)
-    for claim in claims:
-        await database_sync_to_async(turns.release)(claim)
+    if running:
+        await asyncio.wait(running, timeout=TASKS_SECONDS)
+    try:
+        async with asyncio.timeout(RELEASE_SECONDS):
+            await database_sync_to_async(turns.release)()
+    except (TimeoutError, *AWAY) as error:
+        logger.warning("turns not handed back: %s", name_of(error))

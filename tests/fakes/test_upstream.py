@@ -9,7 +9,7 @@ import urllib.request
 import openai
 import pytest
 
-from tests.fakes.upstream import MODES, Upstream, split_pieces
+from tests.fakes.upstream import MODES, Upstream, split_pieces, tell_story
 from tests.servers import ROOT
 
 SUMMARISE = {"role": "system", "content": "[windowpane:summarise]\nSummarise."}
@@ -74,6 +74,21 @@ def test_it_follows_a_script_before_the_models_name(client, server):
     with pytest.raises(openai.InternalServerError):
         ask(client, "ok")
     assert ask(client, "ok").choices[0].finish_reason == "stop"
+
+
+def test_a_message_can_choose_how_it_is_answered(client):
+    wish = {"role": "user", "content": "mode=500|story:s1:6:0"}
+    with pytest.raises(openai.InternalServerError):
+        ask(client, "ok", wish, stream=True)
+    for _ in range(2):
+        chunks = ask(client, "ok", wish, stream=True)
+        text = "".join(chunk.choices[0].delta.content or "" for chunk in chunks)
+        assert text == tell_story("s1", "6")
+
+
+def test_no_two_stories_are_alike():
+    assert tell_story("a", "20") != tell_story("b", "20")
+    assert {len(char.encode()) for char in tell_story("a", "20")} == {1, 2, 3, 4}
 
 
 def test_it_lists_its_models(client):

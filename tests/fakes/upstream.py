@@ -1,7 +1,8 @@
 """An OpenAI-compatible server on loopback that answers well or badly, as asked.
 
-The mode is the model's name ("ok", "hang", "ok-slow:50:0.02"), or the next entry of a
-script. Every request is recorded: what really was sent is the truth of many tests.
+The mode is the model's name ("ok", "hang", "ok-slow:50:0.02"), the next entry of a
+script, or what the newest message asks for ("mode=story:7:50:0.02"). Every request is
+recorded: what really was sent is the truth of many tests.
 Runs inside the tests (`with Upstream() as server`) or by hand:
 `python -m tests.fakes.upstream --port 9100`.
 """
@@ -14,13 +15,15 @@ import socket
 import struct
 import threading
 import time
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, Self
 
 SUMMARY_MARK = "[windowpane:summarise]"
+# A message that begins with this chooses how it is answered, among many at once.
+MODE_MARK = "mode="
 FOREVER = 3600.0
 CREATED = 1_700_000_000
 
@@ -52,6 +55,7 @@ class Upstream:
         self.lock = threading.Lock()
         self.stopping = threading.Event()
         self._script: deque[str] = deque()
+        self._wishes: Counter[str] = Counter()
         self._server = HTTPServer(("127.0.0.1", port), Handler)
         self._server.upstream = self
         self._thread = threading.Thread(
@@ -71,9 +75,13 @@ class Upstream:
         """Answer the next requests in these modes, whatever their model's name."""
         self._script.extend(modes)
 
-    def next_mode(self, model: str) -> str:
+    def next_mode(self, body: dict[str, Any]) -> str:
+        wish = find_wish(body)
         with self.lock:
-            return self._script.popleft() if self._script else model
+            if wish:
+                self._wishes[wish] += 1
+                return choose(wish, self._wishes[wish])
+            return self._script.popleft() if self._script else str(body.get("model"))
 
     def start(self) -> Self:
         self._thread.start()
@@ -123,7 +131,7 @@ class Handler(BaseHTTPRequestHandler):
     def do_POST(self) -> None:
         raw = self.rfile.read(int(self.headers.get("content-length", 0)))
         body = self._record(raw)
-        mode, *args = self.upstream.next_mode(str(body.get("model"))).split(":")
+        mode, *args = self.upstream.next_mode(body).split(":")
         answer = MODES.get(mode, answer_ok)
         try:
             answer(Exchange(self, body), *args)
@@ -312,6 +320,18 @@ def content_of(message: dict[str, Any]) -> str:
     return "".join(part.get("text", "") for part in content)
 
 
+def find_wish(body: dict[str, Any]) -> str:
+    messages = body.get("messages") or [{}]
+    newest = content_of(messages[-1])
+    return newest.removeprefix(MODE_MARK) if newest.startswith(MODE_MARK) else ""
+
+
+def choose(wish: str, time: int) -> str:
+    """The mode for the n-th time: "500|500|ok" fails twice, then it answers."""
+    modes = wish.split("|")
+    return modes[min(time, len(modes)) - 1]
+
+
 def make_reply(body: dict[str, Any]) -> str:
     """What a well-behaved model says: the newest user text back, or a summary."""
     messages = body.get("messages", [])
@@ -346,6 +366,27 @@ def answer_ok(x: Exchange) -> None:
 def answer_slow(x: Exchange, count: str = "20", delay: str = "0.05") -> None:
     """`count` numbered words, one every `delay` seconds."""
     x.texts(" ".join(f"word{n}" for n in range(1, int(count) + 1)), float(delay))
+    x.end()
+
+
+def tell_story(seed: str, count: str) -> str:
+    """A text that no other seed has, with characters of one to four bytes."""
+    marks = ("", ",", " é", " 水", " \U0001f600", ".\n")
+    words = [f"{seed}-{n}{marks[n % len(marks)]}" for n in range(1, int(count) + 1)]
+    return " ".join(words)
+
+
+def answer_story(
+    x: Exchange, seed: str = "s", count: str = "100", delay: str = "0.02"
+) -> None:
+    """The story of `seed`, `count` words long, one every `delay` seconds."""
+    started = time.monotonic()
+    words = re.findall(r"\S+\s*", tell_story(seed, count))
+    x.chunk({"role": "assistant", "content": ""})
+    for number, word in enumerate(words):
+        # By the clock, so that many stories on a busy machine keep their pace.
+        x.wait(started + number * float(delay) - time.monotonic())
+        x.text(word)
     x.end()
 
 
@@ -509,6 +550,7 @@ TOO_LONG = "This model's maximum context length is 8192 tokens."
 MODES: dict[str, Callable[..., None]] = {
     "ok": answer_ok,
     "ok-slow": answer_slow,
+    "story": answer_story,
     "length": answer_reason("length"),
     "content_filter": answer_reason("content_filter"),
     "eof": answer_eof,

@@ -136,6 +136,7 @@ class TestClaim:
             turns.checkpoint(claim, "So far")
             expire(turn.pk)
         assert turns.claim(conversation.pk) is None
+        assert turns.end_orphans(conversation.pk) == [turn]
         turn.refresh_from_db()
         assert (turn.state, turn.error) == (State.INTERRUPTED, "interrupted")
         assert turn.reply.text == "So far"
@@ -146,23 +147,40 @@ class TestClaim:
         turns.claim(conversation.pk)
         Turn.objects.filter(pk=orphan.pk).update(attempt=2)
         expire(orphan.pk)
+        turns.end_orphans(conversation.pk)
         assert turns.claim(conversation.pk).turn_id == waiting.pk
 
     def test_it_ends_an_orphan_that_was_asked_to_stop(self, conversation):
         turn = send(conversation).turn
         turns.claim(conversation.pk)
         turns.stop(conversation, turn.pk)
+        assert turns.end_orphans(conversation.pk) == []
         expire(turn.pk)
-        turns.claim(conversation.pk)
-        turn.refresh_from_db()
-        assert turn.state == State.STOPPED
+        assert turns.claim(conversation.pk) is None
+        assert turns.end_orphans(conversation.pk)[0].state == State.STOPPED
 
     def test_a_released_turn_is_taken_at_once(self, conversation):
         send(conversation)
-        claim = turns.claim(conversation.pk)
-        turns.release(claim)
+        turns.claim(conversation.pk)
+        assert turns.release() == 1
         assert turns.due() == [conversation.pk]
         assert turns.claim(conversation.pk).attempt == 2
+
+    def test_a_released_turn_that_was_asked_to_stop_does_not_run_again(
+        self, conversation
+    ):
+        turn = send(conversation).turn
+        turns.claim(conversation.pk)
+        turns.stop(conversation, turn.pk)
+        turns.release()
+        assert turns.claim(conversation.pk) is None
+        assert turns.end_orphans(conversation.pk)[0].state == State.STOPPED
+
+    def test_a_process_hands_back_only_its_own_turns(self, conversation):
+        turn = send(conversation).turn
+        turns.claim(conversation.pk)
+        Turn.objects.filter(pk=turn.pk).update(owner="f" * 36)
+        assert turns.release() == 0
 
 
 class TestFinish:
@@ -196,6 +214,13 @@ class TestFinish:
         run(conversation, tokens_input=2000)
         conversation.refresh_from_db()
         assert conversation.token_ratio > 1.5
+
+    def test_a_second_call_finds_what_the_first_one_did(self, conversation):
+        send(conversation)
+        claim = turns.claim(conversation.pk)
+        first = turns.finish(claim, turns.Result(State.DONE, "Hi!"))
+        again = turns.finish(claim, turns.Result(State.DONE, "Hi!"))
+        assert (again, again.reply) == (first, first.reply)
 
 
 class TestStop:

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import time
 import uuid
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
@@ -18,6 +19,7 @@ from django.db import connection
 from django.db.migrations.executor import MigrationExecutor
 from langchain_core.messages import HumanMessage
 
+from chatsite.chat.relay import CHECKPOINT_SECONDS
 from chatsite.llm import providers, streaming
 from chatsite.llm.errors import LLMError
 from memory.engine import tokens
@@ -25,7 +27,13 @@ from memory.models import Message
 
 STATIC_FILE = "admin/css/base.css"
 LAYER_TIMEOUT = 5.0
+# Leases and limits go by the database's clock, sessions by this machine's.
+CLOCK_TOLERANCE = 2.0
 MODEL_TIMEOUT = 30.0
+CLOCK_SQL = {
+    "postgresql": "SELECT extract(epoch FROM clock_timestamp())",
+    "sqlite": "SELECT (julianday('now') - 2440587.5) * 86400.0",
+}
 
 
 class DoctorError(Exception):
@@ -156,6 +164,59 @@ async def _send_round() -> None:
         raise DoctorError("The channel layer gave back something else.")
 
 
+def check_clock() -> str:
+    before = time.time()
+    with connection.cursor() as cursor:
+        cursor.execute(CLOCK_SQL[connection.vendor])
+        there = float(cursor.fetchone()[0])
+    after = time.time()
+    apart = there - (before + after) / 2
+    if abs(apart) > CLOCK_TOLERANCE + (after - before):
+        raise DoctorError(
+            f"The database's clock is {apart:+.1f} s from this machine's. "
+            "Let both follow the same time server."
+        )
+    lease, sweep = settings.TURN_LEASE_SECONDS, settings.TURN_SWEEP_SECONDS
+    if lease < 2 * CHECKPOINT_SECONDS:
+        raise DoctorError(
+            f"TURN_LEASE_SECONDS is {lease:g}, but leases are renewed every "
+            f"{CHECKPOINT_SECONDS:g} s. Set it to 5 or more."
+        )
+    return f"{apart:+.2f} s from this machine's; a lease is {lease:g} s + {sweep:g} s"
+
+
+def check_limits() -> str:
+    names = (
+        "MESSAGES_PER_MINUTE",
+        "CONVERSATIONS_PER_MINUTE",
+        "TOKENS_PER_DAY",
+        "TURNS_PER_USER",
+        "QUEUED_PER_USER",
+        "SOCKETS_PER_USER",
+    )
+    values = {name: getattr(settings, name) for name in names}
+    listed = [f"{name} {value or 'off'}" for name, value in values.items()]
+    return f"per user: {', '.join(listed)}"
+
+
+def check_connections() -> str:
+    if connection.vendor != "postgresql":
+        return "one file; more than one process on a machine needs PostgreSQL"
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT current_setting('max_connections')::int"
+            " - current_setting('superuser_reserved_connections')::int"
+        )
+        room = cursor.fetchone()[0]
+    pool = connection.settings_dict["OPTIONS"]["pool"]["max_size"]
+    if pool > room:
+        raise DoctorError(
+            f"DATABASE_POOL_SIZE is {pool}, but PostgreSQL takes {room} connections. "
+            "Lower the one or raise max_connections."
+        )
+    return f"a pool of {pool}; PostgreSQL has room for {room // pool} such processes"
+
+
 def check_static_files() -> str:
     if settings.DEBUG:
         if not finders.find(STATIC_FILE):
@@ -216,6 +277,9 @@ CHECKS: dict[str, Check] = {
     "migrations": check_migrations,
     "search index": check_search_index,
     "channel layer": check_channel_layer,
+    "lease clock": check_clock,
+    "limits": check_limits,
+    "connections": check_connections,
     "static files": check_static_files,
     "model": check_model_settings,
     "token counter": check_token_counter,

@@ -12,6 +12,7 @@ from django.db import transaction
 from langchain_core.messages import AIMessage, BaseMessage
 
 from chatsite.chat import outgoing, turns
+from chatsite.chat.models import Turn
 from chatsite.llm import providers
 from chatsite.llm.demo import DemoChatModel
 from memory import context, folding, transcript
@@ -82,7 +83,7 @@ def _say(conversation: Conversation, text: str, *, client_id: str) -> None:
     turns.finish(
         claim,
         turns.Result(
-            turns.State.DONE,
+            Turn.State.DONE,
             str(reply.text),
             tokens_input=usage.get("input_tokens"),
             tokens_output=usage.get("output_tokens"),

@@ -1,0 +1,197 @@
+"""Limits per user: pace, tokens of the day, turns at once and in the queue. Counted in
+the database and by its clock, so that they hold over all processes.
+
+Everything here belongs into the transaction of what it limits: what is refused leaves
+no trace, and what is counted was done. The user's row is locked after the
+conversation's, never before.
+"""
+
+from collections.abc import Iterator
+from datetime import date, datetime, time, timedelta
+
+from django.conf import settings
+from django.db.models import Case, Count, F, OuterRef, Q, QuerySet, Subquery, When
+from django.db.models.functions import Coalesce, Now, TruncDate
+from django.utils import timezone
+
+from memory.engine.tokens import count_text
+from memory.models import Conversation, ModelCall
+
+from .errors import CommandError
+from .models import Allowance, Turn
+
+# Whoever was quiet may do this much of the pace at once.
+BURST = timedelta(minutes=5)
+# A turn takes about this long, so a full queue has room again after it.
+QUEUE_SECONDS = 10.0
+
+
+def admit_turn(user_id: int) -> None:
+    """Count one turn that was just asked for. Raises CommandError."""
+    allowance = lock(user_id)
+    _check_budget(allowance)
+    _check_queue(user_id)
+    _keep_pace(
+        allowance,
+        "messages_at",
+        settings.MESSAGES_PER_MINUTE,
+        "You are sending faster than {limit} messages a minute.",
+    )
+
+
+def admit_conversation(user_id: int) -> None:
+    """Count one new conversation. Raises CommandError."""
+    _keep_pace(
+        lock(user_id),
+        "conversations_at",
+        settings.CONVERSATIONS_PER_MINUTE,
+        "You are starting more than {limit} conversations a minute.",
+    )
+
+
+def lock(user_id: int) -> Allowance:
+    """The user's row with the database's time as `now`; nobody else changes it until
+    the transaction ends."""
+    rows = Allowance.objects.select_for_update().annotate(now=Now())
+    if row := rows.filter(pk=user_id).first():
+        return row
+    Allowance.objects.bulk_create([Allowance(pk=user_id)], ignore_conflicts=True)
+    return rows.get(pk=user_id)
+
+
+def _keep_pace(allowance: Allowance, field: str, limit: int, words: str) -> None:
+    """One act more, unless the acts so far are further ahead than the burst allows."""
+    if limit <= 0:
+        return
+    now: datetime = allowance.now
+    # A clock that was set back must not lock anybody out for long.
+    due = min(max(getattr(allowance, field) or now, now), now + BURST)
+    due += timedelta(minutes=1) / limit
+    wait = (due - now - BURST).total_seconds()
+    if wait > 0:
+        detail = f"{words.format(limit=limit)} Wait {_in_words(wait)} and try again."
+        raise CommandError("rate_limited", detail, retry_after=round(wait + 0.05, 1))
+    Allowance.objects.filter(pk=allowance.pk).update(**{field: due})
+
+
+def budget_of(allowance: Allowance) -> int:
+    """Tokens per day; 0 = no limit."""
+    own = allowance.tokens_per_day
+    return settings.TOKENS_PER_DAY if own is None else own
+
+
+def used_on(allowance: Allowance, day: date) -> int:
+    return allowance.tokens_used if allowance.day == day else 0
+
+
+def _check_budget(allowance: Allowance) -> None:
+    budget = budget_of(allowance)
+    now = timezone.localtime(allowance.now)
+    if not budget or used_on(allowance, now.date()) < budget:
+        return
+    midnight = datetime.combine(now.date() + timedelta(days=1), time(), now.tzinfo)
+    wait = (midnight - now).total_seconds()
+    raise CommandError(
+        "quota",
+        f"Your {budget:,} tokens of today are used up. "
+        f"There are new ones in {_in_words(wait)}.",
+        retry_after=round(wait + 1),
+    )
+
+
+def _check_queue(user_id: int) -> None:
+    limit = settings.QUEUED_PER_USER
+    if limit <= 0 or _unfinished(user_id).count() <= limit:
+        return
+    raise CommandError(
+        "queue_full",
+        f"You have {limit:,} messages that still wait for a reply. "
+        "Let some of them end, or cancel them, and try again.",
+        retry_after=QUEUE_SECONDS,
+    )
+
+
+def _unfinished(user_id: int) -> QuerySet[Turn]:
+    return Turn.objects.filter(
+        conversation__owner_id=user_id, state__in=Turn.UNFINISHED
+    )
+
+
+def _in_words(seconds: float) -> str:
+    if seconds < 90:
+        return f"{max(1, round(seconds))} s"
+    if seconds < 5400:
+        return f"{round(seconds / 60)} minutes"
+    return f"{round(seconds / 3600)} hours"
+
+
+_alive = Q(state=Turn.State.RUNNING, lease_until__gte=Now())
+
+
+def may_run(turn: Turn) -> bool:
+    """Whether the turn's owner has a free place for it. Others that waited longer go
+    first, so that one conversation's queue does not keep the next one waiting."""
+    if settings.TURNS_PER_USER <= 0:
+        return True
+    user_id = turn.conversation.owner_id
+    lock(user_id)
+    return turn.conversation_id in _with_a_place(user_id)
+
+
+def next_waiting(conversation_id: int) -> list[int]:
+    """The owner's conversations that may go on now that a turn of this one ended."""
+    if settings.TURNS_PER_USER <= 0:
+        return []
+    owner = Conversation.objects.filter(pk=conversation_id)
+    user_id = owner.values_list("owner_id", flat=True).first()
+    return _with_a_place(user_id) if user_id else []
+
+
+def _with_a_place(user_id: int) -> list[int]:
+    """The conversations whose next turn may run beside those that do."""
+    rows = _unfinished(user_id).order_by("pk")
+    ids = rows.values_list("conversation_id", flat=True)
+    running = set(ids.filter(_alive))
+    waiting = [pk for pk in dict.fromkeys(ids) if pk not in running]
+    return waiting[: max(0, settings.TURNS_PER_USER - len(running))]
+
+
+def with_room(turns: QuerySet[Turn]) -> QuerySet[Turn]:
+    """Without the queued ones whose owner has as many running as may be."""
+    limit = settings.TURNS_PER_USER
+    if limit <= 0:
+        return turns
+    same_owner = Turn.objects.filter(
+        _alive, conversation__owner=OuterRef("conversation__owner")
+    )
+    per_owner = same_owner.order_by().values("conversation__owner")
+    count = per_owner.annotate(count=Count("pk")).values("count")
+    counted = turns.annotate(running=Coalesce(Subquery(count), 0))
+    return counted.exclude(state=Turn.State.QUEUED, running__gte=limit)
+
+
+def charge(call: ModelCall, text: str = "") -> None:
+    """Count a request's tokens on its owner's day: as reported, else as estimated.
+
+    A request that failed before its first word and reported nothing costs nothing.
+    """
+    failed = call.error and not text and call.tokens_input is None
+    tokens = 0 if failed else sum(_tokens(call, text))
+    if not tokens:
+        return
+    user_id = call.conversation.owner_id
+    today = TruncDate(Now())
+    used = Case(When(day=today, then=F("tokens_used")), default=0) + tokens
+    rows = Allowance.objects.filter(pk=user_id)
+    if not rows.update(tokens_used=used, day=today):
+        lock(user_id)
+        rows.update(tokens_used=used, day=today)
+
+
+def _tokens(call: ModelCall, text: str) -> Iterator[int]:
+    if call.tokens_input is None:
+        yield call.tokens_estimated
+        yield count_text(text)
+    else:
+        yield call.tokens_input
+        yield call.tokens_output or 0

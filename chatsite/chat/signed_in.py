@@ -1,0 +1,63 @@
+"""Whose session it is, by the rules of the HTTP side: of one socket, or of many."""
+
+from collections.abc import Set
+from functools import lru_cache
+from importlib import import_module
+from typing import Any
+
+from django.conf import settings
+from django.contrib import auth
+from django.contrib.sessions.backends.db import SessionStore
+from django.contrib.sessions.models import Session
+from django.http import HttpRequest
+from django.utils import timezone
+from django.utils.crypto import constant_time_compare
+
+# The key of a session and the id of the user whose it was when the socket opened.
+Holder = tuple[str | None, int]
+
+
+def user_of(session_key: str | None) -> Any:
+    """The session's user as it is now; may be AnonymousUser."""
+    request = HttpRequest()
+    request.session = import_module(settings.SESSION_ENGINE).SessionStore(session_key)
+    return auth.get_user(request)
+
+
+def find_ended(holders: Set[Holder]) -> set[Holder]:
+    """Those whose session has ended, or is not that user's any more.
+
+    Two queries for any number of them; only what they put in doubt is looked at one
+    by one.
+    """
+    keys = {key for key, _ in holders}
+    rows = Session.objects.filter(session_key__in=keys, expire_date__gt=timezone.now())
+    stored = dict(rows.values_list("session_key", "session_data"))
+    people = auth.get_user_model().objects.only("password", "is_active")
+    users = {user.pk: user for user in people.filter(pk__in={pk for _, pk in holders})}
+    doubtful = [
+        (key, user_id)
+        for key, user_id in holders
+        if not _is_signed_in(users.get(user_id), stored.get(key))
+    ]
+    return {holder for holder in doubtful if user_of(holder[0]).pk != holder[1]}
+
+
+def _is_signed_in(user: Any, session_data: str | None) -> bool:
+    if user is None or session_data is None or not user.is_active:
+        return False
+    user_id, backend, password_hash = _claims(session_data)
+    return (
+        user_id == str(user.pk)
+        and backend in settings.AUTHENTICATION_BACKENDS
+        and constant_time_compare(password_hash, user.get_session_auth_hash())
+    )
+
+
+@lru_cache(maxsize=10_000)
+def _claims(session_data: str) -> tuple[str, str, str]:
+    """Who a stored session says it belongs to; its signature is checked."""
+    values = SessionStore().decode(session_data)
+    names = (auth.SESSION_KEY, auth.BACKEND_SESSION_KEY, auth.HASH_SESSION_KEY)
+    user_id, backend, password_hash = (str(values.get(name, "")) for name in names)
+    return user_id, backend, password_hash

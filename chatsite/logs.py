@@ -1,0 +1,71 @@
+"""How log records are written: one line each, as words or as JSON.
+
+No text of a person or a model is ever in one: an exception is told by its class and
+its place, because its own words can hold what was typed. With DEBUG it is told whole.
+"""
+
+import json
+import logging
+import re
+import traceback
+from datetime import UTC, datetime
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+# What the site's own messages say in the form name=value.
+FIELDS = re.compile(r"\b([a-z_]+)=([\w.:-]+)")
+CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
+FRAMES = 12
+
+
+def one_line(text: str) -> str:
+    """The text with every character escaped that could end or hide a line."""
+    return CONTROL.sub(lambda found: ascii(found[0])[1:-1], text)
+
+
+def place_of(trace: TracebackType | None) -> list[str]:
+    """The innermost calls, as file:line function."""
+    frames = traceback.extract_tb(trace)[-FRAMES:]
+    return [f"{Path(f.filename).name}:{f.lineno} {f.name}" for f in frames]
+
+
+class LineFormatter(logging.Formatter):
+    def __init__(self, *, debug: bool = False) -> None:
+        super().__init__("{asctime} {levelname} {name} {message}", style="{")
+        self._debug = debug
+
+    def formatMessage(self, record: logging.LogRecord) -> str:  # noqa: N802
+        return one_line(super().formatMessage(record))
+
+    def formatException(self, ei: Any) -> str:  # noqa: N802
+        if self._debug:
+            return super().formatException(ei)
+        kind, _, trace = ei
+        return f"{kind.__name__} in {' < '.join(reversed(place_of(trace)))}"
+
+    def format(self, record: logging.LogRecord) -> str:
+        text = super().format(record)
+        # A text that was made by another formatter may be kept with the record.
+        record.exc_text = None
+        return text if self._debug else text.replace("\n", " | ")
+
+
+class JsonFormatter(logging.Formatter):
+    """An object per line: time, level, logger, message, the ids named in the message,
+    and of an exception its class and place."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        message = record.getMessage()
+        value: dict[str, Any] = {
+            "time": datetime.fromtimestamp(record.created, UTC).isoformat(),
+            "level": record.levelname.lower(),
+            "logger": record.name,
+            "message": message,
+        }
+        for name, found in FIELDS.findall(message):
+            value.setdefault(name, int(found) if found.isdecimal() else found)
+        if record.exc_info and record.exc_info[0]:
+            value["exception"] = record.exc_info[0].__name__
+            value["place"] = place_of(record.exc_info[2])
+        return json.dumps(value)

@@ -1,0 +1,73 @@
+/* Where the message box keeps its text: every tab its own, so that two tabs of one
+ * conversation do not overwrite each other. What a closed tab left, the next takes up. */
+const drafts = (() => {
+  const form = document.getElementById("composer");
+  const key = `windowpane.draft.${form.dataset.key}`;
+  const WAIT = 200;
+
+  let tab = sessionStorage.getItem("windowpane.tab") || newTab();
+  const channel = new BroadcastChannel(key);
+  const alive = new Set();
+
+  function newTab() {
+    const id = Math.random().toString(36).slice(2);
+    sessionStorage.setItem("windowpane.tab", id);
+    return id;
+  }
+
+  function read(storage, name) {
+    try {
+      return JSON.parse(storage.getItem(name));
+    } catch {
+      storage.removeItem(name);
+      return null;
+    }
+  }
+
+  function save(draft) {
+    const value = draft && JSON.stringify({ ...draft, at: Date.now() });
+    for (const [storage, name] of [[sessionStorage, key], [localStorage, `${key}.${tab}`]]) {
+      if (value) storage.setItem(name, value);
+      else storage.removeItem(name);
+    }
+  }
+
+  channel.addEventListener("message", ({ data }) => {
+    if (data.alive) alive.add(data.alive);
+    else if (data.ask.includes(tab)) channel.postMessage({ alive: tab });
+  });
+
+  // Names of what other tabs have kept; without a tab: from before tabs had their own.
+  function kept() {
+    const names = Object.keys(localStorage).filter((name) => name === key || name.startsWith(`${key}.`));
+    return names.filter((name) => name !== `${key}.${tab}`);
+  }
+
+  function tabOf(name) {
+    return name.slice(key.length + 1);
+  }
+
+  function takeUp() {
+    const left = kept().filter((name) => !alive.has(tabOf(name)));
+    const newest = left.map((name) => [name, read(localStorage, name)]).filter(([, draft]) => draft);
+    newest.sort(([, one], [, other]) => (other.at || 0) - (one.at || 0));
+    if (!newest.length) return null;
+    localStorage.removeItem(newest[0][0]);
+    return newest[0][1];
+  }
+
+  /* Calls back with the draft: at once with this tab's, or soon with one left behind. */
+  function load(show) {
+    const own = read(sessionStorage, key);
+    if (own) show(own);
+    channel.postMessage({ ask: [tab, ...kept().map(tabOf)] });
+    setTimeout(() => {
+      // A tab that was duplicated has the id of the one it came from.
+      if (alive.has(tab)) tab = newTab();
+      const found = !own && takeUp();
+      if (found) show(found);
+    }, WAIT);
+  }
+
+  return { load, save };
+})();

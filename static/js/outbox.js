@@ -1,0 +1,121 @@
+/* The message that was handed over and has no ack yet. It keeps its client_id until the
+ * server has said yes, or no for good: however often it goes out, it arrives once. */
+const outbox = (() => {
+  const form = document.getElementById("composer");
+  const button = document.getElementById("send");
+  const label = button.textContent;
+  const error = () => document.getElementById("composer-error");
+  const MAX_TRIES = 5;
+  const ACK_MS = 10_000;
+  // Refusals that end by themselves; the message stays the same one.
+  const LATER = ["unavailable", "rate_limited", "quota", "queue_full"];
+  const LONGEST_COUNTDOWN = 120;
+
+  let socket = null;
+  // {id, text, edit, tries, held}; held: waits for the person to send it again.
+  let item = null;
+  let timer = null;
+  let countdown = null;
+
+  function changed(name = "outbox:changed") {
+    document.getElementById("pending").hidden = !item || item.held;
+    document.dispatchEvent(new Event(name));
+  }
+
+  function newId() {
+    const bytes = crypto.getRandomValues(new Uint8Array(16));
+    return Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join("");
+  }
+
+  function put(text, edit) {
+    if (item && !item.held) return;
+    const isSame = item?.text === text && item.edit === edit;
+    item = { id: isSame ? item.id : newId(), text, edit, tries: 0, held: false };
+    offer(null);
+    transmit();
+  }
+
+  function transmit() {
+    clearTimeout(timer);
+    if (socket && item && !item.held) {
+      if (item.tries >= MAX_TRIES) {
+        hold(0);
+        error().textContent = form.dataset.notSent;
+        return;
+      }
+      item.tries += 1;
+      const { id, text, edit } = item;
+      const command = edit ? { type: "edit", seq: edit } : { type: "send" };
+      socket.sendImmediately(JSON.stringify({ ...command, client_id: id, text }));
+      timer = setTimeout(() => document.dispatchEvent(new Event("connection:doubt")), ACK_MS);
+    }
+    changed();
+  }
+
+  function accept() {
+    const sent = item;
+    clear();
+    if (sent.edit) socket?.sendImmediately(JSON.stringify({ type: "sync" }));
+    document.dispatchEvent(new CustomEvent("composer:sent", { detail: sent }));
+  }
+
+  function clear() {
+    clearTimeout(timer);
+    item = null;
+    offer(null);
+    changed();
+  }
+
+  function refuse({ code, retryAfter }) {
+    const seconds = Number(retryAfter) || 0;
+    clearTimeout(timer);
+    if (code === "unavailable" && item.tries < MAX_TRIES) {
+      timer = setTimeout(transmit, (seconds + Math.random()) * 1000);
+    } else if (LATER.includes(code)) hold(seconds);
+    else {
+      clear();
+      document.dispatchEvent(new Event("outbox:refused"));
+    }
+  }
+
+  function hold(seconds) {
+    item.held = true;
+    item.tries = 0;
+    offer(seconds > LONGEST_COUNTDOWN ? 0 : Math.ceil(seconds));
+    changed();
+  }
+
+  /* What the button says: null = send, else send again, in so many seconds. */
+  function offer(seconds) {
+    clearTimeout(countdown);
+    button.disabled = seconds > 0;
+    button.textContent = seconds === null ? label : form.dataset.again + (seconds ? ` (${seconds})` : "");
+    if (seconds > 0) countdown = setTimeout(() => offer(seconds - 1), 1000);
+  }
+
+  function restore(kept) {
+    item = kept || null;
+    if (item?.held) offer(0);
+    transmit();
+  }
+
+  document.addEventListener("connection:open", ({ detail }) => {
+    socket = detail;
+    transmit();
+  });
+  document.addEventListener("connection:closed", () => {
+    socket = null;
+    clearTimeout(timer);
+  });
+  document.addEventListener("htmx:wsAfterMessage", () => {
+    if (!item) return;
+    if (document.getElementById("ack").dataset.clientId === item.id) accept();
+    else if (error().dataset.clientId === item.id) {
+      const { code, retryAfter } = error().dataset;
+      delete error().dataset.clientId; // heard
+      refuse({ code, retryAfter });
+    }
+  });
+
+  return { put, restore, get item() { return item; }, get isBusy() { return button.disabled || Boolean(item && !item.held); } };
+})();

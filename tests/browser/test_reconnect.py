@@ -1,0 +1,175 @@
+"""What the page does when the server says not now, or says nothing: nothing is lost and
+nothing is sent twice. The socket runs through a handler that can interfere.
+"""
+
+import json
+
+import pytest
+from playwright.sync_api import expect
+
+from chatsite.chat import events, fragments
+
+pytestmark = pytest.mark.browser
+
+WAIT = 2
+
+
+class Line:
+    """Between page and server; `meddle(page_side, sent)` returns True to swallow it."""
+
+    def __init__(self, meddle):
+        self.meddle = meddle
+        self.sent = []
+        self.opened = 0
+
+    def __call__(self, page_side):
+        self.opened += 1
+        server_side = page_side.connect_to_server()
+
+        def pass_on(text):
+            sent = json.loads(text)
+            if sent["type"] == "send":
+                self.sent.append(sent["client_id"])
+                if self.meddle(page_side, server_side, sent, len(self.sent)):
+                    return
+            server_side.send(text)
+
+        page_side.on_message(pass_on)
+
+
+@pytest.fixture
+def meddled(chat):
+    """meddled(meddle) -> Line: the chat's socket runs through it from now on."""
+
+    def start(meddle):
+        line = Line(meddle)
+        chat.page.route_web_socket("**/ws/c/**", line)
+        chat.page.reload()
+        chat.is_live()
+        return line
+
+    return start
+
+
+def refusal(code, sent):
+    error = events.Error(code, "Not now.", sent["client_id"], float(WAIT))
+    return fragments.error(error)
+
+
+def test_a_refusal_that_passes_keeps_the_text_and_offers_it_again(chat, meddled):
+    def refuse_first(page_side, server_side, sent, count):
+        if count == 1:
+            page_side.send(refusal("rate_limited", sent))
+        return count == 1
+
+    line = meddled(refuse_first)
+    button = chat.page.locator("#send")
+    chat.box.fill("Not so fast")
+    chat.box.press("Enter")
+    expect(chat.error).to_have_text("Not now.")
+    expect(button).to_be_disabled()
+    expect(button).to_contain_text("Send again (")
+    expect(chat.box).to_have_value("Not so fast")
+    expect(button).to_have_text("Send again")
+    button.click()
+    expect(chat.box).to_have_value("")
+    expect(button).to_have_text("Send")
+    expect(chat.error).to_be_empty()
+    assert len(set(line.sent)) == 1
+    assert [m["text"] for m in chat.transcript()][:1] == ["Not so fast"]
+
+
+def test_an_absent_database_is_waited_for(chat, meddled):
+    def refuse_twice(page_side, server_side, sent, count):
+        if count <= 2:
+            page_side.send(refusal("unavailable", sent))
+        return count <= 2
+
+    line = meddled(refuse_twice)
+    chat.box.fill("Take your time")
+    chat.box.press("Enter")
+    expect(chat.page.locator("#pending")).to_be_visible()
+    expect(chat.box).to_have_value("")
+    expect(chat.in_state("done")).to_have_count(1)
+    assert (len(line.sent), len(set(line.sent))) == (3, 1)
+
+
+def test_a_cut_between_send_and_ack_sends_nothing_twice(chat, meddled):
+    def cut(page_side, server_side, sent, count):
+        if count > 1:
+            return False
+        server_side.on_message(lambda text: None)
+        server_side.send(json.dumps(sent))
+        page_side.close(code=1001)
+        return True
+
+    line = meddled(cut)
+    chat.box.fill("Did you get this?")
+    chat.box.press("Enter")
+    expect(chat.box).to_have_value("")
+    expect(chat.in_state("done")).to_have_count(1)
+    chat.is_live()
+    assert (len(line.sent), len(set(line.sent)), line.opened) == (2, 1, 2)
+    asked = [m for m in chat.transcript() if m["role"] == "user"]
+    assert len(asked) == 1
+
+
+def test_too_many_pages_are_told_so_without_a_loop(chat):
+    opened = []
+
+    def refuse(page_side):
+        opened.append(page_side)
+        page_side.close(code=4429)
+
+    chat.page.route_web_socket("**/ws/c/**", refuse)
+    chat.page.reload()
+    state = chat.page.locator("#connection")
+    expect(state).to_have_attribute("data-state", "crowded")
+    expect(state).to_contain_text("Too many pages open")
+    chat.page.wait_for_timeout(3000)
+    assert len(opened) == 1
+
+
+def test_offline_is_said_and_mended(chat):
+    lines = []
+
+    def refuse(page_side):
+        lines.append(page_side)
+        if len(lines) == 1:
+            page_side.close(code=1001)
+        else:
+            page_side.connect_to_server()
+
+    chat.page.add_init_script(
+        "Object.defineProperty(navigator, 'onLine', { get: () => !window.offline })"
+    )
+    chat.page.add_init_script("window.offline = true")
+    chat.page.route_web_socket("**/ws/c/**", refuse)
+    chat.page.reload()
+    expect(chat.page.locator("#connection")).to_have_text("Offline")
+    chat.page.evaluate("window.offline = false; dispatchEvent(new Event('online'))")
+    chat.is_live()
+    chat.say("Back again")
+
+
+def test_two_tabs_keep_their_own_drafts(chat, open_page, site):
+    other = open_page(site, context=chat.page.context)
+    other.open(chat.url)
+    chat.box.fill("from the first tab")
+    other.box.fill("from the second tab")
+    for page, text in ((chat, "from the first tab"), (other, "from the second tab")):
+        page.page.reload()
+        page.is_live()
+        expect(page.box).to_have_value(text)
+
+
+def test_the_draft_of_a_closed_tab_is_taken_up(chat, open_page, site):
+    chat.box.fill("half a thought")
+    living = open_page(site, context=chat.page.context)
+    living.open(chat.url)
+    expect(living.box).to_have_value("")
+    url = chat.url
+    chat.page.close()
+    living.page.goto("about:blank")
+    living.open(url)
+    expect(living.box).to_have_value("half a thought")
