@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from django.conf import settings
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 
 from chatsite.llm import providers
 from memory import context, folding
@@ -72,6 +74,7 @@ class ContextPane:
     wire: Sequence[dict[str, Any]] = ()
     sha256: str = ""
     policy: str = ""
+    policy_error: str = ""  # why the stored policy is not in force
     fold_rule: str = ""
     folding_stopped: bool = False
 
@@ -84,16 +87,21 @@ class ContextPane:
         return f"{(self.call.tokens_estimated - reported) * 100 / reported:+.0f} %"
 
 
-def model_view(conversation: Conversation, *, reply: int | None = None) -> ContextPane:
-    """The right pane. Raises ModelCall.DoesNotExist for a number that is no reply."""
+def model_view(
+    conversation: Conversation, *, reply: int | None = None, draft: str = ""
+) -> ContextPane:
+    """The right pane; `draft` is what is being typed.
+
+    Raises ModelCall.DoesNotExist for a number that is no reply.
+    """
     call = None
     if reply is not None:
         call = reply_call(conversation, reply)
         if call is None:
             raise ModelCall.DoesNotExist
-    built = context.rebuild(call) if call else next_turn(conversation)
+    built = context.rebuild(call) if call else next_turn(conversation, draft)
     model = call.model if call else model_of(conversation)
-    parts = tuple(_parts(conversation, built))
+    parts = tuple(_parts(conversation, built, draft))
     counts = context.count_places(conversation)
     total = sum(counts.values())
     return ContextPane(
@@ -112,6 +120,7 @@ def model_view(conversation: Conversation, *, reply: int | None = None) -> Conte
         wire=built.wire,
         sha256=built.sha256,
         policy=conversation.get_policy().preset,
+        policy_error=conversation.policy_error,
         fold_rule=_fold_rule(conversation),
         folding_stopped=not folding.may_fold(conversation),
     )
@@ -135,16 +144,18 @@ def _replies(conversation: Conversation) -> Iterator[int]:
 
 AHEAD_OF_WINDOW = ("system", "summaries", "pinned")
 TITLES = {
-    "system": "System prompt",
-    "summaries": "Summaries",
-    "pinned": "Pinned",
-    "window": "Window",
-    "recalled": "Recalled",
-    "newest": "Next message",
+    "system": gettext_lazy("System prompt"),
+    "summaries": gettext_lazy("Summaries"),
+    "pinned": gettext_lazy("Pinned"),
+    "window": gettext_lazy("Window"),
+    "recalled": gettext_lazy("Recalled"),
+    "newest": gettext_lazy("Next message"),
 }
 
 
-def _parts(conversation: Conversation, built: context.Built) -> Iterator[Part]:
+def _parts(
+    conversation: Conversation, built: context.Built, draft: str = ""
+) -> Iterator[Part]:
     count_tokens = context.counter(conversation)
     for section in built.context.sections:
         seqs = [int(message.id) for message in section.messages if message.id]
@@ -152,9 +163,10 @@ def _parts(conversation: Conversation, built: context.Built) -> Iterator[Part]:
         messages = tuple(rows) if seqs else ()
         versions_sent = built.refs["summaries"] if section.kind == "summaries" else []
         summaries = conversation.summaries.filter(version__in=versions_sent)
+        is_draft = bool(draft) and section.kind == "newest" and not messages
         yield Part(
             kind=section.kind,
-            title=TITLES[section.kind],
+            title=_("Your draft") if is_draft else TITLES[section.kind],
             tokens=count_tokens(section.messages),
             messages=messages,
             summaries=tuple(summaries.order_by("first_seq")) if versions_sent else (),

@@ -5,7 +5,7 @@ import pytest
 from chatsite.chat import model_sees
 from memory import acts, transcript
 from memory.models import ModelCall
-from tests.memory.scenes import summarise
+from tests.memory.scenes import plant, summarise
 
 from .scenes import signed_in, talk_in_turns, url
 
@@ -85,3 +85,14 @@ def test_it_says_that_a_message_was_deleted_instead_of_crying_foul(alice):
     assert "a message of it was deleted since" in shown
     assert "1 deleted" in shown
     assert "does not match" not in shown
+
+
+@pytest.mark.parametrize("policy", [{"preset": "gone"}, ["layered"]])
+def test_a_policy_that_is_not_valid_costs_no_reply_and_is_told(alice, policy):
+    made = make(alice, "One")
+    plant(made, policy=policy)
+    made.refresh_from_db()
+    talk_in_turns(made, "Two")
+    assert made.messages.last().text == "Reply to: Two"
+    page = signed_in(alice).get(url("detail", made)).content.decode()
+    assert "are not valid, so the default is in force" in page

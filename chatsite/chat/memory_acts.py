@@ -1,0 +1,197 @@
+"""Acts on the model's view from the page: each answers with a notice that offers to
+undo it; the panes of every tab redraw themselves on the event that it publishes.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import wraps
+from typing import Any
+
+from asgiref.sync import async_to_sync
+from django.db import transaction
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.urls import reverse
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+from django.views.decorators.http import require_POST
+
+from memory import acts, proposals, transcript, versions
+from memory.models import Conversation
+
+from . import events, turns
+from .access import private, with_conversation
+
+
+@dataclass(frozen=True, slots=True)
+class Notice:
+    """What an act has done, in words, and the form that undoes it."""
+
+    text: str
+    undo: str = ""  # an address
+    values: dict[str, str] = field(default_factory=dict)
+    is_error: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class MessageAct:
+    do: Callable[[Conversation, int], None]
+    done: str
+    opposite: str = ""
+
+
+@transaction.atomic
+def _delete(conversation: Conversation, seq: int) -> None:
+    """The text is gone from the turn that wrote it, too."""
+    acts.delete(conversation, seq)
+    conversation.turns.filter(reply__seq=seq).update(text="")
+
+
+MESSAGE_ACTS = {
+    "pin": MessageAct(
+        acts.pin, gettext_lazy("Message #%(seq)s stays word for word."), "unpin"
+    ),
+    "unpin": MessageAct(
+        acts.unpin, gettext_lazy("Message #%(seq)s is no longer pinned."), "pin"
+    ),
+    "leave-out": MessageAct(
+        lambda conversation, seq: acts.exclude(conversation, [seq]),
+        gettext_lazy("The model no longer sees message #%(seq)s."),
+        "bring-back",
+    ),
+    "bring-back": MessageAct(
+        lambda conversation, seq: acts.include(conversation, [seq]),
+        gettext_lazy("The model sees message #%(seq)s again."),
+        "leave-out",
+    ),
+    "delete": MessageAct(
+        _delete, gettext_lazy("The text of message #%(seq)s is gone.")
+    ),
+}
+
+
+def act(view: Callable[..., Notice]) -> Callable[..., HttpResponse]:
+    """A view that changes the model's view and says what it did, or why it did not."""
+
+    @require_POST
+    @private
+    @with_conversation
+    @wraps(view)
+    def acted(
+        request: HttpRequest, conversation: Conversation, **kwargs: Any
+    ) -> HttpResponse:
+        try:
+            notice = view(request, conversation, **kwargs)
+        except (acts.ActError, transcript.TextError) as error:
+            return _answer(request, conversation, Notice(str(error), is_error=True))
+        async_to_sync(events.publish)(conversation.pk, events.Memory(None, "changed"))
+        return _answer(request, conversation, notice)
+
+    return acted
+
+
+def _answer(
+    request: HttpRequest, conversation: Conversation, notice: Notice
+) -> HttpResponse:
+    if request.htmx:
+        values = {"conversation": conversation, "notice": notice}
+        return render(request, "chat/_notice.html", values)
+    if notice.is_error:
+        return HttpResponse(notice.text, status=409, content_type="text/plain")
+    return redirect("conversation-detail", conversation.uuid)
+
+
+def _address(conversation: Conversation, view: str, **kwargs: Any) -> str:
+    return reverse(f"memory-{view}", kwargs={"uuid": conversation.uuid, **kwargs})
+
+
+def _undo_to(conversation: Conversation, before: list[int]) -> dict[str, Any]:
+    return {
+        "undo": _address(conversation, "reinstate"),
+        "values": {"versions": ",".join(map(str, before))},
+    }
+
+
+def _in_force(conversation: Conversation) -> list[int]:
+    return [summary.version for summary in versions.active(conversation)]
+
+
+@act
+def message(
+    request: HttpRequest, conversation: Conversation, *, seq: int, name: str
+) -> Notice:
+    chosen = MESSAGE_ACTS.get(name)
+    if chosen is None:
+        raise Http404
+    chosen.do(conversation, seq)
+    text = str(chosen.done) % {"seq": seq}
+    if not chosen.opposite:
+        return Notice(text)
+    undo = _address(conversation, "message", seq=seq, name=chosen.opposite)
+    return Notice(text, undo)
+
+
+@act
+def reinstate(request: HttpRequest, conversation: Conversation) -> Notice:
+    """Undo: the versions named are in force again."""
+    wanted = _numbers(request.POST.get("versions", ""))
+    before = _in_force(conversation)
+    acts.reinstate(conversation, wanted, author=request.user)
+    return Notice(_("Undone."), **_undo_to(conversation, before))
+
+
+def _numbers(text: str) -> list[int]:
+    parts = [part for part in text.split(",") if part]
+    if not all(part.isdecimal() and len(part) < 10 for part in parts):
+        raise acts.ActError(_("The versions must be numbers."))
+    return [int(part) for part in parts]
+
+
+@act
+def restore(
+    request: HttpRequest, conversation: Conversation, *, version: int
+) -> Notice:
+    before = _in_force(conversation)
+    new = acts.restore(conversation, version, author=request.user)
+    text = _("Version %(old)s is in force again, as v%(new)s.")
+    return Notice(
+        text % {"old": version, "new": new.version}, **_undo_to(conversation, before)
+    )
+
+
+@act
+def rewrite(
+    request: HttpRequest, conversation: Conversation, *, version: int
+) -> Notice:
+    before = _in_force(conversation)
+    text = request.POST.get("text")
+    new = acts.rewrite(conversation, version, text, author=request.user)
+    text = _("The model now reads your words, as v%(new)s.") % {"new": new.version}
+    return Notice(text, **_undo_to(conversation, before))
+
+
+@act
+def rebuild(request: HttpRequest, conversation: Conversation) -> Notice:
+    before = _in_force(conversation)
+    acts.rebuild(conversation)
+    text = _("All messages are in the window again and will be summarised anew.")
+    return Notice(text, **_undo_to(conversation, before))
+
+
+@act
+def accept(request: HttpRequest, conversation: Conversation) -> Notice:
+    """Fold as previewed, with the text of the box."""
+    before = _in_force(conversation)
+    new = proposals.accept(
+        conversation,
+        request.POST.get("seal", ""),
+        request.POST.get("text"),
+        author=request.user,
+        open_from=turns.open_from,
+    )
+    text = _("Messages #%(first)s–#%(last)s are summarised as v%(version)s.") % {
+        "first": new.first_seq,
+        "last": new.last_seq,
+        "version": new.version,
+    }
+    return Notice(text, **_undo_to(conversation, before))

@@ -1,0 +1,91 @@
+/* The right pane: it keeps its place, shows the draft as it is typed, and replays. */
+(() => {
+  const page = document.getElementById("conversation");
+  const context = document.getElementById("context");
+  const box = document.getElementById("text");
+  const draft = document.getElementById("draft");
+  const scroller = document.getElementById("transcript");
+  const replay = document.getElementById("replay");
+  const slider = document.getElementById("moment");
+  const DRAFT_MS = 600;
+  const MOMENT_MS = 120;
+  const chosen = () => document.getElementById("shown-reply");
+
+  // Drawn anew, it stays where it was scrolled to.
+  let top = 0;
+  document.addEventListener("htmx:beforeSwap", ({ detail }) => {
+    if (detail.target === context) top = document.getElementById("context-body").scrollTop;
+  });
+  document.addEventListener("htmx:afterSwap", ({ target, detail }) => {
+    if (target !== context) return;
+    document.getElementById("context-body").scrollTop = top;
+    if (page.dataset.replaying) scroller.scrollTop = scroller.scrollHeight;
+    if (detail.requestConfig?.verb === "get" && box.value.trim()) showDraftLater();
+  });
+
+  let waiting = 0;
+  let shown = "";
+
+  function showDraft() {
+    const isSeen = context.offsetParent && !chosen().value && !page.dataset.replaying;
+    if (!isSeen || (!box.value.trim() && !shown)) return;
+    shown = box.value.trim();
+    draft.elements.draft.value = box.value;
+    htmx.trigger(draft, "draft");
+  }
+
+  function showDraftLater() {
+    clearTimeout(waiting);
+    waiting = setTimeout(showDraft, DRAFT_MS);
+  }
+
+  box.addEventListener("input", showDraftLater);
+  document.addEventListener("composer:sent", () => {
+    clearTimeout(waiting);
+    shown = "";
+    endReplay();
+  });
+
+  // The replies to choose from, oldest first.
+  let replies = [];
+  let moving = 0;
+
+  function startReplay() {
+    replies = [...chosen().options].map((option) => option.value).filter(Boolean).reverse();
+    if (!replies.length) return;
+    slider.max = replies.length - 1;
+    slider.value = slider.max;
+    replay.hidden = false;
+    slider.focus();
+    show();
+  }
+
+  function show() {
+    const seq = replies[slider.value];
+    page.dataset.replaying = seq;
+    replay.elements.reply.value = seq;
+    const output = replay.querySelector("output");
+    output.value = `${output.dataset.text} #${seq} · ${Number(slider.value) + 1} / ${replies.length}`;
+    htmx.trigger(replay, "moment");
+  }
+
+  function endReplay() {
+    if (replay.hidden) return;
+    replay.hidden = true;
+    delete page.dataset.replaying;
+    document.getElementById("replayed").replaceChildren();
+    htmx.ajax("GET", draft.dataset.now, { target: "#context", swap: "innerHTML show:none" });
+  }
+
+  slider.addEventListener("input", () => {
+    clearTimeout(moving);
+    moving = setTimeout(show, MOMENT_MS);
+  });
+  document.addEventListener("click", ({ target }) => {
+    if (target.closest("[data-replay]")) startReplay();
+    else if (target.closest("#replay-end")) endReplay();
+  });
+  document.addEventListener("keydown", ({ key }) => {
+    if (key === "Escape" && !document.querySelector("dialog[open]")) endReplay();
+  });
+})();

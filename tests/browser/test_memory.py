@@ -1,0 +1,145 @@
+"""The model's view in the person's hands: acts and how they are undone, both panes."""
+
+import pytest
+from playwright.sync_api import expect
+
+pytestmark = pytest.mark.browser
+
+
+@pytest.fixture
+def talked(chat):
+    """Four turns, nothing folded."""
+    for text in ("I'm Lance.", "I like 红茶.", "The budget is 3,200.", "Hello again."):
+        chat.say(text)
+    return chat
+
+
+def open_menu(chat, seq, item):
+    chat.message(seq).hover()
+    chat.message(seq).locator(".message-menu > summary").click()
+    chat.message(seq).get_by_text(item, exact=True).click()
+
+
+def notice(chat):
+    return chat.page.locator("#notice")
+
+
+def fold_up_to(chat, seq, text=None):
+    open_menu(chat, seq, "Summarise up to here…")
+    dialog = chat.page.locator("#dialog")
+    dialog.get_by_text("Propose a summary").click()
+    box = dialog.locator("textarea")
+    expect(box).to_be_visible()
+    if text:
+        box.fill(text)
+    dialog.get_by_text("Accept", exact=True).click()
+    expect(dialog).to_be_hidden()
+
+
+def test_a_message_is_left_out_and_comes_back(talked):
+    open_menu(talked, 3, "Leave out")
+    expect(talked.mark(3)).to_have_text("Left out")
+    expect(talked.right).to_contain_text("1 left out")
+    notice(talked).get_by_text("Undo").click()
+    expect(talked.mark(3)).to_have_text("In window")
+
+
+def test_a_pinned_message_stays_word_for_word_in_every_tab(talked, open_page, site):
+    other = open_page(site)
+    other.open(talked.url)
+    open_menu(talked, 1, "Pin for the model")
+    for each in (talked, other):
+        expect(each.message(1)).to_contain_text("Pinned")
+    fold_up_to(talked, 4)
+    expect(talked.right.locator(".part-pinned")).to_contain_text("I'm Lance.")
+
+
+def test_a_fold_is_looked_at_changed_and_undone(talked):
+    fold_up_to(talked, 4, "They met. 他们喜欢红茶。")
+    expect(talked.mark(3)).to_have_text("In summary v1")
+    expect(talked.page.locator(".divider")).to_contain_text("#1–#4 → v1")
+    expect(talked.right.locator(".summary-text")).to_contain_text("他们喜欢红茶")
+    expect(talked.right).to_contain_text("8 of 8 accounted for")
+    notice(talked).get_by_text("Undo").click()
+    expect(talked.page.locator(".divider")).to_have_count(0)
+    expect(talked.mark(3)).to_have_text("In window")
+
+
+def test_a_summary_is_edited_and_its_history_shows_what_changed(talked):
+    fold_up_to(talked, 4, "They met.")
+    talked.right.locator(".summary-block").get_by_text("Edit").click()
+    dialog = talked.page.locator("#dialog")
+    dialog.locator("textarea").fill("They parted.")
+    dialog.get_by_text("Save as a new version").click()
+    expect(talked.right.locator(".summary-text")).to_have_text("They parted.")
+    talked.right.get_by_text("All versions").click()
+    dialog.locator(".changes > summary").click()
+    expect(dialog.locator(".diff del")).to_have_text("met")
+    expect(dialog.locator(".diff ins")).to_have_text("parted")
+    dialog.get_by_text("Restore").click()
+    expect(talked.right.locator(".summary-text")).to_have_text("They met.")
+
+
+def test_a_refusal_keeps_the_text_in_the_dialog(talked, open_page, site):
+    other = open_page(site)
+    fold_up_to(talked, 4, "They met.")
+    other.open(talked.url)
+    for each in (talked, other):
+        each.right.locator(".summary-block").get_by_text("Edit").click()
+        each.page.locator("#dialog textarea").fill(f"From {id(each)}")
+    talked.page.locator("#dialog").get_by_text("Save as a new version").click()
+    expect(talked.page.locator("#dialog")).to_be_hidden()
+    other.page.locator("#dialog").get_by_text("Save as a new version").click()
+    expect(other.page.locator("#dialog [role=alert]")).to_contain_text("not in force")
+    expect(other.page.locator("#dialog textarea")).to_have_value(f"From {id(other)}")
+
+
+def test_what_was_forgotten_is_found_and_brought_back(talked):
+    fold_up_to(talked, 4, "They met.")
+    page = talked.page
+    page.click("#find > summary")
+    page.fill("#find input", "红茶")
+    found = page.locator("#found li").filter(has_text="#3")
+    expect(found).to_contain_text("which does not have these words")
+    found.get_by_text("Bring back").click()
+    expect(talked.right.locator(".part-pinned")).to_contain_text("红茶")
+
+
+def test_the_right_pane_follows_what_is_typed(talked):
+    talked.box.fill("Where is the budget?")
+    draft = talked.right.locator(".part-newest")
+    expect(draft).to_contain_text("Your draft")
+    expect(draft).to_contain_text("Where is the budget?")
+    talked.box.fill("")
+    expect(draft).to_have_count(0)
+
+
+def test_both_panes_go_back_to_any_moment(talked):
+    fold_up_to(talked, 4, "They met.")
+    talked.page.click("[data-replay]")
+    slider = talked.page.locator("#moment")
+    slider.press("Home")
+    expect(talked.right).to_contain_text("As sent for reply #2")
+    expect(talked.page.locator("#replayed .message")).to_have_count(2)
+    expect(talked.page.locator("#turns")).to_be_hidden()
+    slider.press("End")
+    expect(talked.right).to_contain_text("As sent for reply #8")
+    talked.page.click("#replay-end")
+    expect(talked.page.locator("#turns")).to_be_visible()
+    expect(talked.right).to_contain_text("accounted for")
+
+
+def test_the_raw_request_is_shown(talked):
+    talked.right.locator(".raw.whole > summary").click()
+    expect(talked.right.locator(".raw.whole pre")).to_contain_text('"role": "system"')
+
+
+def test_settings_say_what_they_would_do(talked):
+    page = talked.page
+    page.click(".bar .menu > summary")
+    page.click("#policy > summary")
+    page.select_option("#policy select", "langgraph")
+    estimate = page.locator("#policy .estimate")
+    expect(estimate).to_contain_text("#1–#6 are summarised at once")
+    page.locator("#policy").get_by_text("Never summarise").click()
+    expect(estimate).to_contain_text("nothing is summarised now")
