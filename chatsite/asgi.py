@@ -8,8 +8,8 @@ from django.core.asgi import get_asgi_application
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "chatsite.settings")
 django_application = get_asgi_application()
 
-from channels.auth import AuthMiddlewareStack
 from channels.routing import ProtocolTypeRouter, URLRouter
+from channels.sessions import SessionMiddlewareStack
 
 from chatsite.chat import lifecycle, runner
 from chatsite.chat.origins import SiteOriginValidator
@@ -18,8 +18,9 @@ from chatsite.chat.routing import websocket_urlpatterns
 protocols = ProtocolTypeRouter(
     {
         "http": django_application,
+        # Whose session it is, the consumer asks anew for every command.
         "websocket": SiteOriginValidator(
-            AuthMiddlewareStack(URLRouter(websocket_urlpatterns))
+            SessionMiddlewareStack(URLRouter(websocket_urlpatterns))
         ),
     }
 )

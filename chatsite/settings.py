@@ -58,6 +58,7 @@ MIDDLEWARE = [
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
     "django_htmx.middleware.HtmxMiddleware",
     "axes.middleware.AxesMiddleware",
+    "chatsite.unavailable.DatabaseAwayMiddleware",
 ]
 
 ROOT_URLCONF = "chatsite.urls"
@@ -91,10 +92,24 @@ if DATABASES["default"]["ENGINE"].endswith("sqlite3"):
         "init_command": "PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL;",
     }
 else:
-    # Persistent connections pile up under ASGI; a pool hands them back.
+    # Persistent connections pile up under ASGI; a pool hands them back, and looks at
+    # each before it hands it out, so that nobody gets one that a restart has cut.
+    DATABASES["default"]["ENGINE"] = "chatsite.postgresql"
     DATABASES["default"]["CONN_MAX_AGE"] = 0
+    DATABASES["default"]["CONN_HEALTH_CHECKS"] = True
     DATABASES["default"]["OPTIONS"] = {
-        "pool": {"min_size": 1, "max_size": env.int("DATABASE_POOL_SIZE", default=10)}
+        "pool": {
+            "min_size": 1,
+            "max_size": env.int("DATABASE_POOL_SIZE", default=10),
+            # One gap between two tries to connect has to fit into a turn's lease.
+            "timeout": 5,
+            "reconnect_timeout": 5,
+        },
+        "connect_timeout": 5,
+        "tcp_user_timeout": 10_000,
+        # A process that freezes inside a transaction must not block all the others.
+        "options": "-c lock_timeout=2s -c idle_in_transaction_session_timeout=5s",
+        **DATABASES["default"].get("OPTIONS", {}),
     }
 
 # Channel layer: hints between sockets and turns. In memory for one process, Redis
@@ -102,9 +117,8 @@ else:
 REDIS_URL = env.str("REDIS_URL", default="")
 CHANNEL_LAYERS = {
     "default": {
-        "BACKEND": "channels_redis.pubsub.RedisPubSubChannelLayer",
-        # redis-py 8 ends idle reads after 5 s unless told otherwise.
-        "CONFIG": {"hosts": [{"address": REDIS_URL, "socket_timeout": 15}]},
+        "BACKEND": "chatsite.chat.layer.PubSubLayer",
+        "CONFIG": {"url": REDIS_URL},
     }
     if REDIS_URL
     else {
@@ -138,6 +152,7 @@ SIGNUP_ENABLED = env.bool("SIGNUP_ENABLED", default=True)
 AXES_FAILURE_LIMIT = 10
 AXES_COOLOFF_TIME = timedelta(minutes=15)
 AXES_LOCKOUT_PARAMETERS = [["username", "ip_address"]]
+AXES_CLIENT_IP_CALLABLE = "chatsite.proxies.client_address"
 AXES_RESET_ON_SUCCESS = True
 AXES_LOCKOUT_TEMPLATE = "registration/locked_out.html"
 AXES_VERBOSE = False
@@ -148,11 +163,15 @@ AXES_DISABLE_ACCESS_LOG = True
 HTTP_ONLY = bool(SITE_ORIGINS) and all(o.startswith("http://") for o in SITE_ORIGINS)
 SITE_HTTPS = env.bool("SITE_HTTPS", default=not DEBUG and not HTTP_ONLY)
 SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = SECURE_SSL_REDIRECT = SITE_HTTPS
+if SITE_HTTPS:
+    # With this prefix no other host of the domain can plant a cookie of its own.
+    SESSION_COOKIE_NAME, CSRF_COOKIE_NAME = "__Host-sessionid", "__Host-csrftoken"
 SECURE_HSTS_SECONDS = 31_536_000 * SITE_HTTPS
 SECURE_HSTS_INCLUDE_SUBDOMAINS = SECURE_HSTS_PRELOAD = SITE_HTTPS
 SECURE_REFERRER_POLICY = "same-origin"
-SECURE_REDIRECT_EXEMPT = [r"^healthz$"]
-if env.bool("BEHIND_PROXY", default=False):
+SECURE_REDIRECT_EXEMPT = [r"^(healthz|readyz|metrics)$"]
+BEHIND_PROXY = env.bool("BEHIND_PROXY", default=False)
+if BEHIND_PROXY:
     # Only where the proxy sets this header itself and drops what clients send.
     SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https")
 X_FRAME_OPTIONS = "DENY"
@@ -174,7 +193,7 @@ CONTENT_SECURITY_POLICY = {
 # Static files are served by whitenoise: hashed and compressed once collectstatic has
 # run, straight from their folders before.
 STATIC_URL = "static/"
-STATIC_ROOT = BASE_DIR / "staticfiles"
+STATIC_ROOT = BASE_DIR / env.str("STATIC_ROOT", default="staticfiles")
 STATICFILES_DIRS = [BASE_DIR / "static"]
 WHITENOISE_USE_FINDERS = True
 WHITENOISE_AUTOREFRESH = DEBUG
@@ -210,29 +229,68 @@ STRUCTURED_OUTPUT = env.bool("STRUCTURED_OUTPUT", default=not OPENAI_BASE_URL)
 # Tokens per second of the demo model.
 DEMO_TOKENS_PER_SECOND = env.float("DEMO_TOKENS_PER_SECOND", default=40.0)
 
+# Prices of a million tokens in dollars, for the savings on the page; 0 = not shown.
+PRICE_INPUT = env.float("PRICE_INPUT", default=0.0)
+PRICE_OUTPUT = env.float("PRICE_OUTPUT", default=0.0)
+
 SYSTEM_PROMPT = env.str(
     "SYSTEM_PROMPT",
     default="You are a helpful assistant. Answer in the language of the user.",
 )
 
+# What else people may choose for their conversations, beside CHAT_MODEL.
+CHAT_MODELS = env.list("CHAT_MODELS", default=[])
+# Let the model name a conversation after its first reply.
+TITLES_ENABLED = env.bool("TITLES_ENABLED", default=True)
+
+# People's data. What staff may read is said on every account page.
+STAFF_CAN_READ_CHATS = env.bool("STAFF_CAN_READ_CHATS", default=True)
+# An import that is larger is refused before anything of it is stored.
+IMPORT_MAX_MB = env.int("IMPORT_MAX_MB", default=50)
+IMPORT_MAX_CONVERSATIONS = 2_000
+IMPORT_MAX_MESSAGES = 20_000  # of one conversation
+IMPORT_MAX_CHARS = 200_000  # of one message
+
 # Turns. A process that dies loses its turns to another after one lease and one sweep.
 MESSAGE_MAX_CHARS = 32_000
 TURN_LEASE_SECONDS = env.float("TURN_LEASE_SECONDS", default=10.0)
-TURN_SWEEP_SECONDS = env.float("TURN_SWEEP_SECONDS", default=2.0)
+TURN_SWEEP_SECONDS = env.float("TURN_SWEEP_SECONDS", default=1.0)
 TURN_MAX_ATTEMPTS = 2
 
+# Limits per user, counted over all processes; 0 = no limit. The defaults are beyond
+# what a person does by hand and stop programs that run away.
+MESSAGES_PER_MINUTE = env.int("MESSAGES_PER_MINUTE", default=60)
+CONVERSATIONS_PER_MINUTE = env.int("CONVERSATIONS_PER_MINUTE", default=30)
+TOKENS_PER_DAY = env.int("TOKENS_PER_DAY", default=0)
+TURNS_PER_USER = env.int("TURNS_PER_USER", default=64)
+QUEUED_PER_USER = env.int("QUEUED_PER_USER", default=500)
+SOCKETS_PER_USER = env.int("SOCKETS_PER_USER", default=2_000)
+# Bytes that may wait for one reader; one that lets more wait is disconnected.
+SOCKET_BUFFER_BYTES = env.int("SOCKET_BUFFER_BYTES", default=2 * 1024 * 1024)
+
+# Watching. Without a token /metrics does not exist.
+METRICS_TOKEN = env.str("METRICS_TOKEN", default="")
+
+# Log records: words on a line, or an object of JSON on a line.
+LOG_FORMAT = env.str("LOG_FORMAT", default="line")
+if LOG_FORMAT not in ("line", "json"):
+    raise ImproperlyConfigured(f"LOG_FORMAT is {LOG_FORMAT!r}; use line or json.")
 LOGGING = {
     "version": 1,
     "disable_existing_loggers": False,
     "formatters": {
-        # One record is one line: text from outside is logged with %r or not at all.
-        "line": {"format": "{asctime} {levelname} {name} {message}", "style": "{"}
+        "line": {"()": "chatsite.logs.LineFormatter", "debug": DEBUG},
+        "json": {"()": "chatsite.logs.JsonFormatter"},
     },
-    "handlers": {"console": {"class": "logging.StreamHandler", "formatter": "line"}},
+    "handlers": {
+        "console": {"class": "logging.StreamHandler", "formatter": LOG_FORMAT}
+    },
     "root": {"handlers": ["console"], "level": "WARNING"},
     "loggers": {
         # Django's own handlers would write the same record again.
         "django": {"handlers": [], "level": "WARNING"},
+        # Says every second that Redis is away; chatsite.chat.layer says it once.
+        "channels_redis": {"level": "CRITICAL"},
         **{
             name: {"level": env.str("LOG_LEVEL", default="INFO")}
             for name in ("chatsite", "memory")

@@ -4,13 +4,27 @@ from django.contrib import admin
 from django.contrib.auth import views as auth
 from django.urls import include, path
 
-from chatsite.chat import accounts, views
+from chatsite.chat import account_views, accounts, import_views, probes
 
 urlpatterns = [
     path("", include("chatsite.chat.urls")),
     path("accounts/login/", accounts.LoginView.as_view(), name="login"),
     path("accounts/logout/", auth.LogoutView.as_view(), name="logout"),
     path("accounts/signup/", accounts.signup, name="signup"),
+    path(
+        "accounts/password/",
+        account_views.PasswordChangeView.as_view(),
+        name="password-change",
+    ),
+    path("account/", account_views.page, name="account"),
+    path("account/export.json", account_views.export, name="account-export"),
+    path("account/sign-out/", account_views.sign_out, name="account-sign-out"),
+    path("account/delete/", account_views.delete, name="account-delete"),
+    path("import/", import_views.take_in, name="import"),
     path("admin/", admin.site.urls),
-    path("healthz", views.healthz, name="healthz"),
+    path("healthz", probes.healthz, name="healthz"),
+    path("readyz", probes.readyz, name="readyz"),
+    path("metrics", probes.metrics, name="metrics"),
 ]
+
+handler500 = "chatsite.unavailable.server_error"

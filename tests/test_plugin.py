@@ -15,6 +15,12 @@ import pytest
 def test_skipped(): pass
 
 def test_passed(): pass
+
+@pytest.mark.database("sqlite")
+def test_of_sqlite(): pass
+
+@pytest.mark.database("postgresql")
+def test_of_postgresql(): pass
 """
 
 
@@ -25,9 +31,9 @@ def run_suite(tmp_path):
     command = [sys.executable, "-m", "pytest", "-q", "-p", "tests.conftest"]
     command += ["-p", "no:cacheprovider", "-c", str(ROOT / "pyproject.toml")]
 
-    def run(**env):
+    def run(*options, **env):
         return subprocess.run(
-            [*command, str(tmp_path)],
+            [*command, *options, str(tmp_path)],
             cwd=ROOT,
             env={**os.environ, **env},
             capture_output=True,
@@ -47,6 +53,13 @@ def test_it_fails_for_a_skipped_test_in_ci(run_suite):
 def test_it_lets_people_skip(run_suite):
     done = run_suite(CI="")
     assert done.returncode == 0, done.stdout + done.stderr
+
+
+@pytest.mark.parametrize("database", ["sqlite", "postgresql"])
+def test_it_leaves_out_what_needs_the_other_database(run_suite, database):
+    done = run_suite("-rA", CI="", TEST_DATABASE=database)
+    assert f"PASSED test_small.py::test_of_{database}" in done.stdout
+    assert "2 passed, 1 skipped, 1 deselected" in done.stdout
 
 
 def test_it_refuses_an_unknown_database(run_suite):

@@ -8,6 +8,7 @@ EXPLANATIONS = DETAILS | {
     "length": "The reply was cut off at the model's limit.",
     "no_finish_reason": "The connection to the model ended before the reply did.",
     "interrupted": "The server stopped while the reply was being written.",
+    "no_reply": "There is no reply here. Retry asks the model for one.",
     "internal": "Something went wrong on this site. Your message is safe; try again.",
 }
 

@@ -5,12 +5,15 @@ from itertools import groupby
 from typing import Any
 
 from memory import context
-from memory.models import Conversation, Message, ModelCall, Prompt, Summary
+from memory.models import Conversation, Message, ModelCall, Prompt
 
 from . import outgoing
 from .models import Turn
 
 FORMAT = 1
+
+
+TIMES = ("superseded_at", "excluded_at", "pinned_at", "deleted_at", "imported_at")
 
 
 def messages(conversation: Conversation) -> Iterator[dict[str, Any]]:
@@ -52,9 +55,14 @@ def _message(
         "client_id": row.client_id,
         "turn": turn.pk if turn else None,
         "model": _model(turn, conversation) if is_reply else "",
+        "error": turn.error if turn else "",
+        "tool_calls": row.tool_calls,
+        "tool_call_id": row.tool_call_id,
         "superseded": row.superseded_at is not None,
         "excluded": row.excluded_at is not None,
         "pinned": row.pinned_at is not None,
+        "deleted": row.deleted_at is not None,
+        **{name: getattr(row, name) for name in TIMES},
     }
 
 
@@ -115,7 +123,7 @@ SUMMARY_FIELDS = (
         "trigger",
     ),
     *("model", "tokens_in", "tokens_out", "tokens_before", "tokens_after", "ms"),
-    *("error", "policy_hash", "prompt_hash", "created_at"),
+    *("error", "policy_hash", "prompt_hash", "structured", "flags", "created_at"),
 )
 
 
@@ -149,6 +157,7 @@ def whole(conversation: Conversation) -> dict[str, Any]:
             "title": conversation.title,
             "created_at": conversation.created_at,
             "policy": conversation.get_policy().dump(),
+            "own_policy": conversation.policy,
             "model": outgoing.model_of(conversation),
             "system_prompt": context.system_prompt(conversation),
         },
@@ -160,35 +169,3 @@ def whole(conversation: Conversation) -> dict[str, Any]:
             for prompt in Prompt.objects.filter(pk__in=hashes)
         },
     }
-
-
-SPEAKERS = {"user": "You", "assistant": "Assistant", "tool": "Tool"}
-
-
-def markdown(conversation: Conversation) -> str:
-    """The transcript to read, with a line where each active summary's range ends."""
-    ends = {
-        row.last_seq: row
-        for row in conversation.summaries.filter(status=Summary.Status.ACTIVE)
-    }
-    blocks = [f"# {' '.join(conversation.title.split()) or 'Conversation'}"]
-    rows = list(messages(conversation))
-    for index, row in enumerate(rows):
-        blocks += [_heading(row), row["text"]]
-        after = rows[index + 1]["seq"] if index + 1 < len(rows) else None
-        for last in sorted(ends):
-            if row["seq"] <= last and (after is None or last < after):
-                blocks.append(_rule(ends.pop(last)))
-    return "\n\n".join(blocks) + "\n"
-
-
-def _heading(row: dict[str, Any]) -> str:
-    note = " (superseded)" if row["superseded"] else ""
-    when = f"{row['created_at']:%Y-%m-%d %H:%M} UTC" if row["created_at"] else ""
-    return f"## #{row['seq']} {SPEAKERS[row['role']]}{note}, {when}"
-
-
-def _rule(summary: Summary) -> str:
-    span = f"#{summary.first_seq}–#{summary.last_seq}"
-    quoted = "\n".join(f"> {line}" for line in summary.text.splitlines())
-    return f"---8<--- summarised here: {span} (v{summary.version})\n\n{quoted}"

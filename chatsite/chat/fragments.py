@@ -66,10 +66,12 @@ class Page:
     def frame(self, frame: events.Frame) -> str | None:
         """The next words of a reply. "" = nothing new, None = this page must sync."""
         known = self.live.get(frame.turn)
-        if known is None or frame.attempt > known.attempt:
+        if known is None:
             return None
         if frame.attempt < known.attempt:
             return ""
+        if frame.attempt > known.attempt:
+            return self._begin_anew(frame)
         if frame.base > len(known.text):
             return None
         if frame.base + len(frame.tail) < len(known.text):
@@ -82,10 +84,19 @@ class Page:
             frame.turn, "tail", "innerHTML", tail
         )
 
+    def _begin_anew(self, frame: events.Frame) -> str | None:
+        """The first words of another attempt, in place of what the last one had."""
+        if frame.base:
+            return None
+        self.live[frame.turn] = Known(frame.attempt, frame.tail)
+        return _span(frame.turn, "settled", "innerHTML", "") + _span(
+            frame.turn, "tail", "innerHTML", frame.tail
+        )
+
 
 def _known(view: you_see.TurnView) -> Known:
     text = view.partial or ""
-    return Known(view.attempt, text, len(text))
+    return Known(view.text_attempt, text, len(text))
 
 
 def _span(turn: int, part: str, swap: str, text: str) -> SafeString:
@@ -105,6 +116,7 @@ def error(event: events.Error) -> str:
         "code": event.code,
         "detail": event.detail,
         "client_id": event.client_id or "",
+        "retry_after": event.retry_after and str(event.retry_after),
     }
     return render_to_string("chat/_error.html", context)
 

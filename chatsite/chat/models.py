@@ -1,5 +1,9 @@
-"""Turn: the execution state of one reply. What was said lives in memory.models."""
+"""Turn: the execution state of one reply. What was said lives in memory.models.
+Allowance and Presence: what a person has used up, and where their sockets are.
+Preferences: what their new conversations begin with.
+"""
 
+from django.conf import settings
 from django.db import models
 from django.db.models import Q
 
@@ -35,6 +39,8 @@ class Turn(models.Model):
     lease_until = models.DateTimeField(null=True, blank=True)
     cancel_requested_at = models.DateTimeField(null=True, blank=True)
     text = models.TextField(blank=True, help_text="The reply as far as it was saved.")
+    # Which attempt saved the text: a new one leaves it there until it has its own.
+    text_attempt = models.PositiveSmallIntegerField(default=0, db_default=0)
     # The latest request made for this turn, written before it is sent.
     call = models.ForeignKey(ModelCall, models.SET_NULL, null=True, blank=True)
     model = models.CharField(max_length=100, blank=True)
@@ -58,6 +64,7 @@ class Turn(models.Model):
                 condition=Q(state__in=["queued", "running"]),
                 name="turn_unfinished",
             ),
+            models.Index(fields=["conversation", "-id"], name="turn_latest"),
         ]
 
     def __str__(self) -> str:
@@ -66,3 +73,76 @@ class Turn(models.Model):
     @property
     def is_finished(self) -> bool:
         return self.state not in self.UNFINISHED
+
+
+class Allowance(models.Model):
+    """What one person has used of what the site allows; limits.py reads and writes it.
+
+    Kept apart from conversations, so that deleting one gives nothing back.
+    """
+
+    user = models.OneToOneField(
+        settings.AUTH_USER_MODEL,
+        models.CASCADE,
+        primary_key=True,
+        related_name="allowance",
+    )
+    tokens_per_day = models.PositiveIntegerField(
+        "own tokens per day",
+        null=True,
+        blank=True,
+        help_text="Empty: the site's TOKENS_PER_DAY. 0: no limit.",
+    )
+    day = models.DateField(null=True, editable=False)
+    tokens_used = models.PositiveBigIntegerField(default=0, editable=False)
+    # When the next message, or conversation, would be on time if the person kept
+    # exactly to the rate: who is further ahead than the burst has to wait.
+    messages_at = models.DateTimeField(null=True, editable=False)
+    conversations_at = models.DateTimeField(null=True, editable=False)
+
+    def __str__(self) -> str:
+        return f"Allowance of {self.user}"
+
+
+class Presence(models.Model):
+    """How many sockets of one person one process holds; counts until its lease ends."""
+
+    process = models.CharField(max_length=32)
+    user = models.ForeignKey(
+        settings.AUTH_USER_MODEL, models.CASCADE, related_name="presences"
+    )
+    sockets = models.PositiveIntegerField()
+    lease_until = models.DateTimeField()
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(
+                fields=["user", "process"], name="one_presence_per_process"
+            ),
+        ]
+        indexes = [
+            models.Index(fields=["process"], name="presence_process"),
+            models.Index(fields=["lease_until"], name="presence_lease"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.sockets} sockets of {self.user}"
+
+
+class Preferences(models.Model):
+    """What one person wants their new conversations to begin with."""
+
+    user = models.OneToOneField(
+        settings.AUTH_USER_MODEL,
+        models.CASCADE,
+        primary_key=True,
+        related_name="preferences",
+    )
+    model = models.CharField(max_length=100, blank=True)
+    preset = models.CharField(max_length=40, blank=True)
+
+    class Meta:
+        verbose_name_plural = "preferences"
+
+    def __str__(self) -> str:
+        return f"Preferences of {self.user}"

@@ -7,9 +7,11 @@ import re
 from functools import lru_cache
 
 import nh3
-from django.utils.html import format_html
+from django.utils.html import escape, format_html
 from django.utils.safestring import SafeString, mark_safe
 from markdown_it import MarkdownIt
+
+from . import maths
 
 # Beyond these the parser takes long: its cost grows with open brackets and with cells.
 MAX_CHARS = 40_000
@@ -23,7 +25,9 @@ TAGS = {
     *("hr", "li", "ol", "p", "pre", "s", "strong", "table", "tbody", "td", "th"),
     *("thead", "tr", "ul"),
 }
-ATTRIBUTES = {"a": {"href", "title"}, "ol": {"start"}}
+ATTRIBUTES = {"a": {"href", "title"}, "ol": {"start"}, "code": {"class"}}
+# The language of a piece of code, for its label and colours, and "math" for formulas.
+CODE_CLASS = re.compile(r"language-[\w+#.-]{1,20}|math", re.ASCII)
 SCHEMES = {"http", "https", "mailto"}
 # Links to this site itself are dropped too: a model has no business with its pages.
 ABSOLUTE = re.compile(r"(https?://|mailto:)[^/\\]", re.IGNORECASE)
@@ -31,6 +35,13 @@ ABSOLUTE = re.compile(r"(https?://|mailto:)[^/\\]", re.IGNORECASE)
 _parser = MarkdownIt("commonmark", {"html": False, "linkify": False, "breaks": True})
 _parser.enable(["table", "strikethrough"]).disable("image")
 _parser.options["maxNesting"] = 100
+maths.plug_in(_parser)
+_parser.add_render_rule(
+    "formula",
+    lambda self, tokens, index, *_: (
+        f'<pre><code class="math">{escape(tokens[index].content)}</code></pre>\n'
+    ),
+)
 
 
 @lru_cache(maxsize=512)
@@ -75,5 +86,7 @@ def _sanitise(html: str) -> str:
 
 def _keep_attribute(tag: str, name: str, value: str) -> str | None:
     if name == "href" and not ABSOLUTE.match(value):
+        return None
+    if tag == "code" and not CODE_CLASS.fullmatch(value):
         return None
     return value

@@ -2,14 +2,22 @@
 
 from django.urls import include, path
 
-from . import views
+from . import copy_views, library_views, views
 
 conversation = [
     path("", views.detail, name="conversation-detail"),
-    path("rename/", views.rename, name="conversation-rename"),
-    path("delete/", views.delete, name="conversation-delete"),
+    path("menu/", library_views.menu, name="conversation-menu"),
+    path("rename/", library_views.rename, name="conversation-rename"),
+    path("pin/", library_views.pin, name="conversation-pin"),
+    path("unpin/", library_views.unpin, name="conversation-unpin"),
+    path("archive/", library_views.archive, name="conversation-archive"),
+    path("unarchive/", library_views.unarchive, name="conversation-unarchive"),
+    path("delete/", library_views.delete, name="conversation-delete"),
+    path("undelete/", library_views.undelete, name="conversation-undelete"),
+    path("branch/", copy_views.branch, name="conversation-branch"),
     path("policy/", views.set_policy, name="conversation-policy"),
     path("fold/", views.fold, name="conversation-fold"),
+    path("memory/", include("chatsite.chat.memory_urls")),
     path("messages/", views.messages, name="conversation-messages"),
     path("context/", views.context, name="conversation-context"),
     path("transcript.json", views.transcript_json, name="conversation-transcript"),
@@ -20,7 +28,7 @@ conversation = [
 ]
 
 urlpatterns = [
-    path("", views.index, name="conversation-list"),
+    path("", library_views.index, name="conversation-list"),
     path("demo/", views.demo, name="conversation-demo"),
     path("c/", views.create, name="conversation-create"),
     path("c/<uuid:uuid>/", include(conversation)),

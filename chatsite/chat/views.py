@@ -4,10 +4,13 @@ Every view of a conversation begins with `_own`: what belongs to somebody else i
 missing as what never existed.
 """
 
+from collections.abc import Callable
+from math import ceil
 from typing import Any
 
 from asgiref.sync import async_to_sync
 from django.conf import settings
+from django.db import transaction
 from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
 from django.shortcuts import redirect, render
 from django.views.decorators.http import (
@@ -19,17 +22,23 @@ from memory import acts, folding, transcript
 from memory.models import Conversation, ModelCall
 
 from . import demo as demo_conversation
-from . import export, model_sees, runner, you_see
+from . import (
+    export,
+    export_text,
+    limits,
+    model_sees,
+    preferences,
+    runner,
+    shelf,
+    you_see,
+)
 from .access import private, with_conversation
+from .errors import CommandError
 from .forms import (
     NewConversationForm,
     NumberForm,
     PolicyForm,
-    RenameForm,
-    SearchForm,
 )
-
-LIST_MAX = 200
 
 
 def _number(request: HttpRequest, name: str) -> int | None:
@@ -40,40 +49,41 @@ def _number(request: HttpRequest, name: str) -> int | None:
     return form.cleaned_data.get(name)
 
 
-def _conversations(request: HttpRequest) -> dict[str, Any]:
-    """The list, narrowed to titles that contain `q`."""
-    form = SearchForm(request.GET)
-    if not form.is_valid():
-        return {"conversations": [], "query": form.data.get("q", "")}
-    query = form.cleaned_data["q"]
-    rows = transcript.list_for(request.user, query)[:LIST_MAX]
-    return {"conversations": rows, "query": query}
-
-
-@require_GET
-@private
-def index(request: HttpRequest) -> HttpResponse:
-    shown = _conversations(request)
-    if request.htmx:
-        return render(request, "chat/_conversation_list.html", shown)
-    return render(request, "chat/list.html", {"form": NewConversationForm(), **shown})
-
-
 @require_POST
 @private
 def create(request: HttpRequest) -> HttpResponse:
     form = NewConversationForm(request.POST)
     if not form.is_valid():
-        shown = {"form": form, **_conversations(request)}
+        shown = {"form": form, **shelf.listed(request.user, request.GET)}
         return render(request, "chat/list.html", shown, status=400)
-    conversation = transcript.create(request.user, **form.cleaned_data)
-    return redirect("conversation-detail", conversation.uuid)
+    values = preferences.values_for(request.user, **form.cleaned_data)
+    return _begin(request, form, lambda: transcript.create(request.user, **values))
 
 
 @require_POST
 @private
 def demo(request: HttpRequest) -> HttpResponse:
-    conversation = demo_conversation.start(request.user)
+    form = NewConversationForm()
+    return _begin(request, form, lambda: demo_conversation.start(request.user))
+
+
+def _begin(
+    request: HttpRequest, form: NewConversationForm, make: Callable[[], Conversation]
+) -> HttpResponse:
+    """Lead to a new conversation, unless there were too many in a short time."""
+    try:
+        with transaction.atomic():
+            conversation = make()
+            limits.admit_conversation(request.user.pk)
+    except CommandError as error:
+        shown = {
+            "form": form,
+            "refusal": error.detail,
+            **shelf.listed(request.user, request.GET),
+        }
+        response = render(request, "chat/list.html", shown, status=429)
+        response["Retry-After"] = str(ceil(error.retry_after))
+        return response
     return redirect("conversation-detail", conversation.uuid)
 
 
@@ -84,10 +94,11 @@ def detail(request: HttpRequest, conversation: Conversation) -> HttpResponse:
     values = {
         "conversation": conversation,
         "pane": you_see.transcript(conversation),
+        "older": you_see.around(conversation, _number(request, "at")),
         "context": _model_view(request, conversation),
         "policy_form": PolicyForm.of(conversation),
         "max_chars": settings.MESSAGE_MAX_CHARS,
-        **_conversations(request),
+        **shelf.listed(request.user, request.GET),
     }
     return render(request, "chat/conversation.html", values)
 
@@ -96,8 +107,13 @@ def detail(request: HttpRequest, conversation: Conversation) -> HttpResponse:
 @private
 @with_conversation
 def messages(request: HttpRequest, conversation: Conversation) -> HttpResponse:
-    """Earlier turns, to be put above those on the page."""
-    pane = you_see.transcript(conversation, before=_number(request, "before"))
+    """Earlier turns, to be put above those on the page, or some that are missing
+    between two of them."""
+    before, after = _number(request, "before"), _number(request, "after")
+    if before and after:
+        pane = you_see.between(conversation, after, before)
+    else:
+        pane = you_see.transcript(conversation, before=before)
     values = {"conversation": conversation, "pane": pane}
     return render(request, "chat/_turns.html", values)
 
@@ -124,31 +140,6 @@ def _model_view(
         return model_sees.model_view(conversation, reply=_number(request, "reply"))
     except ModelCall.DoesNotExist:
         raise Http404 from None
-
-
-@require_POST
-@private
-@with_conversation
-def rename(request: HttpRequest, conversation: Conversation) -> HttpResponse:
-    form = RenameForm(request.POST)
-    if form.is_valid():
-        transcript.rename(conversation, form.cleaned_data["title"])
-    elif request.htmx:
-        values = {"detail": form.errors["title"][0], "code": "bad_title"}
-        return render(request, "chat/_error.html", values)
-    if request.htmx:
-        values = {"conversation": conversation}
-        return render(request, "chat/_title.html", values)
-    return redirect("conversation-detail", conversation.uuid)
-
-
-@require_POST
-@private
-@with_conversation
-def delete(request: HttpRequest, conversation: Conversation) -> HttpResponse:
-    """A reply that is being written for it finds nothing to be written to."""
-    conversation.delete()
-    return redirect("conversation-list")
 
 
 @require_POST
@@ -226,7 +217,7 @@ def export_json(request: HttpRequest, conversation: Conversation) -> HttpRespons
 @private
 @with_conversation
 def export_md(request: HttpRequest, conversation: Conversation) -> HttpResponse:
-    text = export.markdown(conversation)
+    text = export_text.markdown(conversation)
     response = HttpResponse(text, content_type="text/markdown; charset=utf-8")
     return _download(response, conversation, "md")
 
@@ -238,8 +229,3 @@ def _download(
     name = f"conversation-{str(conversation.uuid)[:8]}.{extension}"
     response["Content-Disposition"] = f'attachment; filename="{name}"'
     return response
-
-
-@require_GET
-def healthz(request: HttpRequest) -> HttpResponse:
-    return HttpResponse("ok", content_type="text/plain")

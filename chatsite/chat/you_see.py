@@ -7,6 +7,9 @@ from dataclasses import dataclass
 from datetime import datetime
 from itertools import groupby
 
+from django.db.models import Q
+from django.utils.translation import gettext as _
+
 from chatsite.llm import providers
 from memory import context, versions
 from memory.models import Conversation, Message, Summary
@@ -16,6 +19,8 @@ from .models import Turn
 from .outgoing import model_of
 
 PAGE_TURNS = 50
+# Turns shown before a message that was looked for.
+LEAD_TURNS = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +56,7 @@ class TurnView:
     id: int
     state: str
     attempt: int
+    text_attempt: int  # the one that has saved the text so far
     entries: tuple[Entry, ...]
     # The running reply as far as it was saved; None unless queued or running.
     partial: str | None = None
@@ -58,8 +64,29 @@ class TurnView:
     position: int = 0
     error: str = ""  # a full sentence for people, or ""
     can_retry: bool = False
+    can_regenerate: bool = False
     model: str = ""
     is_demo: bool = False
+
+    @property
+    def is_superseded(self) -> bool:
+        """Whether all of it is an earlier wording, by now."""
+        return bool(self.entries) and all(
+            entry.mark.kind == "superseded" for entry in self.entries
+        )
+
+    @property
+    def versions(self) -> tuple[Entry, ...]:
+        """The replies to leaf through, oldest first; () while there is just one, or
+        one is being written."""
+        replies = tuple(e for e in self.entries if e.role == Message.Role.ASSISTANT)
+        return replies if len(replies) > 1 and self.partial is None else ()
+
+    @property
+    def spoken(self) -> tuple[Entry, ...]:
+        """The entries that stand one below the other."""
+        versions = self.versions
+        return tuple(entry for entry in self.entries if entry not in versions)
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +103,8 @@ class TranscriptPane:
     total: int
     # Set when earlier turns exist: pass it as `before` to get them.
     earlier: int | None
+    # Set when there is a gap before the turns that follow on the page: its two sides.
+    gap: tuple[int, int] | None = None
 
 
 def transcript(
@@ -87,11 +116,56 @@ def transcript(
         rows = rows.filter(id__lt=before)
     page = list(rows[: turns + 1])
     shown = list(reversed(page[:turns]))
+    earlier = shown[0].pk if len(page) > turns else None
+    return _pane(conversation, shown, earlier)
+
+
+def around(conversation: Conversation, seq: int | None) -> TranscriptPane | None:
+    """The turns about message `seq`, if it stands before the latest page."""
+    rows = conversation.turns.select_related("user_message").order_by("-id")
+    latest = rows.values_list("id", flat=True)[:PAGE_TURNS]
+    found = list(rows.filter(user_message__seq__lte=seq or 0)[: LEAD_TURNS + 1])
+    if not found or found[0].pk >= min(latest):
+        return None
+    shown = found[:LEAD_TURNS][::-1]
+    earlier = shown[0].pk if len(found) > LEAD_TURNS else None
+    return _upto(conversation, shown, min(latest), earlier)
+
+
+def between(conversation: Conversation, after: int, before: int) -> TranscriptPane:
+    """Turns that follow turn id `after`, as far as turn id `before`."""
+    return _upto(conversation, [], before, None, after=after)
+
+
+def _upto(
+    conversation: Conversation,
+    turns: list[Turn],
+    before: int,
+    earlier: int | None,
+    *,
+    after: int = 0,
+) -> TranscriptPane:
+    """These turns and a page of those that follow; the gap that is then left."""
+    last = turns[-1].pk if turns else after
+    rows = conversation.turns.select_related("user_message").order_by("id")
+    following = list(rows.filter(id__gt=last, id__lt=before)[: PAGE_TURNS + 1])
+    shown = turns + following[:PAGE_TURNS]
+    gap = (shown[-1].pk, before) if len(following) > PAGE_TURNS else None
+    return _pane(conversation, shown, earlier, gap)
+
+
+def _pane(
+    conversation: Conversation,
+    shown: list[Turn],
+    earlier: int | None,
+    gap: tuple[int, int] | None = None,
+) -> TranscriptPane:
     summaries = versions.active(conversation)
     return TranscriptPane(
         items=tuple(_items(conversation, shown, summaries)),
         total=conversation.messages.count(),
-        earlier=shown[0].pk if len(page) > turns else None,
+        earlier=earlier,
+        gap=gap,
     )
 
 
@@ -138,6 +212,7 @@ def _views(
             id=turn.pk,
             state=turn.state,
             attempt=turn.attempt,
+            text_attempt=turn.text_attempt,
             entries=tuple(
                 _entry(row, turn, summaries, model) for row in messages[turn.pk]
             ),
@@ -146,6 +221,7 @@ def _views(
             position=0 if finished else waiting.index(turn.pk),
             error=explain(turn.error) if turn.error else "",
             can_retry=turn.pk == last and turn.state in Turn.RETRYABLE,
+            can_regenerate=turn.pk == last and turn.state == Turn.State.DONE,
             model=providers.label(model),
             is_demo=providers.is_demo(model),
         )
@@ -178,7 +254,7 @@ def _entry(row: Message, turn: Turn, summaries: list[Summary], model: str) -> En
         role=row.role,
         text=row.text,
         created_at=row.created_at,
-        mark=_mark(row, turn, summaries),
+        mark=mark_of(row, turn.state, summaries),
         state=turn.state,
         model=providers.label(model) if is_reply else "",
         is_demo=is_reply and providers.is_demo(model),
@@ -186,19 +262,31 @@ def _entry(row: Message, turn: Turn, summaries: list[Summary], model: str) -> En
     )
 
 
-def _mark(row: Message, turn: Turn, summaries: list[Summary]) -> Mark:
+def states_of(conversation: Conversation, seqs: list[int]) -> dict[int, str]:
+    """The state of the turn that each message belongs to, by the message's number.
+
+    One that came without a turn has none.
+    """
+    rows = conversation.turns.filter(
+        Q(user_message__seq__in=seqs) | Q(reply_seq__in=seqs)
+    ).values_list("user_message__seq", "reply_seq", "state")
+    return {seq: state for user, reply, state in rows for seq in (user, reply)}
+
+
+def mark_of(row: Message, state: str | None, summaries: list[Summary]) -> Mark:
+    """Where the model sees a message of a turn in this state."""
     if row.deleted_at:
-        return Mark("deleted", "deleted")
+        return Mark("deleted", _("deleted"))
     if row.superseded_at:
-        return Mark("superseded", "superseded")
+        return Mark("superseded", _("superseded"))
     if row.excluded_at:
-        return Mark("excluded", "left out")
-    if turn.state == Turn.State.QUEUED:
-        return Mark("queued", "queued")
-    if turn.state == Turn.State.RUNNING:
-        return Mark("sending", "sending")
+        return Mark("excluded", _("left out"))
+    if state == Turn.State.QUEUED:
+        return Mark("queued", _("queued"))
+    if state == Turn.State.RUNNING:
+        return Mark("sending", _("sending"))
     for summary in summaries:
         if summary.first_seq <= row.seq <= summary.last_seq:
-            text = f"in summary v{summary.version}"
+            text = _("in summary v%(version)s") % {"version": summary.version}
             return Mark("summary", text, summary.version)
-    return Mark("window", "in window")
+    return Mark("window", _("in window"))

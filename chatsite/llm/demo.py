@@ -18,6 +18,7 @@ from langchain_core.outputs import ChatGeneration, ChatGenerationChunk, ChatResu
 
 from .answers import answer
 from .extractive import summarize_extractively
+from .naming import TITLE_MARK, demo_title
 
 # The first line of the system message of every request for a summary.
 SUMMARY_MARK = "[windowpane:summarise]"
@@ -71,9 +72,11 @@ class DemoChatModel(BaseChatModel):
 
 
 def reply_to(messages: Sequence[BaseMessage]) -> str:
-    """A summary if the system message asks for one, an answer otherwise."""
+    """A summary or a title if the system message asks for one, an answer otherwise."""
     if messages and messages[0].text.startswith(SUMMARY_MARK):
         return _summarize(messages[-1].text)
+    if messages and messages[0].text.startswith(TITLE_MARK):
+        return demo_title(messages[-1].text)
     return answer(messages)
 
 

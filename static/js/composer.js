@@ -1,37 +1,24 @@
-/* The message box. A text stays in it, and in localStorage, until the server has
- * acknowledged it; sent again after a reconnect it keeps its client_id. */
+/* The message box. A text stays in it, and in the tab's draft, until the server has
+ * acknowledged it (outbox.js). */
 (() => {
   const form = document.getElementById("composer");
   const box = form.elements.text;
   const error = () => document.getElementById("composer-error");
-  const key = `windowpane.draft.${form.dataset.key}`;
-  const MAX_TRIES = 5;
 
-  let socket = null;
-  // What was handed over and waits for its ack: {id, text, edit, tries}.
-  let pending = null;
   // The number of the message that the box rewrites, or null.
   let edit = null;
 
   function save() {
-    if (box.value || pending) localStorage.setItem(key, JSON.stringify({ text: box.value, pending, edit }));
-    else localStorage.removeItem(key);
+    const pending = outbox.item;
+    drafts.save(box.value || pending ? { text: box.value, pending, edit } : null);
   }
 
-  function restore() {
-    try {
-      const draft = JSON.parse(localStorage.getItem(key)) || {};
-      box.value = draft.text || "";
-      pending = draft.pending || null;
-      setEdit(draft.edit || null);
-    } catch {
-      localStorage.removeItem(key);
-    }
-  }
-
-  function newId() {
-    const bytes = crypto.getRandomValues(new Uint8Array(16));
-    return Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join("");
+  function show(draft) {
+    // Whoever has typed meanwhile is not interrupted.
+    if (box.value || outbox.item) return;
+    box.value = draft.text || "";
+    setEdit(draft.edit || null);
+    outbox.restore(draft.pending);
   }
 
   function setEdit(seq) {
@@ -51,62 +38,19 @@
   }
 
   function submit() {
-    if (pending) return;
+    if (outbox.isBusy) return;
     showError("");
-    if (isTooLong(box.value)) {
-      showError(form.dataset.tooLong);
-      return;
-    }
-    pending = { id: newId(), text: box.value, edit, tries: 0 };
-    save();
-    transmit();
+    if (isTooLong(box.value)) showError(form.dataset.tooLong);
+    else outbox.put(box.value, edit);
   }
 
-  function transmit() {
-    document.getElementById("pending").hidden = !pending;
-    if (!socket || !pending) return;
-    pending.tries += 1;
-    if (pending.tries > MAX_TRIES) {
-      pending = null;
-      save();
-      return;
-    }
+  document.addEventListener("outbox:changed", save);
+  document.addEventListener("outbox:refused", () => box.focus());
+  document.addEventListener("composer:sent", ({ detail }) => {
+    if (detail.edit) setEdit(null);
+    if (box.value.startsWith(detail.text)) box.value = box.value.slice(detail.text.length).replace(/^\n/, "");
+    showError("");
     save();
-    const { id, text } = pending;
-    const command = pending.edit ? { type: "edit", seq: pending.edit } : { type: "send" };
-    socket.sendImmediately(JSON.stringify({ ...command, client_id: id, text }));
-  }
-
-  function accept() {
-    const { text } = pending;
-    if (pending.edit) {
-      setEdit(null);
-      socket?.sendImmediately(JSON.stringify({ type: "sync" }));
-    }
-    pending = null;
-    if (box.value.startsWith(text)) box.value = box.value.slice(text.length).replace(/^\n/, "");
-    save();
-    document.dispatchEvent(new Event("composer:sent"));
-  }
-
-  function refuse() {
-    pending = null;
-    save();
-    box.focus();
-  }
-
-  document.addEventListener("htmx:wsOpen", ({ detail }) => {
-    socket = detail.socketWrapper;
-    transmit();
-  });
-  document.addEventListener("htmx:wsClose", () => {
-    socket = null;
-  });
-  document.addEventListener("htmx:wsAfterMessage", () => {
-    if (!pending) return;
-    if (document.getElementById("ack").dataset.clientId === pending.id) accept();
-    else if (error().dataset.clientId === pending.id) refuse();
-    document.getElementById("pending").hidden = !pending;
   });
 
   form.addEventListener("submit", (event) => {
@@ -137,12 +81,12 @@
   });
   document.addEventListener("click", ({ target }) => {
     const button = target.closest("[data-edit]");
-    if (!button || pending) return;
+    if (!button || outbox.isBusy) return;
     setEdit(Number(button.dataset.edit));
     box.value = button.closest(".message").querySelector("template[data-raw]").content.textContent;
     save();
     box.focus();
   });
 
-  restore();
+  drafts.load(show);
 })();

@@ -1,29 +1,7 @@
-/* Keeps the page steady while fragments arrive: connection, scrolling, what is open. */
+/* Keeps the page steady while fragments arrive: scrolling, what is open, focus. */
 (() => {
-  const page = document.getElementById("conversation");
-  const connection = document.getElementById("connection");
   const scroller = document.getElementById("transcript");
   const jump = document.getElementById("jump");
-  // htmx reconnects after these; the others mean that the server is done with us.
-  const RECONNECTED = [1006, 1011, 1012, 1013];
-  const SIGNED_OUT = 4401;
-
-  function showConnection(state) {
-    const words = { open: "open", closed: "closed", "signed-out": "signedOut", gone: "gone" };
-    connection.dataset.state = state;
-    connection.textContent = connection.dataset[words[state]];
-  }
-
-  page.addEventListener("htmx:wsOpen", () => showConnection("open"));
-  page.addEventListener("htmx:wsClose", ({ detail }) => {
-    const { code } = detail.event;
-    if (code === SIGNED_OUT) showConnection("signed-out");
-    else if (code >= 4000) showConnection("gone");
-    else {
-      showConnection("closed");
-      if (!RECONNECTED.includes(code)) setTimeout(() => detail.socketWrapper.reconnect(), 2000);
-    }
-  });
 
   // Scrolling: follow the end only while the reader is there.
   let follows = true;

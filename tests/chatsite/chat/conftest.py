@@ -1,6 +1,7 @@
 """A conversation of Alice, and her browser."""
 
 import pytest
+from django.test import Client
 
 from memory import transcript
 
@@ -17,3 +18,10 @@ def conversation(alice):
 @pytest.fixture
 def client(alice):
     return signed_in(alice)
+
+
+@pytest.fixture
+def session(alice):
+    client = Client()
+    client.force_login(alice)
+    return client.cookies["sessionid"].value

@@ -1,12 +1,13 @@
 """Turns in the admin."""
 
 import pytest
+from django.contrib.admin.models import LogEntry
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
 from chatsite.chat import turns
-from chatsite.chat.models import Turn
+from chatsite.chat.models import Allowance, Turn
 from memory import transcript
 
 LIST = "admin:chat_turn_changelist"
@@ -58,3 +59,35 @@ def test_it_asks_as_much_for_many_rows_as_for_few(reader, alice, bob):
     with CaptureQueriesContext(connection) as many:
         reader.get(reverse(LIST))
     assert len(many) == len(few)
+
+
+class TestAllowances:
+    @pytest.fixture
+    def allowance(self, conversation):
+        return Allowance.objects.get(user=conversation.owner)
+
+    def test_staff_see_what_was_used_and_change_the_budget(self, reader, allowance):
+        listed = reader.get("/admin/chat/allowance/").content.decode()
+        assert "alice" in listed
+        assert "no limit" in listed
+        page = f"/admin/chat/allowance/{allowance.pk}/change/"
+        shown = reader.get(page).content.decode()
+        assert f"{allowance.tokens_used:,}" in shown
+        done = reader.post(page, {"tokens_per_day": "5000", "tokens_used": "0"})
+        assert done.status_code == 302
+        before = allowance.tokens_used
+        allowance.refresh_from_db()
+        assert (allowance.tokens_per_day, allowance.tokens_used) == (5000, before)
+        entry = LogEntry.objects.get()
+        assert entry.object_id == str(allowance.pk)
+        assert "tokens" in entry.get_change_message().lower()
+
+    def test_nothing_used_can_be_given_back(self, reader, allowance):
+        page = f"/admin/chat/allowance/{allowance.pk}/delete/"
+        assert reader.post(page, {"post": "yes"}).status_code == 403
+
+    def test_somebody_new_can_be_given_a_budget(self, reader, bob):
+        values = {"user": bob.pk, "tokens_per_day": "10"}
+        done = reader.post("/admin/chat/allowance/add/", values)
+        assert done.status_code == 302
+        assert Allowance.objects.get(user=bob).tokens_per_day == 10

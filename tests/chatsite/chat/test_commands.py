@@ -7,6 +7,7 @@ import pytest
 from django.contrib.auth import authenticate
 from django.core.management import CommandError, call_command
 from django.db import connection
+from django.db.migrations.loader import MigrationLoader
 from django.db.migrations.recorder import MigrationRecorder
 from django.test import RequestFactory
 
@@ -141,7 +142,7 @@ class TestDoctor:
 
     def test_it_prints_a_line_for_each_check(self):
         lines = call("doctor").splitlines()
-        assert len(lines) == 8
+        assert len(lines) == 11
         assert all("ok" in line for line in lines)
 
     def test_it_asks_the_model(self):
@@ -183,13 +184,31 @@ class TestDoctor:
 
     def test_it_misses_a_migration(self):
         recorder = MigrationRecorder(connection)
-        recorder.record_unapplied("chat", "0001_initial")
+        (latest,) = MigrationLoader(connection).graph.leaf_nodes("chat")
+        recorder.record_unapplied(*latest)
         try:
             findings, code = self.examine()
         finally:
-            recorder.record_applied("chat", "0001_initial")
+            recorder.record_applied(*latest)
         assert code == 1
         assert "migrate" in findings["migrations"]["detail"]
+
+    def test_it_shows_the_limits(self, settings):
+        settings.TOKENS_PER_DAY = 5000
+        findings, _ = self.examine()
+        assert "TOKENS_PER_DAY 5000" in findings["limits"]["detail"]
+
+    def test_it_compares_the_clocks(self, monkeypatch):
+        monkeypatch.setattr("time.time", lambda: 1_000_000.0)
+        findings, code = self.examine()
+        assert code == 1
+        assert "same time server" in findings["lease clock"]["detail"]
+
+    def test_it_names_a_lease_that_is_too_short(self, settings):
+        settings.TURN_LEASE_SECONDS = 1.0
+        findings, code = self.examine()
+        assert code == 1
+        assert "TURN_LEASE_SECONDS" in findings["lease clock"]["detail"]
 
     def test_it_misses_collected_files(self, settings, tmp_path):
         settings.DEBUG = False

@@ -105,3 +105,22 @@ class TestExport:
         rule = text.index("---8<--- summarised here: #1–#2 (v1)")
         assert text.index("Reply to: Hello") < rule < text.index("What is my budget?")
         assert "> They said hello." in text
+
+    def test_the_text_says_what_each_reply_was_built_from(self, client, conversation):
+        call = conversation.model_calls.get(message__seq=4)
+        text = client.get(url("export-md", conversation)).content.decode()
+        assert "*Built from system prompt, #1–#2, #3; demo;" in text
+        assert f"sha256 `{call.sha256}`*" in text
+
+    def test_the_text_has_every_version_of_the_summary(self, client, conversation):
+        first = summarise(conversation, 1, 2, text="The first.")
+        summarise(conversation, 1, 4, replaces=[first], text="The second.")
+        failed = {"status": "failed", "text": "", "error": "timeout"}
+        summarise(conversation, 1, 4, **failed)
+        text = client.get(url("export-md", conversation)).content.decode()
+        versions = text[text.index("# Versions of the summary") :]
+        assert "v1 of #1–#2: superseded" in versions
+        assert "> The first." in versions
+        assert "v2 of #1–#4: active" in versions
+        assert "v3 of #1–#4: failed" in versions
+        assert "> (timeout)" in versions

@@ -31,11 +31,9 @@ class Browser:
         for part, swap, text in re.findall(
             r'id="turn-7-(\w+)" hx-swap-oob="(\w+)">([^<]*)<', html
         ):
-            assert (part, swap) in [("settled", "beforeend"), ("tail", "innerHTML")]
-            if part == "settled":
-                self.settled += text
-            else:
-                self.tail = text
+            assert swap in ("beforeend", "innerHTML")
+            before = getattr(self, part) if swap == "beforeend" else ""
+            setattr(self, part, before + text)
 
     @property
     def text(self):
@@ -70,12 +68,20 @@ def test_text_of_a_model_is_escaped():
     ("event", "why"),
     [
         (frame(50, "tail"), "text was missed"),
-        (frame(0, "tail", attempt=2), "a new attempt"),
+        (frame(3, "tail", attempt=2), "the beginning of a new attempt was missed"),
         (events.Frame(99, 1, 0, "x"), "an unknown turn"),
     ],
 )
 def test_it_asks_for_a_sync_when_it_can_not_go_on(event, why):
     assert page("known").frame(event) is None, why
+
+
+def test_a_new_attempt_takes_the_place_of_what_the_last_one_had_saved():
+    saved = "a long text of the first attempt"
+    known, browser = page(saved), Browser(saved)
+    for base, tail in ((0, "Once"), (0, "Once upon"), (9, " a time")):
+        browser.apply(known.frame(frame(base, tail, attempt=2)))
+    assert browser.text == "Once upon a time"
 
 
 def test_a_frame_of_an_older_attempt_is_ignored():

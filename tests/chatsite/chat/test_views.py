@@ -8,10 +8,11 @@ from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
+from django.utils import timezone
 
 from chatsite.chat import fragments, turns
 from chatsite.chat.models import Turn
-from memory import transcript
+from memory import library, transcript
 from memory.models import Conversation, Message
 from tests.memory.scenes import summarise
 
@@ -290,6 +291,9 @@ class TestChanges:
         summarise(conversation, 1, 2)
         turns.submit(conversation, text="Waiting", client_id="w")
         assert client.post(url("delete", conversation)).url == "/"
+        assert client.get(url("detail", conversation)).status_code == 404
+        Conversation.objects.update(deleted_at=timezone.now() - 2 * library.UNDO)
+        client.get("/")
         assert not Conversation.objects.exists()
         assert not Message.objects.exists()
 

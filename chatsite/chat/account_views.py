@@ -1,0 +1,91 @@
+"""The account page, and what can be asked for there."""
+
+from django.conf import settings
+from django.contrib import messages
+from django.contrib.auth import logout, update_session_auth_hash
+from django.contrib.auth import views as auth
+from django.http import HttpRequest, HttpResponse, StreamingHttpResponse
+from django.shortcuts import redirect, render
+from django.urls import reverse_lazy
+from django.utils import timezone
+from django.utils.translation import gettext as _
+from django.views.decorators.http import (
+    require_GET,
+    require_http_methods,
+    require_POST,
+)
+
+from . import account, preferences
+from .access import private
+from .account_forms import PasswordForm, PreferencesForm
+
+
+@require_http_methods(["GET", "POST"])
+@private
+def page(request: HttpRequest) -> HttpResponse:
+    preferred = preferences.of(request.user)
+    form = PreferencesForm(request.POST or None, instance=preferred)
+    if request.method == "POST" and form.is_valid():
+        form.save()
+        messages.success(request, _("Saved. New conversations begin with this."))
+        return redirect("account")
+    return _render(request, preferences=form)
+
+
+def _render(request: HttpRequest, **forms: object) -> HttpResponse:
+    values = {
+        "preferences": PreferencesForm(instance=preferences.of(request.user)),
+        "sign_out": PasswordForm(request, prefix="sign_out"),
+        "deletion": PasswordForm(request, prefix="deletion"),
+        "staff_can_read": settings.STAFF_CAN_READ_CHATS,
+        **forms,
+    }
+    is_wrong = any(getattr(form, "errors", None) for form in forms.values())
+    status = 422 if is_wrong else 200
+    return render(request, "registration/account.html", values, status=status)
+
+
+@require_GET
+@private
+def export(request: HttpRequest) -> HttpResponse:
+    answer = StreamingHttpResponse(
+        account.export_all(request.user), content_type="application/json"
+    )
+    name = f"windowpane-{timezone.localdate():%Y-%m-%d}.json"
+    answer["Content-Disposition"] = f'attachment; filename="{name}"'
+    return answer
+
+
+@require_POST
+@private
+def sign_out(request: HttpRequest) -> HttpResponse:
+    """End all other sessions: each holds a trace of the password's stored form."""
+    form = PasswordForm(request, request.POST, prefix="sign_out")
+    if not form.is_valid():
+        return _render(request, sign_out=form)
+    request.user.set_password(form.cleaned_data["password"])
+    request.user.save(update_fields=["password"])
+    update_session_auth_hash(request, request.user)
+    messages.success(request, _("Signed out everywhere else."))
+    return redirect("account")
+
+
+@require_POST
+@private
+def delete(request: HttpRequest) -> HttpResponse:
+    form = PasswordForm(request, request.POST, prefix="deletion")
+    if not form.is_valid():
+        return _render(request, deletion=form)
+    user = request.user
+    logout(request)
+    account.delete(user)
+    return render(request, "registration/account_deleted.html")
+
+
+class PasswordChangeView(auth.PasswordChangeView):
+    template_name = "registration/change_password.html"
+    success_url = reverse_lazy("account")
+
+    def form_valid(self, form: object) -> HttpResponse:
+        messages.success(self.request, _("Your password is changed."))
+        return super().form_valid(form)

@@ -1,0 +1,152 @@
+"""From an uploaded file to the conversations in it, still as plain JSON values."""
+
+import io
+import json
+import zipfile
+import zlib
+from pathlib import PurePosixPath
+from typing import Any
+
+from django.conf import settings
+from django.core.files.uploadedfile import UploadedFile
+from django.utils.translation import gettext as _
+
+MEGABYTE = 1024 * 1024
+ZIP_MARK = b"PK\x03\x04"
+# What the big providers put into the archives that they send to people.
+MEMBER = "conversations.json"
+
+
+class ImportFileError(Exception):
+    """A file of which nothing was imported; the message says where it is wrong."""
+
+
+class ImportItemError(Exception):
+    """One conversation of a file that can not be imported."""
+
+
+def read(upload: UploadedFile) -> list[Any]:
+    """The conversations of the file. Raises ImportFileError."""
+    value = _decode(_unpack(upload))
+    items = _items(value)
+    if not items:
+        raise ImportFileError(_("There is no conversation in this file."))
+    if len(items) > settings.IMPORT_MAX_CONVERSATIONS:
+        raise ImportFileError(
+            _("The file has %(count)s conversations; the limit is %(limit)s.")
+            % {"count": len(items), "limit": settings.IMPORT_MAX_CONVERSATIONS}
+        )
+    return items
+
+
+def _unpack(upload: UploadedFile) -> bytes:
+    limit = settings.IMPORT_MAX_MB * MEGABYTE
+    if (upload.size or 0) > limit:
+        raise _too_large()
+    data = upload.read(limit + 1)
+    if data.startswith(ZIP_MARK):
+        data = _unzip(data, limit)
+    if len(data) > limit:
+        raise _too_large()
+    return data
+
+
+def _unzip(data: bytes, limit: int) -> bytes:
+    """The one file of an archive that matters; never more of it than the limit."""
+    try:
+        with zipfile.ZipFile(io.BytesIO(data)) as archive:
+            names = [n for n in archive.namelist() if PurePosixPath(n).name == MEMBER]
+            if not names:
+                raise ImportFileError(
+                    _("There is no %(name)s in this archive.") % {"name": MEMBER}
+                )
+            with archive.open(names[0]) as member:
+                return member.read(limit + 1)
+    except (zipfile.BadZipFile, zlib.error, RuntimeError, NotImplementedError, OSError):
+        raise ImportFileError(_("This archive can not be opened.")) from None
+
+
+def _too_large() -> ImportFileError:
+    return ImportFileError(
+        _("The file is larger than %(limit)s MB.") % {"limit": settings.IMPORT_MAX_MB}
+    )
+
+
+def _decode(data: bytes) -> Any:
+    try:
+        return json.loads(data.decode("utf-8-sig"), parse_constant=_refuse_constant)
+    except UnicodeDecodeError as error:
+        raise ImportFileError(
+            _("The file is not text in UTF-8: see byte %(byte)s.")
+            % {"byte": f"{error.start:,}"}
+        ) from None
+    except json.JSONDecodeError as error:
+        raise ImportFileError(
+            _("The file is not valid JSON: see line %(line)s, column %(column)s.")
+            % {"line": error.lineno, "column": error.colno}
+        ) from None
+    except RecursionError:
+        raise ImportFileError(_("The file is nested too deeply.")) from None
+    except ValueError:
+        raise ImportFileError(
+            _("The file is not valid JSON: it has a number that is none.")
+        ) from None
+
+
+def _refuse_constant(name: str) -> None:
+    raise ValueError(name)
+
+
+def _items(value: Any) -> list[Any]:
+    if isinstance(value, dict) and isinstance(value.get("conversations"), list):
+        value = value["conversations"]
+    items = value if isinstance(value, list) else [value]
+    if not any(kind_of(item) for item in items) and items:
+        raise ImportFileError(
+            _(
+                "This is no export of Windowpane, ChatGPT or Claude. Choose the "
+                "conversations.json, or the archive that it came in."
+            )
+        )
+    return items
+
+
+def kind_of(item: Any) -> str:
+    """ "windowpane", "chatgpt", "claude", or "" for something else."""
+    if not isinstance(item, dict):
+        return ""
+    if "format" in item and "conversation" in item:
+        return "windowpane"
+    if "mapping" in item:
+        return "chatgpt"
+    return "claude" if "chat_messages" in item else ""
+
+
+def check_values(item: Any) -> None:
+    """Refuse what no database takes, wherever it hides. Raises ImportItemError."""
+    waiting: list[tuple[Any, tuple[Any, ...]]] = [(item, ())]
+    while waiting:
+        value, path = waiting.pop()
+        if isinstance(value, dict):
+            waiting += [(key, (*path, "key")) for key in value]
+            waiting += [(part, (*path, key)) for key, part in value.items()]
+        elif isinstance(value, list):
+            waiting += [(part, (*path, n)) for n, part in enumerate(value, 1)]
+        elif not _is_storable(value):
+            raise ImportItemError(
+                _("%(place)s: it holds characters or a number that can not be stored.")
+                % {"place": place(path)}
+            )
+
+
+def _is_storable(value: Any) -> bool:
+    if isinstance(value, str):
+        return "\0" not in value and not any("\ud800" <= c <= "\udfff" for c in value)
+    if isinstance(value, float):
+        return abs(value) < 1e300
+    return not isinstance(value, int) or abs(value) < 2**63
+
+
+def place(path: tuple[Any, ...]) -> str:
+    """Where in the file, in words: "messages, 12, text"."""
+    return ", ".join(str(part)[:40] for part in path if part != "key") or _("the file")

@@ -1,0 +1,109 @@
+"""The list and what people do to whole conversations: name, pin, archive, delete.
+
+Each act answers htmx with the list drawn anew, and a browser without it with a
+redirect.
+"""
+
+from collections.abc import Callable
+
+from asgiref.sync import async_to_sync
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.urls import reverse
+from django.views.decorators.http import require_GET, require_POST
+from django_htmx.http import HttpResponseClientRedirect
+
+from memory import library, transcript
+from memory.engine import policy
+from memory.models import Conversation
+
+from . import account, events, preferences, shelf, turns
+from .access import private, with_conversation
+from .forms import NewConversationForm, RenameForm
+
+
+@require_GET
+@private
+def index(request: HttpRequest) -> HttpResponse:
+    library.purge()
+    shown = shelf.listed(request.user, request.GET)
+    if request.htmx:
+        return render(request, "chat/_conversation_list.html", shown)
+    preset = preferences.of(request.user).preset or policy.DEFAULT_PRESET
+    form = NewConversationForm(initial={"preset": preset})
+    return render(request, "chat/list.html", {"form": form, **shown})
+
+
+@require_GET
+@private
+@with_conversation
+def menu(request: HttpRequest, conversation: Conversation) -> HttpResponse:
+    """What can be done to one row, fetched when somebody opens it."""
+    return render(request, "chat/_row_menu.html", {"row": conversation})
+
+
+@require_POST
+@private
+@with_conversation
+def rename(request: HttpRequest, conversation: Conversation) -> HttpResponse:
+    form = RenameForm(request.POST)
+    if form.is_valid():
+        transcript.rename(conversation, form.cleaned_data["title"])
+        event = events.Title(conversation.title)
+        async_to_sync(events.publish)(conversation.pk, event)
+    elif request.htmx:
+        values = {"detail": form.errors["title"][0], "code": "bad_title"}
+        return render(request, "chat/_error.html", values)
+    if request.htmx:
+        values = {"conversation": conversation}
+        return render(request, "chat/_title.html", values)
+    return redirect("conversation-detail", conversation.uuid)
+
+
+def _act(do: Callable[[Conversation], None]) -> Callable[..., HttpResponse]:
+    @require_POST
+    @private
+    @with_conversation
+    def view(request: HttpRequest, conversation: Conversation) -> HttpResponse:
+        do(conversation)
+        return _list(request)
+
+    return view
+
+
+pin = _act(library.pin)
+unpin = _act(library.unpin)
+archive = _act(library.archive)
+unarchive = _act(library.unarchive)
+
+
+@require_POST
+@private
+@with_conversation
+def delete(request: HttpRequest, conversation: Conversation) -> HttpResponse:
+    """Gone at once, with its replies stopped; for some minutes it can come back."""
+    library.delete(conversation)
+    async_to_sync(account.end_all)(conversation.pk, turns.stop_all(conversation))
+    if request.POST.get("open") == str(conversation.uuid):
+        return HttpResponseClientRedirect(reverse("conversation-list"))
+    return _list(request)
+
+
+@require_POST
+@private
+def undelete(request: HttpRequest, uuid: str) -> HttpResponse:
+    try:
+        conversation = library.restore(request.user, uuid)
+    except Conversation.DoesNotExist:
+        raise Http404 from None
+    if request.htmx:
+        return _list(request)
+    return redirect("conversation-detail", conversation.uuid)
+
+
+def _list(request: HttpRequest) -> HttpResponse:
+    """The list as the page that asked shows it."""
+    if not request.htmx:
+        return redirect("conversation-list")
+    shown = shelf.listed(request.user, request.POST)
+    return render(request, "chat/_conversation_list.html", shown)

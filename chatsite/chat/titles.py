@@ -1,0 +1,106 @@
+"""Titles made by the model after the first exchange, beside everything else.
+
+A failure changes nothing, and no title that a person set is ever replaced.
+"""
+
+import logging
+from dataclasses import dataclass
+from time import monotonic
+
+from channels.db import database_sync_to_async
+from django.conf import settings
+from django.db import transaction
+from langchain_core.messages import AIMessage, BaseMessage
+
+from chatsite.llm import naming, providers, streaming
+from chatsite.llm.errors import LLMError
+from memory.engine.compose import digest, to_wire
+from memory.engine.tokens import count_tokens
+from memory.models import Conversation, ModelCall
+
+from . import events, limits, outgoing
+from .models import Turn
+
+logger = logging.getLogger(__name__)
+
+TITLE_SECONDS = 20.0
+MAX_TRIES = 2
+# Later than this a conversation keeps what it is called.
+MAX_TURNS = 4
+
+
+@dataclass(slots=True)
+class _Job:
+    call: ModelCall
+    messages: list[BaseMessage]
+
+
+async def make(conversation_id: int) -> None:
+    """Name the conversation, if it is time for that, and tell every tab."""
+    job = await database_sync_to_async(_prepare)(conversation_id)
+    if job is None:
+        return
+    started, reply = monotonic(), AIMessage("")
+    try:
+        reply = await streaming.complete(
+            job.call.model, job.messages, total=TITLE_SECONDS
+        )
+    except LLMError as error:
+        logger.info("no title conversation=%s error=%s", conversation_id, error.code)
+        job.call.error = error.code
+    job.call.total_ms = int((monotonic() - started) * 1000)
+    title = await database_sync_to_async(_finish)(job, reply)
+    if title:
+        await events.publish(conversation_id, events.Title(title))
+
+
+@transaction.atomic
+def _prepare(conversation_id: int) -> _Job | None:
+    """Record the request before it is sent: so nobody else asks for the same."""
+    rows = Conversation.objects.select_for_update().filter(
+        pk=conversation_id, title_set_by=Conversation.TitleSource.AUTO, deleted_at=None
+    )
+    conversation = rows.first() if settings.TITLES_ENABLED else None
+    if conversation is None or not _is_time(conversation):
+        return None
+    done = conversation.turns.filter(state=Turn.State.DONE, reply__isnull=False)
+    turn = done.select_related("user_message", "reply").order_by("pk").first()
+    if turn is None:
+        return None
+    messages = naming.title_request(turn.user_message.text, turn.reply.text)
+    model = providers.summary_model(outgoing.model_of(conversation))
+    call = ModelCall.objects.create(
+        conversation=conversation,
+        purpose=ModelCall.Purpose.TITLE,
+        refs={"messages": [turn.user_message.seq, turn.reply.seq]},
+        sha256=digest(to_wire(messages, model=model)),
+        model=model,
+        tokens_estimated=count_tokens(messages),
+    )
+    return _Job(call, messages)
+
+
+def _is_time(conversation: Conversation) -> bool:
+    tries = conversation.model_calls.filter(purpose=ModelCall.Purpose.TITLE)
+    is_young = conversation.turns.count() <= MAX_TURNS
+    return (
+        is_young and tries.count() < MAX_TRIES and not tries.filter(error="").exists()
+    )
+
+
+@transaction.atomic
+def _finish(job: _Job, reply: AIMessage) -> str:
+    """Close the books and set the title; "" where nothing came of it."""
+    usage = reply.usage_metadata or {}
+    meta = reply.response_metadata
+    title = naming.read_title(str(reply.text), meta.get("finish_reason"))
+    job.call.tokens_input = usage.get("input_tokens")
+    job.call.tokens_output = usage.get("output_tokens")
+    job.call.attempts = meta.get("attempts", 1)
+    job.call.error = job.call.error or ("" if title else "no_title")
+    job.call.save()
+    limits.charge(job.call, str(reply.text))
+    rows = Conversation.objects.filter(
+        pk=job.call.conversation_id, title_set_by=Conversation.TitleSource.AUTO
+    )
+    return title if title and rows.update(title=title) else ""

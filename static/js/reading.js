@@ -1,0 +1,81 @@
+/* What a reader does with a reply: leaf through its versions, copy a piece of code. */
+(() => {
+  // The version that a person chose, by turn, so that a redraw does not turn the page.
+  const chosen = new Map();
+
+  function show(group, number) {
+    const versions = [...group.querySelectorAll(".wording")];
+    const place = Math.min(Math.max(number, 1), versions.length);
+    versions.forEach((version, index) => { version.hidden = index !== place - 1; });
+    group.querySelector(".at").textContent = place;
+    group.querySelector("[data-step='-1']").disabled = place === 1;
+    group.querySelector("[data-step='1']").disabled = place === versions.length;
+    return place;
+  }
+
+  function step(group, by) {
+    const versions = [...group.querySelectorAll(".wording")];
+    const now = versions.findIndex((version) => !version.hidden) + 1;
+    const place = show(group, now + by);
+    chosen.set(group.dataset.versions, { place, count: versions.length });
+  }
+
+  function restore() {
+    for (const group of document.querySelectorAll("[data-versions]")) {
+      const before = chosen.get(group.dataset.versions);
+      const count = group.querySelectorAll(".wording").length;
+      if (before && before.count === count) show(group, before.place);
+    }
+    aim();
+  }
+
+  // The message that the address names; drawn anew it is no target any more.
+  function aim() {
+    const target = location.hash.startsWith("#message-") && document.getElementById(location.hash.slice(1));
+    for (const old of document.querySelectorAll(".message.aimed")) old.classList.remove("aimed");
+    if (target) target.classList.add("aimed");
+    return target;
+  }
+
+  // A link to a message leads to it wherever it is put away.
+  function reveal() {
+    const target = aim();
+    if (!target) return;
+    const hidden = target.closest(".wording[hidden]");
+    if (hidden) {
+      const group = hidden.closest("[data-versions]");
+      show(group, [...group.querySelectorAll(".wording")].indexOf(hidden) + 1);
+    }
+    for (let put = target.closest("details"); put; put = put.parentElement.closest("details")) put.open = true;
+    target.scrollIntoView({ block: "center" });
+  }
+
+  async function copyCode(button) {
+    const code = button.closest(".code").querySelector("pre");
+    if (navigator.clipboard) await navigator.clipboard.writeText(code.textContent);
+    else {
+      getSelection().selectAllChildren(code);
+      document.execCommand("copy");
+    }
+    const label = button.textContent;
+    button.textContent = "✓";
+    setTimeout(() => { button.textContent = label; }, 1200);
+  }
+
+  document.addEventListener("click", ({ target }) => {
+    const pager = target.closest("[data-step]");
+    if (pager) step(pager.closest("[data-versions]"), Number(pager.dataset.step));
+    const button = target.closest("[data-copy-code]");
+    if (button) copyCode(button);
+  });
+  document.addEventListener("keydown", ({ target, key, ctrlKey, metaKey, altKey }) => {
+    if (!"[]".includes(key) || ctrlKey || metaKey || altKey || target.closest("input, textarea, select")) return;
+    const groups = document.querySelectorAll("[data-versions]");
+    const group = target.closest("[data-versions]") || groups[groups.length - 1];
+    if (group) step(group, key === "[" ? -1 : 1);
+  });
+  document.addEventListener("htmx:oobAfterSwap", restore);
+  document.addEventListener("htmx:afterSwap", restore);
+  addEventListener("hashchange", reveal);
+  reveal();
+})();

@@ -1,0 +1,130 @@
+"""The list of conversations, searching it, and what leads into and out of it."""
+
+import json
+
+import pytest
+from playwright.sync_api import expect
+
+pytestmark = pytest.mark.browser
+
+
+def row_of(chat, title):
+    return chat.page.locator("#conversation-list li.row", has_text=title)
+
+
+def act_on(chat, title, name):
+    row = row_of(chat, title)
+    # Keys pressed before htmx has settled a new list are not heard.
+    fresh = chat.page.locator("#conversation-list:is(.htmx-added, .htmx-settling)")
+    expect(row).to_be_visible()
+    expect(fresh).to_have_count(0)
+    row.locator("summary").focus()
+    chat.page.keyboard.press("Enter")
+    row.get_by_role("button", name=name).click()
+
+
+def test_a_search_leads_to_the_message(chat, site):
+    chat.say("My locker code is zebra77, remember it.")
+    found = chat.url
+    chat.create()
+    chat.page.keyboard.press("Control+k")
+    chat.page.keyboard.type("zebra77")
+    hit = chat.page.locator("#conversation-list .found a").first
+    expect(hit.locator("mark")).to_have_text("zebra77")
+    hit.click()
+    chat.page.wait_for_url(f"{found}?at=*#message-*")
+    chat.is_live()
+    expect(chat.page.locator(".message.aimed")).to_contain_text("zebra77")
+
+
+def test_a_message_far_up_is_reached_and_the_gap_closes(open_page, site):
+    chat = open_page(site)
+    chat.page.goto(f"{site.url}/import/")
+    talk = [
+        {"sender": ("human", "assistant")[n % 2], "text": f"Line {n + 1} of many"}
+        for n in range(260)
+    ]
+    file = {"uuid": "far-up", "name": "Far up", "chat_messages": talk}
+    chat.page.set_input_files(
+        "[name=file]",
+        {
+            "name": "conversations.json",
+            "mimeType": "application/json",
+            "buffer": json.dumps([file]).encode(),
+        },
+    )
+    chat.page.get_by_role("button", name="Import").click()
+    chat.page.get_by_role("link", name="Far up").click()
+    chat.is_live()
+    assert chat.message(21).count() == 0
+    chat.open(f"{chat.url}?at=21#message-21")
+    expect(chat.message(21)).to_be_in_viewport()
+    expect(chat.message(260)).to_have_count(1)
+    gap = chat.page.get_by_role("button", name="Show the messages between")
+    gap.click()
+    expect(gap).to_have_count(0)
+    expect(chat.page.locator("#turns .turn")).to_have_count(124)
+
+
+def test_rows_are_pinned_archived_deleted_and_brought_back_by_keyboard(chat, site):
+    chat.say("Row to be moved about")
+    act_on(chat, "Row to be moved about", "Pin to the top")
+    expect(chat.page.locator(".section-name").first).to_have_text("Pinned")
+    act_on(chat, "Row to be moved about", "Archive")
+    expect(row_of(chat, "Row to be moved about")).to_have_count(0)
+    chat.page.get_by_role("link", name="Archived (").click()
+    act_on(chat, "Row to be moved about", "Take out of the archive")
+    expect(chat.page.locator("#conversation-list")).to_contain_text("Nothing is")
+    chat.page.get_by_role("link", name="All conversations").click()
+    act_on(chat, "Row to be moved about", "Delete")
+    chat.page.wait_for_url(f"{site.url}/")
+    undo = chat.page.locator(".undo", has_text="Row to be moved about")
+    undo.get_by_role("button", name="Undo").click()
+    expect(row_of(chat, "Row to be moved about")).to_be_visible()
+
+
+def test_other_tabs_hear_of_a_new_name_and_of_the_end(chat, open_page, site):
+    other = open_page(site)
+    other.open(chat.url)
+    # What it still asks for when the conversation is gone is a 404.
+    other.page.wait_for_load_state("networkidle")
+    chat.page.click("#rename > summary")
+    chat.page.fill("#rename [name=title]", "Named in one tab")
+    chat.page.keyboard.press("Enter")
+    expect(other.page.locator("#conversation-title")).to_have_text("Named in one tab")
+    act_on(chat, "Named in one tab", "Delete")
+    chat.page.wait_for_url(f"{site.url}/")
+    expect(other.page.locator("#connection")).to_have_attribute("data-state", "gone")
+
+
+def test_the_keys_are_listed_and_lead_from_message_to_message(chat):
+    chat.say("One")
+    chat.say("Two")
+    chat.box.press("Alt+ArrowUp")
+    expect(chat.message(4)).to_be_focused()
+    chat.page.keyboard.press("Alt+ArrowUp")
+    expect(chat.message(3)).to_be_focused()
+    chat.page.keyboard.press("?")
+    dialog = chat.page.get_by_role("dialog", name="Keyboard shortcuts")
+    expect(dialog).to_contain_text("Search conversations")
+    chat.page.keyboard.press("Escape")
+    expect(dialog).to_be_hidden()
+    chat.box.press("?")
+    expect(chat.box).to_have_value("?")
+    expect(dialog).to_be_hidden()
+
+
+def test_the_account_page_keeps_what_new_conversations_begin_with(open_page, site):
+    chat = open_page(site)
+    chat.page.goto(f"{site.url}/")
+    chat.page.click(".user-menu > summary")
+    chat.page.get_by_role("link", name="Account and data").click()
+    chat.page.select_option("[name=preset]", "guide")
+    chat.page.get_by_role("button", name="Save", exact=True).click()
+    expect(chat.page.get_by_role("status")).to_contain_text("Saved")
+    with chat.page.expect_download() as download:
+        chat.page.get_by_role("link", name="Download everything").click()
+    value = json.loads(download.value.path().read_text())
+    assert value["account"]["preferences"]["preset"] == "guide"
+    chat.page.select_option("[name=preset]", "")
+    chat.page.get_by_role("button", name="Save", exact=True).click()

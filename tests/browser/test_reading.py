@@ -1,0 +1,103 @@
+"""Replies to read: versions, branches, code, formulas, paper."""
+
+import re
+
+import pytest
+from playwright.sync_api import expect
+
+pytestmark = pytest.mark.browser
+
+CODE = """Look:
+
+```python
+def hello(name):  # greet
+    return f"<b>{name}</b>" * 2
+```
+
+| Item | Price |
+|---|---|
+| 火车 | 75 |
+
+It costs $5, and $a_1 * b_1 * c$ holds.
+"""
+
+
+def test_earlier_replies_can_be_leafed_through(chat):
+    chat.say("Hello")
+    first = chat.text_of(2)
+    chat.act(2, "Regenerate")
+    expect(chat.message(3)).to_be_visible()
+    expect(chat.message(2)).to_be_hidden()
+    pager = chat.page.get_by_role("group", name="Versions of this reply")
+    expect(pager).to_contain_text("2 / 2")
+    pager.get_by_role("button", name="Previous version").click()
+    assert chat.text_of(2) == first
+    expect(chat.message(3)).to_be_hidden()
+    expect(pager).to_contain_text("1 / 2")
+    chat.act(2, "What the model saw")
+    expect(chat.right).to_contain_text("As sent for reply #2")
+    chat.message(2).focus()
+    chat.page.keyboard.press("]")
+    expect(chat.message(3)).to_be_visible()
+    expect(chat.right).to_contain_text("As sent for reply #2")
+
+
+def test_a_conversation_branches_from_any_message(chat):
+    chat.say("First")
+    chat.say("Second")
+    source = chat.url
+    chat.act(2, "Branch")
+    chat.page.wait_for_url(lambda url: "/c/" in url and not url.startswith(source))
+    chat.is_live()
+    expect(chat.page.locator(".branched")).to_contain_text("at #2")
+    expect(chat.page.locator("#turns .turn")).to_have_count(1)
+    chat.say("Another way")
+    assert [row["text"] for row in chat.transcript()][2] == "Another way"
+    chat.open(source)
+    expect(chat.page.locator("#turns")).not_to_contain_text("Another way")
+
+
+def test_code_has_its_language_colours_and_a_copy_button(chat):
+    chat.page.context.grant_permissions(["clipboard-read", "clipboard-write"])
+    chat.say(CODE)
+    body = chat.message(1).locator(".body")
+    code = body.locator(".code").first
+    expect(code.locator(".code-head span")).to_have_text("python")
+    expect(code.locator(".tok-keyword").first).to_have_text("def")
+    expect(code.locator(".tok-comment")).to_have_text("# greet")
+    expect(code.locator("b")).to_have_count(0)
+    drawn = body.inner_html()
+    code.get_by_role("button", name="Copy").click()
+    copied = chat.page.evaluate("() => navigator.clipboard.readText()")
+    assert copied == 'def hello(name):  # greet\n    return f"<b>{name}</b>" * 2\n'
+    expect(body.locator("td").first).to_have_text("火车")
+    expect(body.locator("code.math")).to_have_text("$a_1 * b_1 * c$")
+    chat.page.reload()
+    chat.is_live()
+    assert body.inner_html() == drawn
+
+
+def test_only_the_transcript_is_printed(chat):
+    chat.say("To be printed")
+    chat.page.emulate_media(media="print")
+    expect(chat.message(1)).to_be_visible()
+    for gone in ("#composer", "#sidebar", "#context", ".bar .menu"):
+        expect(chat.page.locator(gone).first).to_be_hidden()
+    height = chat.page.evaluate("document.documentElement.scrollHeight")
+    message = chat.message(2).bounding_box()
+    assert message["y"] + message["height"] <= height
+    chat.page.emulate_media(media="screen")
+    expect(chat.box).to_be_visible()
+
+
+def test_an_edited_message_keeps_its_earlier_wording_in_one_place(chat):
+    chat.say("First wording")
+    chat.act(1, "Edit")
+    chat.box.fill("Second wording")
+    chat.box.press("Enter")
+    expect(chat.message(4)).to_be_visible()
+    earlier = chat.page.locator("details.superseded")
+    expect(earlier).to_have_count(1)
+    earlier.locator("> summary").click()
+    expect(chat.message(1)).to_contain_text("First wording")
+    expect(chat.message(2)).to_contain_text(re.compile("First|demo"))

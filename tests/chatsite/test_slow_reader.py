@@ -1,0 +1,84 @@
+"""A reader that does not read costs a bounded amount of memory, then its connection."""
+
+import base64
+import json
+import os
+import socket
+import struct
+from contextlib import closing
+
+import pytest
+
+from tests.clients import Person
+from tests.fakes.upstream import Upstream
+from tests.servers import wait_for
+
+pytestmark = pytest.mark.server
+
+MIB = 1024 * 1024
+LIMIT = MIB
+PAGE = os.sysconf("SC_PAGE_SIZE")
+
+
+class DeafSocket:
+    """A WebSocket that asks for what it never reads."""
+
+    def __init__(self, site, person, path):
+        self.socket = socket.socket()
+        self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+        self.socket.settimeout(10)
+        self.socket.connect(("127.0.0.1", site.port))
+        cookies = "; ".join(f"{c.name}={c.value}" for c in person.cookies)
+        self.socket.sendall(
+            f"GET /ws{path} HTTP/1.1\r\nHost: 127.0.0.1:{site.port}\r\n"
+            "Upgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Version: 13\r\n"
+            f"Sec-WebSocket-Key: {base64.b64encode(os.urandom(16)).decode()}\r\n"
+            "Sec-WebSocket-Protocol: windowpane.json\r\n"
+            f"Origin: {site.url}\r\nCookie: {cookies}\r\n\r\n".encode()
+        )
+        assert b" 101 " in self.socket.recv(64)
+
+    def command(self, **values):
+        data = json.dumps(values).encode()
+        # Masked with zeros, which leaves it as it is.
+        head = struct.pack("!BB4x", 0x81, 0x80 | len(data))
+        self.socket.sendall(head + data)
+
+    def close(self):
+        self.socket.close()
+
+    def is_cut(self):
+        try:
+            for _ in range(10):
+                self.command(type="sync")
+        except (BrokenPipeError, ConnectionResetError):
+            return True
+        return False
+
+
+def resident(site):
+    """Bytes of memory that the server process holds."""
+    with open(f"/proc/{site.process.pid}/statm") as statm:
+        return int(statm.read().split()[1]) * PAGE
+
+
+def test_it_is_cut_off_and_nobody_else_is(start_site):
+    with Upstream() as upstream:
+        site = start_site(
+            OPENAI_BASE_URL=upstream.url,
+            CHAT_MODEL="huge:150000",
+            MESSAGES_PER_MINUTE="0",
+            SOCKET_BUFFER_BYTES=str(LIMIT),
+        )
+        person = Person(site, "alice")
+        path = person.create()
+        with person.chat(path) as chat:
+            # Every sync of the deaf one is answered with the whole of this reply.
+            assert len(chat.say("Tell me much.")["text"]) == 150_000
+            before = resident(site)
+            with closing(DeafSocket(site, person, path)) as deaf:
+                wait_for(deaf.is_cut, 30, "the end of the deaf socket")
+            assert resident(site) - before < LIMIT + 12 * MIB
+            upstream.script("ok")
+            assert chat.say("Still there?")["state"] == "done"
+    assert "socket cut off" in site.log()
