@@ -6,6 +6,7 @@ import json
 from typing import Any
 from uuid import UUID
 
+from django.conf import settings
 from django.contrib import admin
 from django.db.models import Model, Q, QuerySet
 from django.http import HttpRequest, HttpResponse
@@ -31,6 +32,11 @@ class ReadOnlyAdmin(admin.ModelAdmin):
 
     class Media:
         css = {"all": ["css/admin.css"]}
+
+    def has_view_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        """Nobody's, not even a superuser's, on a site that promises so."""
+        may_read = settings.STAFF_CAN_READ_CHATS
+        return may_read and super().has_view_permission(request, obj)
 
     def has_add_permission(self, request: HttpRequest, obj: Any = None) -> bool:
         return False

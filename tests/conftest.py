@@ -1,6 +1,7 @@
 """Fixtures shared by all tests: the database, people, the fake model provider."""
 
 import os
+import shutil
 
 import pytest
 from django.contrib.auth import get_user_model
@@ -44,14 +45,27 @@ def django_db_modify_db_settings(tmp_path_factory):
     connections["default"].settings_dict["TEST"]["NAME"] = str(path)
 
 
+@pytest.fixture(scope="session")
+def migrated(tmp_path_factory):
+    """The file or the name of a migrated database that nobody writes to."""
+    path, name = tmp_path_factory.mktemp("migrated") / "site.sqlite3", "migrated"
+    url = f"sqlite:///{path}"
+    if plugin.cluster:
+        plugin.cluster.start()
+        plugin.cluster.execute("CREATE DATABASE {}", name)
+        url = plugin.cluster.url(name)
+    Site({"DATABASE_URL": url}).manage("migrate", "--verbosity", "0")
+    return name if plugin.cluster else path
+
+
 @pytest.fixture
-def server_database_url(tmp_path):
-    """The DATABASE_URL of an empty database for a server process of a test."""
+def server_database_url(migrated, tmp_path):
+    """The DATABASE_URL of a fresh, migrated database for server processes of a test."""
     if not plugin.cluster:
-        yield f"sqlite:///{tmp_path / 'server.sqlite3'}"
+        path = shutil.copy(migrated, tmp_path / "server.sqlite3")
+        yield f"sqlite:///{path}"
         return
-    plugin.cluster.start()
-    with plugin.cluster.database() as url:
+    with plugin.cluster.database(template=migrated) as url:
         yield url
 
 
@@ -63,7 +77,7 @@ def redis_server():
 
 @pytest.fixture
 def start_site(server_database_url):
-    """start_site(port=None, **env) -> Site: the site as a process, database migrated.
+    """start_site(port=None, **env) -> Site: the site as a process.
 
     Sites of one test share its database. All are stopped when the test ends.
     """
@@ -72,8 +86,6 @@ def start_site(server_database_url):
     def start(port=None, **env):
         site = Site({"DATABASE_URL": server_database_url, **env}, port)
         sites.append(site)
-        if len(sites) == 1:
-            site.manage("migrate", "--verbosity", "0")
         return site.start()
 
     yield start

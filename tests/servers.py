@@ -197,18 +197,19 @@ class Postgres(Server):
         self.process.wait(STOP_TIMEOUT)
 
     @contextmanager
-    def database(self) -> Iterator[str]:
-        """The URL of a new empty database, dropped afterwards."""
+    def database(self, template: str = "template1") -> Iterator[str]:
+        """The URL of a new database like the template, dropped afterwards."""
         name = f"w{uuid.uuid4().hex}"
-        self.execute("CREATE DATABASE {}", name)
+        self.execute("CREATE DATABASE {} TEMPLATE {}", name, template)
         try:
             yield self.url(name)
         finally:
             self.execute("DROP DATABASE {} WITH (FORCE)", name)
 
-    def execute(self, statement: str, name: str) -> None:
+    def execute(self, statement: str, *names: str) -> None:
+        quoted = map(sql.Identifier, names)
         with psycopg.connect(self.url("postgres"), autocommit=True) as connection:
-            connection.execute(sql.SQL(statement).format(sql.Identifier(name)))
+            connection.execute(sql.SQL(statement).format(*quoted))
 
     def _initdb(self) -> list[str]:
         options = "--username=postgres --auth=trust --encoding=UTF8 --no-sync"

@@ -103,54 +103,6 @@ def test_the_upstream_got_exactly_what_the_context_says(provided, provider):
     audit(provided)
 
 
-def test_a_killed_server_keeps_the_text_and_ends_the_turn(provided, provider):
-    person = Person(provided, "ann")
-    path = person.create()
-    with person.chat(path) as chat:
-        chat.say("Before")
-        provider.script("ok-slow:2000:0.02")
-        chat.send("Tell me a lot", "long")
-        wait_for(lambda: saved_part(person, path), what="a checkpoint")
-        provided.kill()
-    provided.start()
-    rows = messages_of(person, path)
-    assert [row["text"] for row in rows if row["role"] == "user"] == [
-        "Before",
-        "Tell me a lot",
-    ]
-    assert rows[-1]["role"] == "assistant"
-    assert rows[-1]["text"]
-    provider.script("ok")
-    done = wait_for(lambda: is_ended(messages_of(person, path)), 20, "the end")
-    assert done["state"] in ("done", "interrupted")
-    audit(provided)
-
-
-def saved_part(person, path):
-    last = messages_of(person, path)[-1]
-    return last["role"] == "assistant" and last["state"] == "running" and last["text"]
-
-
-def is_ended(rows):
-    return rows[-1]["state"] not in ("queued", "running") and rows[-1]
-
-
-def test_a_stopped_server_hands_its_turns_back(provided, provider):
-    person = Person(provided, "ann")
-    path = person.create()
-    provider.script("ok-slow:2000:0.02")
-    with person.chat(path) as chat:
-        chat.send("Tell me a lot")
-        chat.until("frame")
-        started = time.monotonic()
-        provided.terminate()
-        assert time.monotonic() - started < 10
-    provided.start()
-    done = wait_for(lambda: is_ended(messages_of(person, path)), 5, "the takeover")
-    assert done["state"] == "done"
-    audit(provided)
-
-
 def test_every_tab_shows_the_same_text(provided, provider):
     person = Person(provided, "ann")
     path = person.create()

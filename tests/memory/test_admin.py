@@ -309,3 +309,16 @@ class TestModelCall:
         )
         call = say(conversation, "What was my first text?")
         assert "What was my first text?" not in page("modelcall_change", call.pk)
+
+
+@pytest.mark.parametrize("model", MODELS)
+def test_nobody_reads_where_the_site_promises_so(
+    model, client, staff, versions, settings
+):
+    settings.STAFF_CAN_READ_CHATS = False
+    client.force_login(staff)
+    row = model.objects.first()
+    for name, args in (("changelist", []), ("change", [row.pk]), ("history", [row.pk])):
+        address = reverse(f"admin:memory_{name_of(model)}_{name}", args=args)
+        assert client.get(address).status_code == 403
+    assert b"Summaries" not in client.get(reverse("admin:index")).content
