@@ -256,6 +256,5 @@ async def stop_hints(turn_id: int) -> AsyncIterator[asyncio.Event]:
         await layer.join(_stop_group(turn_id), channel)
         yield stop
     finally:
-        task.cancel()
-        await asyncio.gather(task, return_exceptions=True)
+        layer.give_up(task)
         await layer.leave(_stop_group(turn_id), channel)

@@ -6,6 +6,7 @@ from the database.
 import asyncio
 import logging
 import uuid
+from collections.abc import Coroutine
 from time import monotonic
 from typing import Any
 
@@ -88,8 +89,7 @@ async def leave(group: str, channel: str) -> bool:
 
 async def _call(method: str, *args: Any) -> bool:
     try:
-        async with asyncio.timeout(CALL_SECONDS):
-            await getattr(get_channel_layer(), method)(*args)
+        await _bounded(getattr(get_channel_layer(), method)(*args))
     except ChannelFull:
         logger.warning("layer: %s found a channel full", method)
         return False
@@ -103,3 +103,33 @@ async def _call(method: str, *args: Any) -> bool:
         logger.warning("layer: answers again")
     health.note(ok=True)
     return True
+
+
+# Strong references to calls that are still being cancelled.
+_given_up: set[asyncio.Task[Any]] = set()
+
+
+async def _bounded(call: Coroutine[Any, Any, Any]) -> None:
+    """Raises TimeoutError. A cancelled call may still wait for a lock or for its
+    connection to close, which asyncio.timeout() would wait for too."""
+    task = asyncio.create_task(call)
+    try:
+        done, _ = await asyncio.wait({task}, timeout=CALL_SECONDS)
+        if not done:
+            raise TimeoutError
+        task.result()
+    finally:
+        give_up(task)
+
+
+def give_up(task: asyncio.Task[Any]) -> None:
+    """Cancel what waits for the layer, and do not wait until it has noticed."""
+    task.cancel()
+    _given_up.add(task)
+    task.add_done_callback(_forget)
+
+
+def _forget(task: asyncio.Task[Any]) -> None:
+    _given_up.discard(task)
+    if not task.cancelled():
+        task.exception()

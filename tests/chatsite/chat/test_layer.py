@@ -74,6 +74,21 @@ async def test_a_stopped_redis_fails_no_caller_and_comes_back(redis):
     await until(lambda: layer.join("h", channel))
 
 
+async def test_a_call_that_does_not_let_itself_be_cancelled_holds_nobody_up():
+    async def stubborn():
+        try:
+            await asyncio.sleep(3)
+        finally:
+            await asyncio.sleep(3)
+
+    started = monotonic()
+    with pytest.raises(TimeoutError):
+        await layer._bounded(stubborn())
+    assert monotonic() - started < layer.CALL_SECONDS + 1
+    for task in layer._given_up.copy():
+        task.cancel()
+
+
 async def test_a_frozen_redis_holds_nobody_up(redis):
     await listener("g")
     redis.send(signal.SIGSTOP)
