@@ -170,7 +170,7 @@ async def test_it_backs_off_and_gives_up_after_three_failures(conversation):
         assert (await fold(conversation, "")).state == "failed"
         assert (await fold(conversation, "")).state == "busy"
         await Conversation.objects.filter(pk=conversation.pk).aupdate(
-            fold_retry_at=Now()
+            fold_retry_at=None
         )
     assert (await fold(conversation)).state == "busy"
     await conversation.arefresh_from_db()
