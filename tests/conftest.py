@@ -46,6 +46,13 @@ def django_db_modify_db_settings(tmp_path_factory):
 
 
 @pytest.fixture(scope="session")
+def django_db_keepdb():
+    """PostgreSQL goes as a whole at the end: dropping its database first fails while
+    some thread of a test still holds a connection."""
+    return plugin.cluster is not None
+
+
+@pytest.fixture(scope="session")
 def migrated(tmp_path_factory):
     """The file or the name of a migrated database that nobody writes to."""
     path, name = tmp_path_factory.mktemp("migrated") / "site.sqlite3", "migrated"
