@@ -56,7 +56,6 @@ class Proposal:
     plan: Plan
     text: str
     unsupported: tuple[str, ...]
-    tokens_after: int
     model: str
     seal: str
 
@@ -138,7 +137,6 @@ async def propose(
         plan=done,
         text=made.text,
         unsupported=tuple(made.flags.get("unsupported", ())),
-        tokens_after=done.tokens_after,
         model=summariser.model,
         seal=signing.dumps(asdict(seal), salt=SALT, compress=True),
     )

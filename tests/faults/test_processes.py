@@ -24,8 +24,8 @@ def wait_taken_over(pair, viewers, seconds):
     return time.monotonic() - started
 
 
-def test_a_killed_process_loses_its_replies_to_the_other(pair, crowd):
-    count = 20  # one alone is killed in the test of two lost attempts
+@pytest.mark.parametrize("count", [1, 20])
+def test_a_killed_process_loses_its_replies_to_the_other(pair, crowd, count):
     here, _ = pair.sites
     viewers = pair.begin_at(here, crowd, count)
     here.kill()
