@@ -3,8 +3,7 @@
 Each finder reads one promise and yields what breaks it; none of them writes.
 """
 
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator
 from itertools import groupby
 from operator import itemgetter
 
@@ -21,34 +20,23 @@ from django.db.models import (
 )
 
 from . import context
+from .audit_seals import find_broken_seals, find_missing_versions
 from .models import Conversation, Message, ModelCall, Summary
+from .violation import Finder, Violation
+
+__all__ = ["Finder", "Violation", "check"]
 
 Status = Summary.Status
 Purpose = ModelCall.Purpose
 
 
-@dataclass(frozen=True, slots=True)
-class Violation:
-    """A broken promise: `code` names the rule and the case, such as "R6.gap"."""
-
-    code: str
-    conversation_id: int
-    detail: str
-
-    def __str__(self) -> str:
-        return f"{self.code} conversation={self.conversation_id} {self.detail}"
-
-
-Finder = Callable[[], Iterator[Violation]]
-
-
 def check(*, hashes: bool = True) -> Iterator[Violation]:
     """Every violation in the memory tables.
 
-    `hashes` rebuilds the context of every recorded reply, which takes some
-    milliseconds for each; the rest is a handful of queries.
+    `hashes` looks at the seal of every row, and rebuilds the context of every recorded
+    reply, which takes some milliseconds for each; the rest is a handful of queries.
     """
-    for find in (*FINDERS, *([find_changed_contexts] if hashes else [])):
+    for find in (*FINDERS, *(HASHING if hashes else ())):
         yield from find()
 
 
@@ -241,6 +229,8 @@ FINDERS: tuple[Finder, ...] = (
     find_bad_index,
     find_bad_summaries,
     find_bad_ancestors,
+    find_missing_versions,
     find_unexplained_replies,
     find_foreign_calls,
 )
+HASHING: tuple[Finder, ...] = (find_broken_seals, find_changed_contexts)

@@ -13,7 +13,7 @@ from typing import Any
 from django.db import connection
 from django.db.models import F, Model, QuerySet
 
-from . import context, recall
+from . import context, recall, seals
 from .engine.tokens import count_message
 from .messages import to_langchain
 from .models import Conversation, Message, ModelCall, Prompt, RecallEntry, Summary
@@ -25,7 +25,8 @@ MESSAGE_FIELDS = (
 )
 SUMMARY_FIELDS = (
     *("version", "level", "generation", "first_seq", "last_seq", "text", "structured"),
-    *("flags", "trigger", "policy_hash", "prompt_hash", "model", "tokens_in"),
+    *("flags", "trigger", "preset", "policy_hash", "prompt_hash", "model"),
+    "tokens_in",
     *("tokens_out", "tokens_before", "tokens_after", "ms", "status", "error"),
     *("author_id", "created_at"),
 )
@@ -157,19 +158,14 @@ def _create(model: type[Model], rows: list[Any]) -> None:
     """Insert the rows with the times they carry, which Django would set to now."""
     times: list[datetime | None] = [row.created_at for row in rows]
     QuerySet(model).bulk_create(rows, batch_size=BATCH)
-    field, quote = model._meta.get_field("created_at"), connection.ops.quote_name
+    field = model._meta.get_field("created_at")
     timed = []
     for row, time in zip(rows, times, strict=True):
         if time:
             row.created_at = time
-            timed.append((field.get_db_prep_save(time, connection), row.pk))
-    # A tenth of the time that bulk_update takes.
-    table, column = quote(model._meta.db_table), quote(field.column)
-    with connection.cursor() as cursor:
-        cursor.executemany(
-            f"UPDATE {table} SET {column} = %s WHERE id = %s",  # noqa: S608
-            timed,
-        )
+            written = field.get_db_prep_save(time, connection)
+            timed.append((written, *seals.make_all(row), row.pk))
+    seals.write(model, timed, [field, *seals.fields_of(model)])
 
 
 def drop_unproved(conversation: Conversation) -> int:
@@ -179,7 +175,7 @@ def drop_unproved(conversation: Conversation) -> int:
     wrong = [call for call in calls.select_related("conversation") if not _holds(call)]
     replies = Message.objects.filter(model_calls__in=wrong).distinct()
     seqs = list(replies.values_list("seq", flat=True))
-    ModelCall.objects.filter(pk__in=[call.pk for call in wrong]).delete()
+    QuerySet(ModelCall).filter(pk__in=[call.pk for call in wrong]).delete()
     explained = ModelCall.objects.filter(message__conversation=conversation)
     rows = conversation.messages.filter(seq__in=seqs).exclude(
         pk__in=explained.values("message")

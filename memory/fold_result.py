@@ -169,6 +169,7 @@ def _common(job: Job, model: str) -> dict[str, object]:
             "value": trigger.value,
             "limit": trigger.limit,
         },
+        "preset": job.policy.preset,
         "policy_hash": job.policy.digest(),
         "model": model,
         "tokens_in": job.tokens_in,

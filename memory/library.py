@@ -90,7 +90,7 @@ def erase(conversation: Conversation) -> None:
     for sha256 in prompts:
         used = ModelCall.objects.filter(Q(refs__system=sha256) | Q(refs__fence=sha256))
         if not used.exists():
-            Prompt.objects.filter(pk=sha256).delete()
+            QuerySet(Prompt).filter(pk=sha256).delete()
 
 
 def _prompts_of(conversation: Conversation) -> set[str]:

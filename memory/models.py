@@ -5,32 +5,41 @@ context.py; the constraints below hold whoever writes.
 """
 
 import uuid
-from collections.abc import Iterable
-from typing import Any
+from collections.abc import Iterable, Mapping
+from typing import Any, ClassVar
 
 from django.conf import settings
 from django.core.exceptions import ValidationError
 from django.db import models
 from django.db.models import F, Q
+from django.db.models.fields.json import KeyTextTransform
+from django.utils.translation import gettext
+from django.utils.translation import gettext_lazy as _
 
+from . import seals
 from .engine.exceptions import PolicyError
 from .engine.policy import Policy
+from .history import History, HistoryQuerySet
+from .seals import SealField
+from .sql import ListLength
+
+NEWEST = ["-created_at", "-id"]
 
 
 def validate_policy(value: dict[str, Any]) -> None:
     try:
         Policy.load(value)
     except PolicyError as error:
-        raise ValidationError(str(error)) from error
+        raise ValidationError(error.say(gettext)) from error
 
 
 class Conversation(models.Model):
     """One chat of one person, and the counters that its memory hangs on."""
 
     class TitleSource(models.TextChoices):
-        NONE = "", "nobody"
-        AUTO = "auto", "the site"
-        USER = "user", "a person"
+        NONE = "", _("nobody")
+        AUTO = "auto", _("the site")
+        USER = "user", _("a person")
 
     uuid = models.UUIDField(default=uuid.uuid4, unique=True, editable=False)
     owner = models.ForeignKey(
@@ -41,10 +50,10 @@ class Conversation(models.Model):
         max_length=4, choices=TitleSource, default=TitleSource.NONE, blank=True
     )
     system_prompt = models.TextField(
-        blank=True, help_text="Empty: the site's own system prompt."
+        blank=True, help_text=_("Empty: the site's own system prompt.")
     )
     model = models.CharField(
-        max_length=100, blank=True, help_text="Empty: the site's chat model."
+        max_length=100, blank=True, help_text=_("Empty: the site's chat model.")
     )
     policy = models.JSONField(default=dict, blank=True, validators=[validate_policy])
     pinned_at = models.DateTimeField(null=True, blank=True)
@@ -89,9 +98,18 @@ class Conversation(models.Model):
                 name="conversation_deleted",
             ),
         ]
+        # What staff may do; the desk asks for these alone.
+        default_permissions = ()
+        permissions = [
+            ("view_metadata", "Can review who, when and how much, without any text"),
+            ("read_content", "Can read texts and titles"),
+            ("export_conversations", "Can export conversations"),
+            ("purge_conversations", "Can erase conversations for good"),
+        ]
 
     def __str__(self) -> str:
-        return self.title or f"Conversation {self.uuid}"
+        # Never the title, which tells what was said: this goes into logs and lists.
+        return f"Conversation {str(self.uuid)[:8]}"
 
     def get_policy(self) -> Policy:
         """The policy in force: in place of a stored one that is not valid the default
@@ -106,17 +124,21 @@ class Conversation(models.Model):
         try:
             Policy.load(self.policy)
         except PolicyError as error:
-            return " ".join(str(error).split())
+            return " ".join(error.say(gettext).split())
         return ""
 
 
-class Message(models.Model):
+class Message(History):
     """One entry of the transcript. Its text never changes once it is written."""
 
+    # Marks of what the model sees, and of where the message comes from.
+    CHANGING = frozenset({"pinned_at", "excluded_at", "superseded_at", "imported_at"})
+    ERASED: ClassVar = {"text": "", "tool_calls": [], "tokens": 0}
+
     class Role(models.TextChoices):
-        USER = "user"
-        ASSISTANT = "assistant"
-        TOOL = "tool"
+        USER = "user", _("User")
+        ASSISTANT = "assistant", _("Assistant")
+        TOOL = "tool", _("Tool")
 
     conversation = models.ForeignKey(
         Conversation, models.CASCADE, related_name="messages"
@@ -128,22 +150,29 @@ class Message(models.Model):
     tool_call_id = models.CharField(max_length=100, blank=True)
     # Chosen by the client, so that a message sent twice is stored once.
     client_id = models.CharField(max_length=64, null=True, blank=True)  # noqa: DJ001
-    tokens = models.PositiveIntegerField(help_text="Estimated.")
+    tokens = models.PositiveIntegerField(help_text=_("Estimated."))
     pinned_at = models.DateTimeField(null=True, blank=True)
     excluded_at = models.DateTimeField(null=True, blank=True)
     superseded_at = models.DateTimeField(null=True, blank=True)
     deleted_at = models.DateTimeField(
-        null=True, blank=True, help_text="Its text is gone, for good."
+        null=True, blank=True, help_text=_("Its text is gone, for good.")
     )
     imported_at = models.DateTimeField(
         null=True,
         blank=True,
-        help_text="It was written elsewhere: no request is known.",
+        help_text=_("It was written elsewhere: no request is known."),
     )
     created_at = models.DateTimeField(auto_now_add=True)
+    seal = SealField(
+        of=(
+            *("conversation_id", "seq", "role", "text", "tool_calls", "tool_call_id"),
+            *("deleted_at", "created_at"),
+        )
+    )
 
     class Meta:
         ordering = ["conversation", "seq"]
+        default_permissions = ()
         indexes = [
             # Every context asks for the pinned ones, of which there are few.
             models.Index(
@@ -162,6 +191,14 @@ class Message(models.Model):
             models.CheckConstraint(condition=Q(seq__gte=1), name="message_seq_from_1"),
         ]
 
+    @classmethod
+    def check_change(cls, values: Mapping[str, Any]) -> None:
+        gone = all(values.get(name) == value for name, value in cls.ERASED.items())
+        if gone and values.get("deleted_at"):
+            erased = {*cls.ERASED, "deleted_at"}
+            values = {name: values[name] for name in values if name not in erased}
+        super().check_change(values)
+
     def __str__(self) -> str:
         return f"#{self.seq} {self.role}"
 
@@ -177,36 +214,41 @@ class RecallEntry(models.Model):
         Message, models.CASCADE, primary_key=True, related_name="recall_entry"
     )
     seq = models.PositiveIntegerField()
-    terms = models.TextField(blank=True, help_text="Coded, in the order of the text.")
-    dates = models.TextField(blank=True, help_text="Coded words of the date.")
+    terms = models.TextField(
+        blank=True, help_text=_("Coded, in the order of the text.")
+    )
+    dates = models.TextField(blank=True, help_text=_("Coded words of the date."))
+
+    class Meta:
+        default_permissions = ()
 
     def __str__(self) -> str:
         return f"#{self.seq}"
 
 
-class AppendOnlyQuerySet(models.QuerySet):
+class SummaryQuerySet(HistoryQuerySet):
     def update(self, **values: Any) -> int:
+        self.model.check_change(values)
         if set(values) != {"status"}:
-            raise TypeError("Summaries are append-only; only their status changes.")
-        return super().update(**values)
-
-    def delete(self) -> tuple[int, dict[str, int]]:
-        raise TypeError("Summaries are append-only; delete the conversation instead.")
+            return super().update(**values)
+        return seals.restate(self, values["status"])
 
 
-class Summary(models.Model):
+class Summary(History):
     """One version of what stands for older messages. Append-only.
 
     The ranges of a conversation's active summaries tile 1..cutoff without a gap or an
     overlap; the window is whatever comes after. Only `status` ever changes.
     """
 
+    CHANGING = frozenset({"status", "status_seal"})
+
     class Status(models.TextChoices):
-        ACTIVE = "active"
-        SUPERSEDED = "superseded"
-        STALE = "stale"
-        FAILED = "failed"
-        REJECTED = "rejected"
+        ACTIVE = "active", _("Active")
+        SUPERSEDED = "superseded", _("Superseded")
+        STALE = "stale", _("Stale")
+        FAILED = "failed", _("Failed")
+        REJECTED = "rejected", _("Rejected")
 
     conversation = models.ForeignKey(
         Conversation, models.CASCADE, related_name="summaries"
@@ -214,7 +256,7 @@ class Summary(models.Model):
     version = models.PositiveIntegerField()
     level = models.PositiveSmallIntegerField(default=0)
     generation = models.PositiveSmallIntegerField(
-        default=1, help_text="Of rewriting: 1 was made from the messages themselves."
+        default=1, help_text=_("Of rewriting: 1 was made from the messages themselves.")
     )
     first_seq = models.PositiveIntegerField()
     last_seq = models.PositiveIntegerField()
@@ -226,40 +268,95 @@ class Summary(models.Model):
     flags = models.JSONField(
         default=dict,
         blank=True,
-        help_text="Facts of the text found in no message that it covers, and the like.",
+        help_text=_(
+            "Facts of the text found in no message that it covers, and the like."
+        ),
     )
     trigger = models.JSONField(
-        default=dict, help_text="What set it off: kind, value, limit."
+        default=dict, help_text=_("What set it off: kind, value, limit.")
+    )
+    # What staff look for, where an index finds it.
+    trigger_kind = models.GeneratedField(
+        expression=KeyTextTransform("kind", "trigger"),
+        output_field=models.TextField(null=True),
+        db_persist=True,
+    )
+    unsupported = models.GeneratedField(
+        expression=ListLength("flags", key="unsupported"),
+        output_field=models.IntegerField(null=True),
+        db_persist=True,
+    )
+    preset = models.CharField(
+        max_length=40, blank=True, help_text=_("Of the policy; empty: not known.")
     )
     policy_hash = models.CharField(max_length=64)
     prompt_hash = models.CharField(max_length=64, blank=True)
     model = models.CharField(max_length=100)
-    tokens_in = models.PositiveIntegerField(default=0, help_text="Of the summariser.")
-    tokens_out = models.PositiveIntegerField(default=0, help_text="Of the summariser.")
-    tokens_before = models.PositiveIntegerField(default=0, help_text="Of the context.")
-    tokens_after = models.PositiveIntegerField(default=0, help_text="Of the context.")
+    tokens_in = models.PositiveIntegerField(
+        default=0, help_text=_("Of the summariser.")
+    )
+    tokens_out = models.PositiveIntegerField(
+        default=0, help_text=_("Of the summariser.")
+    )
+    tokens_before = models.PositiveIntegerField(
+        default=0, help_text=_("Of the context.")
+    )
+    tokens_after = models.PositiveIntegerField(
+        default=0, help_text=_("Of the context.")
+    )
     ms = models.PositiveIntegerField(default=0)
     status = models.CharField(max_length=10, choices=Status)
     error = models.CharField(
-        max_length=100, blank=True, help_text="Class of the error."
+        max_length=100, blank=True, help_text=_("Class of the error.")
     )
     author = models.ForeignKey(
         settings.AUTH_USER_MODEL,
         models.SET_NULL,
         null=True,
         blank=True,
-        help_text="Empty: made automatically.",
+        help_text=_("Empty: made automatically."),
     )
     created_at = models.DateTimeField(auto_now_add=True)
+    seal = SealField(
+        of=(
+            *("conversation_id", "version", "level", "generation", "first_seq"),
+            *("last_seq", "text", "structured", "flags", "trigger", "policy_hash"),
+            *("prompt_hash", "model", "error", "created_at"),
+        )
+    )
+    status_seal = SealField(of=("seal", "status"), renews=True)
 
-    objects = AppendOnlyQuerySet.as_manager()
+    objects = SummaryQuerySet.as_manager()
 
     class Meta:
         ordering = ["conversation", "version"]
+        default_permissions = ()
         verbose_name_plural = "summaries"
         indexes = [
             models.Index(fields=["conversation", "status", "first_seq"]),
-            models.Index(fields=["-created_at"]),
+            # Newest first in every list, with one filter or none.
+            models.Index(fields=NEWEST, name="summary_newest"),
+            models.Index(fields=["status", *NEWEST], name="summary_by_status"),
+            models.Index(fields=["trigger_kind", *NEWEST], name="summary_by_trigger"),
+            models.Index(fields=["level", *NEWEST], name="summary_by_level"),
+            models.Index(fields=["preset", *NEWEST], name="summary_by_preset"),
+            models.Index(
+                fields=NEWEST,
+                condition=Q(unsupported__isnull=False),
+                name="summary_unsupported",
+            ),
+            models.Index(
+                fields=NEWEST, condition=Q(generation__gt=1), name="summary_rewritten"
+            ),
+            models.Index(
+                fields=NEWEST, condition=Q(level__gte=4), name="summary_high_level"
+            ),
+            # Enough to see whether the ranges in force follow on each other.
+            models.Index(
+                fields=["conversation", "first_seq", "last_seq"],
+                condition=Q(status="active"),
+                name="summary_in_force",
+            ),
         ]
         constraints = [
             models.UniqueConstraint(
@@ -275,14 +372,11 @@ class Summary(models.Model):
         return f"v{self.version} of #{self.first_seq}–#{self.last_seq}"
 
     def save(
-        self, *, update_fields: Iterable[str] | None = None, **kwargs: Any
+        self, *, update_fields: Iterable[str] | None = None, **options: Any
     ) -> None:
-        if self.pk and set(update_fields or ()) != {"status"}:
-            raise TypeError("Summaries are append-only; only their status changes.")
-        super().save(update_fields=update_fields, **kwargs)
-
-    def delete(self, *args: Any, **kwargs: Any) -> tuple[int, dict[str, int]]:
-        raise TypeError("Summaries are append-only; delete the conversation instead.")
+        if update_fields is not None and "status" in update_fields:
+            update_fields = {*update_fields, "status_seal"}
+        super().save(update_fields=update_fields, **options)
 
     @property
     def has_older(self) -> bool:
@@ -291,7 +385,7 @@ class Summary(models.Model):
         return was_text or self.level > 0 or self.generation > 1
 
 
-class Prompt(models.Model):
+class Prompt(History):
     """A text that is not part of any conversation but was sent with one.
 
     Kept by its hash, so that what was sent for an old reply can be rebuilt after the
@@ -301,20 +395,32 @@ class Prompt(models.Model):
     sha256 = models.CharField(max_length=64, primary_key=True)
     text = models.TextField()
 
+    class Meta:
+        default_permissions = ()
+
     def __str__(self) -> str:
         return self.sha256[:12]
 
 
-class ModelCall(models.Model):
+class ModelCall(History):
     """One request to a model: the bill, the audit trail and the right pane in one.
 
     `refs` says by reference what was sent, `sha256` proves a rebuilt list to be it.
     """
 
+    LINKS: ClassVar = ("message", "message_id", "summary", "summary_id")
+    # What is known once the model has answered.
+    CHANGING = frozenset(
+        {
+            *("message", "summary", "tokens_input", "tokens_cached", "tokens_output"),
+            *("first_token_ms", "total_ms", "attempts", "error"),
+        }
+    )
+
     class Purpose(models.TextChoices):
-        REPLY = "reply"
-        SUMMARY = "summary"
-        TITLE = "title"
+        REPLY = "reply", _("Reply")
+        SUMMARY = "summary", _("Summary")
+        TITLE = "title", _("Title")
 
     conversation = models.ForeignKey(
         Conversation, models.CASCADE, related_name="model_calls"
@@ -338,13 +444,29 @@ class ModelCall(models.Model):
     total_ms = models.PositiveIntegerField(default=0)
     attempts = models.PositiveSmallIntegerField(default=1)
     error = models.CharField(
-        max_length=100, blank=True, help_text="Class of the error."
+        max_length=100, blank=True, help_text=_("Class of the error.")
     )
     created_at = models.DateTimeField(auto_now_add=True)
+    seal = SealField(
+        of=(
+            *("conversation_id", "purpose", "refs", "sha256", "model"),
+            *("tokens_estimated", "created_at"),
+        )
+    )
 
     class Meta:
         ordering = ["-created_at", "-id"]
-        indexes = [models.Index(fields=["conversation", "purpose", "-created_at"])]
+        default_permissions = ()
+        indexes = [
+            models.Index(fields=["conversation", "purpose", "-created_at"]),
+            models.Index(fields=NEWEST, name="call_newest"),
+        ]
 
     def __str__(self) -> str:
         return f"{self.purpose} by {self.model}"
+
+    @classmethod
+    def check_change(cls, values: Mapping[str, Any]) -> None:
+        super().check_change(values)
+        if any(values.get(name, True) is None for name in cls.LINKS):
+            raise TypeError("ModelCall rows are append-only: what it made stays.")

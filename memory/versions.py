@@ -197,6 +197,7 @@ def copy(
         structured=summary.structured if text is None else None,
         flags=summary.flags if text is None else {},
         trigger={"kind": kind, "value": summary.version, "limit": None},
+        preset=summary.preset,
         policy_hash=summary.policy_hash,
         prompt_hash=summary.prompt_hash if text is None else "",
         model=summary.model if text is None else "",

@@ -8,7 +8,7 @@ from django.db.models import Count, Exists, F, OuterRef, Q, QuerySet
 from django.db.models.functions import Now
 
 from memory.audit import Finder, Violation
-from memory.models import Message
+from memory.models import Conversation, Message
 
 from .models import Turn
 
@@ -98,6 +98,36 @@ def find_misplaced_replies() -> Iterator[Violation]:
         yield Violation("R2.reply", pk, f"reply #{seq} belongs to no turn")
 
 
+def find_missing_messages() -> Iterator[Violation]:
+    """Numbers that were given out, yet no message has one and no turn still waits for
+    it or has ended without a reply."""
+    counts = Conversation.objects.annotate(count=Count("messages"))
+    for conversation in counts.exclude(count=F("next_seq") - 1).iterator():
+        turns = conversation.turns.filter(reply=None)
+        without = set(turns.values_list("reply_seq", flat=True))
+        for first, last in _gaps(conversation):
+            missing = last - first + 1 - sum(first <= seq <= last for seq in without)
+            if missing:
+                detail = f"{missing} messages are gone between #{first} and #{last}"
+                yield Violation("R1.missing", conversation.pk, detail)
+
+
+def _gaps(conversation: Conversation) -> Iterator[tuple[int, int]]:
+    """Stretches of numbers without a message; what was copied or imported may have
+    had some before, and is older than its conversation."""
+    free = 1
+    rows = conversation.messages.order_by("seq")
+    for seq, imported_at, created_at in rows.values_list(
+        "seq", "imported_at", "created_at"
+    ):
+        is_own = not imported_at and created_at >= conversation.created_at
+        if seq > free and is_own:
+            yield free, seq - 1
+        free = seq + 1
+    if free < conversation.next_seq:
+        yield free, conversation.next_seq - 1
+
+
 def _each(rows: QuerySet[Turn], code: str, words: str) -> Iterator[Violation]:
     values = rows.order_by("pk").values_list("conversation_id", "pk", "state")
     for conversation_id, pk, state in values:
@@ -111,4 +141,5 @@ FINDERS: tuple[Finder, ...] = (
     find_unanswered,
     find_lost_replies,
     find_misplaced_replies,
+    find_missing_messages,
 )

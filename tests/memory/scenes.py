@@ -60,7 +60,12 @@ def summarise(conversation, first, last, *, replaces=(), **fields):
 
 def plant(row, **values):
     """Change a row behind the back of the code that guards it."""
-    QuerySet(type(row)).filter(pk=row.pk).update(**values)
+    unguarded(type(row).objects.filter(pk=row.pk)).update(**values)
+
+
+def unguarded(rows):
+    """The rows as SQL by hand reaches them, past the code that guards them."""
+    return QuerySet(rows.model).filter(pk__in=[row.pk for row in rows])
 
 
 def drop_unique(model, *names):

@@ -77,7 +77,7 @@ class TestExclude:
         fold(folded, "Without three.")
         version = in_force(folded)[0][0]
         acts.include(folded, [3])
-        with pytest.raises(acts.ActError, match="stale"):
+        with pytest.raises(acts.ActError, match="messages have changed"):
             acts.restore(folded, version, author=alice)
 
     def test_an_unknown_message_is_named(self, folded):
@@ -126,7 +126,7 @@ class TestRestore:
 
     def test_a_version_of_changed_messages_can_not(self, folded, alice):
         acts.exclude(folded, [8])
-        with pytest.raises(acts.ActError, match="stale"):
+        with pytest.raises(acts.ActError, match="messages have changed"):
             acts.restore(folded, 2, author=alice)
 
     def test_a_stretch_in_the_middle_brings_those_before_it(self, alice):

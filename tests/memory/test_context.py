@@ -7,6 +7,7 @@ from django.test.utils import CaptureQueriesContext
 from memory import context, transcript, versions
 from memory.models import Message, ModelCall, Prompt, Summary
 from tests.memory.chats import talk
+from tests.memory.scenes import plant
 
 pytestmark = pytest.mark.django_db
 
@@ -162,11 +163,11 @@ def test_tampering_is_found(conversation, table):
     summarise(conversation, 2)
     call = record(conversation, ask(conversation))
     if table == "message":
-        Message.objects.filter(seq=3).update(text="Changed")
+        plant(Message.objects.get(seq=3), text="Changed")
     elif table == "summary":
-        super(type(Summary.objects.all()), Summary.objects.all()).update(text="Changed")
+        plant(Summary.objects.get(), text="Changed")
     elif table == "prompt":
-        Prompt.objects.filter(text="Be brief.").update(text="Changed")
+        plant(Prompt.objects.get(text="Be brief."), text="Changed")
     else:
         call.refs["window"] = []
     assert not context.verify(call)

@@ -12,6 +12,7 @@ from django.utils import timezone
 from memory import context, folding, transcript, versions
 from memory.models import Conversation, ModelCall, Summary
 from tests.memory.chats import Recorder, talk
+from tests.memory.scenes import unguarded
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -284,6 +285,10 @@ async def test_a_disabled_policy_never_folds(alice):
     assert (await fold(conversation)).state == "nothing"
 
 
+def move(conversation, time):
+    unguarded(conversation.messages.all()).update(created_at=time)
+
+
 class TestDue:
     async def due(self):
         return await database_sync_to_async(folding.due)()
@@ -336,7 +341,7 @@ class TestDue:
         wait = conversation.fold_due_at - timezone.now()
         assert 3590 < wait.total_seconds() < 3601
         hour_ago = timezone.now() - timedelta(seconds=3601)
-        await conversation.messages.aupdate(created_at=hour_ago)
+        await database_sync_to_async(move)(conversation, hour_ago)
         assert (await fold(conversation)).state == "folded"
 
 

@@ -3,10 +3,13 @@
 import pytest
 from django.db import connection
 from django.db.migrations.executor import MigrationExecutor
+from django.db.models import QuerySet
 
 from memory import audit, recall, transcript
+from memory.engine.policy import Policy
 from memory.models import Conversation, Message, RecallEntry
 from tests.memory.chats import talk
+from tests.memory.scenes import summarise
 
 pytestmark = pytest.mark.django_db(transaction=True)
 RELEASED = "0002_recall"
@@ -26,6 +29,8 @@ def newest(executor):
 def filled(alice):
     made = transcript.create(alice, title="Trip")
     talk(made, 3)
+    for policy_hash in (Policy().digest(), "0" * 64):
+        summarise(made, 1, 2, policy_hash=policy_hash, status="superseded")
     yield made
     migrate("")
 
@@ -41,6 +46,9 @@ def test_a_filled_database_goes_back_and_up_again(filled):
     assert [*filled.messages.values_list("seq", "text")] == texts
     assert [*RecallEntry.objects.values_list("message_id", "seq", "terms")] == entries
     assert Conversation.objects.get(pk=filled.pk).set_aside is None
+    assert list(audit.find_broken_seals()) == []
+    policies = filled.summaries.order_by("version").values_list("preset", flat=True)
+    assert [*policies] == ["layered", ""]
 
 
 def test_the_search_index_follows_after_an_upgrade(filled):
@@ -48,6 +56,6 @@ def test_the_search_index_follows_after_an_upgrade(filled):
     migrate("")
     transcript.append_user_message(filled, text="A zeppelin!", client_id="z")
     assert recall.search(filled, "zeppelin")[0].seq == 7
-    Message.objects.filter(pk=filled.messages.first().pk).delete()
+    QuerySet(Message).filter(pk=filled.messages.first().pk).delete()
     assert RecallEntry.objects.count() == Message.objects.count()
     assert list(audit.find_bad_index()) == []

@@ -11,6 +11,7 @@ from django.test.utils import CaptureQueriesContext
 from memory import acts, audit, context, recall, transcript, versions
 from memory.engine.ranking import Document, rank
 from memory.models import Message, ModelCall, RecallEntry, Summary
+from tests.memory.scenes import plant
 
 pytestmark = pytest.mark.django_db
 
@@ -121,8 +122,7 @@ class TestSearch:
         fill(conversation, ["One thing.", "Another."] * 5)
         day = datetime(2021, 3, 14, tzinfo=UTC)
         for row in conversation.messages.all():
-            row.created_at = day + timedelta(days=40 * row.seq)
-            row.save()
+            plant(row, created_at=day + timedelta(days=40 * row.seq))
         recall.index_all(again=True)
         assert found(conversation, "What was in August 2021?")[0] == 4
 
@@ -245,7 +245,7 @@ class TestIndex:
         assert "#3" in violation.detail
 
     def test_the_audit_finds_words_of_a_deleted_message(self, conversation):
-        conversation.messages.filter(seq=3).update(deleted_at=datetime.now(UTC))
+        plant(conversation.messages.get(seq=3), deleted_at=datetime.now(UTC))
         (violation,) = audit.find_bad_index()
         assert "#3" in violation.detail
 

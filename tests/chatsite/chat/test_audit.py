@@ -4,9 +4,10 @@ from datetime import timedelta
 
 import pytest
 from django.db import connection
+from django.db.models import QuerySet
 from django.db.models.functions import Now
 
-from chatsite.chat import audit, turns
+from chatsite.chat import audit, copying, turns
 from chatsite.chat.models import Turn
 from memory import context, transcript
 from memory.models import Conversation, Message
@@ -166,3 +167,44 @@ def test_it_finds_a_turn_across_conversations(conversation, bob):
     turn = answer(conversation)
     plant(turn, conversation=transcript.create(bob))
     assert found() == {"R6.foreign"}
+
+
+class TestMissing:
+    def test_it_accepts_numbers_that_no_reply_took(self, conversation):
+        answer(conversation)
+        for n in range(2):
+            send(conversation, f"queued {n}")
+        first = conversation.turns.filter(state=State.QUEUED).first()
+        turns.stop(conversation, first.pk)
+        assert found() == set()
+        assert conversation.messages.filter(seq=4).exists() is False
+
+    def test_it_finds_messages_taken_away(self, conversation):
+        for _ in range(3):
+            answer(conversation)
+        remove(conversation, 3, 4)
+        (violation,) = audit.find_missing_messages()
+        assert str(violation).endswith("2 messages are gone between #3 and #4")
+
+    def test_it_finds_the_newest_taken_away(self, conversation):
+        for _ in range(2):
+            answer(conversation)
+        remove(conversation, 1, 2, 3, 4)
+        (violation,) = audit.find_missing_messages()
+        assert str(violation).endswith("4 messages are gone between #1 and #4")
+
+    def test_it_accepts_what_a_branch_has_left_out(self, conversation):
+        answer(conversation, State.FAILED, "")
+        send(conversation)
+        answer(conversation)
+        made = copying.branch(conversation, conversation.messages.last().seq)
+        answer(made)
+        assert list(audit.find_missing_messages()) == []
+
+
+def remove(conversation, *seqs):
+    """As somebody would in SQL, with all that hangs on the messages."""
+    wanted = conversation.messages.filter(seq__in=seqs)
+    keys = list(wanted.values_list("pk", flat=True))
+    QuerySet(Turn).filter(user_message__in=keys).delete()
+    QuerySet(Message).filter(pk__in=keys).delete()

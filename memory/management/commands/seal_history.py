@@ -1,0 +1,31 @@
+"""Seals rows that were written past the application, or all with another key."""
+
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandParser
+from django.db import transaction
+
+from memory import seals
+from memory.models import Message, ModelCall, Summary
+
+
+class Command(BaseCommand):
+    help = (
+        "Seals messages, summaries and requests that have no seal. Run audit first: "
+        "a seal vouches for a row as it is now."
+    )
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument(
+            "--again",
+            action="store_true",
+            help="seal every row, as after a change of SEAL_KEY",
+        )
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        with transaction.atomic():
+            count = sum(
+                seals.seal_all(model, again=options["again"])
+                for model in (Message, Summary, ModelCall)
+            )
+        self.stdout.write(self.style.SUCCESS(f"Sealed {count:,} rows."))

@@ -1,0 +1,51 @@
+"""Errors that can be said in any language."""
+
+import pytest
+
+from memory.engine import reasons
+from memory.engine.exceptions import PolicyError
+from memory.engine.policy import Policy
+from memory.engine.wording import Wording
+
+GERMAN = {
+    "%(value)s: expected one of %(kinds)s": "%(kinds)s erwartet statt %(value)s",
+    "%(name)s: %(wrong)s": "%(name)s – %(wrong)s",
+    "expected %(ge)s or more": "mindestens %(ge)s",
+}
+
+
+def german(text):
+    return GERMAN.get(text, text)
+
+
+def test_it_says_all_sentences_of_a_sentence():
+    inner = Wording("expected %(ge)s or more", {"ge": 2})
+    outer = Wording("%(name)s: %(wrong)s", {"name": "fan_in", "wrong": inner})
+    assert outer.say() == "fan_in: expected 2 or more"
+    assert outer.say(german) == "fan_in – mindestens 2"
+
+
+def test_a_sentence_without_places_may_have_a_percent_sign():
+    assert Wording("85 % of it").say() == "85 % of it"
+    assert Wording("").say(lambda text: "the header of a catalog") == ""
+
+
+def test_the_error_of_a_policy_says_each_setting_in_that_language():
+    with pytest.raises(PolicyError) as caught:
+        Policy(keep=("words", 3), fan_in=1)
+    kinds = "tokens, messages, turns, fraction"
+    assert str(caught.value).startswith(f"keep: 'words': expected one of {kinds}; ")
+    said = caught.value.say(german)
+    assert said.startswith(f"keep – {kinds} erwartet statt 'words'; ")
+    assert "mindestens 2" in said
+
+
+def test_what_a_person_typed_fills_no_place():
+    with pytest.raises(PolicyError) as caught:
+        Policy(**{"50%(value)s": 1})
+    assert str(caught.value) == "50%(value)s: 1: there is no such setting"
+
+
+def test_a_reason_that_nobody_has_put_in_words_is_pydantics():
+    error = {"type": "url_scheme", "msg": "URL scheme should be 'http'", "ctx": {}}
+    assert reasons.reason(error).say(german) == "URL scheme should be 'http'"
