@@ -1,4 +1,4 @@
-.PHONY: setup run test lint bench soak screenshots
+.PHONY: setup run test lint bench soak screenshots messages
 
 setup:        ; scripts/setup.sh
 run: setup    ; scripts/run.sh
@@ -7,3 +7,4 @@ lint:         ; scripts/lint.sh
 bench:        ; scripts/bench.sh
 soak:         ; scripts/soak.sh
 screenshots:  ; scripts/screenshots.sh
+messages:     ; scripts/messages.sh

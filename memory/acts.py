@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING
 
 from django.db import models, transaction
 from django.db.models.functions import Now
+from django.utils.translation import gettext as _
 
-from . import folding, recall, transcript, versions
+from . import folding, recall, seals, transcript, versions
 from .engine.policy import Policy
 from .models import Conversation, Message, Summary
 
@@ -18,6 +19,14 @@ if TYPE_CHECKING:
 
 class ActError(ValueError):
     """Something that can not be done; the message says why."""
+
+
+class ReplacedError(ActError):
+    """Somebody was faster: version `by` has taken the place of the one meant."""
+
+    def __init__(self, message: str, by: int) -> None:
+        super().__init__(message)
+        self.by = by
 
 
 @transaction.atomic
@@ -53,7 +62,9 @@ def delete(conversation: Conversation, seq: int) -> None:
     """
     rows = _rows(conversation, [seq])
     _change(conversation, rows, text="", tool_calls=[], tokens=0, deleted_at=Now())
-    recall.index(conversation.messages.get(seq=seq))
+    row = conversation.messages.get(seq=seq)
+    recall.index(row)
+    seals.renew(row)
 
 
 @transaction.atomic
@@ -69,15 +80,25 @@ def restore(
     transcript.lock(conversation)
     summary = _find(conversation, version)
     if summary.status != Summary.Status.SUPERSEDED:
-        raise ActError(f"Version {version} is {summary.status}: it can not come back.")
+        raise ActError(_no_return(summary))
     versions.retract_to(conversation, summary.first_seq)
     if versions.cutoff(versions.active(conversation)) != summary.first_seq - 1:
-        raise ActError(
-            f"No summary stands for the messages before #{summary.first_seq}."
-        )
+        template = _("No summary stands for the messages before #%(seq)s.")
+        raise ActError(template % {"seq": summary.first_seq})
     new = versions.copy(conversation, summary, author=author)
     folding.mark_due(conversation.pk)
     return new
+
+
+def _no_return(summary: Summary) -> str:
+    templates = {
+        Summary.Status.ACTIVE: _("Version %(version)s is in force already."),
+        Summary.Status.STALE: _(
+            "Version %(version)s can not come back: its messages have changed."
+        ),
+    }
+    failed = _("Version %(version)s can not come back: it failed.")
+    return templates.get(summary.status, failed) % {"version": summary.version}
 
 
 @transaction.atomic
@@ -101,7 +122,7 @@ def _check_tiles(summaries: list[Summary]) -> list[Summary]:
     end = 0
     for summary in summaries:
         if summary.status not in usable or summary.first_seq != end + 1:
-            raise ActError("That view can not come back: what it said has changed.")
+            raise ActError(_("That view can not come back: what it said has changed."))
         end = summary.last_seq
     return summaries
 
@@ -115,10 +136,27 @@ def rewrite(
     transcript.lock(conversation)
     summary = _find(conversation, version)
     if summary.status != Summary.Status.ACTIVE:
-        raise ActError(f"Version {version} is not in force; restore it first.")
+        raise _replaced(conversation, summary)
     new = versions.copy(conversation, summary, author=author, text=text, kind="edit")
     versions.bump(conversation)
     return new
+
+
+def _replaced(conversation: Conversation, summary: Summary) -> ActError:
+    """Why a version that is out of force is not rewritten, and what to do now."""
+    for row in versions.active(conversation):
+        if (row.first_seq, row.last_seq) == (summary.first_seq, summary.last_seq):
+            text = _(
+                "v%(new)s has taken the place of v%(old)s meanwhile. Your text is "
+                "still here: save it again to put it in the place of v%(new)s."
+            )
+            values = {"old": summary.version, "new": row.version}
+            return ReplacedError(text % values, row.version)
+    text = _(
+        "v%(old)s is not in force any more, and no other version stands for exactly "
+        "its messages. Copy your text before you close this."
+    )
+    return ActError(text % {"old": summary.version})
 
 
 @transaction.atomic
@@ -130,13 +168,19 @@ def rebuild(conversation: Conversation) -> None:
 
 
 @transaction.atomic
-def set_policy(conversation: Conversation, value: dict[str, object]) -> None:
+def set_policy(
+    conversation: Conversation, value: dict[str, object], *, seen: object = None
+) -> None:
     """Remember the conversation in another way from now on; nothing made is lost.
 
-    Raises PolicyError when the policy is wrong.
+    Raises PolicyError when the policy is wrong, ActError when it is another by now
+    than the one that was `seen`.
     """
     Policy.load(value)
     transcript.lock(conversation)
+    conversation.refresh_from_db(fields=["policy"])
+    if seen is not None and conversation.policy not in (seen, value):
+        raise ActError(_("These settings were changed elsewhere meanwhile."))
     conversation.policy = value
     conversation.save(update_fields=["policy"])
     versions.bump(conversation)
@@ -154,7 +198,7 @@ def _change(
     """Update the rows and take back the summaries that stand for any of them."""
     seqs = sorted(rows.values_list("seq", flat=True))
     if not seqs:
-        raise ActError("There is no such message, or nothing to change about it.")
+        raise ActError(_("There is no such message, or nothing to change about it."))
     conversation.messages.filter(seq__in=seqs).update(**values)
     versions.invalidate(conversation, seqs[0], seqs[-1])
     folding.mark_due(conversation.pk)
@@ -162,11 +206,11 @@ def _change(
 
 def _mark_pin(conversation: Conversation, seq: int, **values: object) -> None:
     if not _rows(conversation, [seq]).update(**values):
-        raise ActError(f"There is no message #{seq}.")
+        raise ActError(_("There is no message #%(seq)s.") % {"seq": seq})
 
 
 def _find(conversation: Conversation, version: int) -> Summary:
     summary = conversation.summaries.filter(version=version).first()
     if summary is None:
-        raise ActError(f"There is no version {version}.")
+        raise ActError(_("There is no version %(version)s.") % {"version": version})
     return summary

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from channels.db import database_sync_to_async
 from django.core import signing
 from django.db import transaction
+from django.utils.translation import gettext as _
 from langchain_core.messages import BaseMessage
 
 from . import (
@@ -161,10 +162,10 @@ def accept(
     known = _open(conversation, seal)
     owner = uuid.uuid4().hex
     if not fold_lease.claim(conversation.pk, owner, force=True):
-        raise ActError("Messages are being summarised just now. Try again soon.")
+        raise ActError(_("Messages are being summarised just now. Try again soon."))
     job = _prepare(conversation, known.seq, open_from, owner)
     if job.conversation.memory_version != known.memory_version:
-        raise ActError("What the model sees has changed since. Look at it again.")
+        raise ActError(_("What the model sees has changed since. Look at it again."))
     as_proposed = _sha256(text) == known.text_sha256
     job.author, job.calls = author, known.calls
     job.tokens_in, job.tokens_out = known.tokens_in, known.tokens_out
@@ -183,6 +184,14 @@ def accept(
     return conversation.summaries.get(version=version)
 
 
+def is_changed(conversation: Conversation, seal: str, text: str) -> bool:
+    """Whether a person has written something else into the box of a proposal."""
+    try:
+        return _sha256(text) != _open(conversation, seal).text_sha256
+    except ActError:
+        return True
+
+
 def _prepare(
     conversation: Conversation, seq: int, open_from: OpenFrom, owner: str = ""
 ) -> Job:
@@ -190,8 +199,11 @@ def _prepare(
     job = fold_plan.prepare_through(fresh, owner, open_from, seq)
     if job is None:
         raise ActError(
-            f"Message #{seq} can not be folded: it is not in the window, or nothing "
-            "would be left there."
+            _(
+                "Message #%(seq)s can not be folded: it is not in the window, or "
+                "nothing would be left there."
+            )
+            % {"seq": seq}
         )
     return job
 
@@ -211,9 +223,9 @@ def _open(conversation: Conversation, seal: str) -> _Seal:
     try:
         known = _Seal(**signing.loads(seal, salt=SALT, max_age=MAX_AGE))
     except signing.BadSignature:
-        raise ActError("This preview is too old. Look at it again.") from None
+        raise ActError(_("This preview is too old. Look at it again.")) from None
     if known.conversation != conversation.pk:
-        raise ActError("This preview belongs to another conversation.")
+        raise ActError(_("This preview belongs to another conversation."))
     return known
 
 

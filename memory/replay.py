@@ -4,6 +4,7 @@ Pure: no database; the summariser comes as a callable. Replies are the recorded 
 """
 
 import json
+from bisect import bisect_left, bisect_right
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
@@ -12,13 +13,13 @@ from typing import Any, Literal
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
 from pydantic import BaseModel, TypeAdapter
 
-from .engine.compose import SummaryBlock, compose
+from .engine.compose import SummaryBlock, compose, make_fence
 from .engine.exceptions import SummaryError
 from .engine.plan import plan_fold, plan_merge
-from .engine.policy import Policy
+from .engine.policy import CHUNK_TOKENS, Policy
 from .engine.ranking import Document, Index
 from .engine.summarizer import Invoke, SummaryText, merge, summarize
-from .engine.tokens import count_text, count_tokens
+from .engine.tokens import TokenCounter, count_text, count_tokens
 from .tally import Tally, cacheable, shared_tokens
 
 TOKENS = "estimated: UTF-8 bytes / 4, rounded up, + 4 per message"
@@ -93,35 +94,44 @@ class Player:
             map(_to_message, range(1, len(recording.messages) + 1), recording.messages)
         )
         self.summarizer = _Reader(invoke)
+        self.count_tokens: TokenCounter = count_tokens
+        self.chunk_tokens = CHUNK_TOKENS
         self.blocks: list[SummaryBlock] = []
         self.version = 0
         self.cutoff = 0
+        # Summaries in a row that could not be used.
+        self.failures = 0
         self.sent: list[BaseMessage] = []
         self.generations: dict[int, int] = {}
         self.tally = Tally()
 
     async def play(self) -> Tally:
-        for place, message in enumerate(self.messages):
-            before = self.summarizer.requests
-            if isinstance(message, HumanMessage):
-                self._ask(place)
-                # Any request between a message and its own would have held it up.
-                self.tally.blocked_turns += self.summarizer.requests > before
-            upcoming = self.messages[place + 1 : place + 2]
-            if not upcoming or isinstance(upcoming[0], HumanMessage):
-                await self._fold(place + 1, upcoming)
+        for place in range(len(self.messages)):
+            await self._step(place)
         self._finish()
         return self.tally
 
-    def _ask(self, place: int) -> None:
+    async def _step(self, place: int) -> None:
+        """One message: what it is sent with, and after its turn what is folded."""
+        before = self.summarizer.requests
+        if isinstance(self.messages[place], HumanMessage):
+            await self._ask(place)
+            # Any request between a message and its own would have held it up.
+            self.tally.blocked_turns += self.summarizer.requests > before
+        upcoming = self.messages[place + 1 : place + 2]
+        if not upcoming or isinstance(upcoming[0], HumanMessage):
+            await self._fold(place + 1, upcoming)
+
+    async def _ask(self, place: int) -> None:
         newest = self.messages[place]
         request = compose(
             system_prompt=self.system_prompt,
             blocks=self.blocks,
-            window=self.messages[self.cutoff : place],
+            window=self.messages[self._start : place],
             newest=newest,
+            fence=make_fence(self.policy.final_prompt),
         ).messages
-        tokens = count_tokens(request)
+        tokens = self.count_tokens(request)
         self.tally.turns += 1
         self.tally.prompts.append(tokens)
         self.tally.prompt_tokens += tokens
@@ -133,9 +143,9 @@ class Player:
         """Fold what is due in the time before the next message."""
         fold = plan_fold(
             self.policy,
-            self.messages[self.cutoff : end],
+            self.messages[self._start : end],
             self.blocks,
-            count_tokens=count_tokens,
+            count_tokens=self.count_tokens,
             overhead=count_text(self.system_prompt) + self._summary_tokens(),
             context_window=self.context_window,
             now=_time_of(upcoming or self.messages[end - 1 : end]),
@@ -149,8 +159,11 @@ class Player:
                 fold.messages,
                 previous=fold.previous.text if fold.previous else "",
                 policy=self.policy,
+                count_tokens=self.count_tokens,
+                chunk_tokens=self.chunk_tokens,
             )
         except SummaryError:
+            self.failures += 1
             return
         replaced = [fold.previous] if fold.previous else []
         span = (fold.first_seq, fold.last_seq)
@@ -162,12 +175,17 @@ class Player:
         while due := plan_merge(self.policy, self.blocks):
             before = self.summarizer.requests
             first, last = due.blocks[0].first_seq, due.blocks[-1].last_seq
-            covered = self.messages[first - 1 : last]
             try:
                 made = await merge(
-                    self.summarizer, due.blocks, covered, policy=self.policy
+                    self.summarizer,
+                    due.blocks,
+                    self._between(first, last),
+                    policy=self.policy,
+                    count_tokens=self.count_tokens,
+                    chunk_tokens=self.chunk_tokens,
                 )
             except SummaryError:
+                self.failures += 1
                 return
             self._commit(due.blocks, made, due.level, (first, last), before)
 
@@ -180,13 +198,24 @@ class Player:
         before: int,
     ) -> None:
         self.version += 1
+        self.failures = 0
         tokens = count_text(made.text)
         block = SummaryBlock(self.version, level, *span, made.text, tokens)
         kept = [each for each in self.blocks if each not in replaced]
         self.blocks = sorted([*kept, block], key=lambda each: each.first_seq)
-        for seq in range(span[0], span[1] + 1):
+        for seq in map(_number, self._between(*span)):
             known = self.generations.get(seq, 0)
             self.generations[seq] = self.summarizer.generation(seq, known, before)
+
+    @property
+    def _start(self) -> int:
+        """Where the window begins in the list of messages."""
+        return bisect_right(self.messages, self.cutoff, key=_number)
+
+    def _between(self, first: int, last: int) -> list[BaseMessage]:
+        """The messages of these numbers, of which some may be missing."""
+        start = bisect_left(self.messages, first, key=_number)
+        return self.messages[start : bisect_right(self.messages, last, key=_number)]
 
     def _summary_tokens(self) -> int:
         return sum(block.tokens for block in self.blocks)
@@ -196,8 +225,9 @@ class Player:
         self.tally.summary_tokens_out = self.summarizer.tokens_out
         self.tally.rewrites = list(self.generations.values())
         self.tally.never_read = sum(
-            self.summarizer.text_of(seq) != self.messages[seq - 1].text
-            for seq in self.generations
+            self.summarizer.text_of(_number(message)) != message.text
+            for message in self.messages
+            if _number(message) in self.generations
         )
         self._examine()
 
@@ -233,8 +263,12 @@ class _Reader:
         self.parts: dict[int, dict[str, str]] = defaultdict(dict)
         self.read_at: dict[int, int] = {}
 
-    async def __call__(self, messages: list[BaseMessage]) -> AIMessage:
-        reply = await self.invoke(messages)
+    @property
+    def takes_schema(self) -> bool:
+        return getattr(self.invoke, "takes_schema", False)
+
+    async def __call__(self, messages: list[BaseMessage], **options: Any) -> AIMessage:
+        reply = await self.invoke(messages, **options)
         self.requests += 1
         self.tokens_in += count_tokens(messages)
         self.tokens_out += count_text(reply.text)
@@ -257,6 +291,10 @@ def _to_message(seq: int, recorded: RecordedMessage) -> BaseMessage:
     kind = HumanMessage if recorded.role == "user" else AIMessage
     kwargs = {"created_at": recorded.created_at} if recorded.created_at else {}
     return kind(recorded.content, id=str(seq), additional_kwargs=kwargs)
+
+
+def _number(message: BaseMessage) -> int:
+    return int(message.id or 0)
 
 
 def _time_of(messages: Sequence[BaseMessage]) -> datetime | None:

@@ -6,8 +6,9 @@ from uuid import UUID
 
 from django.conf import settings
 from django.db import transaction
-from django.db.models import F
+from django.db.models import F, Q
 from django.db.models.functions import Now
+from django.utils.translation import gettext as _
 
 from . import recall, versions
 from .engine.policy import Policy
@@ -35,7 +36,7 @@ class ClientIdConflictError(TextError):
     def __init__(self) -> None:
         super().__init__(
             "conflict",
-            "This client_id was already used for another text. Use a new one.",
+            _("This client_id was already used for another text. Use a new one."),
         )
 
 
@@ -70,11 +71,20 @@ def create(
     )
 
 
-def rename(conversation: Conversation, title: str) -> None:
-    """Set the title that a person chose; nothing automatic replaces it."""
-    conversation.title = title
-    conversation.title_set_by = Conversation.TitleSource.USER
-    conversation.save(update_fields=["title", "title_set_by", "updated_at"])
+def rename(conversation: Conversation, title: str, *, seen: str | None = None) -> bool:
+    """Set the title that a person chose; nothing automatic replaces it.
+
+    With `seen` another title that a person has set since stays: False says so.
+    """
+    rows = Conversation.objects.filter(pk=conversation.pk)
+    if seen is not None:
+        by_person = Q(title_set_by=Conversation.TitleSource.USER)
+        rows = rows.filter(~by_person | Q(title__in=(seen, title)))
+    done = rows.update(
+        title=title, title_set_by=Conversation.TitleSource.USER, updated_at=Now()
+    )
+    conversation.refresh_from_db(fields=["title", "title_set_by", "updated_at"])
+    return bool(done)
 
 
 def suggest_title(conversation: Conversation, text: str) -> str:
@@ -91,20 +101,25 @@ def check_text(text: object) -> str:
     """The text as it will be stored, byte for byte. Raises TextError."""
     limit = settings.MESSAGE_MAX_CHARS
     if not isinstance(text, str):
-        raise TextError("bad_text", "The text must be a string.")
+        raise TextError("bad_text", _("The text must be a string."))
     if not text.strip():
-        raise TextError("empty", "The message is empty. Type something first.")
+        raise TextError("empty", _("The message is empty. Type something first."))
     if len(text) > limit:
         raise TextError(
             "too_long",
-            f"The message has {len(text):,} characters; the limit is {limit:,}. "
-            "Shorten it or send it in parts.",
+            _(
+                "The message has %(count)s characters; the limit is %(limit)s. "
+                "Shorten it or send it in parts."
+            )
+            % {"count": f"{len(text):,}", "limit": f"{limit:,}"},
         )
     if "\0" in text or not _is_unicode(text):
         raise TextError(
             "bad_text",
-            "The message has characters that are no text (NUL or half of a surrogate "
-            "pair). Remove them and send it again.",
+            _(
+                "The message has characters that are no text (NUL or half of a "
+                "surrogate pair). Remove them and send it again."
+            ),
         )
     return text
 
@@ -120,7 +135,7 @@ def _is_unicode(text: str) -> bool:
 def check_client_id(client_id: object) -> str:
     if not isinstance(client_id, str) or not CLIENT_ID.fullmatch(client_id):
         raise TextError(
-            "bad_client_id", "client_id must be 1 to 64 visible ASCII characters."
+            "bad_client_id", _("client_id must be 1 to 64 visible ASCII characters.")
         )
     return client_id
 

@@ -10,27 +10,42 @@ import email.utils
 import time
 from typing import TYPE_CHECKING
 
+from django.utils.translation import gettext_noop as _
 from langchain_core.exceptions import ContextOverflowError
 
 if TYPE_CHECKING:
     import openai
 
 DETAILS = {
-    "timeout": "The model took too long to answer. Try again.",
-    "rate_limited": "The model is receiving too many requests. Try again in a moment.",
-    "quota": "The account at the model provider is used up. "
-    "Ask the person who runs this site to top it up.",
-    "auth": "The model provider refused the key of this site. "
-    "Ask the person who runs this site to check OPENAI_API_KEY.",
-    "context_length": "The conversation is too long for this model. "
-    "Summarise it or choose a model with a larger context.",
-    "bad_request": "The model provider refused the request. "
-    "Ask the person who runs this site to check the model's name and settings.",
-    "unavailable": "The model can not be reached at the moment. Try again.",
-    "bad_response": "The model sent something that is not a reply. "
-    "Try again; if it stays, ask the person who runs this site.",
-    "content_filter": "The model provider's content filter stopped this reply. "
-    "Rephrase the message and send it again.",
+    "timeout": _("The model took too long to answer. Try again."),
+    "rate_limited": _(
+        "The model is receiving too many requests. Try again in a moment."
+    ),
+    "quota": _(
+        "The account at the model provider is used up. "
+        "Ask the person who runs this site to top it up."
+    ),
+    "auth": _(
+        "The model provider refused the key of this site. "
+        "Ask the person who runs this site to check OPENAI_API_KEY."
+    ),
+    "context_length": _(
+        "The conversation is too long for this model. "
+        "Summarise it or choose a model with a larger context."
+    ),
+    "bad_request": _(
+        "The model provider refused the request. "
+        "Ask the person who runs this site to check the model's name and settings."
+    ),
+    "unavailable": _("The model can not be reached at the moment. Try again."),
+    "bad_response": _(
+        "The model sent something that is not a reply. "
+        "Try again; if it stays, ask the person who runs this site."
+    ),
+    "content_filter": _(
+        "The model provider's content filter stopped this reply. "
+        "Rephrase the message and send it again."
+    ),
 }
 RETRYABLE = {"timeout", "rate_limited", "unavailable", "bad_response"}
 

@@ -5,6 +5,7 @@ from typing import Any
 from weakref import WeakKeyDictionary
 
 from django.conf import settings
+from django.utils.translation import gettext
 from langchain_core.language_models import BaseChatModel
 from pydantic import BaseModel
 
@@ -37,7 +38,7 @@ def is_demo(name: str) -> bool:
 
 
 def label(name: str) -> str:
-    return "Demo model" if is_demo(name) else name
+    return gettext("Demo model") if is_demo(name) else name
 
 
 def context_window(name: str) -> int:

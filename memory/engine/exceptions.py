@@ -9,9 +9,21 @@ EngineError
     └── OverlongSummary
 """
 
+from collections.abc import Callable
+
+from .wording import Wording
+
 
 class EngineError(Exception):
     """Base of the errors below; anything else that escapes is a bug."""
+
+    def __init__(self, template: str = "", **values: object) -> None:
+        self.wording = Wording(template, values)
+        super().__init__(self.wording.say())
+
+    def say(self, translate: Callable[[str], str]) -> str:
+        """What went wrong, in the language that `translate` knows."""
+        return self.wording.say(translate)
 
 
 class PolicyError(EngineError, ValueError):

@@ -138,6 +138,24 @@ def unsupported(
     return list(dict.fromkeys(missing))[:MAX_FACTS]
 
 
+def find_said(
+    wanted: Iterable[Fact], sources: Iterable[str], dates: Iterable[date] = ()
+) -> set[Fact]:
+    """Those of the facts that one of the sources says."""
+    known = _Known(sources, dates)
+    return {fact for fact in wanted if known.has(fact)}
+
+
+def not_carried_over(
+    texts: Iterable[str], summaries: Iterable[str]
+) -> Iterator[list[str]]:
+    """For each text those of its facts that none of the summaries says."""
+    known = _Known(summaries, ())
+    for text in texts:
+        lost = (fact.text for fact in find_facts(text) if not known.has(fact))
+        yield list(dict.fromkeys(lost))[:MAX_FACTS]
+
+
 def missing_identifiers(summary: str, sources: Iterable[str]) -> list[str]:
     """The identifiers of the sources that the summary does not hold, in their order."""
     found = dict.fromkeys(each for text in sources for each in find_identifiers(text))

@@ -9,6 +9,7 @@ from collections.abc import Iterable
 
 from .exceptions import PolicyError
 from .patterns import MAX_PATTERN_CHARS, parse_pattern
+from .wording import gettext_noop as _
 
 ContextSize = tuple[str, int | float]
 # Any one of the clauses fires the trigger; all conditions of a clause have to hold.
@@ -24,15 +25,19 @@ MAX_PATTERNS = 20
 
 def parse_size(value: object, kinds: tuple[str, ...]) -> ContextSize:
     if not _is_pair(value):
-        raise PolicyError(f"{show(value)}: expected a pair such as ('tokens', 4000)")
+        raise _error(_("%(value)s: expected a pair such as ('tokens', 4000)"), value)
     kind, amount = value
     if kind not in kinds:
-        raise PolicyError(f"{show(kind)}: expected one of {', '.join(kinds)}")
+        expected = ", ".join(kinds)
+        raise _error(_("%(value)s: expected one of %(kinds)s"), kind, kinds=expected)
     if kind == "fraction":
         return kind, _parse_fraction(amount)
     if type(amount) is not int or not 1 <= amount <= MAX_SIZE:
-        raise PolicyError(
-            f"{show(amount)} {kind}: expected a whole number from 1 to {MAX_SIZE:,}"
+        raise _error(
+            _("%(value)s %(kind)s: expected a whole number from 1 to %(limit)s"),
+            amount,
+            kind=kind,
+            limit=f"{MAX_SIZE:,}",
         )
     return kind, amount
 
@@ -40,8 +45,8 @@ def parse_size(value: object, kinds: tuple[str, ...]) -> ContextSize:
 def _parse_fraction(amount: object) -> float:
     # bool is an int, and NaN fails every comparison.
     if type(amount) not in (int, float) or not 0 < amount <= 1:
-        raise PolicyError(
-            f"fraction {show(amount)}: expected a number above 0 and up to 1"
+        raise _error(
+            _("fraction %(value)s: expected a number above 0 and up to 1"), amount
         )
     return float(amount)
 
@@ -52,7 +57,7 @@ def parse_trigger(value: object) -> Trigger:
     if isinstance(value, dict) or _is_pair(value):
         return (_parse_clause(value),)
     if not isinstance(value, (list, tuple)):
-        raise PolicyError(f"{show(value)}: expected a pair, a dict, a list or None")
+        raise _error(_("%(value)s: expected a pair, a dict, a list or None"), value)
     return tuple(map(_parse_clause, value))
 
 
@@ -67,9 +72,9 @@ def _parse_clause(value: object) -> Clause:
         conditions = value if isinstance(value, (list, tuple)) else ()
     clause = tuple(parse_size(condition, TRIGGER_KINDS) for condition in conditions)
     if not clause:
-        raise PolicyError(f"{show(value)}: expected at least one condition")
+        raise _error(_("%(value)s: expected at least one condition"), value)
     if len(dict(clause)) < len(clause):
-        raise PolicyError(f"{show(value)}: expected each kind once")
+        raise _error(_("%(value)s: expected each kind once"), value)
     return clause
 
 
@@ -79,26 +84,33 @@ def parse_keep(value: object) -> ContextSize:
 
 def parse_important(value: object) -> tuple[str, ...]:
     if not isinstance(value, (list, tuple)) or len(value) > MAX_PATTERNS:
-        raise PolicyError(
-            f"{show(value)}: expected a list of up to {MAX_PATTERNS} "
-            "regular expressions"
+        raise _error(
+            _("%(value)s: expected a list of up to %(limit)s regular expressions"),
+            value,
+            limit=MAX_PATTERNS,
         )
     for pattern in value:
         if not isinstance(pattern, str) or not 1 <= len(pattern) <= MAX_PATTERN_CHARS:
-            raise PolicyError(
-                f"{show(pattern)}: expected a regular expression of up to "
-                f"{MAX_PATTERN_CHARS} characters"
+            raise _error(
+                _(
+                    "%(value)s: expected a regular expression of up to %(limit)s "
+                    "characters"
+                ),
+                pattern,
+                limit=MAX_PATTERN_CHARS,
             )
     return tuple(map(parse_pattern, value))
 
 
 def parse_prompt(value: object) -> str:
     if not isinstance(value, str) or len(value) > MAX_PROMPT_CHARS:
-        raise PolicyError(
-            f"{show(value)}: expected a text of up to {MAX_PROMPT_CHARS:,} characters"
+        raise _error(
+            _("%(value)s: expected a text of up to %(limit)s characters"),
+            value,
+            limit=f"{MAX_PROMPT_CHARS:,}",
         )
     if "\0" in value or any("\ud800" <= char <= "\udfff" for char in value):
-        raise PolicyError(f"{show(value)}: expected a text without NUL and surrogates")
+        raise _error(_("%(value)s: expected a text without NUL and surrogates"), value)
     return value.strip()
 
 
@@ -108,6 +120,10 @@ def _is_pair(value: object) -> bool:
         and len(value) == 2
         and isinstance(value[0], str)
     )
+
+
+def _error(template: str, value: object, **values: object) -> PolicyError:
+    return PolicyError(template, value=show(value), **values)
 
 
 def show(value: object) -> str:

@@ -9,6 +9,8 @@ from collections.abc import Iterable
 from functools import lru_cache
 
 from .exceptions import PolicyError
+from .wording import Wording
+from .wording import gettext_noop as _
 
 MAX_PATTERN_CHARS = 200
 # Texts are searched in overlapping stretches; a match is no longer than one of them.
@@ -32,9 +34,18 @@ def parse_pattern(text: str) -> str:
         _check_work(text.removeprefix("(?i)"))
     except (re.error, OverflowError, PolicyError) as error:
         raise PolicyError(
-            f"{text!r}: expected a simple regular expression ({error})"
+            _("%(pattern)s: expected a simple regular expression (%(why)s)"),
+            pattern=repr(text),
+            why=_reason(error),
         ) from error
     return text
+
+
+def _reason(error: Exception) -> Wording:
+    if isinstance(error, PolicyError):
+        return error.wording
+    place = getattr(error, "pos", None) or 0
+    return Wording(_("it makes no sense at character %(place)s"), {"place": place + 1})
 
 
 def find_match(patterns: Iterable[str], text: str) -> str | None:
@@ -58,8 +69,12 @@ def _occurs(pattern: re.Pattern[str], text: str) -> bool:
 def _check_work(pattern: str) -> None:
     if (work := _estimate_work(pattern)) > MAX_WORK:
         raise PolicyError(
-            f"one that may take {work:,} steps at a place, not more than {MAX_WORK:,}; "
-            "two of * or + are too many"
+            _(
+                "it may take %(work)s steps at a place, more than %(limit)s; two of * "
+                "or + are too many"
+            ),
+            work=f"{work:,}",
+            limit=f"{MAX_WORK:,}",
         )
 
 
@@ -87,12 +102,12 @@ def _estimate_work(pattern: str) -> int:
 def _count_repeats(mark: str, before: str) -> int:
     # After an opening bracket: a look-around, a name or a flag, all of them too much.
     if before == "open":
-        raise PolicyError("of groups only (...) and (?:...), and (?i) in front")
+        raise PolicyError(_("of groups only (...) and (?:...), and (?i) in front"))
     if mark == "?":
         return 2
     # Repeated groups are where the time grows exponentially.
     if before == "close":
-        raise PolicyError("without a group that is repeated")
+        raise PolicyError(_("no group may be repeated"))
     return _width(mark)
 
 
@@ -108,4 +123,4 @@ def _width(mark: str) -> int:
 
 def _refuse_reference(token: str) -> None:
     if REFUSED_ESCAPE.match(token):
-        raise PolicyError("without a reference to a group")
+        raise PolicyError(_("no reference to a group"))

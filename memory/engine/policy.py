@@ -5,6 +5,7 @@ A policy is a frozen value that loads from, and dumps to, plain JSON.
 
 import hashlib
 import json
+from collections.abc import Callable
 from math import sqrt
 from typing import Annotated, Any, Literal, Self
 
@@ -33,6 +34,9 @@ from .grammar import (
     parse_trigger,
     show,
 )
+from .reasons import reason
+from .wording import Wording
+from .wording import gettext_noop as _
 
 __all__ = [
     "KEEP_KINDS",
@@ -92,13 +96,14 @@ PRESETS: dict[str, dict[str, Any]] = {
     },
 }
 LABELS = {
-    "layered": "Layered: fold at 4,000 tokens, merge old summaries by level",
-    "langgraph": "LangGraph tutorial: more than 6 messages, keep 2",
-    "langmem": "LangMem: fold the first 4,000 tokens, keep the rest",
-    "langchain": "LangChain: fold at 50 messages or 4,000 tokens, keep 20 messages",
-    "deepagents": "Deep Agents: fold at 85 % of the model's window, keep 10 %",
-    "guide": "Sliding window: keep 10 turns, fold what leaves them",
-    "topics": "Topics: fold at 4,000 tokens into one summary with a part per topic",
+    "layered": _("Layered: fold at 4,000 tokens, merge old summaries by level"),
+    "langgraph": _("LangGraph tutorial: more than 6 messages, keep 2"),
+    "langmem": _("LangMem: fold the first 4,000 tokens, keep the rest"),
+    "langchain": _("LangChain: fold at 50 messages or 4,000 tokens, keep 20 messages"),
+    # xgettext:no-python-format
+    "deepagents": _("Deep Agents: fold at 85 % of the model's window, keep 10 %"),
+    "guide": _("Sliding window: keep 10 turns, fold what leaves them"),
+    "topics": _("Topics: fold at 4,000 tokens into one summary with a part per topic"),
 }
 
 ADAPTIVE_MIN, ADAPTIVE_MAX = 2500, 8000
@@ -106,8 +111,8 @@ ADAPTIVE_MIN, ADAPTIVE_MAX = 2500, 8000
 CACHED_PRICE = 0.1
 
 
-def choices() -> list[tuple[str, str]]:
-    return [(name, LABELS[name]) for name in PRESETS]
+def choices(translate: Callable[[str], str] = str) -> list[tuple[str, str]]:
+    return [(name, translate(LABELS[name])) for name in PRESETS]
 
 
 def adaptive_trigger(
@@ -166,13 +171,14 @@ class Policy(BaseModel):
         try:
             super().__init__(**values)
         except ValidationError as error:
-            raise PolicyError(_explain(error)) from error
+            raise _explain(error) from error
 
     @classmethod
     def load(cls, value: object) -> Self:
         """From what `dump` gave, or from any part of it over a preset."""
         if not isinstance(value, dict) or not all(isinstance(k, str) for k in value):
-            raise PolicyError(f"{show(value)}: expected an object of policy settings")
+            template = _("%(value)s: expected an object of policy settings")
+            raise PolicyError(template, value=show(value))
         return cls(**value)
 
     @classmethod
@@ -192,8 +198,12 @@ class Policy(BaseModel):
         cls(preset="langmem", max_summary_tokens=max_summary_tokens)
         if type(max_tokens) is not int or max_summary_tokens >= max_tokens:
             raise PolicyError(
-                f"max_tokens {show(max_tokens)}: expected a whole number above "
-                f"max_summary_tokens {max_summary_tokens}"
+                _(
+                    "max_tokens %(value)s: expected a whole number above "
+                    "max_summary_tokens %(least)s"
+                ),
+                value=show(max_tokens),
+                least=max_summary_tokens,
             )
         least = max_tokens_before_summary or max_tokens
         trigger = parse_trigger(("tokens", least))
@@ -240,7 +250,9 @@ class Policy(BaseModel):
         name = values.get("preset", DEFAULT_PRESET)
         if not isinstance(name, str) or name not in PRESETS:
             raise PolicyError(
-                f"preset {show(name)}: expected one of {', '.join(PRESETS)}"
+                _("preset %(value)s: expected one of %(presets)s"),
+                value=show(name),
+                presets=", ".join(PRESETS),
             )
         chosen = PRESETS[name]
         if "keep" in values or "trigger" in values:
@@ -255,14 +267,21 @@ class Policy(BaseModel):
             limit = dict(clause).get(kind, MAX_SIZE + 1)
             if kept >= limit:
                 raise PolicyError(
-                    f"keep {kept} {kind}: expected less than the trigger's {limit}"
+                    _(
+                        "keep %(kept)s %(kind)s: expected less than the trigger's "
+                        "%(limit)s"
+                    ),
+                    kept=kept,
+                    kind=kind,
+                    limit=limit,
                 )
         return self
 
     @model_validator(mode="after")
     def _can_fold_least(self) -> Self:
         if self.fold_least and self.keep[0] != "tokens":
-            raise PolicyError(f"keep {self.keep}: fold_least expects tokens")
+            template = _("keep %(keep)s: fold_least expects tokens")
+            raise PolicyError(template, keep=str(self.keep))
         return self
 
     @model_validator(mode="after")
@@ -270,19 +289,28 @@ class Policy(BaseModel):
         kind, kept = self.keep
         if self.adaptive and (kind != "tokens" or kept >= ADAPTIVE_MIN):
             raise PolicyError(
-                f"keep {self.keep}: adaptive expects tokens, below {ADAPTIVE_MIN}"
+                _("keep %(keep)s: adaptive expects tokens, below %(limit)s"),
+                keep=str(self.keep),
+                limit=ADAPTIVE_MIN,
             )
         return self
 
 
-def _explain(error: ValidationError) -> str:
-    return "; ".join(
-        ": ".join((*map(str, item["loc"][:1]), _reason(item)))
-        for item in error.errors(include_url=False)
-    )
+def _explain(error: ValidationError) -> PolicyError:
+    parts = [_placed(item) for item in error.errors(include_url=False)]
+    places = [f"part_{number}" for number in range(len(parts))]
+    template = "; ".join(f"%({place})s" for place in places)
+    return PolicyError(template, **dict(zip(places, parts, strict=True)))
 
 
-def _reason(item: Any) -> str:
-    if isinstance(cause := item.get("ctx", {}).get("error"), PolicyError):
-        return str(cause)
-    return f"{show(item['input'])}: {item['msg']}"
+def _placed(item: Any) -> Wording:
+    """What is wrong, after the name of the setting where there is one."""
+    cause = item.get("ctx", {}).get("error")
+    if isinstance(cause, PolicyError):
+        wrong = cause.wording
+    else:
+        values = {"value": show(item["input"]), "why": reason(item)}
+        wrong = Wording(_("%(value)s: %(why)s"), values)
+    if not item["loc"]:
+        return wrong
+    return Wording(_("%(name)s: %(wrong)s"), {"name": item["loc"][0], "wrong": wrong})

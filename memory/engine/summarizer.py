@@ -32,6 +32,7 @@ from .exceptions import (
 )
 from .policy import CHUNK_TOKENS, Policy
 from .tokens import TokenCounter, count_tokens
+from .wording import gettext_noop as _
 
 Invoke = Callable[[list[BaseMessage]], Awaitable[AIMessage]]
 Task = Literal["initial", "extend", "merge"]
@@ -103,7 +104,7 @@ async def summarize(
     No request holds more than `chunk_tokens` or than the policy allows of messages.
     """
     if not messages:
-        raise EmptySummary("There is nothing to summarise.")
+        raise EmptySummary(_("There is nothing to summarise."))
     writer = _Writer(invoke, policy, count_tokens)
     limit = min(chunk_tokens, policy.chunk_tokens)
     chunks = list(material.chunk(messages, count_tokens, limit))
@@ -162,16 +163,21 @@ def validate(
     """
     text = str(reply.text).strip() if text is None else text
     if reply.response_metadata.get("finish_reason") in CUT_OFF:
-        raise TruncatedSummary("The summary was cut off by the provider.")
+        raise TruncatedSummary(_("The summary was cut off by the provider."))
     if reply.additional_kwargs.get("refusal") or is_refusal(text):
-        raise RefusedSummary("The model declined to summarise.")
+        raise RefusedSummary(_("The model declined to summarise."))
     if not text:
-        raise EmptySummary("The summary is empty.")
+        raise EmptySummary(_("The summary is empty."))
     tokens = count_tokens([HumanMessage(text)])
     if tokens > max(policy.max_summary_tokens, input_tokens):
         raise OverlongSummary(
-            f"The summary has {tokens} tokens: more than its cap of "
-            f"{policy.max_summary_tokens} and than its input of {input_tokens}."
+            _(
+                "The summary has %(tokens)s tokens: more than its cap of %(cap)s and "
+                "than its input of %(input)s."
+            ),
+            tokens=tokens,
+            cap=policy.max_summary_tokens,
+            input=input_tokens,
         )
     return text
 

@@ -121,7 +121,7 @@ def test_the_image_has_what_it_copies_and_what_serves():
     image = (DEPLOY / "Dockerfile").read_text()
     sources = [line.split()[1] for line in image.splitlines() if line[:4] == "COPY"]
     assert all((ROOT / source).exists() for source in sources)
-    wanted = {"chatsite", "memory", "static", "templates", "manage.py"}
+    wanted = {"chatsite", "locale", "memory", "static", "templates", "manage.py"}
     assert wanted <= set(sources)
     let_in = (DEPLOY / "Dockerfile.dockerignore").read_text().splitlines()
     assert {f"!{source}" for source in sources} <= set(let_in)

@@ -1,0 +1,37 @@
+"""In which language a browser is spoken to, how numbers look in it, and what language
+a text is in as far as its letters tell.
+"""
+
+import re
+from io import BytesIO
+from typing import Any
+
+from django.core.handlers.asgi import ASGIRequest
+from django.utils.translation import get_language_from_request, pgettext
+
+# So much of a text tells; the whole of it may be long.
+SAMPLE_CHARS = 400
+# Whose characters look different from language to language. The first that is found
+# counts: Japanese and Korean have Chinese characters, too.
+WRITINGS = {
+    "ja": re.compile("[\u3041-\u30ff]"),
+    "ko": re.compile("[\uac00-\ud7a3]"),
+    "zh": re.compile("[\u4e00-\u9fff]"),
+}
+
+
+def of_scope(scope: dict[str, Any]) -> str:
+    """The language of a socket: found like that of a page, by its cookie or header."""
+    request = ASGIRequest({**scope, "method": "GET", "query_string": b""}, BytesIO())
+    return get_language_from_request(request)
+
+
+def of_text(text: str) -> str:
+    """The language to draw a text in; "" = it makes no difference, or is not known."""
+    sample = text[:SAMPLE_CHARS]
+    return next((name for name, one in WRITINGS.items() if one.search(sample)), "")
+
+
+def thousands(number: int) -> str:
+    mark = pgettext("between thousands", ",")
+    return f"{number:,}".replace(",", mark)

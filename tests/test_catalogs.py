@@ -1,0 +1,154 @@
+"""Every string that people see is in every catalog, translated and compiled."""
+
+import ast
+from functools import cache
+
+import pytest
+
+from tests.catalogs import (
+    ROOT,
+    TEMPLATE_CODE,
+    Words,
+    catalog,
+    key_of,
+    locales,
+    marked,
+    python_files,
+    shape,
+    strings_of,
+    templates,
+    texts,
+)
+
+# In a template these stand as they are, in every language.
+NAMES = {"Windowpane", "transcript.json", "summaries.json", "sha256", "SHA-256"}
+TELLING = {
+    *("ActError", "CommandError", "ReplacedError", "TextError", "ValidationError"),
+    *("EmptySummary", "OverlongSummary", "RefusedSummary", "TruncatedSummary"),
+    *("ImportFileError", "ImportItemError", "Notice", "add_error", "success"),
+}
+LABELS = {"description", "help_text", "label", "verbose_name"}
+KEYS = {"Ctrl", "Enter", "Shift", "Esc", "Alt", "Alt+M"}
+
+
+@cache
+def nodes(path):
+    return list(ast.walk(ast.parse(path.read_text())))
+
+
+@pytest.fixture(scope="module")
+def strings():
+    return marked()
+
+
+def test_it_finds_strings_of_every_kind(tmp_path):
+    python = tmp_path / "one.py"
+    python.write_text(
+        '_("a" "b")\ngettext_noop("c")\nngettext("d", "ds", 2)\npgettext("x", "e")\n'
+    )
+    template = tmp_path / "one.html"
+    template.write_text(
+        '{% load i18n %}<p title="{% translate "f" %}">\n    {% blocktranslate count '
+        "n=rows %}g {{ n }}{% plural %}gs {{ n }}{% endblocktranslate %}\n"
+        '  {{ x|default:_("h") }}</p>'
+    )
+    assert strings_of(python) == {("", "ab"), ("", "c"), ("", "d"), ("x", "e")}
+    assert strings_of(template) == {("", "f"), ("", "g %(n)s"), ("", "h")}
+
+
+def test_there_is_a_language_to_translate_to(settings):
+    assert "zh_Hans" in locales()
+    offered = {code for code, _ in settings.LANGUAGES} - {settings.LANGUAGE_CODE}
+    assert {locale.replace("_", "-").lower() for locale in locales()} == offered
+
+
+@pytest.mark.parametrize("locale", locales())
+class TestCatalog:
+    """`make messages` adds what is missing; then somebody has to translate it."""
+
+    def test_it_has_every_string_of_the_sources(self, locale, strings):
+        rows = catalog(locale, "po")
+        done = {key for key, row in rows.items() if all(texts(row.string))}
+        missing = {
+            key[1]: str(path) for key, path in strings.items() if key not in done
+        }
+        assert missing == {}
+
+    def test_it_has_no_other_strings(self, locale, strings):
+        assert [key for key in catalog(locale, "po") if key not in strings] == []
+
+    def test_nothing_in_it_is_a_guess(self, locale):
+        rows = catalog(locale, "po")
+        assert [key for key, row in rows.items() if row.fuzzy] == []
+
+    def test_places_and_tags_are_those_of_the_original(self, locale):
+        wrong = []
+        for row in catalog(locale, "po").values():
+            # Of two forms the second one is for all numbers but one.
+            wanted = shape(texts(row.id)[-1])
+            wrong += [text for text in texts(row.string) if shape(text) != wanted]
+        assert wrong == []
+
+    def test_what_is_compiled_is_what_is_written(self, locale):
+        written = {key: texts(row.string) for key, row in catalog(locale, "po").items()}
+        compiled = {
+            key: texts(row.string) for key, row in catalog(locale, "mo").items()
+        }
+        assert compiled == written
+
+
+def test_no_string_is_filled_in_before_it_is_looked_up():
+    markers = {"_", "gettext", "gettext_lazy", "gettext_noop", "ngettext", "pgettext"}
+    found = [
+        f"{path.relative_to(ROOT)}:{node.lineno}"
+        for path in python_files()
+        for node in nodes(path)
+        if isinstance(node, ast.Call)
+        and getattr(node.func, "id", "") in markers
+        and any(isinstance(arg, (ast.JoinedStr, ast.BinOp)) for arg in node.args[:2])
+    ]
+    assert found == []
+
+
+def test_no_words_for_people_are_bare():
+    """In errors and notices, and on labels; commands speak English."""
+    found = [
+        f"{path.relative_to(ROOT)}:{value.lineno} {value.value}"
+        for path in python_files()
+        if not {"management", "migrations", "engine"} & set(path.parts)
+        for node in nodes(path)
+        if isinstance(node, ast.Call)
+        for value in told(node)
+        if isinstance(value, ast.Constant) and " " in str(value.value)
+    ]
+    assert found == []
+
+
+def told(call):
+    name = getattr(call.func, "id", getattr(call.func, "attr", ""))
+    if name in TELLING:
+        yield from call.args
+    yield from (each.value for each in call.keywords if each.arg in LABELS)
+
+
+def test_no_template_has_words_outside_of_the_catalogs():
+    found = {
+        str(path.relative_to(ROOT)): words
+        for path in templates()
+        if (words := bare_words(path) - NAMES - KEYS)
+    }
+    assert found == {}
+
+
+def bare_words(path):
+    shown = Words(TEMPLATE_CODE.sub("", path.read_text())).found
+    words = {word.strip(" ·:…") for text in shown for word in text.split()}
+    return {word for word in words if word.isascii() and is_word(word)}
+
+
+def is_word(text):
+    return sum(char.isalpha() for char in text) > 2
+
+
+def test_a_string_is_looked_up_by_its_context():
+    assert key_of(("one", "many"), "x") == ("x", "one")
