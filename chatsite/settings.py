@@ -44,6 +44,7 @@ INSTALLED_APPS = [
     "django_htmx",
     "memory",
     "chatsite.chat",
+    "chatsite.desk",
 ]
 
 MIDDLEWARE = [
@@ -51,6 +52,7 @@ MIDDLEWARE = [
     "whitenoise.middleware.WhiteNoiseMiddleware",
     "csp.middleware.CSPMiddleware",
     "django.contrib.sessions.middleware.SessionMiddleware",
+    "django.middleware.locale.LocaleMiddleware",
     "django.middleware.common.CommonMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",
     "django.contrib.auth.middleware.AuthenticationMiddleware",
@@ -75,6 +77,7 @@ TEMPLATES = [
                 "django.template.context_processors.request",
                 "django.contrib.auth.context_processors.auth",
                 "django.contrib.messages.context_processors.messages",
+                "chatsite.chat.looks.looks",
             ],
         },
     },
@@ -85,11 +88,13 @@ DATABASES = {
     "default": env.db("DATABASE_URL", default=f"sqlite:///{BASE_DIR / 'db.sqlite3'}")
 }
 if DATABASES["default"]["ENGINE"].endswith("sqlite3"):
-    # With SQLite's own defaults about half of concurrent transactions fail as locked.
+    # With SQLite's own defaults about half of concurrent transactions fail as locked,
+    # and the bytes of deleted texts stay in the file.
     DATABASES["default"]["OPTIONS"] = {
         "transaction_mode": "IMMEDIATE",
         "timeout": 20,
-        "init_command": "PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL;",
+        "init_command": "PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL; "
+        "PRAGMA secure_delete=ON;",
     }
 else:
     # Persistent connections pile up under ASGI; a pool hands them back, and looks at
@@ -202,7 +207,15 @@ STORAGES = {
     "staticfiles": {"BACKEND": "chatsite.staticfiles.CollectedFilesStorage"},
 }
 
+# Languages: the browser's own wish at first, then what was chosen on the page, kept in
+# a cookie for strangers too. docs/languages.md says how to add one.
 LANGUAGE_CODE = "en"
+LANGUAGES = [("en", "English"), ("zh-hans", "简体中文")]
+LOCALE_PATHS = [BASE_DIR / "locale"]
+LANGUAGE_COOKIE_AGE = 365 * 24 * 3600
+LANGUAGE_COOKIE_SAMESITE = "Lax"
+LANGUAGE_COOKIE_HTTPONLY = True
+LANGUAGE_COOKIE_SECURE = SITE_HTTPS
 TIME_ZONE = env.str("TIME_ZONE", default="UTC")
 USE_I18N = True
 USE_TZ = True
@@ -245,6 +258,14 @@ TITLES_ENABLED = env.bool("TITLES_ENABLED", default=True)
 
 # People's data. What staff may read is said on every account page.
 STAFF_CAN_READ_CHATS = env.bool("STAFF_CAN_READ_CHATS", default=True)
+# Whether people see there which of their conversations staff have read.
+STAFF_ACCESS_SHOWN = env.str("STAFF_ACCESS_SHOWN", default="staff")
+if STAFF_ACCESS_SHOWN not in ("no", "staff", "names"):
+    raise ImproperlyConfigured(
+        f"STAFF_ACCESS_SHOWN is {STAFF_ACCESS_SHOWN!r}; use no, staff or names."
+    )
+# Proves that stored rows are as they were written; SECRET_KEY where it is empty.
+SEAL_KEY = env.str("SEAL_KEY", default="")
 # An import that is larger is refused before anything of it is stored.
 IMPORT_MAX_MB = env.int("IMPORT_MAX_MB", default=50)
 IMPORT_MAX_CONVERSATIONS = 2_000
@@ -256,6 +277,9 @@ MESSAGE_MAX_CHARS = 32_000
 TURN_LEASE_SECONDS = env.float("TURN_LEASE_SECONDS", default=10.0)
 TURN_SWEEP_SECONDS = env.float("TURN_SWEEP_SECONDS", default=1.0)
 TURN_MAX_ATTEMPTS = 2
+
+# The policy lab in the admin: trials played at once on the whole site; 0 = none.
+TRIALS_AT_ONCE = env.int("TRIALS_AT_ONCE", default=2)
 
 # Limits per user, counted over all processes; 0 = no limit. The defaults are beyond
 # what a person does by hand and stop programs that run away.

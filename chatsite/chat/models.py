@@ -6,21 +6,31 @@ Preferences: what their new conversations begin with.
 from django.conf import settings
 from django.db import models
 from django.db.models import Q
+from django.utils.translation import gettext_lazy as _
 
 from memory.models import Conversation, Message, ModelCall
+
+# What went wrong before what did not. Its values stand in the SQL: an index over them
+# is not used for parameters.
+FAILING_FIRST = models.Func(
+    "state",
+    template="CASE WHEN %(expressions)s IN "
+    "('failed', 'truncated', 'interrupted') THEN 0 ELSE 1 END",
+    output_field=models.SmallIntegerField(),
+).asc()
 
 
 class Turn(models.Model):
     """One user message and everything until its reply is final."""
 
     class State(models.TextChoices):
-        QUEUED = "queued"
-        RUNNING = "running"
-        DONE = "done"
-        STOPPED = "stopped"
-        FAILED = "failed"
-        TRUNCATED = "truncated"
-        INTERRUPTED = "interrupted"
+        QUEUED = "queued", _("Queued")
+        RUNNING = "running", _("Running")
+        DONE = "done", _("Done")
+        STOPPED = "stopped", _("Stopped")
+        FAILED = "failed", _("Failed")
+        TRUNCATED = "truncated", _("Truncated")
+        INTERRUPTED = "interrupted", _("Interrupted")
 
     UNFINISHED = (State.QUEUED, State.RUNNING)
     RETRYABLE = (State.STOPPED, State.FAILED, State.TRUNCATED, State.INTERRUPTED)
@@ -38,19 +48,24 @@ class Turn(models.Model):
     owner = models.CharField(max_length=36, blank=True)
     lease_until = models.DateTimeField(null=True, blank=True)
     cancel_requested_at = models.DateTimeField(null=True, blank=True)
-    text = models.TextField(blank=True, help_text="The reply as far as it was saved.")
+    text = models.TextField(
+        blank=True, help_text=_("The reply as far as it was saved.")
+    )
     # Which attempt saved the text: a new one leaves it there until it has its own.
     text_attempt = models.PositiveSmallIntegerField(default=0, db_default=0)
     # The latest request made for this turn, written before it is sent.
     call = models.ForeignKey(ModelCall, models.SET_NULL, null=True, blank=True)
     model = models.CharField(max_length=100, blank=True)
-    error = models.CharField(max_length=40, blank=True, help_text="Code of the error.")
+    error = models.CharField(
+        max_length=40, blank=True, help_text=_("Code of the error.")
+    )
     created_at = models.DateTimeField(auto_now_add=True)
     started_at = models.DateTimeField(null=True, blank=True)
     finished_at = models.DateTimeField(null=True, blank=True)
 
     class Meta:
         ordering = ["id"]
+        default_permissions = ()
         constraints = [
             models.UniqueConstraint(
                 fields=["conversation"],
@@ -65,6 +80,14 @@ class Turn(models.Model):
                 name="turn_unfinished",
             ),
             models.Index(fields=["conversation", "-id"], name="turn_latest"),
+            models.Index(
+                fields=["-created_at"],
+                condition=Q(state__in=["failed", "truncated", "interrupted"]),
+                name="turn_failing",
+            ),
+            models.Index(
+                FAILING_FIRST, models.F("id").desc(), name="turn_failing_first"
+            ),
         ]
 
     def __str__(self) -> str:
@@ -88,10 +111,10 @@ class Allowance(models.Model):
         related_name="allowance",
     )
     tokens_per_day = models.PositiveIntegerField(
-        "own tokens per day",
+        _("own tokens per day"),
         null=True,
         blank=True,
-        help_text="Empty: the site's TOKENS_PER_DAY. 0: no limit.",
+        help_text=_("Empty: the site's TOKENS_PER_DAY. 0: no limit."),
     )
     day = models.DateField(null=True, editable=False)
     tokens_used = models.PositiveBigIntegerField(default=0, editable=False)

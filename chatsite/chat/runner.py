@@ -7,7 +7,8 @@ never belongs to a socket, so a closed tab ends nothing.
 import asyncio
 import contextvars
 import logging
-from collections.abc import Coroutine
+from collections.abc import Awaitable, Callable, Coroutine
+from dataclasses import dataclass
 from time import monotonic
 from typing import Any
 
@@ -34,6 +35,19 @@ FINISH_SECONDS = 60.0
 TASKS_SECONDS = 2.0
 RELEASE_SECONDS = 3.0
 
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """Work of another app, which this one does not know: every sweep calls `sweep` in
+    the event loop; a process that ends calls `release`, so that others go on at once.
+    """
+
+    sweep: Callable[[], Awaitable[None]]
+    release: Callable[[], None]
+
+
+jobs: list[Job] = []
+
 # Strong references: the event loop keeps only weak ones to its tasks.
 _tasks: set[asyncio.Task[None]] = set()
 _held: dict[int, turns.Claim] = {}
@@ -42,14 +56,15 @@ _closing = asyncio.Event()
 
 def start(conversation_id: int) -> None:
     """Work off the conversation's turns in a task of its own."""
-    _spawn(_drive(conversation_id))
+    spawn(_drive(conversation_id))
 
 
 def start_folding(conversation_id: int, *, force: bool = False) -> None:
-    _spawn(_fold(conversation_id, force))
+    spawn(_fold(conversation_id, force))
 
 
-def _spawn(work: Coroutine[Any, Any, None]) -> None:
+def spawn(work: Coroutine[Any, Any, None]) -> None:
+    """Do it in a detached task that ends with the process."""
     if _closing.is_set():
         work.close()
         return
@@ -82,7 +97,7 @@ async def _drive(conversation_id: int) -> None:
         finally:
             _held.pop(claim.turn_id, None)
         start_folding(conversation_id)
-        _spawn(titles.make(conversation_id))
+        spawn(titles.make(conversation_id))
         await _start_waiting(conversation_id)
 
 
@@ -193,6 +208,8 @@ async def sweep() -> None:
     for conversation_id in await database_sync_to_async(folding.due)():
         start_folding(conversation_id)
     await database_sync_to_async(library.purge)()
+    for job in jobs:
+        await job.sweep()
 
 
 async def _sweep_forever() -> None:
@@ -232,6 +249,7 @@ async def hand_back() -> None:
         await asyncio.wait(running, timeout=TASKS_SECONDS)
     try:
         async with asyncio.timeout(RELEASE_SECONDS):
-            await database_sync_to_async(turns.release)()
+            for release in (turns.release, *(job.release for job in jobs)):
+                await database_sync_to_async(release)()
     except (TimeoutError, *AWAY) as error:
         logger.warning("turns not handed back: %s", name_of(error))

@@ -2,11 +2,13 @@
 transcript every time, less what the summaries took. Goes negative, and says so.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass
+from datetime import datetime
 from itertools import accumulate
 
 from django.conf import settings
-from django.db.models import QuerySet, Sum
+from django.db.models import Count, QuerySet, Sum
 from django.db.models.functions import Coalesce
 
 from memory import context
@@ -33,25 +35,50 @@ class Savings:
         return max(0, -self.net)
 
 
+@dataclass(frozen=True, slots=True)
+class Prompt:
+    """What one reply was sent with, and what the whole transcript would have been."""
+
+    seq: int
+    sent: int
+    is_reported: bool  # by the provider; else estimated
+    whole: float  # estimated
+    at: datetime
+
+
 def of(conversation: Conversation) -> Savings:
+    sent = prompts(conversation)
+    tokens = sum(prompt.sent for prompt in sent)
+    whole = round(sum(prompt.whole for prompt in sent))
+    spent = spent_on_summaries(conversation)
+    return Savings(
+        replies=len(sent),
+        sent=tokens,
+        whole=whole,
+        summaries=spent.read + spent.written,
+        money=_money(whole - tokens - spent.read, -spent.written),
+    )
+
+
+def prompts(conversation: Conversation) -> list[Prompt]:
+    """The requests that brought a reply, in the order of the replies."""
     rows = list(
         _calls(conversation, ModelCall.Purpose.REPLY)
         .exclude(message=None)
-        .annotate(sent=Coalesce("tokens_input", "tokens_estimated"))
         .order_by("message__seq")
-        .values_list("message__seq", "sent")
+        .values_list("message__seq", "tokens_input", "tokens_estimated", "created_at")
     )
-    sent = sum(tokens for _, tokens in rows)
-    whole = _whole(conversation, [seq for seq, _ in rows])
-    spent = _spent(conversation)
-    read, written = spent["read"] or 0, spent["written"] or 0
-    return Savings(
-        replies=len(rows),
-        sent=sent,
-        whole=whole,
-        summaries=read + written,
-        money=_money(whole - sent - read, -written),
-    )
+    wholes = _wholes(conversation, [seq for seq, *_ in rows])
+    return [
+        Prompt(
+            seq=seq,
+            sent=estimated if reported is None else reported,
+            is_reported=reported is not None,
+            whole=whole,
+            at=at,
+        )
+        for (seq, reported, estimated, at), whole in zip(rows, wholes, strict=True)
+    ]
 
 
 def _calls(conversation: Conversation, purpose: str) -> QuerySet[ModelCall]:
@@ -60,23 +87,34 @@ def _calls(conversation: Conversation, purpose: str) -> QuerySet[ModelCall]:
     return rows.filter(created_at__gte=conversation.created_at)
 
 
-def _whole(conversation: Conversation, replies: list[int]) -> int:
+def _wholes(conversation: Conversation, replies: list[int]) -> Iterator[float]:
     """The prompts of these replies, had each held all messages before it."""
     if not replies:
-        return 0
+        return
     rows = conversation.messages.filter(superseded_at=None, seq__lte=replies[-1])
     sizes = dict(rows.values_list("seq", "tokens"))
     totals = list(accumulate(sizes.get(seq, 0) for seq in range(replies[-1])))
     system = count_text(context.system_prompt(conversation)) + 4
-    whole = sum(totals[seq - 1] + system for seq in replies)
-    return round(whole * conversation.token_ratio)
+    for seq in replies:
+        yield (totals[seq - 1] + system) * conversation.token_ratio
 
 
-def _spent(conversation: Conversation) -> dict[str, int | None]:
-    return _calls(conversation, ModelCall.Purpose.SUMMARY).aggregate(
+@dataclass(frozen=True, slots=True)
+class Spent:
+    """Tokens of the summariser; `requests` had them."""
+
+    requests: int
+    read: int
+    written: int
+
+
+def spent_on_summaries(conversation: Conversation) -> Spent:
+    sums = _calls(conversation, ModelCall.Purpose.SUMMARY).aggregate(
+        requests=Count("pk"),
         read=Sum(Coalesce("tokens_input", "tokens_estimated")),
         written=Sum("tokens_output"),
     )
+    return Spent(**{name: value or 0 for name, value in sums.items()})
 
 
 def _money(tokens_in: int, tokens_out: int) -> float | None:

@@ -98,9 +98,17 @@ def _finish(job: _Job, reply: AIMessage) -> str:
     job.call.tokens_output = usage.get("output_tokens")
     job.call.attempts = meta.get("attempts", 1)
     job.call.error = job.call.error or ("" if title else "no_title")
-    job.call.save()
+    if not _close(job.call):
+        return ""
     limits.charge(job.call, str(reply.text))
     rows = Conversation.objects.filter(
         pk=job.call.conversation_id, title_set_by=Conversation.TitleSource.AUTO
     )
     return title if title and rows.update(title=title) else ""
+
+
+def _close(call: ModelCall) -> bool:
+    """Write down what the request cost; False: its conversation is gone meanwhile."""
+    names = ("tokens_input", "tokens_output", "attempts", "error", "total_ms")
+    values = {name: getattr(call, name) for name in names}
+    return bool(ModelCall.objects.filter(pk=call.pk).update(**values))

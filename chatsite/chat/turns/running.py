@@ -186,6 +186,8 @@ def finish(claim: Claim, result: Result) -> Turn | None:
 
     A second call, after an answer that got lost, finds what the first one did.
     """
+    # In the order of stop(): each waiting for what the other holds would be a deadlock.
+    _lock(claim.conversation_id)
     turn = _held(claim).select_related("conversation").first()
     if turn is None:
         return _ended(claim)

@@ -1,9 +1,10 @@
 """The state machine of a turn, against the real database and without a model."""
 
+from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 
 import pytest
-from django.db import IntegrityError, transaction
+from django.db import IntegrityError, connection, transaction
 from django.db.models.functions import Now
 
 from chatsite.chat import turns
@@ -11,6 +12,7 @@ from chatsite.chat.errors import CommandError
 from chatsite.chat.models import Turn
 from memory import context, transcript, versions
 from memory.models import ModelCall
+from tests.servers import wait_for
 
 pytestmark = pytest.mark.django_db
 
@@ -337,3 +339,31 @@ class TestDue:
         send(conversation, "b")
         turns.claim(conversation.pk)
         assert turns.due() == []
+
+
+@pytest.mark.database("postgresql")
+@pytest.mark.django_db(transaction=True)
+def test_stopping_a_reply_that_is_just_ending_is_no_deadlock(alice):
+    conversation = transcript.create(alice)
+    send(conversation)
+    claim = turns.claim(conversation.pk)
+
+    def finish():
+        try:
+            return turns.finish(claim, turns.Result(State.DONE, "Reply"))
+        finally:
+            connection.close()
+
+    pool = ThreadPoolExecutor(1)
+    with transaction.atomic():
+        transcript.lock(conversation)
+        ending = pool.submit(finish)
+        wait_for(has_waiting_locks)
+        Turn.objects.filter(pk=claim.turn_id).update(cancel_requested_at=Now())
+    assert ending.result().state == State.DONE
+
+
+def has_waiting_locks():
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT count(*) FROM pg_locks WHERE NOT granted")
+        return cursor.fetchone()[0]

@@ -1,0 +1,22 @@
+"""The desk app: what staff review, in Django's own admin."""
+
+from django.apps import AppConfig
+from django.contrib import admin
+from django.utils.translation import gettext_lazy as _
+
+
+class DeskConfig(AppConfig):
+    name = "chatsite.desk"
+    verbose_name = _("Review")
+
+    def ready(self) -> None:
+        admin.site.site_header = admin.site.site_title = "Windowpane"
+        admin.site.index_title = _("What people saw, what the model saw")
+        from chatsite.chat import runner
+
+        from . import naming
+        from .trials import job
+
+        naming.apply()
+
+        runner.jobs.append(job.JOB)

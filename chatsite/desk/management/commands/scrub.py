@@ -1,0 +1,51 @@
+"""Rewrites the database's files, so that nothing is left in them of what was erased.
+
+Deleting marks space as free; the bytes stay until something is written over them. Run
+it after an erasure that has to reach that far, in a quiet hour: it locks the tables.
+"""
+
+from typing import Any
+
+from django.apps import apps
+from django.contrib.admin.models import LogEntry
+from django.core.management.base import BaseCommand
+from django.db import connection
+
+LABELS = ("memory", "chat", "desk")
+STAYS = (
+    "Backups still hold what they held, and so do copies of the disk; on PostgreSQL "
+    "also the write-ahead log, until its files are used again."
+)
+SQLITE = (
+    # Merging the parts of the text index drops the words of rows that are gone.
+    "INSERT INTO memory_recall_fts (memory_recall_fts) VALUES ('optimize')",
+    "VACUUM",
+    "PRAGMA wal_checkpoint(TRUNCATE)",
+)
+
+
+class Command(BaseCommand):
+    help = "Rewrites the database's files without what was erased from them."
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        is_postgresql = connection.vendor == "postgresql"
+        with connection.cursor() as cursor:
+            for statement in _postgresql() if is_postgresql else SQLITE:
+                cursor.execute(statement)
+        self.stdout.write(f"{self.style.SUCCESS('Rewritten.')} {STAYS}")
+
+
+def _postgresql() -> list[str]:
+    """A plain VACUUM frees the space of dead rows without clearing it; FULL writes new
+    files, with their indexes, and takes the old ones away."""
+    models = [
+        LogEntry,
+        *(m for label in LABELS for m in apps.get_app_config(label).get_models()),
+    ]
+    tables = [connection.ops.quote_name(model._meta.db_table) for model in models]
+    # Waits for its turn, however long the site's own statements may.
+    return [
+        "SET lock_timeout = 0",
+        f"VACUUM FULL {', '.join(tables)}",
+        "RESET lock_timeout",
+    ]

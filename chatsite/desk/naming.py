@@ -1,0 +1,56 @@
+"""What tables and columns are called in the administration, in the reader's language.
+
+Named here and not on the models: no migration has to know a translation.
+"""
+
+from django.apps import apps
+from django.utils.translation import gettext_lazy
+from django.utils.translation import gettext_noop as _
+
+COLUMNS = (
+    *(_("archived at"), _("attempt"), _("attempts"), _("author"), _("branched from")),
+    *(_("branched seq"), _("cancel requested at"), _("client id"), _("conversation")),
+    *(_("created at"), _("day"), _("deleted at"), _("error"), _("excluded at")),
+    *(_("finished at"), _("first seq"), _("first token ms"), _("flags")),
+    *(_("fold due at"), _("fold failures"), _("fold lease until"), _("fold owner")),
+    *(_("fold retry at"), _("generation"), _("imported at"), _("imported from")),
+    *(_("last seq"), _("lease until"), _("level"), _("memory version"), _("message")),
+    *(_("model"), _("ms"), _("next seq"), _("owner"), _("pinned at"), _("policy")),
+    *(_("policy hash"), _("preset"), _("prompt hash"), _("purpose"), _("refs")),
+    *(_("reply"), _("reply seq"), _("role"), _("seal"), _("seq"), _("set aside")),
+    *(_("sha256"), _("started at"), _("state"), _("status"), _("status seal")),
+    *(_("structured"), _("summary"), _("superseded at"), _("system prompt")),
+    *(_("text"), _("text attempt"), _("title"), _("title set by"), _("token ratio")),
+    *(_("tokens"), _("tokens after"), _("tokens before"), _("tokens cached")),
+    *(_("tokens estimated"), _("tokens in"), _("tokens input"), _("tokens out")),
+    *(_("tokens output"), _("tokens used"), _("tool call id"), _("tool calls")),
+    *(_("total ms"), _("trigger"), _("trigger kind"), _("unsupported")),
+    *(_("updated at"), _("user"), _("user message"), _("uuid"), _("version")),
+)
+TABLES = {
+    "memory.Conversation": (_("conversation"), _("conversations")),
+    "memory.Message": (_("message"), _("messages")),
+    "memory.Summary": (_("summary"), _("summaries")),
+    "memory.Prompt": (_("prompt"), _("prompts")),
+    "memory.ModelCall": (_("model call"), _("model calls")),
+    "chat.Turn": (_("turn"), _("turns")),
+    "chat.Allowance": (_("allowance"), _("allowances")),
+}
+# Django and django-axes mark these themselves, without a translation to Chinese.
+OTHERS = (
+    *(_("access attempt"), _("access attempts"), _("access failure")),
+    *(_("access failures"), _("access log"), _("access logs"), _("Access lock out")),
+    *(_("Attempt Time"), _("Locked Out"), _("Logout Time"), _("Path")),
+    *(_("Model name"), _("Add link"), _("Change or view list link")),
+)
+
+
+def apply() -> None:
+    apps.get_app_config("axes").verbose_name = gettext_lazy("Log-ins")
+    for label, (one, several) in TABLES.items():
+        model = apps.get_model(label)
+        model._meta.verbose_name = gettext_lazy(one)
+        model._meta.verbose_name_plural = gettext_lazy(several)
+        for field in model._meta.local_fields:
+            if field.verbose_name in COLUMNS:
+                field.verbose_name = gettext_lazy(field.verbose_name)

@@ -1,0 +1,51 @@
+"""What one member of the staff may do: four permissions, each of its own.
+
+`memory.view_metadata` opens the desk: who, when, how much, no word of anybody.
+`memory.read_content` adds texts and titles, `memory.export_conversations` the files to
+hand over, `memory.purge_conversations` erasing for good. The last three do nothing
+without the first. Where STAFF_CAN_READ_CHATS is off, nobody reads, superusers neither.
+"""
+
+from dataclasses import dataclass
+
+from django.conf import settings
+from django.contrib.auth.models import AbstractBaseUser, AnonymousUser
+from django.utils.translation import gettext as _
+
+METADATA = "memory.view_metadata"
+CONTENT = "memory.read_content"
+EXPORT = "memory.export_conversations"
+PURGE = "memory.purge_conversations"
+
+
+@dataclass(frozen=True, slots=True)
+class Rights:
+    metadata: bool = False
+    content: bool = False
+    export: bool = False
+    purge: bool = False
+
+    def words(self, text: str) -> str:
+        """The text, or only how long it is."""
+        return text if self.content else hidden(len(text))
+
+
+NONE = Rights()
+
+
+def hidden(count: int | None) -> str:
+    """In the place of a text of so many characters; None: nobody counted."""
+    if count is None:
+        return _("hidden")
+    return _("hidden, %(count)s characters") % {"count": count} if count else ""
+
+
+def rights_of(user: AbstractBaseUser | AnonymousUser) -> Rights:
+    if not (user.is_active and user.is_staff and user.has_perm(METADATA)):
+        return NONE
+    return Rights(
+        metadata=True,
+        content=settings.STAFF_CAN_READ_CHATS and user.has_perm(CONTENT),
+        export=user.has_perm(EXPORT),
+        purge=user.has_perm(PURGE),
+    )

@@ -1,0 +1,1 @@
+"""The timeline of a conversation, and a reply under the glass."""

@@ -1,0 +1,10 @@
+"""The addresses of the timeline, below admin/memory/conversation/."""
+
+from django.urls import path
+
+from . import views
+
+urlpatterns = [
+    path("<int:pk>/timeline/", views.timeline, name="desk-timeline"),
+    path("<int:pk>/glass/<int:seq>/", views.glass, name="desk-glass"),
+]

@@ -1,0 +1,107 @@
+"""What a trial has done so far, as plain values that go to JSON and come back: every
+turn, and every summary once, from which any turn's view can be told.
+"""
+
+import hashlib
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass, field
+from typing import Any, Self
+
+from memory.engine.compose import SummaryBlock
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """One request for a reply: the number of its message, and its size."""
+
+    seq: int
+    tokens: int
+    cached: int
+    # Numbers of the messages that were recalled for it.
+    recalled: list[int] = field(default_factory=list)
+    # Of the real one: the request's own number in the table of model calls.
+    call: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Version:
+    """One summary; made after so many turns, in the place of others."""
+
+    version: int
+    level: int
+    first_seq: int
+    last_seq: int
+    text: str
+    tokens: int
+    turn: int = 0
+    replaces: list[int] = field(default_factory=list)
+
+    def block(self) -> SummaryBlock:
+        return SummaryBlock(
+            self.version,
+            self.level,
+            self.first_seq,
+            self.last_seq,
+            self.text,
+            self.tokens,
+        )
+
+
+@dataclass(slots=True)
+class Steps:
+    """`of` names the messages that are played: should they change while a process is
+    gone, the trial begins anew."""
+
+    of: str
+    turns: list[Turn] = field(default_factory=list)
+    versions: list[Version] = field(default_factory=list)
+    # How often the text about a message was written, by its number.
+    generations: dict[int, int] = field(default_factory=dict)
+    pinned: list[int] = field(default_factory=list)
+    place: int = 0
+    failures: int = 0
+    rejected: int = 0
+
+    @classmethod
+    def load(cls, value: dict[str, Any]) -> Self:
+        values = dict(value)
+        values["turns"] = [Turn(*each) for each in value["turns"]]
+        values["versions"] = [Version(**each) for each in value["versions"]]
+        values["generations"] = {
+            seq: n
+            for first, last, n in value["generations"]
+            for seq in range(first, last + 1)
+        }
+        return cls(**values)
+
+    def dump(self) -> dict[str, Any]:
+        values = asdict(self)
+        values["turns"] = [list(turn.values()) for turn in values["turns"]]
+        values["generations"] = _runs(self.generations)
+        return values
+
+    def versions_at(self, turn: int) -> list[Version]:
+        """Those in force when so many turns had been asked."""
+        made = [each for each in self.versions if each.turn <= turn]
+        gone = {number for each in made for number in each.replaces}
+        found = (each for each in made if each.version not in gone)
+        return sorted(found, key=lambda each: each.first_seq)
+
+
+def _runs(generations: dict[int, int]) -> list[list[int]]:
+    """[first, last, n] for neighbours with the same number."""
+    runs: list[list[int]] = []
+    for seq, n in sorted(generations.items()):
+        if runs and runs[-1][1:] == [seq - 1, n]:
+            runs[-1][1] = seq
+        else:
+            runs.append([seq, seq, n])
+    return runs
+
+
+def name_of(seqs: Iterable[int]) -> str:
+    return hashlib.sha256(",".join(map(str, seqs)).encode()).hexdigest()
+
+
+def cutoff(versions: Sequence[Version | SummaryBlock]) -> int:
+    return max((each.last_seq for each in versions), default=0)

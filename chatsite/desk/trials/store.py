@@ -1,0 +1,189 @@
+"""The state of trials in the database: queued, taken by a process, paid from a budget,
+ended. Each function is one short transaction that names the owner it acts for.
+"""
+
+import uuid
+from dataclasses import dataclass
+from datetime import timedelta
+from enum import Enum
+from typing import Any
+
+from django.conf import settings
+from django.db import IntegrityError, models, transaction
+from django.db.models import DateTimeField, ExpressionWrapper, F, Q
+from django.db.models.functions import Now
+
+from ..models import Trial
+
+State = Trial.State
+MAX_ATTEMPTS = 3
+# Trials that may wait while others run.
+MAX_QUEUED = 20
+# The first part of every owner token of this process.
+PROCESS = uuid.uuid4().hex[:12]
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """The right to play a trial, as long as its lease is renewed."""
+
+    trial_id: int
+    owner: str
+
+
+class Hold(Enum):
+    """What a renewal found: still ours, asked to stop, or somebody else's now."""
+
+    KEPT = "kept"
+    CANCELLED = "cancelled"
+    LOST = "lost"
+
+
+def _lease() -> ExpressionWrapper:
+    return ExpressionWrapper(
+        Now() + timedelta(seconds=settings.TURN_LEASE_SECONDS),
+        output_field=DateTimeField(),
+    )
+
+
+def _free() -> Q:
+    return Q(state=State.QUEUED) | Q(state=State.RUNNING, lease_until__lt=Now())
+
+
+def has_room() -> bool:
+    return Trial.objects.filter(state=State.QUEUED).count() < MAX_QUEUED
+
+
+def claim() -> Claim | None:
+    """Take the trial that waits longest; one that a dead process left comes first.
+
+    None: nothing waits, or as many run on the site as may.
+    """
+    waiting = Trial.objects.filter(_free())
+    if not waiting.exists():
+        return None
+    _end_orphans()
+    left = waiting.filter(state=State.RUNNING).order_by("pk").first()
+    trial = left or waiting.order_by("pk").first()
+    if trial is None:
+        return None
+    place = trial.place if left else _free_place()
+    return None if place is None else _take(trial, place)
+
+
+def _end_orphans() -> None:
+    """End what nobody plays and nobody may play on: stopped, or given up."""
+    rows = Trial.objects.filter(_free())
+    _end(rows.exclude(cancel_requested_at=None), State.STOPPED, "cancelled")
+    worn = rows.filter(state=State.RUNNING, attempt__gte=MAX_ATTEMPTS)
+    _end(worn, State.FAILED, "interrupted")
+
+
+def _free_place() -> int | None:
+    rows = Trial.objects.filter(state=State.RUNNING)
+    taken = set(rows.values_list("place", flat=True))
+    places = (n for n in range(settings.TRIALS_AT_ONCE) if n not in taken)
+    return next(places, None)
+
+
+def _take(trial: Trial, place: int) -> Claim | None:
+    owner = PROCESS + uuid.uuid4().hex[: 36 - len(PROCESS)]
+    rows = Trial.objects.filter(_free(), pk=trial.pk)
+    try:
+        with transaction.atomic():
+            taken = rows.update(
+                state=State.RUNNING,
+                owner=owner,
+                place=place,
+                attempt=F("attempt") + 1,
+                lease_until=_lease(),
+            )
+    except IntegrityError:
+        return None  # somebody else has just taken the place
+    return Claim(trial.pk, owner) if taken else None
+
+
+def held(claim: Claim) -> models.QuerySet[Trial]:
+    return Trial.objects.filter(
+        pk=claim.trial_id, owner=claim.owner, state=State.RUNNING
+    )
+
+
+def renew(claim: Claim, done: int, *, heed: bool = True) -> Hold:
+    """Keep the lease, say how far it is, and hear whether it should stop.
+
+    `heed`: one that should stop is not renewed.
+    """
+    going = held(claim).filter(cancel_requested_at=None) if heed else held(claim)
+    if going.update(lease_until=_lease(), done_messages=done):
+        return Hold.KEPT
+    return Hold.CANCELLED if held(claim).exists() else Hold.LOST
+
+
+def save(claim: Claim, steps: dict[str, Any], done: int) -> bool:
+    """Where to go on after a crash."""
+    values = {"result": {"steps": steps}, "done_messages": done}
+    return bool(held(claim).update(lease_until=_lease(), **values))
+
+
+def reserve(claim: Claim, tokens: int) -> bool:
+    """Set tokens aside before a request is sent. False: the budget has no room, or the
+    trial was lost."""
+    within = held(claim).filter(spent__lte=F("budget") - tokens)
+    return bool(within.update(spent=F("spent") + tokens))
+
+
+def settle(claim: Claim, reserved: int, read: int, written: int) -> None:
+    """Put what a request took in the place of what was set aside for it."""
+    held(claim).update(
+        spent=F("spent") - reserved + read + written,
+        requests=F("requests") + 1,
+        tokens_in=F("tokens_in") + read,
+        tokens_out=F("tokens_out") + written,
+    )
+
+
+def finish(
+    claim: Claim,
+    state: str,
+    error: str = "",
+    result: dict[str, Any] | None = None,
+    done: int | None = None,
+) -> bool:
+    """Close it; what is not given stays as it was saved."""
+    values = {"result": result, "done_messages": done}
+    known = {name: value for name, value in values.items() if value is not None}
+    return bool(_end(held(claim), state, error, **known))
+
+
+def _end(
+    rows: models.QuerySet[Trial], state: str, error: str = "", **values: Any
+) -> int:
+    return rows.update(
+        state=state,
+        error=error,
+        owner="",
+        place=None,
+        lease_until=None,
+        finished_at=Now(),
+        **values,
+    )
+
+
+def cancel(trial: Trial) -> None:
+    """Stop it: at once while it waits, else as soon as its player hears of it."""
+    rows = Trial.objects.filter(pk=trial.pk)
+    if not _end(rows.filter(state=State.QUEUED), State.STOPPED, "cancelled"):
+        rows.filter(state=State.RUNNING).update(cancel_requested_at=Now())
+
+
+def release() -> None:
+    """Hand the trials of this process back before it ends; that was no attempt."""
+    mine = Trial.objects.filter(state=State.RUNNING, owner__startswith=PROCESS)
+    mine.update(
+        state=State.QUEUED,
+        owner="",
+        place=None,
+        lease_until=None,
+        attempt=F("attempt") - 1,
+    )

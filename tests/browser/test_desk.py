@@ -1,0 +1,68 @@
+"""The desk in a browser: nothing on it breaks the security policy of the site."""
+
+import pytest
+from playwright.sync_api import expect
+
+from .conftest import REPORT_CSP
+from .pages import PASSWORD
+
+pytestmark = pytest.mark.browser
+
+PLACES = (
+    "",
+    "memory/conversation/",
+    "memory/conversation/{pk}/change/",
+    "memory/conversation/{pk}/timeline/",
+    "memory/conversation/{pk}/glass/2/",
+    "memory/conversation/{pk}/figures/",
+    "memory/conversation/{pk}/trials/",
+    "memory/message/",
+    "memory/summary/",
+    "chat/turn/",
+    "chat/allowance/",
+    "desk/accessevent/",
+)
+
+
+@pytest.fixture
+def desk(browser, site, errors):
+    """Signed in as one of the staff, in a browser of their own."""
+    site.manage("create_user", "inspector", PASSWORD, "--staff")
+    context = browser.new_context()
+    context.add_init_script(REPORT_CSP)
+    page = context.new_page()
+    page.on("console", lambda said: errors.append(f"{page.url}: {said.text}"))
+    page.on("pageerror", lambda error: errors.append(f"{page.url}: {error}"))
+    page.goto(f"{site.url}/admin/login/")
+    page.fill("[name=username]", "inspector")
+    page.fill("[name=password]", PASSWORD)
+    page.click("[type=submit]")
+    yield page
+    context.close()
+
+
+def test_the_browser_has_nothing_to_report_about_the_desk(chat, desk, site):
+    chat.say("My sister is called Ada.")
+    desk.goto(f"{site.url}/admin/memory/conversation/")
+    link = desk.locator("#result_list tbody tr").first.locator("a").first
+    pk = link.get_attribute("href").split("/")[-3]
+    for place in PLACES:
+        answer = desk.goto(f"{site.url}/admin/{place.format(pk=pk)}")
+        assert answer.status == 200, place
+        assert answer.header_value("content-security-policy")
+        desk.locator("#content").wait_for()
+    chat.say("Her cat is called Tom.")
+    check_steps(desk, f"{site.url}/admin/memory/conversation/{pk}/timeline/")
+
+
+def check_steps(desk, url):
+    """The keys go from reply to reply, but not while somebody types."""
+    desk.goto(f"{url}?tab=view")
+    desk.keyboard.press("[")
+    expect(desk).to_have_url(f"{url}?tab=view&reply=2")
+    desk.wait_for_load_state("load")
+    desk.keyboard.press("]")
+    expect(desk).to_have_url(f"{url}?tab=view&reply=4")
+    desk.wait_for_load_state("load")
+    desk.locator("[name=reply]").press("[")
+    expect(desk).to_have_url(f"{url}?tab=view&reply=4")

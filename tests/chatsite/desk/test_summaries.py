@@ -1,0 +1,167 @@
+"""Summaries in the admin: found by what is doubtful about them, without a count."""
+
+import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
+from django.urls import reverse
+
+from memory import transcript
+from memory.models import Summary
+from tests.memory.scenes import plant, summarise, talk
+
+LIST = "summary_changelist"
+
+
+def rows_of(text):
+    """The versions that a list shows, in its order."""
+    cells = text.partition("<tbody>")[2].split('field-version_link">')[1:]
+    return [cell.partition("</a>")[0].rpartition(">")[2] for cell in cells]
+
+
+@pytest.fixture
+def varied(conversation, django_user_model):
+    """Four versions that differ in everything a filter asks for."""
+    editor = django_user_model.objects.create_user("editor")
+    summarise(conversation, 1, 2, flags={"unsupported": ["Kafka", "9"]}, preset="guide")
+    summarise(conversation, 3, 4, status="failed", text="", error="timeout")
+    first = Summary.objects.get(version=1)
+    merged = {"level": 1, "generation": 2, "author": editor}
+    summarise(conversation, 1, 3, replaces=[first], **merged)
+    summarise(conversation, 6, 8, trigger={"kind": "tokens", "value": 9, "limit": 8})
+    return conversation
+
+
+@pytest.mark.parametrize(
+    ("query", "expected"),
+    [
+        ({}, "v4 v3 v2 v1"),
+        ({"o": "12"}, "v1 v2 v3 v4"),
+        ({"trigger": "tokens"}, "v4"),
+        ({"trigger": "messages"}, "v3 v2 v1"),
+        ({"status__exact": "failed"}, "v2"),
+        ({"flag": "unsupported"}, "v1"),
+        ({"flag": "rewritten"}, "v3"),
+        ({"flag": "gap"}, "v4"),
+        ({"level": "1"}, "v3"),
+        ({"level": "more"}, ""),
+        ({"preset": "guide"}, "v1"),
+        ({"preset": "unknown", "level": "0"}, "v4 v2"),
+        ({"q": "alice"}, "v4 v3 v2 v1"),
+        ({"q": "al"}, "v4 v3 v2 v1"),
+        ({"q": "lice"}, ""),
+        ({"q": "alice@example.org"}, "v4 v3 v2 v1"),
+    ],
+)
+def test_it_finds_what_is_asked_for(page, varied, query, expected):
+    varied.owner.email = "alice@example.org"
+    varied.owner.save()
+    assert rows_of(page(LIST, **query)) == expected.split()
+
+
+def test_it_says_of_each_what_a_reviewer_has_to_know(page, varied):
+    plant(Summary.objects.get(version=1), tokens_before=400, tokens_after=100)
+    text = page(LIST)
+    for words in (
+        *("2 facts unsupported", "gap before it", "generation 2", "editor"),
+        *(
+            "tokens: 9 (limit 8)",
+            "400\u00a0→\u00a0100 (25%)",
+            "#6–#8",
+            "+3",
+            "automatic",
+        ),
+    ):
+        assert f">{words}<" in text
+    assert f"/conversation/{varied.pk}/timeline/?v=4" in text
+
+
+def test_a_page_follows_another_without_a_count(reviewer, conversation):
+    values = {"conversation": conversation, "first_seq": 1, "last_seq": 2}
+    Summary.objects.bulk_create(
+        Summary(version=n, status="superseded", model="m", **values)
+        for n in range(1, 121)
+    )
+    url = reverse(f"admin:memory_{LIST}")
+    with CaptureQueriesContext(connection) as queries:
+        first = reviewer.get(url).content.decode()
+    assert not any("COUNT(" in query["sql"] for query in queries)
+    last = reviewer.get(url, {"p": 3}).content.decode()
+    assert rows_of(first) == [f"v{n}" for n in range(120, 70, -1)]
+    assert rows_of(last) == [f"v{n}" for n in range(20, 0, -1)]
+    assert "next page" in first
+    assert "next page" not in last
+    for number in ("4", "0", "-1", "9" * 30):
+        assert reviewer.get(url, {"p": number}).status_code == 302
+
+
+def test_its_questions_are_answered_by_an_index(varied):
+    """On an empty table a database prefers to read it: so it is told not to."""
+    rows = Summary.objects.order_by("-created_at", "-id").values("pk")
+    questions = {
+        "summary_newest": rows,
+        "summary_by_trigger": rows.filter(trigger_kind="tokens"),
+        "summary_by_status": rows.filter(status="failed"),
+        "summary_by_level": rows.filter(level=1),
+        "summary_by_preset": rows.filter(preset="guide"),
+        "summary_unsupported": rows.filter(unsupported__isnull=False),
+        "summary_rewritten": rows.filter(generation__gt=1),
+        "summary_high_level": rows.filter(level__gte=4),
+    }
+    with connection.cursor() as cursor:
+        if connection.vendor == "postgresql":
+            cursor.execute(
+                "SET LOCAL enable_seqscan = off; SET LOCAL enable_sort = off"
+            )
+        for index, question in questions.items():
+            assert index in question[:51].explain()
+
+
+def test_it_loads_no_text_for_a_list(reviewer, versions):
+    with CaptureQueriesContext(connection) as queries:
+        reviewer.get(reverse(f"admin:memory_{LIST}"))
+    assert not any('"memory_summary"."text",' in query["sql"] for query in queries)
+
+
+def test_its_page_leads_to_what_it_was_made_of(page, versions):
+    text = page("summary_change", versions[1].pk)
+    assert '<pre class="wrap">The second text.</pre>' in text
+    assert f"/timeline/?v={versions[1].version}" in text
+    assert f">{versions[0]}</a>" in text
+
+
+def test_it_hides_the_words_from_who_may_see_numbers_alone(
+    client, staff_with, conversation
+):
+    first = summarise(
+        conversation, 1, 4, text="Their secret.", structured={"a": "Zanzibar"}
+    )
+    client.force_login(staff_with("metadata"))
+    url = reverse("admin:memory_summary_change", args=[first.pk])
+    text = client.get(url).content.decode()
+    assert "hidden, 13 characters" in text
+    assert "secret" not in text
+    assert "Zanzibar" not in text
+
+
+@pytest.mark.parametrize(
+    "trigger", [{}, [], {"kind": None}, {"kind": ["x"], "limit": {"a": 1}}, "text"]
+)
+def test_it_survives_a_trigger_that_is_none(page, conversation, trigger):
+    version = summarise(conversation, 1, 4)
+    plant(version, trigger=trigger, flags=trigger)
+    assert rows_of(page(LIST)) == ["v1"]
+    assert "#1–#4" in page("summary_change", version.pk)
+
+
+def test_it_asks_as_much_for_many_as_for_few(page, alice, conversation):
+    counts = []
+    for _ in range(2):
+        more = transcript.create(alice)
+        talk(more, 2)
+        row = summarise(more, 1, 2)
+        summarise(more, 1, 4, replaces=[row])
+        page(LIST)
+        with CaptureQueriesContext(connection) as queries:
+            page(LIST)
+        counts.append(len(queries))
+    assert counts[0] == counts[1] <= 7
