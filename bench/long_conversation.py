@@ -1,52 +1,49 @@
-"""What a long conversation costs: the split page, the right pane, the context and the
-fold plan for 100 and for 10,000 messages, in one run on a SQLite file of its own.
+"""What a long conversation costs the server: the split page, its fragments and its
+searches, for 100 and for 10,000 messages, on SQLite and on PostgreSQL.
 
-Prints milliseconds (median of 7) and the ratio long / short.
+Prints milliseconds (median of 7), the queries of each, and the ratio long / short.
 """
 
 import os
 import statistics
+import subprocess
+import sys
 import tempfile
 import time
 from collections.abc import Callable
+from itertools import pairwise
 from pathlib import Path
 
-folder = tempfile.TemporaryDirectory()
-os.environ["DEBUG"] = "true"
-os.environ["DATABASE_URL"] = f"sqlite:///{Path(folder.name) / 'bench.sqlite3'}"
-os.environ.setdefault("DJANGO_SETTINGS_MODULE", "chatsite.settings")
-
-import django  # noqa: E402
-
-django.setup()
-
-from django.contrib.auth import get_user_model  # noqa: E402
-from django.core.management import call_command  # noqa: E402
-from django.test import Client  # noqa: E402
-
-from chatsite.chat.models import Turn  # noqa: E402
-from memory import context, fold_plan, transcript, versions  # noqa: E402
-from memory.models import Conversation, Message, Summary  # noqa: E402
-
 RUNS = 7
-TEXT = "A sentence of a usual length about nothing much, 42 words or fewer. " * 3
+SIZES = (100, 10_000)
+WINDOW = 20
+SUMMARIES = 6
+TEXT = (
+    "A sentence of a usual length about nothing much, 42 words or fewer, with "
+    "**emphasis** and `code` where somebody wanted it. The ferry to pier {n} takes "
+    "{minutes} minutes, says captain Nobody{n}, and costs {minutes}.50."
+)
 
 
-def make(owner: object, size: int) -> Conversation:
-    """`size` messages in whole turns, all but the last 20 folded."""
-    conversation = transcript.create(owner, title=f"{size} messages")
+def make(owner: object, size: int, title: str = "") -> object:
+    """`size` messages in whole turns, indexed, all but the last 20 folded."""
+    from chatsite.chat.models import Turn
+    from memory import recall, transcript
+    from memory.models import Conversation, Message, RecallEntry
+
+    conversation = transcript.create(owner, title=title or f"{size} messages")
     roles = (Message.Role.USER, Message.Role.ASSISTANT)
-    rows = [
+    rows = Message.objects.bulk_create(
         Message(
             conversation=conversation,
             seq=seq,
             role=roles[(seq - 1) % 2],
-            text=f"#{seq} {TEXT}",
+            text=TEXT.format(n=seq, minutes=seq % 97),
             tokens=60,
         )
         for seq in range(1, size + 1)
-    ]
-    rows = Message.objects.bulk_create(rows)
+    )
+    RecallEntry.objects.bulk_create(RecallEntry(**recall.describe(row)) for row in rows)
     Turn.objects.bulk_create(
         Turn(
             conversation=conversation,
@@ -59,55 +56,139 @@ def make(owner: object, size: int) -> Conversation:
         for asked, reply in zip(rows[::2], rows[1::2], strict=True)
     )
     Conversation.objects.filter(pk=conversation.pk).update(next_seq=size + 1)
-    versions.append(
-        conversation,
-        first_seq=1,
-        last_seq=size - 20,
-        text="They talked.",
-        status=Summary.Status.ACTIVE,
-    )
+    fold(conversation, size - WINDOW)
     return conversation
 
 
-def measure(act: Callable[[], object]) -> float:
+def fold(conversation: object, last: int) -> None:
+    """Several summaries, as layers leave them."""
+    from memory import versions
+    from memory.models import Summary
+
+    ends = [last * number // SUMMARIES // 2 * 2 for number in range(SUMMARIES + 1)]
+    ends = sorted(set(ends))  # a short one has fewer
+    for first, end in pairwise(ends):
+        versions.append(
+            conversation,
+            first_seq=first + 1,
+            last_seq=end,
+            text="They talked about ferries. " * 20,
+            status=Summary.Status.ACTIVE,
+        )
+
+
+def measure(act: Callable[[], object]) -> tuple[float, int]:
+    """Milliseconds and queries; the first run only warms up."""
+    from django.db import connection
+
+    queries = []
+
+    def count(execute: Callable[..., object], *args: object) -> object:
+        queries.append(args[0])
+        return execute(*args)
+
+    with connection.execute_wrapper(count):
+        act()
     times = []
     for _ in range(RUNS):
         started = time.perf_counter()
         act()
         times.append((time.perf_counter() - started) * 1000)
-    return statistics.median(times)
+    return statistics.median(times), len(queries)
 
 
-def get(client: Client, path: str) -> None:
+def get(client: object, path: str) -> None:
     response = client.get(path)
     if response.status_code != 200:
         raise RuntimeError(f"{path} answered {response.status_code}")
 
 
-def main() -> None:
+def acts_on(client: object, conversation: object) -> dict[str, Callable[[], object]]:
+    from chatsite.chat import fragments
+    from memory import context, fold_plan
+
+    path = f"/c/{conversation.uuid}/"
+    middle = list(conversation.turns.order_by("id").values_list("id", flat=True))
+    earlier = f"{path}messages/?before={middle[len(middle) // 2]}"
+    seq = conversation.messages.count() // 2
+
+    def find(words: str) -> Callable[[], object]:
+        return lambda: get(client, f"{path}memory/find/?q={words}")
+
+    def search(words: str) -> Callable[[], object]:
+        return lambda: get(client, f"/?q={words}")
+
+    return {
+        "split page": lambda: get(client, path),
+        "split page at a message": lambda: get(client, f"{path}?at={seq}"),
+        "earlier page": lambda: get(client, earlier),
+        "right pane": lambda: get(client, f"{path}context/"),
+        "sync of a socket": lambda: fragments.Page().sync(conversation),
+        "context": lambda: context.build(conversation),
+        "fold plan": lambda: fold_plan.prepare(
+            conversation.pk, "", lambda _: None, None, force=False
+        ),
+        "find: a rare word": find(f"nobody{seq}"),
+        "find: in every message": find("ferry"),
+        "find: several words": find("captain+minutes+pier+harbour"),
+        "find: nothing": find("zzqx+wwvy"),
+        "search all: a rare word": search(f"nobody{seq}"),
+        "search all: every message": search("ferry"),
+        "search all: nothing": search("zzqx+wwvy"),
+    }
+
+
+def report() -> None:
+    """Measure on the database of this process."""
+    os.environ.setdefault("DJANGO_SETTINGS_MODULE", "chatsite.settings")
+    import django
+
+    django.setup()
+    from django.contrib.auth import get_user_model
+    from django.core.management import call_command
+    from django.test import Client
+
     call_command("migrate", verbosity=0)
-    owner = get_user_model().objects.create_user("bench")
-    client = Client(headers={"host": "127.0.0.1"})
-    client.force_login(owner)
-    results: dict[str, list[float]] = {}
-    for size in (100, 10_000):
+    results: dict[str, list[tuple[float, int]]] = {}
+    for size in SIZES:
+        owner = get_user_model().objects.create_user(f"bench-{size}")
+        client = Client(headers={"host": "127.0.0.1"})
+        client.force_login(owner)
         conversation = make(owner, size)
-        path = f"/c/{conversation.uuid}/"
-        acts = {
-            "split page": lambda path=path: get(client, path),
-            "right pane": lambda path=path: get(client, f"{path}context/"),
-            "context": lambda each=conversation: context.build(each),
-            "fold plan": lambda each=conversation: fold_plan.prepare(
-                each.pk, "", lambda _: None, None, force=False
-            ),
-        }
-        for name, act in acts.items():
+        for name, act in acts_on(client, conversation).items():
             results.setdefault(name, []).append(measure(act))
-    print(f"{'':12} {'100':>9} {'10,000':>9} {'ratio':>7}")
+    heads = "".join(f"{size:>9,}" for size in SIZES)
+    print(f"{'':26}{heads}   ratio  queries")
     for name, (short, long) in results.items():
-        print(f"{name:12} {short:6.1f} ms {long:6.1f} ms {long / short:6.2f}")
+        queries = " / ".join(str(each[1]) for each in (short, long))
+        print(
+            f"{name:26}{short[0]:6.1f} ms{long[0]:6.1f} ms"
+            f" {long[0] / short[0]:7.2f}  {queries}"
+        )
+
+
+def main() -> None:
+    """Each database in a process of its own: Django knows one."""
+    if "--here" in sys.argv:
+        report()
+        return
+    from tests.servers import Postgres
+
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        Postgres() as postgres,
+        postgres.database() as url,
+    ):
+        file = f"sqlite:///{Path(folder) / 'bench.sqlite3'}"
+        for name, database in (("SQLite", file), ("PostgreSQL", url)):
+            print(f"{name}:", flush=True)
+            environment = {"DEBUG": "true", "DATABASE_URL": database}
+            subprocess.run(
+                [sys.executable, "-m", "bench.long_conversation", "--here"],
+                env={**os.environ, **environment},
+                check=True,
+            )
 
 
 if __name__ == "__main__":
     main()
-    folder.cleanup()

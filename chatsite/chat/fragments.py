@@ -1,29 +1,19 @@
 """Events as HTML for htmx: every top-level element of a frame is swapped by its id.
 
-The browser needs no code of ours to follow a reply: this side remembers what each
-socket has settled, so a frame is "add this, and let the tail read that".
+This side remembers what each page shows, so a page gets only what it lacks.
 """
 
 from dataclasses import dataclass, field
 
 from django.template.loader import render_to_string
 from django.utils.html import format_html
-from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 
 from memory.models import Conversation
 
 from . import events, you_see
+from .growing import Growing
 from .models import Turn
-
-
-@dataclass(slots=True)
-class Known:
-    """What one socket shows of the running reply: attempt, text, settled part."""
-
-    attempt: int = 0
-    text: str = ""
-    settled: int = 0
 
 
 @dataclass(slots=True)
@@ -31,7 +21,7 @@ class Page:
     """The state of one browser page, as far as its socket has brought it."""
 
     shown: set[int] = field(default_factory=set)
-    live: dict[int, Known] = field(default_factory=dict)
+    live: dict[int, Growing] = field(default_factory=dict)
 
     def sync(self, conversation: Conversation, status: str = "") -> str:
         """The transcript's latest page anew, whatever was missed."""
@@ -39,7 +29,7 @@ class Page:
         views = [item for item in pane.items if isinstance(item, you_see.TurnView)]
         self.shown = {view.id for view in views}
         self.live = {
-            view.id: _known(view) for view in views if view.partial is not None
+            view.id: Growing.of(view) for view in views if view.partial is not None
         }
         turns = render_to_string(
             "chat/_turns.html", {"conversation": conversation, "pane": pane}
@@ -56,7 +46,7 @@ class Page:
         if view.partial is None:
             self.live.pop(view.id, None)
         else:
-            self.live[view.id] = _known(view)
+            self.live[view.id] = Growing.of(view)
         # A turn that the page has is swapped by the id of its section.
         if view.id not in self.shown:
             self.shown.add(view.id)
@@ -65,44 +55,8 @@ class Page:
 
     def frame(self, frame: events.Frame) -> str | None:
         """The next words of a reply. "" = nothing new, None = this page must sync."""
-        known = self.live.get(frame.turn)
-        if known is None:
-            return None
-        if frame.attempt < known.attempt:
-            return ""
-        if frame.attempt > known.attempt:
-            return self._begin_anew(frame)
-        if frame.base > len(known.text):
-            return None
-        if frame.base + len(frame.tail) < len(known.text):
-            return ""  # older than what a sync has read from the database
-        known.text = known.text[: frame.base] + frame.tail
-        settled = known.text[known.settled : frame.base]
-        known.settled = max(known.settled, frame.base)
-        tail = known.text[known.settled :]
-        return _span(frame.turn, "settled", "beforeend", settled) + _span(
-            frame.turn, "tail", "innerHTML", tail
-        )
-
-    def _begin_anew(self, frame: events.Frame) -> str | None:
-        """The first words of another attempt, in place of what the last one had."""
-        if frame.base:
-            return None
-        self.live[frame.turn] = Known(frame.attempt, frame.tail)
-        return _span(frame.turn, "settled", "innerHTML", "") + _span(
-            frame.turn, "tail", "innerHTML", frame.tail
-        )
-
-
-def _known(view: you_see.TurnView) -> Known:
-    text = view.partial or ""
-    return Known(view.text_attempt, text, len(text))
-
-
-def _span(turn: int, part: str, swap: str, text: str) -> SafeString:
-    return format_html(
-        '<span id="turn-{}-{}" hx-swap-oob="{}">{}</span>', turn, part, swap, text
-    )
+        growing = self.live.get(frame.turn)
+        return growing.take(frame) if growing else None
 
 
 def ack(event: events.Ack) -> str:
@@ -117,6 +71,7 @@ def error(event: events.Error) -> str:
         "detail": event.detail,
         "client_id": event.client_id or "",
         "retry_after": event.retry_after and str(event.retry_after),
+        "seq": event.seq or "",
     }
     return render_to_string("chat/_error.html", context)
 

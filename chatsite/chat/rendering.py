@@ -5,11 +5,13 @@ Text whose formatting would be too dear, or would lose words, is shown as it is.
 
 import re
 from functools import lru_cache
+from typing import Any
 
 import nh3
 from django.utils.html import escape, format_html
 from django.utils.safestring import SafeString, mark_safe
 from markdown_it import MarkdownIt
+from markdown_it.token import Token
 
 from . import maths
 
@@ -47,13 +49,38 @@ _parser.add_render_rule(
 @lru_cache(maxsize=512)
 def render(text: str) -> SafeString:
     """The text as HTML: formatted, or escaped as it stands where that is safer."""
-    html = _format(text) if _is_cheap(text) else None
+    html = render_part(text, {}) if is_cheap(text) else None
     if html is None:
         return format_html('<pre class="wrap">{}</pre>', text)
+    return html
+
+
+def render_part(text: str, links: dict[str, Any]) -> SafeString | None:
+    """Whole blocks of a text as HTML, or None when they are nested too deep.
+
+    `links` keeps what the parts of one text define for those that follow.
+    """
+    html = _format(text, links)
+    if html is None:
+        return None
     return mark_safe(_sanitise(html))  # noqa: S308 - nh3 has just cleaned it
 
 
-def _is_cheap(text: str) -> bool:
+def find_blocks(text: str, links: dict[str, Any]) -> list[Token] | None:
+    """The tokens of a text's blocks, with their lines, and nothing of what is in them:
+    that is what takes the time. None when they are nested too deep."""
+    known = {"references": dict(links.get("references", {}))}
+    source = text.replace("\r\n", "\n").replace("\r", "\n")
+    tokens: list[Token] = []
+    try:
+        _parser.block.parse(source, _parser, known, tokens)
+    except RecursionError:
+        return None
+    return None if any(token.level > MAX_LEVEL for token in tokens) else tokens
+
+
+def is_cheap(text: str) -> bool:
+    """Whether a text is formatted at all."""
     return (
         len(text) <= MAX_CHARS
         and text.count("[") <= MAX_BRACKETS
@@ -61,10 +88,10 @@ def _is_cheap(text: str) -> bool:
     )
 
 
-def _format(text: str) -> str | None:
+def _format(text: str, links: dict[str, Any]) -> str | None:
     """The HTML, or None when the text is nested deeper than the parser follows."""
     try:
-        tokens = _parser.parse(text)
+        tokens = _parser.parse(text, links)
         if any(token.level > MAX_LEVEL for token in tokens):
             return None
         return _parser.renderer.render(tokens, _parser.options, {})
@@ -82,6 +109,12 @@ def _sanitise(html: str) -> str:
         link_rel="nofollow noopener noreferrer",
         set_tag_attribute_values={"a": {"target": "_blank"}},
     )
+
+
+def code_class(info: str) -> str:
+    """The class for a piece of code in the language that its fence names, or ""."""
+    name = f"language-{info.split(maxsplit=1)[0]}" if info.strip() else ""
+    return name if CODE_CLASS.fullmatch(name) else ""
 
 
 def _keep_attribute(tag: str, name: str, value: str) -> str | None:

@@ -5,31 +5,25 @@ a mark on every message that says where the model sees it.
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
+from hashlib import blake2b
 from itertools import groupby
 
-from django.db.models import Q
-from django.utils.translation import gettext as _
+from django.db.models import Count, Q
 
 from chatsite.llm import providers
 from memory import context, versions
 from memory.models import Conversation, Message, Summary
 
+from . import settling
 from .errors import explain
+from .marks import Mark, mark_of
 from .models import Turn
 from .outgoing import model_of
 
-PAGE_TURNS = 50
+# A few screens: the first paint waits for them, and the way up loads more in time.
+PAGE_TURNS = 30
 # Turns shown before a message that was looked for.
 LEAD_TURNS = 5
-
-
-@dataclass(frozen=True, slots=True)
-class Mark:
-    """Where the model sees a message: the words on its tag and how it is drawn."""
-
-    kind: str  # window, summary, excluded, superseded, deleted, sending, queued
-    text: str
-    version: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +54,7 @@ class TurnView:
     entries: tuple[Entry, ...]
     # The running reply as far as it was saved; None unless queued or running.
     partial: str | None = None
+    grown: settling.View = settling.View()
     reply_seq: int = 0
     position: int = 0
     error: str = ""  # a full sentence for people, or ""
@@ -67,6 +62,11 @@ class TurnView:
     can_regenerate: bool = False
     model: str = ""
     is_demo: bool = False
+
+    @property
+    def digest(self) -> str:
+        """Tells a page whether it shows this turn as it is."""
+        return blake2b(repr(self).encode(), digest_size=6).hexdigest()
 
     @property
     def is_superseded(self) -> bool:
@@ -101,10 +101,15 @@ class Divider:
 class TranscriptPane:
     items: tuple[TurnView | Divider, ...]
     total: int
-    # Set when earlier turns exist: pass it as `before` to get them.
-    earlier: int | None
+    # Set when earlier turns exist: the one that the first turn of the page follows.
+    previous: int | None
     # Set when there is a gap before the turns that follow on the page: its two sides.
     gap: tuple[int, int] | None = None
+
+    @property
+    def earlier(self) -> int | None:
+        """What to pass as `before` to get the earlier turns."""
+        return self.items[0].id if self.previous else None
 
 
 def transcript(
@@ -116,8 +121,8 @@ def transcript(
         rows = rows.filter(id__lt=before)
     page = list(rows[: turns + 1])
     shown = list(reversed(page[:turns]))
-    earlier = shown[0].pk if len(page) > turns else None
-    return _pane(conversation, shown, earlier)
+    previous = page[turns].pk if len(page) > turns else None
+    return _pane(conversation, shown, previous)
 
 
 def around(conversation: Conversation, seq: int | None) -> TranscriptPane | None:
@@ -128,8 +133,8 @@ def around(conversation: Conversation, seq: int | None) -> TranscriptPane | None
     if not found or found[0].pk >= min(latest):
         return None
     shown = found[:LEAD_TURNS][::-1]
-    earlier = shown[0].pk if len(found) > LEAD_TURNS else None
-    return _upto(conversation, shown, min(latest), earlier)
+    previous = found[LEAD_TURNS].pk if len(found) > LEAD_TURNS else None
+    return _upto(conversation, shown, min(latest), previous)
 
 
 def between(conversation: Conversation, after: int, before: int) -> TranscriptPane:
@@ -141,7 +146,7 @@ def _upto(
     conversation: Conversation,
     turns: list[Turn],
     before: int,
-    earlier: int | None,
+    previous: int | None,
     *,
     after: int = 0,
 ) -> TranscriptPane:
@@ -151,20 +156,20 @@ def _upto(
     following = list(rows.filter(id__gt=last, id__lt=before)[: PAGE_TURNS + 1])
     shown = turns + following[:PAGE_TURNS]
     gap = (shown[-1].pk, before) if len(following) > PAGE_TURNS else None
-    return _pane(conversation, shown, earlier, gap)
+    return _pane(conversation, shown, previous, gap)
 
 
 def _pane(
     conversation: Conversation,
     shown: list[Turn],
-    earlier: int | None,
+    previous: int | None,
     gap: tuple[int, int] | None = None,
 ) -> TranscriptPane:
     summaries = versions.active(conversation)
     return TranscriptPane(
         items=tuple(_items(conversation, shown, summaries)),
         total=conversation.messages.count(),
-        earlier=earlier,
+        previous=previous,
         gap=gap,
     )
 
@@ -179,20 +184,43 @@ def turn_view(conversation: Conversation, turn_id: int) -> TurnView:
 def _items(
     conversation: Conversation, turns: list[Turn], summaries: list[Summary]
 ) -> Iterator[TurnView | Divider]:
+    if not turns:
+        return
     views = list(_views(conversation, turns, summaries))
-    for index, view in enumerate(views):
+    starts = [turn.user_message.seq for turn in turns]
+    ends = [*starts[1:], _next_start(conversation, turns)] if turns else []
+    ended = [
+        [row for row in summaries if start <= row.last_seq and _is_before(row, end)]
+        for start, end in zip(starts, ends, strict=True)
+    ]
+    covered = _count_covered(conversation, [row for rows in ended for row in rows])
+    for view, rows in zip(views, ended, strict=True):
         yield view
-        ends = [entry.seq for entry in view.entries] or [view.reply_seq]
-        upcoming = views[index + 1].entries[0].seq if index + 1 < len(views) else None
-        for summary in summaries:
-            after = upcoming is None or summary.last_seq < upcoming
-            if ends[0] <= summary.last_seq and after:
-                yield Divider(summary, _covered(conversation, summary))
+        for row in rows:
+            yield Divider(row, covered[str(row.version)])
 
 
-def _covered(conversation: Conversation, summary: Summary) -> int:
-    span = (summary.first_seq, summary.last_seq)
-    return context.visible(conversation).filter(seq__range=span).count()
+def _is_before(summary: Summary, seq: int | None) -> bool:
+    return seq is None or summary.last_seq < seq
+
+
+def _count_covered(
+    conversation: Conversation, summaries: list[Summary]
+) -> dict[str, int]:
+    """How many messages that the model would see each of them stands for."""
+    if not summaries:
+        return {}
+    spans = {str(row.version): (row.first_seq, row.last_seq) for row in summaries}
+    counts = {name: Count("pk", Q(seq__range=span)) for name, span in spans.items()}
+    return context.visible(conversation).aggregate(**counts)
+
+
+def _next_start(conversation: Conversation, turns: list[Turn]) -> int | None:
+    """The number of the first message after these turns."""
+    if not turns:
+        return None
+    following = conversation.turns.filter(id__gt=turns[-1].pk).order_by("id")
+    return following.values_list("user_message__seq", flat=True).first()
 
 
 def _views(
@@ -217,6 +245,7 @@ def _views(
                 _entry(row, turn, summaries, model) for row in messages[turn.pk]
             ),
             partial=None if finished else turn.text,
+            grown=_grown(turn),
             reply_seq=turn.reply_seq,
             position=0 if finished else waiting.index(turn.pk),
             error=explain(turn.error) if turn.error else "",
@@ -227,6 +256,12 @@ def _views(
         )
 
 
+def _grown(turn: Turn) -> settling.View:
+    if turn.is_finished or not turn.text:
+        return settling.View()
+    return settling.view_of(turn.pk, turn.text_attempt, turn.text)
+
+
 def _messages_of(
     conversation: Conversation, turns: list[Turn]
 ) -> dict[int, list[Message]]:
@@ -234,8 +269,7 @@ def _messages_of(
     if not turns:
         return {}
     starts = [(turn.user_message.seq, turn.pk) for turn in turns]
-    following = conversation.turns.filter(id__gt=turns[-1].pk).order_by("id")
-    end = following.values_list("user_message__seq", flat=True).first()
+    end = _next_start(conversation, turns)
     rows = conversation.messages.filter(seq__gte=starts[0][0]).order_by("seq")
     if end:
         rows = rows.filter(seq__lt=end)
@@ -260,33 +294,3 @@ def _entry(row: Message, turn: Turn, summaries: list[Summary], model: str) -> En
         is_demo=is_reply and providers.is_demo(model),
         pinned=row.pinned_at is not None,
     )
-
-
-def states_of(conversation: Conversation, seqs: list[int]) -> dict[int, str]:
-    """The state of the turn that each message belongs to, by the message's number.
-
-    One that came without a turn has none.
-    """
-    rows = conversation.turns.filter(
-        Q(user_message__seq__in=seqs) | Q(reply_seq__in=seqs)
-    ).values_list("user_message__seq", "reply_seq", "state")
-    return {seq: state for user, reply, state in rows for seq in (user, reply)}
-
-
-def mark_of(row: Message, state: str | None, summaries: list[Summary]) -> Mark:
-    """Where the model sees a message of a turn in this state."""
-    if row.deleted_at:
-        return Mark("deleted", _("deleted"))
-    if row.superseded_at:
-        return Mark("superseded", _("superseded"))
-    if row.excluded_at:
-        return Mark("excluded", _("left out"))
-    if state == Turn.State.QUEUED:
-        return Mark("queued", _("queued"))
-    if state == Turn.State.RUNNING:
-        return Mark("sending", _("sending"))
-    for summary in summaries:
-        if summary.first_seq <= row.seq <= summary.last_seq:
-            text = _("in summary v%(version)s") % {"version": summary.version}
-            return Mark("summary", text, summary.version)
-    return Mark("window", _("in window"))

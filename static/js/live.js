@@ -1,4 +1,4 @@
-/* Keeps the page steady while fragments arrive: scrolling, what is open, focus. */
+/* Keeps the page steady while fragments arrive: scrolling, what is open, the queue. */
 (() => {
   const scroller = document.getElementById("transcript");
   const jump = document.getElementById("jump");
@@ -14,14 +14,18 @@
     scroller.scrollTop = scroller.scrollHeight;
   }
 
+  function offerJump(offered) {
+    if (jump.hidden === offered) jump.hidden = !offered;
+  }
+
   function settle() {
     if (follows) toEnd();
-    jump.hidden = follows || isAtEnd();
+    offerJump(!follows && !isAtEnd());
   }
 
   scroller.addEventListener("scroll", () => {
     follows = isAtEnd();
-    jump.hidden = follows;
+    offerJump(!follows);
   }, { passive: true });
   jump.addEventListener("click", () => {
     follows = true;
@@ -47,40 +51,12 @@
   });
 
   function reopen(root) {
-    for (const details of root.querySelectorAll("details[data-key]")) {
+    const inside = [...root.querySelectorAll("details[data-key]")];
+    for (const details of root.matches("details[data-key]") ? [root, ...inside] : inside) {
       if (opened.has(details.dataset.key)) details.open = opened.get(details.dataset.key);
     }
   }
 
-  // A sync replaces the latest turns; earlier ones, place and focus are kept.
-  let place = null;
-
-  function keepEarlier(fragment) {
-    const first = fragment.querySelector(".turn");
-    const turns = document.getElementById("turns");
-    if (!first || !turns.querySelector(".turn")) return;
-    const isOld = (turn) => Number(turn.dataset.turn) < Number(first.dataset.turn);
-    const count = [...turns.querySelectorAll(".turn")].filter(isOld).length;
-    if (!count) return;
-    const older = document.getElementById("older") || document.createElement("div");
-    if (!older.id) {
-      older.id = "older";
-      for (const node of [...turns.children]) {
-        const turn = node.matches(".turn") ? node : node.querySelector(".turn");
-        if (turn && !isOld(turn)) break;
-        older.append(node);
-      }
-    }
-    fragment.querySelector("#earlier")?.remove();
-    fragment.prepend(older);
-  }
-
-  document.addEventListener("htmx:oobBeforeSwap", ({ detail }) => {
-    if (detail.fragment.id !== "turns") return;
-    const focused = document.activeElement?.closest("#turns [id]");
-    place = { top: scroller.scrollTop, focus: focused?.id };
-    keepEarlier(detail.fragment);
-  });
   // A turn that ends moves those behind it up; only itself is drawn anew.
   function countQueue() {
     const waiting = [...document.querySelectorAll(".turn:is([data-state=queued], [data-state=running])")];
@@ -91,20 +67,6 @@
   }
 
   document.addEventListener("htmx:wsAfterMessage", countQueue);
-  document.addEventListener("htmx:oobAfterSwap", ({ target }) => {
-    reopen(target);
-    if (target.id !== "turns" || !place) return;
-    if (!follows) scroller.scrollTop = place.top;
-    if (place.focus) document.getElementById(place.focus)?.focus({ preventScroll: true });
-    place = null;
-  });
-  document.addEventListener("htmx:beforeSwap", ({ detail }) => {
-    if (detail.target.id === "earlier") place = { height: scroller.scrollHeight };
-  });
-  document.addEventListener("htmx:afterSwap", ({ target }) => {
-    reopen(target);
-    if (!place?.height) return;
-    scroller.scrollTop += scroller.scrollHeight - place.height;
-    place = null;
-  });
+  document.addEventListener("htmx:load", ({ target }) => reopen(target));
+  document.addEventListener("htmx:afterSwap", ({ target }) => reopen(target));
 })();

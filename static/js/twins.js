@@ -19,15 +19,24 @@
     });
   }
 
+  let source = null;
+  let twins = [];
+
   function clear() {
-    for (const element of document.querySelectorAll(".twin")) element.classList.remove("twin");
+    for (const twin of twins) twin.classList.remove("twin");
+    source = null;
+    twins = [];
   }
 
+  // Every step of the mouse comes by here: within one message nothing changes.
   function show({ target }) {
+    const found = target.closest?.(SOURCE) || null;
+    if (found && found === source) return;
     clear();
-    const source = target.closest?.(SOURCE);
-    if (!source || !(left.contains(source) || right.contains(source))) return;
-    for (const twin of twinsOf(source)) twin.classList.add("twin");
+    if (!found || !(left.contains(found) || right.contains(found))) return;
+    source = found;
+    twins = twinsOf(found);
+    for (const twin of twins) twin.classList.add("twin");
   }
 
   for (const side of [left, right]) {
@@ -37,14 +46,18 @@
     side.addEventListener("focusout", clear);
   }
 
-  // What is drawn anew under the mouse lights up again.
-  function showHovered() {
-    const target = [...document.querySelectorAll(":hover")].pop();
-    if (target && document.querySelector(".message:hover, #context :hover")) show({ target });
+  // What is drawn anew, under the mouse or on the other side, lights up again.
+  function showAgain() {
+    const target = source?.isConnected ? source : [...document.querySelectorAll(":hover")].pop();
+    clear();
+    if (target) show({ target });
   }
 
-  document.addEventListener("htmx:afterSwap", showHovered);
-  document.addEventListener("htmx:wsAfterMessage", showHovered);
+  document.addEventListener("htmx:afterSwap", showAgain);
+  document.addEventListener("htmx:wsAfterMessage", () => {
+    const isWhole = source?.isConnected && twins.every((twin) => twin.matches(".twin"));
+    if (source && !isWhole) showAgain();
+  });
 
   function select(element) {
     getSelection().selectAllChildren(element);

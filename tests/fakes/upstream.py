@@ -21,6 +21,8 @@ from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, Self
 
+from . import markdown
+
 SUMMARY_MARK = "[windowpane:summarise]"
 # A message that begins with this chooses how it is answered, among many at once.
 MODE_MARK = "mode="
@@ -390,6 +392,16 @@ def answer_story(
     x.end()
 
 
+def answer_markdown(x: Exchange, size: str = "2000", delay: str = "0.01") -> None:
+    """A reply with every kind of block, a word every `delay` seconds."""
+    started = time.monotonic()
+    x.chunk({"role": "assistant", "content": ""})
+    for number, word in enumerate(split_pieces(markdown.write(int(size)))):
+        x.wait(started + number * float(delay) - time.monotonic())
+        x.text(word)
+    x.end()
+
+
 def answer_reason(reason: str | None) -> Callable[..., None]:
     def answer(x: Exchange) -> None:
         if not x.is_stream:
@@ -551,6 +563,7 @@ MODES: dict[str, Callable[..., None]] = {
     "ok": answer_ok,
     "ok-slow": answer_slow,
     "story": answer_story,
+    "markdown": answer_markdown,
     "length": answer_reason("length"),
     "content_filter": answer_reason("content_filter"),
     "eof": answer_eof,

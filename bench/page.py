@@ -1,0 +1,228 @@
+"""What the pages cost the browser: paints, bytes, a streamed reply, a long way up.
+
+Chromium's own figures, of a site as it is deployed (static files collected, no DEBUG),
+with the fake provider in a process of its own. Usage: python -m bench.page [characters]
+"""
+
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from urllib.parse import urlparse
+
+from playwright.sync_api import Browser, BrowserContext, Page, expect, sync_playwright
+
+from tests.servers import Site, find_chromium
+
+USER, PASSWORD = "bench", "correct horse battery"
+MESSAGES = 10_000
+DELAY = 0.01  # seconds from word to word: a quick model
+RUNS = 5
+MAKE = """
+from django.contrib.auth import get_user_model
+from bench.long_conversation import make
+owner = get_user_model().objects.get(username={user!r})
+print(make(owner, {size}).uuid)
+"""
+FIRST_PAINT = """() => Math.round(
+    performance.getEntriesByName("first-contentful-paint")[0].startTime)"""
+RESOURCES = """() => performance.getEntriesByType("resource").map(
+    ({ name, encodedBodySize, decodedBodySize }) =>
+        [name, encodedBodySize, decodedBodySize])"""
+COUNT_SHIFTS = """() => {
+    window.shifts = [];
+    new PerformanceObserver((list) => {
+        for (const entry of list.getEntries()) shifts.push(entry.value);
+    }).observe({ type: "layout-shift" });
+}"""
+LAST_TURN = "() => document.querySelector('#turns > .turn:last-of-type').outerHTML"
+# Goes to the top; how long the next page takes, and how far what was there has moved.
+GO_UP = """async () => {
+    const scroller = document.getElementById("transcript");
+    const count = () => document.querySelectorAll("#turns .turn").length;
+    const before = count();
+    const mark = document.querySelector("#turns .message");
+    scroller.scrollTop = 0;
+    const top = mark.getBoundingClientRect().top;
+    const started = performance.now();
+    while (count() === before) await new Promise(requestAnimationFrame);
+    const ms = performance.now() - started;
+    await new Promise((done) => setTimeout(done, 300));
+    return [ms, Math.abs(mark.getBoundingClientRect().top - top)];
+}"""
+
+
+def tell(what: str, figure: str) -> None:
+    print(f"| {what} | {figure} |", flush=True)
+
+
+@contextmanager
+def provider() -> Iterator[str]:
+    command = [sys.executable, "-m", "tests.fakes.upstream", "--port", "0"]
+    server = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+    try:
+        yield server.stdout.readline().strip().split("=")[1]
+    finally:
+        server.kill()
+        server.wait()
+
+
+@contextmanager
+def running_site(folder: Path, provider_url: str) -> Iterator[Site]:
+    env = {
+        "DEBUG": "false",
+        "SECRET_KEY": "only-for-this-bench-" * 3,
+        "ALLOWED_HOSTS": "127.0.0.1",
+        "DATABASE_URL": f"sqlite:///{folder / 'site.sqlite3'}",
+        "STATIC_ROOT": str(folder / "static"),
+        "OPENAI_API_KEY": "sk-bench",
+        "OPENAI_BASE_URL": provider_url,
+        "CHAT_MODEL": "ok",
+        "SUMMARY_MODEL": "ok",
+    }
+    site = Site(env)
+    site.manage("migrate", "--verbosity", "0")
+    site.manage("collectstatic", "--no-input", "--verbosity", "0")
+    site.manage("create_user", USER, PASSWORD)
+    with site:
+        yield site
+
+
+def sign_in(context: BrowserContext, site: Site) -> Page:
+    page = context.new_page()
+    page.goto(f"{site.url}/accounts/login/")
+    page.fill("[name=username]", USER)
+    page.fill("[name=password]", PASSWORD)
+    page.click("main button.primary")
+    page.wait_for_url(f"{site.url}/")
+    return page
+
+
+def open_conversation(page: Page, address: str) -> None:
+    page.goto(address)
+    expect(page.locator("#connection")).to_have_attribute("data-state", "open")
+    page.wait_for_load_state("networkidle")
+
+
+def measure_paint(browser: Browser, name: str, address: str, cookies: list) -> None:
+    """First contentful paint, each time in a browser that has nothing cached."""
+    times = []
+    for _ in range(RUNS):
+        context = browser.new_context(viewport={"width": 1440, "height": 900})
+        context.add_cookies(cookies)
+        page = context.new_page()
+        page.goto(address)
+        page.wait_for_load_state("networkidle")
+        times.append(page.evaluate(FIRST_PAINT))
+        context.close()
+    median = statistics.median(times)
+    tell(f"first contentful paint, {name}", f"{median:.0f} ms, at most {max(times)}")
+
+
+def measure_bytes(page: Page) -> None:
+    """Of the scripts and styles that the split page loads."""
+    sums = {"own script": [0, 0], "own style": [0, 0], "htmx": [0, 0]}
+    for name, sent, whole in page.evaluate(RESOURCES):
+        path = urlparse(name).path
+        kind = "htmx" if "django_htmx" in path else ""
+        kind = kind or ("own script" if path.endswith(".js") else "")
+        kind = kind or ("own style" if path.endswith(".css") else "")
+        if kind:
+            sums[kind] = [sums[kind][0] + sent, sums[kind][1] + whole]
+    for kind, (sent, whole) in sums.items():
+        size = f"{whole / 1000:.1f} kB, {sent / 1000:.1f} kB as it travels"
+        tell(f"{kind} of the split page", size)
+
+
+def stream(page: Page, chars: int, domain: str) -> dict[str, float]:
+    """The main thread's seconds while a reply comes in, by this clock."""
+    cdp = page.context.new_cdp_session(page)
+    cdp.send("Performance.enable", {"timeDomain": domain})
+
+    def read() -> dict[str, float]:
+        found = cdp.send("Performance.getMetrics")["metrics"]
+        return {entry["name"]: entry["value"] for entry in found}
+
+    page.wait_for_load_state("networkidle")
+    # Nothing asks the page how it goes until it is over: that would be measured too.
+    count = len(messages(page))
+    before, started = read(), time.perf_counter()
+    page.fill("#text", f"mode=markdown:{chars}:{DELAY}")
+    page.press("#text", "Enter")
+    while len(messages(page)) < count + 2 or messages(page)[-1]["state"] != "done":
+        time.sleep(0.5)
+    seconds, after = time.perf_counter() - started, read()
+    cdp.detach()
+    names = ("TaskDuration", "ScriptDuration", "LayoutDuration", "RecalcStyleDuration")
+    return {"seconds": seconds, **{name: after[name] - before[name] for name in names}}
+
+
+def messages(page: Page) -> list:
+    return page.request.get(f"{page.url}transcript.json").json()["messages"]
+
+
+def measure_stream(page: Page, chars: int) -> None:
+    page.evaluate(COUNT_SHIFTS)
+    for domain, clock in (("timeTicks", "wall clock"), ("threadTicks", "CPU")):
+        spent = stream(page, chars, domain)
+        total = spent.pop("seconds")
+        parts = ", ".join(
+            f"{name.removesuffix('Duration').lower()} {value / total:.1%}"
+            for name, value in spent.items()
+        )
+        tell(f"main thread during {total:.0f} s of reply, by {clock}", parts)
+    shifts = page.evaluate("shifts")
+    tell("layout shifts, summed up", f"{sum(shifts):.4f} in {len(shifts)}")
+    expect(page.locator("#turns .turn").last).to_have_attribute("data-state", "done")
+    streamed = page.evaluate(LAST_TURN)
+    open_conversation(page, page.url)
+    same = streamed == page.evaluate(LAST_TURN)
+    tell("DOM of the streamed turn", "equals the loaded one" if same else "DIFFERS")
+
+
+def measure_way_up(page: Page, address: str) -> None:
+    open_conversation(page, address)
+    found = [page.evaluate(GO_UP) for _ in range(10)]
+    times, moved = zip(*found, strict=True)
+    median = f"{statistics.median(times):.0f} ms, at most {max(times):.0f}"
+    tell("the next 30 turns on the way up, until they stand there", median)
+    tell("what was on the screen moved by", f"{max(moved):.0f} px at most")
+
+
+def main(chars: int) -> None:
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        provider() as provider_url,
+        running_site(Path(folder), provider_url) as site,
+        sync_playwright() as playwright,
+    ):
+        made = site.manage(
+            "shell", "-v0", "-c", MAKE.format(user=USER, size=MESSAGES)
+        ).strip()
+        long = f"{site.url}/c/{made}/"
+        options = {"executable_path": find_chromium(), "args": ["--no-sandbox"]}
+        browser = playwright.chromium.launch(**options)
+        context = browser.new_context(viewport={"width": 1440, "height": 900})
+        page = sign_in(context, site)
+        page.select_option("[name=preset]", "layered")
+        page.click("form[action='/c/']:has([name=preset]) button.primary")
+        page.wait_for_url("**/c/*/")
+        address = page.url
+        cookies = context.cookies()
+        measure_paint(browser, "login", f"{site.url}/accounts/login/", [])
+        measure_paint(browser, "list", f"{site.url}/", cookies)
+        measure_paint(browser, "empty split page", address, cookies)
+        measure_paint(browser, f"split page, {MESSAGES:,} messages", long, cookies)
+        open_conversation(page, address)
+        measure_bytes(page)
+        measure_stream(page, chars)
+        measure_way_up(page, long)
+        browser.close()
+
+
+if __name__ == "__main__":
+    main(int(sys.argv[1]) if len(sys.argv) > 1 else 16_384)

@@ -1,0 +1,122 @@
+/* Draws turns anew without touching what stays the same: a reply that ends keeps the
+ * blocks it has, a sync replaces only what differs, and the reader keeps the place. */
+const drawing = (() => {
+  const scroller = document.getElementById("transcript");
+  const turns = document.getElementById("turns");
+
+  /* Remembers what the reader looks at; the function it gives back leads there again. */
+  function keepPlace() {
+    const edge = scroller.getBoundingClientRect().top;
+    const anchor = [...turns.querySelectorAll(".message, .divider")].find((node) => node.getBoundingClientRect().bottom > edge);
+    const top = anchor?.getBoundingClientRect().top;
+    const focused = document.activeElement?.closest("#turns [id]")?.id;
+    return () => {
+      const found = anchor && (anchor.isConnected ? anchor : document.getElementById(anchor.id));
+      if (found) scroller.scrollTop += found.getBoundingClientRect().top - top;
+      if (focused && document.activeElement === document.body) document.getElementById(focused)?.focus({ preventScroll: true });
+    };
+  }
+
+  // As htmx does it with what it swaps in.
+  function liven(nodes) {
+    for (const node of nodes) {
+      if (node.nodeType !== Node.ELEMENT_NODE) continue;
+      htmx.process(node);
+      htmx.trigger(node, "htmx:load");
+    }
+  }
+
+  function copyAttributes(old, fresh) {
+    for (const { name } of [...old.attributes]) if (!fresh.hasAttribute(name)) old.removeAttribute(name);
+    for (const { name, value } of fresh.attributes) if (old.getAttribute(name) !== value) old.setAttribute(name, value);
+  }
+
+  // Blocks that are equal stay the very same nodes, with their selection and their place.
+  function drawBody(old, fresh) {
+    copyAttributes(old, fresh);
+    const shown = [...old.childNodes];
+    [...fresh.childNodes].forEach((node, index) => {
+      if (!shown[index]) old.append(node);
+      else if (!shown[index].isEqualNode(node)) shown[index].replaceWith(node);
+      shown[index] = null;
+    });
+    for (const node of shown) node?.remove();
+  }
+
+  function drawMessage(old, fresh) {
+    const [body, newBody] = [old, fresh].map((message) => message.querySelector(":scope > .body"));
+    copyAttributes(old, fresh);
+    drawBody(body, newBody);
+    while (body.previousSibling) body.previousSibling.remove();
+    while (body.nextSibling) body.nextSibling.remove();
+    while (newBody.previousSibling) old.prepend(newBody.previousSibling);
+    while (newBody.nextSibling) old.append(newBody.nextSibling);
+    liven([...old.children].filter((node) => node !== body));
+  }
+
+  function drawTurn(old, fresh) {
+    code.dress(fresh);
+    copyAttributes(old, fresh);
+    const known = new Map([...old.querySelectorAll(":scope > .message")].map((message) => [message.dataset.seq, message]));
+    const added = [];
+    let at = old.firstChild;
+    for (const node of [...fresh.childNodes]) {
+      const same = node.nodeType === Node.ELEMENT_NODE && node.matches(".message") && known.get(node.dataset.seq);
+      const isAhead = same && at && (same === at || at.compareDocumentPosition(same) & Node.DOCUMENT_POSITION_FOLLOWING);
+      if (!isAhead) {
+        old.insertBefore(node, at);
+        added.push(node);
+        continue;
+      }
+      while (at !== same) at = removed(at);
+      drawMessage(same, node);
+      at = same.nextSibling;
+    }
+    while (at) at = removed(at);
+    liven(added);
+  }
+
+  function removed(node) {
+    const next = node.nextSibling;
+    node.remove();
+    return next;
+  }
+
+  function draw(old, fresh) {
+    if (old.dataset.drawn && old.dataset.drawn === fresh.dataset.drawn) return;
+    if (old.matches(".turn")) drawTurn(old, fresh);
+    else if (!old.isEqualNode(fresh)) {
+      old.replaceWith(fresh);
+      liven([fresh]);
+    }
+  }
+
+  /* Lets `wanted` stand where `shown` stood. */
+  function drawList(shown, wanted, end) {
+    const ids = new Set(wanted.map((node) => node.id).filter(Boolean));
+    for (const node of shown) if (!ids.has(node.id)) node.remove();
+    let at = shown.find((node) => node.isConnected) || end;
+    for (const node of wanted) {
+      const old = node.id && document.getElementById(node.id);
+      if (old?.parentNode === turns) {
+        if (old === at) at = at.nextElementSibling;
+        else turns.insertBefore(old, at);
+        draw(old, node);
+      } else {
+        turns.insertBefore(node, at);
+        liven([node]);
+      }
+    }
+  }
+
+  document.addEventListener("htmx:oobBeforeSwap", ({ detail }) => {
+    const turn = detail.target.matches(".turn") && detail.fragment.querySelector(".turn");
+    if (!turn) return;
+    detail.shouldSwap = false;
+    const lead = keepPlace();
+    drawTurn(detail.target, turn);
+    lead();
+  });
+
+  return { keepPlace, drawList };
+})();

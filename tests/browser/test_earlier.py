@@ -1,0 +1,69 @@
+"""Going back in a long conversation: pages come on the way up, stay, and stay true."""
+
+import pytest
+from playwright.sync_api import expect
+
+pytestmark = pytest.mark.browser
+
+MAKE = """
+from django.contrib.auth.models import User
+from bench.long_conversation import make
+print(make(User.objects.get(username="lance"), 240).uuid)
+"""
+# Where a message stands in the window of the transcript.
+PLACE = """(message) => message.getBoundingClientRect().top"""
+SCROLL = "(scroller, by) => { scroller.scrollTop += by }"
+
+
+@pytest.fixture(scope="module")
+def address(site):
+    """A conversation of 120 turns, folded up to the last ten."""
+    return f"{site.url}/c/{site.manage('shell', '-v0', '-c', MAKE).strip()}/"
+
+
+def test_earlier_turns_come_on_the_way_up_and_are_drawn_anew_like_all(
+    open_page, site, address
+):
+    chat = open_page(site)
+    chat.open(address)
+    scroller = chat.page.locator("#transcript")
+    expect(chat.turns).to_have_count(30)
+    # The message at the top stays where it is while others come above it.
+    for count, top in ((60, 181), (90, 121), (120, 61)):
+        scroller.evaluate(SCROLL, -100_000)
+        expect(chat.turns).to_have_count(count)
+        assert abs(chat.message(top).evaluate(PLACE) - scroller.evaluate(PLACE)) < 80
+    scroller.evaluate(SCROLL, -100_000)
+    expect(chat.mark(1)).to_have_text("In summary v1")
+    chat.message(3).hover()
+    chat.message(3).locator(".message-menu > summary").click()
+    chat.message(3).get_by_text("Leave out", exact=True).click()
+    expect(chat.mark(3)).to_have_text("Left out")
+    expect(chat.mark(1)).not_to_have_text("In summary v1")
+    expect(chat.message(3)).to_be_in_viewport()
+    chat.send("One more")
+    expect(chat.in_state("done")).to_have_count(121)
+
+
+def test_earlier_turns_asked_for_before_the_first_sync_arrive(open_page, site, address):
+    chat, messages, requests = open_page(site), [], []
+
+    def hold(page_side):
+        page_side.connect_to_server().on_message(
+            lambda text: messages.append((page_side, text))
+        )
+
+    chat.page.route_web_socket("**/ws/c/**", hold)
+    chat.page.route("**/messages/**", lambda route: requests.append(route))
+    chat.open(address)
+    expect(chat.turns).to_have_count(30)
+    chat.page.locator("#transcript").evaluate(SCROLL, -100_000)
+    while not (messages and requests):
+        chat.page.wait_for_timeout(20)
+    page_side, sync = messages[0]
+    with chat.page.expect_request("**/context/*"):  # the sync asks for the right pane
+        page_side.send(sync)
+    requests[0].continue_()
+    expect(chat.turns).to_have_count(60)
+    numbers = [int(turn.get_attribute("data-turn")) for turn in chat.turns.all()]
+    assert numbers == sorted(set(numbers))

@@ -1,0 +1,49 @@
+"""A reply that grows on the page: block by block, and in the end as if just loaded."""
+
+import pytest
+from playwright.sync_api import expect
+
+pytestmark = pytest.mark.browser
+
+LAST_TURN = "() => document.querySelector('#turns > .turn:last-of-type').outerHTML"
+# What stands there while it is written: blocks, a piece of code, what is selected.
+REMEMBER = """() => {
+    const body = document.querySelector(".live .body");
+    window.kept = [...body.querySelectorAll(":scope > :not(.open)")];
+    getSelection().selectAllChildren(kept[0]);
+    window.moved = [];
+    new MutationObserver((changes) => {
+        for (const { removedNodes } of changes) moved.push(...removedNodes);
+    }).observe(body, { childList: true });
+}"""
+KEPT = """() => kept.length && kept.every((node) => node.isConnected) &&
+    !moved.some((node) => kept.includes(node)) && getSelection().toString()"""
+
+
+def test_a_streamed_reply_stands_in_the_end_as_if_it_had_been_loaded(slow_chat):
+    slow_chat.send("mode=markdown:1400:0.012")
+    live = slow_chat.live_text()
+    expect(live.locator("> h2")).to_have_text("Part 1: what the harbour needs")
+    expect(live.locator(".open .code code")).to_contain_text("def leave")
+    expect(live.locator("> .code .tok-keyword").first).to_have_text("def")
+    slow_chat.page.evaluate(REMEMBER)
+    expect(slow_chat.in_state("done")).to_have_count(1)
+    assert "Part 1" in slow_chat.page.evaluate(KEPT)
+    body = slow_chat.message(2).locator(".body")
+    expect(body.locator("td").first).to_be_visible()
+    streamed = slow_chat.page.evaluate(LAST_TURN)
+    slow_chat.page.reload()
+    slow_chat.is_live()
+    assert streamed == slow_chat.page.evaluate(LAST_TURN)
+
+
+def test_a_page_that_comes_in_the_middle_shows_the_same(slow_chat, open_page):
+    slow_chat.send("mode=markdown:1400:0.012")
+    expect(slow_chat.live_text().locator("> h2")).to_be_visible()
+    late = open_page(slow_chat.site, context=slow_chat.page.context)
+    late.open(slow_chat.url)
+    expect(late.live_text().locator("> h2")).to_have_count(1)
+    for chat in (slow_chat, late):
+        expect(chat.in_state("done")).to_have_count(1)
+    shown = [chat.page.evaluate(LAST_TURN) for chat in (slow_chat, late)]
+    assert shown[0] == shown[1]
