@@ -3,12 +3,12 @@
 import logging
 import sys
 
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse, HttpResponseServerError
 from django.template.loader import render_to_string
 from django.utils.deprecation import MiddlewareMixin
-from django.views import defaults
 
 from chatsite.chat.database import AWAY, name_of
+from chatsite.chat.looks import looks
 
 logger = logging.getLogger(__name__)
 
@@ -21,18 +21,20 @@ class DatabaseAwayMiddleware(MiddlewareMixin):
     def process_exception(
         self, request: HttpRequest, exception: Exception
     ) -> HttpResponse | None:
-        return _page(exception) if isinstance(exception, AWAY) else None
+        return _page(request, exception) if isinstance(exception, AWAY) else None
 
 
 def server_error(request: HttpRequest) -> HttpResponse:
     error = sys.exc_info()[1]
-    return _page(error) if isinstance(error, AWAY) else defaults.server_error(request)
+    if isinstance(error, AWAY):
+        return _page(request, error)
+    return HttpResponseServerError(render_to_string("500.html", looks(request)))
 
 
-def _page(error: BaseException) -> HttpResponse:
+def _page(request: HttpRequest, error: BaseException) -> HttpResponse:
     logger.warning("database away: %s", name_of(error))
     # Without the request: whoever is signed in is in the database, too.
-    response = HttpResponse(render_to_string("503.html"), status=503)
+    response = HttpResponse(render_to_string("503.html", looks(request)), status=503)
     response["Retry-After"] = str(RETRY_SECONDS)
     response["Cache-Control"] = "no-store"
     return response

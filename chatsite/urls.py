@@ -3,8 +3,9 @@
 from django.contrib import admin
 from django.contrib.auth import views as auth
 from django.urls import include, path
+from django.views.i18n import set_language
 
-from chatsite.chat import account_views, accounts, import_views, probes
+from chatsite.chat import account_views, accounts, import_views, looks, probes
 
 urlpatterns = [
     path("", include("chatsite.chat.urls")),
@@ -21,6 +22,8 @@ urlpatterns = [
     path("account/sign-out/", account_views.sign_out, name="account-sign-out"),
     path("account/delete/", account_views.delete, name="account-delete"),
     path("import/", import_views.take_in, name="import"),
+    path("theme/", looks.set_theme, name="theme"),
+    path("language/", set_language, name="language"),
     path("admin/", admin.site.urls),
     path("healthz", probes.healthz, name="healthz"),
     path("readyz", probes.readyz, name="readyz"),

@@ -8,9 +8,9 @@ from django.http import HttpRequest
 from django.utils.translation import gettext_lazy as _
 
 from chatsite.llm import providers
-from memory.engine import policy
 
 from . import preferences
+from .forms import preset_choices
 from .models import Preferences
 
 
@@ -25,15 +25,15 @@ class PreferencesForm(forms.ModelForm):
         super().__init__(*args, **kwargs)
         site = providers.label(providers.default_model())
         models = [(name, providers.label(name)) for name in preferences.models()]
-        own = _("The site's choice")
+        own = _("The site's choice (%(model)s)") % {"model": site}
         self.fields["model"] = forms.ChoiceField(
             label=_("Model"),
-            choices=[("", f"{own} ({site})"), *models],
+            choices=[("", own), *models],
             required=False,
         )
         self.fields["preset"] = forms.ChoiceField(
             label=_("How it remembers"),
-            choices=[("", own), *policy.choices()],
+            choices=[("", _("The site's choice")), *preset_choices()],
             required=False,
         )
 

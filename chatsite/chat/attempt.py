@@ -28,6 +28,9 @@ async def run(claim: turns.Claim) -> tuple[turns.Claim, turns.Result] | None:
     database when that stays away for longer than the lease.
     """
     request = await insist(_prepare, claim, until=claim.lease_end)
+    if request.built.tokens > providers.context_window(request.model):
+        # Some providers would cut it off without a word.
+        return claim, turns.Result(State.FAILED, "", error="context_length")
     result = await _ask(claim, request)
     if result and result.error == "context_length" and not result.text:
         claim = request.claim

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 from django.db import transaction
+from django.utils.translation import gettext as _
 
 from memory import transcript
 from memory.models import Conversation
@@ -47,12 +48,14 @@ class Client:
         session_key = scope["session"].session_key
         user = signed_in.user_of(session_key)
         if not user.is_authenticated:
-            raise CommandError("signed_out", "Sign in first.")
+            raise CommandError("signed_out", _("Sign in first."))
         uuid = scope["url_route"]["kwargs"]["uuid"]
         try:
             conversation = transcript.get_for(user, uuid)
         except Conversation.DoesNotExist:
-            raise CommandError("not_found", "There is no such conversation.") from None
+            raise CommandError(
+                "not_found", _("There is no such conversation.")
+            ) from None
         stands = progress.read([conversation.pk]).get(conversation.pk)
         return cls(user.pk, session_key, uuid, conversation.pk, stands)
 
@@ -88,7 +91,7 @@ class Client:
             conversation = transcript.get_for(user, self.uuid)
         except Conversation.DoesNotExist:
             raise CommandError(
-                "not_found", "This conversation does not exist any more."
+                "not_found", _("This conversation does not exist any more.")
             ) from None
         return _perform(conversation, command)
 
@@ -123,9 +126,12 @@ def _submitted(
         sent = _admitted(conversation, client_id, act, values)
     except (transcript.TextError, CommandError) as error:
         known = events.client_id_of({"client_id": client_id})
-        after = getattr(error, "retry_after", None)
         raise CommandError(
-            error.code, error.detail, client_id=known, retry_after=after
+            error.code,
+            error.detail,
+            client_id=known,
+            retry_after=getattr(error, "retry_after", None),
+            seq=getattr(error, "seq", None),
         ) from None
     ack = events.Ack(str(client_id), sent.message.seq, sent.turn.pk, sent.position)
     if not sent.created:

@@ -2,14 +2,17 @@
 returns; no query, prompt or model is touched here.
 """
 
+import asyncio
 import logging
 from collections.abc import Callable
 from typing import Any
 
 from channels.db import database_sync_to_async
 from channels.generic.websocket import AsyncWebsocketConsumer
+from django.utils import translation
+from django.utils.translation import gettext as _
 
-from . import commands, events, layer, metrics, runner, watcher
+from . import commands, events, languages, layer, metrics, runner, watcher
 from .database import AWAY, TROUBLE, name_of
 from .errors import CommandError
 
@@ -31,6 +34,10 @@ class ConversationConsumer(AsyncWebsocketConsumer):
         # A page can read the reason from a close code only after the handshake.
         await self.accept(JSON_PROTOCOL if wants_json else None)
         self.view = commands.JsonView() if wants_json else commands.HtmlView()
+        self.language = languages.of_scope(self.scope)
+        # What is rendered first is sent first: a frame says what has changed since, and
+        # the watcher's syncs come beside the events.
+        self.order = asyncio.Lock()
         try:
             client = await database_sync_to_async(commands.Client.open)(self.scope)
             await self._enter(client)
@@ -86,9 +93,13 @@ class ConversationConsumer(AsyncWebsocketConsumer):
     ) -> None:
         if self.client is None:
             return
+        with translation.override(self.language):
+            await self._receive(text_data)
+
+    async def _receive(self, text: str | None) -> None:
         command = None
         try:
-            command = events.parse(text_data)
+            command = events.parse(text)
             await self._answer(command)
         except CommandError as error:
             await self._refuse(events.Error.of(error))
@@ -140,26 +151,31 @@ class ConversationConsumer(AsyncWebsocketConsumer):
         if not isinstance(event, events.Frame):
             await self._send(self.view.event, self.client, event)
             return
-        text = self.view.frame(event)
+        async with self.order:
+            text = self.view.frame(event)
+            if text:
+                metrics.FRAMES.inc()
+                await self.send(text_data=text)
         if text is None:
             await self._catch_up()
-        elif text:
-            metrics.FRAMES.inc()
-            await self.send(text_data=text)
 
     async def _catch_up(self) -> None:
         await self._send(self.view.sync, self.client)
 
     async def _send(self, render: Callable[..., list[str]], *args: Any) -> None:
-        for text in await database_sync_to_async(render)(*args):
-            await self.send(text_data=text)
+        # Not only a command renders: events and the watcher come by other ways.
+        async with self.order:
+            with translation.override(self.language):
+                texts = await database_sync_to_async(render)(*args)
+            for text in texts:
+                await self.send(text_data=text)
 
 
 def _unavailable(command: events.Command | None) -> events.Error:
     known = events.client_id_of({"client_id": getattr(command, "client_id", None)})
     return events.Error(
         "unavailable",
-        "The database does not answer right now. Nothing is lost; try again.",
+        _("The database does not answer right now. Nothing is lost; try again."),
         known,
         UNAVAILABLE_SECONDS,
     )

@@ -42,7 +42,8 @@ def branch(conversation: Conversation, seq: int) -> Conversation:
     """
     message = conversation.messages.filter(seq=seq, deleted_at=None).first()
     if message is None:
-        raise CommandError("not_found", f"There is no message #{seq}.")
+        missing = _("There is no message #%(seq)s.") % {"seq": seq}
+        raise CommandError("not_found", missing)
     title = conversation.title or _("New conversation")
     made = transcript.create(
         conversation.owner,

@@ -2,19 +2,38 @@
 sentence for people. No text of a provider ever gets here.
 """
 
+from django.utils.translation import gettext
+from django.utils.translation import gettext_noop as _
+
 from chatsite.llm.errors import DETAILS
 
 EXPLANATIONS = DETAILS | {
-    "length": "The reply was cut off at the model's limit.",
-    "no_finish_reason": "The connection to the model ended before the reply did.",
-    "interrupted": "The server stopped while the reply was being written.",
-    "no_reply": "There is no reply here. Retry asks the model for one.",
-    "internal": "Something went wrong on this site. Your message is safe; try again.",
+    "length": _("The reply was cut off at the model's limit."),
+    "no_finish_reason": _("The connection to the model ended before the reply did."),
+    "interrupted": _("The server stopped while the reply was being written."),
+    "no_reply": _("There is no reply here. Retry asks the model for one."),
+    "internal": _(
+        "Something went wrong on this site. Your message is safe; try again."
+    ),
 }
 
 
+# By the names that failed and rejected versions keep.
+FOLD_EXPLANATIONS = {
+    "EmptySummary": _("The summary was empty."),
+    "RefusedSummary": _("The model declined to summarise."),
+    "TruncatedSummary": _("The summary was cut off by the provider."),
+    "OverlongSummary": _("The summary was longer than what it would stand for."),
+}
+
+
+def explain_fold(name: str) -> str:
+    """Why a version was not made, from what its row says."""
+    return gettext(FOLD_EXPLANATIONS.get(name) or EXPLANATIONS.get(name, name))
+
+
 def explain(code: str) -> str:
-    return EXPLANATIONS.get(code, EXPLANATIONS["internal"])
+    return gettext(EXPLANATIONS.get(code, EXPLANATIONS["internal"]))
 
 
 class CommandError(Exception):
@@ -27,9 +46,12 @@ class CommandError(Exception):
         *,
         client_id: str | None = None,
         retry_after: float | None = None,
+        seq: int | None = None,
     ) -> None:
         super().__init__(detail)
         self.code = code
         self.detail = detail
         self.client_id = client_id
         self.retry_after = retry_after
+        # The message that has taken the place of the one that was meant.
+        self.seq = seq

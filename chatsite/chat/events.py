@@ -12,6 +12,7 @@ from dataclasses import asdict, dataclass
 from typing import Any, ClassVar
 
 from channels.layers import get_channel_layer
+from django.utils.translation import gettext as _
 
 from memory.folding import Outcome
 
@@ -80,7 +81,8 @@ def parse(text: str | None) -> Command:
             return Sync()
     raise CommandError(
         "unknown_command",
-        "The type must be one of send, stop, retry, regenerate, edit, sync.",
+        _("The type must be one of %(types)s.")
+        % {"types": "send, stop, retry, regenerate, edit, sync"},
         client_id=client_id_of(value),
     )
 
@@ -94,17 +96,18 @@ def client_id_of(value: object) -> str | None:
 
 def _decode(text: str | None) -> dict[str, Any]:
     if text is None:
-        raise CommandError("bad_frame", "Send text frames with JSON, not binary ones.")
-    if len(text) > MAX_FRAME_CHARS:
         raise CommandError(
-            "too_long", f"A frame may have {MAX_FRAME_CHARS:,} characters."
+            "bad_frame", _("Send text frames with JSON, not binary ones.")
         )
+    if len(text) > MAX_FRAME_CHARS:
+        words = _("A frame may have %(limit)s characters.")
+        raise CommandError("too_long", words % {"limit": f"{MAX_FRAME_CHARS:,}"})
     try:
         value = json.loads(text)
     except (ValueError, RecursionError):
-        raise CommandError("bad_frame", "The frame is not valid JSON.") from None
+        raise CommandError("bad_frame", _("The frame is not valid JSON.")) from None
     if not isinstance(value, dict):
-        raise CommandError("bad_frame", "The frame must be a JSON object.")
+        raise CommandError("bad_frame", _("The frame must be a JSON object."))
     return value
 
 
@@ -115,9 +118,8 @@ def _integer(value: dict[str, Any], key: str) -> int:
         number = int(number[:20])
     if type(number) is int and 0 < number <= MAX_ID:
         return number
-    raise CommandError(
-        "bad_frame", f"{key} must be a positive number.", client_id=client_id_of(value)
-    )
+    wrong = _("%(name)s must be a positive number.") % {"name": key}
+    raise CommandError("bad_frame", wrong, client_id=client_id_of(value))
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,10 +192,13 @@ class Error:
     detail: str
     client_id: str | None = None
     retry_after: float | None = None
+    seq: int | None = None  # what has taken the place of the message that was meant
 
     @classmethod
     def of(cls, error: CommandError) -> "Error":
-        return cls(error.code, error.detail, error.client_id, error.retry_after)
+        return cls(
+            error.code, error.detail, error.client_id, error.retry_after, error.seq
+        )
 
 
 Event = Ack | State | Frame | End | Memory | Title | Error

@@ -9,7 +9,7 @@ from datetime import datetime
 from memory import recall, versions
 from memory.models import Conversation, Message, Summary
 
-from . import you_see
+from . import marks
 
 MAX_HITS = 20
 # Characters shown around the first match.
@@ -24,7 +24,7 @@ class Finding:
     role: str
     created_at: datetime
     parts: tuple[str, ...]
-    mark: you_see.Mark
+    mark: marks.Mark
     pinned: bool
     # Whether the summary in its place has the words too; None: there is no summary.
     in_summary: bool | None
@@ -37,7 +37,7 @@ def find(conversation: Conversation, query: str) -> list[Finding]:
     if not query:
         return []
     rows = _containing(conversation, query) or _matching(conversation, query)
-    states = you_see.states_of(conversation, [row.seq for row in rows])
+    states = marks.states_of(conversation, [row.seq for row in rows])
     summaries = versions.active(conversation)
     return [_finding(row, query, states.get(row.seq), summaries) for row in rows]
 
@@ -57,7 +57,7 @@ def _matching(conversation: Conversation, query: str) -> list[Message]:
 def _finding(
     row: Message, query: str, state: str | None, summaries: list[Summary]
 ) -> Finding:
-    mark = you_see.mark_of(row, state, summaries)
+    mark = marks.mark_of(row, state, summaries)
     in_force = {summary.version: summary.text for summary in summaries}
     return Finding(
         seq=row.seq,

@@ -1,8 +1,14 @@
 """What people type into forms, checked before anything is stored."""
 
+import json
+import re
+from typing import Any
+
 from django import forms
+from django.conf import settings
 from django.contrib.auth import get_user_model
 from django.contrib.auth.forms import UserCreationForm
+from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from memory.engine import policy
@@ -12,35 +18,56 @@ from memory.models import Conversation
 TITLE_MAX = Conversation._meta.get_field("title").max_length
 
 
+def preset_choices() -> list[tuple[str, str]]:
+    return policy.choices(gettext)
+
+
+def preset_name(preset: str) -> str:
+    """What stands before the colon, which not every language writes alike."""
+    return re.split("[:：]", dict(preset_choices())[preset])[0].strip()
+
+
 class NewConversationForm(forms.Form):
     title = forms.CharField(
-        label="Title",
+        label=_("Title"),
         max_length=TITLE_MAX,
         required=False,
         widget=forms.TextInput(
             attrs={
-                "placeholder": "Named after your first message",
+                "placeholder": _("Named after your first message"),
                 "autocomplete": "off",
             }
         ),
     )
     preset = forms.ChoiceField(
-        label="How it remembers",
-        choices=policy.choices,
+        label=_("How it remembers"),
+        choices=preset_choices,
         required=False,
         initial=policy.DEFAULT_PRESET,
     )
+
+    # What is said at once; empty: nothing yet.
+    first = forms.CharField(
+        required=False, strip=False, widget=forms.HiddenInput, max_length=1_000
+    )
+
+
+class OverridesField(forms.JSONField):
+    """Empty where there are none, not the word null."""
+
+    def prepare_value(self, value: object) -> object:
+        return "" if value is None else super().prepare_value(value)
 
 
 class PolicyForm(forms.Form):
     """How a conversation is remembered: a preset, and settings of its own over it."""
 
-    preset = forms.ChoiceField(label=_("How it remembers"), choices=policy.choices)
+    preset = forms.ChoiceField(label=_("How it remembers"), choices=preset_choices)
     no_folding = forms.BooleanField(label=_("Never summarise"), required=False)
     no_recall = forms.BooleanField(
         label=_("Do not search earlier messages for each reply"), required=False
     )
-    overrides = forms.JSONField(
+    overrides = OverridesField(
         label=_("Settings over the preset, as JSON"),
         required=False,
         widget=forms.Textarea(
@@ -52,13 +79,17 @@ class PolicyForm(forms.Form):
         ),
     )
 
+    # What was in force when the form was drawn.
+    seen = forms.JSONField(required=False, widget=forms.HiddenInput)
+
     @classmethod
     def of(cls, conversation: Conversation) -> "PolicyForm":
         own = conversation.policy
         if not isinstance(own, dict):
-            return cls(initial={"overrides": own})
+            return cls(initial={"overrides": own, "seen": own})
         own = dict(own)
         initial = {
+            "seen": conversation.policy,
             "preset": own.pop("preset", policy.DEFAULT_PRESET),
             "no_folding": own.pop("enabled", True) is False,
             "no_recall": own.get("recall_tokens") == 0,
@@ -71,7 +102,7 @@ class PolicyForm(forms.Form):
         values = super().clean()
         overrides = values.get("overrides") or {}
         if not isinstance(overrides, dict):
-            raise forms.ValidationError("The settings must be a JSON object: {…}.")
+            raise forms.ValidationError(_("The settings must be a JSON object: {…}."))
         if "preset" not in values or "overrides" in self.errors:
             return values
         switched = {"enabled": False} if values["no_folding"] else {}
@@ -80,8 +111,30 @@ class PolicyForm(forms.Form):
         try:
             policy.Policy.load(values["policy"])
         except PolicyError as error:
-            raise forms.ValidationError(str(error)) from error
+            raise forms.ValidationError(error.say(gettext)) from error
         return values
+
+    def seen_again(self, conversation: Conversation, why: str) -> "PolicyForm":
+        """The form as it was filled in, told why it did not hold: sent once more it
+        replaces what is in force by now."""
+        data = self.data.copy()
+        data["seen"] = json.dumps(conversation.policy)
+        form = type(self)(data)
+        preset = preset_name(conversation.get_policy().preset)
+        now = _("“%(preset)s” is in force now. Apply again to replace it.")
+        form.add_error(None, f"{why} {now % {'preset': preset}}")
+        return form
+
+
+class UndoPolicyForm(forms.Form):
+    # An empty policy is one, too, so none of them can be called required.
+    policy = forms.JSONField(required=False)
+    seen = forms.JSONField(required=False)
+
+    def clean_policy(self) -> dict[str, object]:
+        if not isinstance(self.cleaned_data["policy"], dict):
+            raise forms.ValidationError(_("The settings must be a JSON object: {…}."))
+        return self.cleaned_data["policy"]
 
 
 class RenameForm(forms.Form):
@@ -105,6 +158,16 @@ class ImportForm(forms.Form):
         label=_("File"),
         widget=forms.ClearableFileInput(attrs={"accept": ".json,.zip"}),
     )
+
+    def __init__(self, *args: Any) -> None:
+        super().__init__(*args)
+        limit, field = settings.IMPORT_MAX_MB, self.fields["file"]
+        field.help_text = _("At most %(limit)s MB.") % {"limit": limit}
+        too_large = _("The file is larger than %(limit)s MB.") % {"limit": limit}
+        field.widget.attrs |= {
+            "data-max-bytes": limit * 1024 * 1024,
+            "data-too-large": too_large,
+        }
 
 
 class BranchForm(forms.Form):

@@ -7,9 +7,10 @@ redirect.
 from collections.abc import Callable
 
 from asgiref.sync import async_to_sync
-from django.http import Http404, HttpRequest, HttpResponse
+from django.http import Http404, HttpRequest, HttpResponse, QueryDict
 from django.shortcuts import redirect, render
 from django.urls import reverse
+from django.utils.translation import gettext as _
 from django.views.decorators.http import require_GET, require_POST
 from django_htmx.http import HttpResponseClientRedirect
 
@@ -46,18 +47,31 @@ def menu(request: HttpRequest, conversation: Conversation) -> HttpResponse:
 @private
 @with_conversation
 def rename(request: HttpRequest, conversation: Conversation) -> HttpResponse:
-    form = RenameForm(request.POST)
-    if form.is_valid():
-        transcript.rename(conversation, form.cleaned_data["title"])
+    why = _rename(conversation, request.POST)
+    if not why:
         event = events.Title(conversation.title)
         async_to_sync(events.publish)(conversation.pk, event)
-    elif request.htmx:
-        values = {"detail": form.errors["title"][0], "code": "bad_title"}
-        return render(request, "chat/_error.html", values)
+    here = request.POST.get("open") in (None, str(conversation.uuid))
+    values = {"conversation": conversation, "error": why, "has_header": here}
     if request.htmx:
-        values = {"conversation": conversation}
-        return render(request, "chat/_title.html", values)
+        return render(request, "chat/_renamed.html", values)
+    if why:
+        return render(request, "chat/refused.html", {"detail": why}, status=409)
     return redirect("conversation-detail", conversation.uuid)
+
+
+def _rename(conversation: Conversation, data: QueryDict) -> str:
+    """Why it keeps its name; "" = it has the new one."""
+    form = RenameForm(data)
+    if not form.is_valid():
+        return form.errors["title"][0]
+    if transcript.rename(
+        conversation, form.cleaned_data["title"], seen=data.get("seen")
+    ):
+        return ""
+    return _("It was named “%(title)s” meanwhile. Save again to replace that.") % {
+        "title": conversation.title
+    }
 
 
 def _act(do: Callable[[Conversation], None]) -> Callable[..., HttpResponse]:

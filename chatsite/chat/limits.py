@@ -13,6 +13,8 @@ from django.conf import settings
 from django.db.models import Case, Count, F, OuterRef, Q, QuerySet, Subquery, When
 from django.db.models.functions import Coalesce, Now, TruncDate
 from django.utils import timezone
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_noop, ngettext
 
 from memory.engine.tokens import count_text
 from memory.models import Conversation, ModelCall
@@ -35,7 +37,10 @@ def admit_turn(user_id: int) -> None:
         allowance,
         "messages_at",
         settings.MESSAGES_PER_MINUTE,
-        "You are sending faster than {limit} messages a minute.",
+        gettext_noop(
+            "You are sending faster than %(limit)s messages a minute. "
+            "Wait %(wait)s and try again."
+        ),
     )
 
 
@@ -45,7 +50,10 @@ def admit_conversation(user_id: int) -> None:
         lock(user_id),
         "conversations_at",
         settings.CONVERSATIONS_PER_MINUTE,
-        "You are starting more than {limit} conversations a minute.",
+        gettext_noop(
+            "You are starting more than %(limit)s conversations a minute. "
+            "Wait %(wait)s and try again."
+        ),
     )
 
 
@@ -69,7 +77,7 @@ def _keep_pace(allowance: Allowance, field: str, limit: int, words: str) -> None
     due += timedelta(minutes=1) / limit
     wait = (due - now - BURST).total_seconds()
     if wait > 0:
-        detail = f"{words.format(limit=limit)} Wait {_in_words(wait)} and try again."
+        detail = _(words) % {"limit": limit, "wait": _in_words(wait)}
         raise CommandError("rate_limited", detail, retry_after=round(wait + 0.05, 1))
     Allowance.objects.filter(pk=allowance.pk).update(**{field: due})
 
@@ -93,8 +101,11 @@ def _check_budget(allowance: Allowance) -> None:
     wait = (midnight - now).total_seconds()
     raise CommandError(
         "quota",
-        f"Your {budget:,} tokens of today are used up. "
-        f"There are new ones in {_in_words(wait)}.",
+        _(
+            "Your %(budget)s tokens of today are used up. There are new ones in "
+            "%(wait)s."
+        )
+        % {"budget": f"{budget:,}", "wait": _in_words(wait)},
         retry_after=round(wait + 1),
     )
 
@@ -105,8 +116,11 @@ def _check_queue(user_id: int) -> None:
         return
     raise CommandError(
         "queue_full",
-        f"You have {limit:,} messages that still wait for a reply. "
-        "Let some of them end, or cancel them, and try again.",
+        _(
+            "You have %(limit)s messages that still wait for a reply. Let some of them "
+            "end, or cancel them, and try again."
+        )
+        % {"limit": f"{limit:,}"},
         retry_after=QUEUE_SECONDS,
     )
 
@@ -119,10 +133,12 @@ def _unfinished(user_id: int) -> QuerySet[Turn]:
 
 def _in_words(seconds: float) -> str:
     if seconds < 90:
-        return f"{max(1, round(seconds))} s"
+        return _("%(n)s s") % {"n": max(1, round(seconds))}
     if seconds < 5400:
-        return f"{round(seconds / 60)} minutes"
-    return f"{round(seconds / 3600)} hours"
+        n = round(seconds / 60)
+        return ngettext("%(n)s minute", "%(n)s minutes", n) % {"n": n}
+    n = round(seconds / 3600)
+    return ngettext("%(n)s hour", "%(n)s hours", n) % {"n": n}
 
 
 _alive = Q(state=Turn.State.RUNNING, lease_until__gte=Now())

@@ -31,6 +31,8 @@ class Notice:
     undo: str = ""  # an address
     values: dict[str, str] = field(default_factory=dict)
     is_error: bool = False
+    # The version that has taken the place of the one that was to be rewritten.
+    replaced_by: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +85,9 @@ def act(view: Callable[..., Notice]) -> Callable[..., HttpResponse]:
         try:
             notice = view(request, conversation, **kwargs)
         except (acts.ActError, transcript.TextError) as error:
-            return _answer(request, conversation, Notice(str(error), is_error=True))
+            by = getattr(error, "by", None)
+            notice = Notice(str(error), is_error=True, replaced_by=by)
+            return _answer(request, conversation, notice)
         async_to_sync(events.publish)(conversation.pk, events.Memory(None, "changed"))
         return _answer(request, conversation, notice)
 
@@ -165,7 +169,9 @@ def rewrite(
 ) -> Notice:
     before = _in_force(conversation)
     text = request.POST.get("text")
-    new = acts.rewrite(conversation, version, text, author=request.user)
+    # Told that another version has taken its place, a person can send it once more.
+    seen = (_numbers(request.POST.get("seen", "")) or [version])[0]
+    new = acts.rewrite(conversation, seen, text, author=request.user)
     text = _("The model now reads your words, as v%(new)s.") % {"new": new.version}
     return Notice(text, **_undo_to(conversation, before))
 

@@ -9,6 +9,7 @@ from asgiref.sync import async_to_sync
 from django.conf import settings
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, render
+from django.utils.translation import gettext
 from django.views.decorators.http import require_GET, require_POST
 
 from chatsite.llm import providers
@@ -51,6 +52,7 @@ def propose(
 ) -> HttpResponse:
     """Have a summary written, to be accepted, changed or dropped."""
     values: dict[str, Any] = {"conversation": conversation, "seq": seq}
+    values["typed"] = _own_words(request, conversation)
     model = outgoing.model_of(conversation)
     summariser = runner.summariser(providers.summary_model(model))
     try:
@@ -59,11 +61,20 @@ def propose(
             conversation, seq, summariser, open_from=turns.open_from
         )
         values |= {"proposal": proposal, "plan": proposal.plan}
-    except (acts.ActError, SummaryError) as error:
+    except acts.ActError as error:
         values["error"] = str(error)
+    except SummaryError as error:
+        values["error"] = error.say(gettext)
     except InvokeError as error:
         values["error"] = explain(error.code)
     return render(request, "chat/_fold_preview.html", values)
+
+
+def _own_words(request: HttpRequest, conversation: Conversation) -> str:
+    """What a person had made of the last proposal; the next one keeps it in sight."""
+    seal, text = request.POST.get("seal", ""), request.POST.get("text", "")
+    is_own = bool(text) and proposals.is_changed(conversation, seal, text)
+    return text if is_own else request.POST.get("typed", "")
 
 
 @require_POST

@@ -2,18 +2,22 @@
 plain values for the templates.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import reduce
 from typing import Any
 
 from django.conf import settings
+from django.utils.text import capfirst
 from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy
+from django.utils.translation import gettext_lazy, ngettext
 
 from chatsite.llm import providers
 from memory import context, folding
 from memory.models import Conversation, Message, ModelCall, Summary
 
+from .forms import preset_name
+from .languages import thousands
 from .outgoing import model_of, next_turn, reply_call
 
 
@@ -38,6 +42,7 @@ class Segment:
     """One piece of the token bar. `x` and `width` are permille of the bar."""
 
     kind: str  # the parts' kinds, then reserve and free
+    title: str
     tokens: int
     x: int
     width: int
@@ -101,7 +106,7 @@ def model_view(
             raise ModelCall.DoesNotExist
     built = context.rebuild(call) if call else next_turn(conversation, draft)
     model = call.model if call else model_of(conversation)
-    parts = tuple(_parts(conversation, built, draft))
+    parts = tuple(_parts(conversation, built, draft, is_past=call is not None))
     counts = context.count_places(conversation)
     total = sum(counts.values())
     return ContextPane(
@@ -119,7 +124,7 @@ def model_view(
         replies=tuple(_replies(conversation)),
         wire=built.wire,
         sha256=built.sha256,
-        policy=conversation.get_policy().preset,
+        policy=preset_name(conversation.get_policy().preset),
         policy_error=conversation.policy_error,
         fold_rule=_fold_rule(conversation),
         folding_stopped=not folding.may_fold(conversation),
@@ -150,11 +155,23 @@ TITLES = {
     "window": gettext_lazy("Window"),
     "recalled": gettext_lazy("Recalled"),
     "newest": gettext_lazy("Next message"),
+    "reserve": gettext_lazy("Kept free for the reply"),
+    "free": gettext_lazy("Free"),
 }
 
 
+def _title(kind: str, is_past: bool) -> str:
+    """What was the next message once is not any more."""
+    is_newest = is_past and kind == "newest"
+    return capfirst(_("newest message")) if is_newest else TITLES[kind]
+
+
 def _parts(
-    conversation: Conversation, built: context.Built, draft: str = ""
+    conversation: Conversation,
+    built: context.Built,
+    draft: str = "",
+    *,
+    is_past: bool = False,
 ) -> Iterator[Part]:
     count_tokens = context.counter(conversation)
     for section in built.context.sections:
@@ -166,7 +183,7 @@ def _parts(
         is_draft = bool(draft) and section.kind == "newest" and not messages
         yield Part(
             kind=section.kind,
-            title=_("Your draft") if is_draft else TITLES[section.kind],
+            title=_("Your draft") if is_draft else _title(section.kind, is_past),
             tokens=count_tokens(section.messages),
             messages=messages,
             summaries=tuple(summaries.order_by("first_seq")) if versions_sent else (),
@@ -208,7 +225,7 @@ def _segments(sizes: list[tuple[str, int]], scale: int) -> Iterator[Segment]:
     start = 0
     for kind, tokens in sizes:
         x, end = start * 1000 // scale, min(1000, (start + tokens) * 1000 // scale)
-        yield Segment(kind, tokens, x, max(0, end - x))
+        yield Segment(kind, TITLES[kind], tokens, x, max(0, end - x))
         start += tokens
 
 
@@ -226,14 +243,28 @@ def _fold_limits(conversation: Conversation) -> tuple[int | None, float | None]:
 def _fold_rule(conversation: Conversation) -> str:
     """When the window is folded, in words; "" = never."""
     policy = conversation.get_policy()
-    clauses = [" and ".join(map(_condition, clause)) for clause in policy.trigger]
-    return " or ".join(clauses) if policy.enabled else ""
+    clauses = [
+        reduce(_joined(_("%(first)s and %(second)s")), map(_condition, clause))
+        for clause in policy.trigger
+    ]
+    if not policy.enabled or not clauses:
+        return ""
+    return reduce(_joined(_("%(first)s or %(second)s")), clauses)
+
+
+def _joined(template: str) -> Callable[[str, str], str]:
+    return lambda first, second: template % {"first": first, "second": second}
 
 
 def _condition(size: tuple[str, int | float]) -> str:
     kind, amount = size
     if kind == "fraction":
-        return f"{amount:.0%} of the model's window"
-    if kind in ("age", "idle"):
-        return f"{amount:,} seconds {'old' if kind == 'age' else 'idle'}"
-    return f"{amount:,} {kind}"
+        return _("%(share)s of the model's window") % {"share": f"{amount:.0%}"}
+    templates = {
+        "tokens": ngettext("%(n)s token", "%(n)s tokens", amount),
+        "messages": ngettext("%(n)s message", "%(n)s messages", amount),
+        "turns": ngettext("%(n)s turn", "%(n)s turns", amount),
+        "age": ngettext("%(n)s second old", "%(n)s seconds old", amount),
+        "idle": ngettext("%(n)s second idle", "%(n)s seconds idle", amount),
+    }
+    return templates[kind] % {"n": thousands(amount)}

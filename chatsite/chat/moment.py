@@ -11,7 +11,7 @@ from django.utils.translation import gettext as _
 
 from memory.models import Conversation, Message, ModelCall, Summary
 
-from .you_see import Mark
+from .marks import Mark
 
 PAGE = 100
 

@@ -2,11 +2,15 @@
 
 from django.conf import settings
 from django.utils.timezone import now
+from django.utils.translation import gettext as _
+from langchain_core.messages import SystemMessage
 
 from chatsite.llm import providers
 from memory import context
+from memory.messages import to_langchain
 from memory.models import Conversation, Message, ModelCall
 
+from .errors import CommandError
 from .models import Turn
 
 
@@ -17,6 +21,21 @@ def model_of(conversation: Conversation) -> str:
 def limit_of(model: str) -> int:
     """Tokens that a request may have, so that the reply still fits the window."""
     return max(1, providers.context_window(model) - settings.REPLY_RESERVE)
+
+
+def check_fits(conversation: Conversation, message: Message) -> None:
+    """Refuse a message that its model could never take, whatever is left out beside
+    it. Raises CommandError; the limit is named there."""
+    room = providers.context_window(model_of(conversation))
+    alone = [SystemMessage(context.system_prompt(conversation)), to_langchain(message)]
+    tokens = context.counter(conversation)(alone)
+    if tokens > room:
+        text = _(
+            "The message has about %(tokens)s tokens, with the instructions to the "
+            "model; the model takes %(room)s. Shorten it or send it in parts."
+        )
+        values = {"tokens": f"{tokens:,}", "room": f"{room:,}"}
+        raise CommandError("too_long", text % values)
 
 
 def next_turn(conversation: Conversation, draft: str = "") -> context.Built:

@@ -10,6 +10,7 @@ from django.conf import settings
 from django.db import transaction
 from django.db.models import DateTimeField, ExpressionWrapper, Sum
 from django.db.models.functions import Now
+from django.utils.translation import gettext as _
 
 from . import limits
 from .errors import CommandError
@@ -30,10 +31,8 @@ def enter(user_id: int, sockets: int) -> None:
         elsewhere = Presence.objects.filter(user=user_id, lease_until__gte=Now())
         elsewhere = elsewhere.exclude(process=PROCESS).aggregate(n=Sum("sockets"))["n"]
         if (elsewhere or 0) + sockets > limit:
-            raise CommandError(
-                "too_many_sockets",
-                f"You have {limit:,} pages open already. Close some, then reload.",
-            )
+            words = _("You have %(limit)s pages open already. Close some, then reload.")
+            raise CommandError("too_many_sockets", words % {"limit": f"{limit:,}"})
         _write({user_id: sockets})
 
 

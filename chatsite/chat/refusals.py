@@ -4,28 +4,32 @@ sending then costs no transaction, and nobody else's time.
 
 from time import monotonic
 
+from django.utils.translation import get_language
+
 from .errors import CommandError
 
 # Short, because staff may give somebody more meanwhile.
 MEMORY_SECONDS = 2.0
 KINDS = ("rate_limited", "quota", "queue_full")
 
-_refused: dict[int, tuple[float, CommandError]] = {}
+# By user and language: each browser is refused in its own words.
+_refused: dict[tuple[int, str | None], tuple[float, CommandError]] = {}
 
 
 def note(user_id: int, error: CommandError) -> None:
     if error.code in KINDS:
-        _refused[user_id] = (monotonic(), error)
+        _refused[user_id, get_language()] = (monotonic(), error)
 
 
 def of(user_id: int) -> CommandError | None:
     """The refusal that still holds, with the wait that is left of it."""
-    if user_id not in _refused:
+    key = user_id, get_language()
+    if key not in _refused:
         return None
-    since, error = _refused[user_id]
+    since, error = _refused[key]
     passed = monotonic() - since
     if passed >= min(MEMORY_SECONDS, error.retry_after or 0.0):
-        _refused.pop(user_id, None)
+        _refused.pop(key, None)
         return None
     wait = round((error.retry_after or 0.0) - passed, 1)
     return CommandError(error.code, error.detail, retry_after=max(wait, 0.1))

@@ -2,7 +2,7 @@
 
 from django.urls import include, path
 
-from . import copy_views, library_views, views
+from . import copy_views, library_views, policy_views, views
 
 conversation = [
     path("", views.detail, name="conversation-detail"),
@@ -15,7 +15,8 @@ conversation = [
     path("delete/", library_views.delete, name="conversation-delete"),
     path("undelete/", library_views.undelete, name="conversation-undelete"),
     path("branch/", copy_views.branch, name="conversation-branch"),
-    path("policy/", views.set_policy, name="conversation-policy"),
+    path("policy/", policy_views.set_policy, name="conversation-policy"),
+    path("policy/undo/", policy_views.undo_policy, name="conversation-policy-undo"),
     path("fold/", views.fold, name="conversation-fold"),
     path("memory/", include("chatsite.chat.memory_urls")),
     path("messages/", views.messages, name="conversation-messages"),

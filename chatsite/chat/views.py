@@ -7,6 +7,7 @@ missing as what never existed.
 from collections.abc import Callable
 from math import ceil
 from typing import Any
+from uuid import uuid4
 
 from asgiref.sync import async_to_sync
 from django.conf import settings
@@ -18,7 +19,7 @@ from django.views.decorators.http import (
     require_POST,
 )
 
-from memory import acts, folding, transcript
+from memory import folding, transcript
 from memory.models import Conversation, ModelCall
 
 from . import demo as demo_conversation
@@ -30,6 +31,7 @@ from . import (
     preferences,
     runner,
     shelf,
+    turns,
     you_see,
 )
 from .access import private, with_conversation
@@ -56,8 +58,17 @@ def create(request: HttpRequest) -> HttpResponse:
     if not form.is_valid():
         shown = {"form": form, **shelf.listed(request.user, request.GET)}
         return render(request, "chat/list.html", shown, status=400)
+    first = form.cleaned_data.pop("first")
     values = preferences.values_for(request.user, **form.cleaned_data)
-    return _begin(request, form, lambda: transcript.create(request.user, **values))
+
+    def make() -> Conversation:
+        made = transcript.create(request.user, **values)
+        if first.strip():
+            # The page that opens next lets it be answered.
+            turns.submit(made, text=first, client_id=uuid4().hex)
+        return made
+
+    return _begin(request, form, make)
 
 
 @require_POST
@@ -82,7 +93,7 @@ def _begin(
             **shelf.listed(request.user, request.GET),
         }
         response = render(request, "chat/list.html", shown, status=429)
-        response["Retry-After"] = str(ceil(error.retry_after))
+        response["Retry-After"] = str(ceil(error.retry_after or 1))
         return response
     return redirect("conversation-detail", conversation.uuid)
 
@@ -153,25 +164,6 @@ def fold(request: HttpRequest, conversation: Conversation) -> HttpResponse:
         conversation.refresh_from_db()
         return _context(request, conversation)
     return redirect("conversation-detail", conversation.uuid)
-
-
-@require_POST
-@private
-@with_conversation
-def set_policy(request: HttpRequest, conversation: Conversation) -> HttpResponse:
-    """Remember in another way from now on; what was typed stays when it is wrong."""
-    form = PolicyForm(request.POST)
-    is_set = form.is_valid()
-    if is_set:
-        acts.set_policy(conversation, form.cleaned_data["policy"])
-        async_to_sync(_start_folding)(conversation.pk)
-        form = PolicyForm.of(conversation)
-    if is_set and not request.htmx:
-        return redirect("conversation-detail", conversation.uuid)
-    values = {"conversation": conversation, "policy_form": form, "is_set": is_set}
-    # htmx swaps in nothing that came with an error.
-    status = 200 if is_set or request.htmx else 422
-    return render(request, "chat/_policy.html", values, status=status)
 
 
 async def _start_folding(conversation_id: int) -> None:

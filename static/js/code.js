@@ -1,7 +1,7 @@
 /* Pieces of code get the name of their language, a copy button and colours. The colours
  * are made here, not on the server: hostile text costs only the tab that shows it, one
  * pass over a bounded length, and nothing of it becomes markup. */
-(() => {
+const code = (() => {
   const MAX_CHARS = 20000;
   const label = document.body.dataset.copyLabel || "Copy";
   const words = (text) => new Set(text.split(" "));
@@ -75,7 +75,8 @@
     pre.replaceWith(box);
     box.append(head, pre);
     const rule = name && ruleOf(name.toLowerCase());
-    if (rule && code.textContent.length <= MAX_CHARS) colour(code, rule);
+    // One with an id is still being written.
+    if (rule && !code.id && code.textContent.length <= MAX_CHARS) colour(code, rule);
   }
 
   function dressAll(root) {
@@ -86,4 +87,6 @@
 
   document.addEventListener("htmx:load", ({ target }) => dressAll(target.parentNode || document));
   dressAll(document);
+
+  return { dress: dressAll };
 })();

@@ -5,18 +5,20 @@
   const box = form.elements.text;
   const error = () => document.getElementById("composer-error");
 
-  // The number of the message that the box rewrites, or null.
+  // The number of the message that the box rewrites, or null; what was in it before.
   let edit = null;
+  let kept = "";
 
   function save() {
     const pending = outbox.item;
-    drafts.save(box.value || pending ? { text: box.value, pending, edit } : null);
+    drafts.save(box.value || pending || kept ? { text: box.value, pending, edit, kept } : null);
   }
 
   function show(draft) {
     // Whoever has typed meanwhile is not interrupted.
     if (box.value || outbox.item) return;
     box.value = draft.text || "";
+    kept = draft.kept || "";
     setEdit(draft.edit || null);
     outbox.restore(draft.pending);
   }
@@ -25,6 +27,37 @@
     edit = seq;
     document.getElementById("editing").hidden = !seq;
     document.getElementById("editing-seq").textContent = seq ? `#${seq}` : "";
+  }
+
+  function rawOf(seq) {
+    return document.querySelector(`#message-${seq} template[data-raw]`)?.content.textContent;
+  }
+
+  // What somebody has typed stays, whatever begins or ends.
+  function beginEdit(seq) {
+    putAside();
+    setEdit(seq);
+    box.value = rawOf(seq);
+    save();
+    box.focus();
+  }
+
+  function endEdit() {
+    putAside();
+    setEdit(null);
+    takeUp();
+    save();
+  }
+
+  function putAside() {
+    const isTyped = box.value.trim() && !(edit && box.value === rawOf(edit));
+    if (isTyped) kept = kept ? `${kept}\n${box.value}` : box.value;
+    box.value = "";
+  }
+
+  function takeUp() {
+    box.value = kept && box.value ? `${kept}\n${box.value}` : kept || box.value;
+    kept = "";
   }
 
   function showError(text) {
@@ -45,10 +78,17 @@
   }
 
   document.addEventListener("outbox:changed", save);
-  document.addEventListener("outbox:refused", () => box.focus());
+  document.addEventListener("outbox:refused", ({ detail }) => {
+    if (detail.edit) setEdit(detail.edit); // what has taken its place
+    save();
+    box.focus();
+  });
   document.addEventListener("composer:sent", ({ detail }) => {
-    if (detail.edit) setEdit(null);
     if (box.value.startsWith(detail.text)) box.value = box.value.slice(detail.text.length).replace(/^\n/, "");
+    if (detail.edit) {
+      setEdit(null);
+      takeUp();
+    }
     showError("");
     save();
   });
@@ -65,7 +105,7 @@
       event.preventDefault();
       submit();
     } else if (event.key === "Escape") {
-      if (edit) setEdit(null);
+      if (edit) endEdit();
       else stop();
     }
   });
@@ -75,17 +115,13 @@
   }
 
   document.getElementById("stop").addEventListener("click", stop);
-  document.getElementById("editing-cancel").addEventListener("click", () => {
-    setEdit(null);
-    save();
-  });
+  document.getElementById("editing-cancel").addEventListener("click", endEdit);
   document.addEventListener("click", ({ target }) => {
+    if (outbox.isBusy) return;
     const button = target.closest("[data-edit]");
-    if (!button || outbox.isBusy) return;
-    setEdit(Number(button.dataset.edit));
-    box.value = button.closest(".message").querySelector("template[data-raw]").content.textContent;
-    save();
-    box.focus();
+    const starter = target.closest("[data-starter]");
+    if (button) beginEdit(Number(button.dataset.edit));
+    if (starter) outbox.put(starter.value, null);
   });
 
   drafts.load(show);

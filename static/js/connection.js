@@ -3,6 +3,7 @@
 (() => {
   const page = document.getElementById("conversation");
   const shown = document.getElementById("connection");
+  const told = document.getElementById("no-connection");
   // htmx reconnects after these by itself.
   const RECONNECTED = [1006, 1011, 1012, 1013];
   const STATES = { 4401: "signed-out", 4404: "gone", 4429: "crowded" };
@@ -27,6 +28,8 @@
     const name = state === "closed" && !navigator.onLine ? "offline" : state;
     shown.dataset.state = name;
     shown.textContent = shown.dataset[name.replace(/-(.)/, (_, letter) => letter.toUpperCase())];
+    const isAway = ["offline", "closed", "crowded"].includes(name);
+    if (isAway !== Boolean(told.textContent)) told.textContent = isAway ? told.dataset.text : "";
   }
 
   function reconnect() {

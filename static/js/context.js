@@ -5,22 +5,45 @@
   const box = document.getElementById("text");
   const draft = document.getElementById("draft");
   const scroller = document.getElementById("transcript");
+  const find = document.getElementById("find");
   const replay = document.getElementById("replay");
   const slider = document.getElementById("moment");
   const DRAFT_MS = 600;
   const MOMENT_MS = 120;
   const chosen = () => document.getElementById("shown-reply");
 
-  // Drawn anew, it stays where it was scrolled to.
-  let top = 0;
+  // Drawn anew, it stays where it was scrolled to, and so does the focus.
+  const STOPS = "a[href], button, summary, select, [tabindex]";
+  const scrolled = () => [context, document.getElementById("context-body")];
+  let tops = [0, 0];
+  let focused = null;
+
+  function placeOf(element) {
+    const key = element.closest("[data-key]")?.dataset.key;
+    return { key, at: [...keyed(key).querySelectorAll(STOPS)].indexOf(element) };
+  }
+
+  function keyed(key) {
+    return (key && context.querySelector(`[data-key="${key}"]`)) || context;
+  }
+
   document.addEventListener("htmx:beforeSwap", ({ detail }) => {
-    if (detail.target === context) top = document.getElementById("context-body").scrollTop;
+    if (detail.target !== context) return;
+    tops = scrolled().map((element) => element.scrollTop);
+    focused = context.contains(document.activeElement) ? placeOf(document.activeElement) : null;
+  });
+  document.addEventListener("htmx:afterSettle", ({ target }) => {
+    if (target !== context || !focused) return;
+    if (document.activeElement === document.body) keyed(focused.key).querySelectorAll(STOPS)[focused.at]?.focus({ preventScroll: true });
+    focused = null;
   });
   document.addEventListener("htmx:afterSwap", ({ target, detail }) => {
     if (target !== context) return;
-    document.getElementById("context-body").scrollTop = top;
+    scrolled().forEach((element, at) => { element.scrollTop = tops[at]; });
     if (page.dataset.replaying) scroller.scrollTop = scroller.scrollHeight;
-    if (detail.requestConfig?.verb === "get" && box.value.trim()) showDraftLater();
+    if (detail.requestConfig?.verb !== "get") return;
+    if (box.value.trim()) showDraftLater();
+    if (find.open && find.querySelector("input").value.trim()) htmx.trigger(find.querySelector("form"), "again");
   });
 
   let waiting = 0;
@@ -66,12 +89,15 @@
     replay.elements.reply.value = seq;
     const output = replay.querySelector("output");
     output.value = `${output.dataset.text} #${seq} · ${Number(slider.value) + 1} / ${replies.length}`;
+    slider.setAttribute("aria-valuetext", output.value);
     htmx.trigger(replay, "moment");
   }
 
   function endReplay() {
     if (replay.hidden) return;
+    const wasInside = replay.contains(document.activeElement);
     replay.hidden = true;
+    if (wasInside) document.getElementById("replay-start")?.focus();
     delete page.dataset.replaying;
     document.getElementById("replayed").replaceChildren();
     htmx.ajax("GET", draft.dataset.now, { target: "#context", swap: "innerHTML show:none" });

@@ -1,9 +1,7 @@
-/* The one dialog of the page, and the notice that says what an act has done. */
+/* The one dialog of the page. What is typed in it stays until the server has taken it. */
 (() => {
   const dialog = document.getElementById("dialog");
   const body = document.getElementById("dialog-body");
-  const NOTICE_MS = 15_000;
-  const notice = document.getElementById("notice");
 
   function showError(text) {
     let line = body.querySelector(".dialog-error");
@@ -16,41 +14,45 @@
     line.textContent = text;
   }
 
-  // A notice goes by itself, but not while somebody is about to use it.
-  let hiding = 0;
-
-  function hideLater() {
-    clearTimeout(hiding);
-    hiding = setTimeout(() => {
-      if (notice.matches(":hover, :focus-within")) hideLater();
-      else notice.replaceChildren();
-    }, NOTICE_MS);
+  function isChanged() {
+    return [...body.querySelectorAll("textarea:not([readonly])")].some((box) => box.value !== box.defaultValue);
   }
 
-  function announce() {
-    if (!dialog.open) hideLater();
-    else if (notice.querySelector("[role=alert]")) showError(notice.querySelector("p").textContent);
+  // What opened it, and gets the focus back; in a menu that is closed, the menu does.
+  let opener = null;
+
+  function open() {
+    opener = document.activeElement;
+    dialog.showModal();
+  }
+
+  function giveFocusBack() {
+    const menu = opener?.closest("details.menu");
+    (opener?.checkVisibility() ? opener : menu?.querySelector("summary"))?.focus();
+  }
+
+  document.addEventListener("notice", ({ detail }) => {
+    if (!dialog.open) return;
+    if (detail.isError) showError(detail.text);
     else dialog.close();
-  }
-
-  for (const failure of ["htmx:sendError", "htmx:responseError"]) {
-    document.addEventListener(failure, () => dialog.open && showError(dialog.dataset.failed));
-  }
-  document.addEventListener("htmx:afterSwap", ({ target }) => {
-    if (target === notice) announce();
-    if (target !== body) return;
-    if (!dialog.open) dialog.showModal();
-    (body.querySelector("textarea") || body.querySelector(".primary, button"))?.focus();
   });
-  document.addEventListener("htmx:afterRequest", ({ target }) => {
-    target.closest("details.message-menu")?.removeAttribute("open");
+  document.addEventListener("htmx:afterSwap", ({ target }) => {
+    if (target !== body) return;
+    if (!dialog.open) open();
+    (body.querySelector("textarea:not([readonly])") || body.querySelector(".primary, button"))?.focus();
   });
   document.addEventListener("click", ({ target }) => {
-    if (target.closest("[data-close-dialog]") || target === dialog) dialog.close();
-    if (target.closest("[data-close-notice]")) notice.replaceChildren();
+    if (target.closest("[data-close-dialog]")) dialog.close();
+    else if (target === dialog && !isChanged()) dialog.close();
+  });
+  // One Escape too many drops nothing that was typed.
+  dialog.addEventListener("cancel", (event) => {
+    if (!isChanged()) return;
+    event.preventDefault();
+    showError(dialog.dataset.changed);
   });
   dialog.addEventListener("close", () => {
     body.replaceChildren();
-    hideLater();
+    giveFocusBack();
   });
 })();

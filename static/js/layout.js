@@ -1,94 +1,121 @@
-/* The list, the right pane, tabs and menus: what is shown where, and the shortcuts. */
+/* The list, the right pane and the two tabs: what is shown where. */
 (() => {
   const page = document.getElementById("conversation");
+  const context = document.getElementById("context");
   const openList = document.getElementById("open-sidebar");
   const togglePane = document.getElementById("toggle-pane");
-  const isWide = window.matchMedia("(min-width: 1100px)");
-  const stored = "windowpane.model-pane";
+  const tabs = [...page.querySelectorAll("[data-tab-to]")];
+  const isWide = matchMedia("(width >= 68.75em)");
+  const isPhone = matchMedia("(width < 45em)");
 
+  // The list lies over the page, which rests until it is closed.
   function showList(open) {
+    if (document.body.classList.contains("list-open") === open) return;
     document.body.classList.toggle("list-open", open);
     openList.setAttribute("aria-expanded", open);
-    if (open) document.querySelector(".sidebar .close-drawer").focus();
+    page.inert = open;
+    (open ? document.querySelector("[data-close-sidebar]") : openList).focus();
   }
 
   function isPaneOpen() {
-    return isWide.matches ? page.dataset.pane === "open" : page.dataset.drawer === "open";
+    return page.dataset[isWide.matches ? "pane" : "drawer"] === "open";
   }
 
   function showPane(open) {
-    const state = open ? "open" : "closed";
-    if (isWide.matches) {
-      page.dataset.pane = state;
-      localStorage.setItem(stored, state);
-    } else {
-      page.dataset.drawer = state;
-    }
+    if (isPaneOpen() === open) return;
+    const focused = document.activeElement;
+    page.dataset[isWide.matches ? "pane" : "drawer"] = open ? "open" : "closed";
+    if (isWide.matches) looks.keep("pane", page.dataset.pane);
     togglePane.setAttribute("aria-expanded", open);
+    movePaneFocus(open, focused);
+  }
+
+  // Into the drawer that covers the chat, and out of what is not shown any more.
+  let before = null;
+
+  function movePaneFocus(open, focused) {
+    const wasInside = context.contains(focused);
+    if (open && !isWide.matches) before = wasInside ? null : focused;
+    if (open && (wasInside || !isWide.matches)) context.querySelector("[data-close-pane]").focus();
+    else if (!open && wasInside) (isWide.matches ? context.querySelector(".strip") : before || togglePane).focus();
   }
 
   function showTab(name) {
     page.dataset.tab = name;
-    for (const tab of page.querySelectorAll("[data-tab-to]")) {
-      tab.setAttribute("aria-pressed", tab.dataset.tabTo === name);
+    for (const tab of tabs) {
+      tab.setAttribute("aria-selected", tab.dataset.tabTo === name);
+      tab.tabIndex = tab.dataset.tabTo === name ? 0 : -1;
     }
   }
 
   function showCount() {
-    const count = document.getElementById("context-count").dataset.count;
-    document.getElementById("tab-count").textContent = `(${count})`;
+    document.getElementById("tab-count").textContent = `(${document.getElementById("context-count").dataset.count})`;
   }
 
-  page.dataset.pane = localStorage.getItem(stored) || "open";
-  togglePane.setAttribute("aria-expanded", isPaneOpen());
-  isWide.addEventListener("change", () => togglePane.setAttribute("aria-expanded", isPaneOpen()));
+  function adapt() {
+    if (isWide.matches) showList(false);
+    togglePane.setAttribute("aria-expanded", isPaneOpen());
+  }
+
+  isWide.addEventListener("change", adapt);
+  adapt();
   showCount();
 
-  document.addEventListener("click", (event) => {
-    const { target } = event;
-    for (const menu of document.querySelectorAll("details.menu[open], details.rename[open]")) {
-      if (!menu.contains(target)) menu.open = false;
-    }
+  document.addEventListener("click", ({ target }) => {
     if (target.closest("#open-sidebar")) showList(true);
     else if (target.closest("[data-close-sidebar]")) showList(false);
     else if (target.closest("#toggle-pane")) showPane(!isPaneOpen());
+    else if (target.closest("[data-open-pane]")) showPane(true);
     else if (target.closest("[data-close-pane]")) showPane(false);
     else if (target.closest("[data-tab-to]")) showTab(target.closest("[data-tab-to]").dataset.tabTo);
     else if (target.closest("[data-show-reply]")) {
-      showPane(true);
       showTab("model");
+      if (!isPhone.matches) showPane(true);
     } else if (target.closest("#context a[href^='#message-']")) {
       showTab("you");
       if (!isWide.matches) showPane(false);
     }
   });
 
+  document.querySelector(".tabs").addEventListener("keydown", (event) => {
+    const step = { ArrowLeft: -1, ArrowRight: 1, Home: -tabs.length, End: tabs.length }[event.key];
+    if (!step) return;
+    event.preventDefault();
+    const at = Math.min(Math.max(tabs.indexOf(event.target) + step, 0), tabs.length - 1);
+    showTab(tabs[at].dataset.tabTo);
+    tabs[at].focus();
+  });
+
   document.addEventListener("keydown", (event) => {
     const isTyping = event.target.closest("input, textarea, select");
     if (event.altKey && event.code === "KeyM") {
       event.preventDefault();
-      showPane(!isPaneOpen());
-      showTab(page.dataset.tab === "you" ? "model" : "you");
+      if (isPhone.matches) showTab(page.dataset.tab === "you" ? "model" : "you");
+      else showPane(!isPaneOpen());
     } else if (event.key === "/" && !isTyping && !event.ctrlKey && !event.metaKey) {
       event.preventDefault();
       if (!isWide.matches) showList(true);
       document.getElementById("search").focus();
-    } else if (event.key === "Escape") {
+    } else if (event.key === "Escape" && !document.querySelector("dialog[open]")) {
       showList(false);
       if (!isWide.matches) showPane(false);
-      for (const menu of document.querySelectorAll("details.menu, details.rename")) menu.open = false;
     }
   });
 
-  document.getElementById("rename").addEventListener("toggle", ({ target }) => {
-    if (target.open) target.querySelector("[name=title]").select();
-  });
+  // The name as it is by now, unless somebody has begun to type another.
+  function showTitle({ title, seen }) {
+    if (title.value !== seen.value) return;
+    title.value = seen.value = document.getElementById("conversation-title").dataset.title;
+  }
 
-  document.addEventListener("htmx:afterRequest", ({ target, detail }) => {
-    if (target.closest("#rename") && detail.successful) document.getElementById("rename").open = false;
-  });
+  for (const id of ["rename", "find"]) {
+    document.getElementById(id).addEventListener("toggle", ({ target }) => {
+      if (target.open && id === "rename") showTitle(target.querySelector("form").elements);
+      if (target.open) target.querySelector("[name=title], [name=q]").select();
+    });
+  }
   document.addEventListener("htmx:afterSwap", ({ target }) => {
-    if (target.id === "context") showCount();
+    if (target === context) showCount();
   });
   document.addEventListener("htmx:oobAfterSwap", ({ target }) => {
     if (target.id !== "conversation-title") return;

@@ -66,15 +66,16 @@ const outbox = (() => {
     changed();
   }
 
-  function refuse({ code, retryAfter }) {
+  function refuse({ code, retryAfter, seq }) {
     const seconds = Number(retryAfter) || 0;
     clearTimeout(timer);
     if (code === "unavailable" && item.tries < MAX_TRIES) {
       timer = setTimeout(transmit, (seconds + Math.random()) * 1000);
     } else if (LATER.includes(code)) hold(seconds);
     else {
+      const edit = item.edit && Number(seq);
       clear();
-      document.dispatchEvent(new Event("outbox:refused"));
+      document.dispatchEvent(new CustomEvent("outbox:refused", { detail: { edit } }));
     }
   }
 
@@ -111,9 +112,9 @@ const outbox = (() => {
     if (!item) return;
     if (document.getElementById("ack").dataset.clientId === item.id) accept();
     else if (error().dataset.clientId === item.id) {
-      const { code, retryAfter } = error().dataset;
+      const refusal = { ...error().dataset };
       delete error().dataset.clientId; // heard
-      refuse({ code, retryAfter });
+      refuse(refusal);
     }
   });
 

@@ -74,7 +74,9 @@
     const group = target.closest("[data-versions]") || groups[groups.length - 1];
     if (group) step(group, key === "[" ? -1 : 1);
   });
-  document.addEventListener("htmx:oobAfterSwap", restore);
+  document.addEventListener("htmx:oobAfterSwap", ({ detail }) => {
+    if (!detail.target.closest(".live")) restore();
+  });
   document.addEventListener("htmx:afterSwap", restore);
   addEventListener("hashchange", reveal);
   reveal();

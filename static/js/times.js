@@ -1,5 +1,9 @@
-/* Shows times in the reader's own zone and language. */
+/* Shows times in the reader's own zone, and in the language of the page. */
 (() => {
+  const lang = document.documentElement.lang;
+  const base = (name) => name.split("-")[0];
+  // The browser's own name for it knows the country, too.
+  const locale = navigator.languages.find((name) => base(name) === base(lang)) || lang;
   const clock = { hour: "2-digit", minute: "2-digit" };
   const day = { day: "numeric", month: "short", ...clock };
 
@@ -9,8 +13,8 @@
       const date = new Date(time.dateTime);
       if (Number.isNaN(date.getTime())) continue;
       const form = date.toDateString() === today ? clock : day;
-      time.title = date.toLocaleString();
-      time.textContent = date.toLocaleString(undefined, form);
+      time.title = date.toLocaleString(locale);
+      time.textContent = date.toLocaleString(locale, form);
     }
   }
 

@@ -1,5 +1,7 @@
 """Sites to drive, and a browser that reports every error it sees."""
 
+import shutil
+
 import pytest
 from playwright.sync_api import expect, sync_playwright
 
@@ -21,19 +23,29 @@ REPORT_CSP = """addEventListener("securitypolicyviolation", (event) => console.e
 expect.set_options(timeout=15_000)
 
 
-def make_site(folder, **env):
-    database = f"sqlite:///{folder / 'site.sqlite3'}"
-    site = Site({"DATABASE_URL": database, "DEBUG": "true", **env})
-    site.manage("migrate", "--verbosity", "0")
-    site.manage("create_user", USER, PASSWORD)
-    return site
+def site_of(path, **env):
+    return Site({"DATABASE_URL": f"sqlite:///{path}", "DEBUG": "true", **env})
 
 
 @pytest.fixture(scope="session")
-def site(tmp_path_factory):
+def make_site(tmp_path_factory):
+    """make_site(**env) -> Site, not yet started, with a database of its own and one
+    user in it. Migrating takes seconds, so each gets a copy of one that is ready."""
+    ready = tmp_path_factory.mktemp("ready") / "site.sqlite3"
+    first = site_of(ready)
+    first.manage("migrate", "--verbosity", "0")
+    first.manage("create_user", USER, PASSWORD)
+
+    def make(**env):
+        return site_of(shutil.copy(ready, tmp_path_factory.mktemp("site")), **env)
+
+    return make
+
+
+@pytest.fixture(scope="session")
+def site(make_site):
     """The demo model, quick."""
-    folder = tmp_path_factory.mktemp("site")
-    with make_site(folder, DEMO_TOKENS_PER_SECOND="200") as running:
+    with make_site(DEMO_TOKENS_PER_SECOND="200") as running:
         yield running
 
 
@@ -44,7 +56,7 @@ def slow_provider():
 
 
 @pytest.fixture(scope="session")
-def slow_site(tmp_path_factory, slow_provider):
+def slow_site(make_site, slow_provider):
     """A model at a provider that takes two seconds for a reply."""
     env = {
         "OPENAI_BASE_URL": slow_provider.url,
@@ -52,7 +64,7 @@ def slow_site(tmp_path_factory, slow_provider):
         "SUMMARY_MODEL": "ok",
         "MODEL_MAX_ATTEMPTS": "1",
     }
-    with make_site(tmp_path_factory.mktemp("slow"), **env) as running:
+    with make_site(**env) as running:
         yield running
 
 

@@ -22,18 +22,19 @@ class ConversationPage:
         self.page.on("console", note)
         self.page.on("pageerror", lambda error: errors.append(str(error)))
 
-    def sign_in(self):
+    def sign_in(self, name=USER, password=PASSWORD):
         self.page.goto(f"{self.site.url}/accounts/login/")
         if "/accounts/login/" in self.page.url:
-            self.page.fill("[name=username]", USER)
-            self.page.fill("[name=password]", PASSWORD)
+            self.page.fill("[name=username]", name)
+            self.page.fill("[name=password]", password)
             self.page.click("main button.primary")
             self.page.wait_for_url(f"{self.site.url}/")
 
     def create(self, preset="layered"):
-        self.page.goto(f"{self.site.url}/")
+        if self.page.url != f"{self.site.url}/":
+            self.page.goto(f"{self.site.url}/")
         self.page.select_option("[name=preset]", preset)
-        self.page.click("form[action='/c/'] button")
+        self.page.click("form[action='/c/'] button.primary")
         self.page.wait_for_url("**/c/*/")
         self.is_live()
 

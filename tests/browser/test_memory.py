@@ -10,7 +10,9 @@ pytestmark = pytest.mark.browser
 def talked(chat):
     """Four turns, nothing folded."""
     for text in ("I'm Lance.", "I like 红茶.", "The budget is 3,200.", "Hello again."):
-        chat.say(text)
+        chat.send(text)
+    expect(chat.in_state("done")).to_have_count(4)
+    expect(chat.right).to_contain_text("8 of 8 accounted for")
     return chat
 
 
@@ -57,7 +59,10 @@ def test_a_pinned_message_stays_word_for_word_in_every_tab(talked, open_page, si
 def test_a_fold_is_looked_at_changed_and_undone(talked):
     fold_up_to(talked, 4, "They met. 他们喜欢红茶。")
     expect(talked.mark(3)).to_have_text("In summary v1")
-    expect(talked.page.locator(".divider")).to_contain_text("#1–#4 → v1")
+    divider = talked.page.locator(".divider")
+    expect(divider).to_contain_text("#1–#4 → v1")
+    divider.locator("> summary").click()
+    expect(divider.locator(".summary-text")).to_contain_text("他们喜欢红茶")
     expect(talked.right.locator(".summary-text")).to_contain_text("他们喜欢红茶")
     expect(talked.right).to_contain_text("8 of 8 accounted for")
     notice(talked).get_by_text("Undo").click()
@@ -90,8 +95,12 @@ def test_a_refusal_keeps_the_text_in_the_dialog(talked, open_page, site):
     talked.page.locator("#dialog").get_by_text("Save as a new version").click()
     expect(talked.page.locator("#dialog")).to_be_hidden()
     other.page.locator("#dialog").get_by_text("Save as a new version").click()
-    expect(other.page.locator("#dialog [role=alert]")).to_contain_text("not in force")
+    alert = other.page.locator("#dialog [role=alert]")
+    expect(alert).to_contain_text("v2 has taken the place of v1")
     expect(other.page.locator("#dialog textarea")).to_have_value(f"From {id(other)}")
+    other.page.locator("#dialog").get_by_text("Save as a new version").click()
+    text = talked.right.locator(".summary-text")
+    expect(text).to_have_text(f"From {id(other)}")
 
 
 def test_what_was_forgotten_is_found_and_brought_back(talked):
@@ -103,15 +112,20 @@ def test_what_was_forgotten_is_found_and_brought_back(talked):
     expect(found).to_contain_text("which does not have these words")
     found.get_by_text("Bring back").click()
     expect(talked.right.locator(".part-pinned")).to_contain_text("红茶")
+    expect(found).to_contain_text("sees it word for word: it is pinned")
+    notice(talked).get_by_text("Undo").click()
+    expect(found).to_contain_text("which does not have these words")
 
 
-def test_the_right_pane_follows_what_is_typed(talked):
+def test_the_right_pane_follows_what_is_typed_and_shows_the_raw_request(talked):
     talked.box.fill("Where is the budget?")
     draft = talked.right.locator(".part-newest")
     expect(draft).to_contain_text("Your draft")
     expect(draft).to_contain_text("Where is the budget?")
     talked.box.fill("")
     expect(draft).to_have_count(0)
+    talked.right.locator(".raw.whole > summary").click()
+    expect(talked.right.locator(".raw.whole pre")).to_contain_text('"role": "system"')
 
 
 def test_both_panes_go_back_to_any_moment(talked):
@@ -129,11 +143,6 @@ def test_both_panes_go_back_to_any_moment(talked):
     expect(talked.right).to_contain_text("accounted for")
 
 
-def test_the_raw_request_is_shown(talked):
-    talked.right.locator(".raw.whole > summary").click()
-    expect(talked.right.locator(".raw.whole pre")).to_contain_text('"role": "system"')
-
-
 def test_settings_say_what_they_would_do(talked):
     page = talked.page
     page.click(".bar .menu > summary")
@@ -143,3 +152,8 @@ def test_settings_say_what_they_would_do(talked):
     expect(estimate).to_contain_text("#1–#6 are summarised at once")
     page.locator("#policy").get_by_text("Never summarise").click()
     expect(estimate).to_contain_text("nothing is summarised now")
+    page.locator("#policy").get_by_role("button", name="Apply").click()
+    expect(talked.right).to_contain_text("never folds")
+    expect(notice(talked)).to_contain_text("LangGraph")
+    notice(talked).get_by_text("Undo").click()
+    expect(talked.right).to_contain_text("folds the window at 4,000 tokens")

@@ -45,8 +45,10 @@ def test_limits_and_sessions_hold_over_both(sites):
     alice, bob = Person(first, "alice"), Person(first, "bob")
     path, other = alice.create(), bob.create()
     with alice.chat(path) as here, alice.chat(path, second) as there:
-        # What one process writes, the page at the other one reads.
+        # What one process writes, the page at the other one reads. It asks first, as
+        # what was there when the socket opened is not sent by itself.
         turn = here.send("Hello over there")["turn"]
+        there.command(type="sync")
         assert there.until("end", turn=turn)[-1]["state"] == "done"
 
         answers = []

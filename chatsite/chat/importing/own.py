@@ -15,7 +15,9 @@ from pydantic import ValidationError
 from memory.bundle import Bundle
 from memory.engine.exceptions import PolicyError
 from memory.engine.policy import Policy
+from memory.engine.reasons import reason
 
+from .. import export
 from ..copying import TurnInfo
 from .draft import Draft, check_count, check_length
 from .own_format import OwnCall, OwnExport, OwnMessage, OwnRefs, OwnSummary
@@ -24,13 +26,15 @@ from .reading import ImportItemError, check_values, place
 
 def read(item: dict[str, Any], user_id: int) -> Draft:
     """Raises ImportItemError, with the place in the file."""
+    _check_format(item["format"])
     check_values(item)
     try:
         own = OwnExport.model_validate(item)
     except ValidationError as error:
         first = error.errors()[0]
         where = tuple(n + 1 if isinstance(n, int) else n for n in first["loc"])
-        raise ImportItemError(f"{place(where)}: {first['msg']}.") from None
+        values = {"place": place(where), "why": reason(first).say(_)}
+        raise ImportItemError(_("%(place)s: %(why)s.") % values) from None
     except RecursionError:
         raise ImportItemError(_("it is nested too deeply.")) from None
     # A reply that was being written is not final anywhere.
@@ -54,6 +58,17 @@ def read(item: dict[str, Any], user_id: int) -> Draft:
         model=own.conversation.model,
         system_prompt=_system_prompt(own),
     )
+
+
+def _check_format(number: Any) -> None:
+    if isinstance(number, int) and number > export.FORMAT:
+        raise ImportItemError(
+            _(
+                "it was written by a newer version of this site (format %(number)s); "
+                "this one reads up to %(known)s. Update it first."
+            )
+            % {"number": str(number)[:20], "known": export.FORMAT}
+        )
 
 
 def _is_partial(row: OwnMessage) -> bool:
@@ -172,7 +187,7 @@ def _message(row: OwnMessage, explained: bool) -> dict[str, Any]:
         "seq": row.seq,
         "role": row.role,
         "text": "" if deleted_at else row.text,
-        "tool_calls": row.tool_calls,
+        "tool_calls": [call.model_dump(exclude_unset=True) for call in row.tool_calls],
         "tool_call_id": row.tool_call_id,
         "client_id": row.client_id,
         "created_at": written,
@@ -225,7 +240,7 @@ def _policy(own: OwnExport) -> dict[str, Any]:
     try:
         Policy.load(value)
     except PolicyError as error:
-        raise ImportItemError(f"policy: {error}") from None
+        raise ImportItemError(_("policy: %(why)s") % {"why": error.say(_)}) from None
     return value
 
 

@@ -21,6 +21,13 @@ class _Part(BaseModel):
     model_config = ConfigDict(extra="ignore")
 
 
+class OwnToolCall(_Part):
+    name: Name
+    args: dict[str, Any]
+    id: Name | None
+    type: Literal["tool_call"] = "tool_call"
+
+
 class OwnMessage(_Part):
     seq: Seq
     role: Literal["user", "assistant", "tool"]
@@ -32,7 +39,7 @@ class OwnMessage(_Part):
     client_id: Annotated[str, Field(pattern=r"^[\x21-\x7e]{1,64}$")] | None = None
     model: Name = ""
     error: Annotated[str, Field(max_length=40)] = ""
-    tool_calls: list[dict[str, Any]] = []
+    tool_calls: list[OwnToolCall] = []
     tool_call_id: Name = ""
     superseded: bool = False
     excluded: bool = False

@@ -1,6 +1,7 @@
 """Asking for another reply, and ending all that a conversation waits for."""
 
 from django.db import transaction
+from django.utils.translation import gettext as _
 
 from memory import transcript
 from memory.models import Conversation
@@ -18,14 +19,16 @@ def regenerate(conversation: Conversation, turn_id: int) -> Turn:
     transcript.lock(conversation)
     turn = get(conversation, turn_id)
     if not turn.is_finished:
-        raise CommandError("busy", "The reply is still being written. Stop it first.")
+        raise CommandError(
+            "busy", _("The reply is still being written. Stop it first.")
+        )
     if conversation.turns.filter(pk__gt=turn.pk).exists():
         raise CommandError(
             "not_latest",
-            "Only the latest reply can be written anew; branch from an older one.",
+            _("Only the latest reply can be written anew; branch from an older one."),
         )
     if turn.user_message.superseded_at or turn.user_message.deleted_at:
-        raise CommandError("not_found", "The message it would answer is gone.")
+        raise CommandError("not_found", _("The message it would answer is gone."))
     if turn.reply:
         transcript.supersede(conversation, turn.reply.seq, turn.reply.seq)
     return requeue(conversation, turn)

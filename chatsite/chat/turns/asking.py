@@ -4,10 +4,12 @@ from dataclasses import dataclass
 
 from django.db import models, transaction
 from django.db.models.functions import Coalesce, Now
+from django.utils.translation import gettext as _
 
 from memory import transcript
 from memory.models import Conversation, Message
 
+from .. import outgoing
 from ..errors import CommandError
 from ..models import Turn
 from .ending import end
@@ -28,7 +30,8 @@ class Submitted:
 def submit(conversation: Conversation, *, text: object, client_id: object) -> Submitted:
     """Store a message and queue its turn; running turns never make it wait or fail.
 
-    Raises transcript.TextError when the text or the id can not be stored.
+    Raises transcript.TextError when the text or the id can not be stored, CommandError
+    when the model could never take the text.
     """
     message, created = transcript.append_user_message(
         conversation, text=text, client_id=client_id
@@ -36,6 +39,7 @@ def submit(conversation: Conversation, *, text: object, client_id: object) -> Su
     if not created:
         turn = message.turns.get()
         return Submitted(turn, message, position(turn), created=False)
+    outgoing.check_fits(conversation, message)
     turn = Turn.objects.create(
         conversation=conversation, user_message=message, reply_seq=message.seq + 1
     )
@@ -65,7 +69,9 @@ def open_from(conversation: Conversation) -> int | None:
 def get(conversation: Conversation, turn_id: int) -> Turn:
     turn = conversation.turns.filter(pk=turn_id).first()
     if turn is None:
-        raise CommandError("not_found", "There is no such turn in this conversation.")
+        raise CommandError(
+            "not_found", _("There is no such turn in this conversation.")
+        )
     return turn
 
 
@@ -90,12 +96,12 @@ def retry(conversation: Conversation, turn_id: int) -> Turn:
     turn = get(conversation, turn_id)
     if turn.state not in Turn.RETRYABLE:
         raise CommandError(
-            "not_retryable", "Only a reply that did not end well can be retried."
+            "not_retryable", _("Only a reply that did not end well can be retried.")
         )
     if conversation.turns.filter(pk__gt=turn.pk).exists():
         raise CommandError(
             "not_latest",
-            "Only the latest reply can be retried; send the message again instead.",
+            _("Only the latest reply can be retried; send the message again instead."),
         )
     if turn.reply:
         transcript.supersede(conversation, turn.reply.seq, turn.reply.seq)
@@ -126,10 +132,24 @@ def edit(
         seq=seq, role=Message.Role.USER, superseded_at=None
     ).first()
     if message is None:
-        raise CommandError("not_found", "There is no such message of yours to edit.")
+        raise _not_editable(conversation, seq)
     if unfinished(conversation.pk).exists():
         raise CommandError(
-            "busy", "A reply is still being written. Stop it first, then edit."
+            "busy", _("A reply is still being written. Stop it first, then edit.")
         )
     transcript.supersede(conversation, seq)
     return submit(conversation, text=text, client_id=client_id)
+
+
+def _not_editable(conversation: Conversation, seq: int) -> CommandError:
+    """Why message `seq` can not be edited: mostly because another tab was faster."""
+    rows = conversation.messages.filter(role=Message.Role.USER)
+    newer = rows.filter(seq__gt=seq, superseded_at=None).order_by("seq").first()
+    if newer and rows.filter(seq=seq).exists():
+        text = _(
+            "Message #%(old)s was edited elsewhere meanwhile and is #%(new)s now. Your "
+            "text is still here: send it again to put it in the place of #%(new)s."
+        )
+        values = {"old": seq, "new": newer.seq}
+        return CommandError("superseded", text % values, seq=newer.seq)
+    return CommandError("not_found", _("There is no such message of yours to edit."))

@@ -3,6 +3,7 @@
 import pytest
 from django.test import Client
 
+from chatsite.chat import watcher
 from memory import transcript
 
 from .scenes import signed_in, talk_in_turns
@@ -13,6 +14,13 @@ def conversation(alice):
     made = transcript.create(alice, title="Trip to Kyoto")
     talk_in_turns(made, "Hello", "What is my budget?")
     return made
+
+
+@pytest.fixture
+def quick_watcher(monkeypatch):
+    """Sockets are looked after at four times the pace, as tests wait for it."""
+    for name in ("SESSION_SECONDS", "LOOK_SECONDS", "SILENCE_SECONDS"):
+        monkeypatch.setattr(watcher, name, getattr(watcher, name) / 4)
 
 
 @pytest.fixture

@@ -15,10 +15,14 @@ TIMEOUT = 10
 class Chat:
     """A client of the JSON subprotocol."""
 
-    def __init__(self, conversation, session="", *, protocol="windowpane.json"):
+    def __init__(
+        self, conversation, session="", *, protocol="windowpane.json", language=""
+    ):
         headers = [(b"host", b"testserver"), (b"origin", SITE.encode())]
-        if session:
-            headers.append((b"cookie", f"sessionid={session}".encode()))
+        cookies = {"sessionid": session, "django_language": language}
+        pairs = [f"{name}={value}" for name, value in cookies.items() if value]
+        if pairs:
+            headers.append((b"cookie", "; ".join(pairs).encode()))
         self.socket = WebsocketCommunicator(
             protocols,
             f"/ws/c/{getattr(conversation, 'uuid', conversation)}/",
@@ -37,6 +41,13 @@ class Chat:
 
     async def command(self, **values):
         await self.socket.send_to(text_data=json.dumps(values))
+
+    async def html(self, words):
+        """All fragments up to the first one with these words."""
+        seen = [await self.socket.receive_from(timeout=TIMEOUT)]
+        while words not in seen[-1]:
+            seen.append(await self.socket.receive_from(timeout=TIMEOUT))
+        return "".join(seen)
 
     async def event(self):
         return json.loads(await self.socket.receive_from(timeout=TIMEOUT))

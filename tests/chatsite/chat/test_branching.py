@@ -220,15 +220,22 @@ class TestRegenerate:
         assert violations() == []
 
 
+GENERATED = ("trigger_kind", "unsupported")
+
+
 @pytest.mark.parametrize(
     ("model", "carried", "made_anew"),
     [
-        (Message, bundle.MESSAGE_FIELDS, {"id", "conversation_id", "tokens"}),
-        (Summary, bundle.SUMMARY_FIELDS, {"id", "conversation_id"}),
+        (Message, bundle.MESSAGE_FIELDS, {"id", "conversation_id", "tokens", "seal"}),
+        (
+            Summary,
+            bundle.SUMMARY_FIELDS,
+            {"id", "conversation_id", "seal", "status_seal", *GENERATED},
+        ),
         (
             ModelCall,
             bundle.CALL_FIELDS,
-            {"id", "conversation_id", "message_id", "summary_id"},
+            {"id", "conversation_id", "message_id", "summary_id", "seal"},
         ),
     ],
 )

@@ -123,4 +123,4 @@ class TestExport:
         assert "> The first." in versions
         assert "v2 of #1–#4: active" in versions
         assert "v3 of #1–#4: failed" in versions
-        assert "> (timeout)" in versions
+        assert "> (The model took too long to answer." in versions

@@ -12,7 +12,7 @@ from chatsite.chat import layer, watcher
 from memory import transcript
 from tests.servers import Redis
 
-from .sockets import Chat
+from .sockets import TIMEOUT, Chat
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -113,7 +113,9 @@ async def test_it_says_once_that_the_layer_is_away(redis, caplog):
     assert said == ["layer: group_send failed: ConnectionError", "layer: answers again"]
 
 
-async def test_pages_follow_without_a_layer(redis, conversation, session, upstream):
+async def test_pages_follow_without_a_layer(
+    quick_watcher, redis, conversation, session, upstream
+):
     redis.kill()
     async with Chat(conversation, session) as one, Chat(conversation, session) as two:
         await one.command(type="send", client_id="c", text="Anybody there?")
@@ -126,7 +128,7 @@ async def test_pages_follow_without_a_layer(redis, conversation, session, upstre
 async def test_the_senders_page_shows_its_message_at_once(redis, conversation, session):
     redis.kill()
     async with Chat(conversation, session, protocol="") as page:
-        await page.socket.receive_from()
+        await page.socket.receive_from(timeout=TIMEOUT)
         await page.command(type="send", client_id="c", text="Anybody there?")
         started = monotonic()
         html = ""

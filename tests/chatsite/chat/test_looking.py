@@ -11,7 +11,7 @@ from django.urls import reverse
 from chatsite.chat import finding, moment, outgoing, savings
 from memory import acts, transcript
 from memory.models import Message, ModelCall
-from tests.memory.scenes import summarise
+from tests.memory.scenes import plant, summarise
 
 from .scenes import signed_in, talk_in_turns
 
@@ -131,8 +131,7 @@ class TestSavings:
     def test_it_takes_the_summariser_off(self, long):
         before = savings.of(long).net
         call = long.model_calls.get(purpose=ModelCall.Purpose.SUMMARY)
-        call.tokens_input, call.tokens_output = 1001, 200
-        call.save()
+        plant(call, tokens_input=1001, tokens_output=200)
         assert before - savings.of(long).net == 1200
 
     def test_money_needs_prices(self, long, settings):

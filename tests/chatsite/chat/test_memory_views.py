@@ -197,12 +197,6 @@ class TestVersions:
         assert 'role="alert"' in notice.content.decode()
         assert in_force(folded) == [(1, "They said hello.")]
 
-    def test_the_later_of_two_edits_is_told(self, client, folded):
-        post(client, folded, "rewrite", {"text": "First."}, version=1)
-        notice = post(client, folded, "rewrite", {"text": "Second."}, version=1)
-        assert "not in force" in notice.content.decode()
-        assert in_force(folded) == [(2, "First.")]
-
     def test_an_older_one_is_restored(self, client, folded):
         post(client, folded, "rewrite", {"text": "Other."}, version=1)
         post(client, folded, "restore", version=1)

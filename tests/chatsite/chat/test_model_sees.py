@@ -72,7 +72,7 @@ def test_a_full_window_shows_the_reserve(alice, settings):
 
 def test_it_says_how_far_the_estimate_was_off(alice):
     made = make(alice, "One")
-    ModelCall.objects.update(tokens_estimated=44)
+    plant(ModelCall.objects.get(), tokens_estimated=44)
     assert model_sees.model_view(made, reply=2).drift == "+10 %"
     ModelCall.objects.update(tokens_input=None)
     assert model_sees.model_view(made, reply=2).drift == ""

@@ -6,12 +6,14 @@ import asyncio
 
 import pytest
 from channels.db import database_sync_to_async
+from django.db.models.functions import Now
 from django.test import Client
 
-from chatsite.chat import runner
+from chatsite.chat import relay, runner
 from memory import context, transcript
 from memory.models import Conversation, ModelCall
 from tests.clients import text_of
+from tests.memory.scenes import summarise
 
 from .sockets import TIMEOUT, Chat
 
@@ -112,13 +114,14 @@ async def test_stop_keeps_the_text_and_closes_the_upstream(
 
 
 async def test_a_second_tab_joins_in_the_middle(
-    conversation, session, upstream, settings
+    conversation, session, upstream, settings, monkeypatch
 ):
-    settings.CHAT_MODEL = "ok-slow:100:0.03"
+    monkeypatch.setattr(relay, "CHECKPOINT_SECONDS", 0.2)
+    settings.CHAT_MODEL = "ok-slow:40:0.03"
     async with Chat(conversation, session) as chat:
         await chat.command(type="send", client_id="c", text="Go on")
         await chat.until("frame")
-        await asyncio.sleep(1.3)
+        await asyncio.sleep(0.4)
         async with Chat(conversation, session) as tab:
             await tab.command(type="sync")
             seen = await tab.until("end")
@@ -196,6 +199,20 @@ async def test_a_context_that_is_too_long_is_sent_once_more_and_smaller(
     assert upstream.requests[4].messages[-1]["content"] == "Newest"
     errors = ModelCall.objects.exclude(error="").values_list("error", flat=True)
     assert [error async for error in errors] == ["context_length"] * 3
+
+
+async def test_a_context_that_can_not_fit_is_not_sent(
+    conversation, session, upstream, settings
+):
+    async with Chat(conversation, session) as chat:
+        await chat.say("Words. " * 100)
+        await conversation.messages.filter(seq=1).aupdate(pinned_at=Now())
+        await database_sync_to_async(summarise)(conversation, 1, 2)
+        asked, settings.CONTEXT_WINDOW = len(upstream.requests), 150
+        failed = await chat.say("Short")
+    assert failed["state"] == "failed"
+    assert (await conversation.turns.alast()).error == "context_length"
+    assert len([r for r in upstream.requests[asked:] if not is_summary(r)]) == 0
 
 
 async def test_a_failed_turn_can_be_retried(conversation, session, upstream, settings):
@@ -303,7 +320,7 @@ async def test_a_socket_ends_with_its_session(conversation, session, alice):
 
 
 async def test_a_silent_socket_is_closed_when_its_user_is_deactivated(
-    conversation, session, alice
+    quick_watcher, conversation, session, alice
 ):
     async with Chat(conversation, session) as chat:
         alice.is_active = False

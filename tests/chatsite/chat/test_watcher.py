@@ -25,11 +25,16 @@ from memory.models import Conversation
 
 from .scenes import signed_in as browser_of
 from .scenes import talk_in_turns
-from .sockets import Chat
+from .sockets import TIMEOUT, Chat
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = [
+    pytest.mark.django_db(transaction=True),
+    pytest.mark.usefixtures("quick_watcher"),
+]
 
 MANY = 1000
+# Of the site; the tests here go at four times its pace.
+SILENCE, SESSION = watcher.SILENCE_SECONDS, watcher.SESSION_SECONDS
 
 
 @pytest.fixture
@@ -37,7 +42,7 @@ def conversation(alice):
     return transcript.create(alice)
 
 
-async def closed(chat, seconds=watcher.SESSION_SECONDS + 2):
+async def closed(chat, seconds=SESSION + 2):
     """The code the socket was closed with."""
     output = await chat.socket.receive_output(timeout=seconds)
     while output["type"] == "websocket.send":
@@ -79,6 +84,9 @@ def scene(name):
 
 
 class TestSessions:
+    def test_they_are_looked_after_often_enough_to_end_within_five_seconds(self):
+        assert SESSION + 1 < 5
+
     async def test_silent_sockets_end_with_their_sessions(self):
         def prepare():
             return [scene(f"person{number}") for number in range(len(ENDS))]
@@ -218,7 +226,7 @@ class TestCatchingUp:
             started = monotonic()
             end = (await two.until("end", turn=ack["turn"]))[-1]
         assert end["state"] == "done"
-        assert monotonic() - started < 2 * watcher.SILENCE_SECONDS
+        assert monotonic() - started < 2 * SILENCE
 
     async def test_it_sees_a_retry_of_a_turn_that_it_knows(
         self, deaf, conversation, session, upstream, settings
@@ -369,10 +377,10 @@ class TestDatabaseAway:
         self, conversation, session, break_database
     ):
         async with Chat(conversation, session, protocol="") as page:
-            await page.socket.receive_from()
+            await page.socket.receive_from(timeout=TIMEOUT)
             await break_database(True)
             await page.command(type="send", client_id="c9", text="Hello")
-            html = await page.socket.receive_from()
+            html = await page.socket.receive_from(timeout=TIMEOUT)
             await break_database(False)
         assert 'data-code="unavailable"' in html
         assert 'data-client-id="c9"' in html
@@ -382,9 +390,9 @@ class TestDatabaseAway:
         self, conversation, session, break_database, caplog
     ):
         async with Chat(conversation, session, protocol="") as page:
-            await page.socket.receive_from()
+            await page.socket.receive_from(timeout=TIMEOUT)
             await break_database(True)
-            await asyncio.sleep(watcher.SILENCE_SECONDS + 1)
+            await asyncio.sleep(2 * watcher.SILENCE_SECONDS)
             await break_database(False)
             sent = {"text": "From elsewhere", "client_id": "c"}
             await database_sync_to_async(turns.submit)(conversation, **sent)

@@ -1,0 +1,47 @@
+"""How the pages look in one browser: cookies, so that the first byte has it already.
+
+The scripts write the same cookies (static/js/looks.js, layout.js).
+"""
+
+from django.conf import settings
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect
+from django.utils.http import url_has_allowed_host_and_scheme
+from django.utils.translation import gettext_lazy as _
+from django.views.decorators.http import require_POST
+
+THEMES = {"system": _("System"), "light": _("Light"), "dark": _("Dark")}
+PANES = ("open", "closed")
+YEAR = 365 * 24 * 3600
+
+
+def looks(request: HttpRequest) -> dict[str, object]:
+    """A context processor. A cookie with anything else in it counts for nothing."""
+    theme = _choice(request, "theme", THEMES)
+    pane = _choice(request, "pane", PANES)
+    scheme = "light dark" if theme == "system" else theme
+    values = {"theme": theme, "themes": THEMES.items(), "scheme": scheme, "pane": pane}
+    return {"looks": values}
+
+
+def _choice(request: HttpRequest, name: str, allowed: dict | tuple) -> str:
+    value = request.COOKIES.get(name)
+    return value if value in allowed else next(iter(allowed))
+
+
+@require_POST
+def set_theme(request: HttpRequest) -> HttpResponse:
+    """For browsers without scripts; with them the page sets the cookie itself."""
+    back = request.POST.get("next", "")
+    hosts = {request.get_host()}
+    is_ours = url_has_allowed_host_and_scheme(back, hosts, request.is_secure())
+    answer = redirect(back if is_ours else "/")
+    if request.POST.get("theme") in THEMES:
+        answer.set_cookie(
+            "theme",
+            request.POST["theme"],
+            max_age=YEAR,
+            secure=settings.SITE_HTTPS,
+            samesite="Lax",
+        )
+    return answer

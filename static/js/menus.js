@@ -1,0 +1,51 @@
+/* Menus of every page: one at a time, closed by Escape or by a click beside them. The
+ * focus goes back to what opened them, and only when it was inside. */
+(() => {
+  const MENUS = "details:is(.menu, .rename)[open]";
+  const OPEN = "details:is(.menu, .rename, .find)[open]";
+
+  function close(menu) {
+    if (menu.contains(document.activeElement)) menu.querySelector("summary").focus();
+    menu.open = false;
+  }
+
+  function closeOthers({ target }) {
+    for (const menu of document.querySelectorAll(MENUS)) if (!menu.contains(target)) close(menu);
+  }
+
+  // One that opens at the edge of what scrolls is brought into sight.
+  function bringIntoSight({ target }) {
+    if (target.matches("details.menu[open]")) target.querySelector(".menu-items")?.scrollIntoView({ block: "nearest" });
+  }
+
+  document.addEventListener("toggle", bringIntoSight, true);
+  document.addEventListener("click", closeOthers);
+  document.addEventListener("focusin", closeOthers);
+
+  // The innermost thing that is open takes the key; what lies behind it stays.
+  document.addEventListener("keydown", (event) => {
+    if (event.key !== "Escape" || document.querySelector("dialog[open]") || !document.querySelector(OPEN)) return;
+    event.stopImmediatePropagation();
+    for (const menu of document.querySelectorAll(OPEN)) close(menu);
+  });
+  document.addEventListener("htmx:afterRequest", ({ target, detail }) => {
+    const menu = target.closest("details.message-menu, details.rename");
+    if (menu?.querySelector(".form-error")) return;
+    if (menu && (detail.successful || menu.matches(".message-menu"))) close(menu);
+  });
+
+  // The list drawn anew: back to the same row, or to what undoes the act.
+  let row = null;
+
+  document.addEventListener("htmx:beforeSwap", ({ detail }) => {
+    const isList = detail.target.id === "conversation-list" && detail.target.contains(document.activeElement);
+    row = isList ? document.activeElement.closest(".row")?.querySelector("a").getAttribute("href") || "" : null;
+  });
+  document.addEventListener("htmx:afterSettle", () => {
+    const list = document.getElementById("conversation-list");
+    if (row === null || !list) return;
+    const same = row && list.querySelector(`.row > a[href="${row}"]`);
+    (same || list.querySelector(".undo button") || document.getElementById("search"))?.focus();
+    row = null;
+  });
+})();

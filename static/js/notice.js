@@ -1,0 +1,58 @@
+/* The notice that says what an act has done, or that it did not get through. */
+(() => {
+  const notice = document.getElementById("notice");
+  if (!notice) return;
+  const SHOWN_MS = 15_000;
+  // What starts a request that a person waits for; the page's own are not told of.
+  const ACTS = ["click", "submit", "change", "toggle"];
+  const words = document.body.dataset;
+
+  // It goes by itself, but not while somebody is about to use it.
+  let hiding = 0;
+
+  function hideLater() {
+    clearTimeout(hiding);
+    hiding = setTimeout(() => {
+      if (notice.matches(":hover, :focus-within")) hideLater();
+      else notice.replaceChildren();
+    }, SHOWN_MS);
+  }
+
+  function announce() {
+    const isError = Boolean(notice.querySelector("[role=alert]"));
+    const text = notice.querySelector("p")?.textContent || "";
+    document.dispatchEvent(new CustomEvent("notice", { detail: { text, isError } }));
+    hideLater();
+  }
+
+  function fail(text) {
+    const line = document.createElement("p");
+    line.setAttribute("role", "alert");
+    line.textContent = text;
+    notice.replaceChildren(line);
+    announce();
+  }
+
+  function isAct({ requestConfig }) {
+    return ACTS.includes(requestConfig?.triggeringEvent?.type);
+  }
+
+  for (const lost of ["htmx:sendError", "htmx:timeout"]) {
+    document.addEventListener(lost, ({ detail }) => isAct(detail) && fail(words.offline));
+  }
+  document.addEventListener("htmx:responseError", ({ detail }) => {
+    if (isAct(detail)) fail(detail.xhr.status === 404 ? words.gone : words.failed);
+  });
+  document.addEventListener("htmx:afterSwap", ({ target }) => target === notice && announce());
+  // The event of one part of an answer reaches the targets of all its parts.
+  document.addEventListener("htmx:oobAfterSwap", ({ detail }) => detail.target === notice && announce());
+  document.addEventListener("click", ({ target }) => {
+    if (target.closest("[data-close-notice]")) notice.replaceChildren();
+  });
+  document.addEventListener("keydown", (event) => {
+    const undo = notice.querySelector("form button");
+    if (!undo || !event.altKey || event.code !== "KeyZ" || document.querySelector("dialog[open]")) return;
+    event.preventDefault();
+    undo.click();
+  });
+})();

@@ -1,0 +1,135 @@
+"""Pages for everybody: axe-core finds nothing in either theme, wide or on a phone, and
+what is long, large or written from right to left stays inside.
+"""
+
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import expect
+
+from .conftest import REPORT_CSP
+from .pages import ConversationPage
+
+pytestmark = pytest.mark.browser
+
+AXE = (Path(__file__).parent / "axe" / "axe.min.js").read_text()
+RUN = """async ([within, rules]) => {
+    const options = { resultTypes: ["violations"] };
+    if (rules) options.runOnly = rules;
+    else options.rules = { "target-size": { enabled: !within } };
+    const { violations } = await axe.run(within || document, options);
+    return violations.flatMap(({ id, impact, nodes }) => nodes.map(
+        ({ target, html }) => `${impact} ${id}: ${target} ${html.slice(0, 150)}`));
+}"""
+WIDE, PHONE = {"width": 1440, "height": 900}, {"width": 390, "height": 844}
+SHOW = "(theme) => { document.documentElement.dataset.theme = theme }"
+
+
+def findings(page, within=None):
+    """All rules in the light theme; those on colours again in the dark one."""
+    if not page.evaluate("Boolean(window.axe)"):
+        # A script element would be stopped by the page's CSP; this goes past it.
+        page.evaluate(AXE)
+    page.evaluate(SHOW, "light")
+    light = page.evaluate(RUN, [within, None])
+    page.evaluate(SHOW, "dark")
+    return light + page.evaluate(RUN, [within, ["color-contrast"]])
+
+
+def is_clean(page, within=None):
+    found = findings(page, within)
+    page.set_viewport_size(PHONE)
+    found += findings(page, within)
+    tab = page.locator("[data-tab-to=model]")
+    if within is None and tab.is_visible():
+        tab.click()
+        found += findings(page, "#context")
+        page.click("[data-tab-to=you]")
+    page.set_viewport_size(WIDE)
+    assert found == []
+
+
+@pytest.fixture(scope="module")
+def seeded(site):
+    site.manage("seed_demo")
+    return site
+
+
+@pytest.fixture
+def stranger(browser, errors, seeded):
+    """A page of somebody who has not signed in yet."""
+    context = browser.new_context(viewport=WIDE)
+    context.add_init_script(REPORT_CSP)
+    page = ConversationPage(context.new_page(), seeded)
+    page.report_to(errors)
+    yield page
+    context.close()
+
+
+@pytest.fixture
+def demo(stranger):
+    """The split page of the seeded conversation."""
+    stranger.sign_in("demo", "demo")
+    stranger.page.locator("#conversation-list .row > a", has_text="Kyoto").click()
+    stranger.is_live()
+    return stranger
+
+
+def test_pages_around_the_chat_shut_nobody_out(stranger, errors):
+    page, root = stranger.page, stranger.site.url
+    page.goto(f"{root}/nothing/here/")
+    is_clean(page)
+    errors.clear()  # of the 404
+    page.goto(f"{root}/accounts/login/")
+    is_clean(page)
+    page.get_by_role("link", name="Create an account").click()
+    is_clean(page)
+    page.fill("[name=username]", "newcomer")
+    for field in ("password1", "password2"):
+        page.fill(f"[name={field}]", "correct horse battery")
+    page.get_by_role("button", name="Create account").click()
+    expect(page.get_by_role("heading", level=1)).to_contain_text("Two views")
+    for path in ("/", "/account/", "/import/"):
+        page.goto(f"{root}{path}")
+        is_clean(page)
+
+
+def test_the_split_page_shuts_nobody_out(demo):
+    page = demo.page
+    is_clean(page)
+    for details in ("header.bar .menu", "#policy", ".user-menu", ".divider >> nth=-1"):
+        page.locator(details).evaluate("(element) => { element.open = true }")
+    expect(page.locator("#policy .estimate")).to_contain_text("With these settings")
+    is_clean(page, "header.bar, .user-menu, .divider[open]")
+    page.keyboard.press("Escape")
+    page.locator("#find > summary").click()
+    page.locator("#find [name=q]").fill("budget")
+    expect(page.locator(".found-list li").first).to_be_visible()
+    is_clean(page, "#find")
+    page.keyboard.press("Escape")
+    page.click("[data-replay]")
+    expect(page.locator("#replayed .message").first).to_be_visible()
+    is_clean(page, "#replay, .as-sent, #replayed > :last-child")
+
+
+def test_the_list_and_dialogs_shut_nobody_out(demo):
+    page = demo.page
+    demo.act(28, "⋯")
+    is_clean(page, "#message-28")
+    page.get_by_role("button", name="Summarise up to here…").click()
+    page.get_by_role("button", name="Propose a summary").click()
+    expect(page.locator("#proposal")).to_be_visible()
+    is_clean(page, "#dialog")
+    page.keyboard.press("Escape")
+    page.get_by_role("button", name="All versions").click()
+    expect(page.locator("#dialog .version").first).to_be_visible()
+    is_clean(page, "#dialog")
+    page.goto(f"{demo.site.url}/?q=budget")
+    page.locator(".user-menu > summary").click()
+    is_clean(page)
+
+
+def test_a_reply_that_is_being_written_shuts_nobody_out(slow_chat):
+    slow_chat.send("A long story, please")
+    expect(slow_chat.page.locator("#turns .live .body").first).not_to_be_empty()
+    assert findings(slow_chat.page) == []

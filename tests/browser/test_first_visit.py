@@ -1,0 +1,52 @@
+"""The first visit, from the sign-up to the end of the account."""
+
+import pytest
+from playwright.sync_api import expect
+
+from .pages import ConversationPage
+
+pytestmark = pytest.mark.browser
+PASSWORD = "a window in spring"
+
+
+def test_a_person_signs_up_begins_with_a_starter_and_takes_everything_away(
+    browser, site, errors
+):
+    context = browser.new_context(accept_downloads=True)
+    chat = ConversationPage(context.new_page(), site)
+    chat.report_to(errors)
+    page = chat.page
+    page.goto(f"{site.url}/")
+    page.get_by_role("link", name="Create an account").click()
+    page.fill("[name=username]", "passer-by")
+    for field in ("password1", "password2"):
+        page.fill(f"[name={field}]", PASSWORD)
+    page.click("main button.primary")
+    expect(page.get_by_role("heading", name="Two views")).to_be_visible()
+    page.get_by_role("button", name="Plan a weekend").click()
+    chat.is_live()
+    expect(chat.in_state("done")).to_have_count(1)
+    expect(chat.right).to_contain_text("Nothing saved yet")
+    expect(chat.right).to_contain_text("2 of 2 accounted for")
+    page.get_by_label("More", exact=True).click()
+    with page.expect_download() as download:
+        page.get_by_role("link", name="Export as Markdown").click()
+    assert "Plan a weekend" in download.value.path().read_text()
+    page.get_by_role("button", name="New conversation").click()
+    chat.is_live()
+    page.get_by_role("button", name="What do you see").click()
+    expect(chat.message(1)).to_contain_text("What do you see")
+    delete_account(page, site)
+    context.close()
+
+
+def delete_account(page, site):
+    page.goto(f"{site.url}/account/")
+    page.fill("[name=deletion-password]", PASSWORD)
+    page.get_by_role("button", name="Delete my account for good").click()
+    expect(page.get_by_role("heading", name="Your account is deleted")).to_be_visible()
+    page.goto(f"{site.url}/accounts/login/")
+    page.fill("[name=username]", "passer-by")
+    page.fill("[name=password]", PASSWORD)
+    page.click("main button.primary")
+    expect(page.get_by_role("alert")).to_be_visible()

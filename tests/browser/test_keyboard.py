@@ -1,0 +1,153 @@
+"""Everything without a mouse: a whole session, and where the focus goes meanwhile."""
+
+import pytest
+from playwright.sync_api import expect
+
+from .conftest import REPORT_CSP
+from .pages import PASSWORD, USER, ConversationPage
+
+pytestmark = pytest.mark.browser
+
+IS_FOCUSED = "(selector) => document.activeElement.matches(selector)"
+SCRIPT = "text/javascript"
+HAS_RING = """() => {
+    const { outlineStyle, outlineWidth } = getComputedStyle(document.activeElement);
+    return outlineStyle !== "none" && parseFloat(outlineWidth) >= 2;
+}"""
+
+
+class Keys:
+    def __init__(self, page):
+        self.page = page
+
+    def press(self, *names):
+        for name in names:
+            self.page.keyboard.press(name)
+
+    def go_to(self, selector, key="Tab"):
+        """Press Tab until it is there, and see that it shows."""
+        for _ in range(60):
+            self.page.keyboard.press(key)
+            if self.page.evaluate(IS_FOCUSED, selector):
+                assert self.page.evaluate(HAS_RING), f"no focus ring on {selector}"
+                return
+        raise AssertionError(f"Tab does not lead to {selector}")
+
+    def type(self, text):
+        self.page.keyboard.type(text)
+
+
+@pytest.fixture
+def chat(browser, errors, site):
+    """A browser whose person has only just come."""
+    context = browser.new_context(viewport={"width": 1280, "height": 800})
+    context.add_init_script(REPORT_CSP)
+    chat = ConversationPage(context.new_page(), site)
+    chat.report_to(errors)
+    chat.page.goto(f"{site.url}/accounts/login/")
+    yield chat
+    context.close()
+
+
+def log_in(chat, keys):
+    expect(chat.page.locator("[name=username]")).to_be_focused()
+    keys.type(USER)
+    keys.press("Tab")
+    keys.type(PASSWORD)
+    keys.press("Enter")
+    chat.page.wait_for_url(f"{chat.site.url}/")
+    keys.go_to("form[action='/c/'] button.primary")
+    keys.press("Enter")
+    chat.page.wait_for_url("**/c/*/")
+    chat.is_live()
+
+
+def say(chat, keys, text, replies):
+    keys.go_to(".skip")
+    keys.press("Enter")
+    expect(chat.box).to_be_focused()
+    keys.type(text)
+    keys.press("Enter")
+    expect(chat.in_state("done")).to_have_count(replies)
+    expect(chat.box).to_be_focused()
+
+
+def pin_and_undo(chat, keys):
+    keys.press("Alt+ArrowUp")
+    expect(chat.message(4)).to_be_focused()
+    keys.go_to("#message-4 .message-menu > summary")
+    keys.press("Enter", "Tab")
+    expect(chat.page.get_by_role("button", name="Pin for the model")).to_be_focused()
+    keys.press("Enter")
+    expect(chat.message(4)).to_contain_text("Pinned")
+    expect(
+        chat.page.locator("#message-4:focus-within, #message-4:focus")
+    ).to_have_count(1)
+    keys.press("Alt+z")
+    expect(chat.message(4)).not_to_contain_text("Pinned")
+
+
+def close_and_open_the_pane(chat, keys):
+    keys.press("Alt+m")
+    expect(chat.page.locator("#context-body")).to_be_hidden()
+    keys.go_to(".strip")
+    keys.press("Enter")
+    expect(chat.page.locator("#context-body")).to_be_visible()
+    assert chat.page.evaluate(IS_FOCUSED, "#context *")
+
+
+def preview_and_cancel(chat, keys):
+    keys.press("Alt+ArrowUp", "Alt+ArrowUp", "Alt+ArrowUp")
+    expect(chat.message(2)).to_be_focused()
+    keys.go_to("#message-2 .message-menu > summary")
+    keys.press("Enter")
+    keys.go_to("#message-2 .item[hx-get]")
+    keys.press("Enter")
+    dialog = chat.page.locator("#dialog")
+    expect(dialog).to_contain_text("leave the window")
+    keys.press("Tab", "Tab", "Tab", "Tab", "Tab")
+    assert chat.page.evaluate(IS_FOCUSED, "#dialog *, body")
+    keys.press("Escape")
+    expect(dialog).to_be_hidden()
+    expect(chat.page.locator("#message-2 .message-menu > summary")).to_be_focused()
+
+
+def search_and_log_out(chat, keys):
+    keys.press("Control+k")
+    keys.type("no such words")
+    expect(chat.page.locator("#conversation-list")).to_contain_text("No title and no")
+    expect(chat.page.locator("#search")).to_be_focused()
+    keys.go_to(".user-menu > summary")
+    keys.press("Enter", "Escape")
+    expect(chat.page.locator(".user-menu > summary")).to_be_focused()
+    keys.press("Enter")
+    keys.go_to("form[action='/accounts/logout/'] button")
+    keys.press("Enter")
+    chat.page.wait_for_url("**/accounts/login/**")
+
+
+def test_a_whole_session_needs_no_mouse(chat):
+    keys = Keys(chat.page)
+    log_in(chat, keys)
+    say(chat, keys, "Hi, I'm Lance!", replies=1)
+    say(chat, keys, "I like tea.", replies=2)
+    pin_and_undo(chat, keys)
+    close_and_open_the_pane(chat, keys)
+    preview_and_cancel(chat, keys)
+    search_and_log_out(chat, keys)
+
+
+def test_the_theme_is_chosen_once_for_every_page(chat):
+    page, keys = chat.page, Keys(chat.page)
+    paper = "getComputedStyle(document.body).backgroundColor"
+    light = page.evaluate(paper)
+    keys.go_to(".theme-choice [value=dark]")
+    keys.press("Enter")
+    expect(page.locator("html")).to_have_attribute("data-theme", "dark")
+    expect(page.get_by_role("button", name="Dark", pressed=True)).to_be_visible()
+    dark = page.evaluate(paper)
+    assert dark != light
+    # The page that comes next has it before any script has run.
+    page.route("**/*.js", lambda route: route.fulfill(content_type=SCRIPT, body=""))
+    page.get_by_role("link", name="Create an account").click()
+    assert page.evaluate(paper) == dark

@@ -1,0 +1,106 @@
+"""Two tabs change the same thing, or none has a connection: whoever is later is told,
+and nothing that was typed is lost.
+"""
+
+import pytest
+from playwright.sync_api import expect
+
+pytestmark = pytest.mark.browser
+
+
+@pytest.fixture
+def tabs(chat, open_page, site):
+    """Two tabs of one browser on one conversation with two turns."""
+    chat.say("I'm Lance.")
+    chat.say("The budget is 3,200.")
+    other = open_page(site, context=chat.page.context)
+    other.open(chat.url)
+    return chat, other
+
+
+def rename(tab, title):
+    tab.page.click("#rename > summary")
+    tab.page.fill("#rename [name=title]", title)
+
+
+def choose(tab, preset):
+    tab.page.locator("header.bar .menu").evaluate("(menu) => { menu.open = true }")
+    tab.page.locator("#policy").evaluate("(form) => { form.open = true }")
+    tab.page.select_option("#policy select", preset)
+
+
+def test_the_later_of_two_names_and_settings_is_told_and_may_insist(tabs):
+    one, other = tabs
+    rename(other, "From the second")
+    rename(one, "From the first")
+    one.page.keyboard.press("Enter")
+    title = other.page.locator("#conversation-title")
+    expect(title).to_have_text("From the first")
+    other.page.keyboard.press("Enter")
+    alert = other.page.locator("#rename").get_by_role("alert")
+    expect(alert).to_contain_text("“From the first”")
+    other.page.keyboard.press("Enter")
+    expect(one.page.locator("#conversation-title")).to_have_text("From the second")
+    one.page.click("#rename > summary")
+    expect(one.page.locator("#rename [name=title]")).to_have_value("From the second")
+
+    choose(other, "guide")
+    choose(one, "langgraph")
+    one.page.locator("#policy").get_by_role("button", name="Apply").click()
+    notice = one.page.locator("#notice")
+    expect(notice).to_contain_text("LangGraph")
+    other.page.locator("#policy").get_by_role("button", name="Apply").click()
+    alert = other.page.locator("#policy").get_by_role("alert")
+    expect(alert).to_contain_text("is in force now")
+    expect(other.page.locator("#policy select")).to_have_value("guide")
+    notice.get_by_text("Undo").click()
+    expect(one.right).to_contain_text("folds the window at 4,000 tokens")
+
+
+def test_the_later_of_two_wordings_is_told_and_goes_out_as_an_edit_of_the_first(tabs):
+    one, other = tabs
+    for tab, text in ((one, "It is 3,300."), (other, "It is 3,400.")):
+        tab.act(3, "Edit")
+        tab.box.fill(text)
+    one.box.press("Enter")
+    expect(other.message(5)).to_contain_text("3,300")
+    expect(other.in_state("done")).to_have_count(3)
+    other.box.press("Enter")
+    expect(other.error).to_contain_text("is #5 now")
+    expect(other.box).to_have_value("It is 3,400.")
+    expect(other.page.locator("#editing-seq")).to_have_text("#5")
+    other.box.press("Enter")
+    for tab in tabs:
+        expect(tab.message(7)).to_contain_text("3,400")
+    said = [row["text"] for row in one.transcript() if not row["superseded"]]
+    assert [text for text in said if "It is" in text][0] == "It is 3,400."
+
+
+def test_without_a_connection_the_page_says_so_and_keeps_what_was_typed(tabs, errors):
+    tab, page = tabs[0], tabs[0].page
+    tab.message(2).hover()
+    tab.message(2).locator(".message-menu > summary").click()
+    tab.message(2).get_by_text("Summarise up to here…").click()
+    dialog = page.locator("#dialog")
+    dialog.get_by_text("Propose a summary").click()
+    box = dialog.locator("[name=text]")
+    box.fill("In my words.")
+    page.keyboard.press("Escape")
+    expect(dialog.get_by_role("alert")).to_contain_text("You have changed the text")
+    page.context.set_offline(True)
+    dialog.get_by_text("Accept", exact=True).click()
+    expect(dialog.get_by_role("alert")).to_contain_text("No connection")
+    expect(box).to_have_value("In my words.")
+    dialog.get_by_text("Cancel").click()
+    page.evaluate("dispatchEvent(new Event('offline'))")
+    away = page.locator("#no-connection")
+    expect(away).to_contain_text("Write on")
+    tab.box.fill("Written on the train")
+    tab.box.press("Enter")
+    expect(tab.box).to_have_value("Written on the train")
+    page.context.set_offline(False)
+    expect(tab.box).to_have_value("", timeout=30_000)
+    expect(away).to_be_empty()
+    assert tab.transcript()[4]["text"] == "Written on the train"
+    reports = ("WebSocket", "ERR_INTERNET", "[object Event]", "htmx:")
+    errors[:] = [text for text in errors if not any(part in text for part in reports)]
