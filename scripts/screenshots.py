@@ -2,76 +2,47 @@
 
 import sys
 import tempfile
-from pathlib import Path
+from collections.abc import Iterator
+from contextlib import contextmanager
 
-from playwright.sync_api import Browser, Page, expect, sync_playwright
+from playwright.sync_api import sync_playwright
 
+from scripts import pictures_admin, pictures_page
+from scripts.camera import FOLDER, Camera
 from tests.servers import Site, find_chromium
 
-DOCS = Path(__file__).resolve().parent.parent / "docs"
-SIZES = {"wide": (1440, 900), "narrow": (390, 844)}
-SCHEMES = ("light", "dark")
+PARTS = {"page": pictures_page, "admin": pictures_admin}
 
 
-def log_in(page: Page, site: Site) -> None:
-    page.goto(f"{site.url}/accounts/login/")
-    page.fill("[name=username]", "demo")
-    page.fill("[name=password]", "demo")
-    page.click("main button.primary")
-    page.wait_for_url(f"{site.url}/")
-
-
-def open_conversation(page: Page) -> None:
-    page.locator("#conversation-list a").first.click()
-    page.wait_for_url("**/c/*/")
-    expect(page.locator("#connection")).to_have_attribute("data-state", "open")
-    page.wait_for_load_state("networkidle")
-    # From the divider down: the last summarised messages, then the window.
-    page.locator(".divider").last.evaluate(
-        """(divider) => {
-            const pane = document.getElementById("transcript");
-            pane.scrollTop = divider.offsetTop - pane.offsetTop - 250;
-        }"""
-    )
-    page.wait_for_timeout(300)
-
-
-def take(browser: Browser, site: Site, size: str, scheme: str) -> None:
-    """The split page in one size and colour scheme; a phone shows it in two tabs."""
-    width, height = SIZES[size]
-    context = browser.new_context(
-        viewport={"width": width, "height": height},
-        color_scheme=scheme,
-        device_scale_factor=1 if size == "wide" else 2,
-    )
-    page = context.new_page()
-    log_in(page, site)
-    open_conversation(page)
-    page.screenshot(path=DOCS / f"split-{size}-{scheme}.png")
-    if size == "narrow":
-        page.click("[data-tab-to=model]")
-        page.screenshot(path=DOCS / f"split-{size}-model-{scheme}.png")
-    context.close()
-
-
-def main() -> None:
-    DOCS.mkdir(exist_ok=True)
+@contextmanager
+def seeded_site() -> Iterator[Site]:
     with tempfile.TemporaryDirectory() as folder:
-        database = f"sqlite:///{folder}/site.sqlite3"
-        site = Site({"DEBUG": "true", "DATABASE_URL": database, "OPENAI_API_KEY": ""})
+        site = Site(
+            {
+                "DEBUG": "true",
+                "DATABASE_URL": f"sqlite:///{folder}/site.sqlite3",
+                "OPENAI_API_KEY": "",
+                "DEMO_TOKENS_PER_SECOND": "0",
+            }
+        )
         site.manage("migrate", "--verbosity", "0")
         site.manage("seed_demo")
-        with site, sync_playwright() as playwright:
+        with site:
+            yield site
+
+
+def main(wanted: list[str]) -> None:
+    """The parts named, or all of them; each has a site of its own."""
+    for name in wanted or PARTS:
+        with seeded_site() as site, sync_playwright() as playwright:
             browser = playwright.chromium.launch(
                 executable_path=find_chromium(), args=["--no-sandbox"]
             )
-            for size in SIZES:
-                for scheme in SCHEMES:
-                    take(browser, site, size, scheme)
+            camera = Camera(browser, site)
+            PARTS[name].take_all(camera)
             browser.close()
-    names = sorted(path.name for path in DOCS.glob("*.png"))
-    sys.stdout.write(f"docs/: {', '.join(names)}\n")
+            sys.stdout.write(f"{FOLDER}: {', '.join(camera.taken)}\n")
 
 
 if __name__ == "__main__":
-    main()
+    main(sys.argv[1:])

@@ -1,0 +1,113 @@
+"""The pictures of the split page: the demo conversation, with what people do to it."""
+
+from playwright.sync_api import Page, expect
+
+from scripts.camera import PHONE, SCHEMES, WIDE, Camera
+
+PERSON = "demo"
+# The conversation of the first run, told step by step so that it always folds alike.
+THREE_FOLDS = """
+from django.contrib.auth import get_user_model
+from chatsite.chat import demo
+from chatsite.chat.management.commands import seed_demo
+from chatsite.llm import providers
+from memory import transcript
+person = get_user_model().objects.get(username="demo")
+policy = demo.POLICY | {"trigger": ["tokens", 180], "summary_budget": 900}
+made = transcript.create(person, title=demo.TITLE, policy=policy, model=providers.DEMO)
+for number, text in enumerate(demo.SCRIPT, start=1):
+    seed_demo._say(made, text, client_id=f"split-{number}")
+    seed_demo._fold(made, said=2 * number)
+"""
+
+
+def take_all(camera: Camera) -> None:
+    for scheme in SCHEMES:
+        for name, size in (("wide", WIDE), ("phone", PHONE)):
+            _overview(camera, name, size, scheme)
+    with camera.visit(PERSON, language="zh-hans") as page:
+        _open(page)
+        camera.take(page, "page-chinese")
+    with camera.visit(PERSON) as page:
+        _open(page)
+        _preview(camera, page)
+        _diff(camera, page)
+        _replay(camera, page)
+        _folds(camera, page)
+
+
+def _overview(camera: Camera, name: str, size: tuple[int, int], scheme: str) -> None:
+    """A phone shows the two views in two tabs."""
+    with camera.visit(PERSON, scheme=scheme, size=size) as page:
+        _open(page)
+        camera.take(page, f"page-{name}-{scheme}")
+        if size == PHONE:
+            page.click("[data-tab-to=model]")
+            camera.take(page, f"page-{name}-model-{scheme}")
+
+
+def _open(page: Page) -> None:
+    page.locator("#conversation-list a").first.click()
+    page.wait_for_url("**/c/*/")
+    expect(page.locator("#connection")).to_have_attribute("data-state", "open")
+    page.wait_for_load_state("networkidle")
+    # From the divider down: the last summarised messages, then the window.
+    if dividers := page.locator(".divider").count():
+        _scroll_to(page, dividers - 1, 250)
+
+
+def _scroll_to(page: Page, divider: int, above: int) -> None:
+    page.locator(".divider").nth(divider).evaluate(
+        """(divider, above) => {
+            const pane = document.getElementById("transcript");
+            pane.scrollTop = divider.offsetTop - pane.offsetTop - above;
+        }""",
+        above,
+    )
+
+
+def make_three_folds(camera: Camera) -> None:
+    camera.site.manage("shell", "--no-imports", "-c", THREE_FOLDS)
+
+
+def _folds(camera: Camera, page: Page) -> None:
+    """Three folds, each of which stands beside the others."""
+    make_three_folds(camera)
+    page.goto(f"{camera.site.url}/")
+    _open(page)
+    expect(page.locator(".divider")).to_have_count(3)
+    page.locator(".divider > summary").last.click()
+    _scroll_to(page, 1, 120)
+    camera.take(page, "page-folds")
+
+
+def _preview(camera: Camera, page: Page) -> None:
+    message = page.locator(".message:has(.mark-window)").first
+    message.hover()
+    message.locator(".message-menu > summary").click()
+    message.locator("[hx-get*='/memory/fold/']").click()
+    dialog = page.locator("#dialog")
+    dialog.get_by_text("Propose a summary").click()
+    expect(dialog.locator("textarea")).to_be_visible()
+    camera.take(page, "page-preview")
+    page.keyboard.press("Escape")
+
+
+def _diff(camera: Camera, page: Page) -> None:
+    page.locator("#context").get_by_text("All versions").click()
+    dialog = page.locator("#dialog")
+    dialog.locator(".changes > summary").first.click()
+    expect(dialog.locator(".diff ins").first).to_be_visible()
+    camera.take(page, "page-diff")
+    page.keyboard.press("Escape")
+
+
+def _replay(camera: Camera, page: Page) -> None:
+    page.click("[data-replay]")
+    slider = page.locator("#moment")
+    for _ in range(8):
+        slider.press("ArrowLeft")
+    # The reply that the slider says, not one that it passed.
+    chosen = page.locator("#replay output").inner_text().split(" · ")[0]
+    expect(page.locator("#context")).to_contain_text(f"As sent for {chosen.lower()}")
+    camera.take(page, "page-replay")
