@@ -5,6 +5,7 @@ import os
 import re
 import subprocess
 import sys
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -29,6 +30,11 @@ def sources(folder):
     return sorted(p for p in paths if "migrations" not in p.parts)
 
 
+@cache
+def tree_of(path):
+    return ast.parse(path.read_text())
+
+
 def module_of(path):
     parts = path.relative_to(ROOT).with_suffix("").parts
     return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
@@ -39,7 +45,7 @@ def imports_of(path):
     package = module_of(path).split(".")
     if path.name != "__init__.py":
         package = package[:-1]
-    for node in ast.walk(ast.parse(path.read_text())):
+    for node in ast.walk(tree_of(path)):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
@@ -85,6 +91,9 @@ class TestImports:
     def test_the_models_know_no_conversation(self):
         known = ["memory", "chatsite.chat", "django.db", "chatsite.urls"]
         assert find_imports("chatsite/llm", known) == []
+
+    def test_the_chat_knows_no_desk(self):
+        assert find_imports("chatsite/chat", ["chatsite.desk"]) == []
 
     def test_the_consumer_touches_no_orm_prompt_or_model(self):
         path = ROOT / "chatsite" / "chat" / "consumers.py"
@@ -145,7 +154,7 @@ class TestDocumentation:
             str(path.relative_to(ROOT))
             for package in PACKAGES
             for path in sources(package)
-            if path.read_text() and not ast.get_docstring(ast.parse(path.read_text()))
+            if path.read_text() and not ast.get_docstring(tree_of(path))
         ]
         assert missing == []
 
@@ -154,7 +163,7 @@ class TestDocumentation:
             f"{path.relative_to(ROOT)}:{node.lineno} {node.name}"
             for package in PACKAGES
             for path in sources(package)
-            for node in ast.walk(ast.parse(path.read_text()))
+            for node in ast.walk(tree_of(path))
             if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef))
             and node.returns is None
         ]
