@@ -15,8 +15,13 @@ class ConversationPage:
         self.right = page.locator("#context")
 
     def report_to(self, errors):
+        # htmx's words for a request in whose place a newer one was sent.
+        replaced = ("htmx:afterRequest", "htmx:sendAbort")
+
         def note(message):
-            if message.type in ("error", "warning"):
+            if message.type not in ("error", "warning"):
+                return
+            if not message.text.startswith(replaced):
                 errors.append(message.text)
 
         self.page.on("console", note)

@@ -93,7 +93,7 @@ def close_and_open_the_pane(chat, keys):
     keys.go_to(".strip")
     keys.press("Enter")
     expect(chat.page.locator("#context-body")).to_be_visible()
-    assert chat.page.evaluate(IS_FOCUSED, "#context *")
+    expect(chat.page.locator("#context :focus")).to_have_count(1)
 
 
 def preview_and_cancel(chat, keys):
@@ -114,7 +114,7 @@ def preview_and_cancel(chat, keys):
 
 def search_and_log_out(chat, keys):
     keys.press("Control+k")
-    keys.type("no such words")
+    keys.type("xylophone")
     expect(chat.page.locator("#conversation-list")).to_contain_text("No title and no")
     expect(chat.page.locator("#search")).to_be_focused()
     keys.go_to(".user-menu > summary")

@@ -4,7 +4,7 @@ from typing import Any
 
 from django.contrib import admin
 from django.contrib.admin import DateFieldListFilter, EmptyFieldListFilter
-from django.db.models import Count, IntegerField, Model, OuterRef, QuerySet, Subquery
+from django.db.models import Count, F, IntegerField, Model, OuterRef, QuerySet, Subquery
 from django.db.models.fields.json import KT
 from django.db.models.functions import Coalesce
 from django.http import HttpRequest
@@ -23,6 +23,7 @@ from ..acts.actions import ConversationActs
 from ..acts.reviewing import ReviewFilter
 from ..filters import FoldingFilter
 from ..readonly import SEARCH_HELP, ReadOnlyAdmin, as_text, json_of, link_to_list
+from ..rights import rights_of
 from ..timeline.links import timeline_link
 
 
@@ -80,6 +81,8 @@ class ConversationAdmin(ConversationActs, ReadOnlyAdmin):
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Conversation]:
         rows = super().get_queryset(request)
+        if rights_of(request.user).content:
+            rows = rows.annotate(stored_policy=F("policy"))
         return rows.annotate(
             preset_name=KT("policy__preset"),
             message_count=_count(Message),
@@ -102,7 +105,8 @@ class ConversationAdmin(ConversationActs, ReadOnlyAdmin):
     def preset(self, row: Conversation) -> str:
         # By its name alone: a policy can hold somebody's own prompts.
         name = row.preset_name or DEFAULT_PRESET
-        return name if name in PRESETS else _("not valid")
+        whole = Conversation(policy=getattr(row, "stored_policy", {}))
+        return _("not valid") if name not in PRESETS or whole.policy_error else name
 
     @admin.display(description=gettext_lazy("messages"))
     def messages(self, row: Conversation) -> SafeString:

@@ -186,12 +186,12 @@ class TestAt:
         page = client.get(url("messages", long), fields).content.decode()
         shown = [n for n in range(1, 25, 2) if f'id="message-{n}"' in page]
         assert shown == [15, 17]
-        assert "Show the messages between" not in page
+        assert 'class="earlier gap"' not in page
 
     @pytest.mark.parametrize("at", [20, 24, 999])
     def test_it_changes_nothing_for_the_latest_page(self, client, long, at):
         page = client.get(url("detail", long), {"at": at}).content.decode()
-        assert "Show the messages between" not in page
+        assert 'class="earlier gap"' not in page
         assert 'id="message-1"' not in page
 
     @pytest.mark.parametrize("at", ["0", "-1", "x", "9" * 30])

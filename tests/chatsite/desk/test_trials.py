@@ -3,6 +3,7 @@
 import asyncio
 import hashlib
 import json
+from datetime import timedelta
 
 import pytest
 from asgiref.sync import async_to_sync, sync_to_async
@@ -236,7 +237,7 @@ class TestBudget:
 def leave(trial, **values):
     """As a process leaves it that dies in the middle of it."""
     fields = {"state": "running", "owner": "gone", "place": 0, "finished_at": None}
-    fields |= {"lease_until": Now(), **values}
+    fields |= {"lease_until": Now() - timedelta(seconds=1), **values}
     QuerySet(Trial).filter(pk=trial.pk).update(**fields)
 
 
