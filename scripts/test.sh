@@ -27,6 +27,21 @@ on() {
   exec .venv/bin/python -m pytest -q "$@"
 }
 
+# Without the pure parts, and files whose tests say the same on any database.
+postgresql() {
+  for path in memory/engine chatsite/llm bench fakes test_house.py test_plugin.py \
+    test_readme.py test_catalogs.py test_servers.py deploy/test_files.py \
+    chatsite/test_slow_reader.py chatsite/test_staticfiles.py \
+    chatsite/test_proxies.py chatsite/chat/test_rendering.py \
+    chatsite/chat/test_maths.py chatsite/chat/test_settling.py \
+    chatsite/chat/test_fragments.py chatsite/chat/test_looks.py \
+    chatsite/chat/test_languages.py chatsite/desk/test_chart_drawing.py \
+    chatsite/desk/test_hostile.py; do
+    set -- "--ignore=tests/$path" "$@"
+  done
+  on postgresql -m "not browser and not fault" "$@"
+}
+
 browser_then_faults() {
   trap 'kill "$run"; exit 1' TERM
   failed=0
@@ -37,12 +52,7 @@ browser_then_faults() {
   return "$failed"
 }
 
-start PostgreSQL on postgresql -m "not browser and not fault" \
-  --ignore=tests/memory/engine --ignore=tests/chatsite/llm --ignore=tests/bench \
-  --ignore=tests/test_house.py --ignore=tests/test_plugin.py \
-  --ignore=tests/test_readme.py --ignore=tests/deploy/test_files.py \
-  --ignore=tests/test_catalogs.py \
-  --ignore=tests/chatsite/chat/test_rendering.py "$@"
+start PostgreSQL postgresql "$@"
 start "browser, then faults on PostgreSQL" browser_then_faults "$@"
 
 echo "Tests on SQLite"

@@ -1,7 +1,7 @@
 """Summaries in the admin: found by what is doubtful about them, without a count."""
 
 import pytest
-from django.db import connection
+from django.db import connection, transaction
 from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
@@ -107,13 +107,23 @@ def test_its_questions_are_answered_by_an_index(varied):
         "summary_rewritten": rows.filter(generation__gt=1),
         "summary_high_level": rows.filter(level__gte=4),
     }
-    with connection.cursor() as cursor:
+    for index, question in questions.items():
+        others = [name for name in questions if name != index]
+        assert index in explained_without(others, question[:51])
+
+
+def explained_without(indexes, question):
+    """Of a few rows PostgreSQL may as well read all in their order, by another index
+    than with many."""
+    with transaction.atomic():
         if connection.vendor == "postgresql":
-            cursor.execute(
-                "SET LOCAL enable_seqscan = off; SET LOCAL enable_sort = off"
-            )
-        for index, question in questions.items():
-            assert index in question[:51].explain()
+            off = ["SET LOCAL enable_seqscan = off", "SET LOCAL enable_sort = off"]
+            drops = [f"DROP INDEX {name}" for name in indexes]
+            with connection.cursor() as cursor:
+                cursor.execute("; ".join([*off, *drops]))
+        plan = question.explain()
+        transaction.set_rollback(True)
+    return plan
 
 
 def test_it_loads_no_text_for_a_list(reviewer, versions):
