@@ -150,4 +150,5 @@ def test_the_theme_is_chosen_once_for_every_page(chat):
     # The page that comes next has it before any script has run.
     page.route("**/*.js", lambda route: route.fulfill(content_type=SCRIPT, body=""))
     page.get_by_role("link", name="Create an account").click()
-    assert page.evaluate(paper) == dark
+    page.wait_for_url("**/accounts/signup/")
+    expect(page.locator("body")).to_have_css("background-color", dark)
