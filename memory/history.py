@@ -9,6 +9,9 @@ from typing import Any, ClassVar
 
 from django.db import models
 
+# How lists show them.
+NEWEST = ["-created_at", "-id"]
+
 
 class HistoryQuerySet(models.QuerySet):
     def update(self, **values: Any) -> int:

@@ -1,0 +1,20 @@
+"""The tables of the thread state: conversations, messages, summaries, model calls.
+
+Nothing here knows a web page. Rows are written by transcript.py, folding.py and
+context.py; the constraints hold whoever writes.
+"""
+
+from .call import ModelCall, Prompt
+from .conversation import Conversation, validate_policy
+from .message import Message, RecallEntry
+from .summary import Summary
+
+__all__ = [
+    "Conversation",
+    "Message",
+    "ModelCall",
+    "Prompt",
+    "RecallEntry",
+    "Summary",
+    "validate_policy",
+]

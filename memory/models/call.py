@@ -1,0 +1,100 @@
+"""What was sent to models, by reference and hash, and what it took."""
+
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+from django.db import models
+from django.utils.translation import gettext_lazy as _
+
+from ..history import NEWEST, History
+from ..seals import SealField
+from .conversation import Conversation
+from .message import Message
+from .summary import Summary
+
+
+class Prompt(History):
+    """A text that is not part of any conversation but was sent with one.
+
+    Kept by its hash, so that what was sent for an old reply can be rebuilt after the
+    system prompt or the wording around the summaries has changed.
+    """
+
+    sha256 = models.CharField(max_length=64, primary_key=True)
+    text = models.TextField()
+
+    class Meta:
+        default_permissions = ()
+
+    def __str__(self) -> str:
+        return self.sha256[:12]
+
+
+class ModelCall(History):
+    """One request to a model: the bill, the audit trail and the right pane in one.
+
+    `refs` says by reference what was sent, `sha256` proves a rebuilt list to be it.
+    """
+
+    LINKS: ClassVar = ("message", "message_id", "summary", "summary_id")
+    # What is known once the model has answered.
+    CHANGING = frozenset(
+        {
+            *("message", "summary", "tokens_input", "tokens_cached", "tokens_output"),
+            *("first_token_ms", "total_ms", "attempts", "error"),
+        }
+    )
+
+    class Purpose(models.TextChoices):
+        REPLY = "reply", _("Reply")
+        SUMMARY = "summary", _("Summary")
+        TITLE = "title", _("Title")
+
+    conversation = models.ForeignKey(
+        Conversation, models.CASCADE, related_name="model_calls"
+    )
+    purpose = models.CharField(max_length=7, choices=Purpose)
+    message = models.ForeignKey(
+        Message, models.CASCADE, null=True, blank=True, related_name="model_calls"
+    )
+    summary = models.ForeignKey(
+        Summary, models.CASCADE, null=True, blank=True, related_name="model_calls"
+    )
+    refs = models.JSONField(default=dict)
+    sha256 = models.CharField(max_length=64)
+    model = models.CharField(max_length=100)
+    tokens_estimated = models.PositiveIntegerField()
+    # Reported by the provider; empty when it reported nothing.
+    tokens_input = models.PositiveIntegerField(null=True, blank=True)
+    tokens_cached = models.PositiveIntegerField(null=True, blank=True)
+    tokens_output = models.PositiveIntegerField(null=True, blank=True)
+    first_token_ms = models.PositiveIntegerField(null=True, blank=True)
+    total_ms = models.PositiveIntegerField(default=0)
+    attempts = models.PositiveSmallIntegerField(default=1)
+    error = models.CharField(
+        max_length=100, blank=True, help_text=_("Class of the error.")
+    )
+    created_at = models.DateTimeField(auto_now_add=True)
+    seal = SealField(
+        of=(
+            *("conversation_id", "purpose", "refs", "sha256", "model"),
+            *("tokens_estimated", "created_at"),
+        )
+    )
+
+    class Meta:
+        ordering = NEWEST
+        default_permissions = ()
+        indexes = [
+            models.Index(fields=["conversation", "purpose", "-created_at"]),
+            models.Index(fields=NEWEST, name="call_newest"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.purpose} by {self.model}"
+
+    @classmethod
+    def check_change(cls, values: Mapping[str, Any]) -> None:
+        super().check_change(values)
+        if any(values.get(name, True) is None for name in cls.LINKS):
+            raise TypeError("ModelCall rows are append-only: what it made stays.")

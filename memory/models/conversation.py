@@ -1,0 +1,116 @@
+"""A conversation and the counters that its memory hangs on."""
+
+import uuid
+from typing import Any
+
+from django.conf import settings
+from django.core.exceptions import ValidationError
+from django.db import models
+from django.db.models import Q
+from django.utils.translation import gettext
+from django.utils.translation import gettext_lazy as _
+
+from ..engine.exceptions import PolicyError
+from ..engine.policy import Policy
+
+
+def validate_policy(value: dict[str, Any]) -> None:
+    try:
+        Policy.load(value)
+    except PolicyError as error:
+        raise ValidationError(error.say(gettext)) from error
+
+
+class Conversation(models.Model):
+    """One chat of one person, and the counters that its memory hangs on."""
+
+    class TitleSource(models.TextChoices):
+        NONE = "", _("nobody")
+        AUTO = "auto", _("the site")
+        USER = "user", _("a person")
+
+    uuid = models.UUIDField(default=uuid.uuid4, unique=True, editable=False)
+    owner = models.ForeignKey(
+        settings.AUTH_USER_MODEL, models.CASCADE, related_name="conversations"
+    )
+    title = models.CharField(max_length=200, blank=True)
+    title_set_by = models.CharField(
+        max_length=4, choices=TitleSource, default=TitleSource.NONE, blank=True
+    )
+    system_prompt = models.TextField(
+        blank=True, help_text=_("Empty: the site's own system prompt.")
+    )
+    model = models.CharField(
+        max_length=100, blank=True, help_text=_("Empty: the site's chat model.")
+    )
+    policy = models.JSONField(default=dict, blank=True, validators=[validate_policy])
+    pinned_at = models.DateTimeField(null=True, blank=True)
+    archived_at = models.DateTimeField(null=True, blank=True)
+    # Gone from every page; the row itself goes when the time to undo it has passed.
+    deleted_at = models.DateTimeField(null=True, blank=True)
+    branched_from = models.ForeignKey(
+        "self", models.SET_NULL, null=True, blank=True, related_name="branches"
+    )
+    branched_seq = models.PositiveIntegerField(null=True, blank=True)
+    # Where an imported one comes from, so that a second import is noticed.
+    imported_from = models.CharField(max_length=200, null=True, blank=True)  # noqa: DJ001
+    created_at = models.DateTimeField(auto_now_add=True)
+    updated_at = models.DateTimeField(auto_now=True)
+
+    # The next free message number. Advanced by one UPDATE, which is also the lock
+    # that puts two senders in an order.
+    next_seq = models.PositiveIntegerField(default=1)
+    # Grows with every change of what the model sees (a fold, an exclusion, an edit);
+    # a fold commits only if it still has the value the fold was planned on.
+    memory_version = models.PositiveIntegerField(default=0)
+    # Reported / estimated prompt tokens, as a running mean.
+    token_ratio = models.FloatField(default=1.0)
+    # Versions of summaries that come back into force, as they are, when the changed
+    # messages before them have been folded again.
+    set_aside = models.JSONField(null=True, blank=True)
+    fold_owner = models.CharField(max_length=36, blank=True)
+    fold_lease_until = models.DateTimeField(null=True, blank=True)
+    fold_failures = models.PositiveSmallIntegerField(default=0)
+    fold_retry_at = models.DateTimeField(null=True, blank=True)
+    # When the fold job should look again: after a turn, or when an idle or age trigger
+    # can fire without one. It outlives the process that was to look.
+    fold_due_at = models.DateTimeField(null=True, blank=True, db_index=True)
+
+    class Meta:
+        ordering = ["-updated_at", "-id"]
+        indexes = [
+            models.Index(fields=["owner", "-updated_at"]),
+            models.Index(
+                fields=["deleted_at"],
+                condition=Q(deleted_at__isnull=False),
+                name="conversation_deleted",
+            ),
+        ]
+        # What staff may do; the desk asks for these alone.
+        default_permissions = ()
+        permissions = [
+            ("view_metadata", "Can review who, when and how much, without any text"),
+            ("read_content", "Can read texts and titles"),
+            ("export_conversations", "Can export conversations"),
+            ("purge_conversations", "Can erase conversations for good"),
+        ]
+
+    def __str__(self) -> str:
+        # Never the title, which tells what was said: this goes into logs and lists.
+        return f"Conversation {str(self.uuid)[:8]}"
+
+    def get_policy(self) -> Policy:
+        """The policy in force: in place of a stored one that is not valid the default
+        one, as no reply may fail for it; `policy_error` says why."""
+        try:
+            return Policy.load(self.policy)
+        except PolicyError:
+            return Policy()
+
+    @property
+    def policy_error(self) -> str:
+        try:
+            Policy.load(self.policy)
+        except PolicyError as error:
+            return " ".join(error.say(gettext).split())
+        return ""

@@ -1,0 +1,110 @@
+"""The transcript, and what a search finds in it."""
+
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+from django.db import models
+from django.db.models import Q
+from django.utils.translation import gettext_lazy as _
+
+from ..history import History
+from ..seals import SealField
+from .conversation import Conversation
+
+
+class Message(History):
+    """One entry of the transcript. Its text never changes once it is written."""
+
+    # Marks of what the model sees, and of where the message comes from.
+    CHANGING = frozenset({"pinned_at", "excluded_at", "superseded_at", "imported_at"})
+    ERASED: ClassVar = {"text": "", "tool_calls": [], "tokens": 0}
+
+    class Role(models.TextChoices):
+        USER = "user", _("User")
+        ASSISTANT = "assistant", _("Assistant")
+        TOOL = "tool", _("Tool")
+
+    conversation = models.ForeignKey(
+        Conversation, models.CASCADE, related_name="messages"
+    )
+    seq = models.PositiveIntegerField()
+    role = models.CharField(max_length=9, choices=Role)
+    text = models.TextField(blank=True)
+    tool_calls = models.JSONField(default=list, blank=True)
+    tool_call_id = models.CharField(max_length=100, blank=True)
+    # Chosen by the client, so that a message sent twice is stored once.
+    client_id = models.CharField(max_length=64, null=True, blank=True)  # noqa: DJ001
+    tokens = models.PositiveIntegerField(help_text=_("Estimated."))
+    pinned_at = models.DateTimeField(null=True, blank=True)
+    excluded_at = models.DateTimeField(null=True, blank=True)
+    superseded_at = models.DateTimeField(null=True, blank=True)
+    deleted_at = models.DateTimeField(
+        null=True, blank=True, help_text=_("Its text is gone, for good.")
+    )
+    imported_at = models.DateTimeField(
+        null=True,
+        blank=True,
+        help_text=_("It was written elsewhere: no request is known."),
+    )
+    created_at = models.DateTimeField(auto_now_add=True)
+    seal = SealField(
+        of=(
+            *("conversation_id", "seq", "role", "text", "tool_calls", "tool_call_id"),
+            *("deleted_at", "created_at"),
+        )
+    )
+
+    class Meta:
+        ordering = ["conversation", "seq"]
+        default_permissions = ()
+        indexes = [
+            # Every context asks for the pinned ones, of which there are few.
+            models.Index(
+                fields=["conversation", "seq"],
+                condition=Q(pinned_at__isnull=False),
+                name="message_pinned",
+            ),
+        ]
+        constraints = [
+            models.UniqueConstraint(
+                fields=["conversation", "seq"], name="message_seq_unique"
+            ),
+            models.UniqueConstraint(
+                fields=["conversation", "client_id"], name="message_client_id_unique"
+            ),
+            models.CheckConstraint(condition=Q(seq__gte=1), name="message_seq_from_1"),
+        ]
+
+    @classmethod
+    def check_change(cls, values: Mapping[str, Any]) -> None:
+        gone = all(values.get(name) == value for name, value in cls.ERASED.items())
+        if gone and values.get("deleted_at"):
+            erased = {*cls.ERASED, "deleted_at"}
+            values = {name: values[name] for name in values if name not in erased}
+        super().check_change(values)
+
+    def __str__(self) -> str:
+        return f"#{self.seq} {self.role}"
+
+
+class RecallEntry(models.Model):
+    """What the search index holds of one message; written by recall.py alone.
+
+    The database's own text index over it is made in a migration: FTS5 for SQLite, GIN
+    for PostgreSQL.
+    """
+
+    message = models.OneToOneField(
+        Message, models.CASCADE, primary_key=True, related_name="recall_entry"
+    )
+    seq = models.PositiveIntegerField()
+    terms = models.TextField(
+        blank=True, help_text=_("Coded, in the order of the text.")
+    )
+    dates = models.TextField(blank=True, help_text=_("Coded words of the date."))
+
+    class Meta:
+        default_permissions = ()
+
+    def __str__(self) -> str:
+        return f"#{self.seq}"

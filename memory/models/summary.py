@@ -1,0 +1,175 @@
+"""The versions of what stands for older messages."""
+
+from collections.abc import Iterable
+from typing import Any
+
+from django.conf import settings
+from django.db import models
+from django.db.models import F, Q
+from django.db.models.fields.json import KeyTextTransform
+from django.utils.translation import gettext_lazy as _
+
+from .. import seals
+from ..history import NEWEST, History, HistoryQuerySet
+from ..seals import SealField
+from ..sql import ListLength
+from .conversation import Conversation
+
+
+class SummaryQuerySet(HistoryQuerySet):
+    def update(self, **values: Any) -> int:
+        self.model.check_change(values)
+        if set(values) != {"status"}:
+            return super().update(**values)
+        return seals.restate(self, values["status"])
+
+
+class Summary(History):
+    """One version of what stands for older messages. Append-only.
+
+    The ranges of a conversation's active summaries tile 1..cutoff without a gap or an
+    overlap; the window is whatever comes after. Only `status` ever changes.
+    """
+
+    CHANGING = frozenset({"status", "status_seal"})
+
+    class Status(models.TextChoices):
+        ACTIVE = "active", _("Active")
+        SUPERSEDED = "superseded", _("Superseded")
+        STALE = "stale", _("Stale")
+        FAILED = "failed", _("Failed")
+        REJECTED = "rejected", _("Rejected")
+
+    conversation = models.ForeignKey(
+        Conversation, models.CASCADE, related_name="summaries"
+    )
+    version = models.PositiveIntegerField()
+    level = models.PositiveSmallIntegerField(default=0)
+    generation = models.PositiveSmallIntegerField(
+        default=1, help_text=_("Of rewriting: 1 was made from the messages themselves.")
+    )
+    first_seq = models.PositiveIntegerField()
+    last_seq = models.PositiveIntegerField()
+    folded_from = models.ManyToManyField(
+        "self", symmetrical=False, related_name="folded_into", blank=True
+    )
+    text = models.TextField(blank=True)
+    structured = models.JSONField(null=True, blank=True)
+    flags = models.JSONField(
+        default=dict,
+        blank=True,
+        help_text=_(
+            "Facts of the text found in no message that it covers, and the like."
+        ),
+    )
+    trigger = models.JSONField(
+        default=dict, help_text=_("What set it off: kind, value, limit.")
+    )
+    # What staff look for, where an index finds it.
+    trigger_kind = models.GeneratedField(
+        expression=KeyTextTransform("kind", "trigger"),
+        output_field=models.TextField(null=True),
+        db_persist=True,
+    )
+    unsupported = models.GeneratedField(
+        expression=ListLength("flags", key="unsupported"),
+        output_field=models.IntegerField(null=True),
+        db_persist=True,
+    )
+    preset = models.CharField(
+        max_length=40, blank=True, help_text=_("Of the policy; empty: not known.")
+    )
+    policy_hash = models.CharField(max_length=64)
+    prompt_hash = models.CharField(max_length=64, blank=True)
+    model = models.CharField(max_length=100)
+    tokens_in = models.PositiveIntegerField(
+        default=0, help_text=_("Of the summariser.")
+    )
+    tokens_out = models.PositiveIntegerField(
+        default=0, help_text=_("Of the summariser.")
+    )
+    tokens_before = models.PositiveIntegerField(
+        default=0, help_text=_("Of the context.")
+    )
+    tokens_after = models.PositiveIntegerField(
+        default=0, help_text=_("Of the context.")
+    )
+    ms = models.PositiveIntegerField(default=0)
+    status = models.CharField(max_length=10, choices=Status)
+    error = models.CharField(
+        max_length=100, blank=True, help_text=_("Class of the error.")
+    )
+    author = models.ForeignKey(
+        settings.AUTH_USER_MODEL,
+        models.SET_NULL,
+        null=True,
+        blank=True,
+        help_text=_("Empty: made automatically."),
+    )
+    created_at = models.DateTimeField(auto_now_add=True)
+    seal = SealField(
+        of=(
+            *("conversation_id", "version", "level", "generation", "first_seq"),
+            *("last_seq", "text", "structured", "flags", "trigger", "policy_hash"),
+            *("prompt_hash", "model", "error", "created_at"),
+        )
+    )
+    status_seal = SealField(of=("seal", "status"), renews=True)
+
+    objects = SummaryQuerySet.as_manager()
+
+    class Meta:
+        ordering = ["conversation", "version"]
+        default_permissions = ()
+        verbose_name_plural = "summaries"
+        indexes = [
+            models.Index(fields=["conversation", "status", "first_seq"]),
+            # Newest first in every list, with one filter or none.
+            models.Index(fields=NEWEST, name="summary_newest"),
+            models.Index(fields=["status", *NEWEST], name="summary_by_status"),
+            models.Index(fields=["trigger_kind", *NEWEST], name="summary_by_trigger"),
+            models.Index(fields=["level", *NEWEST], name="summary_by_level"),
+            models.Index(fields=["preset", *NEWEST], name="summary_by_preset"),
+            models.Index(
+                fields=NEWEST,
+                condition=Q(unsupported__isnull=False),
+                name="summary_unsupported",
+            ),
+            models.Index(
+                fields=NEWEST, condition=Q(generation__gt=1), name="summary_rewritten"
+            ),
+            models.Index(
+                fields=NEWEST, condition=Q(level__gte=4), name="summary_high_level"
+            ),
+            # Enough to see whether the ranges in force follow on each other.
+            models.Index(
+                fields=["conversation", "first_seq", "last_seq"],
+                condition=Q(status="active"),
+                name="summary_in_force",
+            ),
+        ]
+        constraints = [
+            models.UniqueConstraint(
+                fields=["conversation", "version"], name="summary_version_unique"
+            ),
+            models.CheckConstraint(
+                condition=Q(first_seq__gte=1, last_seq__gte=F("first_seq")),
+                name="summary_range",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"v{self.version} of #{self.first_seq}–#{self.last_seq}"
+
+    def save(
+        self, *, update_fields: Iterable[str] | None = None, **options: Any
+    ) -> None:
+        if update_fields is not None and "status" in update_fields:
+            update_fields = {*update_fields, "status_seal"}
+        super().save(update_fields=update_fields, **options)
+
+    @property
+    def has_older(self) -> bool:
+        """Whether it took the place of others, without asking the database."""
+        was_text = self.trigger.get("kind") in ("edit", "restore")
+        return was_text or self.level > 0 or self.generation > 1
