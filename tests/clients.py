@@ -13,7 +13,7 @@ TIMEOUT = 20
 
 
 class Person:
-    """A signed-in browser without a screen."""
+    """Somebody who has just signed up, with a browser that has no screen."""
 
     def __init__(self, site, name, password="correct horse battery"):
         self.site = site
@@ -24,8 +24,8 @@ class Person:
         )
         # As browsers do; over HTTPS Django wants to know where a form stood.
         self.opener.addheaders = [("Referer", f"{site.url}/")]
-        site.manage("create_user", name, password, "--if-missing")
-        self.post("/accounts/login/", username=name, password=password)
+        passwords = {"password1": password, "password2": password}
+        assert self.post("/accounts/signup/", username=name, **passwords) == "/"
 
     def get(self, path):
         with self.opener.open(self.site.url + path, timeout=TIMEOUT) as response:

@@ -2,6 +2,8 @@
 
 import os
 import shutil
+from contextlib import ExitStack, nullcontext
+from functools import partial
 
 import pytest
 from django.contrib.auth import get_user_model
@@ -65,15 +67,18 @@ def migrated(tmp_path_factory):
     return name if plugin.cluster else path
 
 
-@pytest.fixture
-def server_database_url(migrated, tmp_path):
-    """The DATABASE_URL of a fresh, migrated database for server processes of a test."""
-    if not plugin.cluster:
-        path = shutil.copy(migrated, tmp_path / "server.sqlite3")
-        yield f"sqlite:///{path}"
-        return
-    with plugin.cluster.database(template=migrated) as url:
-        yield url
+@pytest.fixture(scope="session")
+def new_database(migrated, tmp_path_factory):
+    """new_database() -> a context manager: the DATABASE_URL of a fresh, migrated
+    database for server processes."""
+    if plugin.cluster:
+        return partial(plugin.cluster.database, template=migrated)
+
+    def copy():
+        path = shutil.copy(migrated, tmp_path_factory.mktemp("server"))
+        return nullcontext(f"sqlite:///{path}")
+
+    return copy
 
 
 @pytest.fixture(scope="session")
@@ -83,21 +88,19 @@ def redis_server():
 
 
 @pytest.fixture
-def start_site(server_database_url):
+def start_site(new_database):
     """start_site(port=None, **env) -> Site: the site as a process.
 
     Sites of one test share its database. All are stopped when the test ends.
     """
-    sites = []
+    with new_database() as url, ExitStack() as stack:
 
-    def start(port=None, **env):
-        site = Site({"DATABASE_URL": server_database_url, **env}, port)
-        sites.append(site)
-        return site.start()
+        def start(port=None, **env):
+            site = Site({"DATABASE_URL": url, **env}, port)
+            stack.callback(site.stop)
+            return site.start()
 
-    yield start
-    for site in sites:
-        site.stop()
+        yield start
 
 
 @pytest.fixture

@@ -106,6 +106,10 @@ class Server:
             return ""
         return self.log_path.read_text(errors="replace")[-LOG_TAIL:]
 
+    def show_log(self) -> None:
+        """Inside a test pytest shows this only when it failed."""
+        sys.stdout.write(f"--- {self.name} {self.port} ---\n{self.log()}\n")
+
     def send(self, number: signal.Signals) -> None:
         """A signal to the process, such as SIGSTOP and SIGCONT to freeze it."""
         self.process.send_signal(number)
@@ -136,8 +140,7 @@ class Server:
             except subprocess.TimeoutExpired:
                 self.kill()
         if show_log:
-            # Inside a test pytest shows this only when it failed.
-            sys.stdout.write(f"--- {self.name} log ---\n{self.log()}\n")
+            self.show_log()
         shutil.rmtree(self.folder, ignore_errors=True)
 
     def __enter__(self) -> Self:

@@ -9,28 +9,46 @@ import pytest
 
 from tests.clients import Person, text_of
 from tests.fakes.upstream import Upstream
-from tests.servers import wait_for
+from tests.servers import Site, wait_for
 
 pytestmark = pytest.mark.server
 
 
-@pytest.fixture
+def serve(database, **env):
+    """A site for all tests of this file. In the end its rows are whole."""
+    with database as url, Site({"DATABASE_URL": url, **env}) as site:
+        yield site
+        assert "clean" in site.manage("audit")
+
+
+@pytest.fixture(scope="module")
+def _demo(new_database):
+    yield from serve(new_database())
+
+
+@pytest.fixture(scope="module")
+def _provided(new_database, provider):
+    keys = {"OPENAI_BASE_URL": provider.url, "OPENAI_API_KEY": "sk-test"}
+    yield from serve(new_database(), **keys, CHAT_MODEL="ok")
+
+
+@pytest.fixture(scope="module")
 def provider():
     with Upstream() as server:
         yield server
 
 
 @pytest.fixture
-def site(start_site):
-    return start_site()
+def site(_demo):
+    yield _demo
+    _demo.show_log()
 
 
 @pytest.fixture
-def provided(start_site, provider):
+def provided(_provided):
     """A site that is configured for the fake provider."""
-    return start_site(
-        OPENAI_BASE_URL=provider.url, OPENAI_API_KEY="sk-test", CHAT_MODEL="ok"
-    )
+    yield _provided
+    _provided.show_log()
 
 
 def sha256(messages):
@@ -49,12 +67,6 @@ def summaries_of(person, path, status="active"):
     return [row for row in rows if row["status"] == status]
 
 
-def audit(site):
-    output = site.manage("audit")
-    assert "clean" in output
-    return output
-
-
 def test_twenty_messages_with_the_demo_model_fold_twice(site):
     person = Person(site, "ann")
     path = person.create("langgraph")
@@ -67,11 +79,10 @@ def test_twenty_messages_with_the_demo_model_fold_twice(site):
         wait_for(lambda: summaries_of(person, path)[0]["version"] >= 2)
         assert "Lance" in chat.say("what's my name?")["text"]
     assert folded
-    audit(site)
 
 
 def test_a_long_conversation_folds_under_the_default(site):
-    person = Person(site, "ann")
+    person = Person(site, "ben")
     path = person.create()
     with person.chat(path) as chat:
         for number in range(6):
@@ -79,12 +90,12 @@ def test_a_long_conversation_folds_under_the_default(site):
         wait_for(lambda: summaries_of(person, path), what="a fold")
     context = person.get_json(f"{path}context.json")
     assert context["tokens"]["estimated"] < 6000
-    audit(site)
 
 
 def test_the_upstream_got_exactly_what_the_context_says(provided, provider):
-    person = Person(provided, "ann")
+    person = Person(provided, "cleo")
     path = person.create("langgraph")
+    before = len(provider.requests)
     with person.chat(path) as chat:
         for number in range(11):
             chat.say(f"Fact {number}: “{number}” 号房间 \U0001f600")
@@ -92,7 +103,7 @@ def test_the_upstream_got_exactly_what_the_context_says(provided, provider):
     replies = [row for row in messages_of(person, path) if row["role"] == "assistant"]
     bodies = [
         request.messages
-        for request in provider.requests
+        for request in provider.requests[before:]
         if "[windowpane:summarise]" not in request.messages[0]["content"]
     ]
     assert len(bodies) == len(replies) == 11
@@ -100,11 +111,10 @@ def test_the_upstream_got_exactly_what_the_context_says(provided, provider):
         context = person.get_json(f"{path}context.json?reply={reply['seq']}")
         assert context["messages"] == body
         assert context["sha256"] == sha256(body)
-    audit(provided)
 
 
 def test_every_tab_shows_the_same_text(provided, provider):
-    person = Person(provided, "ann")
+    person = Person(provided, "dora")
     path = person.create()
     provider.script("ok-slow:150:0.02")
     with person.chat(path) as chat:
@@ -119,24 +129,24 @@ def test_every_tab_shows_the_same_text(provided, provider):
 
 
 def test_a_second_tab_stops_the_reply(provided, provider):
-    person = Person(provided, "ann")
+    person = Person(provided, "emil")
     path = person.create()
     provider.script("ok-slow:2000:0.02")
     with person.chat(path) as chat, person.chat(path) as tab:
         ack = chat.send("Tell me a lot")
         chat.until("frame")
+        closed = provider.closed_early
         started = time.monotonic()
         tab.command(type="stop", turn=ack["turn"])
         ends = [each.until("end", turn=ack["turn"])[-1] for each in (chat, tab)]
         assert time.monotonic() - started < 1
     assert ends[0] == ends[1]
     assert messages_of(person, path)[-1]["text"] == ends[0]["text"]
-    assert provider.wait_closed_early()
-    audit(provided)
+    assert provider.wait_closed_early(closed + 1)
 
 
 def test_a_stranger_sees_a_404_everywhere(site):
-    path = Person(site, "ann").create()
+    path = Person(site, "fay").create()
     bob = Person(site, "bob")
     missing = "/c/00000000-0000-4000-8000-000000000000/"
     for suffix in ("", "transcript.json", "context.json", "summaries.json"):

@@ -1,7 +1,6 @@
 """One installation for all tests of this folder; starting it takes seconds."""
 
 import socket
-import sys
 
 import pytest
 
@@ -50,8 +49,7 @@ def _installation(provider, redis_server, manager):
 def site(_installation):
     yield _installation
     for server in (_installation.nginx, *_installation.processes):
-        # Inside a test pytest shows this only when it failed.
-        sys.stdout.write(f"--- {server.name} {server.port} ---\n{server.log()}\n")
+        server.show_log()
 
 
 @pytest.fixture(scope="session")

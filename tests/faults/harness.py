@@ -167,9 +167,8 @@ class Topology:
         return self
 
     def show_logs(self):
-        """Inside a test pytest shows this only when it failed."""
         for site in self.sites:
-            sys.stdout.write(f"--- {site.url} ---\n{site.log()}\n")
+            site.show_log()
 
     def _start(self):
         self.upstream = self.stack.enter_context(Upstream())
