@@ -136,5 +136,6 @@
     watchTop();
     if (asked !== syncs) turns.querySelectorAll(":scope > .turn").forEach(outdate);
   });
-  watchTop();
+  // Not before htmx knows the button.
+  document.addEventListener("DOMContentLoaded", watchTop);
 })();

@@ -1,6 +1,7 @@
 """The list of conversations, searching it, and what leads into and out of it."""
 
 import json
+import time
 
 import pytest
 from playwright.sync_api import expect
@@ -37,6 +38,11 @@ def test_a_search_leads_to_the_message(chat, site):
     expect(chat.page.locator(".message.aimed")).to_contain_text("zebra77")
 
 
+def hold_back(route):
+    time.sleep(0.5)
+    route.continue_()
+
+
 def test_a_message_far_up_is_reached_and_the_gap_closes(open_page, site):
     chat = open_page(site)
     chat.page.goto(f"{site.url}/import/")
@@ -59,6 +65,7 @@ def test_a_message_far_up_is_reached_and_the_gap_closes(open_page, site):
     assert chat.message(21).count() == 0
     chat.open(f"{chat.url}?at=21#message-21")
     expect(chat.message(21)).to_be_in_viewport()
+    expect(chat.message(1)).to_have_count(1)
     expect(chat.message(260)).to_have_count(1)
     gap = chat.page.get_by_role("button", name="Show the messages between")
     turns = chat.page.locator("#turns .turn")
@@ -67,6 +74,12 @@ def test_a_message_far_up_is_reached_and_the_gap_closes(open_page, site):
         gap.click()
         expect(turns).not_to_have_count(shown)
     expect(turns).to_have_count(130)
+
+    # Drawn before its last script is there, and without a word from the server.
+    chat.page.route("**/js/context*.js", hold_back)
+    chat.page.route_web_socket("**", lambda socket: None)
+    chat.page.goto(f"{chat.url}?at=21#message-21")
+    expect(chat.message(1)).to_have_count(1)
 
 
 def test_rows_are_pinned_archived_deleted_and_brought_back_by_keyboard(chat, site):
