@@ -1,7 +1,7 @@
 """Pages, htmx fragments and JSON of a person's own conversations.
 
-Every view of a conversation begins with `_own`: what belongs to somebody else is as
-missing as what never existed.
+Every view of a conversation gets it from `with_conversation`: what belongs to somebody
+else is as missing as what never existed.
 """
 
 from collections.abc import Callable
@@ -14,10 +14,7 @@ from django.conf import settings
 from django.db import transaction
 from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
 from django.shortcuts import redirect, render
-from django.views.decorators.http import (
-    require_GET,
-    require_POST,
-)
+from django.views.decorators.http import require_GET, require_POST
 
 from memory import folding, transcript
 from memory.models import Conversation, ModelCall
@@ -36,11 +33,7 @@ from . import (
 )
 from .access import private, with_conversation
 from .errors import CommandError
-from .forms import (
-    NewConversationForm,
-    NumberForm,
-    PolicyForm,
-)
+from .forms import NewConversationForm, NumberForm, PolicyForm
 
 
 def _number(request: HttpRequest, name: str) -> int | None:
