@@ -319,8 +319,9 @@ class Site(Server):
 
 
 def find_chromium() -> str:
-    """The path of the browser that the system has."""
-    names = ("chromium", "chromium-browser", "google-chrome")
+    """The path of the browser that the system has; the one that can do without a
+    screen takes a third less time."""
+    names = ["chromium-headless-shell", "chromium", "chromium-browser", "google-chrome"]
     if found := next(filter(None, map(shutil.which, names)), None):
         return found
     raise RuntimeError("No Chromium found: install chromium (make test does).")

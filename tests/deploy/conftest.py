@@ -34,6 +34,7 @@ def _installation(provider, redis_server, manager):
         "OPENAI_BASE_URL": provider.url,
         "OPENAI_API_KEY": "sk-test",
         "CHAT_MODEL": "ok",
+        "SIGNUP_ENABLED": "true",
         "METRICS_TOKEN": "token-of-the-tests",
         "NOTIFY_SOCKET": manager.getsockname(),
         "WATCHDOG_USEC": "300000000",

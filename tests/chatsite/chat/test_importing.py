@@ -5,6 +5,7 @@ files.
 import io
 import json
 import zipfile
+from copy import deepcopy
 
 import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
@@ -69,6 +70,19 @@ def source(bob):
 def exported(client, source):
     """As a file: through JSON."""
     return signed_in(source.owner).get(url("export-json", source)).json()
+
+
+@pytest.fixture(scope="module")
+def kept():
+    return {}
+
+
+@pytest.fixture
+def written(kept, request):
+    """Such a file alone, which is made only once."""
+    if not kept:
+        kept |= request.getfixturevalue("exported")
+    return deepcopy(kept)
 
 
 class TestOwn:
@@ -180,10 +194,10 @@ WRONG = {
 
 
 @pytest.mark.parametrize("name", WRONG)
-def test_it_says_where_an_own_file_is_wrong(alice, exported, name):
+def test_it_says_where_an_own_file_is_wrong(alice, written, name):
     apply, place = WRONG[name]
-    apply(exported)
-    told = refusal(alice, exported)
+    apply(written)
+    told = refusal(alice, written)
     assert told.startswith("Conversation 1 “Kyoto”: ")
     assert place in told
 
