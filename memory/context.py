@@ -3,7 +3,6 @@ reference, rebuilt later and proved by its hash.
 """
 
 import hashlib
-from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -25,9 +24,7 @@ from .engine.notes import Note
 from .engine.tokens import TokenCounter, remembered, scaled
 from .messages import to_langchain
 from .models import Conversation, Message, ModelCall, Prompt
-
-# References to consecutive messages: [[first, last], ...], both ends included.
-Ranges = list[list[int]]
+from .ranges import Ranges, to_ranges, within
 
 # Hits looked at for the notes on what was said earlier; the policy limits their size.
 MAX_RECALLED = 10
@@ -184,9 +181,7 @@ def count_places(conversation: Conversation) -> dict[str, int]:
     the window that no active summary stands for, which must never happen.
     """
     summaries = versions.active(conversation)
-    covered = Q(pk__in=[])
-    for summary in summaries:
-        covered |= Q(seq__range=(summary.first_seq, summary.last_seq))
+    covered = within((each.first_seq, each.last_seq) for each in summaries)
     kept = Q(superseded_at=None, excluded_at=None, deleted_at=None)
     in_window = Q(seq__gt=versions.cutoff(summaries))
     counts = conversation.messages.aggregate(
@@ -203,14 +198,25 @@ def count_places(conversation: Conversation) -> dict[str, int]:
     return {kind: count for kind, count in counts.items() if count}
 
 
-def to_ranges(seqs: Iterable[int]) -> Ranges:
-    ranges: Ranges = []
-    for seq in sorted(seqs):
-        if ranges and ranges[-1][1] == seq - 1:
-            ranges[-1][1] = seq
-        else:
-            ranges.append([seq, seq])
-    return ranges
+def count_sent(call: ModelCall) -> dict[str, int]:
+    """How many of the messages before a reply stood where when it was asked for.
+
+    "window", "newest", "summary"; "unsent" are those that the references do not name:
+    taken out by somebody then or since, or left out where they did not fit.
+    """
+    conversation, refs = call.conversation, call.refs
+    sent = conversation.summaries.filter(version__in=refs["summaries"])
+    newest = Q(seq=refs["newest"])
+    in_window = within(refs["window"])
+    covered = within(sent.values_list("first_seq", "last_seq"))
+    rows = conversation.messages.filter(seq__lt=call.message.seq)
+    counts = rows.aggregate(
+        window=Count("pk", in_window),
+        newest=Count("pk", newest),
+        summary=Count("pk", covered & ~in_window & ~newest),
+        unsent=Count("pk", ~covered & ~in_window & ~newest),
+    )
+    return {kind: count for kind, count in counts.items() if count}
 
 
 def _built(
@@ -231,12 +237,7 @@ def _seqs(context: Context, kind: str) -> list[int]:
 
 
 def _messages(conversation: Conversation, ranges: Ranges) -> list[BaseMessage]:
-    if not ranges:
-        return []
-    wanted = Q()
-    for first, last in ranges:
-        wanted |= Q(seq__range=(first, last))
-    rows = conversation.messages.filter(wanted).order_by("seq")
+    rows = conversation.messages.filter(within(ranges)).order_by("seq")
     return [to_langchain(row) for row in rows]
 
 

@@ -3,7 +3,7 @@ plain values for the templates.
 """
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import reduce
 from typing import Any
 
@@ -68,9 +68,8 @@ class ContextPane:
     parts: tuple[Part, ...]
     gauge: Gauge
     tokens_estimated: int
-    accounted: int
-    total: int
-    counts: dict[str, int] = field(default_factory=dict)  # messages by kind of place
+    # Messages by kind of place, now or when the shown reply was asked for.
+    counts: dict[str, int]
     model: str = ""
     is_demo: bool = False
     call: ModelCall | None = None
@@ -82,6 +81,14 @@ class ContextPane:
     policy_error: str = ""  # why the stored policy is not in force
     fold_rule: str = ""
     folding_stopped: bool = False
+
+    @property
+    def total(self) -> int:
+        return sum(self.counts.values())
+
+    @property
+    def accounted(self) -> int:
+        return self.total - self.counts.get("lost", 0)
 
     @property
     def drift(self) -> str:
@@ -107,16 +114,12 @@ def model_view(
     built = context.rebuild(call) if call else next_turn(conversation, draft)
     model = call.model if call else model_of(conversation)
     parts = tuple(_parts(conversation, built, draft, is_past=call is not None))
-    counts = context.count_places(conversation)
-    total = sum(counts.values())
     return ContextPane(
         reply=reply,
         parts=parts,
         gauge=_gauge(conversation, parts, model),
         tokens_estimated=built.tokens,
-        accounted=total - counts.get("lost", 0),
-        total=total,
-        counts=counts,
+        counts=context.count_sent(call) if call else context.count_places(conversation),
         model=providers.label(model),
         is_demo=providers.is_demo(model),
         call=call or _latest_call(conversation),

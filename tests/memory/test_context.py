@@ -6,8 +6,9 @@ from django.test.utils import CaptureQueriesContext
 
 from memory import context, transcript, versions
 from memory.models import Message, ModelCall, Prompt, Summary
+from memory.ranges import to_ranges
 from tests.memory.chats import talk
-from tests.memory.scenes import plant
+from tests.memory.scenes import plant, say
 
 pytestmark = pytest.mark.django_db
 
@@ -220,6 +221,20 @@ def test_a_gap_between_summaries_is_counted_as_lost(conversation):
     assert context.count_places(conversation)["lost"] == 2
 
 
+def test_a_reply_keeps_the_books_of_its_time(conversation):
+    first = [say(conversation, f"Text {n}") for n in range(3)][-1]
+    summarise(conversation, 4)
+    conversation.messages.filter(seq=5).update(excluded_at=Now())
+    last = [say(conversation, f"Text {n}") for n in range(3, 5)][-1]
+    assert context.count_sent(first) == {"window": 4, "newest": 1}
+    assert context.count_sent(last) == {
+        "window": 3,
+        "newest": 1,
+        "summary": 4,
+        "unsent": 1,
+    }
+
+
 def test_ranges_join_neighbours():
-    assert context.to_ranges([3, 1, 2, 7, 9, 8]) == [[1, 3], [7, 9]]
-    assert context.to_ranges([]) == []
+    assert to_ranges([3, 1, 2, 7, 9, 8]) == [[1, 3], [7, 9]]
+    assert to_ranges([]) == []

@@ -6,7 +6,6 @@ import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
-from django.db.models import Q
 from django.utils.translation import gettext as _
 
 from chatsite.chat.model_sees import TITLES
@@ -18,6 +17,7 @@ from memory.engine.compose import Section
 from memory.engine.tokens import count_text
 from memory.messages import to_langchain
 from memory.models import Conversation, Message, ModelCall, Summary
+from memory.ranges import to_ranges, within
 
 from ..rights import Rights
 from .links import timeline_url
@@ -146,11 +146,8 @@ class _Parts:
     def _messages(self) -> Mapping[int, Message]:
         refs = self.built.refs
         single = [*refs["recalled"], *([refs["newest"]] if refs["newest"] else [])]
-        ranges = [*refs["pinned"], *refs["window"], *context.to_ranges(single)]
-        wanted = Q(pk__in=[])
-        for first, last in ranges:
-            wanted |= Q(seq__range=(first, last))
-        rows = self.conversation.messages.filter(wanted)
+        ranges = [*refs["pinned"], *refs["window"], *to_ranges(single)]
+        rows = self.conversation.messages.filter(within(ranges))
         return {row.seq: row for row in rows}
 
     def _items(self, section: Section) -> Iterator[Item]:

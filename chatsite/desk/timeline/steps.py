@@ -6,13 +6,14 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from django.core.paginator import Page, Paginator
-from django.db.models import Prefetch, Q, QuerySet
+from django.db.models import Prefetch, QuerySet
 
 from memory import seals, versions
 from memory.engine import diff as differ
 from memory.engine import material
 from memory.messages import to_langchain
 from memory.models import Conversation, Message, Summary
+from memory.ranges import within
 
 from .. import telling, words
 from ..rights import Rights
@@ -228,12 +229,10 @@ def _fresh(
     conversation: Conversation, rights: Rights, shown: Summary, older: list[Summary]
 ) -> QuerySet[Message]:
     """The messages that this version was the first to stand for."""
-    wanted = Q(pk__in=[])
     known = sorted((row.first_seq, row.last_seq) for row in older)
-    for span in _without((shown.first_seq, shown.last_seq), known):
-        wanted |= Q(seq__range=span)
+    fresh = _without((shown.first_seq, shown.last_seq), known)
     rows = readable(conversation.messages, rights, words.MESSAGE)
-    return rows.filter(wanted).order_by("seq")
+    return rows.filter(within(fresh)).order_by("seq")
 
 
 def _without(whole: Range, parts: Sequence[Range]) -> Iterator[Range]:

@@ -9,10 +9,10 @@ from statistics import median
 from typing import Any
 
 from memory import versions
-from memory.context import Ranges
 from memory.engine.compose import SummaryBlock, quote_summary
 from memory.engine.tokens import MESSAGE_OVERHEAD, count_text
 from memory.models import Conversation, ModelCall, Prompt, Summary
+from memory.ranges import Ranges
 from memory.tally import cacheable
 
 from .material import Material

@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from django.db.models import Q, QuerySet
+from django.db.models import QuerySet
 
 from memory import context
-from memory.context import Ranges
-from memory.models import Conversation, Message, ModelCall
+from memory.models import Message, ModelCall
+from memory.ranges import Ranges, within
 
 from ..models import Trial
 from ..rights import Rights
@@ -114,21 +114,15 @@ def _real_at(trial: Trial, seq: int, rights: Rights) -> SideView | None:
     refs = call.refs
     conversation = trial.conversation
     found = conversation.summaries.filter(version__in=refs["summaries"])
+    sent = [*refs["window"], [refs["newest"], refs["newest"]]]
     return _view(
         [_block(row, rights) for row in found.order_by("first_seq")],
-        _within(conversation, [*refs["window"], [refs["newest"], refs["newest"]]]),
+        conversation.messages.filter(within(sent)).order_by("seq"),
         rights,
         pinned=_seqs(refs["pinned"]),
         recalled=refs["recalled"],
         tokens=known.tokens,
     )
-
-
-def _within(conversation: Conversation, ranges: Ranges) -> QuerySet[Message]:
-    wanted = Q()
-    for first, last in ranges:
-        wanted |= Q(seq__range=(first, last))
-    return conversation.messages.filter(wanted).order_by("seq")
 
 
 def _seqs(ranges: Ranges) -> list[int]:

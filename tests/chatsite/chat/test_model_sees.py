@@ -81,10 +81,14 @@ def test_it_says_how_far_the_estimate_was_off(alice):
 def test_it_says_that_a_message_was_deleted_instead_of_crying_foul(alice):
     made = make(alice, "One", "Two")
     acts.delete(made, 1)
-    shown = signed_in(alice).get(url("context", made) + "?reply=4").content.decode()
-    assert "a message of it was deleted since" in shown
-    assert "1 deleted" in shown
-    assert "does not match" not in shown
+    client, address = signed_in(alice), url("context", made)
+    then = client.get(f"{address}?reply=4").content.decode()
+    assert "a message of it was deleted since" in then
+    assert "does not match" not in then
+    assert "3 messages before this reply" in then
+    now = client.get(address).content.decode()
+    assert "4 of 4 accounted for" in now
+    assert "1 deleted" in now
 
 
 @pytest.mark.parametrize("policy", [{"preset": "gone"}, ["layered"]])
