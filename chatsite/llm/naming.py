@@ -31,11 +31,14 @@ GREETING = re.compile(
 )
 FILLER = re.compile(
     r"^(?:please|can you|could you|would you|i would like to|i want to|i'd like to|"
-    r"i am|i'm|help me(?: to)?|tell me(?: about)?|请问?|帮我|我想|我要|能不能|可以)\s*",
+    r"(?:i am|i'm)(?= \w+ing\b)|help me(?: to)?|tell me(?: about)?|"
+    r"请问?|帮我|我想|我要|能不能|可以)\s*",
     re.IGNORECASE,
 )
 CLAUSE = re.compile(r",\s+(?:and|but|so)\s+|[，；;]\s*")
-DEMO_WORDS, DEMO_CHINESE = 6, 16
+DEMO_WORDS, DEMO_CHINESE = 7, 16
+# What a title that was cut does not end with.
+LOOSE = re.compile(r"(?:\s+(?:an?|the|in|on|at|of|for|to|and|or|with|by))+$", re.I)
 CHINESE = re.compile(r"[\u3400-\u9fff]")
 
 
@@ -80,5 +83,8 @@ def _cut(text: str) -> str:
     if CHINESE.search(text):
         return text[:DEMO_CHINESE].rstrip("，。、 ")
     words = text.split()
-    title = " ".join(words[:DEMO_WORDS])[:MAX_CHARS].rstrip(",;:")
+    title = " ".join(words[:DEMO_WORDS])[:MAX_CHARS]
+    if len(words) > DEMO_WORDS:
+        title = LOOSE.sub("", title)
+    title = title.rstrip(",;:")
     return title[:1].upper() + title[1:]

@@ -48,7 +48,11 @@ def test_it_quotes_the_exchange_as_data():
             "Hi! I'm Lance, and I am planning a trip to Kyoto.",
             "Planning a trip to Kyoto",
         ),
-        ("How do I renew a passport in Zurich?", "How do I renew a passport"),
+        ("Hi, I'm Lance and I like the 49ers.", "I'm Lance and I like the 49ers"),
+        (
+            "How do I renew a passport in the city of Zurich?",
+            "How do I renew a passport",
+        ),
         ("请帮我写一封感谢信给我的老师。", "写一封感谢信给我的老师"),
         ("?", "?"),
         ("Hello!", "Hello!"),
