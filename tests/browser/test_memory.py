@@ -38,6 +38,14 @@ def fold_up_to(chat, seq, text=None):
     expect(dialog).to_be_hidden()
 
 
+def test_the_latest_turn_can_not_be_folded(talked):
+    for seq, count in ((6, 1), (8, 0)):
+        talked.message(seq).hover()
+        talked.message(seq).locator(".message-menu > summary").click()
+        offered = talked.message(seq).get_by_text("Summarise up to here…")
+        expect(offered.locator("visible=true")).to_have_count(count)
+
+
 def test_a_message_is_left_out_and_comes_back(talked):
     open_menu(talked, 3, "Leave out")
     expect(talked.mark(3)).to_have_text("Left out")
