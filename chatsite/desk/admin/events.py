@@ -45,7 +45,7 @@ class AccessEventAdmin(ReadOnlyAdmin):
         "username",
         "action",
         "part",
-        "of_conversation",
+        "in_conversation",
         "owner",
         "address",
     )
@@ -82,8 +82,16 @@ class AccessEventAdmin(ReadOnlyAdmin):
         return access_log.in_words(row.target)
 
     @admin.display(description=_("conversation"))
+    def in_conversation(self, row: AccessEvent) -> SafeString | str:
+        return _link(row, str(row.conversation)[:8])
+
+    @admin.display(description=_("conversation"))
     def of_conversation(self, row: AccessEvent) -> SafeString | str:
-        if not row.conversation:
-            return "–"
-        uuid = str(row.conversation)
-        return link_to_list(Conversation, uuid, q=uuid)
+        return _link(row, str(row.conversation))
+
+
+def _link(row: AccessEvent, name: str) -> SafeString | str:
+    """To the conversation, which may be erased: then the list is empty."""
+    if not row.conversation:
+        return "–"
+    return link_to_list(Conversation, name, q=str(row.conversation))
