@@ -67,7 +67,10 @@ def _scroll_to(page: Page, divider: int, above: int) -> None:
 
 
 def make_three_folds(camera: Camera) -> None:
+    # Not beside the site, which would fold, too, and elsewhere.
+    camera.site.terminate()
     camera.site.manage("shell", "--no-imports", "-c", THREE_FOLDS)
+    camera.site.start()
 
 
 def _folds(camera: Camera, page: Page) -> None:
