@@ -9,38 +9,18 @@ import itertools
 import os
 import random
 import statistics
-import subprocess
 import sys
-import tempfile
 import time
 from collections.abc import Callable, Iterable, Iterator
 from datetime import datetime, timedelta
-from pathlib import Path
+
+from bench import databases
 
 RUNS = 5
 PEOPLE, CONVERSATIONS, SUMMARIES, CALLS = 200, 2_000, 100_000, 1_000_000
 YEAR = timedelta(days=365)
 BATCH = 20_000
 TEXT = "- They pay 450 euros on 12 May; Anna wants the harbour, not the station.\n" * 28
-
-
-def run_each(names: list[str]) -> None:
-    """Settings are read once, so each database gets a process of its own."""
-    from tests.servers import Postgres
-
-    with tempfile.TemporaryDirectory() as folder:
-        if "sqlite" in names:
-            _run("SQLite", f"sqlite:///{Path(folder) / 'charts.sqlite3'}")
-    if "postgresql" in names:
-        with Postgres() as server:
-            server.execute("CREATE DATABASE {}", "charts")
-            _run("PostgreSQL", server.url("charts"))
-
-
-def _run(name: str, url: str) -> None:
-    print(f"-- {name}", flush=True)
-    env = {**os.environ, "DATABASE_URL": url, "DEBUG": "true", "BENCH_CHARTS": "1"}
-    subprocess.run([sys.executable, "-m", "bench.charts"], env=env, check=True)
 
 
 def insert(model: type, rows: Iterable[dict]) -> None:
@@ -185,9 +165,6 @@ def measure_all() -> None:
 
 
 def main() -> None:
-    if "BENCH_CHARTS" not in os.environ:
-        run_each(sys.argv[1:] or ["sqlite", "postgresql"])
-        return
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "chatsite.settings")
     import django
 
@@ -204,4 +181,7 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    if databases.is_inner():
+        main()
+    else:
+        databases.run_each("bench.charts", sys.argv[1:])

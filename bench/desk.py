@@ -8,12 +8,11 @@ PostgreSQL, each a database of its own. Prints milliseconds, the median of 7.
 import itertools
 import os
 import statistics
-import subprocess
 import sys
-import tempfile
 import time
 from collections.abc import Callable, Iterable, Iterator
-from pathlib import Path
+
+from bench import databases
 
 RUNS = 7
 CONVERSATIONS, MESSAGES, VERSIONS = 1_000, 1_000, 100
@@ -58,25 +57,6 @@ def summary_of(version: int) -> str:
         for line in range(1, 29)
     )
     return "\n".join(f"- {line} {version}" for line in lines)
-
-
-def run_each(names: list[str]) -> None:
-    """Settings are read once, so each database gets a process of its own."""
-    from tests.servers import Postgres
-
-    with tempfile.TemporaryDirectory() as folder:
-        if "sqlite" in names:
-            _run("SQLite", f"sqlite:///{Path(folder) / 'desk.sqlite3'}")
-    if "postgresql" in names:
-        with Postgres() as server:
-            server.execute("CREATE DATABASE {}", "desk")
-            _run("PostgreSQL", server.url("desk"))
-
-
-def _run(name: str, url: str) -> None:
-    print(f"-- {name}", flush=True)
-    env = {**os.environ, "DATABASE_URL": url, "DEBUG": "true", "BENCH_DESK": "1"}
-    subprocess.run([sys.executable, "-m", "bench.desk"], env=env, check=True)
 
 
 class Filler:
@@ -356,7 +336,7 @@ def audit() -> None:
 
 
 if __name__ == "__main__":
-    if os.environ.get("BENCH_DESK"):
+    if databases.is_inner():
         main()
     else:
-        run_each(sys.argv[1:] or ["sqlite", "postgresql"])
+        databases.run_each("bench.desk", sys.argv[1:])

@@ -6,13 +6,12 @@ Prints milliseconds (median of 7), the queries of each, and the ratio long / sho
 
 import os
 import statistics
-import subprocess
 import sys
-import tempfile
 import time
 from collections.abc import Callable
 from itertools import pairwise
-from pathlib import Path
+
+from bench import databases
 
 RUNS = 7
 SIZES = (100, 10_000)
@@ -167,28 +166,8 @@ def report() -> None:
         )
 
 
-def main() -> None:
-    """Each database in a process of its own: Django knows one."""
-    if "--here" in sys.argv:
-        report()
-        return
-    from tests.servers import Postgres
-
-    with (
-        tempfile.TemporaryDirectory() as folder,
-        Postgres() as postgres,
-        postgres.database() as url,
-    ):
-        file = f"sqlite:///{Path(folder) / 'bench.sqlite3'}"
-        for name, database in (("SQLite", file), ("PostgreSQL", url)):
-            print(f"{name}:", flush=True)
-            environment = {"DEBUG": "true", "DATABASE_URL": database}
-            subprocess.run(
-                [sys.executable, "-m", "bench.long_conversation", "--here"],
-                env={**os.environ, **environment},
-                check=True,
-            )
-
-
 if __name__ == "__main__":
-    main()
+    if databases.is_inner():
+        report()
+    else:
+        databases.run_each("bench.long_conversation", sys.argv[1:])
