@@ -218,6 +218,16 @@ def uuid_span(term: str) -> tuple[UUID, UUID] | None:
     return UUID(digits.ljust(32, "0")), UUID(digits.ljust(32, "f"))
 
 
+def kept_of(rows: QuerySet, term: str) -> QuerySet | None:
+    """Of rows that outlive a conversation and know it by its id alone: those of the
+    one whose id begins so. All of them without a term, None where it is no known id."""
+    if not term.strip():
+        return rows
+    span = uuid_span(term.strip())
+    found = rows.filter(conversation__range=span) if span else rows.none()
+    return found if found.exists() else None
+
+
 def link_to(row: Model, text: str) -> SafeString:
     meta = row._meta
     url = reverse(f"admin:{meta.app_label}_{meta.model_name}_change", args=[row.pk])

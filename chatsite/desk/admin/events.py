@@ -1,7 +1,6 @@
 """The access log in the admin: nobody adds to it, changes it or takes anything out."""
 
 from typing import Any
-from uuid import UUID
 
 from django.contrib import admin
 from django.contrib.admin import DateFieldListFilter
@@ -16,7 +15,7 @@ from memory.models import Conversation
 from .. import access_log
 from ..filters import Filters
 from ..models import AccessEvent
-from ..readonly import ReadOnlyAdmin, link_to_list
+from ..readonly import ReadOnlyAdmin, kept_of, link_to_list
 
 MAX_STAFF = 100
 
@@ -53,7 +52,9 @@ class AccessEventAdmin(ReadOnlyAdmin):
     list_select_related = ("owner",)
     # By whom or of whom, or the conversation; see get_search_results.
     search_fields = ("username",)
-    search_help_text = _("The id of a conversation, or an exact user name.")
+    search_help_text = _(
+        "The id of a conversation or its first eight characters, or an exact user name."
+    )
     ordering = ("-id",)
     sortable_by = ()
     fields = (
@@ -67,15 +68,13 @@ class AccessEventAdmin(ReadOnlyAdmin):
     def get_search_results(
         self, request: HttpRequest, queryset: QuerySet, search_term: str
     ) -> tuple[QuerySet, bool]:
-        term = search_term.strip()
-        if not term:
-            return queryset, False
-        try:
-            return queryset.filter(conversation=UUID(term)), False
-        except ValueError:
+        found = kept_of(queryset, search_term)
+        if found is None:
+            term = search_term.strip()
             people = get_user_model().objects.filter(username=term)
             owners = list(people.values_list("pk", flat=True))
-            return queryset.filter(Q(username=term) | Q(owner__in=owners)), False
+            found = queryset.filter(Q(username=term) | Q(owner__in=owners))
+        return found, False
 
     @admin.display(description=_("what"))
     def part(self, row: AccessEvent) -> str:

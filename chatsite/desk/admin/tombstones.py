@@ -1,7 +1,5 @@
 """Tombstones in the admin: what was erased, by whom and why; nothing of it is left."""
 
-from uuid import UUID
-
 from django.contrib import admin
 from django.contrib.admin import DateFieldListFilter
 from django.db.models import QuerySet
@@ -10,7 +8,7 @@ from django.utils.safestring import SafeString
 from django.utils.translation import gettext_lazy as _
 
 from ..models import Tombstone
-from ..readonly import ReadOnlyAdmin, as_text
+from ..readonly import ReadOnlyAdmin, as_text, kept_of
 from .events import StaffFilter
 
 HASH_CHARS = 12
@@ -32,7 +30,9 @@ class TombstoneAdmin(ReadOnlyAdmin):
     list_filter = (("created_at", DateFieldListFilter), StaffFilter)
     # What was erased, or who did it; see get_search_results.
     search_fields = ("username",)
-    search_help_text = _("The id of a conversation, or an exact user name.")
+    search_help_text = _(
+        "The id of a conversation or its first eight characters, or an exact user name."
+    )
     ordering = ("-id",)
     sortable_by = ()
     fields = (
@@ -47,13 +47,10 @@ class TombstoneAdmin(ReadOnlyAdmin):
     def get_search_results(
         self, request: HttpRequest, queryset: QuerySet, search_term: str
     ) -> tuple[QuerySet, bool]:
-        term = search_term.strip()
-        if not term:
-            return queryset, False
-        try:
-            return queryset.filter(conversation=UUID(term)), False
-        except ValueError:
-            return queryset.filter(username=term), False
+        found = kept_of(queryset, search_term)
+        if found is None:
+            found = queryset.filter(username=search_term.strip())
+        return found, False
 
     @admin.display(description="SHA-256")
     def hash(self, row: Tombstone) -> str:

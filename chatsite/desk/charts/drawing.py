@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from itertools import accumulate
+from typing import Any
 
 from .model import (
     Bar,
@@ -34,7 +35,7 @@ class Field:
     def __init__(
         self, size: tuple[int, int], count: int, top: float, *, whole: bool
     ) -> None:
-        width, height = size
+        self.width, self.height = width, height = size
         self.plot = Plot(LEFT, TOP, width - RIGHT, height - BOTTOM)
         self.count = count
         self.ticks = find_ticks(top, whole=whole)
@@ -51,6 +52,16 @@ class Field:
 
     def y_ticks(self) -> tuple[Tick, ...]:
         return tuple(Tick(at(self.y(each)), show(each)) for each in self.ticks)
+
+    def frame(self, labels: Sequence[str]) -> dict[str, Any]:
+        """What is around the values, for a Chart."""
+        return {
+            "width": self.width,
+            "height": self.height,
+            "plot": self.plot,
+            "x_ticks": self.x_ticks(labels),
+            "y_ticks": self.y_ticks(),
+        }
 
 
 def draw_lines(
@@ -81,13 +92,9 @@ def draw_lines(
         name=name,
         title=title,
         description=description,
-        width=size[0],
-        height=size[1],
-        plot=field.plot,
         x_label=x_label,
         y_label=y_label,
-        x_ticks=field.x_ticks(labels),
-        y_ticks=field.y_ticks(),
+        **field.frame(labels),
         lines=tuple(_line(each, labels, field) for each in series),
         marks=tuple(Mark(at(field.x(place)), tip) for place, tip in marks),
         level=Tick(at(field.y(level[0])), level[1]) if level else None,
@@ -146,13 +153,9 @@ def draw_bars(
         name=name,
         title=title,
         description=description,
-        width=size[0],
-        height=size[1],
-        plot=field.plot,
         x_label=x_label,
         y_label=y_label,
-        x_ticks=field.x_ticks(labels),
-        y_ticks=field.y_ticks(),
+        **field.frame(labels),
         bars=tuple(bars),
         keys=tuple(Key(each.kind, each.label, "bar") for each in series),
         table=table,

@@ -141,6 +141,7 @@ class TestFinding:
     def test_by_conversation_or_exact_name(self, viewer, event):
         for found in (event.conversation, event.conversation.hex, "staff", "alice"):
             assert rows(viewer, q=str(found)) == 1
+            assert rows(viewer, q=str(found)[:8]) == 1
         for other in (uuid.uuid4(), "staf", "alic", "message", "'; --", "192"):
             assert rows(viewer, q=str(other)) == 0
 
