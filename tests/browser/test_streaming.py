@@ -5,6 +5,8 @@ from playwright.sync_api import expect
 
 pytestmark = pytest.mark.browser
 
+# Slow enough that each state of it is seen, also on a busy machine.
+REPLY = "mode=markdown:1400:0.04"
 LAST_TURN = "() => document.querySelector('#turns > .turn:last-of-type').outerHTML"
 # What stands there while it is written: blocks, a piece of code, what is selected.
 REMEMBER = """() => {
@@ -21,7 +23,7 @@ KEPT = """() => kept.length && kept.every((node) => node.isConnected) &&
 
 
 def test_a_streamed_reply_stands_in_the_end_as_if_it_had_been_loaded(slow_chat):
-    slow_chat.send("mode=markdown:1400:0.012")
+    slow_chat.send(REPLY)
     live = slow_chat.live_text()
     expect(live.locator("> h2")).to_have_text("Part 1: what the harbour needs")
     expect(live.locator(".open .code code")).to_contain_text("def leave")
@@ -38,7 +40,7 @@ def test_a_streamed_reply_stands_in_the_end_as_if_it_had_been_loaded(slow_chat):
 
 
 def test_a_page_that_comes_in_the_middle_shows_the_same(slow_chat, open_page):
-    slow_chat.send("mode=markdown:1400:0.012")
+    slow_chat.send(REPLY)
     expect(slow_chat.live_text().locator("> h2")).to_be_visible()
     late = open_page(slow_chat.site, context=slow_chat.page.context)
     late.open(slow_chat.url)
