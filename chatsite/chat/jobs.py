@@ -1,0 +1,141 @@
+"""Work that takes longer than a request: queued, run in few places by the process that
+has what it needs, ended. Each function is one short transaction; a job whose process
+died is ended by the sweep of any other.
+"""
+
+import uuid
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any
+
+from django.conf import settings
+from django.contrib.auth.models import AbstractBaseUser
+from django.db import IntegrityError, models, transaction
+from django.db.models import DateTimeField, ExpressionWrapper
+from django.db.models.functions import Now
+from django.utils.translation import gettext_noop
+
+from memory.models import Conversation
+
+from .models import Job
+
+State = Job.State
+# Said of a job whose process ended before it did.
+DIED = gettext_noop(
+    "The server was restarted while it worked on this. Nothing was changed: try again."
+)
+
+
+class JobBusyError(Exception):
+    """The slot has an unfinished job already."""
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """The right to work on a job, as long as its lease is renewed."""
+
+    job_id: int
+    owner: str
+
+
+def add(
+    kind: str,
+    user: AbstractBaseUser,
+    slot: str,
+    conversation: Conversation | None = None,
+) -> Claim:
+    """A job that waits; what the slot had before is forgotten. Raises JobBusyError."""
+    owner = uuid.uuid4().hex
+    try:
+        with transaction.atomic():
+            old = Job.objects.filter(slot=slot).exclude(state__in=Job.UNFINISHED)
+            old.delete()
+            job = Job.objects.create(
+                kind=kind,
+                user=user,
+                conversation=conversation,
+                slot=slot,
+                owner=owner,
+                lease_until=_lease(),
+            )
+    except IntegrityError:
+        raise JobBusyError from None
+    return Claim(job.pk, owner)
+
+
+def latest(kind: str, user: AbstractBaseUser) -> Job | None:
+    """What the page shows: the person's newest job of this kind."""
+    return Job.objects.filter(kind=kind, user=user).order_by("-pk").first()
+
+
+def begin(claim: Claim, places: int) -> bool:
+    """Let a waiting job run, if fewer than `places` of its kind do."""
+    waiting = held(claim).filter(state=State.QUEUED)
+    job = waiting.first()
+    if job is None:
+        return False
+    others = Job.objects.filter(kind=job.kind, state=State.RUNNING)
+    taken = set(others.values_list("place", flat=True))
+    free = next((n for n in range(places) if n not in taken), None)
+    if free is None:
+        return False
+    try:
+        with transaction.atomic():
+            values = {"state": State.RUNNING, "place": free}
+            return bool(waiting.update(lease_until=_lease(), **values))
+    except IntegrityError:
+        return False  # another process has just taken the place
+
+
+def held(claim: Claim) -> models.QuerySet[Job]:
+    return Job.objects.filter(
+        pk=claim.job_id, owner=claim.owner, state__in=Job.UNFINISHED
+    )
+
+
+def renew(claim: Claim, **values: int) -> bool:
+    """Keep the lease and set `done` or `total`. False: the job was ended or erased."""
+    return bool(held(claim).update(lease_until=_lease(), **values))
+
+
+def keep(claims: Iterable[Claim]) -> None:
+    """Keep the leases of jobs that wait in this process."""
+    owners = [claim.owner for claim in claims]
+    if owners:
+        rows = Job.objects.filter(owner__in=owners, state__in=Job.UNFINISHED)
+        rows.update(lease_until=_lease())
+
+
+def finish(
+    claim: Claim, *, error: str = "", result: dict[str, Any] | None = None
+) -> bool:
+    """End it: done, or failed with what people are told."""
+    return bool(_end(held(claim), error, result=result or {}))
+
+
+def end_dead() -> list[str]:
+    """End the jobs that no process keeps alive; the owners they had."""
+    dead = Job.objects.filter(state__in=Job.UNFINISHED, lease_until__lt=Now())
+    owners = list(dead.values_list("owner", flat=True))
+    if owners:
+        _end(dead.filter(owner__in=owners), DIED)
+    return owners
+
+
+def _end(rows: models.QuerySet[Job], error: str, **values: Any) -> int:
+    return rows.update(
+        state=State.FAILED if error else State.DONE,
+        error=error,
+        place=None,
+        lease_until=None,
+        finished_at=Now(),
+        **values,
+    )
+
+
+def _lease() -> ExpressionWrapper:
+    return ExpressionWrapper(
+        Now() + timedelta(seconds=settings.TURN_LEASE_SECONDS),
+        output_field=DateTimeField(),
+    )
