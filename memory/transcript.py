@@ -11,6 +11,7 @@ from django.db.models.functions import Now
 from django.utils.translation import gettext as _
 
 from . import recall, versions
+from .engine.blank import is_blank
 from .engine.policy import Policy
 from .engine.tokens import count_message
 from .messages import to_langchain
@@ -102,7 +103,7 @@ def check_text(text: object) -> str:
     limit = settings.MESSAGE_MAX_CHARS
     if not isinstance(text, str):
         raise TextError("bad_text", _("The text must be a string."))
-    if not text.strip():
+    if is_blank(text):
         raise TextError("empty", _("The message is empty. Type something first."))
     if len(text) > limit:
         raise TextError(

@@ -12,6 +12,7 @@ from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from memory.engine import policy
+from memory.engine.blank import is_blank
 from memory.engine.exceptions import PolicyError
 from memory.models import Conversation
 
@@ -27,8 +28,16 @@ def preset_name(preset: str) -> str:
     return re.split("[:：]", dict(preset_choices())[preset])[0].strip()
 
 
+class TitleField(forms.CharField):
+    """A name that can be seen; one without a visible character is none."""
+
+    def to_python(self, value: object) -> str:
+        title = super().to_python(value)
+        return "" if is_blank(title) else title
+
+
 class NewConversationForm(forms.Form):
-    title = forms.CharField(
+    title = TitleField(
         label=_("Title"),
         max_length=TITLE_MAX,
         required=False,
@@ -138,7 +147,7 @@ class UndoPolicyForm(forms.Form):
 
 
 class RenameForm(forms.Form):
-    title = forms.CharField(max_length=TITLE_MAX)
+    title = TitleField(max_length=TITLE_MAX)
 
 
 class SearchForm(forms.Form):

@@ -7,6 +7,7 @@ from langchain_core.messages import SystemMessage
 
 from chatsite.llm import providers
 from memory import context
+from memory.engine.blank import is_blank
 from memory.messages import to_langchain
 from memory.models import Conversation, Message, ModelCall
 
@@ -50,7 +51,7 @@ def next_turn(conversation: Conversation, draft: str = "") -> context.Built:
 
 
 def _unsent(conversation: Conversation, draft: str) -> Message | None:
-    if not draft.strip():
+    if is_blank(draft):
         return None
     return Message(
         conversation=conversation,

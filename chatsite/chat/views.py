@@ -17,6 +17,7 @@ from django.shortcuts import redirect, render
 from django.views.decorators.http import require_GET, require_POST
 
 from memory import folding, transcript
+from memory.engine.blank import is_blank
 from memory.models import Conversation, ModelCall
 
 from . import demo as demo_conversation
@@ -56,7 +57,7 @@ def create(request: HttpRequest) -> HttpResponse:
 
     def make() -> Conversation:
         made = transcript.create(request.user, **values)
-        if first.strip():
+        if not is_blank(first):
             # The page that opens next lets it be answered.
             turns.submit(made, text=first, client_id=uuid4().hex)
         return made

@@ -10,6 +10,7 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 
 from memory.bundle import Bundle
+from memory.engine.blank import is_blank
 
 from ..copying import TurnInfo
 from .reading import ImportItemError
@@ -41,7 +42,8 @@ class Said:
 
 
 def clean_title(title: object) -> str:
-    return " ".join(str(title or "").split())[:TITLE_MAX]
+    words = " ".join(str(title or "").split())[:TITLE_MAX]
+    return "" if is_blank(words) else words
 
 
 def from_talk(source: str, title: object, talk: Iterable[Said]) -> Draft:
@@ -71,7 +73,7 @@ def from_talk(source: str, title: object, talk: Iterable[Said]) -> Draft:
 def _in_turns(talk: Iterable[Said]) -> list[Said]:
     said: list[Said] = []
     for each in talk:
-        if not each.text.strip():
+        if is_blank(each.text):
             continue
         if said and each.role == said[-1].role == "assistant":
             said[-1].text += f"\n\n{each.text}"

@@ -315,6 +315,7 @@ class TestForeign:
             {"mapping": []},
             {"conversation_id": None},
             {"mapping": None},
+            {"mapping": {"a": node("a", "user", "\u200b\u00ad\ufeff", None)}},
         ],
     )
     def test_it_refuses_empty_ones(self, alice, values):

@@ -256,6 +256,8 @@ BAD_FRAMES = [
     ('{"type":"send","text":"x"}', "bad_client_id"),
     ('{"type":"send","client_id":"c","text":""}', "empty"),
     ('{"type":"send","client_id":"c","text":"  \\n "}', "empty"),
+    ('{"type":"send","client_id":"c","text":"\\u200b\\u202e\\u00ad"}', "empty"),
+    ('{"type":"edit","seq":1,"client_id":"c","text":"\\u2060"}', "empty"),
     ('{"type":"send","client_id":"c","text":"a\\u0000b"}', "bad_text"),
     ('{"type":"send","client_id":"c","text":"a\\ud800b"}', "bad_text"),
     ('{"type":"send","client_id":"c","text":"' + "x" * 32_001 + '"}', "too_long"),

@@ -292,7 +292,7 @@ class TestChanges:
         assert answer.content.count(b">New<") == 2
         assert b"hx-swap-oob" in answer.content
 
-    @pytest.mark.parametrize("title", ["", "  ", "x" * 201, "a\0b"])
+    @pytest.mark.parametrize("title", ["", "  ", "\u200b\u00ad", "x" * 201, "a\0b"])
     def test_it_refuses_bad_titles(self, client, conversation, title):
         answer = client.post(
             url("rename", conversation),
@@ -301,6 +301,12 @@ class TestChanges:
         )
         assert b'role="alert"' in answer.content
         assert Conversation.objects.get().title == "Trip to Kyoto"
+
+    def test_what_can_not_be_seen_is_neither_title_nor_message(self, client, alice):
+        client.post("/c/", {"title": "\u2060", "first": "\u200b\u202e\u00ad"})
+        made = Conversation.objects.get(owner=alice)
+        assert (made.title, made.title_set_by) == ("", "")
+        assert not made.messages.exists()
 
     def test_it_deletes_everything_of_a_conversation(self, client, conversation):
         summarise(conversation, 1, 2)
