@@ -2,6 +2,7 @@
 the environment (or from a .env file beside manage.py); see .env.example.
 """
 
+import os
 from datetime import timedelta
 from pathlib import Path
 
@@ -12,8 +13,13 @@ from django.core.exceptions import ImproperlyConfigured
 BASE_DIR = Path(__file__).resolve().parent.parent
 
 env = environ.Env()
-if (BASE_DIR / ".env").exists():
-    env.read_env(BASE_DIR / ".env")
+if os.environ.get("SECRET_KEY"):
+    # An environment with a key of its own is a server's: the DEBUG=true that
+    # `make setup` wrote into .env for manage.py must not reach it.
+    os.environ.setdefault("DEBUG", "false")
+ENV_FILE = env.str("ENV_FILE", default=str(BASE_DIR / ".env"))
+if ENV_FILE and Path(ENV_FILE).exists():
+    env.read_env(ENV_FILE)
 
 # Core. The defaults are for one person on one machine; with DEBUG off the site
 # refuses to start without a SECRET_KEY and ALLOWED_HOSTS of its own.

@@ -20,7 +20,7 @@ fi
 # As modules: a script's own folder would come first, and bench/memory hide memory.
 for bench in bench/*.py; do
     echo "== $bench"
-    DEBUG=true .venv/bin/python -m "bench.$(basename "$bench" .py)"
+    DEBUG=true ENV_FILE= .venv/bin/python -m "bench.$(basename "$bench" .py)"
 done
 echo "== bench/memory"
 .venv-bench/bin/python -m bench.memory

@@ -1,6 +1,7 @@
 #!/bin/sh
 # Makes .venv and installs requirements.txt, or the file named as argument.
 # A stamp remembers what is installed, so that the next call returns at once.
+# Writes a .env for this machine where there is none.
 set -eu
 cd "$(dirname "$0")/.."
 
@@ -20,6 +21,22 @@ if [ ! -x .venv/bin/python ]; then
         exit 1
     fi
     "$python" -m venv .venv
+fi
+
+# manage.py needs settings that make run would otherwise keep to itself. Where the
+# environment has a key, it brings the other settings too.
+if [ ! -e .env ] && [ -z "${SECRET_KEY:-}" ]; then
+    key="$("$python" -c 'import secrets; print(secrets.token_urlsafe(50))')"
+    umask_before="$(umask)"
+    umask 077
+    {
+        echo "# Written by make setup for this machine; .env.example has more settings."
+        echo "DEBUG=true"
+        echo "SECRET_KEY=$key"
+        # A database that is older than this file was signed with the key for development.
+        [ ! -e db.sqlite3 ] || echo "SEAL_KEY=insecure-key-for-development"
+    } > .env
+    umask "$umask_before"
 fi
 
 stamp=".venv/installed-$(echo "$requirements" | tr '/' '-')"

@@ -10,8 +10,9 @@ import pytest
 
 from tests.servers import Postgres
 
-# Set, not left out: a .env file of the developer fills what is missing.
 ENVIRONMENT = {
+    # A developer's .env is not the tests' business.
+    "ENV_FILE": "",
     "DEBUG": "true",
     "SECRET_KEY": "only-for-tests",
     "ALLOWED_HOSTS": "127.0.0.1,localhost,testserver",

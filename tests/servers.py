@@ -287,6 +287,7 @@ class Site(Server):
         return {
             **os.environ,
             "DJANGO_SETTINGS_MODULE": "chatsite.settings",
+            "ENV_FILE": "",
             "SITE_ORIGINS": self.url,
             **self.env,
         }

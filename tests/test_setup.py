@@ -1,0 +1,101 @@
+"""The settings that `make setup` writes for the machine of a developer."""
+
+import os
+import re
+import shutil
+import stat
+import subprocess
+import sys
+
+import pytest
+
+from tests.servers import ROOT
+
+CODE = ("chatsite", "memory", "templates", "static", "locale")
+
+
+@pytest.fixture
+def clone(tmp_path):
+    """A fresh clone whose .venv has everything installed."""
+    for name in CODE:
+        ignored = shutil.ignore_patterns("__pycache__")
+        shutil.copytree(ROOT / name, tmp_path / name, ignore=ignored)
+    (tmp_path / "scripts").mkdir()
+    for name in ("manage.py", "requirements.txt", "scripts/setup.sh"):
+        shutil.copy(ROOT / name, tmp_path / name)
+    python = tmp_path / ".venv" / "bin" / "python"
+    python.parent.mkdir(parents=True)
+    python.write_text(f'#!/bin/sh\nexec "{sys.executable}" "$@"\n')
+    python.chmod(0o755)
+    stamp = "cat requirements.txt requirements.txt | cksum"
+    stamp += " > .venv/installed-requirements.txt"
+    subprocess.run(["sh", "-c", stamp], cwd=tmp_path, check=True)
+    return tmp_path
+
+
+def run(folder, *command, **env):
+    """With nothing of the site in the environment but `env`."""
+    found = {name: os.environ[name] for name in ("PATH", "HOME") if name in os.environ}
+    return subprocess.run(
+        command,
+        cwd=folder,
+        env={**found, **env},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+def setup(folder, **env):
+    env = {"PYTHON": sys.executable, **env}
+    done = run(folder, "scripts/setup.sh", **env)
+    assert done.returncode == 0, done.stderr
+
+
+def manage(folder, *command, **env):
+    return run(folder, ".venv/bin/python", "manage.py", *command, **env)
+
+
+def test_manage_py_works_after_setup(clone):
+    assert "ImproperlyConfigured" in manage(clone, "check").stderr
+    setup(clone)
+    key = re.search(r"(?m)^SECRET_KEY=(\S{60,})$", (clone / ".env").read_text())
+    assert key
+    assert stat.S_IMODE((clone / ".env").stat().st_mode) == 0o600
+    for command in (["migrate", "--verbosity", "0"], ["audit"]):
+        done = manage(clone, *command)
+        assert done.returncode == 0, done.stderr
+    setup(clone)
+    assert key[0] in (clone / ".env").read_text()
+
+
+def test_setup_leaves_an_env_file_as_it_is(clone):
+    (clone / ".env").write_text("CHAT_MODEL=mine\n")
+    setup(clone)
+    assert (clone / ".env").read_text() == "CHAT_MODEL=mine\n"
+
+
+def test_setup_leaves_the_settings_to_an_environment_that_has_them(clone):
+    setup(clone, SECRET_KEY="the-environment-knows")
+    assert not (clone / ".env").exists()
+
+
+def test_rows_from_before_the_env_file_stay_as_they_were_signed(clone):
+    assert manage(clone, "migrate", "--verbosity", "0", DEBUG="true").returncode == 0
+    assert manage(clone, "seed_demo", DEBUG="true").returncode == 0
+    setup(clone)
+    done = manage(clone, "audit")
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_the_debug_of_an_env_file_does_not_reach_a_server(clone):
+    setup(clone)
+    code = "from django.conf import settings; print(settings.DEBUG)"
+    server = {"SECRET_KEY": "its own", "ALLOWED_HOSTS": "chat.example.org"}
+    assert manage(clone, "shell", "-v", "0", "-c", code).stdout.strip() == "True"
+    found = manage(clone, "shell", "-v", "0", "-c", code, **server)
+    assert found.stdout.strip() == "False", found.stderr
+
+
+def test_tests_and_their_servers_read_no_env_file():
+    assert os.environ["ENV_FILE"] == ""
