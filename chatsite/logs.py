@@ -13,6 +13,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
+from daphne.access import AccessLogGenerator
+
 # What the site's own messages say in the form name=value.
 FIELDS = re.compile(r"\b([a-z_]+)=([\w.:-]+)")
 CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
@@ -40,7 +42,10 @@ class LineFormatter(logging.Formatter):
 
     def formatException(self, ei: Any) -> str:  # noqa: N802
         if self._debug:
-            return super().formatException(ei)
+            # Read late: this module is loaded with the settings, that one needs them.
+            from .error_page import hide
+
+            return hide(super().formatException(ei))
         kind, _, trace = ei
         return f"{kind.__name__} in {' < '.join(reversed(place_of(trace)))}"
 
@@ -69,3 +74,14 @@ class JsonFormatter(logging.Formatter):
             value["exception"] = record.exc_info[0].__name__
             value["place"] = place_of(record.exc_info[2])
         return json.dumps(value)
+
+
+class AccessLog(AccessLogGenerator):
+    """daphne's lines for requests and sockets, without query strings: they hold what
+    people search for."""
+
+    def __call__(self, protocol: str, action: str, details: dict[str, Any]) -> None:
+        if "path" in details:
+            path = one_line(details["path"].partition("?")[0])
+            details = {**details, "path": path}
+        super().__call__(protocol, action, details)

@@ -165,7 +165,7 @@ AXES_COOLOFF_TIME = timedelta(minutes=15)
 AXES_LOCKOUT_PARAMETERS = [["username", "ip_address"]]
 AXES_CLIENT_IP_CALLABLE = "chatsite.proxies.client_address"
 AXES_RESET_ON_SUCCESS = True
-AXES_LOCKOUT_TEMPLATE = "registration/locked_out.html"
+AXES_LOCKOUT_CALLABLE = "chatsite.chat.accounts.locked_out"
 AXES_VERBOSE = False
 AXES_DISABLE_ACCESS_LOG = True
 
@@ -305,6 +305,8 @@ METRICS_TOKEN = env.str("METRICS_TOKEN", default="")
 LOG_FORMAT = env.str("LOG_FORMAT", default="line")
 if LOG_FORMAT not in ("line", "json"):
     raise ImproperlyConfigured(f"LOG_FORMAT is {LOG_FORMAT!r}; use line or json.")
+# With DEBUG the page of an error shows all settings and variables, without secrets.
+DEFAULT_EXCEPTION_REPORTER = "chatsite.error_page.ExceptionReporter"
 LOGGING = {
     "version": 1,
     "disable_existing_loggers": False,

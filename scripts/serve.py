@@ -67,11 +67,14 @@ def main(arguments: list[str]) -> None:
         arguments.remove("--prepare")
         prepare()
     # Before the reactor: daphne chooses which one there is.
-    from daphne.cli import CommandLineInterface
+    from daphne import cli
     from twisted.internet import reactor
 
+    from chatsite.logs import AccessLog
+
+    cli.AccessLogGenerator = AccessLog
     reactor.callWhenRunning(report)
-    CommandLineInterface().run([*FLAGS, *arguments, "chatsite.asgi:application"])
+    cli.CommandLineInterface().run([*FLAGS, *arguments, "chatsite.asgi:application"])
 
 
 if __name__ == "__main__":

@@ -1,10 +1,14 @@
-"""What scripts/serve.py tells a service manager."""
+"""What scripts/serve.py tells a service manager, and what it logs of requests."""
 
+import io
 import socket
+import urllib.request
 
 import pytest
 
+from chatsite.logs import AccessLog
 from scripts import serve
+from tests.servers import Site, wait_for
 
 
 @pytest.mark.parametrize("prefix", ["", "@"])
@@ -24,3 +28,36 @@ def test_it_is_silent_without_one(monkeypatch):
     monkeypatch.setattr(socket.socket, "sendto", lambda *args: sent.append(args))
     serve.tell_manager(b"READY=1")
     assert sent == []
+
+
+class LoggingSite(Site):
+    """Started as by `make run`, which logs each request."""
+
+    def command(self):
+        command = super().command()
+        at = command.index("--verbosity")
+        return [*command[:at], *command[at + 2 :]]
+
+
+@pytest.mark.server
+def test_the_access_log_keeps_no_query_strings(new_database):
+    with new_database() as url, LoggingSite({"DATABASE_URL": url}) as site:
+        urllib.request.urlopen(f"{site.url}/accounts/login/?q=secret-wish").close()
+        wait_for(lambda: "GET /accounts/login/" in site.log(), what="the line")
+        assert "secret-wish" not in site.log()
+
+
+@pytest.mark.parametrize("action", ["connecting", "rejected", "disconnected"])
+def test_the_log_of_sockets_keeps_no_query_strings(action):
+    stream = io.StringIO()
+    details = {"path": "/ws/c/1/?secret-wish", "client": "127.0.0.1:1"}
+    AccessLog(stream)("websocket", action, details)
+    assert '/ws/c/1/"' in stream.getvalue()
+    assert "secret-wish" not in stream.getvalue()
+
+
+def test_a_path_can_not_hide_what_the_log_says():
+    stream = io.StringIO()
+    details = {"path": "/a\x1b[2Kb", "client": "127.0.0.1:1", "method": "GET"}
+    AccessLog(stream)("http", "complete", {**details, "status": 200, "size": 1})
+    assert '"GET /a\\x1b[2Kb" 200' in stream.getvalue()

@@ -4,6 +4,7 @@ from typing import Any
 
 from django import forms
 from django.contrib.auth import authenticate
+from django.contrib.auth.forms import PasswordChangeForm
 from django.http import HttpRequest
 from django.utils.translation import gettext_lazy as _
 
@@ -52,9 +53,29 @@ class PasswordForm(forms.Form):
         self.request = request
 
     def clean_password(self) -> str:
-        """Asked like a log-in, so that guessing is locked out in the same way."""
         password = self.cleaned_data["password"]
-        name = self.request.user.get_username()
-        if authenticate(self.request, username=name, password=password) is None:
+        if not is_own_password(self.request, password):
             raise forms.ValidationError(_("This is not your password."))
         return password
+
+
+class ChangePasswordForm(PasswordChangeForm):
+    """Django's form, which would let a stolen session guess without an end."""
+
+    def __init__(self, request: HttpRequest, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.request = request
+
+    def clean_old_password(self) -> str:
+        password = self.cleaned_data["old_password"]
+        if not is_own_password(self.request, password):
+            raise forms.ValidationError(
+                self.error_messages["password_incorrect"], code="password_incorrect"
+            )
+        return password
+
+
+def is_own_password(request: HttpRequest, password: str) -> bool:
+    """Asked like a log-in, so that wrong guesses count and lock in the same way."""
+    name = request.user.get_username()
+    return authenticate(request, username=name, password=password) is not None

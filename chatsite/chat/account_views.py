@@ -1,5 +1,7 @@
 """The account page, and what can be asked for there."""
 
+from typing import Any
+
 from django.conf import settings
 from django.contrib import messages
 from django.contrib.auth import logout, update_session_auth_hash
@@ -8,6 +10,7 @@ from django.http import HttpRequest, HttpResponse, StreamingHttpResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse_lazy
 from django.utils import timezone
+from django.utils.decorators import method_decorator
 from django.utils.translation import gettext as _
 from django.views.decorators.http import (
     require_GET,
@@ -17,7 +20,7 @@ from django.views.decorators.http import (
 
 from . import account, preferences
 from .access import private
-from .account_forms import PasswordForm, PreferencesForm
+from .account_forms import ChangePasswordForm, PasswordForm, PreferencesForm
 
 
 @require_http_methods(["GET", "POST"])
@@ -82,9 +85,14 @@ def delete(request: HttpRequest) -> HttpResponse:
     return render(request, "registration/account_deleted.html")
 
 
+@method_decorator(private, name="dispatch")
 class PasswordChangeView(auth.PasswordChangeView):
     template_name = "registration/change_password.html"
     success_url = reverse_lazy("account")
+    form_class = ChangePasswordForm
+
+    def get_form_kwargs(self) -> dict[str, Any]:
+        return {"request": self.request, **super().get_form_kwargs()}
 
     def form_valid(self, form: object) -> HttpResponse:
         messages.success(self.request, _("Your password is changed."))

@@ -1,4 +1,4 @@
-"""Logging in and signing up."""
+"""Logging in, being locked out, and signing up."""
 
 from django.conf import settings
 from django.contrib.auth import login
@@ -14,6 +14,16 @@ from .forms import SignupForm
 class LoginView(auth.LoginView):
     redirect_authenticated_user = True
     extra_context = {"signup_enabled": lambda: settings.SIGNUP_ENABLED}
+
+
+@never_cache
+def locked_out(request: HttpRequest, *args: object) -> HttpResponse:
+    """What django-axes answers to one wrong password too many, on any page."""
+    values = {
+        "failure_limit": settings.AXES_FAILURE_LIMIT,
+        "cooloff_timedelta": settings.AXES_COOLOFF_TIME,
+    }
+    return render(request, "registration/locked_out.html", values, status=429)
 
 
 @never_cache

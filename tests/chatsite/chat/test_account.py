@@ -1,6 +1,7 @@
 """The account page: preferences, own data, sessions, the end of an account."""
 
 import json
+from functools import partial
 
 import pytest
 from django.contrib.auth import get_user_model
@@ -45,6 +46,61 @@ class TestAccess:
         page = client.get(reverse("account")).content.decode()
         assert ("can open transcripts" in page) is readable
         assert ("neither titles nor texts" in page) is not readable
+
+
+class TestPasswords:
+    """Every page that asks for the password that one has."""
+
+    PLACES = {
+        "account-sign-out": {"sign_out-password": "wrong"},
+        "account-delete": {"deletion-password": "wrong"},
+        "password-change": {
+            "old_password": "wrong",
+            "new_password1": "fresh-secret-1",
+            "new_password2": "fresh-secret-1",
+        },
+    }
+
+    @pytest.mark.parametrize("name", PLACES)
+    def test_it_locks_after_as_many_guesses_as_the_log_in(self, client, settings, name):
+        settings.AXES_FAILURE_LIMIT = 3
+        guess = partial(client.post, reverse(name), self.PLACES[name])
+        found = [guess().status_code for _ in range(4)]
+        assert 429 not in found[:2]
+        assert found[2:] == [429, 429]
+
+    def test_guesses_on_all_pages_count_together(self, client, alice, settings):
+        settings.AXES_FAILURE_LIMIT = 3
+        for name, fields in self.PLACES.items():
+            locked = client.post(reverse(name), fields)
+        assert locked.status_code == 429
+        right = self.PLACES["password-change"] | {"old_password": "alice-secret"}
+        assert client.post(reverse("password-change"), right).status_code == 429
+        alice.refresh_from_db()
+        assert alice.check_password("alice-secret")
+        log_in = {"username": "alice", "password": "alice-secret"}
+        assert Client().post(reverse("login"), log_in).status_code == 429
+
+    def test_the_right_password_changes_it(self, client, alice):
+        right = self.PLACES["password-change"] | {"old_password": "alice-secret"}
+        assert client.post(reverse("password-change"), right).url == reverse("account")
+        alice.refresh_from_db()
+        assert alice.check_password("fresh-secret-1")
+
+    def test_the_administration_has_no_page_of_its_own(self, staff):
+        answer = signed_in(staff).get(reverse("admin:password_change"))
+        assert answer.url == reverse("password-change")
+
+    @pytest.mark.parametrize("path", [*PLACES, "login", "admin:login"])
+    def test_no_browser_keeps_it(self, alice, settings, path):
+        settings.AXES_FAILURE_LIMIT = 1
+        fields = {"username": "alice", "password": "wrong", **self.PLACES.get(path, {})}
+        visitor = signed_in(alice) if path in self.PLACES else Client()
+        if path not in POSTS:
+            assert "no-store" in visitor.get(reverse(path))["Cache-Control"]
+        locked = visitor.post(reverse(path), fields)
+        assert locked.status_code == 429
+        assert "no-store" in locked["Cache-Control"]
 
 
 class TestPreferences:

@@ -27,6 +27,8 @@ NEEDS = {
 MOST_LINKS = 8
 # Not pages, or the end of the walker's own session.
 ELSEWHERE = {"logout", "jsi18n", "autocomplete", "view_on_site", "login"}
+# Leads to the account's page for it.
+ELSEWHERE |= {"password_change"}
 
 
 @dataclass(frozen=True)
