@@ -4,7 +4,6 @@ what a branch copies and what an import reads.
 Numbers of messages and versions are kept, so that references to them stay true.
 """
 
-import hashlib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -13,10 +12,10 @@ from typing import Any
 from django.db import connection
 from django.db.models import F, Model, QuerySet
 
-from . import context, recall, seals
+from . import context, prompts, recall, seals
 from .engine.tokens import count_message
 from .messages import to_langchain
-from .models import Conversation, Message, ModelCall, Prompt, RecallEntry, Summary
+from .models import Conversation, Message, ModelCall, RecallEntry, Summary
 
 BATCH = 500
 MESSAGE_FIELDS = (
@@ -73,6 +72,7 @@ def read(conversation: Conversation, last: int) -> Bundle:
                 *CALL_FIELDS, seq=F("message__seq"), version=F("summary__version")
             )
         ),
+        prompts=dict(conversation.prompts.values_list("sha256", "text")),
     )
 
 
@@ -83,7 +83,7 @@ def write(conversation: Conversation, bundle: Bundle) -> dict[int, Message]:
     """
     messages = _write_messages(conversation, bundle.messages)
     summaries = _write_summaries(conversation, bundle.summaries)
-    _write_prompts(bundle.prompts)
+    _write_prompts(conversation, bundle.prompts)
     _write_calls(conversation, bundle.calls, messages, summaries)
     conversation.next_seq = max(messages, default=0) + 1
     conversation.save(update_fields=["next_seq"])
@@ -122,17 +122,10 @@ def _write_summaries(
     return known
 
 
-def _write_prompts(prompts: dict[str, str]) -> None:
+def _write_prompts(conversation: Conversation, texts: dict[str, str]) -> None:
     """Only what is what its name says: other conversations rely on the same rows."""
-    true = {
-        sha256: text
-        for sha256, text in prompts.items()
-        if hashlib.sha256(text.encode()).hexdigest() == sha256
-    }
-    Prompt.objects.bulk_create(
-        [Prompt(sha256=sha256, text=text) for sha256, text in true.items()],
-        ignore_conflicts=True,
-    )
+    true = {name: text for name, text in texts.items() if prompts.name_of(text) == name}
+    prompts.keep(conversation, true)
 
 
 def _write_calls(

@@ -2,7 +2,6 @@
 reference, rebuilt later and proved by its hash.
 """
 
-import hashlib
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,7 +9,7 @@ from django.conf import settings
 from django.db.models import Count, Q, QuerySet
 from langchain_core.messages import BaseMessage
 
-from . import recall, versions
+from . import prompts, recall, versions
 from .engine import notes
 from .engine.compose import (
     Context,
@@ -97,8 +96,8 @@ def build(
     if limit:
         context = fit(context, limit, count_tokens)
     refs = {
-        "system": _sha256(system_prompt(conversation)),
-        "fence": _sha256(fence(conversation)),
+        "system": prompts.name_of(system_prompt(conversation)),
+        "fence": prompts.name_of(fence(conversation)),
         "summaries": [summary.version for summary in summaries],
         "pinned": to_ranges(row.seq for row in pinned),
         "window": to_ranges(_seqs(context, "window")),
@@ -138,12 +137,12 @@ def _recall(
 def rebuild(call: ModelCall) -> Built:
     """The context of a recorded request, from its references alone."""
     conversation, refs = call.conversation, call.refs
-    prompts = Prompt.objects.in_bulk([refs["system"], refs["fence"]])
+    texts = Prompt.objects.in_bulk([refs["system"], refs["fence"]])
     blocks = conversation.summaries.filter(version__in=refs["summaries"])
     newest = conversation.messages.filter(seq=refs["newest"]).first()
     context = compose(
-        system_prompt=_text(prompts, refs["system"]),
-        fence=_text(prompts, refs["fence"]),
+        system_prompt=_text(texts, refs["system"]),
+        fence=_text(texts, refs["fence"]),
         blocks=[versions.to_block(row) for row in blocks.order_by("first_seq")],
         pinned=_messages(conversation, refs["pinned"]),
         window=_messages(conversation, refs["window"]),
@@ -169,9 +168,10 @@ def is_erased(call: ModelCall) -> bool:
 
 
 def keep_prompts(conversation: Conversation) -> None:
-    """Store the texts that a context refers to by hash; call it before recording."""
-    for text in (system_prompt(conversation), fence(conversation)):
-        Prompt.objects.get_or_create(sha256=_sha256(text), defaults={"text": text})
+    """Store the texts that a context refers to by hash; call it before recording, in
+    the same transaction."""
+    texts = (system_prompt(conversation), fence(conversation))
+    prompts.keep(conversation, {prompts.name_of(text): text for text in texts})
 
 
 def count_places(conversation: Conversation) -> dict[str, int]:
@@ -249,10 +249,6 @@ def _recalled(conversation: Conversation, refs: dict[str, Any]) -> list[BaseMess
     ]
 
 
-def _text(prompts: dict[str, Prompt], sha256: str) -> str:
+def _text(texts: dict[str, Prompt], sha256: str) -> str:
     """A prompt by its hash; "" if it is gone, which the hash of the whole shows."""
-    return prompts[sha256].text if sha256 in prompts else ""
-
-
-def _sha256(text: str) -> str:
-    return hashlib.sha256(text.encode()).hexdigest()
+    return texts[sha256].text if sha256 in texts else ""

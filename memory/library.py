@@ -3,18 +3,22 @@
 None of these acts touches what was said, or when the conversation was last used.
 """
 
+import logging
 from datetime import timedelta
 from typing import TYPE_CHECKING
 from uuid import UUID
 
-from django.db.models import F, Q, QuerySet
+from django.db import IntegrityError, OperationalError, transaction
+from django.db.models import F, QuerySet
 from django.db.models.functions import Now
 
-from . import folding
-from .models import Conversation, ModelCall, Prompt
+from . import folding, prompts
+from .models import Conversation
 
 if TYPE_CHECKING:
     from django.contrib.auth.models import AbstractBaseUser
+
+logger = logging.getLogger(__name__)
 
 # How long a deleted conversation can be brought back.
 UNDO = timedelta(minutes=10)
@@ -75,26 +79,32 @@ def restore(user: "AbstractBaseUser", uuid: UUID | str) -> Conversation:
 
 
 def purge() -> int:
-    """Take away for good what was deleted long enough ago; how many they were."""
+    """Remove for good what was deleted long enough ago; how many they were.
+
+    One that can't be removed now keeps none of the others, and is tried again.
+    """
     rows = Conversation.objects.filter(deleted_at__lt=Now() - UNDO)
-    found = list(rows.order_by("deleted_at")[:PURGE_AT_ONCE])
-    for conversation in found:
-        erase(conversation)
-    return len(found)
+    count = 0
+    for conversation in rows.order_by("deleted_at")[:PURGE_AT_ONCE]:
+        try:
+            erase(conversation)
+            count += 1
+        except Conversation.DoesNotExist:
+            continue  # another process was faster
+        except (IntegrityError, OperationalError) as error:
+            name = type(error).__name__
+            logger.warning("not purged conversation=%s: %s", conversation.pk, name)
+    return count
 
 
 def erase(conversation: Conversation) -> None:
-    """Take a conversation away with everything that was kept for it alone."""
-    prompts = _prompts_of(conversation)
-    conversation.delete()
-    for sha256 in prompts:
-        used = ModelCall.objects.filter(Q(refs__system=sha256) | Q(refs__fence=sha256))
-        if not used.exists():
-            QuerySet(Prompt).filter(pk=sha256).delete()
+    """Remove a conversation with everything that was kept for it alone.
 
-
-def _prompts_of(conversation: Conversation) -> set[str]:
-    """Hashes of the texts that its requests were sent with."""
-    calls = conversation.model_calls.filter(purpose=ModelCall.Purpose.REPLY)
-    pairs = calls.order_by().values_list("refs__system", "refs__fence").distinct()
-    return {sha256 for pair in pairs for sha256 in pair if sha256}
+    Raises Conversation.DoesNotExist when it is gone already.
+    """
+    with transaction.atomic():
+        # What is about to write a row for it waits for this, and then finds none.
+        row = Conversation.objects.select_for_update().get(pk=conversation.pk)
+        texts = prompts.of(row)
+        row.delete()
+        prompts.drop_unused(texts)

@@ -22,6 +22,8 @@ class Prompt(History):
 
     sha256 = models.CharField(max_length=64, primary_key=True)
     text = models.TextField()
+    # Those it was sent with, or imported with; it is removed with the last of them.
+    conversations = models.ManyToManyField(Conversation, related_name="prompts")
 
     class Meta:
         default_permissions = ()

@@ -4,6 +4,8 @@ import uuid
 from datetime import timedelta
 
 import pytest
+from django.db import OperationalError
+from django.db.models import signals
 from django.utils import timezone
 
 from memory import finder, library, transcript
@@ -80,6 +82,23 @@ class TestDelete:
         kept = set(Prompt.objects.exclude(text__contains="secret"))
         library.erase(own)
         assert set(Prompt.objects.all()) == kept
+
+    def test_one_that_cannot_go_now_keeps_none_of_the_others(self, alice, monkeypatch):
+        stuck, free = transcript.create(alice), transcript.create(alice)
+        Conversation.objects.update(deleted_at=timezone.now() - timedelta(days=1))
+
+        def busy(sender, instance, **kwargs):
+            if instance == stuck:
+                raise OperationalError
+
+        signals.pre_delete.connect(busy, sender=Conversation)
+        try:
+            assert library.purge() == 1
+        finally:
+            signals.pre_delete.disconnect(busy, sender=Conversation)
+        assert list(Conversation.objects.all()) == [stuck]
+        assert free not in Conversation.objects.all()
+        assert library.purge() == 1
 
 
 class TestFind:

@@ -5,7 +5,7 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandParser
 from django.db import transaction
 
-from memory import seals
+from memory import prompts, seals
 from memory.models import Message, ModelCall, Summary
 
 
@@ -28,4 +28,6 @@ class Command(BaseCommand):
                 seals.seal_all(model, again=options["again"])
                 for model in (Message, Summary, ModelCall)
             )
+            # What wrote rows without a seal may have known nothing of this either.
+            prompts.link_all()
         self.stdout.write(self.style.SUCCESS(f"Sealed {count:,} rows."))

@@ -1,0 +1,92 @@
+"""Texts that were sent with conversations without being part of one, kept once by their
+hash. Each belongs to the conversations that were sent with it, and goes with the last.
+"""
+
+import hashlib
+from collections.abc import Iterable, Mapping
+from itertools import islice
+
+from django.db import connection, models
+from django.db.models import Exists, OuterRef, QuerySet
+
+from .models import Conversation, ModelCall, Prompt
+
+BATCH = 500
+
+
+def name_of(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def keep(conversation: Conversation, texts: Mapping[str, str]) -> None:
+    """Store texts by their hashes, as the conversation's.
+
+    Call it inside the transaction that records what refers to them: no erasure of
+    another conversation takes them away before it is committed.
+    """
+    names = iter(sorted(texts))
+    while batch := [*islice(names, BATCH)]:
+        while missing := set(batch) - _hold(batch):
+            rows = [Prompt(sha256=name, text=texts[name]) for name in sorted(missing)]
+            Prompt.objects.bulk_create(rows, ignore_conflicts=True)
+        _link(Prompt, [(name, conversation.pk) for name in batch])
+
+
+def _hold(names: list[str]) -> set[str]:
+    """Those that exist. On PostgreSQL an erasure waits for them, and this for one that
+    is under way; SQLite has one writer at a time anyway."""
+    lock = " FOR KEY SHARE" if connection.vendor == "postgresql" else ""
+    table = connection.ops.quote_name(Prompt._meta.db_table)
+    marks = ", ".join(["%s"] * len(names))
+    with connection.cursor() as cursor:
+        cursor.execute(
+            f"SELECT sha256 FROM {table} WHERE sha256 IN ({marks}) "  # noqa: S608
+            f"ORDER BY sha256{lock}",
+            names,
+        )
+        return {name for (name,) in cursor.fetchall()}
+
+
+def _link(model: type[models.Model], pairs: Iterable[tuple[str, int]]) -> None:
+    link = model.conversations.through
+    rows = [link(prompt_id=name, conversation_id=pk) for name, pk in pairs]
+    link.objects.bulk_create(rows, batch_size=BATCH, ignore_conflicts=True)
+
+
+def of(conversation: Conversation) -> list[str]:
+    """The hashes of the texts that belong to the conversation."""
+    return list(conversation.prompts.order_by("pk").values_list("pk", flat=True))
+
+
+def drop_unused(names: list[str]) -> None:
+    """Remove those of these texts that belong to no conversation any more.
+
+    Call it inside the transaction that removed the conversation.
+    """
+    unused = QuerySet(Prompt).filter(_is_unused(Prompt), pk__in=names)
+    # Only these few are locked: the site's own prompt is part of every request.
+    held = list(unused.select_for_update().order_by("pk").values_list("pk", flat=True))
+    # Asked again: a request that held one of them may have been recorded meanwhile.
+    if held:
+        QuerySet(Prompt).filter(_is_unused(Prompt), pk__in=held).delete()
+
+
+def _is_unused(model: type[models.Model]) -> Exists:
+    link = model.conversations.through
+    return ~Exists(link.objects.filter(prompt_id=OuterRef("pk")))
+
+
+def link_all(
+    prompts: type[models.Model] = Prompt, calls: type[models.Model] = ModelCall
+) -> None:
+    """Give the texts to the conversations whose requests refer to them, and remove
+    those that no request refers to. Safe to repeat."""
+    rows = calls.objects.filter(purpose=ModelCall.Purpose.REPLY).order_by()
+    known = set(QuerySet(prompts).values_list("pk", flat=True))
+    for key in ("refs__system", "refs__fence"):
+        pairs = rows.values_list(key, "conversation_id").distinct().iterator()
+        while batch := [*islice(pairs, BATCH)]:
+            # What an import brought along can have any shape.
+            strings = (each for each in batch if isinstance(each[0], str))
+            _link(prompts, [each for each in strings if each[0] in known])
+    QuerySet(prompts).filter(_is_unused(prompts)).delete()

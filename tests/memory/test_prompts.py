@@ -1,0 +1,147 @@
+"""Texts that were sent with conversations: whose they are, and when they go."""
+
+from concurrent.futures import ThreadPoolExecutor
+from threading import Event
+
+import pytest
+from django.db import connection, transaction
+from django.test.utils import CaptureQueriesContext
+
+from memory import bundle, context, library, prompts, transcript
+from memory.models import Conversation, ModelCall, Prompt
+from tests.memory.scenes import say, talk
+
+OWN = "You know my secret."
+
+
+@pytest.fixture
+def own(alice):
+    made = transcript.create(alice, system_prompt=OWN)
+    talk(made, 1)
+    return made
+
+
+def is_kept(text=OWN):
+    return Prompt.objects.filter(text=text).exists()
+
+
+def test_it_goes_with_the_last_conversation_it_was_sent_with(own, bob):
+    other = transcript.create(bob, system_prompt=OWN)
+    talk(other, 1)
+    library.erase(own)
+    assert is_kept()
+    library.erase(other)
+    assert not is_kept()
+
+
+def test_a_branch_keeps_what_its_requests_refer_to(own, alice):
+    made = transcript.create(alice)
+    bundle.write(made, bundle.read(own, 2))
+    library.erase(own)
+    [call] = made.model_calls.filter(purpose="reply")
+    assert context.verify(call)
+    library.erase(made)
+    assert not is_kept()
+
+
+def test_an_imported_one_goes_even_if_no_request_refers_to_it(alice):
+    made = transcript.create(alice)
+    bundle.write(made, bundle.Bundle(prompts={prompts.name_of(OWN): OWN}))
+    library.erase(made)
+    assert not is_kept()
+
+
+def test_a_second_request_links_nothing_twice(own):
+    with CaptureQueriesContext(connection) as asked, transaction.atomic():
+        context.keep_prompts(own)
+    assert len([each for each in asked if "SAVEPOINT" not in each["sql"]]) <= 4
+    assert own.prompts.count() == 2
+
+
+@pytest.mark.database("sqlite")
+@pytest.mark.django_db(transaction=True)
+def test_erasing_reads_no_table_from_end_to_end(own, bob):
+    talk(transcript.create(bob), 3)
+    with CaptureQueriesContext(connection) as asked:
+        library.erase(own)
+    plans = []
+    with connection.cursor() as cursor:
+        for each in asked:
+            if each["sql"].startswith(("SELECT", "DELETE", "UPDATE")):
+                cursor.execute("EXPLAIN QUERY PLAN " + each["sql"].replace("%", "%%"))
+                plans += [row[3] for row in cursor.fetchall()]
+    assert plans
+    assert [plan for plan in plans if plan.startswith("SCAN")] == []
+
+
+def test_old_requests_get_theirs_and_what_belongs_to_no_one_goes(own, alice):
+    ModelCall.objects.create(
+        conversation=own,
+        purpose="reply",
+        refs={"system": ["x"]},
+        sha256="0" * 64,
+        model="m",
+        tokens_estimated=1,
+    )
+    own.prompts.clear()
+    Prompt.objects.create(sha256="f" * 64, text="Left by an import")
+    prompts.link_all()
+    prompts.link_all()
+    assert own.prompts.count() == 2
+    assert not is_kept("Left by an import")
+
+
+@pytest.mark.database("postgresql")
+@pytest.mark.django_db(transaction=True)
+def test_a_request_waits_for_an_erasure_and_stores_the_text_again(own, bob):
+    other = transcript.create(bob, system_prompt=OWN)
+    gone, going = Event(), Event()
+
+    def erase():
+        with transaction.atomic():
+            library.erase(own)
+            going.set()
+            gone.wait(1)
+        connection.close()
+
+    def record():
+        going.wait(5)
+        say(other, "Hello")
+        connection.close()
+
+    with ThreadPoolExecutor(2) as threads:
+        for done in [threads.submit(erase), threads.submit(record)]:
+            done.result(10)
+    assert is_kept()
+    assert context.verify(other.model_calls.get())
+
+
+@pytest.mark.database("postgresql")
+@pytest.mark.django_db(transaction=True)
+def test_an_erasure_waits_for_a_request_that_is_being_recorded(own, bob):
+    other = transcript.create(bob, system_prompt=OWN)
+    recorded = Event()
+
+    def record():
+        with transaction.atomic():
+            say(other, "Hello")
+            recorded.set()
+            Event().wait(0.5)
+        connection.close()
+
+    def erase():
+        recorded.wait(5)
+        library.erase(own)
+        connection.close()
+
+    with ThreadPoolExecutor(2) as threads:
+        for done in [threads.submit(record), threads.submit(erase)]:
+            done.result(10)
+    assert not Conversation.objects.filter(pk=own.pk).exists()
+    assert context.verify(other.model_calls.get())
+
+
+def test_a_second_erasure_says_that_it_is_gone(own):
+    library.erase(own)
+    with pytest.raises(Conversation.DoesNotExist):
+        library.erase(own)
