@@ -45,9 +45,9 @@ SECOND_PERSON = {
     "我": "你",
     "咱们": "你们",
 }
+# ASCII only: re.IGNORECASE alone also takes "ı" and "İ" for an "i".
 FIRST_PERSON = re.compile(
-    r"\b(?:i'm|i've|i'd|i'll|i am|i was|am i|was i|myself|mine|my|me|i)\b|我|咱们",
-    re.IGNORECASE,
+    r"\b(?ai:i'm|i've|i'd|i'll|i am|i was|am i|was i|myself|mine|my|me|i)\b|我|咱们"
 )
 
 

@@ -24,7 +24,7 @@ VALUE_QUESTION = _pattern(
 )
 HABIT_QUESTION = _pattern(
     r"\b(?:what|which|where|who)\b[^?.!]{0,40}? (?:do|did|would) i (?:really |also )?"
-    r"(?P<verb>like|love|hate|prefer|enjoy|want|need|live|work|have)\b",
+    r"(?P<verb>(?a:like|love|hate|prefer|enjoy|want|need|live|work|have))\b",
     r"我(?P<zh>喜欢|爱|讨厌|想要|住|想|有)(?:在)?(?:什么|啥|哪|谁|多少|几)",
 )
 # What people say when they speak of these things.

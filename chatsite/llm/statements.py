@@ -17,9 +17,12 @@ from .extractive import SPEAKER, is_question, split_sentences
 
 FENCES = ("history", "pinned", "recalled")
 SUMMARY = re.compile(
-    r'<summary messages="(\d+)-(\d+)" version="(\d+)"[^>]*>(.*?)</summary>', re.DOTALL
+    r'<summary messages="(\d{1,9})-(\d{1,9})" version="(\d{1,9})"[^>]*>(.*?)</summary>',
+    re.DOTALL,
 )
-QUOTED = re.compile(r'<message n="(\d*)" role="(\w+)"[^>]*>(.*?)</message>', re.DOTALL)
+QUOTED = re.compile(
+    r'<message n="(\d{0,9})" role="(\w+)"[^>]*>(.*?)</message>', re.DOTALL
+)
 # Summaries of real models speak of the user; the user says "I".
 THIRD_PERSON = [
     (re.compile(r"\b(?:the )?(?:user|human)'s\b", re.IGNORECASE), "my"),

@@ -38,20 +38,24 @@ CODE_MIN_CHARS = 5
 QUOTE = re.compile(r"[\"“「『《]([^\"“”「」『』《》\n]{2,120})[\"”」』》]")
 
 MONTHS = tuple(month.lower() for month in calendar.month_name[1:])
-MONTH = r"(?P<{}>(?:jan|feb|mar|apr|may|jun|jul|aug|sept?|oct|nov|dec)[a-z]*)\.?"
+# Upper and lower case count as one in ASCII only, part by part: re.IGNORECASE alone
+# also takes "ı", "İ", "ſ" and "K" for letters of these words, which no table below has.
+MONTH = r"(?P<{}>(?ai:(?:jan|feb|mar|apr|may|jun|jul|aug|sept?|oct|nov|dec)[a-z]*))\.?"
+# A word goes on here; Chinese may follow without a space.
+LATIN = r"[A-Za-z\u00c0-\u00d6\u00d8-\u00f6\u00f8-\u024f\u1e00-\u1eff]"
 DATE = re.compile(
     rf"""
-    \b(?P<y1>\d{{4}})-(?P<m1>\d{{1,2}})-(?P<d1>\d{{1,2}})(?:T[\d:.+-]+)?
+    \b(?P<y1>\d{{4}})-(?P<m1>\d{{1,2}})-(?P<d1>\d{{1,2}})(?:[Tt][\d:.+-]+)?
     | (?P<y2>\d{{4}})\ ?年
       (?:\ ?(?P<m2>\d{{1,2}})\ ?月(?:\ ?(?P<d2>\d{{1,2}})\ ?[日号])?)?
     | (?P<m3>\d{{1,2}})\ ?月\ ?(?P<d3>\d{{1,2}})\ ?[日号]
-    | \b(?P<d4>\d{{1,2}})(?:st|nd|rd|th)?\ (?:of\ )?{MONTH.format("w4")}(?![a-z])
+    | \b(?P<d4>\d{{1,2}})(?ai:st|nd|rd|th)?\ (?ai:of\ )?{MONTH.format("w4")}(?!{LATIN})
       (?:,?\ (?P<y4>\d{{4}}))?
-    | \b{MONTH.format("w5")}\ (?P<d5>\d{{1,2}})(?:st|nd|rd|th)?(?![\d:])
+    | \b{MONTH.format("w5")}\ (?P<d5>\d{{1,2}})(?ai:st|nd|rd|th)?(?![\d:])
       (?:,?\ (?P<y5>\d{{4}}))?
     | \b{MONTH.format("w6")},?\ (?P<y6>\d{{4}})\b
     """,
-    re.VERBOSE | re.IGNORECASE,
+    re.VERBOSE,
 )
 # "Last month" and the like reach about so far from the day of the message.
 REACH = timedelta(days=62)
@@ -62,10 +66,10 @@ SCALES |= {"十": 1, "百": 2, "千": 3, "万": 4, "亿": 8}
 # look like the start of a sentence.
 GAP = "\ufffc"
 NUMBER = re.compile(
-    r"(?<![A-Za-z0-9_.\ufffc])(?P<digits>\d{1,3}(?:,\d{3})+(?:\.\d+)?|\d+(?:\.\d+)?)(?::00)?"
-    r"(?:\ ?(?P<scale>thousand|million|billion|bn|[km](?![a-z])|[十百千万亿]))?"
-    r"(?:(?:st|nd|rd|th)\b|\ ?(?P<half>[ap])\.?m\b)?",
-    re.IGNORECASE,
+    rf"(?<![A-Za-z0-9_.\ufffc])(?P<digits>\d{{1,3}}(?:,\d{{3}})+(?:\.\d+)?|\d+(?:\.\d+)?)(?::00)?"
+    rf"(?:\ ?(?P<scale>(?ai:thousand|million|billion|bn|[km](?!{LATIN}))"
+    r"|[十百千万亿]))?"
+    r"(?:(?ai:st|nd|rd|th)\b|\ ?(?P<half>(?ai:[ap]))\.?(?ai:m)\b)?"
 )
 # Lines that are no sentence: "## Next Steps", "**Open Questions**:".
 HEADING = re.compile(r"^[ \t]*(?:#+ .*|\**[\w &/-]{1,40}\**:\**)[ \t]*$", re.MULTILINE)

@@ -1,0 +1,69 @@
+"""Letters that upper and lower case confuse, in the words of the facts."""
+
+from datetime import date
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from memory.engine.facts import find_facts, find_said, not_carried_over, unsupported
+
+DAYS = [date(2026, 3, 1)]
+# For each letter of the alphabet everything that case folding takes for it.
+TWINS = {
+    letter: [
+        char
+        for char in map(chr, range(0x2FFF))
+        if letter in char.lower() + char.upper().lower() + char.casefold()
+    ]
+    for letter in "abcdefghijklmnopqrstuvwxyz"
+}
+WORDS = (
+    *("million", "thousand", "k", "bn", "september", "sept.", "may", "st", "th"),
+    *("pm", "am", "of", "seventeen", "dozen", "january", "5 march 2026", "3,000"),
+)
+DIGITS = st.sampled_from(
+    ["5", "12", "2026", "٥", "５", "0", "1,200", "3.14", "99999999"]
+)
+
+
+@st.composite
+def odd_words(draw):
+    word = draw(st.sampled_from(WORDS))
+    return "".join(draw(st.sampled_from(TWINS.get(char, [char]))) for char in word)
+
+
+TEXTS = st.lists(
+    st.one_of(odd_words(), DIGITS, st.sampled_from(["-", "年", "月", "日", "T", ". "])),
+    max_size=6,
+).map(" ".join)
+
+
+@pytest.mark.parametrize(
+    ("summary", "source"),
+    [
+        ("It costs 5.", "It costs 5 mıllıon euro"),
+        ("It costs 5.", "IT COSTS 5 MİLLİON"),
+        ("It costs 5.", "It costs 5 \u212a"),
+        ("It was on 5 ſeptember.", "nothing"),
+        ("It was in ſeptember 2026.", "nothing"),
+    ],
+)
+def test_letters_that_only_look_like_those_of_a_table_are_read(summary, source):
+    assert isinstance(unsupported(summary, [source], DAYS), list)
+
+
+def test_a_scale_in_capitals_is_still_one():
+    assert unsupported("It costs 5,000,000.", ["IT COSTS 5 MILLION"]) == []
+    assert unsupported("It costs 5,000,000.", ["It is 5 mètres long"]) == ["5,000,000"]
+
+
+def test_the_number_before_a_word_that_is_no_scale_is_still_known():
+    assert unsupported("It costs 5 mıllıon.", ["It costs 5 million"]) == []
+
+
+@given(TEXTS, TEXTS)
+def test_no_text_is_too_odd_to_be_read(summary, source):
+    unsupported(summary, [source], DAYS)
+    find_said(find_facts(summary), [source], DAYS)
+    list(not_carried_over([summary], [source]))
