@@ -7,7 +7,7 @@ from django.http import HttpRequest, HttpResponse, HttpResponseServerError
 from django.template.loader import render_to_string
 from django.utils.deprecation import MiddlewareMixin
 
-from chatsite.chat.database import AWAY, name_of
+from chatsite.chat.database import is_away, name_of
 from chatsite.chat.looks import looks
 
 logger = logging.getLogger(__name__)
@@ -21,12 +21,12 @@ class DatabaseAwayMiddleware(MiddlewareMixin):
     def process_exception(
         self, request: HttpRequest, exception: Exception
     ) -> HttpResponse | None:
-        return _page(request, exception) if isinstance(exception, AWAY) else None
+        return _page(request, exception) if is_away(exception) else None
 
 
 def server_error(request: HttpRequest) -> HttpResponse:
     error = sys.exc_info()[1]
-    if isinstance(error, AWAY):
+    if error and is_away(error):
         return _page(request, error)
     return HttpResponseServerError(render_to_string("500.html", looks(request)))
 

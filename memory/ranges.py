@@ -1,10 +1,12 @@
 """References to consecutive messages: [[first, last], ...], both ends included."""
 
 from collections.abc import Iterable, Sequence
+from math import ceil
 
 from django.db.models import Q
 
 Ranges = list[list[int]]
+BRANCHES = 16
 
 
 def to_ranges(seqs: Iterable[int]) -> Ranges:
@@ -18,8 +20,22 @@ def to_ranges(seqs: Iterable[int]) -> Ranges:
 
 
 def within(ranges: Iterable[Sequence[int]]) -> Q:
-    """The rows whose number is in one of the ranges; without a range no row."""
-    wanted = Q(pk__in=[])
-    for first, last in ranges:
-        wanted |= Q(seq__range=(first, last))
-    return wanted
+    """The rows whose number is in one of the ranges; without a range no row.
+
+    As a tree: SQLite takes no chain of 1,000 conditions, and a row outside of a branch
+    is compared with none of its ranges.
+    """
+    return _tree(sorted((first, last) for first, last in ranges))
+
+
+def _tree(spans: list[tuple[int, int]]) -> Q:
+    if len(spans) <= BRANCHES:
+        parts = [Q(seq__range=span) for span in spans]
+    else:
+        size = ceil(len(spans) / BRANCHES)
+        groups = [spans[at : at + size] for at in range(0, len(spans), size)]
+        parts = [
+            Q(seq__range=(group[0][0], max(last for _, last in group))) & _tree(group)
+            for group in groups
+        ]
+    return Q(*parts, _connector=Q.OR) if parts else Q(pk__in=[])

@@ -13,7 +13,7 @@ from django.utils import translation
 from django.utils.translation import gettext as _
 
 from . import commands, events, languages, layer, metrics, runner, watcher
-from .database import AWAY, TROUBLE, name_of
+from .database import AWAY, TROUBLE, is_away, name_of
 from .errors import CommandError
 
 logger = logging.getLogger(__name__)
@@ -182,7 +182,7 @@ def _unavailable(command: events.Command | None) -> events.Error:
 
 
 def _log(error: Exception) -> None:
-    if isinstance(error, AWAY):
+    if is_away(error):
         logger.warning("database away: %s", name_of(error))
     else:
         logger.error("database failed", exc_info=error)

@@ -1,44 +1,5 @@
-"""Calls of the database from async code that outlive its being away for a moment."""
+"""What the site knows of a database that is away; memory/database.py says the rest."""
 
-import asyncio
-import logging
-from collections.abc import Callable
-from time import monotonic
-from typing import Any, TypeVar
+from memory.database import AWAY, TROUBLE, insist, is_away, name_of
 
-from channels.db import database_sync_to_async
-from django.db import Error, InterfaceError, InternalError, OperationalError
-
-logger = logging.getLogger(__name__)
-
-T = TypeVar("T")
-# A restart, a lost connection, a lock that is not given free, a full disk, a standby
-# that takes over: the same statement may succeed a moment later. The rest are bugs.
-AWAY = (OperationalError, InterfaceError, InternalError)
-# Whatever a driver raises, for edges that must stay open.
-TROUBLE = Error
-FIRST_PAUSE = 0.1
-MAX_PAUSE = 1.0
-
-
-async def insist(work: Callable[..., T], *args: Any, until: float) -> T:
-    """work(*args) in the database thread; tried again while the database is away,
-    as long as time.monotonic() is before `until`. Then its error is raised.
-
-    The work has to be safe to repeat: its answer may be lost after it was committed.
-    """
-    pause = FIRST_PAUSE
-    while True:
-        try:
-            return await database_sync_to_async(work)(*args)
-        except AWAY as error:
-            if monotonic() + pause >= until:
-                raise
-            logger.warning("database away at %s: %s", work.__name__, name_of(error))
-        await asyncio.sleep(pause)
-        pause = min(pause * 2, MAX_PAUSE)
-
-
-def name_of(error: BaseException) -> str:
-    """The class of the driver's error; its text can hold a query's values."""
-    return type(error.__cause__ or error).__name__
+__all__ = ["AWAY", "TROUBLE", "insist", "is_away", "name_of"]

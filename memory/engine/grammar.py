@@ -7,6 +7,7 @@ size.
 import reprlib
 from collections.abc import Iterable
 
+from .compose import SLOT
 from .exceptions import PolicyError
 from .patterns import MAX_PATTERN_CHARS, parse_pattern
 from .wording import gettext_noop as _
@@ -112,6 +113,16 @@ def parse_prompt(value: object) -> str:
     if "\0" in value or any("\ud800" <= char <= "\udfff" for char in value):
         raise _error(_("%(value)s: expected a text without NUL and surrogates"), value)
     return value.strip()
+
+
+def parse_final_prompt(value: object) -> str:
+    """A `{blocks}` of its own is left out when it is sent; one that would still be
+    there after that is a mistake, or an attempt."""
+    text = parse_prompt(value)
+    if SLOT in text.replace(SLOT, ""):
+        template = _("%(value)s: expected a text without %(slot)s inside of another")
+        raise _error(template, value, slot=SLOT)
+    return text
 
 
 def _is_pair(value: object) -> bool:

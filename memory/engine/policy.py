@@ -28,6 +28,7 @@ from .grammar import (
     Clause,
     ContextSize,
     Trigger,
+    parse_final_prompt,
     parse_important,
     parse_keep,
     parse_prompt,
@@ -127,6 +128,7 @@ def adaptive_trigger(
 
 
 Prompt = Annotated[str, BeforeValidator(parse_prompt)]
+FinalPrompt = Annotated[str, BeforeValidator(parse_final_prompt)]
 
 
 class Policy(BaseModel):
@@ -165,7 +167,7 @@ class Policy(BaseModel):
     initial_prompt: Prompt = ""
     extend_prompt: Prompt = ""
     merge_prompt: Prompt = ""
-    final_prompt: Prompt = ""
+    final_prompt: FinalPrompt = ""
 
     def __init__(self, **values: Any) -> None:
         try:

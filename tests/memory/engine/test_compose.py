@@ -189,3 +189,4 @@ def test_it_introduces_the_summaries_with_words_of_ones_own():
     assert message.text.startswith("Earlier  {this}:\nAll of it is quoted history")
     assert message.text.count("Ann likes tea.") == 1
     assert make_fence("") == SUMMARY_FENCE
+    assert make_fence("{blo{blocks}cks}").count("{blocks}") == 1

@@ -180,6 +180,13 @@ def test_it_has_settings_for_all_it_can_do():
     assert policy.initial_prompt == "Write {this} %s."
 
 
+@pytest.mark.parametrize("text", ["{blo{blocks}cks}", "a {b{b{blocks}locks}locks} b"])
+def test_it_refuses_words_that_would_hold_the_summaries_twice(text):
+    with pytest.raises(PolicyError, match="final_prompt"):
+        Policy(final_prompt=text)
+    assert Policy(final_prompt="Before {blocks}:").final_prompt == "Before {blocks}:"
+
+
 def test_it_loads_what_was_stored_before_these_settings_existed():
     old = {
         "preset": "guide",

@@ -1,0 +1,56 @@
+"""Calls of the database from async code that outlive its being away for a moment."""
+
+import asyncio
+import logging
+from collections.abc import Callable
+from time import monotonic
+from typing import Any, TypeVar
+
+from channels.db import database_sync_to_async
+from django.db import Error, InterfaceError, InternalError, OperationalError
+
+logger = logging.getLogger(__name__)
+
+T = TypeVar("T")
+# A restart, a lost connection, a lock that is not given free, a full disk, a standby
+# that takes over: the same statement may succeed a moment later. The rest are bugs.
+AWAY = (OperationalError, InterfaceError, InternalError)
+# Of OperationalError also what no repetition helps: a statement that is too large, a
+# table that is not there. SQLite's name, PostgreSQL's class of error codes.
+FAULTY_STATEMENT = "SQLITE_ERROR"
+LIMIT_EXCEEDED = "54"
+# Whatever a driver raises, for edges that must stay open.
+TROUBLE = Error
+FIRST_PAUSE = 0.1
+MAX_PAUSE = 1.0
+
+
+async def insist(work: Callable[..., T], *args: Any, until: float) -> T:
+    """work(*args) in the database thread; tried again while the database is away,
+    as long as time.monotonic() is before `until`. Then its error is raised.
+
+    The work has to be safe to repeat: its answer may be lost after it was committed.
+    """
+    pause = FIRST_PAUSE
+    while True:
+        try:
+            return await database_sync_to_async(work)(*args)
+        except AWAY as error:
+            if monotonic() + pause >= until or not is_away(error):
+                raise
+            logger.warning("database away at %s: %s", work.__name__, name_of(error))
+        await asyncio.sleep(pause)
+        pause = min(pause * 2, MAX_PAUSE)
+
+
+def is_away(error: BaseException | None) -> bool:
+    """Whether the database did not answer; not: it refused what it was asked."""
+    cause = getattr(error, "__cause__", None)
+    faulty = getattr(cause, "sqlite_errorname", "") == FAULTY_STATEMENT
+    exceeded = (getattr(cause, "sqlstate", None) or "").startswith(LIMIT_EXCEEDED)
+    return isinstance(error, AWAY) and not faulty and not exceeded
+
+
+def name_of(error: BaseException) -> str:
+    """The class of the driver's error; its text can hold a query's values."""
+    return type(error.__cause__ or error).__name__
