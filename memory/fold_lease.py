@@ -46,6 +46,18 @@ def mark_due(conversation_id: int) -> None:
     Conversation.objects.filter(pk=conversation_id).update(fold_due_at=Now())
 
 
+def stop(conversation_id: int) -> None:
+    """End the fold that runs after the step it is at, which is paid for; the next turn
+    marks the conversation due again."""
+    rows = Conversation.objects.filter(pk=conversation_id, fold_lease_until__gte=Now())
+    rows.update(fold_due_at=None)
+
+
+def is_stopped(conversation: Conversation, owner: str) -> bool:
+    """While a lease is held its end is the mark; without one, the fold was stopped."""
+    return conversation.fold_owner == owner and conversation.fold_due_at is None
+
+
 def unmarked(rows: QuerySet[Conversation]) -> QuerySet[Conversation]:
     """Those where no turn has ended since the job began: its mark is never ahead."""
     return rows.filter(fold_due_at__gt=Now())

@@ -55,6 +55,8 @@ def prepare(
 ) -> Job | None:
     """Read the state and plan one step on it; None = nothing to do."""
     conversation = Conversation.objects.get(pk=conversation_id)
+    if fold_lease.is_stopped(conversation, owner):
+        return None
     if conversation.set_aside:
         _resume(conversation_id, owner)
         conversation.refresh_from_db()

@@ -39,6 +39,11 @@ class InvokeError(Exception):
         self.code = code
 
 
+class RefusedError(InvokeError):
+    """No request was sent: the person may not spend any more now. That is no failure
+    of the summariser, so nothing counts it."""
+
+
 @transaction.atomic
 def record_call(
     job: Job,

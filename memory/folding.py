@@ -9,6 +9,7 @@ import asyncio
 import logging
 import uuid
 from collections.abc import Awaitable, Callable
+from contextlib import AbstractAsyncContextManager, nullcontext
 from dataclasses import dataclass
 from time import monotonic
 
@@ -23,7 +24,7 @@ from .engine.exceptions import SummaryError
 from .engine.policy import CHUNK_TOKENS
 from .fold_lease import MAX_FAILURES, due, mark_due
 from .fold_plan import Job, OpenFrom
-from .fold_result import Charge, InvokeError
+from .fold_result import Charge, InvokeError, RefusedError
 from .models import Conversation
 
 __all__ = [
@@ -31,6 +32,7 @@ __all__ = [
     "InvokeError",
     "OpenFrom",
     "Outcome",
+    "RefusedError",
     "Summariser",
     "due",
     "fold",
@@ -44,7 +46,8 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What a fold did: "nothing", "busy", "folded", "discarded" or "failed"."""
+    """What a fold did: "nothing", "busy", "folded", "discarded", "failed" or
+    "refused"."""
 
     state: str
     versions: tuple[int, ...] = ()
@@ -56,13 +59,16 @@ class Summariser:
     """A model that folds: its name, how to send it one request, how much at once.
 
     `invoke(messages, schema=...)` raises InvokeError when no answer came. The schema
-    is what the reply should follow, if the model can be held to one.
+    is what the reply should follow, if the model can be held to one. `door()` is
+    entered before each request and left when it is recorded: it waits for a place, or
+    raises RefusedError.
     """
 
     model: str
     invoke: Callable[..., Awaitable[AIMessage]]
     chunk_tokens: int = CHUNK_TOKENS
     charge: Charge = lambda call, text: None
+    door: Callable[[], AbstractAsyncContextManager[None]] = nullcontext
 
 
 async def fold(
@@ -95,6 +101,8 @@ async def fold(
             if version is None:
                 return Outcome("discarded", tuple(done))
             done.append(version)
+    except RefusedError as refused:
+        return Outcome("refused", tuple(done), refused.code)
     except (SummaryError, InvokeError) as error:
         return Outcome("failed", tuple(done), fold_result.error_name(error))
     except Conversation.DoesNotExist:
@@ -124,10 +132,13 @@ def reset(conversation: Conversation) -> None:
 async def _perform(job: Job, summariser: Summariser) -> int | None:
     """Summarise and commit one step. None = the ground changed, result discarded.
 
-    Raises SummaryError or InvokeError after it has recorded the failure.
+    Raises SummaryError or InvokeError after it has recorded the failure; RefusedError
+    is none.
     """
     try:
         result = await write(job, summariser)
+    except RefusedError:
+        raise
     except (SummaryError, InvokeError) as error:
         logger.warning(
             "fold failed conversation=%s range=%s-%s error=%s",
@@ -145,8 +156,16 @@ async def _perform(job: Job, summariser: Summariser) -> int | None:
     )
 
 
-async def write(job: Job, summariser: Summariser) -> summarizer.SummaryText:
-    """The summary of one step; every request for it is recorded."""
+Around = Callable[[summarizer.StructuredInvoke], summarizer.StructuredInvoke]
+
+
+async def write(
+    job: Job, summariser: Summariser, around: Around | None = None
+) -> summarizer.SummaryText:
+    """The summary of one step; every request for it is recorded.
+
+    `around` may answer a request itself, which is then neither sent nor recorded.
+    """
 
     async def invoke(
         messages: list[BaseMessage], *, schema: type[BaseModel] | None = None
@@ -154,7 +173,8 @@ async def write(job: Job, summariser: Summariser) -> summarizer.SummaryText:
         return await _request(job, summariser, messages, schema)
 
     invoke.takes_schema = True
-    return await _summarise(job, invoke, summariser.chunk_tokens)
+    asked = around(invoke) if around else invoke
+    return await _summarise(job, asked, summariser.chunk_tokens)
 
 
 async def _summarise(
@@ -186,17 +206,21 @@ async def _request(
     messages: list[BaseMessage],
     schema: type[BaseModel] | None,
 ) -> AIMessage:
-    """Send one request and record it, answered or not."""
-    started = monotonic()
-    reply, error = None, ""
-    try:
-        reply = await summariser.invoke(messages, schema=schema)
-    except InvokeError as failure:
-        error = failure.code
-        raise
-    finally:
-        ms = int((monotonic() - started) * 1000)
-        await database_sync_to_async(fold_result.record_call)(
-            job, summariser.model, messages, reply, error, ms, summariser.charge
-        )
+    """Send one request and record it, answered or not. One that was refused at the
+    door was never sent."""
+    async with summariser.door():
+        started = monotonic()
+        # What stays if the process ends while the model writes.
+        reply, error = None, "cancelled"
+        try:
+            reply = await summariser.invoke(messages, schema=schema)
+            error = ""
+        except InvokeError as failure:
+            error = failure.code
+            raise
+        finally:
+            ms = int((monotonic() - started) * 1000)
+            await database_sync_to_async(fold_result.record_call)(
+                job, summariser.model, messages, reply, error, ms, summariser.charge
+            )
     return reply

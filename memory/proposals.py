@@ -115,13 +115,14 @@ async def propose(
     summariser: folding.Summariser,
     *,
     open_from: OpenFrom,
+    around: folding.Around | None = None,
 ) -> Proposal:
     """Have a summary written. Its requests are recorded and billed, nothing else.
 
     Raises ActError, and SummaryError or InvokeError when the summariser failed.
     """
     job = await database_sync_to_async(_prepare)(conversation, seq, open_from)
-    made = await folding.write(job, summariser)
+    made = await folding.write(job, summariser, around)
     done = _plan_of(job, made.text)
     seal = _Seal(
         conversation=conversation.pk,

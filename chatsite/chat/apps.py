@@ -9,4 +9,7 @@ class ChatConfig(AppConfig):
     verbose_name = _("Chat")
 
     def ready(self) -> None:
-        from . import checks  # noqa: F401  (registers the system checks)
+        # They register the system checks and the kinds of background jobs.
+        from . import checks, job_tasks, proposing, runner  # noqa: F401
+
+        runner.jobs.append(job_tasks.SWEEPER)

@@ -261,6 +261,8 @@ class HtmlView:
                 return [self._page.turn(conversation, event.turn, status)]
             case events.Title():
                 return [fragments.title(conversation)]
+            case events.Job():
+                return [fragments.work(conversation)]
         return [self._page.sync(conversation, status)]
 
     def answer(self, client: Client, event: events.Ack) -> list[str]:

@@ -186,6 +186,15 @@ class Title:
 
 
 @dataclass(frozen=True, slots=True)
+class Job:
+    """Work that outlasts requests has begun or ended: a proposal, a fold."""
+
+    type: ClassVar = "job"
+    kind: str
+    state: str
+
+
+@dataclass(frozen=True, slots=True)
 class Error:
     type: ClassVar = "error"
     code: str
@@ -201,7 +210,7 @@ class Error:
         )
 
 
-Event = Ack | State | Frame | End | Memory | Title | Error
+Event = Ack | State | Frame | End | Memory | Title | Job | Error
 
 
 def to_json(event: Event) -> dict[str, Any]:
@@ -212,7 +221,7 @@ def to_json(event: Event) -> dict[str, Any]:
     return value
 
 
-EVENTS = {kind.type: kind for kind in (State, Frame, End, Memory, Title)}
+EVENTS = {kind.type: kind for kind in (State, Frame, End, Memory, Title, Job)}
 
 
 def from_layer(message: dict[str, Any]) -> Event:

@@ -14,6 +14,7 @@ from memory.models import Conversation
 from . import events, you_see
 from .growing import Growing
 from .models import Turn
+from .work import values as work_values
 
 
 @dataclass(slots=True)
@@ -35,7 +36,7 @@ class Page:
             "chat/_turns.html", {"conversation": conversation, "pane": pane}
         )
         html = format_html('<div id="turns" hx-swap-oob="innerHTML">{}</div>', turns)
-        return html + _refresh(conversation) + _status(status)
+        return html + work(conversation) + _refresh(conversation) + _status(status)
 
     def turn(self, conversation: Conversation, turn_id: int, status: str) -> str:
         """One turn as it stands in the database."""
@@ -78,6 +79,10 @@ def error(event: events.Error) -> str:
 
 def title(conversation: Conversation) -> str:
     return render_to_string("chat/_title.html", {"conversation": conversation})
+
+
+def work(conversation: Conversation) -> str:
+    return render_to_string("chat/_work.html", work_values(conversation, oob=True))
 
 
 def _refresh(conversation: Conversation) -> str:

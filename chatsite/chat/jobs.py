@@ -44,6 +44,7 @@ def add(
     user: AbstractBaseUser,
     slot: str,
     conversation: Conversation | None = None,
+    **fields: dict[str, Any],
 ) -> Claim:
     """A job that waits; what the slot had before is forgotten. Raises JobBusyError."""
     owner = uuid.uuid4().hex
@@ -58,6 +59,7 @@ def add(
                 slot=slot,
                 owner=owner,
                 lease_until=_lease(),
+                **fields,
             )
     except IntegrityError:
         raise JobBusyError from None
@@ -107,30 +109,45 @@ def keep(claims: Iterable[Claim]) -> None:
         rows.update(lease_until=_lease())
 
 
-def finish(
-    claim: Claim, *, error: str = "", result: dict[str, Any] | None = None
-) -> bool:
-    """End it: done, or failed with what people are told."""
-    return bool(_end(held(claim), error, result=result or {}))
+def save(claim: Claim, saved: dict[str, Any]) -> bool:
+    """Keep what was paid for. False: the job was ended or erased."""
+    return bool(held(claim).update(saved=saved, lease_until=_lease()))
 
 
-def end_dead() -> list[str]:
-    """End the jobs that no process keeps alive; the owners they had."""
+def cancel(job: Job) -> None:
+    """Ask it to end; what it is paying for is kept first."""
+    rows = Job.objects.filter(pk=job.pk, state__in=Job.UNFINISHED)
+    rows.update(cancel_requested_at=Now())
+
+
+def is_cancelled(claim: Claim) -> bool:
+    return held(claim).exclude(cancel_requested_at=None).exists()
+
+
+def finish(claim: Claim, result: dict[str, Any]) -> bool:
+    """End it as done. False: it was ended or erased."""
+    return bool(_end(held(claim), State.DONE, result=result))
+
+
+def fail(claim: Claim, error: str) -> bool:
+    """End it with what people are told."""
+    return bool(_end(held(claim), State.FAILED, error=error))
+
+
+def give_up(claim: Claim) -> bool:
+    """End it as cancelled."""
+    return bool(_end(held(claim), State.CANCELLED))
+
+
+def end_dead() -> int:
+    """End the jobs that no process keeps alive; how many they were."""
     dead = Job.objects.filter(state__in=Job.UNFINISHED, lease_until__lt=Now())
-    owners = list(dead.values_list("owner", flat=True))
-    if owners:
-        _end(dead.filter(owner__in=owners), DIED)
-    return owners
+    return _end(dead, State.FAILED, error=DIED) if dead.exists() else 0
 
 
-def _end(rows: models.QuerySet[Job], error: str, **values: Any) -> int:
+def _end(rows: models.QuerySet[Job], state: str, **values: Any) -> int:
     return rows.update(
-        state=State.FAILED if error else State.DONE,
-        error=error,
-        place=None,
-        lease_until=None,
-        finished_at=Now(),
-        **values,
+        state=state, place=None, lease_until=None, finished_at=Now(), **values
     )
 
 

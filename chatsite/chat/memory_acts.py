@@ -19,7 +19,7 @@ from django.views.decorators.http import require_POST
 from memory import acts, proposals, transcript, versions
 from memory.models import Conversation
 
-from . import events, turns
+from . import events, proposing, turns
 from .access import private, with_conversation
 
 
@@ -46,6 +46,7 @@ class MessageAct:
 def _delete(conversation: Conversation, seq: int) -> None:
     """The text is gone from the turn that wrote it, too."""
     acts.delete(conversation, seq)
+    proposing.drop(conversation)
     conversation.turns.filter(reply__seq=seq).update(text="")
 
 
@@ -195,6 +196,7 @@ def accept(request: HttpRequest, conversation: Conversation) -> Notice:
         author=request.user,
         open_from=turns.open_from,
     )
+    proposing.drop(conversation)
     text = _("Messages #%(first)s–#%(last)s are summarised as v%(version)s.") % {
         "first": new.first_seq,
         "last": new.last_seq,

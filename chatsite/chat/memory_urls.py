@@ -5,6 +5,7 @@ from django.urls.converters import IntConverter
 
 from . import memory_acts as acts
 from . import memory_views as views
+from . import work_views
 
 
 class NumberConverter(IntConverter):
@@ -19,6 +20,10 @@ urlpatterns = [
     path("messages/<number:seq>/<slug:name>/", acts.message, name="memory-message"),
     path("fold/<number:seq>/", views.preview, name="memory-preview"),
     path("fold/<number:seq>/propose/", views.propose, name="memory-propose"),
+    path("fold/<number:seq>/proposal/", views.proposal, name="memory-proposal"),
+    path("fold/stop/", work_views.stop, name="memory-stop"),
+    path("work/", work_views.show, name="memory-work"),
+    path("work/<number:job>/end/", work_views.end, name="memory-end-job"),
     path("fold/accept/", acts.accept, name="memory-accept"),
     path("summaries/", views.summaries, name="memory-summaries"),
     path("summaries/<number:version>/diff/", views.diff, name="memory-diff"),

@@ -9,24 +9,32 @@ from asgiref.sync import async_to_sync
 from django.conf import settings
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, render
-from django.utils.translation import gettext
 from django.views.decorators.http import require_GET, require_POST
 
 from chatsite.llm import providers
 from memory import acts, proposals
 from memory.engine.diff import diff as compare
-from memory.engine.exceptions import SummaryError
 from memory.engine.policy import Policy
-from memory.folding import InvokeError
 from memory.models import Conversation, ModelCall, Summary
 
-from . import export, finding, model_sees, outgoing, runner, savings, turns
+from . import (
+    export,
+    finding,
+    job_tasks,
+    model_sees,
+    outgoing,
+    proposing,
+    savings,
+    turns,
+)
 from .access import private, with_conversation
-from .errors import explain
+from .errors import CommandError
 from .forms import NumberForm, PolicyForm, SearchForm
+from .models import Job
 from .moment import messages_at
 
 MAX_VERSIONS = 200
+State = Job.State
 
 
 @require_GET
@@ -38,7 +46,7 @@ def preview(
     """What folding up to a message would do; no model is asked yet."""
     values: dict[str, Any] = {"conversation": conversation, "seq": seq}
     try:
-        values["plan"] = proposals.plan(conversation, seq, open_from=turns.open_from)
+        values["plan"] = proposing.plan(conversation, seq)
     except acts.ActError as error:
         values["error"] = str(error)
     return render(request, "chat/_fold_preview.html", values)
@@ -51,22 +59,38 @@ def propose(
     request: HttpRequest, conversation: Conversation, *, seq: int
 ) -> HttpResponse:
     """Have a summary written, to be accepted, changed or dropped."""
-    values: dict[str, Any] = {"conversation": conversation, "seq": seq}
-    values["typed"] = _own_words(request, conversation)
-    model = outgoing.model_of(conversation)
-    summariser = runner.summariser(providers.summary_model(model))
+    typed = _own_words(request, conversation)
     try:
-        values["plan"] = proposals.plan(conversation, seq, open_from=turns.open_from)
-        proposal = async_to_sync(proposals.propose)(
-            conversation, seq, summariser, open_from=turns.open_from
-        )
-        values |= {"proposal": proposal, "plan": proposal.plan}
-    except acts.ActError as error:
+        proposing.plan(conversation, seq)
+        claim = proposing.start(conversation, seq, typed)
+    except (acts.ActError, CommandError) as error:
+        values = {"conversation": conversation, "seq": seq, "typed": typed}
         values["error"] = str(error)
-    except SummaryError as error:
-        values["error"] = error.say(gettext)
-    except InvokeError as error:
-        values["error"] = explain(error.code)
+        return render(request, "chat/_fold_preview.html", values)
+    if claim:
+        async_to_sync(job_tasks.start)(claim, proposing.KIND, conversation.pk)
+    return _proposal(request, conversation, proposing.latest(conversation))
+
+
+@require_GET
+@private
+@with_conversation
+def proposal(
+    request: HttpRequest, conversation: Conversation, *, seq: int
+) -> HttpResponse:
+    """How far the summary up to a message is; a dialog that waits is left alone."""
+    job = proposing.latest(conversation)
+    if job is None or job.state == State.CANCELLED or job.values["seq"] != seq:
+        return preview(request, uuid=conversation.uuid, seq=seq)
+    if "wait" in request.GET and not job.is_finished:
+        return HttpResponse(status=204)
+    return _proposal(request, conversation, job)
+
+
+def _proposal(
+    request: HttpRequest, conversation: Conversation, job: Job
+) -> HttpResponse:
+    values = proposing.describe(job, conversation)
     return render(request, "chat/_fold_preview.html", values)
 
 

@@ -182,6 +182,7 @@ class Job(models.Model):
         RUNNING = "running", _("Running")
         DONE = "done", _("Done")
         FAILED = "failed", _("Failed")
+        CANCELLED = "cancelled", _("Cancelled")
 
     UNFINISHED = (State.QUEUED, State.RUNNING)
 
@@ -194,12 +195,17 @@ class Job(models.Model):
     )
     # At most one unfinished job has it, such as "import:<user>".
     slot = models.CharField(max_length=60)
-    state = models.CharField(max_length=7, choices=State, default=State.QUEUED)
+    # What it was asked to do, and what it has paid for so far: the next job of the
+    # slot need not pay for that again.
+    values = models.JSONField(default=dict)
+    saved = models.JSONField(default=dict)
+    state = models.CharField(max_length=9, choices=State, default=State.QUEUED)
     # The process that has what the job needs, which also keeps it alive as it waits.
     owner = models.CharField(max_length=36)
     lease_until = models.DateTimeField(null=True)
     # One of the few that a kind has on the whole site, while it runs.
     place = models.PositiveSmallIntegerField(null=True)
+    cancel_requested_at = models.DateTimeField(null=True)
     done = models.PositiveIntegerField(default=0)
     total = models.PositiveIntegerField(default=0)
     result = models.JSONField(default=dict)

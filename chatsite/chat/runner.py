@@ -236,6 +236,11 @@ def ensure_sweeping() -> None:
         )
 
 
+def is_sweeping() -> bool:
+    """Whether tasks of this event loop live longer than one request."""
+    return asyncio.get_running_loop() in _sweepers
+
+
 async def hand_back() -> None:
     """Release the turns that run here, so that another process takes over at once.
 

@@ -30,6 +30,7 @@ from . import (
     runner,
     shelf,
     turns,
+    work,
     you_see,
 )
 from .access import private, with_conversation
@@ -104,6 +105,7 @@ def detail(request: HttpRequest, conversation: Conversation) -> HttpResponse:
         "policy_form": PolicyForm.of(conversation),
         "max_chars": settings.MESSAGE_MAX_CHARS,
         **shelf.listed(request.user, request.GET),
+        **work.values(conversation),
     }
     return render(request, "chat/conversation.html", values)
 

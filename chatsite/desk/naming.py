@@ -34,6 +34,7 @@ TABLES = {
     "memory.Prompt": (_("prompt"), _("prompts")),
     "memory.ModelCall": (_("model call"), _("model calls")),
     "chat.Turn": (_("turn"), _("turns")),
+    "chat.Job": (_("job"), _("jobs")),
     "chat.Allowance": (_("allowance"), _("allowances")),
 }
 # Django and django-axes mark these themselves, without a translation to Chinese.

@@ -1,12 +1,14 @@
 """People, conversations and turns for the tests of pages."""
 
+import html
 import uuid
 
+from asgiref.sync import async_to_sync
 from django.test import Client
 from django.urls import reverse
 
-from chatsite.chat import turns
-from chatsite.chat.models import Turn
+from chatsite.chat import job_tasks, jobs, turns
+from chatsite.chat.models import Job, Turn
 from memory import context
 
 
@@ -30,6 +32,22 @@ def talk_in_turns(conversation, *texts, reply="Reply to: {}"):
             Turn.State.DONE, reply.format(text), tokens_input=40, tokens_output=7
         )
         turns.finish(claim, result)
+
+
+def work_off():
+    """Do the jobs that wait to their ends, as tasks of a server process would."""
+    for job in Job.objects.filter(state=Job.State.QUEUED):
+        async_to_sync(job_tasks.run)(jobs.Claim(job.pk, job.owner))
+
+
+def propose(client, conversation, seq, **fields):
+    """What the dialog shows when a summary that was asked for is there."""
+    headers = {"HX-Request": "true"}
+    base = f"/c/{conversation.uuid}/memory/fold/{seq}"
+    client.post(f"{base}/propose/", fields, headers=headers)
+    work_off()
+    page = client.get(f"{base}/proposal/", headers=headers)
+    return html.unescape(page.content.decode())
 
 
 def answer(conversation, text):

@@ -11,7 +11,7 @@ from chatsite.chat import audit as chat_audit
 from memory import audit, context, versions
 from tests.memory.scenes import summarise
 
-from .scenes import signed_in, talk_in_turns
+from .scenes import propose, signed_in, talk_in_turns
 
 HTMX = {"HX-Request": "true"}
 POSTS = {
@@ -147,7 +147,7 @@ class TestFoldByHand:
         assert "can not be folded" in page
 
     def test_a_proposal_is_accepted_and_undone(self, client, conversation):
-        page = post(client, conversation, "propose", seq=2).content.decode()
+        page = propose(client, conversation, 2)
         seal = re.search(r'name="seal" value="([^"]+)"', page)[1]
         values = {"seal": seal, "text": "My own words."}
         notice = post(client, conversation, "accept", values)
@@ -163,20 +163,20 @@ class TestFoldByHand:
         self, client, conversation, upstream, settings, model, said
     ):
         settings.SUMMARY_MODEL = model
-        page = post(client, conversation, "propose", seq=2).content.decode()
+        page = propose(client, conversation, 2)
         assert said in re.search(r'role="alert">([^<]+)<', page)[1]
         assert "Try again" in page
         assert versions.active(conversation) == []
 
     def test_what_was_said_since_stays_in_the_window(self, client, conversation):
-        page = post(client, conversation, "propose", seq=2).content.decode()
+        page = propose(client, conversation, 2)
         seal = re.search(r'name="seal" value="([^"]+)"', page)[1]
         talk_in_turns(conversation, "And now?")
         post(client, conversation, "accept", {"seal": seal, "text": "Both."})
         assert window(conversation) == [[3, 6]]
 
     def test_a_stale_proposal_is_refused(self, client, conversation):
-        page = post(client, conversation, "propose", seq=2).content.decode()
+        page = propose(client, conversation, 2)
         seal = re.search(r'name="seal" value="([^"]+)"', page)[1]
         post(client, conversation, "message", seq=1, name="leave-out")
         notice = post(client, conversation, "accept", {"seal": seal, "text": "x"})

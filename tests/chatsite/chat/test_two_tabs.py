@@ -13,7 +13,7 @@ from chatsite.chat.errors import CommandError
 from memory import versions
 from tests.memory.scenes import summarise
 
-from .scenes import answer, talk_in_turns, url
+from .scenes import answer, propose, talk_in_turns, url
 
 pytestmark = pytest.mark.django_db(transaction=True)
 HTMX = {"HX-Request": "true"}
@@ -135,15 +135,14 @@ class TestSummary:
         assert 'name="seen"' not in page
 
     def test_own_words_outlive_another_proposal(self, client, conversation):
-        address = f"/c/{conversation.uuid}/memory/fold/2/propose/"
-        page = post(client, address)
+        page = propose(client, conversation, 2)
         seal, proposed = hidden(page, "seal"), re.search(r"required>([^<]*)<", page)[1]
-        same = post(client, address, seal=seal, text=proposed)
+        same = propose(client, conversation, 2, seal=seal, text=proposed)
         assert "What you had written" not in same
-        again = post(client, address, seal=seal, text="I wrote this.")
+        again = propose(client, conversation, 2, seal=seal, text="I wrote this.")
         assert ">I wrote this.</textarea>" in again
-        assert ">I wrote this.</textarea>" in post(
-            client, address, typed="I wrote this."
+        assert ">I wrote this.</textarea>" in propose(
+            client, conversation, 2, typed="I wrote this."
         )
 
 
