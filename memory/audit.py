@@ -19,7 +19,7 @@ from django.db.models import (
     QuerySet,
 )
 
-from . import context
+from . import context, staging
 from .audit_seals import find_broken_seals, find_missing_versions
 from .models import Conversation, Message, ModelCall, Summary
 from .violation import Finder, Violation
@@ -37,7 +37,7 @@ def check(*, hashes: bool = True) -> Iterator[Violation]:
     reply, which takes some milliseconds for each; the rest is a handful of queries.
     """
     for find in (*FINDERS, *(HASHING if hashes else ())):
-        yield from find()
+        yield from staging.without_staged(find())
 
 
 def find_duplicates() -> Iterator[Violation]:

@@ -1,13 +1,16 @@
 """A conversation's rows as plain values, to be written into another conversation:
 what a branch copies and what an import reads.
 
-Numbers of messages and versions are kept, so that references to them stay true.
+Numbers of messages and versions are kept, so that references to them stay true. Rows
+are prepared before the transaction that writes them: in SQLite only one can write.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
-from datetime import datetime
-from typing import Any
+from datetime import timedelta
+from itertools import islice
+from typing import Any, TypeVar
 
 from django.db import connection
 from django.db.models import F, Model, QuerySet
@@ -17,7 +20,8 @@ from .engine.tokens import count_message
 from .messages import to_langchain
 from .models import Conversation, Message, ModelCall, RecallEntry, Summary
 
-BATCH = 500
+# What is written in one transaction, or is alone there when it is larger.
+BATCH, BATCH_CHARS = 100, 100_000
 MESSAGE_FIELDS = (
     *("seq", "role", "text", "tool_calls", "tool_call_id", "client_id", "created_at"),
     *("pinned_at", "excluded_at", "superseded_at", "deleted_at", "imported_at"),
@@ -36,6 +40,14 @@ CALL_FIELDS = (
 )
 
 Values = dict[str, Any]
+T = TypeVar("T")
+# Opens the transaction of a batch; told how many messages and requests it deals with.
+Batch = Callable[[int], AbstractContextManager[None]]
+
+
+def at_once(count: int) -> AbstractContextManager[None]:
+    """For callers that have a transaction around everything."""
+    return nullcontext()
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,105 +88,179 @@ def read(conversation: Conversation, last: int) -> Bundle:
     )
 
 
-def write(conversation: Conversation, bundle: Bundle) -> dict[int, Message]:
-    """Write everything into an empty conversation; its messages by number.
-
-    Call it inside a transaction.
-    """
-    messages = _write_messages(conversation, bundle.messages)
-    summaries = _write_summaries(conversation, bundle.summaries)
-    _write_prompts(conversation, bundle.prompts)
-    _write_calls(conversation, bundle.calls, messages, summaries)
+def write(
+    conversation: Conversation, bundle: Bundle, batch: Batch = at_once
+) -> dict[int, Message]:
+    """Write everything into an empty conversation; its messages by number."""
+    messages = _write_messages(conversation, bundle.messages, batch)
+    summaries = _write_summaries(conversation, bundle.summaries, batch)
+    _write_calls(conversation, bundle, messages, summaries, batch)
     conversation.next_seq = max(messages, default=0) + 1
-    conversation.save(update_fields=["next_seq"])
+    with batch(0):
+        conversation.save(update_fields=["next_seq"])
     return messages
 
 
 def _write_messages(
-    conversation: Conversation, values: Iterable[Values]
+    conversation: Conversation, values: Iterable[Values], batch: Batch
 ) -> dict[int, Message]:
-    rows = [Message(conversation=conversation, **each) for each in values]
-    for row in rows:
-        row.tokens = 0 if row.deleted_at else count_message(to_langchain(row))
-    _create(Message, rows)
-    entries = [RecallEntry(**recall.describe(row)) for row in rows]
-    RecallEntry.objects.bulk_create(entries, batch_size=BATCH)
-    return {row.seq: row for row in rows}
+    written: dict[int, Message] = {}
+    for some in batches(values):
+        rows = [Message(conversation=conversation, **each) for each in some]
+        for row in rows:
+            row.tokens = 0 if row.deleted_at else count_message(to_langchain(row))
+        _bound_times(conversation, rows)
+        entries = [RecallEntry(**recall.describe(row)) for row in rows]
+        with batch(len(rows)):
+            _create(Message, rows)
+            for entry, row in zip(entries, rows, strict=True):
+                entry.message = row
+            RecallEntry.objects.bulk_create(entries)
+        written |= {row.seq: row for row in rows}
+    return written
 
 
 def _write_summaries(
-    conversation: Conversation, values: Iterable[Values]
+    conversation: Conversation, values: Iterable[Values], batch: Batch
 ) -> dict[int, Summary]:
-    rows, sources = [], {}
-    for each in values:
-        own = dict(each)
-        sources[own["version"]] = own.pop("folded_from", [])
-        rows.append(Summary(conversation=conversation, **own))
-    _create(Summary, rows)
-    known = {row.version: row for row in rows}
+    known: dict[int, Summary] = {}
+    links = []
+    for some in batches(values):
+        rows = []
+        for each in some:
+            own = dict(each)
+            sources = dict.fromkeys(own.pop("folded_from", []))
+            links += [(own["version"], source) for source in sources]
+            rows.append(Summary(conversation=conversation, **own))
+        _bound_times(conversation, rows)
+        with batch(0):
+            _create(Summary, rows)
+        known |= {row.version: row for row in rows}
     link = Summary.folded_from.through
-    link.objects.bulk_create(
-        link(from_summary=known[made], to_summary=known[source])
-        for made, found in sources.items()
-        for source in dict.fromkeys(found)
+    made = (
+        link(from_summary=known[version], to_summary=known[source])
+        for version, source in links
         if source in known
     )
+    while some := list(islice(made, BATCH)):
+        with batch(0):
+            link.objects.bulk_create(some)
     return known
-
-
-def _write_prompts(conversation: Conversation, texts: dict[str, str]) -> None:
-    """Only what is what its name says: other conversations rely on the same rows."""
-    true = {name: text for name, text in texts.items() if prompts.name_of(text) == name}
-    prompts.keep(conversation, true)
 
 
 def _write_calls(
     conversation: Conversation,
-    values: Iterable[Values],
+    bundle: Bundle,
     messages: dict[int, Message],
     summaries: dict[int, Summary],
+    batch: Batch,
 ) -> None:
-    rows = []
-    for each in values:
-        own = dict(each)
-        message = messages.get(own.pop("seq", None))
-        summary = summaries.get(own.pop("version", None))
-        rows.append(
-            ModelCall(
-                conversation=conversation, message=message, summary=summary, **own
+    for some in batches(bundle.calls):
+        rows = []
+        for each in some:
+            own = dict(each)
+            message = messages.get(own.pop("seq", None))
+            summary = summaries.get(own.pop("version", None))
+            rows.append(
+                ModelCall(
+                    conversation=conversation, message=message, summary=summary, **own
+                )
             )
-        )
-    _create(ModelCall, rows)
+        _bound_times(conversation, rows)
+        with batch(0):
+            _write_prompts(conversation, bundle.prompts, rows)
+            _create(ModelCall, rows)
+
+
+def _write_prompts(
+    conversation: Conversation, texts: dict[str, str], calls: Iterable[ModelCall]
+) -> None:
+    """Only what these requests were sent with, and only what is what its name says:
+    other conversations rely on the same rows."""
+    named = [call.refs.get(name) for call in calls for name in ("system", "fence")]
+    true = {name: texts[name] for name in named if name in texts}
+    true = {name: text for name, text in true.items() if prompts.name_of(text) == name}
+    prompts.keep(conversation, true)
+
+
+def size_of(values: Values) -> int:
+    return sum(len(str(value)) for value in values.values())
+
+
+def batches(
+    values: Iterable[T], size: Callable[[T], int] = size_of
+) -> Iterator[list[T]]:
+    """Few enough at once, and not too large together."""
+    some: list[T] = []
+    total = 0
+    for each in values:
+        chars = size(each)
+        if some and (len(some) == BATCH or total + chars > BATCH_CHARS):
+            yield some
+            some, total = [], 0
+        some.append(each)
+        total += chars
+    if some:
+        yield some
+
+
+def _bound_times(conversation: Conversation, rows: Iterable[Any]) -> None:
+    """What is copied is older than its conversation, whatever a file says: by this the
+    audit knows it from what was written here."""
+    newest = conversation.created_at - timedelta(microseconds=1)
+    for row in rows:
+        row.created_at = min(row.created_at or newest, newest)
 
 
 def _create(model: type[Model], rows: list[Any]) -> None:
     """Insert the rows with the times they carry, which Django would set to now."""
-    times: list[datetime | None] = [row.created_at for row in rows]
-    QuerySet(model).bulk_create(rows, batch_size=BATCH)
+    times = [row.created_at for row in rows]
+    QuerySet(model).bulk_create(rows)
     field = model._meta.get_field("created_at")
     timed = []
     for row, time in zip(rows, times, strict=True):
-        if time:
-            row.created_at = time
-            written = field.get_db_prep_save(time, connection)
-            timed.append((written, *seals.make_all(row), row.pk))
+        row.created_at = time
+        written = field.get_db_prep_save(time, connection)
+        timed.append((written, *seals.make_all(row), row.pk))
     seals.write(model, timed, [field, *seals.fields_of(model)])
 
 
-def drop_unproved(conversation: Conversation) -> int:
+def drop_unproved(conversation: Conversation, batch: Batch = at_once) -> int:
     """Take away requests that are not what their hash says, or can not be rebuilt; how
     many they were. Their replies then count as written elsewhere."""
     calls = conversation.model_calls.filter(purpose=ModelCall.Purpose.REPLY)
-    wrong = [call for call in calls.select_related("conversation") if not _holds(call)]
-    replies = Message.objects.filter(model_calls__in=wrong).distinct()
-    seqs = list(replies.values_list("seq", flat=True))
-    QuerySet(ModelCall).filter(pk__in=[call.pk for call in wrong]).delete()
+    keys, dropped = list(calls.order_by("pk").values_list("pk", flat=True)), 0
+    for start in range(0, len(keys), BATCH):
+        some = calls.filter(pk__in=keys[start : start + BATCH])
+        rows = list(some.select_related("conversation"))
+        wrong = [call.pk for call in rows if not _holds(call)]
+        with batch(len(rows)):
+            _drop(conversation, ModelCall.objects.filter(pk__in=wrong))
+        dropped += len(wrong)
+    if dropped:
+        with batch(0):
+            _release_prompts(conversation)
+    return dropped
+
+
+def _drop(conversation: Conversation, wrong: QuerySet[ModelCall]) -> None:
+    replies = list(wrong.values_list("message", flat=True))
+    if not replies:
+        return
+    QuerySet(ModelCall).filter(pk__in=list(wrong.values_list("pk", flat=True))).delete()
     explained = ModelCall.objects.filter(message__conversation=conversation)
-    rows = conversation.messages.filter(seq__in=seqs).exclude(
+    rows = conversation.messages.filter(pk__in=replies).exclude(
         pk__in=explained.values("message")
     )
     rows.update(imported_at=conversation.created_at)
-    return len(wrong)
+
+
+def _release_prompts(conversation: Conversation) -> None:
+    """Those of the requests that were dropped."""
+    calls = conversation.model_calls.filter(purpose=ModelCall.Purpose.REPLY)
+    pairs = calls.order_by().values_list("refs__system", "refs__fence").distinct()
+    needed = {name for pair in pairs for name in pair}
+    prompts.release(conversation, set(prompts.of(conversation)) - needed)
 
 
 def _holds(call: ModelCall) -> bool:

@@ -5,13 +5,12 @@ A fold is claimed by a lease of the database's clock, renewed while the model wr
 
 from datetime import timedelta
 
-from django.db.models import Case, F, Q, QuerySet, When
-from django.db.models.functions import Least, Now
+from django.db.models import Q, QuerySet
+from django.db.models.functions import Now
 
 from .models import Conversation
 
 MAX_FAILURES = 3
-BACKOFF = timedelta(seconds=30)
 # A dead process blocks nobody for longer.
 LEASE = timedelta(seconds=20)
 DUE_AT_ONCE = 50
@@ -23,18 +22,8 @@ def claim(conversation_id: int, owner: str, force: bool) -> bool:
     if not force:
         rows = rows.filter(_rested())
     end = Now() + LEASE
-    # An owner who is still there has not given the lease back: that fold died, and
-    # what it paid for is lost. Uncounted, it would die and pay again without end.
-    died = Case(When(fold_owner="", then=0), default=1)
-    return bool(
-        rows.update(
-            fold_owner=owner,
-            fold_lease_until=end,
-            # Should this process die, the next look is due when its lease has ended.
-            fold_due_at=end,
-            fold_failures=F("fold_failures") + died,
-        )
-    )
+    # Should this process die, the next look is due when its lease has ended.
+    return bool(rows.update(fold_owner=owner, fold_lease_until=end, fold_due_at=end))
 
 
 def _free() -> QuerySet[Conversation]:
@@ -54,13 +43,7 @@ def due() -> list[int]:
 
 
 def mark_due(conversation_id: int) -> None:
-    """Let the fold job look again, after a new message or what a person did.
-
-    A job that has given up tries once more when its rest is over.
-    """
-    Conversation.objects.filter(pk=conversation_id).update(
-        fold_due_at=Now(), fold_failures=Least("fold_failures", MAX_FAILURES - 1)
-    )
+    Conversation.objects.filter(pk=conversation_id).update(fold_due_at=Now())
 
 
 def stop(conversation_id: int) -> None:
@@ -89,20 +72,3 @@ def renew(conversation_id: int, owner: str) -> None:
 def release(conversation_id: int, owner: str) -> None:
     rows = Conversation.objects.filter(pk=conversation_id, fold_owner=owner)
     rows.update(fold_owner="", fold_lease_until=None)
-
-
-def count_failure(conversation_id: int, owner: str) -> bool:
-    """Let the next try wait, longer after each failure. False: the lease was lost, and
-    who has it keeps the books."""
-    rows = Conversation.objects.filter(pk=conversation_id, fold_owner=owner)
-    failures = rows.values_list("fold_failures", flat=True).first()
-    if failures is None:
-        return False
-    # People can ask again as often as they like; the rest has an upper limit.
-    failures = min(failures, MAX_FAILURES - 1)
-    retry_at = Now() + BACKOFF * 2**failures
-    return bool(
-        rows.update(
-            fold_failures=failures + 1, fold_retry_at=retry_at, fold_due_at=retry_at
-        )
-    )

@@ -5,7 +5,7 @@ sees has changed since the step was planned.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from datetime import timedelta
 from time import monotonic
 
 from django.db import transaction
@@ -13,19 +13,17 @@ from django.db.models import F
 from django.db.models.functions import Now
 from langchain_core.messages import AIMessage, BaseMessage
 
-from . import fold_lease, versions
+from . import versions
 from .engine import plan
 from .engine.compose import digest, to_wire
 from .engine.exceptions import SummaryError
-from .engine.patterns import Search
+from .engine.patterns import find_match
 from .engine.summarizer import SummaryText
 from .engine.tokens import count_tokens
 from .fold_plan import Job
 from .models import Conversation, ModelCall, Summary
-from .ranges import to_ranges
 
-# The error of a fold that ended in any other way than the summariser's.
-CRASHED = "internal"
+BACKOFF = timedelta(seconds=30)
 # Messages that a policy's patterns may pin; every one of them is in every context.
 MAX_PINNED = 50
 
@@ -82,44 +80,9 @@ def record_call(
     charge(call, str(reply.text) if reply else "")
 
 
-@dataclass(frozen=True, slots=True)
-class Important:
-    """What the policy's patterns found: numbers of messages, and of those that the
-    time did not suffice for, so that people can look at them."""
-
-    seqs: tuple[int, ...] = ()
-    unread: tuple[int, ...] = ()
-
-    @property
-    def flags(self) -> dict[str, list[str]]:
-        ranges = [f"#{a}" if a == b else f"#{a}-{b}" for a, b in to_ranges(self.unread)]
-        return {"unmatched": ranges} if ranges else {}
-
-
-def find_important(job: Job) -> Important:
-    """Compare the messages with the patterns of the policy. Outside of a transaction:
-    patterns of a person can take long, and others wait for the lock."""
-    if not job.policy.important or isinstance(job.step, plan.Merge):
-        return Important()
-    search = Search(job.policy.important)
-    found, unread = [], []
-    for message in job.messages:
-        occurs = search.occurs(str(message.text))
-        if occurs is None:
-            unread.append(int(message.id or 0))
-        elif occurs:
-            found.append(int(message.id or 0))
-    return Important(tuple(found), tuple(unread))
-
-
 @transaction.atomic
-def commit(
-    job: Job, model: str, result: SummaryText, important: Important
-) -> int | None:
-    """Write the new version if nothing has changed since the plan; else None.
-
-    A second call, after an answer that got lost, finds what the first one wrote.
-    """
+def commit(job: Job, model: str, result: SummaryText) -> int | None:
+    """Write the new version if nothing has changed since the plan; else None."""
     unchanged = Conversation.objects.filter(
         pk=job.conversation.pk,
         memory_version=job.conversation.memory_version,
@@ -128,15 +91,14 @@ def commit(
     if not unchanged.update(
         memory_version=F("memory_version") + 1, fold_failures=0, fold_retry_at=None
     ):
-        made = Summary.objects.filter(model_calls__in=job.calls)
-        return made.values_list("version", flat=True).first()
+        return None
     summary = versions.append(
         job.conversation,
         replaces=job.sources,
         text=result.text,
         generation=_generation(job, result),
         structured=result.structured,
-        flags=result.flags | important.flags,
+        flags=result.flags,
         prompt_hash=result.prompt_hash,
         status=Summary.Status.ACTIVE,
         tokens_after=tokens_after(job, result.text),
@@ -144,7 +106,7 @@ def commit(
         **_common(job, model),
     )
     ModelCall.objects.filter(pk__in=job.calls).update(summary=summary)
-    _pin(job, important)
+    _pin_important(job)
     return summary.version
 
 
@@ -154,13 +116,19 @@ def _generation(job: Job, result: SummaryText) -> int:
     return 1 + max((source.generation for source in job.sources), default=0)
 
 
-def _pin(job: Job, important: Important) -> None:
+def _pin_important(job: Job) -> None:
     """Keep what the policy calls important word for word, up to a number."""
-    if not important.seqs:
+    important = job.policy.important
+    if not important or isinstance(job.step, plan.Merge):
         return
+    found = [
+        int(message.id)
+        for message in job.messages
+        if find_match(important, str(message.text))
+    ]
     rows = job.conversation.messages
     room = max(0, MAX_PINNED - rows.filter(pinned_at__isnull=False).count())
-    pinned = rows.filter(seq__in=important.seqs[:room], pinned_at=None)
+    pinned = rows.filter(seq__in=found[:room], pinned_at=None)
     pinned.update(pinned_at=Now())
 
 
@@ -175,13 +143,15 @@ def tokens_after(job: Job, text: str) -> int:
 
 
 @transaction.atomic
-def record_failure(
-    conversation_id: int, owner: str, model: str, error: Exception, job: Job | None
-) -> None:
-    """Count the failure, whatever was raised. `job` is None before a step was planned:
-    then no version has a range to tell it of."""
-    if not fold_lease.count_failure(conversation_id, owner) or job is None:
-        return
+def record_failure(job: Job, model: str, error: SummaryError | InvokeError) -> None:
+    rows = Conversation.objects.filter(pk=job.conversation.pk, fold_owner=job.owner)
+    retry_at = Now() + BACKOFF * 2**job.conversation.fold_failures
+    if not rows.update(
+        fold_failures=F("fold_failures") + 1,
+        fold_retry_at=retry_at,
+        fold_due_at=retry_at,
+    ):
+        return  # the lease was lost: whoever has it keeps the books
     rejected = isinstance(error, SummaryError)
     summary = versions.append(
         job.conversation,
@@ -214,8 +184,5 @@ def _common(job: Job, model: str) -> dict[str, object]:
     }
 
 
-def error_name(error: Exception) -> str:
-    """What is stored of it: never its text, which can hold what was said."""
-    if isinstance(error, InvokeError):
-        return error.code
-    return type(error).__name__ if isinstance(error, SummaryError) else CRASHED
+def error_name(error: SummaryError | InvokeError) -> str:
+    return error.code if isinstance(error, InvokeError) else type(error).__name__

@@ -83,7 +83,7 @@ def purge() -> int:
 
     One that can't be removed now keeps none of the others, and is tried again.
     """
-    rows = Conversation.objects.filter(deleted_at__lt=Now() - UNDO)
+    rows = Conversation.objects.filter(deleted_at__lt=Now() - UNDO, staged_by=None)
     count = 0
     for conversation in rows.order_by("deleted_at")[:PURGE_AT_ONCE]:
         try:

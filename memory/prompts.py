@@ -58,6 +58,13 @@ def of(conversation: Conversation) -> list[str]:
     return list(conversation.prompts.order_by("pk").values_list("pk", flat=True))
 
 
+def release(conversation: Conversation, names: set[str]) -> None:
+    """Take texts from the conversation; call it inside a transaction."""
+    links = Prompt.conversations.through.objects.filter(conversation=conversation)
+    links.filter(prompt__in=names).delete()
+    drop_unused(sorted(names))
+
+
 def drop_unused(names: list[str]) -> None:
     """Remove those of these texts that belong to no conversation any more.
 

@@ -7,6 +7,7 @@ from django.conf import settings
 from django.db.models import Count, Exists, F, OuterRef, Q, QuerySet
 from django.db.models.functions import Now
 
+from memory import staging
 from memory.audit import Finder, Violation
 from memory.models import Conversation, Message
 
@@ -17,7 +18,7 @@ State = Turn.State
 
 def check() -> Iterator[Violation]:
     for find in FINDERS:
-        yield from find()
+        yield from staging.without_staged(find())
 
 
 def find_two_running() -> Iterator[Violation]:

@@ -96,8 +96,9 @@ def write_turns(
     conversation: Conversation,
     messages: Mapping[int, Message],
     infos: Mapping[int, TurnInfo],
+    batch: bundle.Batch = bundle.at_once,
 ) -> None:
-    """Give every user message its turn; call it inside the transaction of the rows."""
+    """Give every user message its turn."""
     calls = {
         call.message_id: call
         for call in conversation.model_calls.filter(
@@ -120,7 +121,9 @@ def write_turns(
                 **values,
             )
         )
-    Turn.objects.bulk_create(turns, batch_size=bundle.BATCH)
+    for some in bundle.batches(turns, lambda turn: len(turn.text)):
+        with batch(0):
+            Turn.objects.bulk_create(some)
 
 
 def _exchanges(rows: Iterable[Message]) -> Iterator[tuple[Message, list[Message]]]:

@@ -16,6 +16,7 @@ from django.db.models import DateTimeField, ExpressionWrapper
 from django.db.models.functions import Now
 from django.utils.translation import gettext_noop
 
+from memory import staging
 from memory.models import Conversation
 
 from .models import Job
@@ -124,25 +125,42 @@ def is_cancelled(claim: Claim) -> bool:
     return held(claim).exclude(cancel_requested_at=None).exists()
 
 
+@transaction.atomic
 def finish(claim: Claim, result: dict[str, Any]) -> bool:
-    """End it as done. False: it was ended or erased."""
-    return bool(_end(held(claim), State.DONE, result=result))
+    """End it as done, and show what it wrote. False: it was ended or erased."""
+    done = bool(_end(held(claim), State.DONE, result=result))
+    if done:
+        staging.reveal(claim.owner)
+    return done
 
 
+@transaction.atomic
 def fail(claim: Claim, error: str) -> bool:
-    """End it with what people are told."""
+    """End it with what people are told; nothing that it wrote stays."""
+    staging.abandon(claim.owner)
     return bool(_end(held(claim), State.FAILED, error=error))
 
 
+@transaction.atomic
 def give_up(claim: Claim) -> bool:
-    """End it as cancelled."""
+    """End it as cancelled; nothing that it wrote stays."""
+    staging.abandon(claim.owner)
     return bool(_end(held(claim), State.CANCELLED))
 
 
 def end_dead() -> int:
     """End the jobs that no process keeps alive; how many they were."""
     dead = Job.objects.filter(state__in=Job.UNFINISHED, lease_until__lt=Now())
-    return _end(dead, State.FAILED, error=DIED) if dead.exists() else 0
+    claims = [Claim(*values) for values in dead.values_list("pk", "owner")]
+    return sum(_end_one_dead(claim) for claim in claims)
+
+
+@transaction.atomic
+def _end_one_dead(claim: Claim) -> bool:
+    ended = _end(held(claim).filter(lease_until__lt=Now()), State.FAILED, error=DIED)
+    if ended:
+        staging.abandon(claim.owner)
+    return bool(ended)
 
 
 def _end(rows: models.QuerySet[Job], state: str, **values: Any) -> int:

@@ -48,6 +48,8 @@ class Conversation(models.Model):
     archived_at = models.DateTimeField(null=True, blank=True)
     # Gone from every page; the row itself goes when the time to undo it has passed.
     deleted_at = models.DateTimeField(null=True, blank=True)
+    # The token of the import that still writes it (staging.py).
+    staged_by = models.CharField(max_length=36, null=True, blank=True)  # noqa: DJ001
     branched_from = models.ForeignKey(
         "self", models.SET_NULL, null=True, blank=True, related_name="branches"
     )

@@ -1,0 +1,43 @@
+"""Conversations that are being written, batch by batch. No page, search or fold sees
+them before they are whole; until then they carry the token of what writes them.
+"""
+
+from collections.abc import Iterator
+from datetime import UTC, datetime
+
+from django.db.models import QuerySet
+from django.db.models.functions import Now
+
+from .models import Conversation
+from .violation import Violation
+
+# Deleted for every reader, and too long ago for the list of what can be restored.
+HIDDEN = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+def hide(conversation: Conversation, token: str) -> None:
+    """Call it in the transaction that makes the conversation."""
+    conversation.staged_by, conversation.deleted_at = token, HIDDEN
+    conversation.save(update_fields=["staged_by", "deleted_at"])
+
+
+def staged(token: str) -> QuerySet[Conversation]:
+    return Conversation.objects.filter(staged_by=token, deleted_at__isnull=False)
+
+
+def reveal(token: str) -> None:
+    """Show all of them at once; what their policies ask for is folded next."""
+    staged(token).update(staged_by=None, deleted_at=None, fold_due_at=Now())
+
+
+def abandon(token: str) -> None:
+    """Leave them to the purge."""
+    staged(token).update(staged_by=None)
+
+
+def without_staged(violations: Iterator[Violation]) -> Iterator[Violation]:
+    """Promises are about what is whole."""
+    for violation in violations:
+        rows = Conversation.objects.filter(pk=violation.conversation_id)
+        if not rows.filter(staged_by__isnull=False).exists():
+            yield violation
