@@ -274,6 +274,10 @@ if STAFF_ACCESS_SHOWN not in ("no", "staff", "names"):
 SEAL_KEY = env.str("SEAL_KEY", default="")
 # An import that is larger is refused before anything of it is stored.
 IMPORT_MAX_MB = env.int("IMPORT_MAX_MB", default=50)
+# Limits of the process that reads a file, and how many of them the site has at once.
+IMPORT_MEMORY_MB = env.int("IMPORT_MEMORY_MB", default=1_500)
+IMPORT_MAX_SECONDS = env.float("IMPORT_MAX_SECONDS", default=900.0)
+IMPORTS_AT_ONCE = env.int("IMPORTS_AT_ONCE", default=2)
 IMPORT_MAX_CONVERSATIONS = 2_000
 IMPORT_MAX_MESSAGES = 20_000  # of one conversation
 IMPORT_MAX_CHARS = 200_000  # of one message

@@ -23,6 +23,7 @@ urlpatterns = [
     path("account/sign-out/", account_views.sign_out, name="account-sign-out"),
     path("account/delete/", account_views.delete, name="account-delete"),
     path("import/", import_views.take_in, name="import"),
+    path("import/progress/", import_views.progress, name="import-progress"),
     path("theme/", looks.set_theme, name="theme"),
     path("language/", set_language, name="language"),
     # Django's own page for it counts no wrong guesses.

@@ -10,6 +10,6 @@ class ChatConfig(AppConfig):
 
     def ready(self) -> None:
         # They register the system checks and the kinds of background jobs.
-        from . import checks, job_tasks, proposing, runner  # noqa: F401
+        from . import checks, importing, job_tasks, proposing, runner  # noqa: F401
 
-        runner.jobs.append(job_tasks.SWEEPER)
+        runner.jobs += [job_tasks.SWEEPER, importing.JOB]

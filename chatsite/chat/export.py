@@ -147,9 +147,9 @@ CALL_FIELDS = (
 def whole(conversation: Conversation) -> dict[str, Any]:
     """Both views to keep: every message, every summary, every request by reference."""
     calls = list(conversation.model_calls.order_by("id").values(*CALL_FIELDS))
-    hashes = {
-        call["refs"].get(name) for call in calls for name in ("system", "fence")
-    } - {None}
+    named = (call["refs"].get(name) for call in calls for name in ("system", "fence"))
+    # Older imports took references of any shape.
+    hashes = {name for name in named if isinstance(name, str)}
     return {
         "format": FORMAT,
         "conversation": {

@@ -16,6 +16,8 @@ from ..copying import TurnInfo
 from .reading import ImportItemError
 
 TITLE_MAX = 200
+# Outside of these a date is a mistake, and at the ends of what Python knows it can't be
+# written in another zone.
 OLDEST, NEWEST = datetime(1970, 1, 1, tzinfo=UTC), datetime(2200, 1, 1, tzinfo=UTC)
 
 

@@ -20,7 +20,14 @@ from memory.engine.reasons import reason
 from .. import export
 from ..copying import TurnInfo
 from .draft import Draft, check_count, check_length
-from .own_format import OwnCall, OwnExport, OwnMessage, OwnRefs, OwnSummary
+from .own_format import (
+    OwnCall,
+    OwnExport,
+    OwnMessage,
+    OwnReplyRefs,
+    OwnSummary,
+    OwnSummaryRefs,
+)
 from .reading import ImportItemError, check_values, place
 
 
@@ -35,14 +42,14 @@ def read(item: dict[str, Any], user_id: int) -> Draft:
         where = tuple(n + 1 if isinstance(n, int) else n for n in first["loc"])
         values = {"place": place(where), "why": reason(first).say(_)}
         raise ImportItemError(_("%(place)s: %(why)s.") % values) from None
-    except RecursionError:
-        raise ImportItemError(_("it is nested too deeply.")) from None
     # A reply that was being written is not final anywhere.
     said = [row for row in own.messages if not _is_partial(row)]
     _check_messages(said)
     _check_summaries(own.summaries, said)
     replies = {row.seq for row in said if row.role == "assistant"}
     calls = [_call(row) for row in own.model_calls if _is_known(row, replies)]
+    for text in own.prompts.values():
+        check_length(0, text)
     explained = {call["seq"] for call in calls}
     return Draft(
         source=f"windowpane:{own.conversation.uuid}",
@@ -151,12 +158,14 @@ def _is_inside(source: OwnSummary, made: OwnSummary) -> bool:
 
 def _is_known(row: OwnCall, replies: set[int]) -> bool:
     """Requests that made something that is in the file, and can be built again."""
-    if row.purpose == "summary":
-        return row.summary__version is not None
-    if row.purpose != "reply" or row.message__seq not in replies:
+    if row.purpose == "summary" and row.summary__version is not None:
+        refs = OwnSummaryRefs
+    elif row.purpose == "reply" and row.message__seq in replies:
+        refs = OwnReplyRefs
+    else:
         return False
     try:
-        OwnRefs.model_validate(row.refs)
+        refs.model_validate(row.refs)
     except ValidationError:
         return False
     return True

@@ -1,20 +1,63 @@
 """The form of this site's own export, as far as an import relies on it."""
 
+import json
+import re
+from datetime import datetime
+from itertools import accumulate
 from typing import Annotated, Any, Literal
 
-from pydantic import AwareDatetime, BaseModel, ConfigDict, Field
+from pydantic import (
+    AfterValidator,
+    AwareDatetime,
+    BaseModel,
+    ConfigDict,
+    Field,
+    model_validator,
+)
+from pydantic_core import PydanticCustomError
+
+from .draft import NEWEST, OLDEST
 
 MAX_SMALL, MAX_INT = 2**15 - 1, 2**31 - 2
+# Far beyond any conversation, and far from where numbers end in a database.
+MAX_NUMBER = 1_000_000
+MAX_ROWS = 100_000
+# Of values that the site only keeps, such as the arguments of a tool.
+MAX_JSON_DEPTH, MAX_JSON_CHARS = 20, 100_000
 
-Seq = Annotated[int, Field(ge=1, le=MAX_INT)]
+
+def _in_bounds(value: datetime) -> datetime:
+    if not OLDEST <= value <= NEWEST:
+        raise PydanticCustomError(
+            "out_of_time", "expected a time between 1970 and 2200"
+        )
+    return value
+
+
+def _is_small(value: Any) -> Any:
+    """Nothing here is deep: the whole file was measured before."""
+    text = json.dumps(value, ensure_ascii=False)
+    if len(text) > MAX_JSON_CHARS:
+        raise PydanticCustomError("too_large", "it is too large")
+    bare = re.sub(r'"(?:[^"\\]|\\.)*"', "", text, flags=re.DOTALL)
+    steps = ((mark in "[{") - (mark in "]}") for mark in bare)
+    if max(accumulate(steps), default=0) > MAX_JSON_DEPTH:
+        raise PydanticCustomError("too_deep", "it is nested too deeply")
+    return value
+
+
+Seq = Annotated[int, Field(ge=1, le=MAX_NUMBER)]
 Count = Annotated[int, Field(ge=0, le=MAX_INT)]
 Small = Annotated[int, Field(ge=0, le=MAX_SMALL)]
 Name = Annotated[str, Field(max_length=100)]
 Sha256 = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
-Time = AwareDatetime | None
+Moment = Annotated[AwareDatetime, AfterValidator(_in_bounds)]
+Time = Moment | None
+Json = Annotated[dict[str, Any], AfterValidator(_is_small)]
 # Ranges are asked for one by one; a true context has few.
 Range = Annotated[list[Seq], Field(min_length=2, max_length=2)]
 Ranges = Annotated[list[Range], Field(max_length=500)]
+Versions = Annotated[list[Seq], Field(max_length=1_000)]
 
 
 class _Part(BaseModel):
@@ -23,7 +66,7 @@ class _Part(BaseModel):
 
 class OwnToolCall(_Part):
     name: Name
-    args: dict[str, Any]
+    args: Json
     id: Name | None
     type: Literal["tool_call"] = "tool_call"
 
@@ -39,7 +82,7 @@ class OwnMessage(_Part):
     client_id: Annotated[str, Field(pattern=r"^[\x21-\x7e]{1,64}$")] | None = None
     model: Name = ""
     error: Annotated[str, Field(max_length=40)] = ""
-    tool_calls: list[OwnToolCall] = []
+    tool_calls: Annotated[list[OwnToolCall], Field(max_length=100)] = []
     tool_call_id: Name = ""
     superseded: bool = False
     excluded: bool = False
@@ -53,8 +96,8 @@ class OwnMessage(_Part):
 
 class OwnTrigger(_Part):
     kind: Name
-    value: float | int | str | None = None
-    limit: float | int | str | None = None
+    value: Count | float | Name | None = None
+    limit: Count | float | Name | None = None
 
 
 class OwnSummary(_Part):
@@ -64,8 +107,8 @@ class OwnSummary(_Part):
     first_seq: Seq
     last_seq: Seq
     text: str
-    structured: dict[str, Any] | None = None
-    flags: dict[str, list[str]] = {}
+    structured: Json | None = None
+    flags: Annotated[dict[Name, list[str]], AfterValidator(_is_small)] = {}
     trigger: OwnTrigger
     policy_hash: Annotated[str, Field(max_length=64)] = ""
     prompt_hash: Annotated[str, Field(max_length=64)] = ""
@@ -78,22 +121,45 @@ class OwnSummary(_Part):
     status: Literal["active", "superseded", "stale", "failed", "rejected"]
     error: Name = ""
     created_at: Time = None
-    author: str = ""
-    folded_from: Annotated[list[Seq], Field(max_length=1_000)] = []
+    author: Annotated[str, Field(max_length=150)] = ""
+    folded_from: Versions = []
 
 
-class OwnRefs(BaseModel):
-    """By these a request is built again; what is added to them later is kept."""
+class _Refs(BaseModel):
+    """What is added to references later is kept, if it is small."""
 
-    model_config = ConfigDict(extra="allow")
+    model_config = ConfigDict(extra="allow", strict=True)
+
+    @model_validator(mode="after")
+    def _check_rest(self) -> "_Refs":
+        _is_small(self.model_extra)
+        return self
+
+
+class OwnReplyRefs(_Refs):
+    """By these a request is built again."""
 
     system: Sha256
     fence: Sha256
-    summaries: Annotated[list[Seq], Field(max_length=1_000)]
+    summaries: Versions
     pinned: Ranges
     window: Ranges
-    recalled: Annotated[list[Seq], Field(max_length=1_000)]
+    recalled: Versions
     newest: Seq | None
+    left_out: Ranges = []
+    excerpts: Annotated[
+        list[Annotated[list[Count], Field(min_length=3, max_length=3)]],
+        Field(max_length=1_000),
+    ] = []
+
+
+class OwnSummaryRefs(_Refs):
+    """By these a request for a summary is known; it is not built again."""
+
+    system: Sha256 | None = None
+    fence: Sha256 | None = None
+    messages: Range | None = None
+    summaries: Versions = []
 
 
 class OwnCall(_Part):
@@ -117,16 +183,16 @@ class OwnCall(_Part):
 class OwnConversation(_Part):
     uuid: Annotated[str, Field(min_length=1, max_length=100)]
     title: Annotated[str, Field(max_length=200)] = ""
-    policy: dict[str, Any] = {}
-    own_policy: dict[str, Any] | None = None
-    model: str = ""
+    policy: Json = {}
+    own_policy: Json | None = None
+    model: Name = ""
     system_prompt: str = ""
 
 
 class OwnExport(_Part):
     format: Literal[1]
     conversation: OwnConversation
-    messages: list[OwnMessage]
-    summaries: list[OwnSummary] = []
-    model_calls: list[OwnCall] = []
+    messages: Annotated[list[OwnMessage], Field(max_length=MAX_ROWS)]
+    summaries: Annotated[list[OwnSummary], Field(max_length=MAX_ROWS)] = []
+    model_calls: Annotated[list[OwnCall], Field(max_length=MAX_ROWS)] = []
     prompts: dict[Sha256, str] = {}

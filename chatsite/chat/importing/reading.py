@@ -2,17 +2,23 @@
 
 import io
 import json
+import re
 import zipfile
-import zlib
+from itertools import accumulate
 from pathlib import PurePosixPath
-from typing import Any
+from typing import IO, Any
 
 from django.conf import settings
-from django.core.files.uploadedfile import UploadedFile
 from django.utils.translation import gettext as _
 
 MEGABYTE = 1024 * 1024
 ZIP_MARK = b"PK\x03\x04"
+# No export is nested by a third of it, and what is taken can be exported again.
+MAX_DEPTH = 60
+MAX_VALUES = 3_000_000
+STRING = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"', re.DOTALL)
+NO_BRACKETS = bytes(byte for byte in range(256) if byte not in b"[]{}")
+STEPS = [(byte in b"[{") - (byte in b"]}") for byte in range(256)]
 # What the big providers put into the archives that they send to people.
 MEMBER = "conversations.json"
 
@@ -25,9 +31,11 @@ class ImportItemError(Exception):
     """One conversation of a file that can not be imported."""
 
 
-def read(upload: UploadedFile) -> list[Any]:
+def read(file: IO[bytes]) -> list[Any]:
     """The conversations of the file. Raises ImportFileError."""
-    value = _decode(_unpack(upload))
+    data = _unpack(file)
+    _check_shape(data)
+    value = _decode(data)
     items = _items(value)
     if not items:
         raise ImportFileError(_("There is no conversation in this file."))
@@ -39,15 +47,20 @@ def read(upload: UploadedFile) -> list[Any]:
     return items
 
 
-def _unpack(upload: UploadedFile) -> bytes:
+def check_size(size: int) -> None:
+    if size > settings.IMPORT_MAX_MB * MEGABYTE:
+        raise ImportFileError(
+            _("The file is larger than %(limit)s MB.")
+            % {"limit": settings.IMPORT_MAX_MB}
+        )
+
+
+def _unpack(file: IO[bytes]) -> bytes:
     limit = settings.IMPORT_MAX_MB * MEGABYTE
-    if (upload.size or 0) > limit:
-        raise _too_large()
-    data = upload.read(limit + 1)
+    data = file.read(limit + 1)
     if data.startswith(ZIP_MARK):
         data = _unzip(data, limit)
-    if len(data) > limit:
-        raise _too_large()
+    check_size(len(data))
     return data
 
 
@@ -62,13 +75,39 @@ def _unzip(data: bytes, limit: int) -> bytes:
                 )
             with archive.open(names[0]) as member:
                 return member.read(limit + 1)
-    except (zipfile.BadZipFile, zlib.error, RuntimeError, NotImplementedError, OSError):
-        raise ImportFileError(_("This archive can not be opened.")) from None
+    except (ImportFileError, MemoryError):
+        raise
+    except Exception:  # noqa: BLE001
+        # Torn archives make zipfile raise a dozen kinds of errors, few of its own.
+        raise ImportFileError(
+            _(
+                "This archive can’t be opened: it is damaged, encrypted or incomplete. "
+                "Download it again, or unpack it and choose its conversations.json."
+            )
+        ) from None
 
 
-def _too_large() -> ImportFileError:
+def _check_shape(data: bytes) -> None:
+    """Refuse what would take much more memory than its size, or go too deep, before
+    it is read. Counted without what stands in strings."""
+    bare = STRING.sub(b"", data)
+    if sum(map(bare.count, (b",", b"[", b"{"))) > MAX_VALUES:
+        raise too_much()
+    marks = bare.translate(None, NO_BRACKETS)
+    depth = max(accumulate(map(STEPS.__getitem__, marks)), default=0)
+    if depth > MAX_DEPTH:
+        raise ImportFileError(
+            _("The file is nested too deeply: more than %(limit)s levels.")
+            % {"limit": MAX_DEPTH}
+        )
+
+
+def too_much() -> ImportFileError:
     return ImportFileError(
-        _("The file is larger than %(limit)s MB.") % {"limit": settings.IMPORT_MAX_MB}
+        _(
+            "The file holds more values than an import may have at once. Nothing of it "
+            "was stored: split it and import the parts."
+        )
     )
 
 
@@ -85,8 +124,6 @@ def _decode(data: bytes) -> Any:
             _("The file is not valid JSON: see line %(line)s, column %(column)s.")
             % {"line": error.lineno, "column": error.colno}
         ) from None
-    except RecursionError:
-        raise ImportFileError(_("The file is nested too deeply.")) from None
     except ValueError:
         raise ImportFileError(
             _("The file is not valid JSON: it has a number that is none.")
@@ -120,6 +157,14 @@ def kind_of(item: Any) -> str:
     if "mapping" in item:
         return "chatgpt"
     return "claude" if "chat_messages" in item else ""
+
+
+def count(item: Any) -> int:
+    """About how much of the work it is: its messages, and the requests to prove."""
+    inner = item if isinstance(item, dict) else {}
+    lists = (inner.get(n) for n in ("messages", "model_calls", "chat_messages"))
+    parts = [*lists, inner.get("mapping")]
+    return 1 + sum(len(part) for part in parts if isinstance(part, list | dict))
 
 
 def check_values(item: Any) -> None:

@@ -3,10 +3,11 @@
 import pytest
 from django.test import Client
 
-from chatsite.chat import watcher
-from memory import transcript
+from chatsite.chat import turns, watcher
+from memory import acts, transcript
+from tests.memory.scenes import summarise
 
-from .scenes import signed_in, talk_in_turns
+from .scenes import answer, signed_in, talk_in_turns, url
 
 
 @pytest.fixture
@@ -33,3 +34,27 @@ def session(alice):
     client = Client()
     client.force_login(alice)
     return client.cookies["sessionid"].value
+
+
+@pytest.fixture
+def source(bob):
+    """A conversation of Bob with everything that an export can hold."""
+    made = transcript.create(bob, title="Kyoto", system_prompt="Be brief.")
+    talk_in_turns(made, "One", "Two")
+    first = summarise(made, 1, 2)
+    talk_in_turns(made, "Three", "Four")
+    summarise(made, 1, 4, replaces=[first], flags={"unsupported": ["1300"]})
+    acts.pin(made, 2)
+    acts.exclude(made, [6])
+    turns.edit(made, seq=7, text="Four, better", client_id="better")
+    answer(made, "A better reply")
+    talk_in_turns(made, "Five")
+    turns.regenerate(made, made.turns.order_by("pk").last().pk)
+    turns.stop(made, made.turns.order_by("pk").last().pk)
+    return made
+
+
+@pytest.fixture
+def exported(client, source):
+    """As a file: through JSON."""
+    return signed_in(source.owner).get(url("export-json", source)).json()

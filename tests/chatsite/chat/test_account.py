@@ -9,7 +9,7 @@ from django.contrib.sessions.models import Session
 from django.test import AsyncClient, Client
 from django.urls import reverse
 
-from chatsite.chat import commands, events, importing, turns
+from chatsite.chat import commands, events, turns
 from chatsite.chat.errors import CommandError
 from chatsite.chat.models import Preferences, Turn
 from memory import library, transcript
@@ -17,7 +17,7 @@ from memory.models import Conversation, Message, ModelCall, Prompt, RecallEntry
 from tests.memory.scenes import summarise
 
 from .scenes import signed_in, talk_in_turns, url
-from .test_importing import upload
+from .test_importing import take
 
 PAGES = ("account", "account-export", "import", "password-change")
 POSTS = ("account-sign-out", "account-delete")
@@ -151,7 +151,7 @@ class TestExport:
 
         def take_in(text):
             talked = [c for c in json.loads(text)["conversations"] if c["messages"]]
-            return importing.run(bob, upload({"conversations": talked}))
+            return take(bob, {"conversations": talked})
 
         await in_thread(prepare)
         text = await self.fetch(alice)

@@ -4,22 +4,35 @@ files.
 
 import io
 import json
+import uuid
 import zipfile
 from copy import deepcopy
+from datetime import timedelta
 
 import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.core.serializers.json import DjangoJSONEncoder
+from django.db.models.functions import Now
 from django.urls import reverse
 
 from chatsite.chat import audit as turn_audit
-from chatsite.chat import export, importing, turns
-from chatsite.chat.importing import ImportFileError
-from memory import acts, audit, context, library, transcript, versions
+from chatsite.chat import export, importing, jobs
+from chatsite.chat.importing import ImportFileError, queue, taking
+from chatsite.chat.models import Job
+from memory import (
+    audit,
+    bundle,
+    context,
+    finder,
+    folding,
+    library,
+    transcript,
+    versions,
+)
 from memory.models import Conversation, Message, Prompt
-from tests.memory.scenes import summarise, unguarded
+from tests.memory.scenes import unguarded
 
-from .scenes import answer, signed_in, talk_in_turns, url
+from .scenes import talk_in_turns
 
 
 def violations():
@@ -32,44 +45,46 @@ def as_json(value):
     return json.loads(text.replace('.000Z"', 'Z"'))
 
 
+def encode(value):
+    return value if isinstance(value, bytes) else json.dumps(value).encode()
+
+
 def upload(value, name="file.json"):
-    data = value if isinstance(value, bytes) else json.dumps(value).encode()
-    return SimpleUploadedFile(name, data)
+    return SimpleUploadedFile(name, encode(value))
 
 
 def take(user, value):
-    return importing.run(user, upload(value))
+    """The whole import, as its own process does it."""
+    claim = jobs.add(importing.KIND, user, f"import:{user.pk}")
+    taking.take(claim, io.BytesIO(encode(value)))
+    job = jobs.latest(importing.KIND, user)
+    assert job.is_finished
+    if job.error:
+        raise ImportFileError(job.error)
+    return importing.Outcome.of(job)
+
+
+def work_off():
+    """What the sweep has processes of their own do."""
+    while queue.waiting:
+        wanted = queue.waiting.pop()
+        with wanted.file as file:
+            file.seek(0)
+            taking.take(wanted.claim, file)
+
+
+def post(client, value):
+    answer = client.post(reverse("import"), {"file": upload(value)})
+    assert answer.status_code == 302
+    work_off()
+    return client.get(answer["Location"]).content.decode()
 
 
 def refusal(user, value):
     outcome = take(user, value)
     assert not outcome.imported
     assert not Message.objects.filter(conversation__owner=user).exists()
-    return outcome.refused[0]
-
-
-@pytest.fixture
-def source(bob):
-    """A conversation of Bob with everything that an export can hold."""
-    made = transcript.create(bob, title="Kyoto", system_prompt="Be brief.")
-    talk_in_turns(made, "One", "Two")
-    first = summarise(made, 1, 2)
-    talk_in_turns(made, "Three", "Four")
-    summarise(made, 1, 4, replaces=[first], flags={"unsupported": ["1300"]})
-    acts.pin(made, 2)
-    acts.exclude(made, [6])
-    turns.edit(made, seq=7, text="Four, better", client_id="better")
-    answer(made, "A better reply")
-    talk_in_turns(made, "Five")
-    turns.regenerate(made, made.turns.order_by("pk").last().pk)
-    turns.stop(made, made.turns.order_by("pk").last().pk)
-    return made
-
-
-@pytest.fixture
-def exported(client, source):
-    """As a file: through JSON."""
-    return signed_in(source.owner).get(url("export-json", source)).json()
+    return outcome.told[0]
 
 
 @pytest.fixture(scope="module")
@@ -290,7 +305,7 @@ class TestForeign:
     def test_one_bad_conversation_keeps_none_of_the_others_out(self, alice):
         outcome = take(alice, [CLAUDE, {"mapping": 5, "title": "Bad"}, 7, chatgpt()])
         assert len(outcome.imported) == 2
-        assert [line.split(":")[0] for line in outcome.refused] == [
+        assert [line.split(":")[0] for line in outcome.told] == [
             "Conversation 2 “Bad”",
             "Conversation 3 “”",
         ]
@@ -367,27 +382,124 @@ class TestFile:
         settings.IMPORT_MAX_MESSAGES = 2
         assert "3 messages" in refusal(alice, [CLAUDE])
 
-    def test_nothing_half_is_stored_when_it_breaks(self, alice, monkeypatch):
-        def fail(*args):
-            raise importing.ImportItemError("broken")
 
-        monkeypatch.setattr(importing.copying, "write_turns", fail)
-        take(alice, [CLAUDE])
+class TestStaging:
+    @pytest.fixture
+    def begun(self, alice, exported, monkeypatch):
+        """The claim of an import that died in the middle of its second conversation."""
+        claim = jobs.add(importing.KIND, alice, f"import:{alice.pk}")
+        wrote = []
+
+        def fail(*args):
+            wrote.append(args)
+            raise RuntimeError("a dead process")
+
+        monkeypatch.setattr(taking.copying, "write_turns", fail)
+        Conversation.objects.all().update(uuid=uuid.uuid4())
+        file = io.BytesIO(encode([exported, CLAUDE]))
+        with pytest.raises(RuntimeError):
+            taking.take(claim, file)
+        assert len(wrote) == 1
+        return claim
+
+    def test_no_one_sees_what_is_not_whole(self, alice, begun):
+        made = Conversation.objects.get(owner=alice)
+        assert made.messages.exists()
+        assert not library.own(alice).exists()
+        assert not library.deleted_lately(alice).exists()
+        assert finder.find_messages(alice, "better") == []
+        assert made.pk not in folding.due()
+        with pytest.raises(Conversation.DoesNotExist):
+            transcript.get_for(alice, made.uuid)
+        with pytest.raises(Conversation.DoesNotExist):
+            library.restore(alice, made.uuid)
+        assert violations() == []
+
+    def test_it_is_swept_when_its_importer_died(self, alice, source, begun):
+        library.erase(source)
+        texts = Prompt.objects.values_list("text", flat=True)
+        assert "Be brief." in texts
+        assert library.purge() == 0
+        past = Now() - timedelta(seconds=1)
+        Job.objects.filter(pk=begun.job_id).update(lease_until=past)
+        jobs.end_dead()
+        assert library.purge() == 1
+        assert not Conversation.objects.filter(owner=alice).exists()
+        assert not Prompt.objects.exists()
+
+    def test_an_importer_that_lost_its_job_stops(self, alice):
+        claim = jobs.add(importing.KIND, alice, f"import:{alice.pk}")
+        importer = taking._Taking(claim, jobs.held(claim).get())
+        draft = taking._read(CLAUDE, alice)
+        jobs.fail(claim, "Too late.")
+        with pytest.raises(taking.LostError):
+            importer._take(draft, importing.Outcome())
         assert not Conversation.objects.exists()
+
+    def test_all_appear_at_once(self, alice, monkeypatch):
+        seen = []
+        real = taking.copying.write_turns
+
+        def look(*args):
+            seen.append(library.own(alice).count())
+            return real(*args)
+
+        monkeypatch.setattr(taking.copying, "write_turns", look)
+        take(alice, [CLAUDE, chatgpt(), CLAUDE])
+        assert seen == [0, 0]
+        assert library.own(alice).count() == 2
+        assert Conversation.objects.filter(fold_due_at__isnull=False).count() == 2
+
+    def test_no_batch_is_large(self, alice, monkeypatch):
+        sizes = []
+        real = bundle._create
+
+        def note(model, rows):
+            chars = sum(len(getattr(row, "text", "")) for row in rows)
+            sizes.append((len(rows), chars))
+            return real(model, rows)
+
+        monkeypatch.setattr(bundle, "_create", note)
+        talk = [
+            {"sender": ("human", "assistant")[n % 2], "text": "word " * 6_000}
+            for n in range(20)
+        ]
+        take(alice, [{**CLAUDE, "chat_messages": talk}])
+        assert sum(rows for rows, _ in sizes) == 20
+        assert len(sizes) > 5
+        assert all(chars <= bundle.BATCH_CHARS for _, chars in sizes)
 
 
 class TestPage:
     def test_it_tells_what_came_of_it(self, client, alice):
-        file = upload([CLAUDE, {"mapping": 5}])
-        page = client.post(reverse("import"), {"file": file}).content.decode()
+        page = post(client, [CLAUDE, {"mapping": 5}])
         assert "1 conversation imported" in page
         assert "From Claude" in page
         assert "mapping: it is no object." in page
 
-    def test_it_keeps_the_page_when_the_file_is_wrong(self, client):
-        answer = client.post(reverse("import"), {"file": upload(b"{broken")})
-        assert answer.status_code == 422
-        assert b"line 1, column 2" in answer.content
+    def test_it_says_why_nothing_was_imported(self, client):
+        page = post(client, b"{broken")
+        assert "Nothing was imported" in page
+        assert "line 1, column 2" in page
+
+    def test_it_shows_how_far_it_is_and_takes_one_at_a_time(self, client):
+        again = client.post(reverse("import"), {"file": upload([CLAUDE])}, follow=True)
+        assert "The file waits for a free place." in again.content.decode()
+        jobs.begin(queue.waiting[0].claim, 1)
+        jobs.renew(queue.waiting[0].claim, done=3, total=7)
+        page = client.get(reverse("import-progress")).content.decode()
+        assert 'value="3" max="7"' in page
+        second = client.post(reverse("import"), {"file": upload([CLAUDE])})
+        assert second.status_code == 422
+        assert "Another import of yours is under way" in second.content.decode()
+        assert len(queue.waiting) == 1
+        work_off()
+
+    def test_a_restart_is_told(self, client):
+        client.post(reverse("import"), {"file": upload([CLAUDE])})
+        queue.release()
+        page = client.get(reverse("import")).content.decode()
+        assert "The server was restarted" in page
 
     def test_it_asks_for_a_file(self, client):
         assert client.post(reverse("import")).status_code == 422
@@ -395,5 +507,5 @@ class TestPage:
 
     def test_it_escapes_what_the_file_says(self, client):
         item = {"mapping": 5, "title": "<script>alert(1)</script>"}
-        page = client.post(reverse("import"), {"file": upload([item])}).content
-        assert b"<script>alert" not in page
+        page = post(client, [item])
+        assert "<script>alert" not in page

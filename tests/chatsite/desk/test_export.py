@@ -10,11 +10,10 @@ from channels.db import database_sync_to_async
 from django.test import AsyncClient
 from django.urls import reverse
 
-from chatsite.chat import importing
 from chatsite.desk.models import AccessEvent
 from memory import library, transcript
 from tests.chatsite.chat.scenes import talk_in_turns
-from tests.chatsite.chat.test_importing import upload
+from tests.chatsite.chat.test_importing import take
 from tests.memory.scenes import plant, summarise
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -106,8 +105,8 @@ class TestWhole:
     ):
         value = json.loads(await fetch(READER, conversations, "export_json"))
         assert value["exported_by"] == "staff-metadata-content-export"
-        document = upload({"conversations": value["conversations"]})
-        outcome = await in_thread(importing.run, bob, document)
+        document = {"conversations": value["conversations"]}
+        outcome = await in_thread(take, bob, document)
         assert len(outcome.imported) == 2
         assert len(await in_thread(logged)) == 2
 
