@@ -5,12 +5,13 @@ A fold is claimed by a lease of the database's clock, renewed while the model wr
 
 from datetime import timedelta
 
-from django.db.models import Q, QuerySet
-from django.db.models.functions import Now
+from django.db.models import Case, F, Q, QuerySet, When
+from django.db.models.functions import Least, Now
 
 from .models import Conversation
 
 MAX_FAILURES = 3
+BACKOFF = timedelta(seconds=30)
 # A dead process blocks nobody for longer.
 LEASE = timedelta(seconds=20)
 DUE_AT_ONCE = 50
@@ -22,8 +23,18 @@ def claim(conversation_id: int, owner: str, force: bool) -> bool:
     if not force:
         rows = rows.filter(_rested())
     end = Now() + LEASE
-    # Should this process die, the next look is due when its lease has ended.
-    return bool(rows.update(fold_owner=owner, fold_lease_until=end, fold_due_at=end))
+    # An owner who is still there has not given the lease back: that fold died, and
+    # what it paid for is lost. Uncounted, it would die and pay again without end.
+    died = Case(When(fold_owner="", then=0), default=1)
+    return bool(
+        rows.update(
+            fold_owner=owner,
+            fold_lease_until=end,
+            # Should this process die, the next look is due when its lease has ended.
+            fold_due_at=end,
+            fold_failures=F("fold_failures") + died,
+        )
+    )
 
 
 def _free() -> QuerySet[Conversation]:
@@ -43,7 +54,13 @@ def due() -> list[int]:
 
 
 def mark_due(conversation_id: int) -> None:
-    Conversation.objects.filter(pk=conversation_id).update(fold_due_at=Now())
+    """Let the fold job look again, after a new message or what a person did.
+
+    A job that has given up tries once more when its rest is over.
+    """
+    Conversation.objects.filter(pk=conversation_id).update(
+        fold_due_at=Now(), fold_failures=Least("fold_failures", MAX_FAILURES - 1)
+    )
 
 
 def stop(conversation_id: int) -> None:
@@ -72,3 +89,20 @@ def renew(conversation_id: int, owner: str) -> None:
 def release(conversation_id: int, owner: str) -> None:
     rows = Conversation.objects.filter(pk=conversation_id, fold_owner=owner)
     rows.update(fold_owner="", fold_lease_until=None)
+
+
+def count_failure(conversation_id: int, owner: str) -> bool:
+    """Let the next try wait, longer after each failure. False: the lease was lost, and
+    who has it keeps the books."""
+    rows = Conversation.objects.filter(pk=conversation_id, fold_owner=owner)
+    failures = rows.values_list("fold_failures", flat=True).first()
+    if failures is None:
+        return False
+    # People can ask again as often as they like; the rest has an upper limit.
+    failures = min(failures, MAX_FAILURES - 1)
+    retry_at = Now() + BACKOFF * 2**failures
+    return bool(
+        rows.update(
+            fold_failures=failures + 1, fold_retry_at=retry_at, fold_due_at=retry_at
+        )
+    )

@@ -5,7 +5,7 @@ sees has changed since the step was planned.
 """
 
 from collections.abc import Callable
-from datetime import timedelta
+from dataclasses import dataclass
 from time import monotonic
 
 from django.db import transaction
@@ -13,17 +13,19 @@ from django.db.models import F
 from django.db.models.functions import Now
 from langchain_core.messages import AIMessage, BaseMessage
 
-from . import versions
+from . import fold_lease, versions
 from .engine import plan
 from .engine.compose import digest, to_wire
 from .engine.exceptions import SummaryError
-from .engine.patterns import find_match
+from .engine.patterns import Search
 from .engine.summarizer import SummaryText
 from .engine.tokens import count_tokens
 from .fold_plan import Job
 from .models import Conversation, ModelCall, Summary
+from .ranges import to_ranges
 
-BACKOFF = timedelta(seconds=30)
+# The error of a fold that ended in any other way than the summariser's.
+CRASHED = "internal"
 # Messages that a policy's patterns may pin; every one of them is in every context.
 MAX_PINNED = 50
 
@@ -80,9 +82,44 @@ def record_call(
     charge(call, str(reply.text) if reply else "")
 
 
+@dataclass(frozen=True, slots=True)
+class Important:
+    """What the policy's patterns found: numbers of messages, and of those that the
+    time did not suffice for, so that people can look at them."""
+
+    seqs: tuple[int, ...] = ()
+    unread: tuple[int, ...] = ()
+
+    @property
+    def flags(self) -> dict[str, list[str]]:
+        ranges = [f"#{a}" if a == b else f"#{a}-{b}" for a, b in to_ranges(self.unread)]
+        return {"unmatched": ranges} if ranges else {}
+
+
+def find_important(job: Job) -> Important:
+    """Compare the messages with the patterns of the policy. Outside of a transaction:
+    patterns of a person can take long, and others wait for the lock."""
+    if not job.policy.important or isinstance(job.step, plan.Merge):
+        return Important()
+    search = Search(job.policy.important)
+    found, unread = [], []
+    for message in job.messages:
+        occurs = search.occurs(str(message.text))
+        if occurs is None:
+            unread.append(int(message.id or 0))
+        elif occurs:
+            found.append(int(message.id or 0))
+    return Important(tuple(found), tuple(unread))
+
+
 @transaction.atomic
-def commit(job: Job, model: str, result: SummaryText) -> int | None:
-    """Write the new version if nothing has changed since the plan; else None."""
+def commit(
+    job: Job, model: str, result: SummaryText, important: Important
+) -> int | None:
+    """Write the new version if nothing has changed since the plan; else None.
+
+    A second call, after an answer that got lost, finds what the first one wrote.
+    """
     unchanged = Conversation.objects.filter(
         pk=job.conversation.pk,
         memory_version=job.conversation.memory_version,
@@ -91,14 +128,15 @@ def commit(job: Job, model: str, result: SummaryText) -> int | None:
     if not unchanged.update(
         memory_version=F("memory_version") + 1, fold_failures=0, fold_retry_at=None
     ):
-        return None
+        made = Summary.objects.filter(model_calls__in=job.calls)
+        return made.values_list("version", flat=True).first()
     summary = versions.append(
         job.conversation,
         replaces=job.sources,
         text=result.text,
         generation=_generation(job, result),
         structured=result.structured,
-        flags=result.flags,
+        flags=result.flags | important.flags,
         prompt_hash=result.prompt_hash,
         status=Summary.Status.ACTIVE,
         tokens_after=tokens_after(job, result.text),
@@ -106,7 +144,7 @@ def commit(job: Job, model: str, result: SummaryText) -> int | None:
         **_common(job, model),
     )
     ModelCall.objects.filter(pk__in=job.calls).update(summary=summary)
-    _pin_important(job)
+    _pin(job, important)
     return summary.version
 
 
@@ -116,19 +154,13 @@ def _generation(job: Job, result: SummaryText) -> int:
     return 1 + max((source.generation for source in job.sources), default=0)
 
 
-def _pin_important(job: Job) -> None:
+def _pin(job: Job, important: Important) -> None:
     """Keep what the policy calls important word for word, up to a number."""
-    important = job.policy.important
-    if not important or isinstance(job.step, plan.Merge):
+    if not important.seqs:
         return
-    found = [
-        int(message.id)
-        for message in job.messages
-        if find_match(important, str(message.text))
-    ]
     rows = job.conversation.messages
     room = max(0, MAX_PINNED - rows.filter(pinned_at__isnull=False).count())
-    pinned = rows.filter(seq__in=found[:room], pinned_at=None)
+    pinned = rows.filter(seq__in=important.seqs[:room], pinned_at=None)
     pinned.update(pinned_at=Now())
 
 
@@ -143,15 +175,13 @@ def tokens_after(job: Job, text: str) -> int:
 
 
 @transaction.atomic
-def record_failure(job: Job, model: str, error: SummaryError | InvokeError) -> None:
-    rows = Conversation.objects.filter(pk=job.conversation.pk, fold_owner=job.owner)
-    retry_at = Now() + BACKOFF * 2**job.conversation.fold_failures
-    if not rows.update(
-        fold_failures=F("fold_failures") + 1,
-        fold_retry_at=retry_at,
-        fold_due_at=retry_at,
-    ):
-        return  # the lease was lost: whoever has it keeps the books
+def record_failure(
+    conversation_id: int, owner: str, model: str, error: Exception, job: Job | None
+) -> None:
+    """Count the failure, whatever was raised. `job` is None before a step was planned:
+    then no version has a range to tell it of."""
+    if not fold_lease.count_failure(conversation_id, owner) or job is None:
+        return
     rejected = isinstance(error, SummaryError)
     summary = versions.append(
         job.conversation,
@@ -184,5 +214,8 @@ def _common(job: Job, model: str) -> dict[str, object]:
     }
 
 
-def error_name(error: SummaryError | InvokeError) -> str:
-    return error.code if isinstance(error, InvokeError) else type(error).__name__
+def error_name(error: Exception) -> str:
+    """What is stored of it: never its text, which can hold what was said."""
+    if isinstance(error, InvokeError):
+        return error.code
+    return type(error).__name__ if isinstance(error, SummaryError) else CRASHED

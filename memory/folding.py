@@ -12,6 +12,7 @@ from collections.abc import Awaitable, Callable
 from contextlib import AbstractAsyncContextManager, nullcontext
 from dataclasses import dataclass
 from time import monotonic
+from typing import TypeVar
 
 from channels.db import database_sync_to_async
 from django.db.models.functions import Now
@@ -19,6 +20,7 @@ from langchain_core.messages import AIMessage, BaseMessage
 from pydantic import BaseModel
 
 from . import fold_lease, fold_plan, fold_result
+from .database import AWAY, insist, name_of
 from .engine import plan, summarizer
 from .engine.exceptions import SummaryError
 from .engine.policy import CHUNK_TOKENS
@@ -42,6 +44,10 @@ __all__ = [
 ]
 
 logger = logging.getLogger(__name__)
+
+T = TypeVar("T")
+# How long a result that was paid for waits for the database to take it.
+INSIST_SECONDS = 60.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,34 +94,84 @@ async def fold(
         conversation_id, owner, force
     ):
         return Outcome("busy")
-    done: list[int] = []
     renewer = asyncio.create_task(_keep_lease(conversation_id, owner))
+
+    def prepare(again: bool) -> Job | None:
+        return fold_plan.prepare(
+            conversation_id, owner, open_from, context_window, force and not again
+        )
+
     try:
-        while True:
-            job = await database_sync_to_async(fold_plan.prepare)(
-                conversation_id, owner, open_from, context_window, force and not done
-            )
-            if job is None:
-                return Outcome("folded" if done else "nothing", tuple(done))
+        return await _take_steps(conversation_id, owner, summariser, prepare)
+    finally:
+        renewer.cancel()
+        await _insist(fold_lease.release, conversation_id, owner)
+
+
+async def _take_steps(
+    conversation_id: int,
+    owner: str,
+    summariser: Summariser,
+    prepare: Callable[[bool], Job | None],
+) -> Outcome:
+    done: list[int] = []
+    job = None
+    try:
+        while job := await database_sync_to_async(prepare)(bool(done)):
             version = await _perform(job, summariser)
             if version is None:
                 return Outcome("discarded", tuple(done))
             done.append(version)
+            job = None
+        return Outcome("folded" if done else "nothing", tuple(done))
     except RefusedError as refused:
         return Outcome("refused", tuple(done), refused.code)
-    except (SummaryError, InvokeError) as error:
-        return Outcome("failed", tuple(done), fold_result.error_name(error))
     except Conversation.DoesNotExist:
         return Outcome("discarded", tuple(done))
-    finally:
-        renewer.cancel()
-        await database_sync_to_async(fold_lease.release)(conversation_id, owner)
+    except Exception as error:
+        if not isinstance(error, (SummaryError, InvokeError)):
+            logger.exception("fold crashed conversation=%s", conversation_id)
+        # The edge of the job: whatever was raised is counted, or it would be raised,
+        # and the summariser paid, again and again.
+        await _fail(conversation_id, owner, summariser, error, job)
+        return Outcome("failed", tuple(done), fold_result.error_name(error))
+
+
+async def _fail(
+    conversation_id: int,
+    owner: str,
+    summariser: Summariser,
+    error: Exception,
+    job: Job | None,
+) -> None:
+    logger.warning(
+        "fold failed conversation=%s range=%s error=%s",
+        conversation_id,
+        f"{job.step.first_seq}-{job.step.last_seq}" if job else "-",
+        fold_result.error_name(error),
+    )
+    await _insist(
+        fold_result.record_failure, conversation_id, owner, summariser.model, error, job
+    )
+
+
+async def _insist(work: Callable[..., T], *args: object) -> T:
+    """What was paid for is not lost because the database is away for a moment."""
+    return await insist(work, *args, until=monotonic() + INSIST_SECONDS)
 
 
 async def _keep_lease(conversation_id: int, owner: str) -> None:
     while True:
         await asyncio.sleep(fold_lease.LEASE.total_seconds() / 4)
-        await database_sync_to_async(fold_lease.renew)(conversation_id, owner)
+        try:
+            await database_sync_to_async(fold_lease.renew)(conversation_id, owner)
+        except AWAY as error:
+            # As long as no other process began the same fold, this one goes on.
+            logger.warning(
+                "fold lease not renewed conversation=%s: %s",
+                conversation_id,
+                name_of(error),
+            )
 
 
 def may_fold(conversation: Conversation) -> bool:
@@ -130,30 +186,11 @@ def reset(conversation: Conversation) -> None:
 
 
 async def _perform(job: Job, summariser: Summariser) -> int | None:
-    """Summarise and commit one step. None = the ground changed, result discarded.
-
-    Raises SummaryError or InvokeError after it has recorded the failure; RefusedError
-    is none.
-    """
-    try:
-        result = await write(job, summariser)
-    except RefusedError:
-        raise
-    except (SummaryError, InvokeError) as error:
-        logger.warning(
-            "fold failed conversation=%s range=%s-%s error=%s",
-            job.conversation.pk,
-            job.step.first_seq,
-            job.step.last_seq,
-            fold_result.error_name(error),
-        )
-        await database_sync_to_async(fold_result.record_failure)(
-            job, summariser.model, error
-        )
-        raise
-    return await database_sync_to_async(fold_result.commit)(
-        job, summariser.model, result
-    )
+    """Summarise and commit one step. None = the ground changed, result discarded."""
+    result = await write(job, summariser)
+    # In a thread of its own: patterns of a person can take long.
+    important = await asyncio.to_thread(fold_result.find_important, job)
+    return await _insist(fold_result.commit, job, summariser.model, result, important)
 
 
 Around = Callable[[summarizer.StructuredInvoke], summarizer.StructuredInvoke]
@@ -220,7 +257,14 @@ async def _request(
             raise
         finally:
             ms = int((monotonic() - started) * 1000)
-            await database_sync_to_async(fold_result.record_call)(
-                job, summariser.model, messages, reply, error, ms, summariser.charge
+            await _insist(
+                fold_result.record_call,
+                job,
+                summariser.model,
+                messages,
+                reply,
+                error,
+                ms,
+                summariser.charge,
             )
     return reply

@@ -144,7 +144,6 @@ async def propose(
     )
 
 
-@transaction.atomic
 def accept(
     conversation: Conversation,
     seal: str,
@@ -159,29 +158,37 @@ def accept(
     the text can not be stored.
     """
     text = transcript.check_text(text)
-    transcript.lock(conversation)
     known = _open(conversation, seal)
+    # Reading all messages takes a while, for which nothing is locked: the version
+    # below tells whether they have changed.
+    seen = _prepare(conversation, known.seq, open_from)
+    flags, important = _flags(seen, text), fold_result.find_important(seen)
     owner = uuid.uuid4().hex
-    if not fold_lease.claim(conversation.pk, owner, force=True):
-        raise ActError(_("Messages are being summarised just now. Try again soon."))
-    job = _prepare(conversation, known.seq, open_from, owner)
-    if job.conversation.memory_version != known.memory_version:
-        raise ActError(_("What the model sees has changed since. Look at it again."))
-    as_proposed = _sha256(text) == known.text_sha256
-    job.author, job.calls = author, known.calls
-    job.tokens_in, job.tokens_out = known.tokens_in, known.tokens_out
-    version = fold_result.commit(
-        job,
-        known.model if as_proposed else "",
-        SummaryText(
-            text=text,
-            prompt_hash=known.prompt_hash if as_proposed else "",
-            requests=len(known.calls),
-            rewritten=bool(job.sources),
-            flags=_flags(job, text),
-        ),
-    )
-    fold_lease.release(conversation.pk, owner)
+    with transaction.atomic():
+        transcript.lock(conversation)
+        if not fold_lease.claim(conversation.pk, owner, force=True):
+            raise ActError(_("Messages are being summarised just now. Try again soon."))
+        job = _prepare(conversation, known.seq, open_from, owner)
+        if job.conversation.memory_version != known.memory_version:
+            raise ActError(
+                _("What the model sees has changed since. Look at it again.")
+            )
+        as_proposed = _sha256(text) == known.text_sha256
+        job.author, job.calls = author, known.calls
+        job.tokens_in, job.tokens_out = known.tokens_in, known.tokens_out
+        version = fold_result.commit(
+            job,
+            known.model if as_proposed else "",
+            SummaryText(
+                text=text,
+                prompt_hash=known.prompt_hash if as_proposed else "",
+                requests=len(known.calls),
+                rewritten=bool(job.sources),
+                flags=flags,
+            ),
+            important,
+        )
+        fold_lease.release(conversation.pk, owner)
     return conversation.summaries.get(version=version)
 
 

@@ -66,6 +66,9 @@ def flags(row: Summary) -> list[str]:
     if count := row.unsupported:
         words = ngettext("%(n)s fact unsupported", "%(n)s facts unsupported", count)
         found.append(words % {"n": count})
+    # Lists do not read the column: it can hold what was said.
+    if "flags" not in row.get_deferred_fields() and "unmatched" in row.flags:
+        found.append(_("important messages not looked for"))
     is_first = row.first_seq == 1 or getattr(row, "follows", True)
     if row.status == Summary.Status.ACTIVE and not is_first:
         found.append(_("gap before it"))

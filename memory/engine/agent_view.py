@@ -47,10 +47,11 @@ class Viewer:
         if self.policy.truncate_tool_args:
             older = clip.clip_tool_args(older, self.policy.truncate_tool_args)
         covered = threads.number(body[:cutoff], 1) if self._looks_back else []
+        important = patterns.Search(self.policy.important)
         context = compose(
             system_prompt="",
             blocks=[segment.block for segment in active],
-            pinned=[each for each in covered if self._is_important(each)],
+            pinned=[each for each in covered if important.occurs(each.text)],
             window=older,
             recalled=self._recall(covered, active, turn),
             fence=make_fence(self.policy.final_prompt),
@@ -69,9 +70,6 @@ class Viewer:
     @property
     def _looks_back(self) -> bool:
         return bool(self.policy.important or self.policy.recall_tokens)
-
-    def _is_important(self, message: BaseMessage) -> bool:
-        return bool(patterns.find_match(self.policy.important, message.text))
 
     def _recall(
         self,

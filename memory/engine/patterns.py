@@ -7,6 +7,7 @@ taken if the most work it can make for one stretch of text is small.
 import re
 from collections.abc import Iterable
 from functools import lru_cache
+from time import thread_time
 
 from .exceptions import PolicyError
 from .wording import Wording
@@ -18,6 +19,8 @@ STRETCH, STEP = 200, 100
 # A longer message is no remark to be kept word for word, but a document.
 MAX_TEXT_CHARS = 4000
 MAX_WORK = 1000
+# For all messages of a fold together.
+SEARCH_SECONDS = 1.0
 
 TOKEN = re.compile(
     r"(?P<escape>\\.)|(?P<set>\[\^?\]?(?:\\.|[^\]\\])*\])|(?P<open>\((?:\?:)?)"
@@ -48,22 +51,41 @@ def _reason(error: Exception) -> Wording:
     return Wording(_("it makes no sense at character %(place)s"), {"place": place + 1})
 
 
-def find_match(patterns: Iterable[str], text: str) -> str | None:
-    """The first of the patterns that occurs in the text, or None."""
-    if len(text) > MAX_TEXT_CHARS:
-        return None
-    found = (pattern for pattern in patterns if _occurs(_compile(pattern), text))
-    return next(found, None)
+class Search:
+    """Looks for patterns in one text after the other, in a time for all together.
+
+    What one stretch of text can cost is small, but twenty patterns over a long
+    conversation are minutes. The time is that of this thread, so that others who keep
+    the machine busy change nothing about what is found.
+    """
+
+    def __init__(
+        self, patterns: Iterable[str], seconds: float = SEARCH_SECONDS
+    ) -> None:
+        self.patterns = [_compile(pattern) for pattern in patterns]
+        self.seconds = seconds
+
+    def occurs(self, text: str) -> bool | None:
+        """Whether one of the patterns is in the text; None: no time was left."""
+        if len(text) > MAX_TEXT_CHARS:
+            return False
+        started = thread_time()
+        end = started + self.seconds
+        try:
+            for pattern in self.patterns:
+                for start in range(0, max(len(text) - STRETCH + STEP, 1), STEP):
+                    if thread_time() >= end:
+                        return None
+                    if pattern.search(text, start, start + STRETCH):
+                        return True
+            return False
+        finally:
+            self.seconds -= thread_time() - started
 
 
 @lru_cache(maxsize=256)
 def _compile(pattern: str) -> re.Pattern[str]:
     return re.compile(pattern)
-
-
-def _occurs(pattern: re.Pattern[str], text: str) -> bool:
-    starts = range(0, max(len(text) - STRETCH + STEP, 1), STEP)
-    return any(pattern.search(text, start, start + STRETCH) for start in starts)
 
 
 def _check_work(pattern: str) -> None:

@@ -14,7 +14,7 @@ from memory import context, recall
 from memory.engine import notes
 from memory.engine.compose import SummaryBlock, compose, fit, make_fence
 from memory.engine.notes import Note
-from memory.engine.patterns import find_match
+from memory.engine.patterns import Search
 from memory.engine.policy import Policy
 from memory.engine.summarizer import Invoke, SummaryText
 from memory.engine.tokens import TokenCounter, count_message
@@ -49,6 +49,8 @@ class TrialPlayer(Player):
             material.context_window,
         )
         self.material, self.steps, self.save = material, steps, save
+        # Ranges folded since they were compared with the policy's patterns.
+        self.unmatched: list[tuple[int, int]] = []
         self.messages = material.messages
         self.by_number = {int(message.id or 0): message for message in self.messages}
         self.chunk_tokens = chunk_tokens
@@ -140,6 +142,9 @@ class TrialPlayer(Player):
         if self.failures < MAX_FAILURES:
             before = self.failures
             await super()._fold(end, upcoming)
+            while self.unmatched:
+                # Patterns of a person can take long; replies go on meanwhile.
+                await asyncio.to_thread(self._pin_important, self.unmatched.pop())
             self.steps.rejected += max(0, self.failures - before)
 
     def _commit(
@@ -164,13 +169,14 @@ class TrialPlayer(Player):
                 replaces=[each.version for each in replaced],
             )
         )
-        self._pin_important(span)
+        self.unmatched.append(span)
 
     def _pin_important(self, span: tuple[int, int]) -> None:
+        search = Search(self.policy.important)
         for message in self._between(*span) if self.policy.important else ():
             if len(self.pinned) >= MAX_PINNED:
                 return
-            if find_match(self.policy.important, message.text):
+            if search.occurs(message.text):
                 self.pinned.add(int(message.id or 0))
 
 

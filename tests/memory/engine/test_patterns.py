@@ -3,7 +3,7 @@ import time
 import pytest
 
 from memory.engine.exceptions import PolicyError
-from memory.engine.patterns import find_match, parse_pattern
+from memory.engine.patterns import Search, parse_pattern
 
 
 @pytest.mark.parametrize(
@@ -19,17 +19,17 @@ from memory.engine.patterns import find_match, parse_pattern
     ],
 )
 def test_it_finds_what_matters(pattern, text):
-    assert find_match((parse_pattern(pattern),), text) == pattern
+    assert Search([parse_pattern(pattern)]).occurs(text) is True
 
 
 def test_it_finds_it_wherever_it_stands():
     for place in range(0, 900, 7):
-        assert find_match(("needle",), "x" * place + "needle" + "x" * 50)
+        assert Search(["needle"]).occurs("x" * place + "needle" + "x" * 50)
 
 
 def test_it_finds_nothing_in_a_document():
-    assert find_match(("needle",), "needle " * 1000) is None
-    assert find_match((), "needle") is None
+    assert Search(["needle"]).occurs("needle " * 1000) is False
+    assert Search([]).occurs("needle") is False
 
 
 @pytest.mark.parametrize(
@@ -65,5 +65,22 @@ def test_it_refuses_what_could_take_for_ever(pattern):
 )
 def test_it_is_quick_even_where_nothing_matches(pattern, text):
     started = time.perf_counter()
-    assert find_match((parse_pattern(pattern),), text) is None
+    assert Search([parse_pattern(pattern)]).occurs(text) is False
     assert time.perf_counter() - started < 1
+
+
+def test_all_texts_together_have_a_limit_of_time():
+    patterns = [parse_pattern(f"[ab]*[ab]{{0,4}}{letter}") for letter in "CDEFGHIJ"]
+    search = Search(patterns, seconds=0.3)
+    started = time.thread_time()
+    found = [search.occurs("ab" * 1990) for _ in range(50)]
+    assert time.thread_time() - started < 0.6
+    # What there was no time for is told apart from what has none of the patterns.
+    assert found[-1] is None
+
+
+def test_a_pattern_of_the_greatest_work_gives_the_lock_free_soon():
+    search = Search([parse_pattern("[ab]*[ab]{0,4}C")], seconds=60)
+    started = time.thread_time()
+    assert search.occurs("ab" * 100) is False
+    assert time.thread_time() - started < 0.1
