@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from django.db import models, transaction
 from django.db.models.functions import Now
+from django.dispatch import Signal
 from django.utils.translation import gettext as _
 
 from . import folding, recall, seals, transcript, versions
@@ -15,6 +16,11 @@ from .models import Conversation, Message, Summary
 
 if TYPE_CHECKING:
     from django.contrib.auth.models import AbstractBaseUser
+
+
+# For what other apps have made of a message: sent with `conversation` and `seq`, inside
+# the transaction that deletes it for good.
+message_deleted = Signal()
 
 
 class ActError(ValueError):
@@ -56,15 +62,19 @@ def unpin(conversation: Conversation, seq: int) -> None:
 
 @transaction.atomic
 def delete(conversation: Conversation, seq: int) -> None:
-    """Take the text of a message away for good; its number stays, and says so.
+    """Remove the text of a message for good, and the words that were made from it:
+    summaries that cover it, a title made by the site. The rows stay, and say so.
 
-    Requests that were built from it can no longer be rebuilt.
+    Requests that were built from any of these can no longer be rebuilt.
     """
     rows = _rows(conversation, [seq])
     _change(conversation, rows, text="", tool_calls=[], tokens=0, deleted_at=Now())
     row = conversation.messages.get(seq=seq)
     recall.index(row)
     seals.renew(row)
+    versions.erase(conversation, seq)
+    transcript.forget_title(conversation, seq)
+    message_deleted.send(Message, conversation=conversation, seq=seq)
 
 
 @transaction.atomic
@@ -95,6 +105,10 @@ def _no_return(summary: Summary) -> str:
         Summary.Status.ACTIVE: _("Version %(version)s is in force already."),
         Summary.Status.STALE: _(
             "Version %(version)s can not come back: its messages have changed."
+        ),
+        Summary.Status.ERASED: _(
+            "Version %(version)s can't come back: it was erased when one of its "
+            "messages was deleted."
         ),
     }
     failed = _("Version %(version)s can not come back: it failed.")

@@ -22,7 +22,7 @@ from .engine.compose import (
 from .engine.notes import Note
 from .engine.tokens import TokenCounter, remembered, scaled
 from .messages import to_langchain
-from .models import Conversation, Message, ModelCall, Prompt
+from .models import Conversation, Message, ModelCall, Prompt, Summary
 from .ranges import Ranges, to_ranges, within
 
 # Hits looked at for the notes on what was said earlier; the policy limits their size.
@@ -158,13 +158,17 @@ def verify(call: ModelCall) -> bool:
 
 
 def is_erased(call: ModelCall) -> bool:
-    """Whether a person has since deleted a message that was sent with this request."""
+    """Whether a person has since deleted a message that was sent with this request, or
+    that a summary of it covered."""
     refs = call.refs
     newest = [[refs["newest"]] * 2] if refs["newest"] else []
     recalled = to_ranges(refs["recalled"])
     ranges = [*refs["window"], *refs["pinned"], *recalled, *newest]
     rows = call.conversation.messages.exclude(deleted_at=None)
-    return any(rows.filter(seq__range=(first, last)).exists() for first, last in ranges)
+    if any(rows.filter(seq__range=(first, last)).exists() for first, last in ranges):
+        return True
+    sent = call.conversation.summaries.filter(version__in=refs["summaries"])
+    return sent.filter(status=Summary.Status.ERASED).exists()
 
 
 def keep_prompts(conversation: Conversation) -> None:

@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
 CLIENT_ID = re.compile(r"[\x21-\x7e]{1,64}")
 TITLE_CHARS = 60
+# A conversation is named after something in its first turns, or keeps its name.
+TITLE_TURNS = 4
 
 
 class TextError(ValueError):
@@ -53,6 +55,7 @@ def create(
     owner: "AbstractBaseUser",
     *,
     title: str = "",
+    title_set_by: str = Conversation.TitleSource.USER,
     preset: str = "",
     policy: dict[str, object] | None = None,
     model: str = "",
@@ -61,7 +64,7 @@ def create(
     """A new conversation. Raises PolicyError when the policy or preset is wrong."""
     value = {**({"preset": preset} if preset else {}), **(policy or {})}
     Policy.load(value)
-    source = Conversation.TitleSource.USER if title else Conversation.TitleSource.NONE
+    source = title_set_by if title else Conversation.TitleSource.NONE
     return Conversation.objects.create(
         owner=owner,
         title=title,
@@ -96,6 +99,21 @@ def suggest_title(conversation: Conversation, text: str) -> str:
         pk=conversation.pk, title_set_by=Conversation.TitleSource.NONE
     ).update(title=title, title_set_by=Conversation.TitleSource.AUTO)
     return title if named else ""
+
+
+def forget_title(conversation: Conversation, seq: int) -> None:
+    """Message `seq` was deleted: a title that may have been made from it goes; the
+    first message that is left gives another."""
+    said = conversation.messages.filter(role=Message.Role.USER).order_by("seq")
+    later = said.values_list("seq", flat=True)[TITLE_TURNS:].first()
+    if later is not None and seq >= later:
+        return
+    made = (Conversation.TitleSource.AUTO, Conversation.TitleSource.COPY)
+    rows = Conversation.objects.filter(pk=conversation.pk, title_set_by__in=made)
+    if not rows.update(title="", title_set_by=Conversation.TitleSource.NONE):
+        return
+    if left := said.filter(deleted_at=None).first():
+        suggest_title(conversation, left.text)
 
 
 def check_text(text: object) -> str:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from django.db.models import F, Max
 
+from . import seals
 from .engine.compose import SummaryBlock
 from .engine.tokens import count_text
 from .models import Conversation, Summary
@@ -77,6 +78,18 @@ def invalidate(conversation: Conversation, first: int, last: int | None = None) 
     _bring_back(conversation, gone, first)
     after = [row for each in gone for row in _untouched(each, last)]
     set_aside(conversation, [*waiting(conversation), *after])
+
+
+def erase(conversation: Conversation, seq: int) -> None:
+    """Blank every version that covers message `seq`, which is deleted for good: its
+    row, its numbers and its hashes stay. Call it after `invalidate`."""
+    rows = conversation.summaries.filter(
+        status=Summary.Status.STALE, first_seq__lte=seq, last_seq__gte=seq
+    )
+    for row in rows:
+        Summary.objects.filter(pk=row.pk).update(**Summary.ERASED)
+        row.refresh_from_db()
+        seals.renew(row)
 
 
 def set_aside(conversation: Conversation, rows: Iterable[Summary]) -> None:

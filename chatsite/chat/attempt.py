@@ -3,7 +3,7 @@
 What it writes is fenced by its claim; when the turn is somebody else's, it just ends.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from django.conf import settings
@@ -28,6 +28,8 @@ async def run(claim: turns.Claim) -> tuple[turns.Claim, turns.Result] | None:
     database when that stays away for longer than the lease.
     """
     request = await insist(_prepare, claim, until=claim.lease_end)
+    if isinstance(request, turns.Result):
+        return claim, request
     if request.built.tokens > providers.context_window(request.model):
         # Some providers would cut it off without a word.
         return claim, turns.Result(State.FAILED, "", error="context_length")
@@ -36,6 +38,8 @@ async def run(claim: turns.Claim) -> tuple[turns.Claim, turns.Result] | None:
         claim = request.claim
         limit = request.built.tokens // 2
         smaller = await insist(_prepare, claim, limit, until=claim.lease_end)
+        if isinstance(smaller, turns.Result):
+            return claim, replace(result, state=smaller.state, error=smaller.error)
         if smaller.built.tokens < request.built.tokens:
             await insist(turns.give_up, claim, result, until=claim.lease_end)
             request, result = smaller, await _ask(claim, smaller)
@@ -50,10 +54,16 @@ class _Request:
     options: dict[str, Any]
 
 
-def _prepare(claim: turns.Claim, limit: int | None = None) -> _Request:
+def _prepare(claim: turns.Claim, limit: int | None = None) -> "_Request | turns.Result":
+    """What to send; a result where a person wants no reply any more, or has deleted
+    the message that it would answer."""
     turn = Turn.objects.select_related("conversation", "user_message").get(
         pk=claim.turn_id
     )
+    if turn.user_message.deleted_at:
+        return turns.Result(State.STOPPED, "", error=turns.MESSAGE_DELETED)
+    if turn.cancel_requested_at:
+        return turns.Result(State.STOPPED, "")
     conversation = turn.conversation
     model = outgoing.model_of(conversation)
     built = context.build(

@@ -19,6 +19,7 @@ from .errors import CommandError
 from .models import Turn
 
 State = Turn.State
+Source = Conversation.TitleSource
 NO_REPLY = "no_reply"
 
 
@@ -48,6 +49,9 @@ def branch(conversation: Conversation, seq: int) -> Conversation:
     made = transcript.create(
         conversation.owner,
         title=(_("%(title)s (branch)") % {"title": title})[:200],
+        title_set_by=Source.USER
+        if conversation.title_set_by == Source.USER
+        else Source.COPY,
         policy=conversation.policy,
         model=conversation.model,
         system_prompt=conversation.system_prompt,

@@ -11,6 +11,7 @@ EXPLANATIONS = DETAILS | {
     "length": _("The reply was cut off at the model's limit."),
     "no_finish_reason": _("The connection to the model ended before the reply did."),
     "interrupted": _("The server stopped while the reply was being written."),
+    "message_deleted": _("The message was deleted before it was answered."),
     "no_reply": _("There is no reply here. Retry asks the model for one."),
     "internal": _(
         "Something went wrong on this site. Your message is safe; try again."

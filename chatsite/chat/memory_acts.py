@@ -21,6 +21,7 @@ from memory.models import Conversation
 
 from . import events, proposing, turns
 from .access import private, with_conversation
+from .models import Turn
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,12 +43,26 @@ class MessageAct:
     opposite: str = ""
 
 
-@transaction.atomic
 def _delete(conversation: Conversation, seq: int) -> None:
-    """The text is gone from the turn that wrote it, too."""
-    acts.delete(conversation, seq)
-    proposing.drop(conversation)
-    conversation.turns.filter(reply__seq=seq).update(text="")
+    """The text is gone from the turn that wrote it, too, and no turn answers it."""
+    with transaction.atomic():
+        acts.delete(conversation, seq)
+        conversation.turns.filter(reply__seq=seq).update(text="")
+        cancelled = turns.cancel_unanswerable(conversation)
+        proposing.drop(conversation)
+    before = conversation.title
+    conversation.refresh_from_db(fields=["title", "title_set_by"])
+    if conversation.title != before:
+        _tell(conversation, events.Title(conversation.title))
+    for turn in Turn.objects.select_related("reply").filter(pk__in=cancelled):
+        if turn.is_finished:
+            _tell(conversation, events.End.of(turn))
+        else:
+            async_to_sync(events.hint_stop)(turn.pk)
+
+
+def _tell(conversation: Conversation, event: events.Event) -> None:
+    async_to_sync(events.publish)(conversation.pk, event)
 
 
 MESSAGE_ACTS = {
@@ -89,7 +104,7 @@ def act(view: Callable[..., Notice]) -> Callable[..., HttpResponse]:
             by = getattr(error, "by", None)
             notice = Notice(str(error), is_error=True, replaced_by=by)
             return _answer(request, conversation, notice)
-        async_to_sync(events.publish)(conversation.pk, events.Memory(None, "changed"))
+        _tell(conversation, events.Memory(None, "changed"))
         return _answer(request, conversation, notice)
 
     return acted

@@ -45,7 +45,10 @@ class Turn(models.Model):
     # a reply stands behind its question even when more messages were queued meanwhile.
     reply_seq = models.PositiveIntegerField()
     state = models.CharField(max_length=11, choices=State, default=State.QUEUED)
-    attempt = models.PositiveSmallIntegerField(default=0)
+    # Only ever grows: pages ignore what comes of a lower one.
+    attempt = models.PositiveIntegerField(default=0)
+    # How many there were before a person last asked for another reply.
+    attempts_before = models.PositiveIntegerField(default=0, db_default=0)
     owner = models.CharField(max_length=36, blank=True)
     lease_until = models.DateTimeField(null=True, blank=True)
     cancel_requested_at = models.DateTimeField(null=True, blank=True)
@@ -53,7 +56,7 @@ class Turn(models.Model):
         blank=True, help_text=_("The reply as far as it was saved.")
     )
     # Which attempt saved the text: a new one leaves it there until it has its own.
-    text_attempt = models.PositiveSmallIntegerField(default=0, db_default=0)
+    text_attempt = models.PositiveIntegerField(default=0, db_default=0)
     # The latest request made for this turn, written before it is sent.
     call = models.ForeignKey(ModelCall, models.SET_NULL, null=True, blank=True)
     model = models.CharField(max_length=100, blank=True)

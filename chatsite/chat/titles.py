@@ -14,6 +14,7 @@ from langchain_core.messages import AIMessage, BaseMessage
 
 from chatsite.llm import naming, providers, streaming
 from chatsite.llm.errors import LLMError
+from memory import transcript
 from memory.engine.compose import digest, to_wire
 from memory.engine.tokens import count_tokens
 from memory.models import Conversation, ModelCall
@@ -25,8 +26,6 @@ logger = logging.getLogger(__name__)
 
 TITLE_SECONDS = 20.0
 MAX_TRIES = 2
-# Later than this a conversation keeps what it is called.
-MAX_TURNS = 4
 
 
 @dataclass(slots=True)
@@ -82,7 +81,7 @@ def _prepare(conversation_id: int) -> _Job | None:
 
 def _is_time(conversation: Conversation) -> bool:
     tries = conversation.model_calls.filter(purpose=ModelCall.Purpose.TITLE)
-    is_young = conversation.turns.count() <= MAX_TURNS
+    is_young = conversation.turns.count() <= transcript.TITLE_TURNS
     return (
         is_young and tries.count() < MAX_TRIES and not tries.filter(error="").exists()
     )
@@ -104,7 +103,17 @@ def _finish(job: _Job, reply: AIMessage) -> str:
     rows = Conversation.objects.filter(
         pk=job.call.conversation_id, title_set_by=Conversation.TitleSource.AUTO
     )
-    return title if title and rows.update(title=title) else ""
+    conversation = rows.select_for_update().first()
+    if not title or conversation is None or _is_deleted(conversation, job.call):
+        return ""
+    rows.update(title=title)
+    return title
+
+
+def _is_deleted(conversation: Conversation, call: ModelCall) -> bool:
+    """Whether a message that the title was made from was deleted meanwhile."""
+    read = conversation.messages.filter(seq__in=call.refs["messages"])
+    return read.exclude(deleted_at=None).exists()
 
 
 def _close(call: ModelCall) -> bool:

@@ -239,7 +239,7 @@ def _views(
         yield TurnView(
             id=turn.pk,
             state=turn.state,
-            attempt=turn.attempt,
+            attempt=turn.attempt - turn.attempts_before,
             text_attempt=turn.text_attempt,
             entries=tuple(
                 _entry(row, turn, summaries, model) for row in messages[turn.pk]
@@ -249,8 +249,12 @@ def _views(
             reply_seq=turn.reply_seq,
             position=0 if finished else waiting.index(turn.pk),
             error=explain(turn.error) if turn.error else "",
-            can_retry=turn.pk == last and turn.state in Turn.RETRYABLE,
-            can_regenerate=turn.pk == last and turn.state == Turn.State.DONE,
+            can_retry=turn.pk == last
+            and turn.state in Turn.RETRYABLE
+            and turn.user_message.deleted_at is None,
+            can_regenerate=turn.pk == last
+            and turn.state == Turn.State.DONE
+            and turn.user_message.deleted_at is None,
             model=providers.label(model),
             is_demo=providers.is_demo(model),
         )

@@ -28,6 +28,7 @@ class Conversation(models.Model):
         NONE = "", _("nobody")
         AUTO = "auto", _("the site")
         USER = "user", _("a person")
+        COPY = "copy", _("the conversation or file it was copied from")
 
     uuid = models.UUIDField(default=uuid.uuid4, unique=True, editable=False)
     owner = models.ForeignKey(

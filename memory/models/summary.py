@@ -1,7 +1,7 @@
 """The versions of what stands for older messages."""
 
-from collections.abc import Iterable
-from typing import Any
+from collections.abc import Iterable, Mapping
+from typing import Any, ClassVar
 
 from django.conf import settings
 from django.db import models
@@ -28,15 +28,24 @@ class Summary(History):
     """One version of what stands for older messages. Append-only.
 
     The ranges of a conversation's active summaries tile 1..cutoff without a gap or an
-    overlap; the window is whatever comes after. Only `status` ever changes.
+    overlap; the window is whatever comes after. Only `status` ever changes, but the
+    words go with a message of the range that is deleted for good.
     """
 
     CHANGING = frozenset({"status", "status_seal"})
+    # What is left of one that covers a message deleted for good.
+    ERASED: ClassVar = {
+        "text": "",
+        "structured": None,
+        "flags": {},
+        "status": "erased",
+    }
 
     class Status(models.TextChoices):
         ACTIVE = "active", _("Active")
         SUPERSEDED = "superseded", _("Superseded")
         STALE = "stale", _("Stale")
+        ERASED = "erased", _("Erased")
         FAILED = "failed", _("Failed")
         REJECTED = "rejected", _("Rejected")
 
@@ -167,6 +176,11 @@ class Summary(History):
         if update_fields is not None and "status" in update_fields:
             update_fields = {*update_fields, "status_seal"}
         super().save(update_fields=update_fields, **options)
+
+    @classmethod
+    def check_change(cls, values: Mapping[str, Any]) -> None:
+        if values != cls.ERASED:
+            super().check_change(values)
 
     @property
     def has_older(self) -> bool:

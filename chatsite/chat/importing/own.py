@@ -138,6 +138,8 @@ def _wrong_with(row: OwnSummary, rows: list[OwnSummary], last: int, free: int) -
         return _("those in force leave a message out, or have one twice.")
     if row.status in ("active", "superseded") and (row.error or not row.text):
         return _("it is in force and has no text, or an error.")
+    if row.status == "erased" and (row.text or row.structured or row.flags):
+        return _("it was erased and has a text.")
     if row.status in ("failed", "rejected") and row.text:
         return _("it failed and has a text.")
     check_length(row.last_seq, row.text)

@@ -118,7 +118,7 @@ class OwnSummary(_Part):
     tokens_before: Count = 0
     tokens_after: Count = 0
     ms: Count = 0
-    status: Literal["active", "superseded", "stale", "failed", "rejected"]
+    status: Literal["active", "superseded", "stale", "erased", "failed", "rejected"]
     error: Name = ""
     created_at: Time = None
     author: Annotated[str, Field(max_length=150)] = ""

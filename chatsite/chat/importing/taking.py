@@ -105,6 +105,8 @@ class _Taking:
             made = transcript.create(
                 self.user,
                 title=draft.title,
+                # Who named it elsewhere is not known.
+                title_set_by=Conversation.TitleSource.COPY,
                 policy=draft.policy,
                 model=draft.model if known else "",
                 system_prompt=draft.system_prompt,

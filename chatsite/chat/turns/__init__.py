@@ -2,7 +2,7 @@
 for a model. People ask for turns (asking.py), runners work them off (running.py).
 """
 
-from .again import regenerate, stop_all
+from .again import MESSAGE_DELETED, cancel_unanswerable, fence, regenerate, stop_all
 from .asking import (
     Submitted,
     edit,
@@ -29,16 +29,19 @@ from .running import (
 )
 
 __all__ = [
+    "MESSAGE_DELETED",
     "Claim",
     "Hold",
     "Result",
     "Submitted",
     "begin",
+    "cancel_unanswerable",
     "checkpoint",
     "claim",
     "due",
     "edit",
     "end_orphans",
+    "fence",
     "finish",
     "get",
     "give_up",

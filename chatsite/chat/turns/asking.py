@@ -103,16 +103,23 @@ def retry(conversation: Conversation, turn_id: int) -> Turn:
             "not_latest",
             _("Only the latest reply can be retried; send the message again instead."),
         )
+    check_answerable(turn)
     if turn.reply:
         transcript.supersede(conversation, turn.reply.seq, turn.reply.seq)
     return requeue(conversation, turn)
 
 
+def check_answerable(turn: Turn) -> None:
+    message = turn.user_message
+    if message.superseded_at or message.deleted_at:
+        raise CommandError("not_found", _("The message it would answer is gone."))
+
+
 def requeue(conversation: Conversation, turn: Turn) -> Turn:
     """Queue a turn again, under a new number for its reply."""
     turn.reply_seq = transcript.reserve(conversation, 1)
-    turn.state, turn.attempt, turn.text, turn.error = State.QUEUED, 0, "", ""
-    turn.text_attempt = 0
+    turn.state, turn.text, turn.error = State.QUEUED, "", ""
+    turn.attempts_before = turn.text_attempt = turn.attempt
     turn.reply = turn.call = turn.cancel_requested_at = turn.finished_at = None
     turn.save()
     return turn

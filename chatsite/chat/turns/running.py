@@ -88,7 +88,8 @@ def _free() -> Q:
 
 def _orphans() -> models.QuerySet[Turn]:
     """Turns without a runner that nobody may run again: asked to stop, or given up."""
-    used_up = Q(state=State.RUNNING, attempt__gte=settings.TURN_MAX_ATTEMPTS)
+    most = F("attempts_before") + settings.TURN_MAX_ATTEMPTS
+    used_up = Q(state=State.RUNNING, attempt__gte=most)
     return Turn.objects.filter(_free(), Q(cancel_requested_at__isnull=False) | used_up)
 
 
@@ -106,7 +107,7 @@ def end_orphans(conversation_id: int) -> list[Turn]:
 def _end_orphan(turn: Turn) -> bool:
     stopped = turn.cancel_requested_at is not None
     state = State.STOPPED if stopped else State.INTERRUPTED
-    error = "" if stopped else "interrupted"
+    error = turn.error if stopped else "interrupted"
     return end(_orphans().filter(pk=turn.pk), turn, state, error=error)
 
 
@@ -194,7 +195,9 @@ def finish(claim: Claim, result: Result) -> Turn | None:
     # An attempt that died before its first word leaves what an earlier one had saved.
     if result.text:
         turn.text, turn.call_id = result.text, claim.call_id
-    if not end(_held(claim), turn, result.state, error=result.error):
+    # Why it was to be stopped was written into its row.
+    why = turn.error if result.state == State.STOPPED else ""
+    if not end(_held(claim), turn, result.state, error=result.error or why):
         return None
     if call := ModelCall.objects.filter(pk=claim.call_id).first():
         _bill(call, result)

@@ -29,7 +29,10 @@ LEVELS = 3
 LEGEND = (
     ("step-active step-level-0", gettext_lazy("in force")),
     ("step-superseded step-level-0", gettext_lazy("superseded")),
-    ("step-stale step-level-0", gettext_lazy("stale: its messages have changed")),
+    (
+        "step-stale step-level-0",
+        gettext_lazy("stale or erased: its messages have changed"),
+    ),
     ("step-failed", gettext_lazy("failed or rejected")),
     ("step-active step-level-1", gettext_lazy("level 1 and above: stronger")),
     ("step-window", gettext_lazy("window, word for word")),
@@ -102,7 +105,9 @@ class _Pen:
 
     def bar(self, row: Summary, line: int, conversation: int) -> Bar:
         start, end = self.x(row.first_seq), self.x(row.last_seq + 1)
-        kinds = [f"step-{row.status}", f"step-level-{min(row.level, LEVELS)}"]
+        is_erased = row.status == Summary.Status.ERASED
+        look = Summary.Status.STALE if is_erased else row.status
+        kinds = [f"step-{look}", f"step-level-{min(row.level, LEVELS)}"]
         kinds += ["step-shown"] if row.version == self.shown else []
         width = max(LEAST, min(end, RIGHT) - start)
         return Bar(

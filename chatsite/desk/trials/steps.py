@@ -88,6 +88,22 @@ class Steps:
         return sorted(found, key=lambda each: each.first_seq)
 
 
+def without_words(result: dict[str, Any], seq: int) -> dict[str, Any]:
+    """A trial's stored result without the texts that cover message `seq`, and without
+    the facts of any message; the numbers stay."""
+    done = result["steps"]
+    versions = [
+        {**each, "text": ""} if each["first_seq"] <= seq <= each["last_seq"] else each
+        for each in done["versions"]
+    ]
+    sides = result.get("sides", {})
+    return {
+        **result,
+        "steps": {**done, "versions": versions},
+        "sides": {name: {**side, "lost": []} for name, side in sides.items()},
+    }
+
+
 def _runs(generations: dict[int, int]) -> list[list[int]]:
     """[first, last, n] for neighbours with the same number."""
     runs: list[list[int]] = []

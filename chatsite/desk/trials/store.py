@@ -13,7 +13,10 @@ from django.db import IntegrityError, models, transaction
 from django.db.models import DateTimeField, ExpressionWrapper, F, Q
 from django.db.models.functions import Now
 
+from memory.models import Conversation
+
 from ..models import Trial
+from . import steps
 
 State = Trial.State
 MAX_ATTEMPTS = 3
@@ -168,6 +171,17 @@ def _end(
         finished_at=Now(),
         **values,
     )
+
+
+def forget(conversation: Conversation, seq: int) -> None:
+    """Message `seq` was deleted for good: no trial goes on with its text, and what was
+    written about it is blanked."""
+    rows = Trial.objects.filter(conversation=conversation, last_seq__gte=seq)
+    going = rows.filter(state__in=Trial.UNFINISHED)
+    _end(going, State.STOPPED, "message_deleted", result=None)
+    for trial in rows.exclude(result=None):
+        trial.result = steps.without_words(trial.result, seq)
+        trial.save(update_fields=["result"])
 
 
 def cancel(trial: Trial) -> None:

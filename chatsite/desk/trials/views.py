@@ -180,6 +180,7 @@ def why(trial: Trial) -> str:
         "": "",
         "budget": _("The budget has no room for another request. Give it more tokens."),
         "cancelled": _("It was cancelled."),
+        "message_deleted": _("A message that it read was deleted. Start it again."),
         "interrupted": _(
             "The servers that played it stopped several times. Try again."
         ),

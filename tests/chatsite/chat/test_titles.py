@@ -99,5 +99,5 @@ async def test_a_failure_changes_nothing_and_is_tried_once_more(
 
 async def test_an_older_conversation_keeps_what_it_is_called(conversation):
     talk = database_sync_to_async(talk_in_turns)
-    await talk(conversation, *(f"More {n}" for n in range(titles.MAX_TURNS)))
+    await talk(conversation, *(f"More {n}" for n in range(transcript.TITLE_TURNS)))
     assert (await make(conversation))[1] == []

@@ -532,3 +532,37 @@ class TestPages:
         other = transcript.create(alice)
         url = reverse("admin:desk-trial", args=[other.pk, trial.pk])
         assert reviewer.get(url).status_code == 404
+
+
+class TestDeletedMessages:
+    @played
+    def test_what_a_trial_wrote_about_one_goes(self, conversation, start):
+        trial = play(start())
+        first, *others = trial.result["steps"]["versions"]
+        acts.delete(conversation, first["last_seq"])
+        trial.refresh_from_db()
+        found = {each["version"]: each["text"] for each in steps_dump(trial)}
+        assert found[first["version"]] == ""
+        for each in others:
+            if each["first_seq"] > first["last_seq"]:
+                assert found[each["version"]] == each["text"]
+        assert trial.state == Trial.State.DONE
+        assert [side["lost"] for side in trial.result["sides"].values()] == [[], []]
+
+    def test_one_that_runs_does_not_go_on(self, conversation, start):
+        trial, claim = start(), store.claim()
+        acts.delete(conversation, 1)
+        trial.refresh_from_db()
+        assert (trial.state, trial.error) == (Trial.State.STOPPED, "message_deleted")
+        assert not store.save(claim, {"versions": []}, 2)
+
+    @played
+    def test_its_page_says_why_there_is_no_text(self, conversation, start, reviewer):
+        trial = play(start())
+        acts.delete(conversation, trial.result["steps"]["versions"][-1]["last_seq"])
+        url = reverse("admin:desk-trial", args=[conversation.pk, trial.pk])
+        assert "deleted for good" in reviewer.get(url).content.decode()
+
+
+def steps_dump(trial):
+    return trial.result["steps"]["versions"]
