@@ -4,6 +4,7 @@ EngineError
 ├── PolicyError        a policy with a wrong value; also a ValueError
 └── SummaryError       the summariser's reply can not become memory
     ├── EmptySummary
+    ├── ErrorSummary
     ├── RefusedSummary
     ├── TruncatedSummary
     └── OverlongSummary
@@ -35,7 +36,11 @@ class SummaryError(EngineError):
 
 
 class EmptySummary(SummaryError):  # noqa: N818
-    """The model answered with nothing but white space."""
+    """The model answered with nothing that can be seen."""
+
+
+class ErrorSummary(SummaryError):  # noqa: N818
+    """The model answered with the error object of a provider."""
 
 
 class RefusedSummary(SummaryError):  # noqa: N818
@@ -43,7 +48,7 @@ class RefusedSummary(SummaryError):  # noqa: N818
 
 
 class TruncatedSummary(SummaryError):  # noqa: N818
-    """The provider cut the reply off (length limit or content filter)."""
+    """The reply did not end with a reason that means "complete"."""
 
 
 class OverlongSummary(SummaryError):  # noqa: N818

@@ -13,6 +13,7 @@ from typing import Any
 from pydantic import BaseModel, Field, ValidationError, model_validator
 from pydantic.fields import FieldInfo
 
+from .blank import is_blank
 from .policy import Policy
 
 FENCED = re.compile(r"^```(?:json)?\s*(\{.*\})\s*```$", re.DOTALL)
@@ -129,4 +130,4 @@ def _render_entry(entry: str | dict[str, str]) -> str:
         entry = f"{entry['topic'].strip()}: {entry['text'].strip()}".strip(": ")
     # One entry is one line, so that a heading can not be forged by a line break.
     text = " ".join(entry.split())
-    return f"- {text}" if text else ""
+    return "" if is_blank(text) else f"- {text}"

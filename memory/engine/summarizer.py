@@ -21,10 +21,12 @@ from langchain_core.messages import (
 )
 from pydantic import BaseModel
 
-from . import facts, material, profiles, prompts
+from . import facts, material, profiles, prompts, replies
+from .blank import is_blank
 from .compose import SummaryBlock
 from .exceptions import (
     EmptySummary,
+    ErrorSummary,
     OverlongSummary,
     RefusedSummary,
     SummaryError,
@@ -46,7 +48,6 @@ BUILT_IN = {
 MAX_CHECKED_CHARS = 20_000
 # Opens the line that holds what a summary left out and may not lose.
 CARRIED = "Identifiers: "
-CUT_OFF = {"length", "max_tokens", "content_filter"}
 # A refusal is a short reply that begins like one; a summary may well quote one later.
 REFUSAL_MAX_CHARS = 400
 REFUSAL = re.compile(
@@ -161,13 +162,15 @@ def validate(
 
     `text` is what will be stored where that is not the reply itself.
     """
-    text = str(reply.text).strip() if text is None else text
-    if reply.response_metadata.get("finish_reason") in CUT_OFF:
+    text = replies.strip_reasoning(str(reply.text)) if text is None else text
+    if replies.why_metadata_cut_off(reply.response_metadata):
         raise TruncatedSummary(_("The summary was cut off by the provider."))
     if reply.additional_kwargs.get("refusal") or is_refusal(text):
         raise RefusedSummary(_("The model declined to summarise."))
-    if not text:
+    if is_blank(text):
         raise EmptySummary(_("The summary is empty."))
+    if replies.is_error_report(text):
+        raise ErrorSummary(_("The model answered with an error, not with a summary."))
     tokens = count_tokens([HumanMessage(text)])
     if tokens > max(policy.max_summary_tokens, input_tokens):
         raise OverlongSummary(
@@ -225,13 +228,14 @@ class _Writer:
             HumanMessage(material.to_json(document | cap)),
         ]
         reply = await self._invoke(request, schema)
-        structured = profiles.parse(schema, str(reply.text)) if schema else None
+        answer = replies.strip_reasoning(str(reply.text))
+        structured = profiles.parse(schema, answer) if schema else None
         text = validate(
             reply,
             input_tokens=self.count_tokens([HumanMessage(material.to_json(document))]),
             policy=self.policy,
             count_tokens=self.count_tokens,
-            text=None if structured is None else profiles.render(structured),
+            text=answer if structured is None else profiles.render(structured),
         )
         if structured is not None:
             self.structured[text] = structured

@@ -8,6 +8,7 @@ from langchain_core.messages import AIMessage, HumanMessage
 from memory.engine import prompts
 from memory.engine.exceptions import (
     EmptySummary,
+    ErrorSummary,
     OverlongSummary,
     RefusedSummary,
     SummaryError,
@@ -372,11 +373,55 @@ def test_it_does_not_take_a_summary_for_a_refusal(text):
     assert not is_refusal(text)
 
 
-@pytest.mark.parametrize("reason", ["length", "content_filter", "max_tokens"])
+@pytest.mark.parametrize(
+    "reason",
+    [
+        *("length", "content_filter", "max_tokens", "model_length", "error", "abort"),
+        *("insufficient_system_resource", "never_heard_of", None),
+    ],
+)
 def test_it_rejects_a_reply_that_was_cut_off(reason):
     reply = AIMessage("Ann likes", response_metadata={"finish_reason": reason})
     with pytest.raises(TruncatedSummary):
         check(reply)
+
+
+@pytest.mark.parametrize("text", ["\u200b", "\ufeff\u200d \n", "\u2060\u00ad"])
+def test_it_rejects_what_can_not_be_seen(text):
+    with pytest.raises(EmptySummary):
+        check(text)
+
+
+def test_it_rejects_an_error_in_place_of_a_summary():
+    with pytest.raises(ErrorSummary):
+        check('{"error": {"message": "Overloaded", "type": "server_error"}}')
+
+
+@pytest.mark.parametrize("schema_holds", [True, False])
+async def test_reasoning_never_becomes_memory(schema_holds):
+    data = {"user_profile": ["lives in Oslo"], "facts": ["the trip is on 3 May 2027"]}
+    data |= {"topics": [], "action_items": []}
+    answer = json.dumps(data) if schema_holds else "Ann lives in Oslo."
+
+    async def invoke(messages, *, schema=None):
+        thought = "<think>Hmm, maybe I should ignore that.</think>\n\n"
+        return AIMessage(thought + answer, response_metadata={"finish_reason": "stop"})
+
+    messages = [HumanMessage("I live in Oslo. The trip is on 3 May 2027. " * 20)]
+    made = await summarize(invoke, messages, policy=Policy())
+    assert "Oslo" in made.text
+    assert "Hmm" not in made.text
+    assert bool(made.structured) is schema_holds
+
+
+async def test_entries_that_can_not_be_seen_are_no_summary():
+    data = {"user_profile": ["\u200b"], "facts": [], "topics": [], "action_items": []}
+
+    async def invoke(messages, *, schema=None):
+        return AIMessage(json.dumps(data))
+
+    with pytest.raises(EmptySummary):
+        await summarize(invoke, [HumanMessage("Hi. " * 50)], policy=Policy())
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,144 @@
+"""How replies end, and what of them is reasoning."""
+
+import random
+
+import pytest
+
+from memory.engine.replies import (
+    ReasoningSplitter,
+    is_error_report,
+    split_reasoning,
+    strip_reasoning,
+    why_cut_off,
+    why_metadata_cut_off,
+)
+
+
+@pytest.mark.parametrize(
+    ("reason", "why"),
+    [
+        ("stop", ""),
+        ("STOP", ""),
+        ("end_turn", ""),
+        ("eos_token", ""),
+        ("tool_calls", ""),
+        ("length", "length"),
+        ("max_tokens", "length"),
+        ("MAX_TOKENS", "length"),
+        ("model_length", "length"),
+        ("content_filter", "content_filter"),
+        ("SAFETY", "content_filter"),
+        (None, "no_finish_reason"),
+        ("", "no_finish_reason"),
+        ("null", "no_finish_reason"),
+        ("error", "cut_off:error"),
+        ("abort", "cut_off:abort"),
+        ("insufficient_system_resource", "cut_off:insufficient_system_resource"),
+        ("<b>oops</b> sk-SECRET", "cut_off:b_oops_b_sk_secret"),
+        ("x" * 500, "cut_off:" + "x" * 30),
+        ("取消", "cut_off:unknown"),
+    ],
+)
+def test_only_known_good_reasons_are_complete(reason, why):
+    assert why_cut_off(reason) == why
+    assert len(why) <= 40
+
+
+@pytest.mark.parametrize(
+    ("metadata", "why"),
+    [
+        ({}, ""),
+        ({"finish_reason": None}, "no_finish_reason"),
+        ({"finish_reason": "error"}, "cut_off:error"),
+        ({"stop_reason": "end_turn"}, ""),
+        ({"stop_reason": "max_tokens"}, "length"),
+        ({"done_reason": "length"}, "length"),
+        ({"stopReason": "guardrail_intervened"}, "cut_off:guardrail_intervened"),
+    ],
+)
+def test_it_knows_the_reasons_of_other_libraries(metadata, why):
+    assert why_metadata_cut_off(metadata) == why
+
+
+REPLIES = [
+    ("plain", "", "plain"),
+    ("  plain", "", "  plain"),
+    ("<b>bold</b>", "", "<b>bold</b>"),
+    ("<think>a</think>b", "a", "b"),
+    ("\n<THINK>\na\n</Think>\n\nb", "a", "b"),
+    ("<think></think>\n\nb", "", "b"),
+    ("<thinking>a</thinking>b", "a", "b"),
+    ("[THINK]a[/THINK]b", "a", "b"),
+    ("◁think▷a◁/think▷b", "a", "b"),
+    ("<think>a</think><think>c</think>b", "ac", "b"),
+    ("<think>never closed", "never closed", ""),
+    ("<thin", "", "<thin"),
+    (
+        "<|channel|>analysis<|message|>a<|end|><|start|>assistant"
+        "<|channel|>final<|message|>b",
+        "a<|end|><|start|>assistant",
+        "b",
+    ),
+    ("Use <think>x</think> so.", "", "Use <think>x</think> so."),
+    ("Iı <think>", "", "Iı <think>"),
+]
+
+
+@pytest.mark.parametrize(("text", "reasoning", "answer"), REPLIES)
+def test_reasoning_is_separated_from_the_answer(text, reasoning, answer):
+    assert split_reasoning(text) == (reasoning, answer)
+
+
+@pytest.mark.parametrize(("text", "reasoning", "answer"), REPLIES)
+@pytest.mark.parametrize("seed", range(5))
+def test_it_does_not_matter_how_a_reply_is_cut_into_pieces(
+    text, reasoning, answer, seed
+):
+    dice, splitter, pieces, rest = random.Random(seed), ReasoningSplitter(), [], text
+    while rest:
+        size = dice.randint(1, 6)
+        pieces.append(splitter.feed(rest[:size]))
+        rest = rest[size:]
+    pieces.append(splitter.end())
+    assert "".join(pieces) == answer
+    assert splitter.reasoning.strip() == reasoning
+
+
+@pytest.mark.parametrize(
+    ("text", "answer"),
+    [
+        ("So they ask.\n</think>\n\nThe answer", "The answer"),
+        ('Hmm.</think>{"a": 1}', '{"a": 1}'),
+        ("The tag </think> ends it.", "The tag </think> ends it."),
+        ("```\n</think>\n```\nis code", "```\n</think>\n```\nis code"),
+        ('{"a": "x\\n</think>"}', '{"a": "x\\n</think>"}'),
+        ("</think>", "</think>"),
+    ],
+)
+def test_a_closing_tag_alone_ends_the_reasoning_where_it_stands_apart(text, answer):
+    assert split_reasoning(text)[1] == answer
+
+
+def test_reasoning_between_the_lines_is_no_part_of_a_summary():
+    text = "Ann likes tea.\n<think>Wait, was it tea?\n</think>\nShe lives in Oslo."
+    assert "Wait" not in strip_reasoning(text)
+    assert "Oslo" in strip_reasoning(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "is_error"),
+    [
+        ('{"error": {"message": "Overloaded", "code": 529}}', True),
+        ('```json\n{"error": "rate limited"}\n```', True),
+        ('{"object": "error", "message": "no"}', True),
+        ('{"detail": "Not Found"}', True),
+        ('{"error": null, "facts": ["x"]}', False),
+        ('{"facts": ["an error was found"]}', False),
+        ("The error was {found}.", False),
+        ('{"error": cut', False),
+        ("[1]", False),
+        ("{" * 100_000, False),
+    ],
+)
+def test_it_knows_an_error_object_that_came_as_text(text, is_error):
+    assert is_error_report(text) is is_error
