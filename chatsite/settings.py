@@ -235,7 +235,16 @@ SUMMARY_MODEL = env.str("SUMMARY_MODEL", default="")
 CONTEXT_WINDOW = env.int("CONTEXT_WINDOW", default=0)
 # Tokens kept free for the reply.
 REPLY_RESERVE = env.int("REPLY_RESERVE", default=2_000)
-# Seconds: between two pieces of a reply, and for the whole of it.
+# How the provider takes a request; what it refuses is found out by itself.
+STREAM_USAGE = env.bool("STREAM_USAGE", default=True)
+SYSTEM_ROLE = env.str("SYSTEM_ROLE", default="system")
+if SYSTEM_ROLE not in ("system", "developer", "user"):
+    raise ImproperlyConfigured(
+        f"SYSTEM_ROLE is {SYSTEM_ROLE!r}; use system, developer or user."
+    )
+# Seconds: until a reply begins (models may think first), between two pieces of it, and
+# for the whole of it.
+MODEL_FIRST_TOKEN_TIMEOUT = env.float("MODEL_FIRST_TOKEN_TIMEOUT", default=300.0)
 MODEL_IDLE_TIMEOUT = env.float("MODEL_IDLE_TIMEOUT", default=60.0)
 MODEL_TOTAL_TIMEOUT = env.float("MODEL_TOTAL_TIMEOUT", default=600.0)
 SUMMARY_TOTAL_TIMEOUT = env.float("SUMMARY_TOTAL_TIMEOUT", default=180.0)

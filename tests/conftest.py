@@ -9,7 +9,7 @@ import pytest
 from django.contrib.auth import get_user_model
 from django.db import connections
 
-from chatsite.llm import providers
+from chatsite.llm import dialects, providers
 from tests import plugin
 from tests.fakes.upstream import Upstream
 from tests.servers import Redis, Site
@@ -120,8 +120,10 @@ def staff(db):
 
 @pytest.fixture(autouse=True)
 def fresh_models():
-    """A model remembers the settings it was built with; no test may inherit one."""
+    """A model remembers the settings it was built with, and what its provider refused;
+    no test may inherit one."""
     providers.build.cache_clear()
+    dialects.forget_all()
     yield
     providers.build.cache_clear()
 

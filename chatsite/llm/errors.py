@@ -7,6 +7,7 @@ Their texts are never passed on: they can repeat the key that was sent.
 from __future__ import annotations
 
 import email.utils
+import math
 import time
 from typing import TYPE_CHECKING
 
@@ -16,10 +17,16 @@ from langchain_core.exceptions import ContextOverflowError
 if TYPE_CHECKING:
     import openai
 
+    from .dialects import Dialect
+
 DETAILS = {
     "timeout": _("The model took too long to answer. Try again."),
     "rate_limited": _(
         "The model is receiving too many requests. Try again in a moment."
+    ),
+    "rate_limited_long": _(
+        "The model provider accepts no more requests for now, and not within the next "
+        "seconds. Try again later; if it stays, ask the person who runs this site."
     ),
     "quota": _(
         "The account at the model provider is used up. "
@@ -41,6 +48,9 @@ DETAILS = {
     "bad_response": _(
         "The model sent something that is not a reply. "
         "Try again; if it stays, ask the person who runs this site."
+    ),
+    "only_reasoning": _(
+        "The model ended after its reasoning, without an answer. Try again."
     ),
     "content_filter": _(
         "The model provider's content filter stopped this reply. "
@@ -64,6 +74,9 @@ STREAM_CODES = {
     "invalid_api_key": "auth",
     "invalid_request_error": "bad_request",
     "insufficient_quota": "quota",
+    "429": "rate_limited",
+    "402": "quota",
+    "401": "auth",
 }
 
 
@@ -71,7 +84,9 @@ class LLMError(Exception):
     """A request to the model failed.
 
     `code` is a key of DETAILS, `detail` a sentence for people, `retryable` says that
-    the same request may succeed, `retry_after` in how many seconds if that is known.
+    the same request may succeed, `retry_after` in how many seconds if that is known,
+    `dialect` in which one it was sent, where that is known, and `instead` in which one
+    another request may.
     """
 
     def __init__(
@@ -85,6 +100,8 @@ class LLMError(Exception):
         self.detail = DETAILS[code]
         self.retryable = code in RETRYABLE if retryable is None else retryable
         self.retry_after = retry_after
+        self.dialect: Dialect | None = None
+        self.instead: Dialect | None = None
         super().__init__(f"{code}: {self.detail}")
 
 
@@ -119,6 +136,8 @@ def _code_of_status(exc: openai.APIStatusError) -> str:
     status = exc.status_code
     if status in (401, 403):
         return "auth"
+    if status == 402:
+        return "quota"
     if status == 429:
         return "quota" if exc.code == "insufficient_quota" else "rate_limited"
     if status in (408, 504):
@@ -127,22 +146,18 @@ def _code_of_status(exc: openai.APIStatusError) -> str:
         return "unavailable"
     if status == 413 or _says_context_length(exc):
         return "context_length"
-    return "content_filter" if exc.code in FILTER_CODES else "bad_request"
+    return "content_filter" if str(exc.code) in FILTER_CODES else "bad_request"
 
 
 def _code_of_stream_error(exc: openai.APIError) -> str:
     """An error event inside a stream that had begun with status 200."""
     if _says_context_length(exc):
         return "context_length"
-    if exc.code in FILTER_CODES:
+    # Whatever the provider put there: a number, a text, an object.
+    code, kind = str(exc.code), str(exc.type)
+    if code in FILTER_CODES:
         return "content_filter"
-    if exc.code == "429":
-        return "rate_limited"
-    return (
-        STREAM_CODES.get(exc.code or "")
-        or STREAM_CODES.get(exc.type or "")
-        or "unavailable"
-    )
+    return STREAM_CODES.get(code) or STREAM_CODES.get(kind) or "unavailable"
 
 
 def _says_context_length(exc: openai.APIError) -> bool:
@@ -165,11 +180,12 @@ def _find_retry_after(exc: BaseException) -> float | None:
 def parse_retry_after(value: str) -> float | None:
     """Seconds from a Retry-After header: a number or a date; None if it is neither."""
     try:
-        return max(float(value), 0.0)
+        seconds = float(value)
     except ValueError:
-        pass
-    try:
-        when = email.utils.parsedate_to_datetime(value)
-    except ValueError:
-        return None
-    return max(when.timestamp() - time.time(), 0.0)
+        try:
+            when = email.utils.parsedate_to_datetime(value)
+            seconds = when.timestamp() - time.time()
+        except (ValueError, OverflowError, TypeError, IndexError):
+            return None
+    # "nan" is a number too, for float().
+    return None if math.isnan(seconds) else max(seconds, 0.0)

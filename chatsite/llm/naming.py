@@ -18,7 +18,6 @@ says what the conversation is about, in the language of the conversation. Only t
 title: no quotes, no full stop."""
 MAX_CHARS = 60
 MAX_QUOTED = 2_000
-CUT_OFF = {"length", "max_tokens", "content_filter"}
 
 LABEL = re.compile(r"^(?:title|标题|主题)\s*[:：]\s*", re.IGNORECASE)
 AROUND = " \t\"'“”‘’«»《》「」『』*#`_.。"
@@ -52,10 +51,8 @@ def title_request(question: str, reply: str) -> list[BaseMessage]:
     return [SystemMessage(INSTRUCTIONS), HumanMessage(document)]
 
 
-def read_title(reply: str, finish_reason: str | None) -> str:
+def read_title(reply: str) -> str:
     """The title in a model's reply; "" if it is none that could be used."""
-    if finish_reason in CUT_OFF:
-        return ""
     lines = [line.strip() for line in reply.splitlines() if line.strip()]
     if len(lines) != 1:
         return ""

@@ -106,25 +106,13 @@ def _running_loop() -> Any:
 def _make(name: str) -> BaseChatModel:
     if is_demo(name):
         return DemoChatModel(tokens_per_second=settings.DEMO_TOKENS_PER_SECOND)
-    # Importing these takes a second, which a site with the demo model need not pay.
-    import openai
-    from langchain_openai import ChatOpenAI
-    from pydantic import SecretStr
+    from . import openai_chat
 
-    timeout = openai.Timeout(settings.MODEL_IDLE_TIMEOUT, connect=CONNECT_TIMEOUT)
-    return ChatOpenAI(
-        model=name,
-        api_key=SecretStr(settings.OPENAI_API_KEY or PLACEHOLDER_KEY),
-        base_url=settings.OPENAI_BASE_URL or None,
-        # LangChain shares its own client between models, and so between loops.
-        http_async_client=openai.DefaultAsyncHttpxClient(timeout=timeout),
-        timeout=timeout,
-        # ReplyStream has deadlines and counted retries of its own.
-        stream_chunk_timeout=None,
-        max_retries=0,
-        # LangChain switches it off when there is a base URL.
-        stream_usage=True,
-        use_responses_api=False,
+    return openai_chat.make(
+        name,
+        key=settings.OPENAI_API_KEY or PLACEHOLDER_KEY,
+        base_url=settings.OPENAI_BASE_URL,
+        connect_timeout=CONNECT_TIMEOUT,
     )
 
 

@@ -19,7 +19,7 @@ from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage
 from langchain_core.messages.ai import UsageMetadata
 from pydantic import BaseModel
 
-from . import providers
+from . import dialects, providers
 from .errors import LLMError, translate
 
 logger = logging.getLogger(__name__)
@@ -34,11 +34,11 @@ HIGH_SURROGATE_AT_END = re.compile("[\ud800-\udbff]$")
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """Tokens as the provider reported them."""
+    """Tokens as the provider reported them; None for what it did not."""
 
-    input: int
-    cached: int
-    output: int
+    input: int | None
+    cached: int | None
+    output: int | None
 
 
 def clean(text: str) -> str:
@@ -55,7 +55,8 @@ class ReplyStream:
     """Async iterator over the pieces of one reply; raises LLMError.
 
     After the end, and after an error as far as they are known: usage, finish_reason
-    (None: the stream just ended), attempts, first_token_ms, total_ms, tool_calls.
+    (None: the stream just ended), reasoning, refusal, attempts, first_token_ms,
+    total_ms, tool_calls.
     """
 
     def __init__(
@@ -63,16 +64,23 @@ class ReplyStream:
         name: str,
         messages: Sequence[BaseMessage],
         *,
+        first: float | None = None,
         idle: float | None = None,
         total: float | None = None,
         bind: dict[str, Any] | None = None,
+        dialect: dialects.Dialect | None = None,
         strict: bool = True,
     ) -> None:
-        """`bind`: arguments of the request besides messages (tools, max_tokens).
+        """`first`, `idle`: seconds of silence until the answer begins, and after that.
+        Reasoning is no silence. `bind`: arguments of the request besides messages
+        (tools, max_tokens). `dialect`: the one whose form the messages have.
 
-        `strict`: an empty or filtered reply is an error.
+        `strict`: an empty reply is an error.
         """
         self.name = name
+        self.dialect = dialect or dialects.of(name)
+        self.reasoning = ""
+        self.refusal = ""
         self.usage: Usage | None = None
         self.finish_reason: str | None = None
         self.attempts = 0
@@ -80,11 +88,15 @@ class ReplyStream:
         self._messages = list(messages)
         self._bind = bind or {}
         self._strict = strict
+        self._first = settings.MODEL_FIRST_TOKEN_TIMEOUT if first is None else first
         self._idle = settings.MODEL_IDLE_TIMEOUT if idle is None else idle
         self._started = time.monotonic()
         self._deadline = self._started + (
             settings.MODEL_TOTAL_TIMEOUT if total is None else total
         )
+        self._life_at = self._started
+        self._ended_at: float | None = None
+        self._resent = 0
         self._chars = 0
         self._carry = ""
         self._calls: AIMessageChunk | None = None
@@ -123,14 +135,21 @@ class ReplyStream:
 
     def _find_pause(self, error: LLMError) -> float:
         """Seconds until the next attempt; raises the error when there is none."""
+        if error.instead and error.instead.has_form_of(self.dialect):
+            self.dialect = error.instead
+            self._resent += 1
+            logger.warning("Model %r: a field was refused, sent without", self.name)
+            return 0.0
         pause = error.retry_after
         if pause is None:
-            pause = FIRST_PAUSE * 2 ** (self.attempts - 1)
+            pause = FIRST_PAUSE * 2 ** (self.attempts - self._resent - 1)
             pause *= random.uniform(0.75, 1.25)  # noqa: S311
-        is_last = self.attempts >= settings.MODEL_MAX_ATTEMPTS
+        is_last = self.attempts - self._resent >= settings.MODEL_MAX_ATTEMPTS
         is_late = pause > MAX_PAUSE or time.monotonic() + pause >= self._deadline
-        has_begun = self.first_token_ms is not None or self._calls
-        if not error.retryable or has_begun or is_last or is_late:
+        is_hopeless = not error.retryable or error.instead is not None
+        if error.code == "rate_limited" and pause > MAX_PAUSE:
+            raise LLMError("rate_limited_long")
+        if is_hopeless or self._has_begun or is_last or is_late:
             raise error
         logger.warning(
             "Model %r: %s at attempt %d, next in %.1f s",
@@ -141,9 +160,18 @@ class ReplyStream:
         )
         return pause
 
+    @property
+    def _has_begun(self) -> bool:
+        """Whether something came that a second request might say in other words."""
+        return bool(self.first_token_ms is not None or self._calls or self.reasoning)
+
     async def _attempt(self) -> AsyncIterator[str]:
-        model = providers.build(self.name)
-        async with aclosing(model.astream(self._messages, **self._bind)) as chunks:
+        model, without = providers.build(self.name), self.dialect.without
+        self._life_at = time.monotonic()
+        options = {name: self._bind[name] for name in self._bind.keys() - without}
+        if "stream_options" in without:
+            options["stream_usage"] = False
+        async with aclosing(model.astream(self._messages, **options)) as chunks:
             while chunk := await self._read(chunks):
                 self._note(chunk)
                 if piece := self._take(str(chunk.text)):
@@ -151,40 +179,77 @@ class ReplyStream:
                 if self._chars >= MAX_REPLY_CHARS:
                     self.finish_reason = "length"
                     return
-        if piece := self._take("", is_end=True):
+        refusal = "" if self._chars else self.refusal
+        if piece := self._take(refusal, is_end=True):
             yield piece
         self._check_end()
 
     async def _read(self, chunks: AsyncIterator[AIMessageChunk]) -> Any:
         """The next chunk, or None at the end."""
-        idle = USAGE_TIMEOUT if self.finish_reason else self._idle
-        seconds = min(idle, self._deadline - time.monotonic())
+        silence_ends = self._find_end_of_patience()
         try:
-            async with asyncio.timeout(seconds):
-                return await anext(chunks, None)
+            # The time is over even where chunks come faster than it is looked at.
+            async with asyncio.timeout_at(silence_ends):
+                if asyncio.get_running_loop().time() >= silence_ends:
+                    raise TimeoutError
+                chunk = await anext(chunks, None)
         except Exception as exc:  # noqa: BLE001
             # Whatever a provider's library raises ends here, as an LLMError; its
             # text stays out of the log because it can hold the key.
             if self.finish_reason:
                 return None
-            error = translate(exc)
-            logger.info("Model %r: %s (%s)", self.name, error.code, type(exc).__name__)
-            raise error from None
+            raise self._explain(exc) from None
+        if chunk is not None and self.dialect != dialects.of(self.name):
+            dialects.remember(self.name, self.dialect)
+        return chunk
+
+    def _find_end_of_patience(self) -> float:
+        """By the clock of the event loop, until when the next chunk has to come."""
+        if self._ended_at is not None:
+            end = self._ended_at + USAGE_TIMEOUT
+        else:
+            is_answering = self.first_token_ms is not None or self._calls
+            end = self._life_at + (self._idle if is_answering else self._first)
+        left = min(end, self._deadline) - time.monotonic()
+        return asyncio.get_running_loop().time() + left
+
+    def _explain(self, exc: Exception) -> LLMError:
+        error = translate(exc)
+        if isinstance(exc, TimeoutError):
+            # A model that thinks longer than this would do so again, and be paid again.
+            error.retryable = False
+        if not self._has_begun:
+            fields = (self._bind.keys() | {"stream_options"}) - {"tools"}
+            error.instead = dialects.find_other(
+                self.dialect, exc, self._messages, fields - self.dialect.without
+            )
+        logger.info("Model %r: %s (%s)", self.name, error.code, type(exc).__name__)
+        return error
 
     def _note(self, chunk: AIMessageChunk) -> None:
         if usage := chunk.usage_metadata:
             # Some servers repeat a growing count in every chunk: the last one holds.
-            details = usage.get("input_token_details") or {}
-            self.usage = Usage(
-                usage["input_tokens"],
-                details.get("cache_read") or 0,
-                usage["output_tokens"],
-            )
-        self.finish_reason = (
-            chunk.response_metadata.get("finish_reason") or self.finish_reason
-        )
+            self._note_usage(usage)
+        found = chunk.additional_kwargs
+        if thought := found.get("reasoning"):
+            self.reasoning += clean(thought)[: MAX_REPLY_CHARS - len(self.reasoning)]
+        self.refusal += clean(found.get("refusal") or "")[:MAX_REPLY_CHARS]
+        if reason := chunk.response_metadata.get("finish_reason"):
+            self.finish_reason = reason
+            self._ended_at = self._ended_at or time.monotonic()
         if "tools" in self._bind and chunk.tool_call_chunks:
             self._calls = self._calls + chunk if self._calls else chunk
+        # An empty chunk is no life: some servers send them for as long as one reads.
+        if chunk.text or thought or found.get("refusal") or chunk.tool_call_chunks:
+            self._life_at = time.monotonic()
+
+    def _note_usage(self, usage: UsageMetadata) -> None:
+        """0 is what a provider says that does not count: every request has tokens."""
+        read = usage["input_tokens"] or None
+        cached = (usage.get("input_token_details") or {}).get("cache_read") or 0
+        self.usage = Usage(
+            read, None if read is None else cached, usage["output_tokens"] or None
+        )
 
     def _take(self, text: str, *, is_end: bool = False) -> str:
         """The clean text that can be passed on now."""
@@ -199,13 +264,13 @@ class ReplyStream:
         return text
 
     def _check_end(self) -> None:
-        if not self._strict:
-            return
-        if self.finish_reason == "content_filter":
-            raise LLMError("content_filter")
-        if not self._chars and not self._calls and self.finish_reason != "length":
+        if self.finish_reason is None and not settings.FINISH_REASON_REQUIRED:
+            self.finish_reason = "stop"
+        is_silent = not self._chars and not self._calls
+        if self._strict and is_silent and self.finish_reason in (None, "stop"):
+            code = "only_reasoning" if self.reasoning else "bad_response"
             # A model that chose to say nothing will choose so again.
-            raise LLMError("bad_response", retryable=self.finish_reason is None)
+            raise LLMError(code, retryable=self.finish_reason is None)
 
 
 async def complete(
@@ -215,6 +280,7 @@ async def complete(
     total: float | None = None,
     max_tokens: int | None = None,
     schema: type[BaseModel] | None = None,
+    dialect: dialects.Dialect | None = None,
 ) -> AIMessage:
     """The whole reply at once, for summaries and titles.
 
@@ -225,12 +291,15 @@ async def complete(
     bind = providers.schema_options(name, schema)
     if max_tokens:
         bind["max_tokens"] = max_tokens
-    stream = ReplyStream(name, messages, total=total, bind=bind, strict=False)
+    stream = ReplyStream(
+        name, messages, total=total, bind=bind, dialect=dialect, strict=False
+    )
     async with aclosing(stream):
         text = "".join([piece async for piece in stream])
     return AIMessage(
         text,
         usage_metadata=_usage_metadata(stream.usage),
+        additional_kwargs={"refusal": stream.refusal} if stream.refusal else {},
         response_metadata={
             "finish_reason": stream.finish_reason,
             "attempts": stream.attempts,
@@ -240,11 +309,13 @@ async def complete(
 
 
 def _usage_metadata(usage: Usage | None) -> UsageMetadata | None:
+    """LangChain's form, which has no word for "unknown": 0 is none."""
     if usage is None:
         return None
+    read, written = usage.input or 0, usage.output or 0
     return UsageMetadata(
-        input_tokens=usage.input,
-        output_tokens=usage.output,
-        total_tokens=usage.input + usage.output,
-        input_token_details={"cache_read": usage.cached},
+        input_tokens=read,
+        output_tokens=written,
+        total_tokens=read + written,
+        input_token_details={"cache_read": usage.cached or 0},
     )

@@ -494,6 +494,97 @@ def answer_status(
     return answer
 
 
+def answer_reasoning(x: Exchange, count: str = "5", delay: str = "0.01") -> None:
+    """Thinks in deltas of their own for a while, then answers."""
+    for number in range(int(count)):
+        x.wait(float(delay))
+        x.chunk({"reasoning_content": f"thought {number} "})
+    x.text("The answer.")
+    x.end()
+
+
+def answer_only_reasoning(x: Exchange) -> None:
+    x.chunk({"reasoning_content": "Hmm."})
+    x.end()
+
+
+def answer_think(x: Exchange) -> None:
+    """As a server without a reasoning parser sends what its model writes."""
+    x.texts(
+        "<think>\nThe user greets me. I shall greet back.\n</think>\n\nHello there!"
+    )
+    x.end()
+
+
+def answer_slow_start(x: Exchange, seconds: str = "0.5") -> None:
+    """Silent at first, like a model that thinks where nobody sees it."""
+    x.chunk({"role": "assistant", "content": ""})
+    x.wait(float(seconds))
+    x.text("At last.")
+    x.end()
+
+
+def answer_usage(x: Exchange, value: str) -> None:
+    """A whole reply with `value`, as JSON, for the token counts."""
+    x.text("A complete answer.")
+    x.chunk({}, "stop")
+    x.event(x._envelope(choices=[], usage=json.loads(value.replace(";", ":"))))
+    x.done()
+
+
+def answer_bom(x: Exchange) -> None:
+    x.write(b"\xef\xbb\xbf")
+    x.text("First, ")
+    x.text("second.")
+    x.end()
+
+
+def answer_plain_json(x: Exchange) -> None:
+    """Does not stream, whatever was asked."""
+    x.whole(make_reply(x.body))
+
+
+def answer_refusal(x: Exchange) -> None:
+    x.chunk({"refusal": "I can not "})
+    x.chunk({"refusal": "talk about that."})
+    x.end()
+
+
+def answer_after_stop(x: Exchange, content: str = "", delay: str = "0.02") -> None:
+    """Goes on after its finish reason, for as long as one reads."""
+    x.text("All is said.")
+    x.chunk({}, "stop")
+    while True:
+        x.wait(float(delay))
+        x.chunk({"content": content})
+
+
+def answer_empty_forever(x: Exchange, delay: str = "0.02") -> None:
+    while True:
+        x.wait(float(delay))
+        x.chunk({"content": ""})
+
+
+def answer_strict(x: Exchange, *refused: str) -> None:
+    """A server that refuses the named parts of a request, and answers without them:
+    fields, roles ("system", "developer"), "alternation"."""
+    messages = x.body.get("messages", [])
+    roles = [message["role"] for message in messages]
+    talk = roles[1:] if roles[0] in ("system", "developer") else roles
+    for part in refused:
+        if part in ("system", "developer") and part in roles:
+            message = f"Unsupported value: messages[0].role does not support {part!r}"
+            return x.error(400, message, code="unsupported_value")
+        if part in x.body:
+            detail = [{"loc": ["body", part], "msg": "Extra inputs are not permitted"}]
+            return x.send_json({"detail": detail, "input": x.body}, 422)
+        is_mixed = any(one == other for one, other in zip(talk, talk[1:], strict=False))
+        if part == "alternation" and is_mixed:
+            message = "Conversation roles must alternate user/assistant/user/..."
+            return x.error(500, message, kind="server_error")
+    answer_ok(x)
+
+
 def answer_retry_after(x: Exchange, seconds: str = "1") -> None:
     x.error(429, "Slow down.", code="rate_limit_exceeded", Retry_After=seconds)
 
@@ -565,6 +656,19 @@ MODES: dict[str, Callable[..., None]] = {
     "story": answer_story,
     "markdown": answer_markdown,
     "length": answer_reason("length"),
+    "reason": lambda x, word="stop": answer_reason(word)(x),
+    "reasoning": answer_reasoning,
+    "only-reasoning": answer_only_reasoning,
+    "think": answer_think,
+    "slow-start": answer_slow_start,
+    "usage": answer_usage,
+    "bom": answer_bom,
+    "plain-json": answer_plain_json,
+    "refusal": answer_refusal,
+    "after-stop": answer_after_stop,
+    "empty-forever": answer_empty_forever,
+    "strict": answer_strict,
+    "402": answer_status(402, "Insufficient balance."),
     "content_filter": answer_reason("content_filter"),
     "eof": answer_eof,
     "no-reason": answer_reason(None),

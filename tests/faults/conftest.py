@@ -27,7 +27,8 @@ def _single(tmp_path_factory):
     env = full_disk.environment(folder)
     # The lock of a writer is held for three seconds, and a lease has to last longer.
     env |= {"TURN_LEASE_SECONDS": "6"}
-    env |= {"MODEL_IDLE_TIMEOUT": "6", "MODEL_TOTAL_TIMEOUT": "15"}
+    env |= {"MODEL_IDLE_TIMEOUT": "6", "MODEL_FIRST_TOKEN_TIMEOUT": "6"}
+    env |= {"MODEL_TOTAL_TIMEOUT": "15"}
     with Topology(folder, count=1, servers=False, **env) as topology:
         yield topology
 

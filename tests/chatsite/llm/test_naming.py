@@ -24,12 +24,7 @@ from chatsite.llm.naming import TITLE_MARK, read_title, title_request
     ],
 )
 def test_it_reads_a_title_or_nothing(reply, title):
-    assert read_title(reply, "stop") == title
-
-
-@pytest.mark.parametrize("reason", ["length", "content_filter"])
-def test_it_takes_no_title_that_was_cut_off(reason):
-    assert read_title("Trip to", reason) == ""
+    assert read_title(reply) == title
 
 
 def test_it_quotes_the_exchange_as_data():

@@ -1,6 +1,7 @@
 """ReplyStream with the real client of LangChain against the fake provider."""
 
 import asyncio
+import json
 import time
 
 import pytest
@@ -114,7 +115,10 @@ class TestErrors:
             ("404", "bad_request", 1),
             ("429", "rate_limited", 3),
             ("429-retry-after:0.01", "rate_limited", 3),
-            ("429-retry-after:60", "rate_limited", 1),
+            ("429-retry-after:3600", "rate_limited_long", 1),
+            ("429-retry-after:nan", "rate_limited", 3),
+            ("402", "quota", 1),
+            ("only-reasoning", "only_reasoning", 1),
             ("429-quota", "quota", 1),
             ("500", "unavailable", 3),
             ("503", "unavailable", 3),
@@ -142,7 +146,6 @@ class TestErrors:
             ("bad-utf8", "bad_response", "Before the noise"),
             ("error-event", "unavailable", "Before the error"),
             ("error-event-length", "context_length", "Before the error"),
-            ("content_filter", "content_filter", "This reply is"),
         ],
     )
     async def test_it_does_not_try_again_after_the_first_token(
@@ -179,17 +182,39 @@ class TestErrors:
 
 
 class TestDeadlines:
-    @pytest.mark.parametrize("mode", ["hang-mid", "hang"])
-    async def test_it_gives_up_on_a_silent_provider(self, upstream, settings, mode):
-        settings.MODEL_MAX_ATTEMPTS = 1
-        _, error = await read_until_error(ReplyStream(mode, MESSAGES, idle=0.3))
+    async def test_it_gives_up_on_a_provider_that_falls_silent(self, upstream):
+        stream = ReplyStream("hang-mid", MESSAGES, idle=0.3)
+        _, error = await read_until_error(stream)
         assert error.code == "timeout"
         assert upstream.wait_closed_early()
 
-    async def test_it_is_not_fooled_by_comments(self, upstream, settings):
-        settings.MODEL_MAX_ATTEMPTS = 1
-        _, error = await read_until_error(ReplyStream("comments", MESSAGES, idle=0.4))
+    @pytest.mark.parametrize("mode", ["hang", "comments", "empty-forever"])
+    async def test_it_does_not_ask_again_after_silence(self, upstream, mode):
+        stream = ReplyStream(mode, MESSAGES, first=1)
+        _, error = await read_until_error(stream)
         assert error.code == "timeout"
+        assert len(upstream.calls) == stream.attempts == 1
+        assert upstream.wait_closed_early()
+
+    async def test_a_reply_may_begin_later_than_its_pieces_follow(self, upstream):
+        stream = ReplyStream("slow-start:0.6", MESSAGES, first=5, idle=0.2)
+        assert await read(stream) == "At last."
+
+    async def test_reasoning_counts_as_life(self, upstream):
+        stream = ReplyStream("reasoning:15:0.1", MESSAGES, first=1, idle=1)
+        assert await read(stream) == "The answer."
+        assert stream.reasoning.startswith("thought 0 thought 1 ")
+
+    @pytest.mark.parametrize("mode", ["after-stop", "after-stop:more"])
+    async def test_what_follows_the_finish_reason_does_not_hold_it_up(
+        self, upstream, monkeypatch, mode
+    ):
+        monkeypatch.setattr(streaming, "USAGE_TIMEOUT", 0.3)
+        stream = ReplyStream(mode, MESSAGES)
+        started = time.monotonic()
+        assert (await read(stream)).startswith("All is said.")
+        assert time.monotonic() - started < 3
+        assert stream.finish_reason == "stop"
 
     async def test_it_ends_a_drip_at_the_total_deadline(self, upstream):
         stream = ReplyStream("drip", MESSAGES, total=0.8)
@@ -198,11 +223,67 @@ class TestDeadlines:
         assert "x" in text
 
     async def test_it_counts_all_attempts_into_the_total(self, upstream):
-        stream = ReplyStream("hang", MESSAGES, idle=0.3, total=0.5)
+        upstream.script("503", "503", "hang")
+        stream = ReplyStream("ok", MESSAGES, total=1.5)
         started = time.monotonic()
         await read_until_error(stream)
-        assert time.monotonic() - started < 1.5
-        assert stream.attempts == 2
+        assert time.monotonic() - started < 4
+        assert stream.attempts == 3
+
+
+class TestQuirks:
+    async def test_a_byte_order_mark_costs_nothing(self, upstream):
+        assert await read(ReplyStream("bom", MESSAGES)) == "First, second."
+
+    async def test_a_server_that_does_not_stream_is_read_too(self, upstream):
+        stream = ReplyStream("plain-json", MESSAGES)
+        assert await read(stream) == "Reply to: hi! I'm Lance"
+        assert stream.finish_reason == "stop"
+        assert stream.usage == Usage(input=15, cached=0, output=6)
+        assert len(upstream.calls) == 1
+
+    async def test_a_refusal_alone_is_the_reply(self, upstream):
+        stream = ReplyStream("refusal", MESSAGES)
+        assert await read(stream) == "I can not talk about that."
+        assert stream.refusal == "I can not talk about that."
+
+    async def test_a_refusal_to_summarise_is_known_as_one(self, upstream):
+        message = await complete("refusal", MESSAGES)
+        assert message.additional_kwargs["refusal"] == "I can not talk about that."
+
+    @pytest.mark.parametrize(
+        ("usage", "expected"),
+        [
+            ({"prompt_tokens": -1, "completion_tokens": 4}, (None, None, 4)),
+            ({"prompt_tokens": 2**40, "completion_tokens": 2**70}, (None, None, None)),
+            ({"prompt_tokens": None, "completion_tokens": None}, (None, None, None)),
+            ({"prompt_tokens": 0, "completion_tokens": 0}, (None, None, None)),
+            ({"completion_tokens": 4}, (None, None, 4)),
+            ({"prompt_tokens": "9", "completion_tokens": [1]}, (None, None, None)),
+            ({"prompt_tokens": True, "completion_tokens": 4.0}, (None, None, 4)),
+            ({"prompt_tokens": 9, "prompt_tokens_details": 7}, (9, 0, None)),
+            (
+                {"prompt_tokens": 9, "prompt_tokens_details": {"cached_tokens": 99}},
+                (9, 9, None),
+            ),
+            (
+                {"prompt_tokens": 9, "prompt_tokens_details": {"cached_tokens": -5}},
+                (9, 0, None),
+            ),
+            ({}, (None, None, None)),
+            ([1], (None, None, None)),
+            ("many", (None, None, None)),
+            (7, (None, None, None)),
+        ],
+    )
+    async def test_token_counts_that_can_not_be_meant_are_unknown(
+        self, upstream, usage, expected
+    ):
+        value = json.dumps(usage).replace(":", ";")
+        stream = ReplyStream(f"usage:{value}", MESSAGES)
+        assert await read(stream) == "A complete answer."
+        found = stream.usage or Usage(None, None, None)
+        assert (found.input, found.cached, found.output) == expected
 
 
 class TestStopping:
@@ -275,6 +356,13 @@ class TestComplete:
         message = await complete(mode, MESSAGES)
         assert message.content == text
         assert message.response_metadata["finish_reason"] == reason
+
+    async def test_no_reason_is_enough_where_the_settings_say_so(
+        self, upstream, settings
+    ):
+        settings.FINISH_REASON_REQUIRED = False
+        message = await complete("eof", MESSAGES)
+        assert message.response_metadata["finish_reason"] == "stop"
 
 
 class Shape(BaseModel):

@@ -1,0 +1,136 @@
+"""What providers refuse: recognised, sent again in another dialect, remembered."""
+
+import httpx2
+import openai
+import pytest
+from langchain_core.messages import HumanMessage, SystemMessage
+from pydantic import BaseModel
+
+from chatsite.llm import dialects
+from chatsite.llm.dialects import Dialect
+from chatsite.llm.errors import LLMError
+from chatsite.llm.streaming import ReplyStream, complete
+
+MESSAGES = [SystemMessage("Be brief."), HumanMessage("hi!")]
+FAILED_ONCE = [*MESSAGES, HumanMessage("hi again!")]
+
+
+class Shape(BaseModel):
+    text: str
+
+
+def refusal(body, status=400):
+    request = httpx2.Request("POST", "http://127.0.0.1/v1/chat/completions")
+    response = httpx2.Response(status, request=request)
+    return openai.APIStatusError("refused", response=response, body=body)
+
+
+async def read(stream):
+    return "".join([piece async for piece in stream])
+
+
+@pytest.mark.parametrize(
+    ("body", "other"),
+    [
+        # OpenAI o1-mini, Gemma's template in vLLM, pydantic in front of a server.
+        ({"message": "Unsupported value: 'messages[0].role' does not support 'system' "
+          "with this model.", "param": "messages[0].role"}, {"system_role": "user"}),
+        ({"message": "System role not supported"}, {"system_role": "user"}),
+        ({"detail": [{"loc": ["body", "messages", 0, "role"], "msg": "Input should be "
+          "'user' or 'assistant', not 'system'"}]}, {"system_role": "user"}),
+        # Mistral's, Llama's and Anthropic's templates.
+        ({"message": "Conversation roles must alternate user/assistant/user/..."},
+         {"joined": True}),
+        ({"message": "After the optional system message, conversation roles must "
+          "alternate user/assistant"}, {"joined": True}),
+        ({"message": 'roles must alternate, but found multiple "user" roles in a row'},
+         {"joined": True}),
+        # Fields, by name and without.
+        ({"message": "Unrecognized request argument supplied: stream_options"},
+         {"without": frozenset({"stream_options"})}),
+        ({"detail": [{"loc": ["body", "prompt_cache_key"],
+          "msg": "Extra inputs are not permitted"}]},
+         {"without": frozenset({"prompt_cache_key"})}),
+        ({"message": "Unknown field in the request"},
+         {"without": frozenset({"stream_options", "prompt_cache_key"})}),
+        ("'stream_options' is not available",
+         {"without": frozenset({"stream_options"})}),
+        # About something else.
+        ({"message": "temperature must be below 2"}, None),
+        ({"message": "The model is not supported"}, None),
+        ({"message": "bad", "input": {"stream_options": {}}}, None),
+        (None, None),
+        (7, None),
+        ([["x"] * 50] * 50, None),
+    ],
+)  # fmt: skip
+def test_it_knows_what_was_refused(body, other):
+    fields = {"stream_options", "prompt_cache_key"}
+    found = dialects.find_other(Dialect(), refusal(body), FAILED_ONCE, fields)
+    assert found == (Dialect(**other) if other else None)
+
+
+def test_it_goes_on_from_developer_to_system_to_user():
+    error = refusal({"message": "Unexpected role: developer or system"})
+    roles = ["developer"]
+    while found := dialects.find_other(Dialect(roles[-1]), error, MESSAGES, ()):
+        roles.append(found.system_role)
+    assert roles == ["developer", "system", "user"]
+
+
+def test_it_does_not_join_what_alternates_already():
+    error = refusal({"message": "Conversation roles must alternate"})
+    assert dialects.find_other(Dialect(), error, MESSAGES, ()) is None
+    joined = Dialect(joined=True)
+    assert dialects.find_other(joined, error, FAILED_ONCE, ()) is None
+
+
+@pytest.mark.parametrize("status", [401, 402, 429, 503])
+def test_it_does_not_read_errors_that_are_no_refusal(status):
+    error = refusal({"message": "stream_options system role not supported"}, status)
+    assert dialects.find_other(Dialect(), error, MESSAGES, ["stream_options"]) is None
+
+
+async def test_a_refused_field_is_left_out_once_and_for_all(upstream):
+    stream = ReplyStream("strict:stream_options", MESSAGES)
+    assert await read(stream) == "Reply to: hi!"
+    assert stream.attempts == 2
+    again = ReplyStream("strict:stream_options", MESSAGES)
+    await read(again)
+    assert again.attempts == 1
+    sent = ["stream_options" in request.body for request in upstream.calls]
+    assert sent == [True, False, False]
+
+
+async def test_a_refused_field_is_no_attempt(upstream, settings):
+    settings.MODEL_MAX_ATTEMPTS = 1
+    stream = ReplyStream("strict:stream_options", MESSAGES)
+    assert await read(stream) == "Reply to: hi!"
+
+
+async def test_a_refused_schema_is_left_out(upstream, settings):
+    settings.STRUCTURED_OUTPUT = True
+    reply = await complete("strict:response_format", MESSAGES, schema=Shape)
+    assert reply.text == "Reply to: hi!"
+    assert ["response_format" in each.body for each in upstream.calls] == [True, False]
+
+
+async def test_a_refused_form_is_left_to_the_caller(upstream):
+    with pytest.raises(LLMError) as caught:
+        await read(ReplyStream("strict:system", MESSAGES))
+    assert caught.value.instead == Dialect("user")
+    assert dialects.of("strict:system") == Dialect()
+
+
+async def test_what_does_not_help_is_not_remembered(upstream):
+    upstream.script("400", "400")
+    with pytest.raises(LLMError):
+        await read(ReplyStream("ok", MESSAGES, dialect=Dialect("user")))
+    assert dialects.of("ok") == Dialect()
+
+
+async def test_the_settings_say_it_beforehand(upstream, settings):
+    settings.STREAM_USAGE, settings.SYSTEM_ROLE = False, "user"
+    assert dialects.of("m") == Dialect("user", without=frozenset({"stream_options"}))
+    await read(ReplyStream("ok", MESSAGES))
+    assert "stream_options" not in upstream.calls[0].body
