@@ -68,7 +68,7 @@ def delete(conversation: Conversation, seq: int) -> None:
     Requests that were built from any of these can no longer be rebuilt.
     """
     rows = _rows(conversation, [seq])
-    _change(conversation, rows, text="", tool_calls=[], tokens=0, deleted_at=Now())
+    _change(conversation, rows, **Message.ERASED, deleted_at=Now())
     row = conversation.messages.get(seq=seq)
     recall.index(row)
     seals.renew(row)

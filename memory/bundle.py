@@ -23,7 +23,8 @@ from .models import Conversation, Message, ModelCall, RecallEntry, Summary
 # What is written in one transaction, or is alone there when it is larger.
 BATCH, BATCH_CHARS = 100, 100_000
 MESSAGE_FIELDS = (
-    *("seq", "role", "text", "tool_calls", "tool_call_id", "client_id", "created_at"),
+    *("seq", "role", "text", "reasoning", "tool_calls", "tool_call_id", "client_id"),
+    "created_at",
     *("pinned_at", "excluded_at", "superseded_at", "deleted_at", "imported_at"),
 )
 SUMMARY_FIELDS = (

@@ -12,7 +12,9 @@ from langchain_core.messages import BaseMessage
 from . import prompts, recall, versions
 from .engine import notes
 from .engine.compose import (
+    USUAL_SHAPE,
     Context,
+    Shape,
     compose,
     digest,
     fit,
@@ -31,10 +33,12 @@ MAX_RECALLED = 10
 
 @dataclass(frozen=True, slots=True)
 class Built:
-    """A context, the request's `messages` array made of it, and how it was made."""
+    """A context, the messages to send and the request's `messages` array made of it,
+    and how it was made."""
 
     context: Context
     refs: dict[str, Any]
+    messages: list[BaseMessage]
     wire: list[dict[str, Any]]
     sha256: str
     tokens: int  # estimated
@@ -68,8 +72,10 @@ def build(
     newest: Message | None = None,
     model: str = "",
     limit: int | None = None,
+    shape: Shape = USUAL_SHAPE,
 ) -> Built:
-    """The context to answer `newest`; without it, of what would be sent now.
+    """The context to answer `newest`; without it, of what would be sent now. `shape`:
+    the one that the model's provider takes.
 
     `limit` is a hard ceiling in tokens: the oldest whole turns of the window are left
     out until the rest fits. Folding keeps the window far below it; it matters only
@@ -108,6 +114,7 @@ def build(
         # Of which of these only a part was sent: number, start and end in the text.
         "excerpts": [[note.seq, *note.span] for note in recalled if note.span],
         "newest": newest.seq if newest else None,
+        **shape.to_refs(),
     }
     return _built(context, refs, model, count_tokens)
 
@@ -226,9 +233,10 @@ def count_sent(call: ModelCall) -> dict[str, int]:
 def _built(
     context: Context, refs: dict[str, Any], model: str, count_tokens: TokenCounter
 ) -> Built:
-    wire = to_wire(context.messages, model=model)
+    messages = Shape.of(refs).apply(context.messages)
+    wire = to_wire(messages, model=model)
     tokens = count_tokens(context.messages)
-    return Built(context, refs, wire, digest(wire), tokens)
+    return Built(context, refs, messages, wire, digest(wire), tokens)
 
 
 def _seqs(context: Context, kind: str) -> list[int]:

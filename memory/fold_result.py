@@ -15,7 +15,7 @@ from langchain_core.messages import AIMessage, BaseMessage
 
 from . import fold_lease, versions
 from .engine import plan
-from .engine.compose import digest, to_wire
+from .engine.compose import USUAL_SHAPE, Shape, digest, to_wire
 from .engine.exceptions import SummaryError
 from .engine.patterns import Search
 from .engine.summarizer import SummaryText
@@ -34,11 +34,13 @@ Charge = Callable[[ModelCall, str], None]
 
 
 class InvokeError(Exception):
-    """The summariser's model did not answer; `code` is a short reason to store."""
+    """The summariser's model did not answer; `code` is a short reason to store, `shape`
+    the one that the messages were sent in."""
 
-    def __init__(self, code: str) -> None:
+    def __init__(self, code: str, shape: Shape = USUAL_SHAPE) -> None:
         super().__init__(code)
         self.code = code
+        self.shape = shape
 
 
 class RefusedError(InvokeError):
@@ -52,10 +54,12 @@ def record_call(
     model: str,
     messages: list[BaseMessage],
     reply: AIMessage | None,
-    error: str,
+    error: InvokeError | None,
     ms: int,
     charge: Charge,
 ) -> None:
+    sent = reply.response_metadata.get("shape") if reply else error and error.shape
+    shape = sent or USUAL_SHAPE
     usage = (reply.usage_metadata if reply else None) or {}
     cached = usage.get("input_token_details", {}).get("cache_read")
     call = ModelCall.objects.create(
@@ -64,16 +68,18 @@ def record_call(
         refs={
             "messages": [job.step.first_seq, job.step.last_seq],
             "summaries": [summary.version for summary in job.sources],
+            **shape.to_refs(),
         },
-        sha256=digest(to_wire(messages, model=model)),
+        sha256=digest(to_wire(shape.apply(messages), model=model)),
         model=model,
         tokens_estimated=job.count_tokens(messages),
-        tokens_input=usage.get("input_tokens"),
+        # LangChain has no word for "unknown": 0 is none.
+        tokens_input=usage.get("input_tokens") or None,
         tokens_cached=cached,
-        tokens_output=usage.get("output_tokens"),
+        tokens_output=usage.get("output_tokens") or None,
         total_ms=ms,
         attempts=reply.response_metadata.get("attempts", 1) if reply else 1,
-        error=error,
+        error=error.code if error else "",
     )
     job.calls.append(call.pk)
     job.tokens_in += call.tokens_input or call.tokens_estimated

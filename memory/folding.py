@@ -248,12 +248,12 @@ async def _request(
     async with summariser.door():
         started = monotonic()
         # What stays if the process ends while the model writes.
-        reply, error = None, "cancelled"
+        reply, error = None, InvokeError("cancelled")
         try:
             reply = await summariser.invoke(messages, schema=schema)
-            error = ""
+            error = None
         except InvokeError as failure:
-            error = failure.code
+            error = failure
             raise
         finally:
             ms = int((monotonic() - started) * 1000)

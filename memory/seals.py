@@ -27,12 +27,18 @@ TO_JSON = json.JSONEncoder(
 
 class SealField(models.CharField):
     """Filled when the row is inserted, by whatever code; declare it after the columns
-    it is made `of`. With `renews` it is also made anew when it is saved."""
+    it is made `of`. With `renews` it is also made anew when it is saved. Columns that
+    came `later` count where they hold something, so that older seals hold."""
 
     def __init__(
-        self, *, of: Sequence[str] = (), renews: bool = False, **options: Any
+        self,
+        *,
+        of: Sequence[str] = (),
+        later: Sequence[str] = (),
+        renews: bool = False,
+        **options: Any,
     ) -> None:
-        self.of, self.renews = tuple(of), renews
+        self.of, self.later, self.renews = tuple(of), tuple(later), renews
         # Empty only while a migration adds it: then no table has to be copied.
         options |= {"max_length": LENGTH, "null": True, "editable": False}
         super().__init__(**options)
@@ -42,6 +48,8 @@ class SealField(models.CharField):
         for default in ("max_length", "null", "editable"):
             del options[default]
         options["of"] = self.of
+        if self.later:
+            options["later"] = self.later
         if self.renews:
             options["renews"] = True
         return name, path, args, options
@@ -52,7 +60,10 @@ class SealField(models.CharField):
         return getattr(model_instance, self.attname)
 
     def make(self, row: models.Model) -> str:
-        return self.digest([getattr(row, name) for name in self.of])
+        found = {name: getattr(row, name) for name in self.later}
+        later = {name: value for name, value in found.items() if value}
+        values = [getattr(row, name) for name in self.of]
+        return self.digest([*values, later] if later else values)
 
     def digest(self, values: Iterable[Any]) -> str:
         """The seal of a row with these values in the columns it is made of."""

@@ -208,10 +208,16 @@ def append_user_message(
     return _save(message), True
 
 
-def append_reply(conversation: Conversation, *, seq: int, text: str) -> Message:
+def append_reply(
+    conversation: Conversation, *, seq: int, text: str, reasoning: str = ""
+) -> Message:
     """Store a final reply under the number that was reserved for it."""
     message = Message(
-        conversation=conversation, seq=seq, role=Message.Role.ASSISTANT, text=text
+        conversation=conversation,
+        seq=seq,
+        role=Message.Role.ASSISTANT,
+        text=text,
+        reasoning=reasoning,
     )
     return _save(message)
 

@@ -6,11 +6,11 @@ What it writes is fenced by its claim; when the turn is somebody else's, it just
 from dataclasses import dataclass, replace
 from typing import Any
 
-from django.conf import settings
-
-from chatsite.llm import providers, streaming
+from chatsite.llm import dialects, providers, streaming
 from chatsite.llm.errors import LLMError
 from memory import context
+from memory.engine import replies
+from memory.engine.blank import is_blank
 
 from . import events, outgoing, turns
 from .database import insist
@@ -24,8 +24,9 @@ async def run(claim: turns.Claim) -> tuple[turns.Claim, turns.Result] | None:
     """How the attempt ended, under the claim of its last request; None: turn lost.
 
     A context that the provider finds too long is sent once more, at half its size;
-    the fold that follows the turn then makes room for good. Raises an error of the
-    database when that stays away for longer than the lease.
+    the fold that follows the turn then makes room for good. One that it refuses for
+    its form is sent again in another form. Each request has a record of its own.
+    Raises an error of the database when that stays away for longer than the lease.
     """
     request = await insist(_prepare, claim, until=claim.lease_end)
     if isinstance(request, turns.Result):
@@ -33,17 +34,17 @@ async def run(claim: turns.Claim) -> tuple[turns.Claim, turns.Result] | None:
     if request.built.tokens > providers.context_window(request.model):
         # Some providers would cut it off without a word.
         return claim, turns.Result(State.FAILED, "", error="context_length")
-    result = await _ask(claim, request)
-    if result and result.error == "context_length" and not result.text:
+    while answer := await _ask(request):
+        following = await _prepare_other(request, answer)
+        if following is None:
+            return request.claim, answer.result
         claim = request.claim
-        limit = request.built.tokens // 2
-        smaller = await insist(_prepare, claim, limit, until=claim.lease_end)
-        if isinstance(smaller, turns.Result):
-            return claim, replace(result, state=smaller.state, error=smaller.error)
-        if smaller.built.tokens < request.built.tokens:
-            await insist(turns.give_up, claim, result, until=claim.lease_end)
-            request, result = smaller, await _ask(claim, smaller)
-    return (request.claim, result) if result else None
+        if isinstance(following, turns.Result):
+            ended = replace(answer.result, state=following.state, error=following.error)
+            return claim, ended
+        await insist(turns.give_up, claim, answer.result, until=claim.lease_end)
+        request = following
+    return None
 
 
 @dataclass(slots=True)
@@ -52,9 +53,23 @@ class _Request:
     model: str
     built: context.Built
     options: dict[str, Any]
+    dialect: dialects.Dialect
+    # A ceiling in tokens, once the provider has found the context too long.
+    limit: int | None = None
 
 
-def _prepare(claim: turns.Claim, limit: int | None = None) -> "_Request | turns.Result":
+@dataclass(frozen=True, slots=True)
+class _Answer:
+    result: turns.Result
+    # In which the same request may succeed that was refused.
+    instead: dialects.Dialect | None = None
+
+
+def _prepare(
+    claim: turns.Claim,
+    limit: int | None = None,
+    dialect: dialects.Dialect | None = None,
+) -> _Request | turns.Result:
     """What to send; a result where a person wants no reply any more, or has deleted
     the message that it would answer."""
     turn = Turn.objects.select_related("conversation", "user_message").get(
@@ -66,18 +81,41 @@ def _prepare(claim: turns.Claim, limit: int | None = None) -> "_Request | turns.
         return turns.Result(State.STOPPED, "")
     conversation = turn.conversation
     model = outgoing.model_of(conversation)
+    dialect = dialect or dialects.of(model)
     built = context.build(
         conversation,
         newest=turn.user_message,
         model=model,
         limit=limit or outgoing.limit_of(model),
+        shape=outgoing.shape_of(model, dialect),
     )
     options = providers.cache_options(model, str(conversation.uuid))
-    return _Request(claim, model, built, options)
+    return _Request(claim, model, built, options, dialect, limit)
 
 
-async def _ask(claim: turns.Claim, request: _Request) -> turns.Result | None:
+async def _prepare_other(
+    request: _Request, answer: _Answer
+) -> _Request | turns.Result | None:
+    """The request to send after one that failed, or why there is none any more; None
+    where its end is the last."""
+    claim, limit, dialect = request.claim, request.limit, request.dialect
+    if answer.instead:
+        dialect = answer.instead
+    elif (
+        answer.result.error == "context_length" and not answer.result.text and not limit
+    ):
+        limit = request.built.tokens // 2
+    else:
+        return None
+    other = await insist(_prepare, claim, limit, dialect, until=claim.lease_end)
+    if isinstance(other, turns.Result) or answer.instead:
+        return other
+    return other if other.built.tokens < request.built.tokens else None
+
+
+async def _ask(request: _Request) -> _Answer | None:
     """Send the request and pass on the reply. None: the turn is somebody else's."""
+    claim = request.claim
     begun = await insist(
         turns.begin, claim, request.built, request.model, until=claim.lease_end
     )
@@ -86,16 +124,21 @@ async def _ask(claim: turns.Claim, request: _Request) -> turns.Result | None:
     request.claim = begun
     running = events.State(claim.turn_id, State.RUNNING)
     await events.publish(claim.conversation_id, running)
-    messages = request.built.context.messages
-    stream = streaming.ReplyStream(request.model, messages, bind=request.options)
+    stream = streaming.ReplyStream(
+        request.model,
+        request.built.messages,
+        bind=request.options,
+        dialect=request.dialect,
+    )
     async with events.stop_hints(claim.turn_id) as stop:
         relay = Relay(begun, stream, stop)
         error = await relay.run()
     if relay.hold is turns.Hold.LOST:
         return None
     if relay.hold is turns.Hold.CANCELLED:
-        return _result(relay, State.STOPPED)
-    return _outcome(relay, error)
+        return _Answer(_result(relay, State.STOPPED))
+    instead = error.instead if isinstance(error, LLMError) else None
+    return _Answer(_outcome(relay, error), instead)
 
 
 def _outcome(relay: Relay, error: BaseException | None) -> turns.Result:
@@ -103,11 +146,14 @@ def _outcome(relay: Relay, error: BaseException | None) -> turns.Result:
         return _result(relay, State.FAILED, error.code)
     if error:
         raise error
-    reason = relay.stream.finish_reason
-    if reason == "length":
-        return _result(relay, State.TRUNCATED, "length")
-    if reason is None and settings.FINISH_REASON_REQUIRED:
-        return _result(relay, State.TRUNCATED, "no_finish_reason")
+    why = replies.why_cut_off(relay.stream.finish_reason)
+    if why == "content_filter":
+        return _result(relay, State.FAILED, why)
+    if why:
+        return _result(relay, State.TRUNCATED, why)
+    if is_blank(relay.text):
+        code = "only_reasoning" if relay.reasoning else "bad_response"
+        return _result(relay, State.FAILED, code)
     return _result(relay, State.DONE)
 
 
@@ -116,6 +162,7 @@ def _result(relay: Relay, state: str, error: str = "") -> turns.Result:
     return turns.Result(
         state,
         relay.text,
+        reasoning=relay.reasoning,
         error=error,
         tokens_input=usage.input if usage else None,
         tokens_cached=usage.cached if usage else None,

@@ -9,6 +9,7 @@ from chatsite.llm.errors import DETAILS
 
 EXPLANATIONS = DETAILS | {
     "length": _("The reply was cut off at the model's limit."),
+    "cut_off": _("The model's provider ended the reply before it was complete."),
     "no_finish_reason": _("The connection to the model ended before the reply did."),
     "interrupted": _("The server stopped while the reply was being written."),
     "message_deleted": _("The message was deleted before it was answered."),
@@ -22,6 +23,7 @@ EXPLANATIONS = DETAILS | {
 # By the names that failed and rejected versions keep.
 FOLD_EXPLANATIONS = {
     "EmptySummary": _("The summary was empty."),
+    "ErrorSummary": _("The model answered with an error, not with a summary."),
     "RefusedSummary": _("The model declined to summarise."),
     "TruncatedSummary": _("The summary was cut off by the provider."),
     "OverlongSummary": _("The summary was longer than what it would stand for."),
@@ -34,7 +36,12 @@ def explain_fold(name: str) -> str:
 
 
 def explain(code: str) -> str:
-    return gettext(EXPLANATIONS.get(code, EXPLANATIONS["internal"]))
+    name, _, reason = code.partition(":")
+    text = gettext(EXPLANATIONS.get(name, EXPLANATIONS["internal"]))
+    if not reason:
+        return text
+    told = gettext("The reason it gave: %(reason)s.") % {"reason": reason}
+    return f"{text} {told}"
 
 
 class CommandError(Exception):

@@ -50,6 +50,7 @@ def _message(
         "seq": row.seq,
         "role": row.role,
         "text": row.text,
+        "reasoning": row.reasoning,
         "state": turn.state if turn else Turn.State.DONE,
         "created_at": row.created_at,
         "client_id": row.client_id,

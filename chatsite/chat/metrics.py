@@ -38,7 +38,8 @@ REFUSALS = Counter("windowpane_refusals", "Commands that were refused.", ["code"
 
 
 def note_request(purpose: str, error: str = "") -> None:
-    MODEL_REQUESTS.labels(purpose, error or "ok").inc()
+    # Without the provider's own word, of which there may be any number.
+    MODEL_REQUESTS.labels(purpose, error.partition(":")[0] or "ok").inc()
 
 
 def note_reply(result: "Result") -> None:

@@ -1,13 +1,18 @@
 """What is sent to a model for a conversation: now, and for a reply of the past."""
 
+from collections.abc import Sequence
+from typing import Any
+
 from django.conf import settings
 from django.utils.timezone import now
 from django.utils.translation import gettext as _
-from langchain_core.messages import SystemMessage
+from langchain_core.messages import AIMessage, BaseMessage, SystemMessage
 
-from chatsite.llm import providers
+from chatsite.llm import dialects, providers, streaming
+from chatsite.llm.errors import LLMError
 from memory import context
 from memory.engine.blank import is_blank
+from memory.engine.compose import Shape
 from memory.messages import to_langchain
 from memory.models import Conversation, Message, ModelCall
 
@@ -22,6 +27,36 @@ def model_of(conversation: Conversation) -> str:
 def limit_of(model: str) -> int:
     """Tokens that a request may have, so that the reply still fits the window."""
     return max(1, providers.context_window(model) - settings.REPLY_RESERVE)
+
+
+def shape_of(model: str, dialect: dialects.Dialect | None = None) -> Shape:
+    """The form that the messages to a model get, as far as its provider is known."""
+    dialect = dialect or dialects.of(model)
+    return Shape(dialect.system_role, dialect.joined)
+
+
+async def complete(
+    model: str, messages: Sequence[BaseMessage], **options: Any
+) -> AIMessage:
+    """streaming.complete() in the form that the provider takes, which the reply tells
+    as response_metadata["shape"]. Raises LLMError.
+    """
+    dialect, refused = dialects.of(model), 0
+    while True:
+        shape = shape_of(model, dialect)
+        try:
+            reply = await streaming.complete(
+                model, shape.apply(messages), dialect=dialect, **options
+            )
+        except LLMError as error:
+            if error.instead is None:
+                error.dialect = dialect
+                raise
+            dialect, refused = error.instead, refused + 1
+            continue
+        reply.response_metadata["shape"] = shape
+        reply.response_metadata["attempts"] += refused
+        return reply
 
 
 def check_fits(conversation: Conversation, message: Message) -> None:
@@ -47,7 +82,9 @@ def next_turn(conversation: Conversation, draft: str = "") -> context.Built:
     turn = waiting.select_related("user_message").first()
     newest = turn.user_message if turn else _unsent(conversation, draft)
     limit = limit_of(model)
-    return context.build(conversation, newest=newest, model=model, limit=limit)
+    return context.build(
+        conversation, newest=newest, model=model, limit=limit, shape=shape_of(model)
+    )
 
 
 def _unsent(conversation: Conversation, draft: str) -> Message | None:

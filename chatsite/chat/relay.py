@@ -12,6 +12,7 @@ from channels.db import database_sync_to_async
 from django.conf import settings
 
 from chatsite.llm import streaming
+from memory.engine import replies
 
 from . import events, turns
 from .database import AWAY, name_of
@@ -29,11 +30,14 @@ class Relay:
     claim: turns.Claim
     stream: streaming.ReplyStream
     stop: asyncio.Event
-    text: str = ""
+    text: str = ""  # the answer, without the reasoning before it
     base: int = 0  # characters that are saved
     sent: int = 0  # characters that were in a frame
     hold: turns.Hold = turns.Hold.KEPT
     tried_at: float = field(default_factory=monotonic)
+    _splitter: replies.ReasoningSplitter = field(
+        default_factory=replies.ReasoningSplitter
+    )
     _renewed_at: float = 0.0
     _frame: asyncio.Task[None] | None = None
     _save: asyncio.Task[None] | None = None
@@ -49,11 +53,22 @@ class Relay:
                 reader.cancel()
                 await asyncio.gather(reader, return_exceptions=True)
                 await self._settle()
+        self._separate()
         return None if reader.cancelled() else reader.exception()
 
     async def _read(self) -> None:
         async for piece in self.stream:
-            self.text += piece
+            self.text += self._splitter.feed(piece)
+
+    @property
+    def reasoning(self) -> str:
+        return (self.stream.reasoning + self._splitter.reasoning).strip()
+
+    def _separate(self) -> None:
+        """The last of it, and reasoning that only its end could be told by."""
+        self.text += self._splitter.end()
+        if not self.reasoning:
+            self._splitter.reasoning, self.text = replies.split_reasoning(self.text)
 
     async def _pump(self, reader: asyncio.Task[None]) -> turns.Hold:
         stopped = asyncio.create_task(self.stop.wait())

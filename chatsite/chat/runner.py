@@ -17,7 +17,7 @@ from django.conf import settings
 from langchain_core.messages import AIMessage, BaseMessage
 from pydantic import BaseModel
 
-from chatsite.llm import providers, streaming
+from chatsite.llm import providers
 from chatsite.llm.errors import LLMError
 from memory import folding, library
 from memory.engine.policy import CHUNK_TOKENS
@@ -186,10 +186,11 @@ def summariser(name: str) -> folding.Summariser:
         messages: list[BaseMessage], *, schema: type[BaseModel] | None = None
     ) -> AIMessage:
         try:
-            reply = await streaming.complete(name, messages, schema=schema)
+            reply = await outgoing.complete(name, messages, schema=schema)
         except LLMError as error:
             metrics.note_request("summary", error.code)
-            raise folding.InvokeError(error.code) from None
+            shape = outgoing.shape_of(name, error.dialect)
+            raise folding.InvokeError(error.code, shape) from None
         metrics.note_request("summary")
         return reply
 

@@ -12,9 +12,11 @@ from django.conf import settings
 from django.db import transaction
 from langchain_core.messages import AIMessage, BaseMessage
 
-from chatsite.llm import naming, providers, streaming
+from chatsite.llm import dialects, naming, providers, streaming
 from chatsite.llm.errors import LLMError
 from memory import transcript
+from memory.engine import replies
+from memory.engine.blank import is_blank
 from memory.engine.compose import digest, to_wire
 from memory.engine.tokens import count_tokens
 from memory.models import Conversation, ModelCall
@@ -32,29 +34,38 @@ MAX_TRIES = 2
 class _Job:
     call: ModelCall
     messages: list[BaseMessage]
+    dialect: dialects.Dialect
 
 
 async def make(conversation_id: int) -> None:
     """Name the conversation, if it is time for that, and tell every tab."""
-    job = await database_sync_to_async(_prepare)(conversation_id)
-    if job is None:
-        return
-    started, reply = monotonic(), AIMessage("")
-    try:
-        reply = await streaming.complete(
-            job.call.model, job.messages, total=TITLE_SECONDS
-        )
-    except LLMError as error:
-        logger.info("no title conversation=%s error=%s", conversation_id, error.code)
-        job.call.error = error.code
-    job.call.total_ms = int((monotonic() - started) * 1000)
-    title = await database_sync_to_async(_finish)(job, reply)
-    if title:
-        await events.publish(conversation_id, events.Title(title))
+    dialect = None
+    while job := await database_sync_to_async(_prepare)(conversation_id, dialect):
+        started, reply, dialect = monotonic(), AIMessage(""), None
+        try:
+            reply = await streaming.complete(
+                job.call.model,
+                job.messages,
+                total=TITLE_SECONDS,
+                dialect=job.dialect,
+            )
+        except LLMError as error:
+            code, dialect = error.code, error.instead
+            logger.info("no title conversation=%s error=%s", conversation_id, code)
+            job.call.error = code
+        job.call.total_ms = int((monotonic() - started) * 1000)
+        title = await database_sync_to_async(_finish)(job, reply)
+        if title:
+            await events.publish(conversation_id, events.Title(title))
+        # Refused in this form: the record of another request is another one.
+        if dialect is None:
+            return
 
 
 @transaction.atomic
-def _prepare(conversation_id: int) -> _Job | None:
+def _prepare(
+    conversation_id: int, dialect: dialects.Dialect | None = None
+) -> _Job | None:
     """Record the request before it is sent: so nobody else asks for the same."""
     rows = Conversation.objects.select_for_update().filter(
         pk=conversation_id, title_set_by=Conversation.TitleSource.AUTO, deleted_at=None
@@ -66,17 +77,24 @@ def _prepare(conversation_id: int) -> _Job | None:
     turn = done.select_related("user_message", "reply").order_by("pk").first()
     if turn is None:
         return None
-    messages = naming.title_request(turn.user_message.text, turn.reply.text)
     model = providers.summary_model(outgoing.model_of(conversation))
+    dialect = dialect or dialects.of(model)
+    shape = outgoing.shape_of(model, dialect)
+    messages = shape.apply(
+        naming.title_request(turn.user_message.text, turn.reply.text)
+    )
     call = ModelCall.objects.create(
         conversation=conversation,
         purpose=ModelCall.Purpose.TITLE,
-        refs={"messages": [turn.user_message.seq, turn.reply.seq]},
+        refs={
+            "messages": [turn.user_message.seq, turn.reply.seq],
+            **shape.to_refs(),
+        },
         sha256=digest(to_wire(messages, model=model)),
         model=model,
         tokens_estimated=count_tokens(messages),
     )
-    return _Job(call, messages)
+    return _Job(call, messages, dialect)
 
 
 def _is_time(conversation: Conversation) -> bool:
@@ -92,9 +110,10 @@ def _finish(job: _Job, reply: AIMessage) -> str:
     """Close the books and set the title; "" where nothing came of it."""
     usage = reply.usage_metadata or {}
     meta = reply.response_metadata
-    title = naming.read_title(str(reply.text), meta.get("finish_reason"))
-    job.call.tokens_input = usage.get("input_tokens")
-    job.call.tokens_output = usage.get("output_tokens")
+    title = _read(reply)
+    # LangChain has no word for "unknown": 0 is none.
+    job.call.tokens_input = usage.get("input_tokens") or None
+    job.call.tokens_output = usage.get("output_tokens") or None
     job.call.attempts = meta.get("attempts", 1)
     job.call.error = job.call.error or ("" if title else "no_title")
     if not _close(job.call):
@@ -114,6 +133,14 @@ def _is_deleted(conversation: Conversation, call: ModelCall) -> bool:
     """Whether a message that the title was made from was deleted meanwhile."""
     read = conversation.messages.filter(seq__in=call.refs["messages"])
     return read.exclude(deleted_at=None).exists()
+
+
+def _read(reply: AIMessage) -> str:
+    text = replies.strip_reasoning(str(reply.text))
+    is_whole = not replies.why_metadata_cut_off(reply.response_metadata)
+    if not is_whole or is_blank(text) or replies.is_error_report(text):
+        return ""
+    return naming.read_title(text)
 
 
 def _close(call: ModelCall) -> bool:

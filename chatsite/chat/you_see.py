@@ -38,6 +38,7 @@ class Entry:
     # Of the turn that the message belongs to: queued, running, done, stopped, failed,
     # truncated or interrupted.
     state: str
+    reasoning: str = ""  # what the model thought before it answered
     model: str = ""
     is_demo: bool = False
     pinned: bool = False
@@ -294,6 +295,7 @@ def _entry(row: Message, turn: Turn, summaries: list[Summary], model: str) -> En
         created_at=row.created_at,
         mark=mark_of(row, turn.state, summaries),
         state=turn.state,
+        reasoning=row.reasoning,
         model=providers.label(model) if is_reply else "",
         is_demo=is_reply and providers.is_demo(model),
         pinned=row.pinned_at is not None,

@@ -9,6 +9,7 @@ from django.db.models import Model, QuerySet, TextField, Value
 from django.db.models.functions import Cast, Left, Length
 
 from chatsite.chat.errors import EXPLANATIONS
+from memory.engine import replies
 from memory.engine.exceptions import SummaryError
 from memory.models import Conversation
 
@@ -18,7 +19,7 @@ BEGINNING = 80
 
 # The columns of each table that can hold anything that was said, or names of it.
 CONVERSATION = ("title", "system_prompt", "policy", "set_aside", "imported_from")
-MESSAGE = ("text", "tool_calls", "tool_call_id", "client_id")
+MESSAGE = ("text", "reasoning", "tool_calls", "tool_call_id", "client_id")
 SUMMARY = ("text", "structured", "flags")
 CALL = ("refs",)
 PROMPT = ("text",)
@@ -86,7 +87,10 @@ def error(row: Any) -> str:
 
 def code(text: str) -> str:
     """Codes are for everybody; what is none may tell more."""
-    return text if text in ERROR_CODES else hidden(len(text))
+    name, _, reason = text.partition(":")
+    # What a provider calls the end of a reply is a code too.
+    is_code = name in ERROR_CODES and (not reason or replies.REASON.fullmatch(reason))
+    return text if is_code else hidden(len(text))
 
 
 def _hidden(row: Model, name: str) -> str:

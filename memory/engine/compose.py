@@ -8,9 +8,10 @@ import hashlib
 import json
 import re
 from bisect import bisect_left
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
 from datetime import UTC
+from itertools import groupby
 from typing import Any, Literal
 from xml.sax.saxutils import escape, quoteattr
 
@@ -167,6 +168,58 @@ def _with_window(context: Context, window: tuple[BaseMessage, ...]) -> Context:
 def _fenced(fence: str, quotes: Iterator[str]) -> tuple[BaseMessage, ...]:
     text = "\n".join(quotes)
     return (HumanMessage(fence.replace(SLOT, text)),) if text else ()
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """How a provider takes messages: the role of the system prompt, and whether those
+    of one role that follow each other are joined. Kept with a request, because its hash
+    is over what was sent."""
+
+    system_role: str = "system"
+    joined: bool = False
+
+    @classmethod
+    def of(cls, refs: Mapping[str, Any]) -> "Shape":
+        return cls(**refs.get("shape", {}))
+
+    def to_refs(self) -> dict[str, Any]:
+        """Nothing for the usual one, as for requests from before there were others."""
+        return {} if self == USUAL_SHAPE else {"shape": asdict(self)}
+
+    def apply(self, messages: Sequence[BaseMessage]) -> list[BaseMessage]:
+        renamed = [self._rename(message) for message in messages]
+        if not self.joined:
+            return renamed
+        groups = (list(group) for _, group in groupby(renamed, key=_join_key))
+        return [_join(group) if len(group) > 1 else group[0] for group in groups]
+
+    def _rename(self, message: BaseMessage) -> BaseMessage:
+        if message.type != "system" or self.system_role == "system":
+            return message
+        if self.system_role == "user":
+            return HumanMessage(message.content)
+        # Where langchain-openai looks for it.
+        return SystemMessage(
+            message.content, additional_kwargs={"__openai_role__": self.system_role}
+        )
+
+
+USUAL_SHAPE = Shape()
+
+
+def _join_key(message: BaseMessage) -> object:
+    """Equal for neighbours that can be joined; calls of tools and results can not."""
+    is_plain = isinstance(message.content, str) and message.type in ("human", "ai")
+    return message.type if is_plain and not _has_calls(message) else id(message)
+
+
+def _has_calls(message: BaseMessage) -> bool:
+    return isinstance(message, AIMessage) and bool(message.tool_calls)
+
+
+def _join(messages: Sequence[BaseMessage]) -> BaseMessage:
+    return type(messages[0])("\n\n".join(str(each.content) for each in messages))
 
 
 def to_wire(

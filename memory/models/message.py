@@ -17,7 +17,7 @@ class Message(History):
 
     # Marks of what the model sees, and of where the message comes from.
     CHANGING = frozenset({"pinned_at", "excluded_at", "superseded_at", "imported_at"})
-    ERASED: ClassVar = {"text": "", "tool_calls": [], "tokens": 0}
+    ERASED: ClassVar = {"text": "", "reasoning": "", "tool_calls": [], "tokens": 0}
 
     class Role(models.TextChoices):
         USER = "user", _("User")
@@ -30,6 +30,8 @@ class Message(History):
     seq = models.PositiveIntegerField()
     role = models.CharField(max_length=9, choices=Role)
     text = models.TextField(blank=True)
+    # What the model thought before it answered: shown, and never sent to a model.
+    reasoning = models.TextField(blank=True, default="", db_default="")
     tool_calls = models.JSONField(default=list, blank=True)
     tool_call_id = models.CharField(max_length=100, blank=True)
     # Chosen by the client, so that a message sent twice is stored once.
@@ -51,7 +53,8 @@ class Message(History):
         of=(
             *("conversation_id", "seq", "role", "text", "tool_calls", "tool_call_id"),
             *("deleted_at", "created_at"),
-        )
+        ),
+        later=("reasoning",),
     )
 
     class Meta:

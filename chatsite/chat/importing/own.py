@@ -198,6 +198,7 @@ def _message(row: OwnMessage, explained: bool) -> dict[str, Any]:
         "seq": row.seq,
         "role": row.role,
         "text": "" if deleted_at else row.text,
+        "reasoning": "" if deleted_at or not is_reply else row.reasoning,
         "tool_calls": [call.model_dump(exclude_unset=True) for call in row.tool_calls],
         "tool_call_id": row.tool_call_id,
         "client_id": row.client_id,

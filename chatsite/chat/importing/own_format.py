@@ -75,6 +75,7 @@ class OwnMessage(_Part):
     seq: Seq
     role: Literal["user", "assistant", "tool"]
     text: str
+    reasoning: Annotated[str, Field(max_length=200_000)] = ""
     state: Literal[
         *("queued", "running", "done", "stopped", "failed", "truncated", "interrupted")
     ]

@@ -10,7 +10,12 @@ from ..models import Turn
 
 
 def end(
-    fenced: models.QuerySet[Turn], turn: Turn, state: str, *, error: str = ""
+    fenced: models.QuerySet[Turn],
+    turn: Turn,
+    state: str,
+    *,
+    error: str = "",
+    reasoning: str = "",
 ) -> bool:
     """Move a turn to its last state and store its reply, if the fence still holds."""
     if not fenced.update(
@@ -24,7 +29,10 @@ def end(
         return False
     if turn.text:
         reply = transcript.append_reply(
-            turn.conversation, seq=turn.reply_seq, text=turn.text
+            turn.conversation,
+            seq=turn.reply_seq,
+            text=turn.text,
+            reasoning=reasoning,
         )
         Turn.objects.filter(pk=turn.pk).update(reply=reply)
         ModelCall.objects.filter(pk=turn.call_id).update(message=reply)

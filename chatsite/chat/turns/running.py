@@ -62,6 +62,7 @@ class Result:
 
     state: str
     text: str
+    reasoning: str = ""
     error: str = ""
     tokens_input: int | None = None
     tokens_cached: int | None = None
@@ -193,11 +194,14 @@ def finish(claim: Claim, result: Result) -> Turn | None:
     if turn is None:
         return _ended(claim)
     # An attempt that died before its first word leaves what an earlier one had saved.
+    reasoning = ""
     if result.text:
         turn.text, turn.call_id = result.text, claim.call_id
+        reasoning = result.reasoning
     # Why it was to be stopped was written into its row.
     why = turn.error if result.state == State.STOPPED else ""
-    if not end(_held(claim), turn, result.state, error=result.error or why):
+    error = result.error or why
+    if not end(_held(claim), turn, result.state, error=error, reasoning=reasoning):
         return None
     if call := ModelCall.objects.filter(pk=claim.call_id).first():
         _bill(call, result)
@@ -232,7 +236,7 @@ def _bill(call: ModelCall, result: Result) -> None:
         return
     call.tokens_input, call.tokens_output = result.tokens_input, result.tokens_output
     call.error = result.error
-    limits.charge(call, result.text)
+    limits.charge(call, result.reasoning + result.text)
 
 
 def _calibrate(conversation: Conversation, call: ModelCall, result: Result) -> None:

@@ -16,7 +16,9 @@ OF_CONVERSATION = ("title", "system_prompt", "own_policy")
 OF_POLICY = (
     *("important", "initial_prompt", "extend_prompt", "merge_prompt", "final_prompt"),
 )
-OF_MESSAGE = ("text", "tool_calls", "tool_call_id", "client_id", "error")
+OF_MESSAGE = (
+    *("text", "reasoning", "tool_calls", "tool_call_id", "client_id", "error"),
+)
 OF_SUMMARY = ("text", "structured", "flags", "error")
 OF_CALL = ("error",)
 # An import may have brought more of them, with whatever in it.

@@ -14,6 +14,8 @@ AWAY = OperationalError("the server closed the connection")
 class Stream:
     """A provider that says a word every few milliseconds."""
 
+    reasoning = ""
+
     def __init__(self, words):
         self.words = words
         self.is_closed = False

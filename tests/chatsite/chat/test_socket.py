@@ -9,8 +9,8 @@ from channels.db import database_sync_to_async
 from django.db.models.functions import Now
 from django.test import Client
 
-from chatsite.chat import relay, runner
-from memory import context, transcript
+from chatsite.chat import export, relay, runner
+from memory import acts, context, seals, transcript
 from memory.models import Conversation, ModelCall
 from tests.clients import text_of
 from tests.memory.scenes import summarise
@@ -158,6 +158,18 @@ async def test_deleting_the_conversation_ends_its_reply_quietly(
     [
         ("length", "truncated", "length"),
         ("eof", "truncated", "no_finish_reason"),
+        ("reason:max_tokens", "truncated", "length"),
+        ("reason:model_length", "truncated", "length"),
+        ("reason:insufficient_system_resource", "truncated",
+         "cut_off:insufficient_system_resource"),
+        ("reason:abort", "truncated", "cut_off:abort"),
+        ("reason:error", "truncated", "cut_off:error"),
+        ("reason:end_turn", "done", ""),
+        ('usage:{"prompt_tokens";-1,"completion_tokens";4}', "done", ""),
+        ('usage:{"prompt_tokens";99999999999,"completion_tokens";9e30}', "done", ""),
+        ("think", "done", ""),
+        ("only-reasoning", "failed", "only_reasoning"),
+        ("402", "failed", "quota"),
         ("done-only", "failed", "bad_response"),
         ("content_filter", "failed", "content_filter"),
         ("reset", "failed", "unavailable"),
@@ -168,7 +180,7 @@ async def test_deleting_the_conversation_ends_its_reply_quietly(
         ("500", "failed", "unavailable"),
         ("nul", "done", ""),
     ],
-)
+)  # fmt: skip
 async def test_every_upstream_fault_ends_the_turn(
     conversation, session, upstream, settings, mode, state, error
 ):
@@ -179,6 +191,80 @@ async def test_every_upstream_fault_ends_the_turn(
     turn = await conversation.turns.aget()
     assert (end["state"], turn.error) == (state, error)
     assert (await rows(conversation))[0] == ("user", "Hello")
+
+
+@pytest.mark.parametrize(
+    ("mode", "roles"),
+    [
+        ("strict:system", ["user", "user"]),
+        ("strict:alternation", ["system", "user"]),
+        ("strict:stream_options:system:alternation", ["user"]),
+    ],
+)
+async def test_a_refused_form_is_changed_recorded_and_remembered(
+    conversation, session, upstream, settings, mode, roles
+):
+    settings.CHAT_MODEL = "500"
+    settings.MODEL_MAX_ATTEMPTS = 1
+    async with Chat(conversation, session) as chat:
+        await chat.say("Lost")
+        settings.CHAT_MODEL = mode
+        # Two messages of the user in a row, of which the first has no reply.
+        ends = [await chat.say("Hello"), await chat.say("Again")]
+        await asyncio.gather(*runner._tasks)
+    assert [end["state"] for end in ends] == ["done", "done"]
+
+    def check():
+        calls = ModelCall.objects.filter(purpose="reply").order_by("id")
+        assert all(context.verify(call) for call in calls)
+        bodies = [r.messages for r in upstream.requests if is_turn(r)]
+        sent = [context.rebuild(call).wire for call in calls]
+        # Fields alone are no other form: the request that lacked them has no row.
+        assert [wire for wire in bodies if wire in sent] == bodies
+        assert sent[-2:] == bodies[-2:]
+        assert [each["role"] for each in bodies[-2]][: len(roles)] == roles
+        assert calls.last().refs["shape"]
+        answered = [call for call in calls if not call.error]
+        assert len(answered) == 2
+        page = export.context_of(conversation, answered[0].message.seq)
+        assert (page["messages"], page["sha256"]) == (bodies[-2], answered[0].sha256)
+        turn = conversation.turns.last()
+        assert turn.attempt == 1
+
+    await database_sync_to_async(check)()
+    assert upstream.calls[-1].body["model"] == mode
+
+
+def is_turn(request):
+    first = request.messages[0]["content"]
+    return not first.startswith(("[windowpane:summarise]", "[windowpane:title]"))
+
+
+async def test_reasoning_is_kept_beside_the_answer(
+    conversation, session, upstream, settings
+):
+    settings.CHAT_MODEL = "think"
+    async with Chat(conversation, session) as chat:
+        end = await chat.say("Hello")
+        await chat.say("Again")
+    assert end["text"] == "Hello there!"
+    reply = await conversation.messages.aget(seq=2)
+    assert reply.reasoning == "The user greets me. I shall greet back."
+    second = [r for r in upstream.requests if is_turn(r)][-1]
+    assert "greets me" not in str(second.messages)
+
+    def check():
+        told = list(export.messages(conversation))[1]
+        assert told["reasoning"] == reply.reasoning
+        assert seals.holds(reply)
+        reply.reasoning = "Something else."
+        assert not seals.holds(reply)
+        acts.delete(conversation, 2)
+        gone = conversation.messages.get(seq=2)
+        assert (gone.text, gone.reasoning) == ("", "")
+        assert seals.holds(gone)
+
+    await database_sync_to_async(check)()
 
 
 async def test_a_context_that_is_too_long_is_sent_once_more_and_smaller(
