@@ -8,7 +8,7 @@ from datetime import timedelta
 from typing import TYPE_CHECKING
 from uuid import UUID
 
-from django.db import IntegrityError, OperationalError, transaction
+from django.db import IntegrityError, OperationalError, connection, transaction
 from django.db.models import F, QuerySet
 from django.db.models.functions import Now
 
@@ -23,6 +23,7 @@ logger = logging.getLogger(__name__)
 # How long a deleted conversation can be brought back.
 UNDO = timedelta(minutes=10)
 PURGE_AT_ONCE = 20
+JOURNAL_WAIT_MS = 500
 
 
 def own(user: "AbstractBaseUser") -> QuerySet[Conversation]:
@@ -94,6 +95,8 @@ def purge() -> int:
         except (IntegrityError, OperationalError) as error:
             name = type(error).__name__
             logger.warning("not purged conversation=%s: %s", conversation.pk, name)
+    if count:
+        transaction.on_commit(empty_journal, robust=True)
     return count
 
 
@@ -108,3 +111,16 @@ def erase(conversation: Conversation) -> None:
         texts = prompts.of(row)
         row.delete()
         prompts.drop_unused(texts)
+
+
+def empty_journal() -> None:
+    """Move SQLite's write-ahead log into the database and cut it to nothing, unless
+    another connection reads just now; then the next erasure or `manage.py scrub`
+    does."""
+    if connection.vendor != "sqlite":
+        return
+    with connection.cursor() as cursor:
+        [wait] = cursor.execute("PRAGMA busy_timeout").fetchone()
+        cursor.execute(f"PRAGMA busy_timeout = {JOURNAL_WAIT_MS}")
+        cursor.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
+        cursor.execute(f"PRAGMA busy_timeout = {wait}")

@@ -79,9 +79,18 @@ def delete(request: HttpRequest) -> HttpResponse:
     form = PasswordForm(request, request.POST, prefix="deletion")
     if not form.is_valid():
         return _render(request, deletion=form)
-    user = request.user
+    try:
+        account.delete(request.user)
+    except account.BusyError:
+        form.add_error(
+            "password",
+            _(
+                "Some of your data is being written just now, so your account is still "
+                "here. What was removed stays removed. Try again."
+            ),
+        )
+        return _render(request, deletion=form)
     logout(request)
-    account.delete(user)
     return render(request, "registration/account_deleted.html")
 
 

@@ -2,6 +2,7 @@
 
 from django.apps import AppConfig
 from django.contrib import admin
+from django.db.models import signals
 from django.utils.translation import gettext_lazy as _
 
 
@@ -16,11 +17,17 @@ class DeskConfig(AppConfig):
         from memory.acts import message_deleted
 
         from . import naming
+        from .acts import erasing
         from .trials import job, store
 
         naming.apply()
 
         runner.jobs.append(job.JOB)
+        signals.pre_delete.connect(
+            lambda sender, instance, **_: erasing.forget_log(instance),
+            sender="memory.Conversation",
+            weak=False,
+        )
         message_deleted.connect(
             lambda sender, conversation, seq, **_: store.forget(conversation, seq),
             weak=False,

@@ -17,7 +17,6 @@ from django.contrib.contenttypes.models import ContentType
 from django.db import (
     IntegrityError,
     OperationalError,
-    connection,
     models,
     transaction,
 )
@@ -117,7 +116,7 @@ def _erase(
 ) -> Tombstone:
     # From here on nobody opens it, and nothing new begins for it.
     library.delete(conversation)
-    async_to_sync(account.end_all)(conversation.pk, turns.stop_all(conversation))
+    async_to_sync(account.end_all)(conversation.pk, turns.fence(conversation))
     tombstone = _replace_by_tombstone(conversation, user, reason)
     logger.info("erased conversation=%s", conversation.pk)
     return tombstone
@@ -138,14 +137,13 @@ def _replace_by_tombstone(
         reason=reason,
         **count(row),
     )
-    _forget_log(row)
     row.branches.update(branched_from=None, branched_seq=None)
     library.erase(row)
-    transaction.on_commit(empty_journal)
+    transaction.on_commit(library.empty_journal)
     return tombstone
 
 
-def _forget_log(conversation: Conversation) -> None:
+def forget_log(conversation: Conversation) -> None:
     """The admin's own log, which earlier versions of the site filled with titles."""
     _entries(Conversation.objects.filter(pk=conversation.pk)).delete()
     for model in LOGGED:
@@ -158,18 +156,3 @@ def _entries(rows: models.QuerySet) -> models.QuerySet[LogEntry]:
     return LogEntry.objects.filter(
         content_type=kind, object_id__in=ids.values("text_id")
     )
-
-
-JOURNAL_WAIT_MS = 500
-
-
-def empty_journal() -> None:
-    """Move SQLite's write-ahead log into the database and cut it to nothing, unless
-    somebody reads just now; then the next erasure or `manage.py scrub` does."""
-    if connection.vendor != "sqlite":
-        return
-    with connection.cursor() as cursor:
-        [wait] = cursor.execute("PRAGMA busy_timeout").fetchone()
-        cursor.execute(f"PRAGMA busy_timeout = {JOURNAL_WAIT_MS}")
-        cursor.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
-        cursor.execute(f"PRAGMA busy_timeout = {wait}")

@@ -223,7 +223,7 @@ class TestAsking:
             return []
 
         page = ask(eraser, secret)
-        monkeypatch.setattr(turns, "stop_all", vanish)
+        monkeypatch.setattr(turns, "fence", vanish)
         code = re.search(r'desk-code">(\w+)<', page)[1]
         fields = {"uuid": str(secret.uuid), "code": code, "reason": "x"}
         answer = eraser.post(reverse("admin:desk-acts", args=["purge"]), fields)

@@ -6,12 +6,9 @@ it after an erasure that has to reach that far, in a quiet hour: it locks the ta
 
 from typing import Any
 
-from django.apps import apps
-from django.contrib.admin.models import LogEntry
 from django.core.management.base import BaseCommand
 from django.db import connection
 
-LABELS = ("memory", "chat", "desk")
 STAYS = (
     "Backups still hold what they held, and so do copies of the disk; on PostgreSQL "
     "also the write-ahead log, until its files are used again."
@@ -37,15 +34,14 @@ class Command(BaseCommand):
 
 def _postgresql() -> list[str]:
     """A plain VACUUM frees the space of dead rows without clearing it; FULL writes new
-    files, with their indexes, and takes the old ones away."""
-    models = [
-        LogEntry,
-        *(m for label in LABELS for m in apps.get_app_config(label).get_models()),
-    ]
-    tables = [connection.ops.quote_name(model._meta.db_table) for model in models]
+    files, with their indexes, and removes the old ones. The planner's statistics hold
+    values of the columns, too: they are taken again."""
+    tables = connection.introspection.django_table_names(only_existing=True)
+    quoted = ", ".join(map(connection.ops.quote_name, sorted(tables)))
     # Waits for its turn, however long the site's own statements may.
     return [
         "SET lock_timeout = 0",
-        f"VACUUM FULL {', '.join(tables)}",
+        f"VACUUM (FULL, ANALYZE) {quoted}",
+        "VACUUM FULL pg_catalog.pg_statistic",
         "RESET lock_timeout",
     ]
