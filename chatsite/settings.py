@@ -305,6 +305,11 @@ TRIALS_AT_ONCE = env.int("TRIALS_AT_ONCE", default=2)
 MESSAGES_PER_MINUTE = env.int("MESSAGES_PER_MINUTE", default=60)
 CONVERSATIONS_PER_MINUTE = env.int("CONVERSATIONS_PER_MINUTE", default=30)
 TOKENS_PER_DAY = env.int("TOKENS_PER_DAY", default=0)
+# Requests beside replies, for summaries, trials and titles: each person's a minute, and
+# those of a process at once, for one person and for all.
+SUMMARIES_PER_MINUTE = env.int("SUMMARIES_PER_MINUTE", default=60)
+SUMMARIES_PER_USER = env.int("SUMMARIES_PER_USER", default=2)
+SUMMARIES_AT_ONCE = env.int("SUMMARIES_AT_ONCE", default=4)
 TURNS_PER_USER = env.int("TURNS_PER_USER", default=64)
 QUEUED_PER_USER = env.int("QUEUED_PER_USER", default=500)
 SOCKETS_PER_USER = env.int("SOCKETS_PER_USER", default=2_000)

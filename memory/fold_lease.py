@@ -5,8 +5,8 @@ A fold is claimed by a lease of the database's clock, renewed while the model wr
 
 from datetime import timedelta
 
-from django.db.models import Case, F, Q, QuerySet, When
-from django.db.models.functions import Least, Now
+from django.db.models import Case, F, Q, QuerySet, When, Window
+from django.db.models.functions import Least, Now, RowNumber
 
 from .models import Conversation
 
@@ -47,10 +47,13 @@ def _rested() -> Q:
     return rested & Q(fold_failures__lt=MAX_FAILURES)
 
 
-def due() -> list[int]:
-    """Conversations that a fold job should look at and that nobody folds."""
-    rows = _free().filter(_rested(), fold_due_at__lte=Now()).order_by("fold_due_at")
-    return list(rows.values_list("pk", flat=True)[:DUE_AT_ONCE])
+def due(limit: int = DUE_AT_ONCE) -> list[int]:
+    """Conversations that a fold job should look at and that nobody folds: the first of
+    each person, then the second, so that a large import keeps no other one waiting."""
+    place = Window(RowNumber(), partition_by="owner_id", order_by="fold_due_at")
+    rows = _free().filter(_rested(), fold_due_at__lte=Now()).annotate(place=place)
+    ordered = rows.order_by("place", "fold_due_at")
+    return list(ordered.values_list("pk", flat=True)[:limit])
 
 
 def mark_due(conversation_id: int) -> None:
@@ -73,6 +76,11 @@ def stop(conversation_id: int) -> None:
 def is_stopped(conversation: Conversation, owner: str) -> bool:
     """While a lease is held its end is the mark; without one, the fold was stopped."""
     return conversation.fold_owner == owner and conversation.fold_due_at is None
+
+
+def postpone(conversation_id: int, seconds: float) -> None:
+    rows = Conversation.objects.filter(pk=conversation_id)
+    rows.update(fold_due_at=Now() + timedelta(seconds=seconds))
 
 
 def unmarked(rows: QuerySet[Conversation]) -> QuerySet[Conversation]:

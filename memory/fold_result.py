@@ -45,7 +45,11 @@ class InvokeError(Exception):
 
 class RefusedError(InvokeError):
     """No request was sent: the person may not spend any more now. That is no failure
-    of the summariser, so nothing counts it."""
+    of the summariser, so nothing counts it. They may again in `retry_after` seconds."""
+
+    def __init__(self, code: str, retry_after: float) -> None:
+        super().__init__(code)
+        self.retry_after = retry_after
 
 
 @transaction.atomic

@@ -125,6 +125,9 @@ async def _take_steps(
             job = None
         return Outcome("folded" if done else "nothing", tuple(done))
     except RefusedError as refused:
+        await database_sync_to_async(fold_lease.postpone)(
+            conversation_id, refused.retry_after
+        )
         return Outcome("refused", tuple(done), refused.code)
     except Conversation.DoesNotExist:
         return Outcome("discarded", tuple(done))

@@ -12,7 +12,7 @@ from memory import context
 from memory.engine import replies
 from memory.engine.blank import is_blank
 
-from . import events, outgoing, turns
+from . import events, limits, outgoing, turns
 from .database import insist
 from .models import Turn
 from .relay import Relay
@@ -70,8 +70,8 @@ def _prepare(
     limit: int | None = None,
     dialect: dialects.Dialect | None = None,
 ) -> _Request | turns.Result:
-    """What to send; a result where a person wants no reply any more, or has deleted
-    the message that it would answer."""
+    """What to send; a result where a person wants no reply any more, has deleted the
+    message that it would answer, or may not spend any more."""
     turn = Turn.objects.select_related("conversation", "user_message").get(
         pk=claim.turn_id
     )
@@ -79,6 +79,8 @@ def _prepare(
         return turns.Result(State.STOPPED, "", error=turns.MESSAGE_DELETED)
     if turn.cancel_requested_at:
         return turns.Result(State.STOPPED, "")
+    if limits.is_used_up(turn):
+        return turns.Result(State.FAILED, "", error="quota")
     conversation = turn.conversation
     model = outgoing.model_of(conversation)
     dialect = dialect or dialects.of(model)

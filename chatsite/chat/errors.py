@@ -11,6 +11,10 @@ EXPLANATIONS = DETAILS | {
     "length": _("The reply was cut off at the model's limit."),
     "cut_off": _("The model's provider ended the reply before it was complete."),
     "no_finish_reason": _("The connection to the model ended before the reply did."),
+    "quota": _(
+        "The tokens of today are used up. Nothing is lost; try again tomorrow, when "
+        "there are new ones."
+    ),
     "interrupted": _("The server stopped while the reply was being written."),
     "message_deleted": _("The message was deleted before it was answered."),
     "no_reply": _("There is no reply here. Retry asks the model for one."),

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from datetime import date, datetime, time, timedelta
 
 from django.conf import settings
+from django.db import transaction
 from django.db.models import Case, Count, F, OuterRef, Q, QuerySet, Subquery, When
 from django.db.models.functions import Coalesce, Now, TruncDate
 from django.utils import timezone
@@ -57,6 +58,39 @@ def admit_conversation(user_id: int) -> None:
     )
 
 
+def admit_spending(user_id: int) -> None:
+    """Refuse what would make the site pay for a person who has used up the tokens of
+    the day: a rebuild, a proposal, a fold by hand, a trial. Raises CommandError."""
+    rows = Allowance.objects.annotate(now=Now())
+    if allowance := rows.filter(pk=user_id).first():
+        _check_budget(allowance)
+
+
+@transaction.atomic
+def admit_summary(user_id: int) -> None:
+    """Count one request to a model that is about to be sent beside replies. Raises
+    CommandError."""
+    allowance = lock(user_id)
+    _check_budget(allowance)
+    _keep_pace(
+        allowance,
+        "summaries_at",
+        settings.SUMMARIES_PER_MINUTE,
+        gettext_noop(
+            "Your conversations are summarised with up to %(limit)s requests a "
+            "minute. Wait %(wait)s and try again."
+        ),
+    )
+
+
+def is_used_up(turn: Turn) -> bool:
+    """Whether its owner has no tokens left by now, which other turns of theirs may
+    have used since this one was sent."""
+    rows = Allowance.objects.annotate(now=Now())
+    allowance = rows.filter(pk=turn.conversation.owner_id).first()
+    return bool(allowance) and _has_used_all(allowance)
+
+
 def lock(user_id: int) -> Allowance:
     """The user's row with the database's time as `now`; nobody else changes it until
     the transaction ends."""
@@ -93,10 +127,10 @@ def used_on(allowance: Allowance, day: date) -> int:
 
 
 def _check_budget(allowance: Allowance) -> None:
+    if not _has_used_all(allowance):
+        return
     budget = budget_of(allowance)
     now = timezone.localtime(allowance.now)
-    if not budget or used_on(allowance, now.date()) < budget:
-        return
     midnight = datetime.combine(now.date() + timedelta(days=1), time(), now.tzinfo)
     wait = (midnight - now).total_seconds()
     raise CommandError(
@@ -108,6 +142,11 @@ def _check_budget(allowance: Allowance) -> None:
         % {"budget": f"{budget:,}", "wait": _in_words(wait)},
         retry_after=round(wait + 1),
     )
+
+
+def _has_used_all(allowance: Allowance) -> bool:
+    budget, today = budget_of(allowance), timezone.localtime(allowance.now).date()
+    return bool(budget) and used_on(allowance, today) >= budget
 
 
 def _check_queue(user_id: int) -> None:
@@ -189,13 +228,19 @@ def with_room(turns: QuerySet[Turn]) -> QuerySet[Turn]:
 def charge(call: ModelCall, text: str = "") -> None:
     """Count a request's tokens on its owner's day: as reported, else as estimated.
 
-    A request that failed before its first word and reported nothing costs nothing.
+    A request that failed before its first word and reported nothing costs nothing;
+    one that this site itself broke off may have.
     """
-    failed = call.error and not text and call.tokens_input is None
+    failed = call.error and call.error != "cancelled" and not text
+    failed = failed and call.tokens_input is None
     tokens = 0 if failed else sum(_tokens(call, text))
     if not tokens:
         return
-    user_id = call.conversation.owner_id
+    charge_tokens(call.conversation.owner_id, tokens)
+
+
+@transaction.atomic
+def charge_tokens(user_id: int, tokens: int) -> None:
     today = TruncDate(Now())
     used = Case(When(day=today, then=F("tokens_used")), default=0) + tokens
     rows = Allowance.objects.filter(pk=user_id)

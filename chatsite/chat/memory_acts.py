@@ -5,6 +5,7 @@ undo it; the panes of every tab redraw themselves on the event that it publishes
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import wraps
+from math import ceil
 from typing import Any
 
 from asgiref.sync import async_to_sync
@@ -15,12 +16,14 @@ from django.urls import reverse
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 from django.views.decorators.http import require_POST
+from django_htmx.http import reswap, retarget
 
 from memory import acts, proposals, transcript, versions
 from memory.models import Conversation
 
-from . import events, proposing, turns
+from . import events, limits, proposing, runner, turns
 from .access import private, with_conversation
+from .errors import CommandError
 from .models import Turn
 
 
@@ -104,6 +107,8 @@ def act(view: Callable[..., Notice]) -> Callable[..., HttpResponse]:
             by = getattr(error, "by", None)
             notice = Notice(str(error), is_error=True, replaced_by=by)
             return _answer(request, conversation, notice)
+        except CommandError as error:
+            return refuse(request, conversation, error)
         _tell(conversation, events.Memory(None, "changed"))
         return _answer(request, conversation, notice)
 
@@ -119,6 +124,20 @@ def _answer(
     if notice.is_error:
         return HttpResponse(notice.text, status=409, content_type="text/plain")
     return redirect("conversation-detail", conversation.uuid)
+
+
+def refuse(
+    request: HttpRequest, conversation: Conversation, error: CommandError
+) -> HttpResponse:
+    """What the person's limits do not allow now, as a notice, wherever it was asked."""
+    if request.htmx:
+        notice = Notice(error.detail, is_error=True)
+        values = {"conversation": conversation, "notice": notice}
+        shown = render(request, "chat/_notice.html", values)
+        return reswap(retarget(shown, "#notice"), "innerHTML")
+    response = HttpResponse(error.detail, status=429, content_type="text/plain")
+    response["Retry-After"] = str(ceil(error.retry_after or 1))
+    return response
 
 
 def _address(conversation: Conversation, view: str, **kwargs: Any) -> str:
@@ -194,8 +213,10 @@ def rewrite(
 
 @act
 def rebuild(request: HttpRequest, conversation: Conversation) -> Notice:
+    limits.admit_spending(conversation.owner_id)
     before = _in_force(conversation)
     acts.rebuild(conversation)
+    async_to_sync(runner.fold_soon)(conversation.pk)
     text = _("All messages are in the window again and will be summarised anew.")
     return Notice(text, **_undo_to(conversation, before))
 

@@ -21,6 +21,7 @@ from . import (
     export,
     finding,
     job_tasks,
+    limits,
     model_sees,
     outgoing,
     proposing,
@@ -61,6 +62,7 @@ def propose(
     """Have a summary written, to be accepted, changed or dropped."""
     typed = _own_words(request, conversation)
     try:
+        limits.admit_spending(conversation.owner_id)
         proposing.plan(conversation, seq)
         claim = proposing.start(conversation, seq, typed)
     except (acts.ActError, CommandError) as error:

@@ -126,6 +126,7 @@ class Allowance(models.Model):
     # exactly to the rate: who is further ahead than the burst has to wait.
     messages_at = models.DateTimeField(null=True, editable=False)
     conversations_at = models.DateTimeField(null=True, editable=False)
+    summaries_at = models.DateTimeField(null=True, editable=False)
 
     def __str__(self) -> str:
         return f"Allowance of {self.user}"

@@ -102,7 +102,7 @@ def plan(conversation: Conversation, seq: int) -> proposals.Plan:
 
 async def _run(running: job_tasks.Running) -> dict[str, Any]:
     conversation, model = await database_sync_to_async(_read)(running)
-    summariser = runner.summariser(model)
+    summariser = runner.summariser(model, payer=running.job.user_id)
     memory = _Memory(running, summariser.door)
     try:
         made = await proposals.propose(

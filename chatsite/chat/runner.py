@@ -7,8 +7,10 @@ never belongs to a socket, so a closed tab ends nothing.
 import asyncio
 import contextvars
 import logging
-from collections.abc import Awaitable, Callable, Coroutine
-from dataclasses import dataclass
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, replace
+from functools import partial
 from time import monotonic
 from typing import Any
 
@@ -23,7 +25,7 @@ from memory import folding, library
 from memory.engine.policy import CHUNK_TOKENS
 from memory.models import Conversation
 
-from . import attempt, events, limits, metrics, outgoing, titles, turns
+from . import attempt, events, limits, metrics, outgoing, spending, titles, turns
 from .database import AWAY, insist, name_of
 from .models import Turn
 
@@ -33,6 +35,8 @@ logger = logging.getLogger(__name__)
 FINISH_SECONDS = 60.0
 # A process that was asked to end gives its tasks and its database this long.
 TASKS_SECONDS = 2.0
+# Folds that a sweep starts here before others have ended.
+MAX_FOLDING = 16
 RELEASE_SECONDS = 3.0
 
 
@@ -51,6 +55,8 @@ jobs: list[Job] = []
 # Strong references: the event loop keeps only weak ones to its tasks.
 _tasks: set[asyncio.Task[None]] = set()
 _held: dict[int, turns.Claim] = {}
+# Conversations that are folded here, or wait at the door of spending.
+_folding: set[int] = set()
 _closing = asyncio.Event()
 
 
@@ -60,20 +66,33 @@ def start(conversation_id: int) -> None:
 
 
 def start_folding(conversation_id: int, *, force: bool = False) -> None:
-    spawn(_fold(conversation_id, force))
+    """Fold in a task of its own, unless one waits here for the same already."""
+    if conversation_id in _folding:
+        return
+    task = spawn(_fold(conversation_id, force))
+    if task:
+        _folding.add(conversation_id)
+        task.add_done_callback(lambda _: _folding.discard(conversation_id))
 
 
-def spawn(work: Coroutine[Any, Any, None]) -> None:
-    """Do it in a detached task that ends with the process."""
+async def fold_soon(conversation_id: int) -> None:
+    """Begin at once where tasks outlive the request; elsewhere a sweep begins."""
+    if is_sweeping():
+        start_folding(conversation_id)
+
+
+def spawn(work: Coroutine[Any, Any, None]) -> asyncio.Task[None] | None:
+    """Do it in a detached task that ends with the process; None: it is ending now."""
     if _closing.is_set():
         work.close()
-        return
+        return None
     # An empty context: inherited from an HTTP request, a task would use that
     # request's thread for the database, which is gone when the response is out.
     loop = asyncio.get_running_loop()
     task = loop.create_task(work, context=contextvars.Context())
     _tasks.add(task)
     task.add_done_callback(_forget)
+    return task
 
 
 def _forget(task: asyncio.Task[None]) -> None:
@@ -159,13 +178,14 @@ async def _tell_end(turn: Turn) -> None:
 
 async def _fold(conversation_id: int, force: bool) -> None:
     """Fold what the policy asks for, and tell the pages when the view has changed."""
-    model = await database_sync_to_async(_model_of)(conversation_id)
-    if model is None:
+    found = await database_sync_to_async(_model_of)(conversation_id)
+    if found is None:
         return
+    model, payer = found
     name = providers.summary_model(model)
     outcome = await folding.fold(
         conversation_id,
-        summariser(name),
+        announced(summariser(name, payer=payer), conversation_id),
         open_from=turns.open_from,
         context_window=providers.context_window(model),
         force=force,
@@ -175,13 +195,35 @@ async def _fold(conversation_id: int, force: bool) -> None:
         await events.publish(conversation_id, events.Memory.of(outcome))
 
 
-def _model_of(conversation_id: int) -> str | None:
-    """None when the conversation was deleted meanwhile."""
+def _model_of(conversation_id: int) -> tuple[str, int] | None:
+    """With who pays; None when the conversation was deleted meanwhile."""
     conversation = Conversation.objects.filter(pk=conversation_id).first()
-    return outgoing.model_of(conversation) if conversation else None
+    if conversation is None:
+        return None
+    return outgoing.model_of(conversation), conversation.owner_id
 
 
-def summariser(name: str) -> folding.Summariser:
+def announced(
+    summariser: folding.Summariser, conversation_id: int
+) -> folding.Summariser:
+    """The same, which tells the pages before its first request."""
+    told = False
+
+    @asynccontextmanager
+    async def door() -> AsyncIterator[None]:
+        nonlocal told
+        if not told:
+            told = True
+            await events.publish(conversation_id, events.Job("fold", "running"))
+        async with summariser.door():
+            yield
+
+    return replace(summariser, door=door)
+
+
+def summariser(name: str, *, payer: int) -> folding.Summariser:
+    """The model of this name; what it is asked counts for the person `payer`."""
+
     async def invoke(
         messages: list[BaseMessage], *, schema: type[BaseModel] | None = None
     ) -> AIMessage:
@@ -196,7 +238,8 @@ def summariser(name: str) -> folding.Summariser:
 
     # Half of a small window is left for the summary so far, and for what comes out.
     chunk_tokens = min(CHUNK_TOKENS, providers.context_window(name) // 2)
-    return folding.Summariser(name, invoke, chunk_tokens, limits.charge)
+    door = partial(spending.door, payer)
+    return folding.Summariser(name, invoke, chunk_tokens, limits.charge, door)
 
 
 async def sweep() -> None:
@@ -206,8 +249,11 @@ async def sweep() -> None:
         # What is driven here goes on with the next turn by itself.
         if conversation_id not in busy:
             start(conversation_id)
-    for conversation_id in await database_sync_to_async(folding.due)():
-        start_folding(conversation_id)
+    # More would only wait, with leases to renew. The database has the rest.
+    room = MAX_FOLDING - len(_folding)
+    if room > 0:
+        for conversation_id in await database_sync_to_async(folding.due)(room):
+            start_folding(conversation_id)
     await database_sync_to_async(library.purge)()
     for job in jobs:
         await job.sweep()

@@ -19,9 +19,10 @@ from memory.engine import replies
 from memory.engine.blank import is_blank
 from memory.engine.compose import digest, to_wire
 from memory.engine.tokens import count_tokens
+from memory.folding import RefusedError
 from memory.models import Conversation, ModelCall
 
-from . import events, limits, outgoing
+from . import events, limits, outgoing, spending
 from .models import Turn
 
 logger = logging.getLogger(__name__)
@@ -39,6 +40,20 @@ class _Job:
 
 async def make(conversation_id: int) -> None:
     """Name the conversation, if it is time for that, and tell every tab."""
+    untitled = await database_sync_to_async(_untitled)(conversation_id)
+    if untitled is None:
+        return
+    try:
+        async with spending.door(untitled.owner_id):
+            title = await _ask(conversation_id)
+    except RefusedError:
+        return
+    if title:
+        await events.publish(conversation_id, events.Title(title))
+
+
+async def _ask(conversation_id: int) -> str:
+    """Send the request and close its books; "" where nothing came of it."""
     dialect = None
     while job := await database_sync_to_async(_prepare)(conversation_id, dialect):
         started, reply, dialect = monotonic(), AIMessage(""), None
@@ -55,11 +70,20 @@ async def make(conversation_id: int) -> None:
             job.call.error = code
         job.call.total_ms = int((monotonic() - started) * 1000)
         title = await database_sync_to_async(_finish)(job, reply)
-        if title:
-            await events.publish(conversation_id, events.Title(title))
         # Refused in this form: the record of another request is another one.
-        if dialect is None:
-            return
+        if title or dialect is None:
+            return title
+    return ""
+
+
+def _untitled(conversation_id: int, *, lock: bool = False) -> Conversation | None:
+    """The conversation, if it is time to name it."""
+    rows = Conversation.objects.select_for_update() if lock else Conversation.objects
+    rows = rows.filter(
+        pk=conversation_id, title_set_by=Conversation.TitleSource.AUTO, deleted_at=None
+    )
+    conversation = rows.first() if settings.TITLES_ENABLED else None
+    return conversation if conversation and _is_time(conversation) else None
 
 
 @transaction.atomic
@@ -67,11 +91,8 @@ def _prepare(
     conversation_id: int, dialect: dialects.Dialect | None = None
 ) -> _Job | None:
     """Record the request before it is sent: so nobody else asks for the same."""
-    rows = Conversation.objects.select_for_update().filter(
-        pk=conversation_id, title_set_by=Conversation.TitleSource.AUTO, deleted_at=None
-    )
-    conversation = rows.first() if settings.TITLES_ENABLED else None
-    if conversation is None or not _is_time(conversation):
+    conversation = _untitled(conversation_id, lock=True)
+    if conversation is None:
         return None
     done = conversation.turns.filter(state=Turn.State.DONE, reply__isnull=False)
     turn = done.select_related("user_message", "reply").order_by("pk").first()

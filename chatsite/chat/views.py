@@ -36,6 +36,7 @@ from . import (
 from .access import private, with_conversation
 from .errors import CommandError
 from .forms import NewConversationForm, NumberForm, PolicyForm
+from .memory_acts import refuse
 
 
 def _number(request: HttpRequest, name: str) -> int | None:
@@ -61,6 +62,7 @@ def create(request: HttpRequest) -> HttpResponse:
         if not is_blank(first):
             # The page that opens next lets it be answered.
             turns.submit(made, text=first, client_id=uuid4().hex)
+            limits.admit_turn(request.user.pk)
         return made
 
     return _begin(request, form, make)
@@ -154,16 +156,16 @@ def _model_view(
 @with_conversation
 def fold(request: HttpRequest, conversation: Conversation) -> HttpResponse:
     """Let the fold job try again after it had given up."""
+    try:
+        limits.admit_spending(conversation.owner_id)
+    except CommandError as error:
+        return refuse(request, conversation, error)
     folding.reset(conversation)
-    async_to_sync(_start_folding)(conversation.pk)
+    async_to_sync(runner.fold_soon)(conversation.pk)
     if request.htmx:
         conversation.refresh_from_db()
         return _context(request, conversation)
     return redirect("conversation-detail", conversation.uuid)
-
-
-async def _start_folding(conversation_id: int) -> None:
-    runner.start_folding(conversation_id)
 
 
 def _json(value: dict[str, Any]) -> JsonResponse:

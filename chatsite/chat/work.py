@@ -11,7 +11,8 @@ from django.utils.translation import gettext as _
 
 from memory.models import Conversation
 
-from . import proposing
+from . import limits, proposing
+from .errors import CommandError
 from .models import Job
 
 State = Job.State
@@ -36,7 +37,19 @@ def lines(conversation: Conversation) -> list[Line]:
     lease = conversation.fold_lease_until
     if lease and lease > timezone.now():
         found.append(_fold(conversation))
+    elif conversation.fold_due_at and conversation.fold_due_at > timezone.now():
+        found += _waiting(conversation)
     return found
+
+
+def _waiting(conversation: Conversation) -> list[Line]:
+    """Folding that a limit has put off."""
+    try:
+        limits.admit_spending(conversation.owner_id)
+    except CommandError as error:
+        text = _("Earlier messages are not summarised now. %(why)s")
+        return [Line(text % {"why": error.detail}, is_running=False)]
+    return []
 
 
 def values(conversation: Conversation, *, oob: bool = False) -> dict[str, Any]:

@@ -19,7 +19,10 @@ Trigger = tuple[Clause, ...]
 
 KEEP_KINDS = ("tokens", "messages", "turns", "fraction")
 TRIGGER_KINDS = (*KEEP_KINDS, "age", "idle")
-MAX_SIZE = 1_000_000_000
+# Beyond what any model or conversation has, and far from what a database can't hold.
+MAX_SIZE = 10_000_000
+# Seconds, of "age" and "idle": ten years.
+MAX_SECONDS = 315_360_000
 MAX_PROMPT_CHARS = 8000
 MAX_PATTERNS = 20
 
@@ -33,12 +36,13 @@ def parse_size(value: object, kinds: tuple[str, ...]) -> ContextSize:
         raise _error(_("%(value)s: expected one of %(kinds)s"), kind, kinds=expected)
     if kind == "fraction":
         return kind, _parse_fraction(amount)
-    if type(amount) is not int or not 1 <= amount <= MAX_SIZE:
+    limit = MAX_SECONDS if kind in ("age", "idle") else MAX_SIZE
+    if type(amount) is not int or not 1 <= amount <= limit:
         raise _error(
             _("%(value)s %(kind)s: expected a whole number from 1 to %(limit)s"),
             amount,
             kind=kind,
-            limit=f"{MAX_SIZE:,}",
+            limit=f"{limit:,}",
         )
     return kind, amount
 

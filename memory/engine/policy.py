@@ -51,6 +51,7 @@ __all__ = [
 ]
 
 CHUNK_TOKENS = 8000
+LEAST_CHUNK = 500
 
 Profile = Literal["general", "customer_service", "tutoring", "project"]
 
@@ -141,25 +142,27 @@ class Policy(BaseModel):
     strategy: Literal["running", "layered", "topics"]
     trigger: Annotated[Trigger, BeforeValidator(parse_trigger)]
     keep: Annotated[ContextSize, BeforeValidator(parse_keep)]
-    max_summary_tokens: StrictInt = Field(400, ge=1, le=MAX_SIZE)
-    min_summary_chars: StrictInt = Field(0, ge=0, le=MAX_SIZE)
+    max_summary_tokens: StrictInt = Field(400, ge=1, le=32_000)
+    # A summary that is shorter is asked for once more, which costs a second request.
+    min_summary_chars: StrictInt = Field(0, ge=0, le=8_000)
     fan_in: StrictInt = Field(5, ge=2, le=100)
-    summary_budget: StrictInt = Field(1600, ge=1, le=MAX_SIZE)
+    summary_budget: StrictInt = Field(1600, ge=1, le=200_000)
     context_window: Annotated[StrictInt, Field(ge=1, le=MAX_SIZE)] | None = None
     adaptive: StrictBool = False
     # Tokens. Fold the first whole turns that have so many, and no more than that as
     # long as the rest is within `keep`; 0 = down to `keep`.
     fold_least: StrictInt = Field(0, ge=0, le=MAX_SIZE)
     # Fold only when at least so many whole turns leave the window.
-    batch: StrictInt = Field(1, ge=1, le=MAX_SIZE)
-    # What one request of the summariser may hold; more is read in several.
-    chunk_tokens: StrictInt = Field(CHUNK_TOKENS, ge=1, le=MAX_SIZE)
+    batch: StrictInt = Field(1, ge=1, le=10_000)
+    # What one request of the summariser may hold; more is read in several. Each of
+    # them is paid for with the prompt and the summary so far, so tiny ones cost most.
+    chunk_tokens: StrictInt = Field(CHUNK_TOKENS, ge=LEAST_CHUNK, le=1_000_000)
     # Messages that match one of these stay word for word.
     important: Annotated[tuple[str, ...], BeforeValidator(parse_important)] = ()
     # Identifiers that a summary leaves out are added to it.
     protect: StrictBool = True
     profile: Profile = "general"
-    recall_tokens: StrictInt = Field(500, ge=0, le=MAX_SIZE)
+    recall_tokens: StrictInt = Field(500, ge=0, le=100_000)
     # Characters; 0 leaves the arguments of old tool calls as they are.
     truncate_tool_args: StrictInt = Field(0, ge=0, le=MAX_SIZE)
     # In place of the built-in texts where not empty; the last one stands before the
@@ -232,7 +235,7 @@ class Policy(BaseModel):
         """
         sizes: dict[str, Any] = {"trigger": trigger, "keep": keep}
         if trim_tokens_to_summarize is not None:
-            sizes["chunk_tokens"] = trim_tokens_to_summarize
+            sizes["chunk_tokens"] = max(LEAST_CHUNK, trim_tokens_to_summarize)
         return cls(preset="langchain", **sizes | others)
 
     def dump(self) -> dict[str, Any]:

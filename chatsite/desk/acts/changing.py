@@ -9,7 +9,8 @@ from django.db import models, transaction
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
-from chatsite.chat import events
+from chatsite.chat import events, limits, runner
+from chatsite.chat.errors import CommandError
 from memory import acts, versions
 from memory.acts import ActError
 from memory.models import Conversation, Summary
@@ -41,6 +42,13 @@ def rebuild(conversation: Conversation, *, seen: int | None = None) -> None:
             _("There is nothing to rebuild: no summary is in force, or they are being "
               "made anew already.")
         )  # fmt: skip
+    try:
+        limits.admit_spending(row.owner_id)
+    except CommandError as error:
+        raise ActError(
+            _("The summaries would be written at the expense of the conversation's "
+              "owner, whose limit says: %(detail)s") % {"detail": error.detail}
+        ) from None  # fmt: skip
     acts.rebuild(row)
 
 
@@ -72,3 +80,4 @@ def _locked(conversation: Conversation, seen: int | None) -> Conversation:
 def tell_owner(conversation: Conversation) -> None:
     """Let the open pages of the conversation draw the new view."""
     async_to_sync(events.publish)(conversation.pk, events.Memory(None, "changed"))
+    async_to_sync(runner.fold_soon)(conversation.pk)

@@ -11,11 +11,11 @@ from channels.db import database_sync_to_async
 from django.conf import settings
 from langchain_core.messages import AIMessage, BaseMessage
 
-from chatsite.chat import runner
+from chatsite.chat import limits, runner
 from chatsite.chat.database import AWAY, insist, name_of
 from memory.engine.policy import Policy
 from memory.engine.tokens import count_tokens
-from memory.folding import InvokeError, Summariser
+from memory.folding import InvokeError
 from memory.models import Conversation
 
 from ..models import Trial
@@ -57,7 +57,8 @@ JOB = runner.Job(sweep, store.release)
 async def run(claim: Claim) -> None:
     """Play one trial to its end, however it ends."""
     try:
-        trial = await database_sync_to_async(store.held(claim).first)()
+        rows = store.held(claim).select_related("conversation")
+        trial = await database_sync_to_async(rows.first)()
         if trial is not None:
             await _Play(claim, trial).run()
     except (LostError, Conversation.DoesNotExist):
@@ -81,7 +82,9 @@ class _Play:
     def __init__(self, claim: Claim, trial: Trial) -> None:
         self.claim, self.trial = claim, trial
         self.policy = Policy.load(trial.policy)
-        self.summariser: Summariser = runner.summariser(trial.model)
+        # Where the account of the person who started it is gone, the owner's limits.
+        self.payer = trial.user_id or trial.conversation.owner_id
+        self.summariser = runner.summariser(trial.model, payer=self.payer)
         self.steps = Steps("")
 
     async def run(self) -> None:
@@ -124,7 +127,12 @@ class _Play:
         return Trial.State.DONE, ""
 
     async def _pay(self, messages: list[BaseMessage], **options: Any) -> AIMessage:
-        """Send one request, if the budget has room for the most it can take."""
+        """Send one request, if the budget has room for the most it can take and the
+        person who started the trial may spend it."""
+        async with self.summariser.door():
+            return await self._send(messages, **options)
+
+    async def _send(self, messages: list[BaseMessage], **options: Any) -> AIMessage:
         ratio = max(1.0, self.material.conversation.token_ratio)
         asked = ceil(count_tokens(messages) * ratio)
         most = asked + self.policy.max_summary_tokens
@@ -142,6 +150,7 @@ class _Play:
             await database_sync_to_async(store.settle)(self.claim, most, 0, 0)
             raise
         await database_sync_to_async(store.settle)(self.claim, most, read, written)
+        await database_sync_to_async(limits.charge_tokens)(self.payer, read + written)
         return reply
 
     async def _save(self) -> None:

@@ -19,8 +19,8 @@ from django.utils.translation import gettext as _
 from django.views.decorators.http import require_GET, require_http_methods, require_POST
 from django_htmx.http import HttpResponseClientRefresh
 
-from chatsite.chat import outgoing
-from chatsite.chat.errors import explain
+from chatsite.chat import limits, outgoing
+from chatsite.chat.errors import CommandError, explain
 from chatsite.llm import providers
 from memory import context
 from memory.models import Conversation
@@ -81,7 +81,7 @@ def _start(
     """The trial, waiting; None: the form says what is wrong, and keeps its values."""
     if not form.is_valid():
         return None
-    if error := _hindrance(last_seq):
+    if error := _hindrance(request.user.pk, last_seq):
         form.add_error(None, error)
         return None
     return Trial.objects.create(
@@ -95,7 +95,11 @@ def _start(
     )
 
 
-def _hindrance(last_seq: int | None) -> str:
+def _hindrance(user_id: int, last_seq: int | None) -> str:
+    try:
+        limits.admit_spending(user_id)
+    except CommandError as error:
+        return error.detail
     if last_seq is None:
         return _("This conversation has no messages, so there is nothing to play.")
     if settings.TRIALS_AT_ONCE <= 0:
