@@ -4,16 +4,17 @@ None of these acts touches what was said, or when the conversation was last used
 """
 
 import logging
+import time
 from datetime import timedelta
 from typing import TYPE_CHECKING
 from uuid import UUID
 
 from django.db import IntegrityError, OperationalError, connection, transaction
-from django.db.models import F, QuerySet
-from django.db.models.functions import Now
+from django.db.models import F, Q, QuerySet
+from django.db.models.functions import Length, Now
 
-from . import folding, prompts
-from .models import Conversation
+from . import bundle, folding, prompts, staging
+from .models import Conversation, Message
 
 if TYPE_CHECKING:
     from django.contrib.auth.models import AbstractBaseUser
@@ -24,6 +25,8 @@ logger = logging.getLogger(__name__)
 UNDO = timedelta(minutes=10)
 PURGE_AT_ONCE = 20
 JOURNAL_WAIT_MS = 500
+# Between two batches the lock is free for others, as long as the batch had it.
+MAX_PAUSE = 0.1
 
 
 def own(user: "AbstractBaseUser") -> QuerySet[Conversation]:
@@ -84,7 +87,8 @@ def purge() -> int:
 
     One that can't be removed now keeps none of the others, and is tried again.
     """
-    rows = Conversation.objects.filter(deleted_at__lt=Now() - UNDO, staged_by=None)
+    whole = Q(staged_by=None) | Q(staged_by=staging.ERASED)
+    rows = Conversation.objects.filter(whole, deleted_at__lt=Now() - UNDO)
     count = 0
     for conversation in rows.order_by("deleted_at")[:PURGE_AT_ONCE]:
         try:
@@ -105,6 +109,8 @@ def erase(conversation: Conversation) -> None:
 
     Raises Conversation.DoesNotExist when it is gone already.
     """
+    if not connection.in_atomic_block:
+        _empty(conversation)
     with transaction.atomic():
         # What is about to write a row for it waits for this, and then finds none.
         row = Conversation.objects.select_for_update().get(pk=conversation.pk)
@@ -124,3 +130,19 @@ def empty_journal() -> None:
         cursor.execute(f"PRAGMA busy_timeout = {JOURNAL_WAIT_MS}")
         cursor.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
         cursor.execute(f"PRAGMA busy_timeout = {wait}")
+
+
+def _empty(conversation: Conversation) -> None:
+    """Remove the messages of a long one in short transactions: a single one would keep
+    all other writers of SQLite waiting for seconds. From its first batch on it is
+    hidden, and what an error leaves is purged."""
+    rows = conversation.messages.order_by("pk").values_list("pk", Length("text"))
+    batches = list(bundle.batches(rows, lambda row: row[1]))
+    if len(batches) < 2:
+        return
+    staging.hide(conversation, staging.ERASED)
+    for batch in batches:
+        begun = time.monotonic()
+        with transaction.atomic():
+            QuerySet(Message).filter(pk__in=[pk for pk, _ in batch]).delete()
+        time.sleep(min(MAX_PAUSE, time.monotonic() - begun))

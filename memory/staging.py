@@ -11,14 +11,16 @@ from django.db.models.functions import Now
 from .models import Conversation
 from .violation import Violation
 
+# In place of a token: its messages are being erased.
+ERASED = "erased"
 # Deleted for every reader, and too long ago for the list of what can be restored.
 HIDDEN = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def hide(conversation: Conversation, token: str) -> None:
-    """Call it in the transaction that makes the conversation."""
-    conversation.staged_by, conversation.deleted_at = token, HIDDEN
-    conversation.save(update_fields=["staged_by", "deleted_at"])
+    """For a new conversation, call it in the transaction that makes it."""
+    rows = Conversation.objects.filter(pk=conversation.pk)
+    rows.update(staged_by=token, deleted_at=HIDDEN)
 
 
 def staged(token: str) -> QuerySet[Conversation]:

@@ -15,8 +15,8 @@ from django.core.serializers.json import DjangoJSONEncoder
 from django.db.models.functions import Now
 from django.urls import reverse
 
+from chatsite.chat import account, export, importing, jobs
 from chatsite.chat import audit as turn_audit
-from chatsite.chat import export, importing, jobs
 from chatsite.chat.importing import ImportFileError, queue, taking
 from chatsite.chat.models import Job
 from memory import (
@@ -435,6 +435,15 @@ class TestStaging:
         with pytest.raises(taking.LostError):
             importer._take(draft, importing.Outcome())
         assert not Conversation.objects.exists()
+
+    def test_it_stops_when_its_person_is_gone(self, alice):
+        claim = jobs.add(importing.KIND, alice, f"import:{alice.pk}")
+        importer = taking._Taking(claim, jobs.held(claim).get())
+        made = importer._create(taking._read(CLAUDE, alice))
+        account.delete(alice)
+        with pytest.raises(taking.LostError), importer._batch(0):
+            pass
+        assert not Conversation.objects.filter(pk=made.pk).exists()
 
     def test_all_appear_at_once(self, alice, monkeypatch):
         seen = []

@@ -1,0 +1,59 @@
+"""Erasing a long conversation: in parts that let others write, and to the end."""
+
+import pytest
+from django.db import OperationalError, connection
+
+from chatsite.chat import audit as turn_audit
+from memory import audit, bundle, library, transcript
+from memory.models import Conversation, Message, Prompt, RecallEntry
+
+from .scenes import talk
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+@pytest.fixture
+def long(alice, monkeypatch):
+    monkeypatch.setattr(bundle, "BATCH", 4)
+    made = transcript.create(alice, system_prompt="Be brief.")
+    talk(made, 5)
+    return made
+
+
+class Transactions:
+    """How many messages each transaction deletes."""
+
+    def __init__(self, fail_at=0):
+        self.counts, self.fail_at = [], fail_at
+
+    def __call__(self, execute, sql, params, many, context):
+        if sql.startswith(("BEGIN", "SELECT")):
+            return execute(sql, params, many, context)
+        if sql.startswith('DELETE FROM "memory_message"'):
+            self.counts.append(len(params))
+            if len(self.counts) == self.fail_at:
+                raise OperationalError("disk full")
+        return execute(sql, params, many, context)
+
+
+def test_no_transaction_deletes_much(long):
+    seen = Transactions()
+    with connection.execute_wrapper(seen):
+        library.erase(long)
+    assert seen.counts == [4, 4, 2]
+    for model in (Conversation, Message, Prompt, RecallEntry):
+        assert not model.objects.exists()
+
+
+def test_what_an_error_leaves_is_hidden_and_purged(long, alice):
+    with (
+        connection.execute_wrapper(Transactions(fail_at=2)),
+        pytest.raises(OperationalError),
+    ):
+        library.erase(long)
+    assert Message.objects.count() == 6
+    assert not library.own(alice).exists()
+    assert not library.deleted_lately(alice).exists()
+    assert not list(audit.check()) + list(turn_audit.check())
+    assert library.purge() == 1
+    assert not Prompt.objects.exists()
