@@ -70,7 +70,7 @@ def damage(chance, value):
         elif isinstance(holder, list):
             holder.insert(chance.randrange(len(holder) + 1), deepcopy(holder[key]))
         else:
-            holder[key] = nest(chance.choice((5, 19, 30, 70, 500, 900)))
+            holder[key] = nest(chance.choice((5, 19, 30, 70, 300)))
 
 
 def pack(chance, data):
@@ -103,7 +103,10 @@ def make_file(chance, sources):
     value = deepcopy(chance.choice(sources))
     if chance.random() < 0.75:
         damage(chance, value)
-    data = json.dumps(value).encode()
+    try:
+        data = json.dumps(value).encode()
+    except RecursionError:  # one nest in another
+        data = b'{"a":' * 960 + b"1" + b"}" * 960
     if chance.random() < 0.3:
         data = pack(chance, data)
     return tear(chance, data) if chance.random() < 0.3 else data

@@ -31,9 +31,7 @@ class Command(BaseCommand):
         parser.add_argument("language")
 
     def handle(self, *args: Any, **options: Any) -> None:
-        os.nice(NICENESS)
-        limit = settings.IMPORT_MEMORY_MB * 1024 * 1024
-        resource.setrlimit(resource.RLIMIT_DATA, (limit, limit))
+        _limit_itself()
         threading.Thread(target=_end_with_the_site, daemon=True).start()
         claim = jobs.Claim(options["job"], options["owner"])
         with (
@@ -50,6 +48,16 @@ class Command(BaseCommand):
             # The site sees by the exit code that nobody ended the job.
             logger.exception("import crashed job=%s", claim.job_id)
             sys.exit(1)
+
+
+def _limit_itself() -> None:
+    limit = settings.IMPORT_MEMORY_MB * 1024 * 1024
+    try:
+        resource.setrlimit(resource.RLIMIT_DATA, (limit, limit))
+        os.nice(NICENESS)
+    except (OSError, ValueError) as error:
+        # Where a service may not do that, its manager has to limit it.
+        logger.warning("import not limited: %s", error)
 
 
 def _end_with_the_site() -> None:
