@@ -233,8 +233,10 @@ CHAT_MODEL = env.str("CHAT_MODEL", default="")
 SUMMARY_MODEL = env.str("SUMMARY_MODEL", default="")
 # The model's window in tokens; 0 = what LangChain knows of the model, else 32,000.
 CONTEXT_WINDOW = env.int("CONTEXT_WINDOW", default=0)
-# Tokens kept free for the reply.
+# Tokens kept free for the reply; of a small window a quarter at most.
 REPLY_RESERVE = env.int("REPLY_RESERVE", default=2_000)
+# Seconds that a reply waits for a summary of messages that would not fit otherwise.
+FOLD_WAIT_SECONDS = env.float("FOLD_WAIT_SECONDS", default=20.0)
 # How the provider takes a request; what it refuses is found out by itself.
 STREAM_USAGE = env.bool("STREAM_USAGE", default=True)
 SYSTEM_ROLE = env.str("SYSTEM_ROLE", default="system")

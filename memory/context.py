@@ -7,10 +7,10 @@ from typing import Any
 
 from django.conf import settings
 from django.db.models import Count, Q, QuerySet
-from langchain_core.messages import BaseMessage
+from langchain_core.messages import BaseMessage, SystemMessage
 
 from . import prompts, recall, versions
-from .engine import notes
+from .engine import notes, room
 from .engine.compose import (
     USUAL_SHAPE,
     Context,
@@ -22,6 +22,7 @@ from .engine.compose import (
     to_wire,
 )
 from .engine.notes import Note
+from .engine.policy import Policy
 from .engine.tokens import TokenCounter, remembered, scaled
 from .messages import to_langchain
 from .models import Conversation, Message, ModelCall, Prompt, Summary
@@ -61,6 +62,19 @@ def visible(conversation: Conversation) -> QuerySet[Message]:
     return rows.order_by("seq")
 
 
+def request_limit(context_window: int) -> int:
+    """Tokens that a request may have, so that the reply still fits: of a small window
+    no more than a quarter is kept free."""
+    reserve = min(settings.REPLY_RESERVE, context_window // 4)
+    return max(1, context_window - reserve)
+
+
+def policy_within(conversation: Conversation, policy: Policy, limit: int) -> Policy:
+    """The policy, capped by what requests of `limit` tokens can hold."""
+    system = counter(conversation)([SystemMessage(system_prompt(conversation))])
+    return room.cap(policy, limit - system)
+
+
 def counter(conversation: Conversation) -> TokenCounter:
     """The token estimate, calibrated by what the provider reported so far."""
     return scaled(conversation.token_ratio)
@@ -88,7 +102,7 @@ def build(
         rows = rows.filter(seq__lt=newest.seq)
     window = list(rows.filter(seq__gt=cutoff))
     pinned = list(rows.filter(seq__lte=cutoff, pinned_at__isnull=False))
-    recalled = _recall(conversation, newest, cutoff, pinned) if newest else []
+    recalled = _recall(conversation, newest, cutoff, pinned, limit) if newest else []
     context = compose(
         system_prompt=system_prompt(conversation),
         blocks=[versions.to_block(summary) for summary in summaries],
@@ -101,6 +115,7 @@ def build(
     count_tokens = remembered(counter(conversation))
     if limit:
         context = fit(context, limit, count_tokens)
+        recalled = recalled if context.section("recalled") else []
     refs = {
         "system": prompts.name_of(system_prompt(conversation)),
         "fence": prompts.name_of(fence(conversation)),
@@ -120,13 +135,21 @@ def build(
 
 
 def _recall(
-    conversation: Conversation, newest: Message, cutoff: int, pinned: list[Message]
+    conversation: Conversation,
+    newest: Message,
+    cutoff: int,
+    pinned: list[Message],
+    limit: int | None,
 ) -> list[Note]:
     """What matches `newest` behind the window, oldest first, as far as it matches well
     and the policy has room for it."""
-    room = conversation.get_policy().recall_tokens
     behind = min(cutoff + 1, newest.seq)
-    if not room or behind <= 1:
+    if behind <= 1:
+        return []
+    policy = conversation.get_policy()
+    if limit:
+        policy = policy_within(conversation, policy, limit)
+    if not policy.recall_tokens:
         return []
     hits = recall.search(
         conversation, newest.text, limit=MAX_RECALLED, before_seq=behind
@@ -136,7 +159,7 @@ def _recall(
         hits,
         {row.seq: to_langchain(row) for row in rows if row not in pinned},
         newest.text,
-        room=room,
+        room=policy.recall_tokens,
         count_tokens=counter(conversation),
     )
 
@@ -185,10 +208,11 @@ def keep_prompts(conversation: Conversation) -> None:
     prompts.keep(conversation, {prompts.name_of(text): text for text in texts})
 
 
-def count_places(conversation: Conversation) -> dict[str, int]:
+def count_places(conversation: Conversation, left_out: Ranges = ()) -> dict[str, int]:
     """How many messages stand where in the model's view.
 
-    "window", "summary", "excluded", "superseded", "deleted"; "lost" are those before
+    "window", "summary", "excluded", "superseded", "deleted"; "unsent" are those of the
+    window that the next request leaves out, as they do not fit; "lost" are those before
     the window that no active summary stands for, which must never happen.
     """
     summaries = versions.active(conversation)
@@ -203,7 +227,8 @@ def count_places(conversation: Conversation) -> dict[str, int]:
             Q(deleted_at=None, superseded_at=None, excluded_at__isnull=False),
         ),
         summary=Count("pk", kept & covered),
-        window=Count("pk", kept & in_window),
+        window=Count("pk", kept & in_window & ~within(left_out)),
+        unsent=Count("pk", kept & in_window & within(left_out)),
         lost=Count("pk", kept & ~covered & ~in_window),
     )
     return {kind: count for kind, count in counts.items() if count}

@@ -42,6 +42,12 @@ def _free() -> QuerySet[Conversation]:
     return Conversation.objects.filter(free, deleted_at=None)
 
 
+def is_held(conversation_id: int) -> bool:
+    """Whether some process folds it just now."""
+    rows = Conversation.objects.filter(pk=conversation_id)
+    return rows.filter(fold_lease_until__gte=Now()).exists()
+
+
 def _rested() -> Q:
     rested = Q(fold_retry_at=None) | Q(fold_retry_at__lt=Now())
     return rested & Q(fold_failures__lt=MAX_FAILURES)

@@ -13,7 +13,7 @@ from django.db.models import F
 from langchain_core.messages import BaseMessage
 
 from . import context, fold_lease, versions
-from .engine import plan
+from .engine import plan, room
 from .engine.policy import Policy
 from .engine.tokens import TokenCounter
 from .messages import to_langchain
@@ -51,6 +51,7 @@ def prepare(
     owner: str,
     open_from: OpenFrom,
     context_window: int | None,
+    limit: int | None,
     force: bool,
 ) -> Job | None:
     """Read the state and plan one step on it; None = nothing to do."""
@@ -60,7 +61,8 @@ def prepare(
     if conversation.set_aside:
         _resume(conversation_id, owner)
         conversation.refresh_from_db()
-    view = View(conversation, open_from)
+    limit = limit or (context.request_limit(context_window) if context_window else None)
+    view = View(conversation, open_from, limit=limit)
     step = view.next_step(context_window, force=force)
     if step is None:
         _settle(conversation, view.policy, view.window)
@@ -101,13 +103,18 @@ class View:
         conversation: Conversation,
         open_from: OpenFrom,
         policy: Policy | None = None,
+        limit: int | None = None,
     ) -> None:
         self.conversation = conversation
         self.policy = policy or conversation.get_policy()
+        self.limit = limit
+        if limit:
+            self.policy = context.policy_within(conversation, self.policy, limit)
         self.summaries = versions.active(conversation)
         self.blocks = [versions.to_block(summary) for summary in self.summaries]
         self.count_tokens = context.counter(conversation)
-        self.tokens = context.build(conversation).tokens
+        self.built = context.build(conversation)
+        self.tokens = self.built.tokens
         cutoff = versions.cutoff(self.summaries)
         self.open_from = open_from(conversation)
         self.window = _closed_window(conversation, cutoff, self.open_from)
@@ -146,7 +153,11 @@ class View:
         """The step that the policy asks for now."""
         return (
             self.plan_mending()
-            or plan.plan_merge(self.policy, self.blocks)
+            or plan.plan_merge(
+                self.policy,
+                self.blocks,
+                most=room.most_summaries(self.limit) if self.limit else None,
+            )
             or plan.plan_fold(
                 self.policy,
                 self.window,
@@ -155,7 +166,34 @@ class View:
                 overhead=self.tokens - self.count_tokens(self.window),
                 context_window=context_window,
                 force=force,
+                room=self.room,
+                is_waiting=self.waiting is not None,
             )
+        )
+
+    @property
+    def waiting(self) -> BaseMessage | None:
+        """The message that is the next to be answered."""
+        window = self.built.context.section("window")
+        seq = str(self.open_from)
+        return next((message for message in window if message.id == seq), None)
+
+    @property
+    def room(self) -> int | None:
+        """Tokens that the window may have, so that the next request leaves none of it
+        out; None = not known."""
+        if self.limit is None:
+            return None
+        sections = self.built.context.sections
+        around = [
+            m for each in sections if each.kind != "window" for m in each.messages
+        ]
+        around += [self.waiting] if self.waiting else []
+        return room.for_window(
+            self.policy,
+            self.limit,
+            self.count_tokens(around),
+            is_waiting=self.waiting is not None,
         )
 
     def job(self, owner: str, step: plan.Fold | plan.Merge) -> Job:

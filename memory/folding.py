@@ -24,7 +24,7 @@ from .database import AWAY, insist, name_of
 from .engine import plan, summarizer
 from .engine.exceptions import SummaryError
 from .engine.policy import CHUNK_TOKENS
-from .fold_lease import MAX_FAILURES, due, mark_due
+from .fold_lease import MAX_FAILURES, due, is_held, mark_due
 from .fold_plan import Job, OpenFrom
 from .fold_result import Charge, InvokeError, RefusedError
 from .models import Conversation
@@ -38,6 +38,7 @@ __all__ = [
     "Summariser",
     "due",
     "fold",
+    "is_held",
     "mark_due",
     "may_fold",
     "reset",
@@ -83,9 +84,13 @@ async def fold(
     *,
     open_from: OpenFrom = lambda _: None,
     context_window: int | None = None,
+    limit: int | None = None,
     force: bool = False,
 ) -> Outcome:
     """Fold until the policy asks for no more; at most one process folds at a time.
+
+    More than fits into a request is folded whatever the policy says: into `limit`
+    tokens, or what the model's window leaves beside a reply.
 
     `force` folds even below the trigger, while backing off and after the job gave up.
     """
@@ -98,7 +103,12 @@ async def fold(
 
     def prepare(again: bool) -> Job | None:
         return fold_plan.prepare(
-            conversation_id, owner, open_from, context_window, force and not again
+            conversation_id,
+            owner,
+            open_from,
+            context_window,
+            limit,
+            force and not again,
         )
 
     try:

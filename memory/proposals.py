@@ -15,6 +15,7 @@ from django.utils.translation import gettext as _
 from langchain_core.messages import BaseMessage
 
 from . import (
+    context,
     fold_lease,
     fold_plan,
     fold_result,
@@ -100,7 +101,8 @@ def estimate(
     context_window: int | None,
 ) -> Estimate:
     """What would happen if the conversation were remembered by this policy."""
-    view = fold_plan.View(conversation, open_from, policy)
+    limit = context.request_limit(context_window) if context_window else None
+    view = fold_plan.View(conversation, open_from, policy, limit)
     step = view.next_step(context_window)
     return Estimate(
         messages=len(view.window),

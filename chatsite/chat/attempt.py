@@ -3,8 +3,13 @@
 What it writes is fenced by its claim; when the turn is somebody else's, it just ends.
 """
 
+import asyncio
+from collections.abc import Callable
 from dataclasses import dataclass, replace
+from time import monotonic
 from typing import Any
+
+from django.conf import settings
 
 from chatsite.llm import dialects, providers, streaming
 from chatsite.llm.errors import LLMError
@@ -15,12 +20,19 @@ from memory.engine.blank import is_blank
 from . import events, limits, outgoing, turns
 from .database import insist
 from .models import Turn
-from .relay import Relay
+from .relay import CHECKPOINT_SECONDS, Relay
 
 State = Turn.State
 
 
-async def run(claim: turns.Claim) -> tuple[turns.Claim, turns.Result] | None:
+# Starts a fold of what requests of a conversation leave out, into so many tokens, or
+# what the model takes; None: this process ends.
+MakeRoom = Callable[[int, int | None], asyncio.Task[Any] | None]
+
+
+async def run(
+    claim: turns.Claim, make_room: MakeRoom
+) -> tuple[turns.Claim, turns.Result] | None:
     """How the attempt ended, under the claim of its last request; None: turn lost.
 
     A context that the provider finds too long is sent once more, at half its size;
@@ -29,13 +41,16 @@ async def run(claim: turns.Claim) -> tuple[turns.Claim, turns.Result] | None:
     Raises an error of the database when that stays away for longer than the lease.
     """
     request = await insist(_prepare, claim, until=claim.lease_end)
+    request = await _fold_first(request, make_room)
+    if request is None:
+        return None
     if isinstance(request, turns.Result):
         return claim, request
     if request.built.tokens > providers.context_window(request.model):
         # Some providers would cut it off without a word.
         return claim, turns.Result(State.FAILED, "", error="context_length")
     while answer := await _ask(request):
-        following = await _prepare_other(request, answer)
+        following = await _prepare_other(request, answer, make_room)
         if following is None:
             return request.claim, answer.result
         claim = request.claim
@@ -95,8 +110,43 @@ def _prepare(
     return _Request(claim, model, built, options, dialect, limit)
 
 
+async def _fold_first(
+    request: _Request | turns.Result, make_room: MakeRoom
+) -> _Request | turns.Result | None:
+    """The request, once messages that it would leave out and no summary covers were
+    folded: tried once, and only for a while. None: turn lost."""
+    if isinstance(request, turns.Result) or not request.built.refs["left_out"]:
+        return request
+    claim, limit = request.claim, request.limit
+    if settings.FOLD_WAIT_SECONDS <= 0:
+        return request
+    held = await _wait_for(make_room(claim.conversation_id, limit), claim)
+    if held is None:
+        return None
+    until = held.lease_end
+    return await insist(_prepare, held, limit, request.dialect, until=until)
+
+
+async def _wait_for(
+    fold: asyncio.Task[Any] | None, claim: turns.Claim
+) -> turns.Claim | None:
+    """The claim, renewed while the fold runs. One that takes too long goes on alone:
+    it is paid, and serves the next request. None: turn lost."""
+    until = monotonic() + settings.FOLD_WAIT_SECONDS
+    while fold and not fold.done() and (left := until - monotonic()) > 0:
+        await asyncio.wait([fold], timeout=min(left, CHECKPOINT_SECONDS))
+        started = monotonic()
+        hold = await insist(turns.checkpoint, claim, "", until=claim.lease_end)
+        if hold is turns.Hold.LOST:
+            return None
+        if hold is turns.Hold.CANCELLED:
+            break  # _prepare() sees it, too
+        claim = replace(claim, renewed_at=started)
+    return claim
+
+
 async def _prepare_other(
-    request: _Request, answer: _Answer
+    request: _Request, answer: _Answer, make_room: MakeRoom
 ) -> _Request | turns.Result | None:
     """The request to send after one that failed, or why there is none any more; None
     where its end is the last."""
@@ -112,7 +162,9 @@ async def _prepare_other(
     other = await insist(_prepare, claim, limit, dialect, until=claim.lease_end)
     if isinstance(other, turns.Result) or answer.instead:
         return other
-    return other if other.built.tokens < request.built.tokens else None
+    if other.built.tokens >= request.built.tokens:
+        return None
+    return await _fold_first(other, make_room)
 
 
 async def _ask(request: _Request) -> _Answer | None:

@@ -12,6 +12,13 @@ from django.apps import AppConfig
 from django.conf import settings
 from django.core.checks import CheckMessage, Error, Tags, Warning, register
 from django.db import connection
+from langchain_core.messages import SystemMessage
+
+from chatsite.llm import providers
+from memory import context
+from memory.engine import room
+from memory.engine.policy import PRESETS, Policy
+from memory.engine.tokens import count_tokens
 
 TRACING_VARIABLES = (
     "LANGSMITH_TRACING",
@@ -27,6 +34,9 @@ ORIGIN = re.compile(
 
 # Older ones have published holes that a stranger can use without logging in.
 SAFE_VERSIONS = {"Django": (5, 2, 14), "daphne": (4, 2, 2)}
+
+# Fewer tokens hold hardly a summary and a message.
+MIN_ROOM = 512
 
 Apps = Sequence[AppConfig] | None
 
@@ -116,6 +126,61 @@ def check_versions(app_configs: Apps, **kwargs: Any) -> list[CheckMessage]:
 
 def _numbers(version: str) -> tuple[int, ...]:
     return tuple(map(int, re.findall(r"\d+", version)[:3]))
+
+
+@register()
+def check_window(app_configs: Apps, **kwargs: Any) -> list[CheckMessage]:
+    """Thresholds that the model's window has no room for: they are lowered, which
+    people who chose them would not expect."""
+    window = settings.CONTEXT_WINDOW or providers.DEFAULT_CONTEXT_WINDOW
+    limit = context.request_limit(window)
+    system = count_tokens([SystemMessage(settings.SYSTEM_PROMPT)])
+    presets: dict[str, list[str]] = {}
+    for preset, name in _too_large(limit - system):
+        presets.setdefault(name, []).append(preset)
+    names = [f"{name} ({', '.join(found)})" for name, found in presets.items()]
+    messages: list[CheckMessage] = []
+    if window // 4 < settings.REPLY_RESERVE:
+        names.insert(0, f"REPLY_RESERVE of {settings.REPLY_RESERVE:,}")
+    if names:
+        messages.append(
+            Warning(
+                f"CONTEXT_WINDOW of {window:,} tokens is too small for "
+                f"{'; '.join(names)}. Lower values are used.",
+                hint="Let the server of the model take more tokens (Ollama: num_ctx) "
+                "and set CONTEXT_WINDOW to that number.",
+                id="chat.W005",
+            )
+        )
+    if limit <= system + MIN_ROOM:
+        messages.append(
+            Error(
+                f"CONTEXT_WINDOW of {window:,} tokens leaves "
+                f"{max(0, limit - system):,} for a conversation, beside SYSTEM_PROMPT "
+                "and the reply.",
+                hint="Set CONTEXT_WINDOW to what the model takes, or shorten "
+                "SYSTEM_PROMPT.",
+                id="chat.E004",
+            )
+        )
+    return messages
+
+
+def _too_large(limit: int) -> Iterator[tuple[str, str]]:
+    for preset in PRESETS:
+        policy = Policy(preset=preset)
+        capped = room.cap(policy, limit)
+        most = room.for_window(capped, limit, capped.summary_budget, is_waiting=False)
+        for kind, amount in (size for clause in policy.trigger for size in clause):
+            if kind == "tokens" and amount > most:
+                yield preset, f"trigger of {amount:,} tokens"
+        if policy.keep[0] == "tokens" and policy.keep[1] > most:
+            yield preset, f"keep of {policy.keep[1]:,} tokens"
+        names = ["max_summary_tokens", "recall_tokens"]
+        names += ["summary_budget"] if policy.strategy == "layered" else []
+        for name in names:
+            if getattr(capped, name) < getattr(policy, name):
+                yield preset, f"{name} of {getattr(policy, name):,}"
 
 
 @register(Tags.security)

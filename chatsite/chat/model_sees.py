@@ -7,18 +7,18 @@ from dataclasses import dataclass
 from functools import reduce
 from typing import Any
 
-from django.conf import settings
 from django.utils.text import capfirst
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
 from chatsite.llm import providers
 from memory import context, folding
+from memory.engine import room
 from memory.models import Conversation, Message, ModelCall, Summary
 
 from .forms import preset_name
 from .languages import thousands
-from .outgoing import model_of, next_turn, reply_call
+from .outgoing import limit_of, model_of, next_turn, reply_call
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +88,8 @@ class ContextPane:
 
     @property
     def accounted(self) -> int:
-        return self.total - self.counts.get("lost", 0)
+        missing = ("lost",) if self.reply else ("lost", "unsent")
+        return self.total - sum(self.counts.get(kind, 0) for kind in missing)
 
     @property
     def drift(self) -> str:
@@ -114,12 +115,15 @@ def model_view(
     built = context.rebuild(call) if call else next_turn(conversation, draft)
     model = call.model if call else model_of(conversation)
     parts = tuple(_parts(conversation, built, draft, is_past=call is not None))
+    gauge = _gauge(conversation, parts, model)
     return ContextPane(
         reply=reply,
         parts=parts,
-        gauge=_gauge(conversation, parts, model),
+        gauge=gauge,
         tokens_estimated=built.tokens,
-        counts=context.count_sent(call) if call else context.count_places(conversation),
+        counts=context.count_sent(call)
+        if call
+        else context.count_places(conversation, built.refs["left_out"]),
         model=providers.label(model),
         is_demo=providers.is_demo(model),
         call=call or _latest_call(conversation),
@@ -129,7 +133,7 @@ def model_view(
         sha256=built.sha256,
         policy=preset_name(conversation.get_policy().preset),
         policy_error=conversation.policy_error,
-        fold_rule=_fold_rule(conversation),
+        fold_rule=_fold_rule(conversation, gauge.window_limit),
         folding_stopped=not folding.may_fold(conversation),
     )
 
@@ -203,10 +207,13 @@ def _gauge(conversation: Conversation, parts: Sequence[Part], model: str) -> Gau
     window = providers.context_window(model)
     window_limit, fraction = _fold_limits(conversation)
     ahead = sum(part.tokens for part in parts if part.kind in AHEAD_OF_WINDOW)
+    # Where less than that fits, folding starts earlier.
+    most = _most_of_window(conversation, model, ahead)
+    window_limit = min(window_limit, most) if window_limit else None
     limits = [ahead + window_limit] if window_limit else []
     limits += [int(fraction * window)] if fraction else []
     fold_at = min(limits, default=None)
-    reserve = min(settings.REPLY_RESERVE, window // 4)
+    reserve = window - limit_of(model)
     scale = max(int(used * 1.1), int((fold_at or 0) * 1.15), 1)
     sizes = [(part.kind, part.tokens) for part in parts]
     if scale + reserve >= window:
@@ -222,6 +229,12 @@ def _gauge(conversation: Conversation, parts: Sequence[Part], model: str) -> Gau
         window_limit,
         fold_at * 1000 // scale if fold_at and fold_at <= scale else None,
     )
+
+
+def _most_of_window(conversation: Conversation, model: str, around: int) -> int:
+    limit = limit_of(model)
+    policy = context.policy_within(conversation, conversation.get_policy(), limit)
+    return room.for_window(policy, limit, around, is_waiting=False)
 
 
 def _segments(sizes: list[tuple[str, int]], scale: int) -> Iterator[Segment]:
@@ -243,11 +256,14 @@ def _fold_limits(conversation: Conversation) -> tuple[int | None, float | None]:
     return min(tokens, default=None), min(fractions, default=None)
 
 
-def _fold_rule(conversation: Conversation) -> str:
-    """When the window is folded, in words; "" = never."""
+def _fold_rule(conversation: Conversation, most: int | None) -> str:
+    """When the window is folded, in words; "" = never. `most`: tokens that fit."""
     policy = conversation.get_policy()
     clauses = [
-        reduce(_joined(_("%(first)s and %(second)s")), map(_condition, clause))
+        reduce(
+            _joined(_("%(first)s and %(second)s")),
+            [_condition(size, most) for size in clause],
+        )
         for clause in policy.trigger
     ]
     if not policy.enabled or not clauses:
@@ -259,8 +275,10 @@ def _joined(template: str) -> Callable[[str, str], str]:
     return lambda first, second: template % {"first": first, "second": second}
 
 
-def _condition(size: tuple[str, int | float]) -> str:
+def _condition(size: tuple[str, int | float], most: int | None) -> str:
     kind, amount = size
+    if kind == "tokens" and most:
+        amount = min(amount, most)
     if kind == "fraction":
         return _("%(share)s of the model's window") % {"share": f"{amount:.0%}"}
     templates = {

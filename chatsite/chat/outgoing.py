@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 from typing import Any
 
-from django.conf import settings
 from django.utils.timezone import now
 from django.utils.translation import gettext as _
 from langchain_core.messages import AIMessage, BaseMessage, SystemMessage
@@ -26,7 +25,7 @@ def model_of(conversation: Conversation) -> str:
 
 def limit_of(model: str) -> int:
     """Tokens that a request may have, so that the reply still fits the window."""
-    return max(1, providers.context_window(model) - settings.REPLY_RESERVE)
+    return context.request_limit(providers.context_window(model))
 
 
 def shape_of(model: str, dialect: dialects.Dialect | None = None) -> Shape:

@@ -38,6 +38,8 @@ TASKS_SECONDS = 2.0
 # Folds that a sweep starts here before others have ended.
 MAX_FOLDING = 16
 RELEASE_SECONDS = 3.0
+# How often a fold that has to wait for another one looks whether it has ended.
+ROOM_SECONDS = 0.5
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +71,7 @@ def start_folding(conversation_id: int, *, force: bool = False) -> None:
     """Fold in a task of its own, unless one waits here for the same already."""
     if conversation_id in _folding:
         return
-    task = spawn(_fold(conversation_id, force))
+    task = spawn(_fold(conversation_id, force=force))
     if task:
         _folding.add(conversation_id)
         task.add_done_callback(lambda _: _folding.discard(conversation_id))
@@ -81,7 +83,21 @@ async def fold_soon(conversation_id: int) -> None:
         start_folding(conversation_id)
 
 
-def spawn(work: Coroutine[Any, Any, None]) -> asyncio.Task[None] | None:
+def make_room(conversation_id: int, limit: int | None) -> asyncio.Task[Any] | None:
+    """Fold what the next request would leave out."""
+    return spawn(_make_room(conversation_id, limit))
+
+
+async def _make_room(conversation_id: int, limit: int | None) -> None:
+    is_held = database_sync_to_async(folding.is_held)
+    while await _fold(conversation_id, limit=limit) == "busy":
+        # Somebody else folds it just now, or the last failure is not long ago.
+        if not await is_held(conversation_id):
+            return
+        await asyncio.sleep(ROOM_SECONDS)
+
+
+def spawn(work: Coroutine[Any, Any, Any]) -> asyncio.Task[Any] | None:
     """Do it in a detached task that ends with the process; None: it is ending now."""
     if _closing.is_set():
         work.close()
@@ -143,7 +159,7 @@ async def _next(conversation_id: int) -> turns.Claim | None:
 
 async def _work_off(claim: turns.Claim) -> None:
     try:
-        ended = await attempt.run(claim)
+        ended = await attempt.run(claim, make_room)
     except AWAY:
         raise
     except Exception:
@@ -176,11 +192,14 @@ async def _tell_end(turn: Turn) -> None:
     await events.publish(turn.conversation_id, events.End.of(turn))
 
 
-async def _fold(conversation_id: int, force: bool) -> None:
-    """Fold what the policy asks for, and tell the pages when the view has changed."""
+async def _fold(
+    conversation_id: int, *, force: bool = False, limit: int | None = None
+) -> str:
+    """Fold what the policy asks for, and tell the pages when the view has changed; how
+    it ended."""
     found = await database_sync_to_async(_model_of)(conversation_id)
     if found is None:
-        return
+        return "nothing"
     model, payer = found
     name = providers.summary_model(model)
     outcome = await folding.fold(
@@ -188,11 +207,13 @@ async def _fold(conversation_id: int, force: bool) -> None:
         announced(summariser(name, payer=payer), conversation_id),
         open_from=turns.open_from,
         context_window=providers.context_window(model),
+        limit=limit,
         force=force,
     )
     if outcome.state not in ("nothing", "busy"):
         metrics.FOLDS.labels(outcome.state).inc()
         await events.publish(conversation_id, events.Memory.of(outcome))
+    return outcome.state
 
 
 def _model_of(conversation_id: int) -> tuple[str, int] | None:

@@ -55,7 +55,7 @@ class TriggerFilter(ChoiceFilter):
     parameter_name = "trigger"
 
     def conditions(self) -> dict[str, tuple[Any, Q]]:
-        kinds = (*TRIGGER_KINDS, "summary_tokens", *OTHER_KINDS)
+        kinds = (*TRIGGER_KINDS, "summary_tokens", "room", *OTHER_KINDS)
         return {kind: (trigger_words(kind), Q(trigger_kind=kind)) for kind in kinds}
 
 

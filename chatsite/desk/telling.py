@@ -13,6 +13,7 @@ TRIGGERS = {
     "age": gettext_lazy("age"),
     "idle": gettext_lazy("idle time"),
     "summary_tokens": gettext_lazy("tokens of summaries"),
+    "room": gettext_lazy("tokens that fit"),
     "manual": gettext_lazy("by hand"),
     "change": gettext_lazy("another policy"),
     "edit": gettext_lazy("edited by hand"),

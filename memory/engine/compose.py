@@ -137,11 +137,17 @@ def role_of(message: BaseMessage) -> str:
 
 
 def fit(context: Context, limit: int, count_tokens: TokenCounter) -> Context:
-    """Drop the oldest turns of the window until the whole is within `limit` tokens.
+    """Drop what was recalled, then the oldest turns of the window, until the whole is
+    within `limit` tokens.
 
     The ceiling of last resort, for when folding has failed for long. System prompt,
     summaries and the newest message stay, even if they alone are too much.
     """
+    if count_tokens(context.messages) <= limit:
+        return context
+    # Notes are an extra; a message of the window is in no summary.
+    kept = (section for section in context.sections if section.kind != "recalled")
+    context = Context(tuple(kept))
     window = context.section("window")
     starts = [start for start in find_cut_points(window) if start]
     # Where nothing follows the window, its last turn is the one to be answered.

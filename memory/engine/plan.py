@@ -111,8 +111,14 @@ def plan_fold(
     now: datetime | None = None,
     reported: int = 0,
     force: bool = False,
+    room: int | None = None,
+    is_waiting: bool = False,
 ) -> Fold | None:
-    """The fold that is due, or None. `force` folds without waiting for the trigger."""
+    """The fold that is due, or None. `force` folds without waiting for the trigger.
+
+    `room`: what the window may have in tokens, whatever the policy says. `is_waiting`:
+    a message behind the window waits for its reply, so all of the window may go.
+    """
     if not policy.enabled or not window:
         return None
     context_window = policy.context_window or context_window
@@ -126,15 +132,42 @@ def plan_fold(
     )
     if force:
         hit = TriggerHit("manual", measures.tokens, 0)
-    elif not (hit := find_trigger(adapt(policy, measures, blocks), measures)):
+    elif not (
+        hit := find_trigger(adapt(policy, measures, blocks), measures)
+        or _overflow(measures, room)
+    ):
         return None
     cutoff = _choose_cutoff(policy, window, count_tokens, context_window)
+    if room is not None:
+        # Down to half, so that the next turn is not the next fold.
+        most = room // 2 if hit.kind == "room" else room
+        cutoff = max(cutoff, _cut_to(window, most, count_tokens, is_waiting))
     if force and not cutoff:
         cutoff = find_cutoff(window, ("turns", 1), count_tokens=count_tokens)
-    too_few = not force and count_turns(window[:cutoff]) < policy.batch
+    is_urgent = force or hit.kind == "room"
+    too_few = not is_urgent and count_turns(window[:cutoff]) < policy.batch
     if not cutoff or too_few:
         return None
     return _fold_at(cutoff, hit, policy, window, blocks)
+
+
+def _overflow(measures: Measures, room: int | None) -> TriggerHit | None:
+    if room is None or measures.tokens <= room:
+        return None
+    return TriggerHit("room", measures.tokens, room)
+
+
+def _cut_to(
+    window: Sequence[BaseMessage],
+    most: int,
+    count_tokens: TokenCounter,
+    is_waiting: bool,
+) -> int:
+    """Index of the first message to keep for the rest to have `most` tokens."""
+    points = find_cut_points(window)
+    if is_waiting:
+        points.append(len(window))
+    return _first_fitting(window, points, most, count_tokens) if points else 0
 
 
 def _choose_cutoff(
@@ -172,7 +205,9 @@ def plan_fold_through(
     return _fold_at(cutoff, hit, policy, window, blocks)
 
 
-def plan_merge(policy: Policy, blocks: Sequence[SummaryBlock]) -> Merge | None:
+def plan_merge(
+    policy: Policy, blocks: Sequence[SummaryBlock], *, most: int | None = None
+) -> Merge | None:
     """The merge that is due once all summaries together exceed their budget, or None.
 
     Like carrying in a counter: `fan_in` neighbours of one level become one of the next,
@@ -186,8 +221,11 @@ def plan_merge(policy: Policy, blocks: Sequence[SummaryBlock]) -> Merge | None:
     if total <= policy.summary_budget:
         return None
     merged = _choose_merge(blocks, policy.fan_in)
+    if not merged and most is not None and total > most and len(blocks) > 1:
+        merged = tuple(blocks)
     hit = TriggerHit("summary_tokens", total, policy.summary_budget)
-    return Merge(hit, merged, level=merged[0].level + 1) if merged else None
+    level = 1 + max((block.level for block in merged), default=0)
+    return Merge(hit, merged, level) if merged else None
 
 
 def _choose_merge(
@@ -217,7 +255,7 @@ def _fold_at(
         level=previous.level if previous else 0,
         # Excluded messages have no place in the window, but in the ranges, which tile.
         first_seq=_first_seq(previous, newest),
-        last_seq=int(kept[0].id or 0) - 1,
+        last_seq=int(kept[0].id or 0) - 1 if kept else int(window[-1].id or 0),
     )
 
 

@@ -1,0 +1,42 @@
+"""What fits into a request: thresholds of a policy, capped by the tokens there are.
+
+A model with a small window cannot hold what the presets keep. Without a cap the oldest
+messages of the window would be left out long before any summary covers them.
+"""
+
+from .policy import Policy
+
+# The shares that summaries, one of them, and recalled notes may take of a request.
+SUMMARIES_SHARE = 3
+SUMMARY_SHARE = 6
+RECALLED_SHARE = 8
+# Kept free for the next message, which is not known when the window is folded.
+NEXT_SHARE = 8
+NEXT_MOST = 1000
+
+
+def cap(policy: Policy, limit: int) -> Policy:
+    """The policy as far as it fits into `limit` tokens, beside the system prompt."""
+    budget = max(1, limit // SUMMARIES_SHARE)
+    values = {
+        "summary_budget": min(policy.summary_budget, budget),
+        "max_summary_tokens": min(
+            policy.max_summary_tokens, max(1, limit // SUMMARY_SHARE)
+        ),
+        "recall_tokens": min(policy.recall_tokens, max(0, limit // RECALLED_SHARE)),
+        # Where few summaries fit, more of them would overflow before a merge is due.
+        "fan_in": policy.fan_in if policy.summary_budget <= budget else 2,
+    }
+    return policy.model_copy(update=values)
+
+
+def most_summaries(limit: int) -> int:
+    """Tokens of summaries from which on they are merged whatever their levels are."""
+    return max(1, limit // SUMMARIES_SHARE * 3 // 2)
+
+
+def for_window(policy: Policy, limit: int, around: int, *, is_waiting: bool) -> int:
+    """Tokens that the window may have in a request of `limit`, `around` of which are
+    taken. `is_waiting`: the next message is known, and counted there."""
+    free = 0 if is_waiting else min(limit // NEXT_SHARE, NEXT_MOST)
+    return max(0, limit - around - policy.recall_tokens - free)
