@@ -80,6 +80,13 @@ def counter(conversation: Conversation) -> TokenCounter:
     return scaled(conversation.token_ratio)
 
 
+def overhead(conversation: Conversation, limit: int | None = None) -> int:
+    """Tokens that the provider adds to every request; never so many that only half of
+    a request is left, as they are a guess."""
+    most = limit // 2 if limit else conversation.token_overhead
+    return min(conversation.token_overhead, most)
+
+
 def build(
     conversation: Conversation,
     *,
@@ -114,7 +121,7 @@ def build(
     )
     count_tokens = remembered(counter(conversation))
     if limit:
-        context = fit(context, limit, count_tokens)
+        context = fit(context, limit - overhead(conversation, limit), count_tokens)
         recalled = recalled if context.section("recalled") else []
     refs = {
         "system": prompts.name_of(system_prompt(conversation)),
@@ -131,7 +138,8 @@ def build(
         "newest": newest.seq if newest else None,
         **shape.to_refs(),
     }
-    return _built(context, refs, model, count_tokens)
+    extra = overhead(conversation, limit)
+    return _built(context, refs, model, count_tokens, extra)
 
 
 def _recall(
@@ -179,7 +187,8 @@ def rebuild(call: ModelCall) -> Built:
         recalled=_recalled(conversation, refs),
         newest=to_langchain(newest) if newest else None,
     )
-    return _built(context, refs, call.model, counter(conversation))
+    count_tokens = counter(conversation)
+    return _built(context, refs, call.model, count_tokens, overhead(conversation))
 
 
 def verify(call: ModelCall) -> bool:
@@ -256,11 +265,15 @@ def count_sent(call: ModelCall) -> dict[str, int]:
 
 
 def _built(
-    context: Context, refs: dict[str, Any], model: str, count_tokens: TokenCounter
+    context: Context,
+    refs: dict[str, Any],
+    model: str,
+    count_tokens: TokenCounter,
+    extra: int,
 ) -> Built:
     messages = Shape.of(refs).apply(context.messages)
     wire = to_wire(messages, model=model)
-    tokens = count_tokens(context.messages)
+    tokens = count_tokens(context.messages) + extra
     return Built(context, refs, messages, wire, digest(wire), tokens)
 
 

@@ -192,7 +192,7 @@ class View:
         return room.for_window(
             self.policy,
             self.limit,
-            self.count_tokens(around),
+            self.count_tokens(around) + context.overhead(self.conversation, self.limit),
             is_waiting=self.waiting is not None,
         )
 

@@ -58,7 +58,9 @@ def branch(conversation: Conversation, seq: int) -> Conversation:
     )
     made.branched_from, made.branched_seq = conversation, seq
     made.token_ratio = conversation.token_ratio
-    made.save(update_fields=["branched_from", "branched_seq", "token_ratio"])
+    made.token_overhead = conversation.token_overhead
+    made.token_sums = conversation.token_sums
+    made.save()
     messages = bundle.write(made, _as_it_was(conversation, message))
     write_turns(made, messages, _infos(conversation, seq))
     folding.mark_due(made.pk)

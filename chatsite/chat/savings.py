@@ -96,7 +96,8 @@ def _wholes(conversation: Conversation, replies: list[int]) -> Iterator[float]:
     totals = list(accumulate(sizes.get(seq, 0) for seq in range(replies[-1])))
     system = count_text(context.system_prompt(conversation)) + 4
     for seq in replies:
-        yield (totals[seq - 1] + system) * conversation.token_ratio
+        plain = totals[seq - 1] + system
+        yield plain * conversation.token_ratio + conversation.token_overhead
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,6 +21,7 @@ COLUMNS = (
     *(_("sha256"), _("started at"), _("state"), _("status"), _("status seal")),
     *(_("structured"), _("summary"), _("superseded at"), _("system prompt")),
     *(_("text"), _("text attempt"), _("title"), _("title set by"), _("token ratio")),
+    _("token overhead"),
     *(_("tokens"), _("tokens after"), _("tokens before"), _("tokens cached")),
     *(_("tokens estimated"), _("tokens in"), _("tokens input"), _("tokens out")),
     *(_("tokens output"), _("tokens used"), _("tool call id"), _("tool calls")),

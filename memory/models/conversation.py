@@ -66,8 +66,11 @@ class Conversation(models.Model):
     # Grows with every change of what the model sees (a fold, an exclusion, an edit);
     # a fold commits only if it still has the value the fold was planned on.
     memory_version = models.PositiveIntegerField(default=0)
-    # Reported / estimated prompt tokens, as a running mean.
+    # What the provider reports is token_overhead + token_ratio * estimate.
     token_ratio = models.FloatField(default=1.0)
+    token_overhead = models.PositiveIntegerField(default=0)
+    # What calibration.py knows of the requests so far.
+    token_sums = models.JSONField(null=True, blank=True)
     # Versions of summaries that come back into force, as they are, when the changed
     # messages before them have been folded again.
     set_aside = models.JSONField(null=True, blank=True)

@@ -16,7 +16,7 @@ from django.db import models, transaction
 from django.db.models import DateTimeField, Exists, ExpressionWrapper, F, OuterRef, Q
 from django.db.models.functions import Coalesce, Now
 
-from memory import context
+from memory import calibration, context
 from memory.models import Conversation, ModelCall
 
 from .. import limits
@@ -25,8 +25,6 @@ from .asking import unfinished
 from .ending import end
 
 State = Turn.State
-# Weight of the newest reply in the running mean of reported / estimated tokens.
-CALIBRATION = 0.3
 # The first part of every owner token of this process.
 PROCESS = uuid.uuid4().hex[:12]
 
@@ -240,13 +238,14 @@ def _bill(call: ModelCall, result: Result) -> None:
 
 
 def _calibrate(conversation: Conversation, call: ModelCall, result: Result) -> None:
-    """Move the conversation's token ratio towards what was reported."""
+    """Let the conversation's estimate follow what was reported."""
     if not result.tokens_input or not call.tokens_estimated:
         return
-    plain = call.tokens_estimated / conversation.token_ratio
-    ratio = min(max(result.tokens_input / plain, 0.25), 4.0)
-    mean = conversation.token_ratio + CALIBRATION * (ratio - conversation.token_ratio)
-    Conversation.objects.filter(pk=conversation.pk).update(token_ratio=mean)
+    values = calibration.follow(
+        conversation, call.tokens_estimated, result.tokens_input
+    )
+    if values:
+        Conversation.objects.filter(pk=conversation.pk).update(**values)
 
 
 def release() -> int:

@@ -70,7 +70,7 @@ class ConversationAdmin(ConversationActs, ReadOnlyAdmin):
         "parts",
         "folding",
         ("fold_failures", "fold_retry_at"),
-        ("memory_version", "next_seq", "token_ratio"),
+        ("memory_version", "next_seq", "token_ratio", "token_overhead"),
         ("pinned_at", "archived_at"),
         ("created_at", "updated_at"),
     )

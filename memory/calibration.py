@@ -1,0 +1,41 @@
+"""What the provider counts, beside what is estimated: a constant and a factor.
+
+A server may add the same to every request (a system text of its own, a template, tool
+schemas), and its tokens may be shorter than the estimate takes them for. Only requests
+of different lengths tell the two apart; until there are some, all is held for constant.
+"""
+
+from .models import Conversation
+
+# Weight of one request is one in so many.
+REMEMBERED = 20
+# How far apart the requests have to be (in tokens, squared) for the factor to be
+# believed as much as the 1 that it is without them.
+DOUBT = 300.0**2
+LEAST, MOST = 0.75, 4.0
+
+
+def follow(
+    conversation: Conversation, estimated: int, reported: int
+) -> dict[str, object]:
+    """The conversation's new values after a request. Empty: nothing to learn.
+
+    Servers that report only what they had not cached count far too little.
+    """
+    plain = (estimated - conversation.token_overhead) / conversation.token_ratio
+    if plain <= 0 or reported < LEAST * plain:
+        return {}
+    count, mean_x, mean_y, spread, shared = conversation.token_sums or [0.0] * 5
+    count = min(count + 1, REMEMBERED)
+    weight = 1 / count
+    x, y = plain - mean_x, reported - mean_y
+    mean_x, mean_y = mean_x + weight * x, mean_y + weight * y
+    spread = (1 - weight) * (spread + weight * x * x)
+    shared = (1 - weight) * (shared + weight * x * y)
+    ratio = min(max((shared + DOUBT) / (spread + DOUBT), LEAST), MOST)
+    overhead = max(0.0, mean_y - ratio * mean_x)
+    return {
+        "token_ratio": ratio,
+        "token_overhead": round(overhead),
+        "token_sums": [count, mean_x, mean_y, spread, shared],
+    }
