@@ -1,10 +1,34 @@
 """What both databases can say, each in its own words."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.models import Func, IntegerField
 from django.db.models.sql.compiler import SQLCompiler
+
+# The limits of a process that serves: a lock is waited for, a transaction is idle.
+LIMITS = ("lock_timeout", "idle_in_transaction_session_timeout")
+DAY_MS = 24 * 3600 * 1000
+
+
+@contextmanager
+def without_limits(connection: BaseDatabaseWrapper) -> Iterator[None]:
+    """Let work on the whole database wait as long as it must, on this connection."""
+    if connection.vendor == "postgresql":
+        lift = [f"SET {name} = 0" for name in LIMITS]
+        restore = [f"RESET {name}" for name in LIMITS]
+    else:
+        timeout = connection.settings_dict["OPTIONS"].get("timeout", 5)
+        lift = [f"PRAGMA busy_timeout = {DAY_MS}"]
+        restore = [f"PRAGMA busy_timeout = {int(timeout * 1000)}"]
+    with connection.cursor() as cursor:
+        for statement in lift:
+            cursor.execute(statement)
+        yield
+        for statement in restore:
+            cursor.execute(statement)
 
 
 class ListLength(Func):

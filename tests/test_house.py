@@ -175,6 +175,23 @@ class TestChecks:
         done = run("manage.py", "makemigrations", "--check", "--dry-run")
         assert done.returncode == 0, done.stdout
 
+    def test_hsts_reaches_beyond_this_host_only_where_it_is_asked_to(self):
+        code = (
+            "from chatsite import settings as s; print(s.SECURE_HSTS_SECONDS, "
+            "s.SECURE_HSTS_INCLUDE_SUBDOMAINS, s.SECURE_HSTS_PRELOAD)"
+        )
+
+        def printed(**env):
+            environment = {**os.environ, **PRODUCTION, **env}
+            command = [sys.executable, "-c", code]
+            return subprocess.check_output(
+                command, cwd=ROOT, env=environment, text=True
+            ).strip()
+
+        assert printed() == "31536000 False False"
+        asked = {"HSTS_INCLUDE_SUBDOMAINS": "true", "HSTS_PRELOAD": "true"}
+        assert printed(**asked) == "31536000 True True"
+
     def test_production_settings_have_no_issue(self):
         arguments = ["check", "--deploy", "--fail-level", "INFO"]
         done = run("manage.py", *arguments, **PRODUCTION)

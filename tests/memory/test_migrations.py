@@ -1,9 +1,11 @@
 """Databases that people have filled go up and down the migrations without loss."""
 
 import pytest
+from django.core.management import call_command
 from django.db import connection
 from django.db.migrations.executor import MigrationExecutor
 from django.db.models import QuerySet
+from django.db.models.signals import pre_migrate
 
 from memory import audit, recall, transcript
 from memory.engine.policy import Policy
@@ -59,3 +61,36 @@ def test_the_search_index_follows_after_an_upgrade(filled):
     QuerySet(Message).filter(pk=filled.messages.first().pk).delete()
     assert RecallEntry.objects.count() == Message.objects.count()
     assert list(audit.find_bad_index()) == []
+
+
+LIMITS = ("lock_timeout", "idle_in_transaction_session_timeout")
+
+
+def limits():
+    with connection.cursor() as cursor:
+        if connection.vendor == "sqlite":
+            return [cursor.execute("PRAGMA busy_timeout").fetchone()[0]]
+        found = []
+        for name in LIMITS:
+            cursor.execute(f"SHOW {name}")
+            found.append(cursor.fetchone()[0])
+        return found
+
+
+def test_migrations_have_no_limits_of_a_process_that_serves(db):
+    """A change that took more than five seconds was cut off in its transaction."""
+    before, within = limits(), []
+
+    def look(sender, **kwargs):
+        within.append(limits())
+
+    pre_migrate.connect(look)
+    try:
+        call_command("migrate", verbosity=0)
+    finally:
+        pre_migrate.disconnect(look)
+    served = [20_000] if connection.vendor == "sqlite" else ["2s", "5s"]
+    free = [24 * 3600 * 1000] if connection.vendor == "sqlite" else ["0", "0"]
+    assert (before, limits()) == (served, served)
+    assert within
+    assert all(each == free for each in within)

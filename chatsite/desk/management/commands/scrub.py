@@ -9,6 +9,8 @@ from typing import Any
 from django.core.management.base import BaseCommand
 from django.db import connection
 
+from memory.sql import without_limits
+
 STAYS = (
     "Backups still hold what they held, and so do copies of the disk; on PostgreSQL "
     "also the write-ahead log, until its files are used again."
@@ -26,7 +28,7 @@ class Command(BaseCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         is_postgresql = connection.vendor == "postgresql"
-        with connection.cursor() as cursor:
+        with without_limits(connection), connection.cursor() as cursor:
             for statement in _postgresql() if is_postgresql else SQLITE:
                 cursor.execute(statement)
         self.stdout.write(f"{self.style.SUCCESS('Rewritten.')} {STAYS}")
@@ -38,10 +40,7 @@ def _postgresql() -> list[str]:
     values of the columns, too: they are taken again."""
     tables = connection.introspection.django_table_names(only_existing=True)
     quoted = ", ".join(map(connection.ops.quote_name, sorted(tables)))
-    # Waits for its turn, however long the site's own statements may.
     return [
-        "SET lock_timeout = 0",
         f"VACUUM (FULL, ANALYZE) {quoted}",
         "VACUUM FULL pg_catalog.pg_statistic",
-        "RESET lock_timeout",
     ]
