@@ -231,8 +231,8 @@ def charge(call: ModelCall, text: str = "") -> None:
     A request that failed before its first word and reported nothing costs nothing;
     one that this site itself broke off may have.
     """
-    failed = call.error and call.error != "cancelled" and not text
-    failed = failed and call.tokens_input is None
+    reported = call.tokens_input or call.tokens_output
+    failed = call.error and call.error != "cancelled" and not text and not reported
     tokens = 0 if failed else sum(_tokens(call, text))
     if not tokens:
         return
@@ -250,9 +250,6 @@ def charge_tokens(user_id: int, tokens: int) -> None:
 
 
 def _tokens(call: ModelCall, text: str) -> Iterator[int]:
-    if call.tokens_input is None:
-        yield call.tokens_estimated
-        yield count_text(text)
-    else:
-        yield call.tokens_input
-        yield call.tokens_output or 0
+    """Of what was read and written, each that was not reported is estimated."""
+    yield call.tokens_input or call.tokens_estimated
+    yield call.tokens_output or count_text(text)

@@ -148,6 +148,20 @@ class TestBudget:
         used = Allowance.objects.get(user=alice).tokens_used
         assert used == 2 * 47 + built.tokens + 2
 
+    @pytest.mark.parametrize(
+        ("read", "written"), [(None, 7), (0, 7), (40, None), (40, 0), (None, None)]
+    )
+    def test_half_a_report_is_completed(self, alice, conversation, read, written):
+        sent = turns.submit(conversation, text="More", client_id="m")
+        built = context.build(conversation, newest=sent.message, model="demo")
+        claim = turns.begin(turns.claim(conversation.pk), built, "demo")
+        result = turns.Result(
+            Turn.State.DONE, "12345678", tokens_input=read, tokens_output=written
+        )
+        turns.finish(claim, result)
+        used = Allowance.objects.get(user=alice).tokens_used
+        assert used == 2 * 47 + (read or built.tokens) + (written or 2)
+
     def test_a_request_that_failed_at_once_is_free(self, alice, conversation):
         sent = turns.submit(conversation, text="More", client_id="m")
         built = context.build(conversation, newest=sent.message, model="demo")
