@@ -10,9 +10,11 @@ from django.db.models.functions import Now
 from django.test import Client
 
 from chatsite.chat import export, relay, runner
-from memory import acts, context, seals, transcript
+from memory import acts, context, folding, seals, transcript
+from memory.engine.compose import digest
 from memory.models import Conversation, ModelCall
 from tests.clients import text_of
+from tests.memory.chats import talk
 from tests.memory.scenes import summarise
 
 from .sockets import TIMEOUT, Chat
@@ -238,6 +240,34 @@ async def test_a_refused_form_is_changed_recorded_and_remembered(
 def is_turn(request):
     first = request.messages[0]["content"]
     return not first.startswith(("[windowpane:summarise]", "[windowpane:title]"))
+
+
+@pytest.mark.parametrize(
+    ("mode", "state", "error"),
+    [
+        ("eof", "failed", "TruncatedSummary"),
+        ("reason:model_length", "failed", "TruncatedSummary"),
+        ("refusal", "failed", "RefusedSummary"),
+        ("strict:stream_options:system", "folded", ""),
+    ],
+)
+async def test_a_summary_is_judged_and_recorded_as_it_was_sent(
+    conversation, upstream, settings, mode, state, error
+):
+    settings.SUMMARY_MODEL = mode
+    await database_sync_to_async(talk)(conversation, 5)
+    model = runner.summariser(mode)
+    outcome = await folding.fold(conversation.pk, model, context_window=32_000)
+    assert (outcome.state, outcome.error) == (state, error)
+
+    def check():
+        row = conversation.summaries.get()
+        assert (row.status == "active") is (state == "folded")
+        call = conversation.model_calls.get(purpose="summary")
+        assert call.sha256 == digest(upstream.calls[-1].messages)
+        assert bool(call.refs.get("shape")) is mode.startswith("strict")
+
+    await database_sync_to_async(check)()
 
 
 async def test_reasoning_is_kept_beside_the_answer(
