@@ -256,7 +256,7 @@ async def test_a_summary_is_judged_and_recorded_as_it_was_sent(
 ):
     settings.SUMMARY_MODEL = mode
     await database_sync_to_async(talk)(conversation, 5)
-    model = runner.summariser(mode)
+    model = runner.summariser(mode, payer=conversation.owner_id)
     outcome = await folding.fold(conversation.pk, model, context_window=32_000)
     assert (outcome.state, outcome.error) == (state, error)
 
