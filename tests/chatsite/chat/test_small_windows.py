@@ -44,7 +44,7 @@ def test_no_request_leaves_out_what_no_summary_covers(alice, settings, window, p
         turns.finish(claim, turns.Result(Turn.State.DONE, words(source, 90)))
         async_to_sync(folding.fold)(
             conversation.pk,
-            runner.summariser("demo"),
+            runner.summariser("demo", payer=alice.pk),
             open_from=turns.open_from,
             context_window=window,
         )
