@@ -23,11 +23,15 @@ def without_limits(connection: BaseDatabaseWrapper) -> Iterator[None]:
         timeout = connection.settings_dict["OPTIONS"].get("timeout", 5)
         lift = [f"PRAGMA busy_timeout = {DAY_MS}"]
         restore = [f"PRAGMA busy_timeout = {int(timeout * 1000)}"]
+    _execute(connection, lift)
+    yield
+    _execute(connection, restore)
+
+
+def _execute(connection: BaseDatabaseWrapper, statements: list[str]) -> None:
+    # A pragma that is not closed counts as a statement in progress: no VACUUM then.
     with connection.cursor() as cursor:
-        for statement in lift:
-            cursor.execute(statement)
-        yield
-        for statement in restore:
+        for statement in statements:
             cursor.execute(statement)
 
 
