@@ -1,0 +1,76 @@
+"""A database of an older release is migrated, and keeps every promise.
+
+The files of tests/upgrade hold what commit 54ab517 made, with its own code: folds, a
+message deleted after it was folded, a branch, a retried and a waiting turn, a trial.
+"""
+
+import json
+import sqlite3
+from contextlib import closing, nullcontext
+from pathlib import Path
+
+import psycopg
+import pytest
+
+from tests import plugin
+from tests.servers import Site
+
+FOLDER = Path(__file__).parent / "upgrade"
+# Said in a message that was deleted, and in what was made of it.
+WORD = "AKIA4711SECRET0"
+# The turn that waited is taken as its first attempt; a stop lets the audit be clean.
+LOOK = """
+import json
+from django.core.management import call_command
+from chatsite.chat import turns
+from chatsite.chat.models import Turn
+from chatsite.desk.models import Trial
+from memory.models import Message, Prompt, Summary
+waiting = Turn.objects.get(state="queued")
+claim = turns.claim(waiting.conversation_id)
+turns.finish(claim, turns.Result("stopped", ""))
+call_command("audit")
+blanked = Summary.objects.filter(status="erased")
+print(json.dumps({
+    "messages": Message.objects.count(),
+    "attempt": claim.attempt,
+    "erased": [[row.text, row.structured, row.flags] for row in blanked],
+    "stale": [row.text for row in Summary.objects.filter(status="stale")],
+    "trial": Trial.objects.get().result,
+    "prompts of no one": Prompt.objects.filter(conversations=None).count(),
+}))
+"""
+
+
+@pytest.fixture
+def old_url(tmp_path):
+    """The URL of a database of the older release."""
+    if plugin.cluster:
+        plugin.cluster.start()
+    with plugin.cluster.database() if plugin.cluster else nullcontext() as url:
+        if url:
+            with psycopg.connect(url, autocommit=True) as connection:
+                connection.execute((FOLDER / "postgresql.sql").read_text())
+        else:
+            path = tmp_path / "old.sqlite3"
+            with closing(sqlite3.connect(path)) as connection:
+                connection.executescript((FOLDER / "sqlite.sql").read_text())
+            url = f"sqlite:///{path}"
+        yield url
+
+
+def test_it_migrates_and_its_audit_is_clean(old_url):
+    key = {"SECRET_KEY": "of-an-older-database", "SEAL_KEY": ""}
+    site = Site({"DATABASE_URL": old_url, **key})
+    site.manage("migrate", "--verbosity", "0")
+    # The command fails when the audit finds anything.
+    text = site.manage("shell", "--no-imports", "-c", LOOK)
+    found = json.loads(text.splitlines()[-1])
+    before = (FOLDER / "sqlite.sql").read_text()
+    assert WORD in before
+    assert found["messages"] == 27
+    assert found["attempt"] == 1
+    assert found["prompts of no one"] == 0
+    assert found["erased"]
+    assert all(row == ["", None, {}] for row in found["erased"])
+    assert WORD not in json.dumps([found["stale"], found["trial"]])
