@@ -18,7 +18,7 @@ from memory.models import Conversation, Message, ModelCall, Summary
 
 from .forms import preset_name
 from .languages import thousands
-from .outgoing import limit_of, model_of, next_turn, reply_call
+from .outgoing import has_request, limit_of, model_of, next_turn, reply_call
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,7 +150,8 @@ def _latest_call(conversation: Conversation) -> ModelCall | None:
 
 
 def _replies(conversation: Conversation) -> Iterator[int]:
-    rows = conversation.messages.filter(role=Message.Role.ASSISTANT)
+    """Those whose requests are known; there is nothing to show of the others."""
+    rows = conversation.messages.filter(has_request(), role=Message.Role.ASSISTANT)
     return rows.order_by("-seq").values_list("seq", flat=True)[:200].iterator()
 
 

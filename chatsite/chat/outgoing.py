@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
+from django.db.models import Exists, OuterRef
 from django.utils.timezone import now
 from django.utils.translation import gettext as _
 from langchain_core.messages import AIMessage, BaseMessage, SystemMessage
@@ -96,6 +97,14 @@ def _unsent(conversation: Conversation, draft: str) -> Message | None:
         text=draft,
         created_at=now(),
     )
+
+
+def has_request() -> Exists:
+    """For rows of messages: whether the request is known that a reply came from."""
+    calls = ModelCall.objects.filter(
+        purpose=ModelCall.Purpose.REPLY, message=OuterRef("pk")
+    )
+    return Exists(calls)
 
 
 def reply_call(conversation: Conversation, seq: int) -> ModelCall | None:

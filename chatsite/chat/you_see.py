@@ -18,7 +18,7 @@ from . import settling
 from .errors import explain
 from .marks import Mark, mark_of
 from .models import Turn
-from .outgoing import model_of
+from .outgoing import has_request, model_of
 
 # A few screens: the first paint waits for them, and the way up loads more in time.
 PAGE_TURNS = 30
@@ -42,6 +42,10 @@ class Entry:
     model: str = ""
     is_demo: bool = False
     pinned: bool = False
+    # Whether it can be shown what the model saw for this reply: imported ones came
+    # without their requests.
+    has_request: bool = True
+    is_imported: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -276,6 +280,7 @@ def _messages_of(
     starts = [(turn.user_message.seq, turn.pk) for turn in turns]
     end = _next_start(conversation, turns)
     rows = conversation.messages.filter(seq__gte=starts[0][0]).order_by("seq")
+    rows = rows.annotate(has_request=has_request())
     if end:
         rows = rows.filter(seq__lt=end)
 
@@ -299,4 +304,6 @@ def _entry(row: Message, turn: Turn, summaries: list[Summary], model: str) -> En
         model=providers.label(model) if is_reply else "",
         is_demo=is_reply and providers.is_demo(model),
         pinned=row.pinned_at is not None,
+        has_request=row.has_request,
+        is_imported=row.imported_at is not None,
     )

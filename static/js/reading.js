@@ -50,6 +50,16 @@
     target.scrollIntoView({ block: "center" });
   }
 
+  // What is on the page is shown at once; for the rest the page is loaded around it.
+  function follow(event) {
+    const link = event.target.closest("a[href*='#message-']");
+    if (!link || link.pathname !== location.pathname || event.ctrlKey || event.metaKey || event.shiftKey) return;
+    event.preventDefault();
+    if (!document.getElementById(link.hash.slice(1))) location.assign(`?at=${link.hash.slice(9)}${link.hash}`);
+    else if (location.hash === link.hash) reveal();
+    else location.hash = link.hash;
+  }
+
   async function copyCode(button) {
     const code = button.closest(".code").querySelector("pre");
     if (navigator.clipboard) await navigator.clipboard.writeText(code.textContent);
@@ -78,6 +88,7 @@
     if (!detail.target.closest(".live")) restore();
   });
   document.addEventListener("htmx:afterSwap", restore);
+  document.addEventListener("click", follow);
   addEventListener("hashchange", reveal);
   reveal();
 })();

@@ -1,0 +1,101 @@
+"""A newcomer: types at once, imports a chat, looks for what was said long ago."""
+
+import json
+
+import pytest
+from playwright.sync_api import expect
+
+pytestmark = pytest.mark.browser
+
+
+def import_talk(chat, name, texts):
+    """Bring in a conversation of people and assistants in turn, and open it."""
+    talk = [
+        {"sender": ("human", "assistant")[n % 2], "text": text}
+        for n, text in enumerate(texts)
+    ]
+    file = {"uuid": name, "name": name, "chat_messages": talk}
+    chat.page.goto(f"{chat.site.url}/import/")
+    chat.page.set_input_files(
+        "[name=file]",
+        {
+            "name": "conversations.json",
+            "mimeType": "application/json",
+            "buffer": json.dumps([file]).encode(),
+        },
+    )
+    chat.page.get_by_role("button", name="Import").click()
+    chat.page.get_by_role("link", name=name, exact=True).click()
+    chat.is_live()
+
+
+def types_into_the_box(chat):
+    chat.page.keyboard.type("Typed at once")
+    expect(chat.box).to_have_value("Typed at once")
+    chat.box.fill("")
+
+
+def test_the_message_box_takes_what_is_typed_first(open_page, site):
+    chat = open_page(site)
+    chat.create()
+    types_into_the_box(chat)
+    chat.page.reload()
+    chat.is_live()
+    types_into_the_box(chat)
+    before = chat.page.url
+    chat.page.get_by_role("button", name="New conversation").click()
+    expect(chat.page).not_to_have_url(before)
+    chat.is_live()
+    types_into_the_box(chat)
+
+
+def test_imported_replies_lead_to_no_request(open_page, site):
+    chat = open_page(site)
+    import_talk(chat, "Brought along", ["One?", "One.", "Two?", "Two."])
+    reply = chat.message(2)
+    reply.hover()
+    expect(reply.get_by_text("imported, request unknown")).to_be_visible()
+    expect(reply.get_by_text("What the model saw")).to_have_count(0)
+    expect(chat.page.locator("#shown-reply option")).to_have_text(["Next turn"])
+    expect(chat.page.get_by_role("button", name="Replay")).to_have_count(0)
+
+    chat.say("And now?")
+    expect(chat.page.locator("#shown-reply option")).to_have_text(
+        ["Next turn", "Reply #6"]
+    )
+    chat.act(6, "What the model saw")
+    expect(chat.page.locator("#shown-reply")).to_have_value("6")
+    assert chat.message(2).get_by_text("imported, request unknown").count() == 1
+
+
+def test_a_hit_far_up_loads_the_page_around_it(open_page, site):
+    chat = open_page(site)
+    lines = [f"Line {n + 1} of many" for n in range(200)]
+    lines[20] = "The heron stood there"
+    import_talk(chat, "Long ago", lines)
+    assert chat.message(21).count() == 0
+    chat.box.fill("Half a thought")
+    chat.page.click("#find > summary")
+    chat.page.fill("#find [name=q]", "heron")
+    chat.page.locator("#find a.seq").click()
+    chat.page.wait_for_url("**/?at=21#message-21")
+    chat.is_live()
+    expect(chat.message(21)).to_be_in_viewport()
+    expect(chat.page.locator(".message.aimed")).to_contain_text("heron")
+    expect(chat.box).to_have_value("Half a thought")
+
+
+def test_a_hit_on_the_page_is_shown_without_loading_it_again(chat):
+    chat.say("The heron stood there. " + "And so on. " * 300)
+    for number in range(3):
+        chat.say(f"Other things {number}. " + "Words. " * 200)
+    chat.page.evaluate("window.still = true")
+    chat.page.click("#find > summary")
+    chat.page.fill("#find [name=q]", "heron")
+    hit = chat.page.locator("#find a.seq", has_text="#1")
+    for _ in range(2):
+        hit.last.click()
+        expect(chat.message(1)).to_be_in_viewport()
+        expect(chat.page.locator(".message.aimed")).to_contain_text("heron")
+        chat.page.evaluate("document.getElementById('transcript').scrollTop = 1e6")
+    assert chat.page.evaluate("window.still")
