@@ -1,5 +1,103 @@
-"""What the site knows of a database that is away; memory/database.py says the rest."""
+"""What the database answers besides rows, as the site needs it: that it is away
+(memory/database.py), that it refuses a value, that it can not be written to.
+"""
+
+import fcntl
+import logging
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from django.core.exceptions import SuspiciousOperation
+from django.db import DataError, OperationalError, connection
+from django.db.backends.base.base import BaseDatabaseWrapper
 
 from memory.database import AWAY, TROUBLE, insist, is_away, name_of
 
 __all__ = ["AWAY", "TROUBLE", "insist", "is_away", "name_of"]
+
+logger = logging.getLogger(__name__)
+
+# PostgreSQL's read_only_sql_transaction.
+READ_ONLY_STATE = "25006"
+
+
+class RefusedInputError(SuspiciousOperation, DataError):
+    """NUL, half of a surrogate pair, a number without an end: a value from outside that
+    the database does not take. Wherever it is raised, the answer is 400."""
+
+
+def watch_values(connection: BaseDatabaseWrapper, **kwargs: Any) -> None:
+    """Make each new connection say in the same way what it refuses."""
+    if _refuse not in connection.execute_wrappers:
+        connection.execute_wrappers.append(_refuse)
+
+
+def _refuse(
+    execute: Callable[..., Any], sql: str, params: Any, many: bool, context: Any
+) -> Any:
+    # SQLite alone takes NUL, and PostgreSQL could not take over such a row.
+    if context["connection"].vendor == "sqlite" and _has_nul(params, many):
+        raise RefusedInputError("A value has a NUL character.")
+    try:
+        return execute(sql, params, many, context)
+    except (DataError, OverflowError, UnicodeEncodeError) as error:
+        raise RefusedInputError(
+            f"The database refused a value: {name_of(error)}"
+        ) from error
+
+
+def _has_nul(params: Any, many: bool) -> bool:
+    if many:
+        return False
+    values = params.values() if isinstance(params, dict) else params or ()
+    return any(isinstance(value, str) and "\0" in value for value in values)
+
+
+def check_writable() -> None:
+    """Raises the database's error where nothing can be written, as on a standby or a
+    disk that the system has mounted read-only."""
+    is_sqlite = connection.vendor == "sqlite"
+    with connection.cursor() as cursor:
+        try:
+            if is_sqlite:
+                # Somebody who writes at this moment is proof enough.
+                cursor.execute("PRAGMA busy_timeout = 0")
+            # A write for the database, though there is no such row.
+            cursor.execute("DELETE FROM django_session WHERE 1 = 0")
+        except OperationalError as error:
+            if name_of_sqlite(error) != "SQLITE_BUSY":
+                raise
+        finally:
+            if is_sqlite:
+                seconds = connection.settings_dict["OPTIONS"].get("timeout", 5)
+                cursor.execute(f"PRAGMA busy_timeout = {int(seconds * 1000)}")
+
+
+def is_read_only(error: BaseException) -> bool:
+    is_postgresql = getattr(error.__cause__, "sqlstate", "") == READ_ONLY_STATE
+    return is_postgresql or name_of_sqlite(error).startswith("SQLITE_READONLY")
+
+
+def name_of_sqlite(error: BaseException) -> str:
+    return getattr(error.__cause__, "sqlite_errorname", "")
+
+
+def claim_file() -> bool:
+    """Whether this process is the first to serve its SQLite file; True for any other
+    database. The claim ends with the process."""
+    path = Path(str(connection.settings_dict["NAME"]))
+    if connection.vendor != "sqlite" or not path.exists():
+        return True
+    # Beside the database: closing that file itself would drop SQLite's own locks.
+    claim = path.with_name(f"{path.name}-serving")
+    try:
+        descriptor = os.open(claim, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600)
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        os.close(descriptor)
+        return False
+    except OSError:
+        logger.warning("%s can not be made; other processes are not noticed.", claim)
+    return True

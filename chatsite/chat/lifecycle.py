@@ -5,13 +5,16 @@ sockets are told to go elsewhere.
 
 import asyncio
 import gc
+import logging
 import os
 import sys
 import threading
 
 from chatsite.llm import providers
 
-from . import runner, watcher
+from . import database, runner, watcher
+
+logger = logging.getLogger(__name__)
 
 # How long threads may go on when everything else has ended.
 THREADS_SECONDS = 1.5
@@ -46,6 +49,12 @@ def install() -> None:
 
 
 def _begin() -> None:
+    if not database.claim_file():
+        logger.warning(
+            "Another process serves this SQLite file already. Each page learns late "
+            "what happens in the other process, and writes wait for each other. Stop "
+            "one, or set DATABASE_URL and REDIS_URL to PostgreSQL and Redis."
+        )
     # The first model takes most of a second to import and build; as part of the first
     # reply it would hold up everything that runs in this process.
     providers.build(providers.default_model())

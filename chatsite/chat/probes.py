@@ -18,7 +18,7 @@ from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.exposition import generate_latest
 
 from . import layer
-from .database import TROUBLE
+from .database import TROUBLE, check_writable, is_read_only
 from .models import Turn
 
 READY_SECONDS = 3.0
@@ -40,8 +40,9 @@ async def readyz(request: HttpRequest) -> HttpResponse:
     try:
         async with asyncio.timeout(READY_SECONDS):
             migrated = await sync_to_async(_is_migrated)()
-    except (TimeoutError, TROUBLE):
-        return _words("database", status=503)
+    except (TimeoutError, TROUBLE) as error:
+        read_only = is_read_only(error)
+        return _words("database is read-only" if read_only else "database", status=503)
     if not migrated:
         return _words("migrations", status=503)
     told = await layer.send("readyz", {"type": "readyz"})
@@ -56,14 +57,15 @@ _migrated = False
 
 
 def _is_migrated() -> bool:
-    """Asks the database in any case; for missing migrations until there are none."""
+    """Asks for missing migrations until there are none, and from then on whether the
+    database can be written to."""
     global _migrated
-    with connection.cursor() as cursor:
-        cursor.execute("SELECT 1")
     if not _migrated:
         executor = MigrationExecutor(connection)
         leaves = executor.loader.graph.leaf_nodes()
         _migrated = not executor.migration_plan(leaves)
+    if _migrated:
+        check_writable()
     return _migrated
 
 

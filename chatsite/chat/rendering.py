@@ -4,7 +4,9 @@ Text whose formatting would be too dear, or would lose words, is shown as it is.
 """
 
 import re
-from functools import lru_cache
+import sys
+from collections import OrderedDict
+from threading import Lock
 from typing import Any
 
 import nh3
@@ -19,6 +21,8 @@ from . import maths
 MAX_CHARS = 40_000
 MAX_BRACKETS = 2_000
 MAX_CELLS = 4_000
+# Enough for some thousand messages of usual length.
+CACHE_BYTES = 16 * 1024 * 1024
 # The parser drops what is nested deeper than its own limit of 100.
 MAX_LEVEL = 60
 
@@ -46,13 +50,54 @@ _parser.add_render_rule(
 )
 
 
-@lru_cache(maxsize=512)
+class Cache:
+    """The HTML of the texts that were asked for last, bounded by the memory it takes:
+    a message can have 200,000 characters, so a number of entries is no bound."""
+
+    def __init__(self, max_bytes: int) -> None:
+        self.max_bytes = max_bytes
+        self.bytes = 0
+        self._entries: OrderedDict[str, SafeString] = OrderedDict()
+        self._lock = Lock()
+
+    def __len__(self) -> int:
+        return len(self._entries)
+
+    def get(self, text: str) -> SafeString | None:
+        with self._lock:
+            if text in self._entries:
+                self._entries.move_to_end(text)
+            return self._entries.get(text)
+
+    def put(self, text: str, html: SafeString) -> None:
+        with self._lock:
+            if text in self._entries:
+                return
+            self._entries[text] = html
+            self.bytes += self._size(text, html)
+            while self.bytes > self.max_bytes:
+                self.bytes -= self._size(*self._entries.popitem(last=False))
+
+    @staticmethod
+    def _size(text: str, html: SafeString) -> int:
+        return sys.getsizeof(text) + sys.getsizeof(html)
+
+
+cache = Cache(CACHE_BYTES)
+
+
 def render(text: str) -> SafeString:
     """The text as HTML: formatted, or escaped as it stands where that is safer."""
-    html = render_part(text, {}) if is_cheap(text) else None
+    html = cache.get(text)
     if html is None:
-        return format_html('<pre class="wrap">{}</pre>', text)
+        html = render_uncached(text)
+        cache.put(text, html)
     return html
+
+
+def render_uncached(text: str) -> SafeString:
+    html = render_part(text, {}) if is_cheap(text) else None
+    return format_html('<pre class="wrap">{}</pre>', text) if html is None else html
 
 
 def render_part(text: str, links: dict[str, Any]) -> SafeString | None:

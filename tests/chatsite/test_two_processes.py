@@ -1,14 +1,18 @@
 """Two processes that share a database and nothing else: what holds over both."""
 
 import signal
+import sqlite3
 import threading
 import time
+import urllib.request
 import uuid
+from contextlib import closing
 
 import pytest
 from websockets.exceptions import ConnectionClosed
 
 from tests.clients import Person
+from tests.servers import wait_for
 
 pytestmark = pytest.mark.server
 
@@ -84,3 +88,25 @@ def test_limits_and_sessions_hold_over_both(sites):
         second.send(signal.SIGTERM)
         assert close_code(theirs) == 1012
     assert "clean" in first.manage("audit")
+
+
+@pytest.mark.database("sqlite")
+def test_the_second_process_on_one_file_is_told(start_site):
+    first = start_site()
+    second = start_site()
+    words = "Another process serves this SQLite file"
+    wait_for(lambda: words in second.log(), what="the warning")
+    assert words not in first.log()
+    second.terminate()
+    first.restart()
+    assert words not in first.log()
+
+
+@pytest.mark.database("sqlite")
+def test_a_process_is_ready_while_another_one_writes(start_site):
+    site = start_site()
+    path = site.env["DATABASE_URL"].removeprefix("sqlite:///")
+    with closing(sqlite3.connect(path, isolation_level=None)) as other:
+        other.execute("BEGIN IMMEDIATE")
+        with urllib.request.urlopen(f"{site.url}/readyz", timeout=10) as answer:
+            assert answer.read() == b"ready"

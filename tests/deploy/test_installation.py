@@ -14,7 +14,9 @@ from websockets.sync.client import connect
 from tests.clients import text_of
 from tests.deploy.test_proxy import ask
 from tests.fakes.upstream import tell_story
-from tests.servers import wait_for
+from tests.servers import ROOT, wait_for
+
+DOCS = ROOT / "docs" / "deploy.md"
 
 pytestmark = [pytest.mark.server, pytest.mark.database("postgresql")]
 
@@ -176,3 +178,26 @@ def follow(person, path, turn):
                 return chat.until("end", turn=turn)[-1]
         except (ConnectionClosed, WebSocketException):
             continue
+
+
+def test_the_upgrade_runs_as_it_is_written(site, ann):
+    """With rows that a process of the last release leaves, which knows no signature."""
+    (section,) = re.findall(r"(?s)## Upgrade.+?(?=\n## )", DOCS.read_text())
+    steps = re.findall(r"(?m)^\d\. (.+)$", section)
+    assert "systemctl start windowpane-release" in steps[2]
+    assert "systemctl restart windowpane@$port" in steps[3]
+    path = ann.create()
+    with ann.chat(path) as chat:
+        chat.say("Written by the old release")
+    site.release()
+    with psycopg.connect(site.processes[0].env["DATABASE_URL"]) as connection:
+        connection.execute("UPDATE memory_message SET seal = NULL")
+        connection.execute("UPDATE memory_modelcall SET seal = NULL")
+    for process in site.processes:
+        restart(site, process)
+    with pytest.raises(RuntimeError, match="seal.message"):
+        site.manage("audit")
+    commands = re.findall(r"`windowpane-manage ([^`]+)`", steps[4])
+    outputs = [site.manage(*command.split()) for command in commands]
+    assert commands[-1] == "audit"
+    assert "clean" in outputs[-1]

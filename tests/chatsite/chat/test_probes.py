@@ -40,6 +40,17 @@ class TestReady:
             assert client.get("/healthz").status_code == 200
         assert (answer.status_code, answer.content) == (503, b"database")
 
+    def test_with_a_database_that_takes_nothing_it_is_not(self, client):
+        is_sqlite = connection.vendor == "sqlite"
+        with connection.cursor() as cursor:
+            cursor.execute(
+                "PRAGMA query_only = ON" if is_sqlite else "SET TRANSACTION READ ONLY"
+            )
+        answer = client.get("/readyz")
+        if is_sqlite:
+            connection.cursor().execute("PRAGMA query_only = OFF")
+        assert (answer.status_code, answer.content) == (503, b"database is read-only")
+
     def test_without_its_tables_it_is_not(self, client, monkeypatch):
         monkeypatch.setattr(probes, "_migrated", False)
         (latest,) = MigrationLoader(connection).graph.leaf_nodes("chat")

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from chatsite.chat import rendering
 from chatsite.chat.rendering import ATTRIBUTES, MAX_CHARS, TAGS, render
 
 ATTACKS = (
@@ -119,7 +120,7 @@ DEEP = (
 @pytest.mark.parametrize("text", DEEP, ids=range(len(DEEP)))
 def test_it_loses_no_word_to_nesting_and_answers_soon(text):
     started = time.perf_counter()
-    html = render.__wrapped__(text)
+    html = rendering.render_uncached(text)
     assert time.perf_counter() - started < 2
     shown = unescape(re.sub(r"<[^>]*>", "", html))
     words = set(re.findall(r"[a-z]+\d*", text))
@@ -134,3 +135,36 @@ def test_it_shows_long_texts_as_they_are():
 def test_it_escapes_what_it_shows_as_it_is():
     html = render("<script>" + "x" * MAX_CHARS)
     assert "<script>" not in html
+
+
+class TestCache:
+    def test_it_is_bounded_by_the_memory_it_takes(self):
+        cache = rendering.Cache(max_bytes=1_000_000)
+        for number in range(300):
+            cache.put(f"{number}", "梨" * 10_000)
+            assert cache.bytes <= 1_000_000
+        assert 30 < len(cache) < 60
+
+    def test_what_was_asked_for_last_stays(self):
+        cache = rendering.Cache(max_bytes=1_000)
+        for number in range(100):
+            cache.put("often", "kept")
+            assert cache.get("often") == "kept"
+            cache.put(f"{number}", "x" * 100)
+        assert cache.get("0") is None
+
+    def test_a_text_is_formatted_once(self, monkeypatch):
+        done = []
+        original = rendering.render_part
+        monkeypatch.setattr(
+            rendering,
+            "render_part",
+            lambda text, links: done.append(text) or original(text, links),
+        )
+        assert rendering.render("*once* only") == rendering.render("*once* only")
+        assert done == ["*once* only"]
+
+    def test_many_long_texts_do_not_fill_the_memory(self):
+        for number in range(100):
+            rendering.render(f"{number}" + "x" * 200_000)
+        assert rendering.cache.bytes <= rendering.CACHE_BYTES
