@@ -66,7 +66,7 @@ MIDDLEWARE = [
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
     "django_htmx.middleware.HtmxMiddleware",
     "axes.middleware.AxesMiddleware",
-    "chatsite.unavailable.DatabaseAwayMiddleware",
+    "chatsite.unavailable.DatabaseMiddleware",
 ]
 
 ROOT_URLCONF = "chatsite.urls"

@@ -1,13 +1,20 @@
-"""What people see while the database is away: a page that says so, and 503."""
+"""What people see when the database gives no rows: 503 and a page that says so while it
+is away, 400 for what it can not hold.
+"""
 
 import logging
 import sys
 
-from django.http import HttpRequest, HttpResponse, HttpResponseServerError
+from django.http import (
+    HttpRequest,
+    HttpResponse,
+    HttpResponseBadRequest,
+    HttpResponseServerError,
+)
 from django.template.loader import render_to_string
 from django.utils.deprecation import MiddlewareMixin
 
-from chatsite.chat.database import is_away, name_of
+from chatsite.chat.database import RefusedInputError, is_away, name_of
 from chatsite.chat.looks import looks
 
 logger = logging.getLogger(__name__)
@@ -15,12 +22,16 @@ logger = logging.getLogger(__name__)
 RETRY_SECONDS = 5
 
 
-class DatabaseAwayMiddleware(MiddlewareMixin):
+class DatabaseMiddleware(MiddlewareMixin):
     """For views; what other middleware runs into comes to server_error()."""
 
     def process_exception(
         self, request: HttpRequest, exception: Exception
     ) -> HttpResponse | None:
+        if isinstance(exception, RefusedInputError):
+            logger.warning("%s", exception)
+            page = render_to_string("400.html", looks(request))
+            return HttpResponseBadRequest(page)
         return _page(request, exception) if is_away(exception) else None
 
 

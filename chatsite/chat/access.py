@@ -1,4 +1,4 @@
-"""Who may see which page: decorators for the views of signed-in people."""
+"""Who may see which page, and where a form leads back to."""
 
 from collections.abc import Callable
 from functools import wraps
@@ -7,8 +7,9 @@ from uuid import UUID
 
 from django.conf import settings
 from django.contrib.auth.decorators import login_required
-from django.http import Http404, HttpRequest, HttpResponse
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.shortcuts import resolve_url
+from django.utils.http import url_has_allowed_host_and_scheme
 from django.views.decorators.cache import never_cache
 from django_htmx.http import HttpResponseClientRedirect
 
@@ -47,3 +48,13 @@ def _own(request: HttpRequest, uuid: UUID) -> Conversation:
         return transcript.get_for(request.user, uuid)
     except Conversation.DoesNotExist:
         raise Http404 from None
+
+
+def lead_back(request: HttpRequest, otherwise: str = "/") -> HttpResponse:
+    """To the page of this site that a form names as `next`.
+
+    Not by redirect(), which takes what has no slash for the name of a view.
+    """
+    page = request.POST.get("next", "")
+    is_ours = page.startswith("/") and url_has_allowed_host_and_scheme(page, None)
+    return HttpResponseRedirect(page if is_ours else otherwise)

@@ -1,6 +1,7 @@
 """The chat app: turns, the socket and the pages."""
 
 from django.apps import AppConfig
+from django.db.backends.signals import connection_created
 from django.utils.translation import gettext_lazy as _
 
 
@@ -13,3 +14,7 @@ class ChatConfig(AppConfig):
         from . import checks, importing, job_tasks, proposing, runner  # noqa: F401
 
         runner.jobs += [job_tasks.SWEEPER, importing.JOB]
+
+        from .database import watch_values
+
+        connection_created.connect(watch_values)

@@ -2,12 +2,14 @@
 
 import json
 import re
+from math import isfinite
 from typing import Any
 
 from django import forms
 from django.conf import settings
 from django.contrib.auth import get_user_model
 from django.contrib.auth.forms import UserCreationForm
+from django.forms.fields import InvalidJSONInput
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
@@ -61,7 +63,49 @@ class NewConversationForm(forms.Form):
     )
 
 
-class OverridesField(forms.JSONField):
+class StorableField(forms.JSONField):
+    """JSON that both databases hold and that every page can show again."""
+
+    # Policies have three levels.
+    MAX_DEPTH = 20
+
+    def to_python(self, value: Any) -> Any:
+        try:
+            found = super().to_python(value)
+            self._check(found)
+        except (RecursionError, ValueError) as error:
+            # Nested too deep, a number with thousands of digits, NUL, half a character.
+            raise forms.ValidationError(
+                self.error_messages["invalid"], code="invalid", params={"value": value}
+            ) from error
+        return found
+
+    def bound_data(self, data: Any, initial: Any) -> Any:
+        """What was refused is shown again as it was typed."""
+        try:
+            found = super().bound_data(data, initial)
+            self._check(found)
+        except (RecursionError, ValueError):
+            return InvalidJSONInput(data)
+        return found
+
+    def _check(self, value: Any, depth: int = 0) -> None:
+        if depth > self.MAX_DEPTH:
+            raise ValueError("nested too deep")
+        if isinstance(value, dict):
+            value = [*value.keys(), *value.values()]
+        if isinstance(value, list):
+            for each in value:
+                self._check(each, depth + 1)
+        if isinstance(value, str):
+            value.encode()
+            if "\0" in value:
+                raise ValueError("NUL")
+        if isinstance(value, float) and not isfinite(value):
+            raise ValueError("no number")
+
+
+class OverridesField(StorableField):
     """Empty where there are none, not the word null."""
 
     def prepare_value(self, value: object) -> object:
@@ -89,7 +133,7 @@ class PolicyForm(forms.Form):
     )
 
     # What was in force when the form was drawn.
-    seen = forms.JSONField(required=False, widget=forms.HiddenInput)
+    seen = StorableField(required=False, widget=forms.HiddenInput)
 
     @classmethod
     def of(cls, conversation: Conversation) -> "PolicyForm":
@@ -137,8 +181,8 @@ class PolicyForm(forms.Form):
 
 class UndoPolicyForm(forms.Form):
     # An empty policy is one, too, so none of them can be called required.
-    policy = forms.JSONField(required=False)
-    seen = forms.JSONField(required=False)
+    policy = StorableField(required=False)
+    seen = StorableField(required=False)
 
     def clean_policy(self) -> dict[str, object]:
         if not isinstance(self.cleaned_data["policy"], dict):

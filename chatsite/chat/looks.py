@@ -5,10 +5,10 @@ The scripts write the same cookies (static/js/looks.js, layout.js).
 
 from django.conf import settings
 from django.http import HttpRequest, HttpResponse
-from django.shortcuts import redirect
-from django.utils.http import url_has_allowed_host_and_scheme
 from django.utils.translation import gettext_lazy as _
 from django.views.decorators.http import require_POST
+
+from .access import lead_back
 
 THEMES = {"system": _("System"), "light": _("Light"), "dark": _("Dark")}
 PANES = ("open", "closed")
@@ -32,10 +32,7 @@ def _choice(request: HttpRequest, name: str, allowed: dict | tuple) -> str:
 @require_POST
 def set_theme(request: HttpRequest) -> HttpResponse:
     """For browsers without scripts; with them the page sets the cookie itself."""
-    back = request.POST.get("next", "")
-    hosts = {request.get_host()}
-    is_ours = url_has_allowed_host_and_scheme(back, hosts, request.is_secure())
-    answer = redirect(back if is_ours else "/")
+    answer = lead_back(request)
     if request.POST.get("theme") in THEMES:
         answer.set_cookie(
             "theme",

@@ -94,7 +94,8 @@ class ReadOnlyAdmin(admin.ModelAdmin):
     def get_object(
         self, request: HttpRequest, object_id: str, from_field: str | None = None
     ) -> Any:
-        row = super().get_object(request, object_id, from_field)
+        # Django takes an empty _to_field in the address for the name of a column.
+        row = super().get_object(request, object_id, from_field or None)
         if row is not None and self.texts and words.may_read(row):
             row.refresh_from_db(fields=self.texts)
         return row

@@ -10,11 +10,11 @@ from django.http import Http404, HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
 from django.shortcuts import redirect
 from django.urls import reverse
-from django.utils.http import url_has_allowed_host_and_scheme
 from django.utils.translation import gettext as _
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_POST
 
+from chatsite.chat.access import lead_back
 from memory.acts import ActError
 from memory.models import Conversation
 
@@ -77,10 +77,8 @@ def posted_uuids(request: HttpRequest) -> list[UUID]:
 
 
 def _back(request: HttpRequest, pk: int) -> HttpResponse:
-    page = request.POST.get("next", "")
-    if not url_has_allowed_host_and_scheme(page, allowed_hosts=None):
-        page = reverse("admin:memory_conversation_change", args=[pk])
-    return redirect(page)
+    page = reverse("admin:memory_conversation_change", args=[pk])
+    return lead_back(request, otherwise=page)
 
 
 def _seen(request: HttpRequest) -> State:
