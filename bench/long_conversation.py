@@ -122,7 +122,7 @@ def acts_on(client: object, conversation: object) -> dict[str, Callable[[], obje
         "split page at a message": lambda: get(client, f"{path}?at={seq}"),
         "earlier page": lambda: get(client, earlier),
         "right pane": lambda: get(client, f"{path}context/"),
-        "sync of a socket": lambda: fragments.Page().sync(conversation),
+        "sync of a socket": lambda: list(fragments.Page().sync(conversation)),
         "context": lambda: context.build(conversation),
         "fold plan": lambda: fold_plan.prepare(
             conversation.pk, "", lambda _: None, None, force=False

@@ -318,6 +318,9 @@ SUMMARIES_AT_ONCE = env.int("SUMMARIES_AT_ONCE", default=4)
 TURNS_PER_USER = env.int("TURNS_PER_USER", default=64)
 QUEUED_PER_USER = env.int("QUEUED_PER_USER", default=500)
 SOCKETS_PER_USER = env.int("SOCKETS_PER_USER", default=2_000)
+# Percent of the time of each process's thread for sockets that one user may have for
+# long; what is beyond waits.
+SOCKET_SHARE_PER_USER = env.float("SOCKET_SHARE_PER_USER", default=25.0)
 # Bytes that may wait for one reader; one that lets more wait is disconnected.
 SOCKET_BUFFER_BYTES = env.int("SOCKET_BUFFER_BYTES", default=2 * 1024 * 1024)
 

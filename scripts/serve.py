@@ -17,9 +17,6 @@ FLAGS = [
     "--websocket_timeout=-1",
     "--ping-interval=20",
     "--ping-timeout=20",
-    # Nothing longer is a message of this site.
-    "--websocket-max-message-size=262144",
-    "--websocket-max-frame-size=262144",
     "--http-timeout=60",
     "--application-close-timeout=5",
     "--no-server-name",

@@ -319,6 +319,14 @@ class Site(Server):
         return done.stdout
 
 
+class PlainSite(Site):
+    """The site under daphne as it comes, without the flags of scripts/serve.py."""
+
+    def command(self) -> list[str]:
+        address = ["--verbosity", "0", "-b", "127.0.0.1", "-p", str(self.port)]
+        return [sys.executable, "-m", "daphne", *address, "chatsite.asgi:application"]
+
+
 def find_chromium() -> str:
     """The path of the browser that the system has; the one that can do without a
     screen takes a third less time."""

@@ -103,7 +103,7 @@ def test_a_message_that_no_model_can_take_is_refused_and_the_limit_is_named(
 @pytest.mark.django_db(transaction=True)
 def test_no_word_of_a_reply_is_announced(folded):
     page = fragments.Page()
-    page.sync(folded)
+    list(page.sync(folded))
     turn = turns.submit(folded, text="Speak", client_id="s").turn
     running = events.State(turn.pk, "running")
     page.turn(folded, turn.pk, "")

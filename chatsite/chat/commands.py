@@ -3,16 +3,27 @@ as HTML fragments. Everything here is synchronous and runs in the database threa
 """
 
 import json
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
-from django.db import transaction
+from django.db import IntegrityError, transaction
 from django.utils.translation import gettext as _
 
 from memory import transcript
 from memory.models import Conversation
 
-from . import events, fragments, limits, presence, progress, refusals, signed_in, turns
+from . import (
+    events,
+    fragments,
+    limits,
+    pieces,
+    presence,
+    progress,
+    refusals,
+    signed_in,
+    turns,
+)
 from .errors import CommandError
 from .models import Turn
 
@@ -68,8 +79,12 @@ class Client:
         return self.session_key, self.user_id
 
     def enter(self, sockets: int) -> None:
-        """Raises CommandError ("too_many_sockets")."""
-        presence.enter(self.user_id, sockets)
+        """Raises CommandError ("too_many_sockets", or "signed_out" when the account
+        was deleted meanwhile)."""
+        try:
+            presence.enter(self.user_id, sockets)
+        except IntegrityError:
+            raise CommandError("signed_out", _("Sign in first.")) from None
 
     def leave(self, sockets: int) -> None:
         presence.leave(self.user_id, sockets)
@@ -195,7 +210,7 @@ class JsonView:
         else:
             self._live.discard(turn_id)
 
-    def sync(self, client: Client) -> list[str]:
+    def sync(self, client: Client) -> Iterator[list[str]]:
         """The unfinished turns as they are saved, and the latest finished one."""
         found = list(turns.unfinished(client.conversation_id))
         found_live = {turn.pk for turn in found}
@@ -206,31 +221,35 @@ class JsonView:
         latest = ended.exclude(state__in=Turn.UNFINISHED).order_by("-pk")[:1]
         self._live = found_live
         self.latest = max([self.latest, *found_live, *(turn.pk for turn in latest)])
-        texts = [events.End.of(turn) for turn in {*missed, *latest}]
+        for turn in {*missed, *latest}:
+            yield [_dump(events.End.of(turn))]
         for place, turn in enumerate(found):
-            texts.append(_state_of(turn, place))
+            yield [_dump(_state_of(turn, place))]
             if turn.state == Turn.State.RUNNING:
-                texts.append(events.Frame(turn.pk, turn.text_attempt, 0, turn.text))
-        return [_dump(event) for event in texts]
+                frame = events.Frame(turn.pk, turn.text_attempt, 0, turn.text)
+                yield _in_pieces(frame)
 
-    def frame(self, frame: events.Frame) -> str | None:
-        self._note(frame.turn)
-        return _dump(frame)
-
-    def event(self, client: Client, event: events.Event) -> list[str]:
+    def at_once(self, event: events.Event) -> list[str]:
+        if isinstance(event, events.Frame):
+            self._note(event.turn)
+            return _in_pieces(event)
         if isinstance(event, events.State | events.End):
             self._note(event.turn, is_live=isinstance(event, events.State))
         return [_dump(event)]
 
-    def answer(self, client: Client, event: events.Event) -> list[str]:
-        return [_dump(event)]
+    def event(self, client: Client, event: events.Event) -> Iterator[list[str]]:
+        yield self.at_once(event)
 
-    def error(self, event: events.Error) -> list[str]:
+    def answer(self, event: events.Ack | events.Error) -> list[str]:
         return [_dump(event)]
 
 
 def _dump(event: events.Event) -> str:
     return json.dumps(events.to_json(event), ensure_ascii=False)
+
+
+def _in_pieces(frame: events.Frame) -> list[str]:
+    return [_dump(piece) for piece in frame.pieces(pieces.PIECE_CHARS)]
 
 
 class HtmlView:
@@ -247,26 +266,33 @@ class HtmlView:
     def latest(self) -> int:
         return max(self._page.shown, default=0)
 
-    def sync(self, client: Client) -> list[str]:
-        return [self._page.sync(client.conversation())]
+    def sync(self, client: Client) -> Iterator[list[str]]:
+        yield from pieces.cut(self._page.sync(client.conversation()))
 
-    def frame(self, frame: events.Frame) -> str | None:
-        return self._page.frame(frame)
+    def at_once(self, event: events.Event) -> list[str] | None:
+        """What the page gets of an event where the database need not be asked: of the
+        next words of a reply. None: it has to be asked."""
+        if not isinstance(event, events.Frame):
+            return None
+        text = self._page.frame(event)
+        if text is None:
+            return None
+        return [one for some in pieces.cut([text]) for one in some if one]
 
-    def event(self, client: Client, event: events.Event) -> list[str]:
+    def event(self, client: Client, event: events.Event) -> Iterator[list[str]]:
         conversation = client.conversation()
         status = fragments.status_of(event, conversation)
         match event:
             case events.State() | events.End():
-                return [self._page.turn(conversation, event.turn, status)]
+                parts = [self._page.turn(conversation, event.turn, status)]
             case events.Title():
-                return [fragments.title(conversation)]
+                parts = [fragments.title(conversation)]
             case events.Job():
-                return [fragments.work(conversation)]
-        return [self._page.sync(conversation, status)]
+                parts = [fragments.work(conversation)]
+            case _:
+                parts = self._page.sync(conversation, status)
+        yield from pieces.cut(parts)
 
-    def answer(self, client: Client, event: events.Ack) -> list[str]:
-        return [fragments.ack(event)]
-
-    def error(self, event: events.Error) -> list[str]:
-        return [fragments.error(event)]
+    def answer(self, event: events.Ack | events.Error) -> list[str]:
+        is_error = isinstance(event, events.Error)
+        return [fragments.error(event) if is_error else fragments.ack(event)]

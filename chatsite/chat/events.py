@@ -6,9 +6,9 @@ An event on the layer is a hint; the database is the truth.
 
 import asyncio
 import json
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any, ClassVar
 
 from channels.layers import get_channel_layer
@@ -149,6 +149,12 @@ class Frame:
     base: int
     tail: str
 
+    def pieces(self, most: int) -> Iterator["Frame"]:
+        """Frames that together say the same, of so many characters each."""
+        for at in range(0, len(self.tail) or 1, most):
+            tail = self.tail[at : at + most]
+            yield replace(self, base=self.base + at, tail=tail)
+
 
 @dataclass(frozen=True, slots=True)
 class End:
@@ -224,9 +230,13 @@ def to_json(event: Event) -> dict[str, Any]:
 EVENTS = {kind.type: kind for kind in (State, Frame, End, Memory, Title, Job)}
 
 
-def from_layer(message: dict[str, Any]) -> Event:
+def from_layer(message: dict[str, Any]) -> Event | None:
+    """None for what this process does not know: another one may be newer."""
     values = dict(message["event"])
-    return EVENTS[values.pop("type")](**values)
+    try:
+        return EVENTS[values.pop("type")](**values)
+    except (KeyError, TypeError):
+        return None
 
 
 def group_of(conversation_id: int) -> str:

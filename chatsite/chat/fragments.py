@@ -3,6 +3,7 @@
 This side remembers what each page shows, so a page gets only what it lacks.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from django.template.loader import render_to_string
@@ -24,19 +25,20 @@ class Page:
     shown: set[int] = field(default_factory=set)
     live: dict[int, Growing] = field(default_factory=dict)
 
-    def sync(self, conversation: Conversation, status: str = "") -> str:
-        """The transcript's latest page anew, whatever was missed."""
+    def sync(self, conversation: Conversation, status: str = "") -> Iterator[str]:
+        """The transcript's latest page, whatever was missed: read from the database
+        at once, then drawn turn by turn. Together the parts are one fragment."""
         pane = you_see.transcript(conversation)
         views = [item for item in pane.items if isinstance(item, you_see.TurnView)]
         self.shown = {view.id for view in views}
         self.live = {
             view.id: Growing.of(view) for view in views if view.partial is not None
         }
-        turns = render_to_string(
-            "chat/_turns.html", {"conversation": conversation, "pane": pane}
-        )
-        html = format_html('<div id="turns" hx-swap-oob="innerHTML">{}</div>', turns)
-        return html + work(conversation) + _refresh(conversation) + _status(status)
+        yield '<div id="turns" hx-swap-oob="innerHTML">'
+        for part in pane.one_by_one():
+            values = {"conversation": conversation, "pane": part}
+            yield render_to_string("chat/_turns.html", values)
+        yield "</div>" + work(conversation) + _refresh(conversation) + _status(status)
 
     def turn(self, conversation: Conversation, turn_id: int, status: str) -> str:
         """One turn as it stands in the database."""

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from datetime import timedelta
 
 from django.conf import settings
+from django.contrib.auth import get_user_model
 from django.db import transaction
 from django.db.models import DateTimeField, ExpressionWrapper, Sum
 from django.db.models.functions import Now
@@ -53,7 +54,10 @@ def renew(sockets: Mapping[int, int]) -> None:
         if dict(mine.values_list("user_id", "sockets")) != sockets:
             # Others took this process for dead, or a change could not be written.
             mine.exclude(user__in=sockets).delete()
-            _write(sockets)
+            # Whose account is deleted is about to be disconnected.
+            people = get_user_model().objects.filter(pk__in=sockets)
+            ids = people.values_list("pk", flat=True)
+            _write({user_id: sockets[user_id] for user_id in ids})
     Presence.objects.filter(lease_until__lt=Now() - 2 * LEASE).delete()
 
 

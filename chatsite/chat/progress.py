@@ -34,7 +34,9 @@ def read(conversation_ids: Collection[int]) -> dict[int, Progress]:
     newest = Turn.objects.filter(conversation=OuterRef("pk")).order_by("-pk")
     return {
         pk: Progress(latest, tuple(row), tuple(unfinished.get(pk, ())))
-        for pk, latest, *row in Conversation.objects.filter(pk__in=conversation_ids)
+        for pk, latest, *row in Conversation.objects.filter(
+            pk__in=conversation_ids, deleted_at=None
+        )
         .annotate(latest=Coalesce(Subquery(newest.values("pk")[:1]), 0))
         .values_list("pk", "latest", F("next_seq"), F("memory_version"), F("title"))
     }

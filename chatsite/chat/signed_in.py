@@ -7,6 +7,7 @@ from typing import Any
 
 from django.conf import settings
 from django.contrib import auth
+from django.contrib.auth.models import AnonymousUser
 from django.contrib.sessions.backends.db import SessionStore
 from django.contrib.sessions.models import Session
 from django.http import HttpRequest
@@ -19,6 +20,9 @@ Holder = tuple[str | None, int]
 
 def user_of(session_key: str | None) -> Any:
     """The session's user as it is now; may be AnonymousUser."""
+    if not (session_key and session_key.isascii() and session_key.isalnum()):
+        # No session has such a key, and not every database takes every character.
+        return AnonymousUser()
     request = HttpRequest()
     request.session = import_module(settings.SESSION_ENGINE).SessionStore(session_key)
     return auth.get_user(request)

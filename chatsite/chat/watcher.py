@@ -21,6 +21,7 @@ from .database import AWAY, name_of
 logger = logging.getLogger(__name__)
 
 SIGNED_OUT = 4401
+GONE = 4404
 RESTART = 1012
 SESSION_SECONDS = 3.0
 LOOK_SECONDS = 0.5
@@ -48,7 +49,7 @@ class Socket:
     conversation_id: int
     view: View
     join: Callable[[], Awaitable[bool]]
-    sync: Callable[[], Awaitable[None]]
+    sync: Callable[[], None]  # only asks for it: readers may be slow
     close: Callable[[int], Awaitable[None]]
     # None: it may have missed anything.
     stands: progress.Progress | None
@@ -60,16 +61,14 @@ class Socket:
         self.has_heard = True
         self.look_at = monotonic() + SILENCE_SECONDS
 
-    async def catch_up(self, now: progress.Progress) -> None:
-        """Called after a silence: sync if there is something the page can not know."""
+    def catch_up(self, now: progress.Progress) -> None:
+        """Called after a silence: sync if there is something the page can't know."""
         before, self.stands = self.stands, now
         heard, self.has_heard = self.has_heard, False
         told = heard and self.joined and layer.health.ok
         missed_end = self.view.is_live and not now.unfinished
         if missed_end or not (now == before or (told and self._shows_all(now))):
-            self.stands = None
-            await self.sync()
-            self.stands = now
+            self.sync()
 
     def _shows_all(self, now: progress.Progress) -> bool:
         return not now.unfinished and self.view.latest >= now.latest
@@ -145,8 +144,12 @@ class Watcher:
         ids = {socket.conversation_id for socket in silent}
         found = await database_sync_to_async(progress.read)(ids)
         for socket in silent:
-            if socket in self._sockets and socket.conversation_id in found:
-                await socket.catch_up(found[socket.conversation_id])
+            if socket not in self._sockets:
+                continue
+            if now_there := found.get(socket.conversation_id):
+                socket.catch_up(now_there)
+            else:
+                await socket.close(GONE)  # deleted, and the layer did not say so
 
     async def _join(self) -> None:
         """Register those that the layer could not take when they opened."""

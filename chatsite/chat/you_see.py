@@ -3,7 +3,7 @@ a mark on every message that says where the model sees it.
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from hashlib import blake2b
 from itertools import groupby
@@ -110,6 +110,13 @@ class TranscriptPane:
     previous: int | None
     # Set when there is a gap before the turns that follow on the page: its two sides.
     gap: tuple[int, int] | None = None
+
+    def one_by_one(self) -> Iterator["TranscriptPane"]:
+        """Panes of one item each, to be drawn one after the other."""
+        for item in self.items:
+            is_first = item is self.items[0]
+            previous = self.previous if is_first else None
+            yield replace(self, items=(item,), previous=previous)
 
     @property
     def earlier(self) -> int | None:

@@ -23,14 +23,15 @@ REPORT_CSP = """addEventListener("securitypolicyviolation", (event) => console.e
 expect.set_options(timeout=15_000)
 
 
-def site_of(path, **env):
-    return Site({"DATABASE_URL": f"sqlite:///{path}", "DEBUG": "true", **env})
+def site_of(path, kind=Site, **env):
+    return kind({"DATABASE_URL": f"sqlite:///{path}", "DEBUG": "true", **env})
 
 
 @pytest.fixture(scope="session")
 def make_site(tmp_path_factory):
-    """make_site(**env) -> Site, not yet started, with a database of its own and one
-    user in it. Migrating takes seconds, so each gets a copy of one that is ready."""
+    """make_site(kind=Site, **env) -> Site, not yet started, with a database of its own
+    and one user in it. Migrating takes seconds, so each gets a copy of one that is
+    ready."""
     ready = tmp_path_factory.mktemp("ready") / "site.sqlite3"
     first = site_of(ready)
     first.manage("migrate", "--verbosity", "0")

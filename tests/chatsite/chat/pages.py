@@ -189,7 +189,7 @@ def fragments_of(conversation):
     """What a socket brings to the page."""
     turn = conversation.turns.order_by("-pk").first()
     page = fragments.Page()
-    yield "sync", page.sync(conversation)
+    yield "sync", "".join(page.sync(conversation))
     for event in (
         State(turn.pk, "running"),
         End(turn.pk, "done", 1, ""),

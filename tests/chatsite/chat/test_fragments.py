@@ -204,7 +204,7 @@ class TestTurn:
         claim = turns.claim(conversation.pk)
         turns.checkpoint(claim, "So far")
         known = fragments.Page()
-        html = known.sync(conversation, "Generating")
+        html = "".join(known.sync(conversation, "Generating"))
         assert "So far" in html
         assert "Generating" in html
         live = known.live[turn.pk]
@@ -212,7 +212,7 @@ class TestTurn:
 
     def test_an_ended_turn_is_not_live_any_more(self, conversation):
         turn, known = self.send(conversation), fragments.Page()
-        known.sync(conversation)
+        list(known.sync(conversation))
         claim = turns.claim(conversation.pk)
         turns.finish(claim, turns.Result(Turn.State.DONE, "**Done**"))
         assert "<strong>Done</strong>" in known.turn(conversation, turn.pk, "")

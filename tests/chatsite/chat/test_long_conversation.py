@@ -31,7 +31,7 @@ ACTS = {
         f"/c/{made.uuid}/messages/",
         {"after": middle_of(made) - 3, "before": middle_of(made)},
     ),
-    "sync": lambda client, made: fragments.Page().sync(made),
+    "sync": lambda client, made: list(fragments.Page().sync(made)),
     "right pane": lambda client, made: model_sees.model_view(made),
     "find": lambda client, made: finding.find(made, "captain harbour minutes"),
     "search": lambda client, made: list(finder.find_messages(made.owner, "ferry pier")),

@@ -331,7 +331,7 @@ def test_it_says_that_it_is_well(db):
 
 
 def test_fragments_for_the_socket_render_without_a_request(conversation):
-    html = fragments.Page().sync(conversation)
+    html = "".join(fragments.Page().sync(conversation))
     assert html.count('class="turn"') == 2
     assert "csrf" not in html
 

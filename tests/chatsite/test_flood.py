@@ -1,0 +1,108 @@
+"""One person's busy sockets delay nobody else's, and cost no memory without bounds."""
+
+import asyncio
+import time
+from contextlib import AsyncExitStack
+from itertools import count
+
+import pytest
+from websockets.asyncio.client import connect
+
+from tests.clients import Person
+
+from .test_slow_reader import MIB, resident
+
+pytestmark = pytest.mark.server
+
+SOCKETS = 40
+# That another person's connect and first answer may take longer, while one floods.
+MOST_SECONDS = 0.25
+TIMES = 9
+COMMANDS = {
+    "sync": lambda number: '{"type":"sync"}',
+    "stop": lambda number: f'{{"type":"stop","turn":{number}}}',
+    "refused": lambda number: "{bad",
+    "send": lambda number: (
+        f'{{"type":"send","client_id":"c{number}","text":"mode=ok {number}"}}'
+    ),
+}
+
+
+def open_socket(site, person, path, *, html=False):
+    cookies = "; ".join(f"{c.name}={c.value}" for c in person.cookies)
+    return connect(
+        f"{site.socket_url}/ws{path}",
+        origin=site.url,
+        additional_headers={"Cookie": cookies},
+        subprotocols=None if html else ["windowpane.json"],
+        max_size=None,
+        max_queue=None,
+        open_timeout=30,
+        # The server reads no further than it has come, not even the goodbye.
+        close_timeout=0.1,
+    )
+
+
+async def flood(socket, command):
+    for number in count(1):
+        await socket.send(command(number))
+        if number % 10 == 0:
+            await asyncio.sleep(0.05)  # leaves this process time to measure
+
+
+async def read(socket):
+    async for _ in socket:
+        pass
+
+
+async def seconds_of(site, person, path):
+    """How long another person's connect and the answer to a sync take."""
+    started = time.monotonic()
+    async with open_socket(site, person, path) as socket:
+        await socket.send('{"type":"sync"}')
+        await asyncio.wait_for(socket.recv(), 60)
+        return time.monotonic() - started
+
+
+async def median_of(site, person, path):
+    """The machine has other work, too."""
+    taken = []
+    for _ in range(TIMES):
+        taken.append(await seconds_of(site, person, path))
+        await asyncio.sleep(0.1)
+    return sorted(taken)[TIMES // 2]
+
+
+async def seconds_under_flood(site, busy, path, other, other_path, command):
+    async with AsyncExitStack() as stack:
+        sockets = [
+            await stack.enter_async_context(open_socket(site, busy, path, html=True))
+            for _ in range(SOCKETS)
+        ]
+        tasks = [asyncio.create_task(flood(socket, command)) for socket in sockets]
+        tasks += [asyncio.create_task(read(socket)) for socket in sockets]
+        await asyncio.sleep(3)
+        before = resident(site)
+        taken = await median_of(site, other, other_path)
+        grown = resident(site) - before
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+    return taken, grown
+
+
+@pytest.mark.parametrize("kind", COMMANDS)
+def test_another_person_is_answered_at_once(start_site, kind):
+    site = start_site(DEMO_TOKENS_PER_SECOND="2000", MESSAGES_PER_MINUTE="0")
+    busy, other = Person(site, "busy"), Person(site, "other")
+    path, other_path = busy.create(), other.create()
+    with busy.chat(path) as chat, other.chat(other_path) as quiet:
+        for number in range(15):
+            chat.say(f"Question {number} with **bold** and `code`")
+        quiet.say("Hello")
+    quiet = asyncio.run(median_of(site, other, other_path))
+    work = seconds_under_flood(site, busy, path, other, other_path, COMMANDS[kind])
+    taken, grown = asyncio.run(work)
+    assert taken < quiet + MOST_SECONDS
+    assert grown < 30 * MIB
+    assert "Traceback" not in site.log()
