@@ -40,9 +40,9 @@ def find_broken_seals() -> Iterator[Violation]:
 def _broken(model: type, name: str, label: str) -> Iterator[tuple[int, int]]:
     field = model._meta.get_field(name)
     rows = model.objects.order_by("conversation_id", "pk")
-    values = rows.values_list("conversation_id", label, name, *field.of)
-    for pk, label, seal, *of in values.iterator(chunk_size=2000):
-        if not hmac.compare_digest(seal or "", field.digest(of)):
+    values = rows.values_list("conversation_id", label, name, *field.columns)
+    for pk, label, seal, *held in values.iterator(chunk_size=2000):
+        if not hmac.compare_digest(seal or "", field.digest(held)):
             yield pk, label
 
 

@@ -60,14 +60,21 @@ class SealField(models.CharField):
         return getattr(model_instance, self.attname)
 
     def make(self, row: models.Model) -> str:
-        found = {name: getattr(row, name) for name in self.later}
-        later = {name: value for name, value in found.items() if value}
-        values = [getattr(row, name) for name in self.of]
-        return self.digest([*values, later] if later else values)
+        return self.digest([getattr(row, name) for name in self.columns])
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        return (*self.of, *self.later)
 
     def digest(self, values: Iterable[Any]) -> str:
-        """The seal of a row with these values in the columns it is made of."""
-        parts = [self.model._meta.label, self.name, *map(_plain, values)]
+        """The seal of a row with these values in its `columns`."""
+        plain = [*map(_plain, values)]
+        count = len(self.of)
+        named = zip(self.later, plain[count:], strict=False)
+        later = {name: value for name, value in named if value}
+        parts = [self.model._meta.label, self.name, *plain[:count]]
+        if later:
+            parts.append(later)
         sealed = TO_JSON(parts).encode("utf-8", "surrogatepass")
         key = _key(settings.SEAL_KEY or settings.SECRET_KEY)
         return hmac.digest(key, sealed, "sha256").hex()[:LENGTH]

@@ -289,7 +289,8 @@ class Topology:
         for viewer in viewers:
             for client_id in viewer.texts:
                 check_screen(viewer, client_id, rows)
-        assert self.auditor.run() == "clean"
+        found = self.auditor.run()
+        assert found == "clean", found
         return settled
 
 

@@ -6,13 +6,14 @@ import asyncio
 
 import pytest
 from channels.db import database_sync_to_async
+from django.db import models
 from django.db.models.functions import Now
 from django.test import Client
 
 from chatsite.chat import export, relay, runner
-from memory import acts, context, folding, seals, transcript
+from memory import acts, audit, context, folding, seals, transcript
 from memory.engine.compose import digest
-from memory.models import Conversation, ModelCall
+from memory.models import Conversation, Message, ModelCall
 from tests.clients import text_of
 from tests.memory.chats import talk
 from tests.memory.scenes import summarise
@@ -287,12 +288,17 @@ async def test_reasoning_is_kept_beside_the_answer(
         told = list(export.messages(conversation))[1]
         assert told["reasoning"] == reply.reasoning
         assert seals.holds(reply)
-        reply.reasoning = "Something else."
-        assert not seals.holds(reply)
+        assert list(audit.check()) == []
+        rows = models.QuerySet(Message).filter(pk=reply.pk)
+        rows.update(reasoning="Something else.")
+        assert not seals.holds(rows.get())
+        assert [found.code for found in audit.check()] == ["seal.message"]
+        rows.update(reasoning=reply.reasoning)
         acts.delete(conversation, 2)
         gone = conversation.messages.get(seq=2)
         assert (gone.text, gone.reasoning) == ("", "")
         assert seals.holds(gone)
+        assert list(audit.check()) == []
 
     await database_sync_to_async(check)()
 
