@@ -22,6 +22,7 @@ SETTINGS = {
     "TURN_LEASE_SECONDS": str(LEASE),
     "TURN_SWEEP_SECONDS": str(SWEEP),
     "MODEL_IDLE_TIMEOUT": "60",
+    "MODEL_FIRST_TOKEN_TIMEOUT": "60",
     "MODEL_TOTAL_TIMEOUT": "300",
 }
 ENDED = "SELECT id, extract(epoch FROM finished_at) FROM chat_turn"

@@ -169,8 +169,8 @@ async def _as_event(head: bytes, chunks: AsyncIterator[bytes]) -> bytes:
 
 class Completions:
     """What LangChain asks of the client, with chunks as plain objects. As models of
-    pydantic each would be built and taken apart again, at half the cost of a token,
-    and with a warning for every field that has another type than OpenAI's own.
+    pydantic each would be built and taken apart again, with a warning for every field
+    that has another type than OpenAI's own.
     """
 
     def __init__(self, client: openai.AsyncOpenAI) -> None:
