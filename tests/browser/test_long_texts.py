@@ -85,7 +85,8 @@ def test_thirty_turns_with_replies_of_64_kb(open_filled):
     assert len(page.transcript()[1]["text"]) == 65_536
 
 
-@pytest.mark.parametrize("char", ["&", '"', "\U0001f98a", "狗", "*a* "])
+# The first takes most bytes on the wire, the second most elements on the page.
+@pytest.mark.parametrize("char", ['"', "*a* "])
 def test_messages_as_long_as_can_be(open_filled, char):
     message = f"({char!r} * {LONGEST})[:{LONGEST}]"
     page = open_filled(3, message, message)
