@@ -90,6 +90,8 @@ def pin_and_undo(chat, keys):
     ).to_have_count(1)
     keys.press("Alt+z")
     expect(chat.message(4)).not_to_contain_text("Pinned")
+    # Both acts have the right pane drawn again, which takes the focus for a moment.
+    chat.page.wait_for_load_state("networkidle")
 
 
 def close_and_open_the_pane(chat, keys):

@@ -31,8 +31,9 @@ ENV = {"DEMO_TOKENS_PER_SECOND": "2000", "CONTEXT_WINDOW": "1000000"}
 DIED = {1006, 1009, 1011}
 TYPE = """(box, text) => {
     box.value = text; box.dispatchEvent(new Event("input", { bubbles: true })) }"""
-WATCH = """window.socketEnds = []; document.addEventListener("htmx:wsClose", ({ detail }) =>
-    socketEnds.push(detail.event.code))"""
+WATCH = """window.socketEnds = [];
+    document.addEventListener("htmx:wsClose", ({ detail }) =>
+        socketEnds.push(detail.event.code))"""
 
 
 @pytest.fixture(scope="module", params=[Site, PlainSite], ids=["serve.py", "daphne"])

@@ -6,7 +6,7 @@ from html import unescape
 
 import pytest
 
-from chatsite.chat.rendering import render
+from chatsite.chat.rendering import render, render_uncached
 
 
 @pytest.mark.parametrize(
@@ -58,5 +58,5 @@ def test_odd_languages_have_no_name(info):
 )
 def test_it_answers_soon(text):
     started = time.perf_counter()
-    render.__wrapped__(text)
+    render_uncached(text)
     assert time.perf_counter() - started < 2
