@@ -57,6 +57,7 @@ def test_odd_languages_have_no_name(info):
     ["$" * 39_000, "$a " * 13_000, r"\(" * 19_000, "$$\n" * 13_000, "$x" * 9_000],
 )
 def test_it_answers_soon(text):
-    started = time.perf_counter()
+    # Of this thread alone: a busy machine makes nothing here slower.
+    started = time.thread_time()
     render_uncached(text)
-    assert time.perf_counter() - started < 2
+    assert time.thread_time() - started < 2
