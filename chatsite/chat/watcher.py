@@ -143,13 +143,21 @@ class Watcher:
             socket.look_at = now + SILENCE_SECONDS
         ids = {socket.conversation_id for socket in silent}
         found = await database_sync_to_async(progress.read)(ids)
-        for socket in silent:
-            if socket not in self._sockets:
-                continue
+        here = [socket for socket in silent if socket in self._sockets]
+        for socket in here:
             if now_there := found.get(socket.conversation_id):
                 socket.catch_up(now_there)
-            else:
-                await socket.close(GONE)  # deleted, and the layer did not say so
+        await self._close_gone([s for s in here if s.conversation_id not in found])
+
+    async def _close_gone(self, gone: list[Socket]) -> None:
+        """Their conversations were deleted, and the layer did not say so; or the whole
+        account was."""
+        if not gone:
+            return
+        holders = {socket.holder for socket in gone}
+        ended = await database_sync_to_async(signed_in.find_ended)(holders)
+        for socket in gone:
+            await socket.close(SIGNED_OUT if socket.holder in ended else GONE)
 
     async def _join(self) -> None:
         """Register those that the layer could not take when they opened."""

@@ -93,7 +93,7 @@ async def seconds_under_flood(site, busy, path, other, other_path, command):
 
 @pytest.mark.parametrize("kind", COMMANDS)
 def test_another_person_is_answered_at_once(start_site, kind):
-    site = start_site(DEMO_TOKENS_PER_SECOND="2000", MESSAGES_PER_MINUTE="0")
+    site = start_site(DEMO_TOKENS_PER_SECOND="2000")
     busy, other = Person(site, "busy"), Person(site, "other")
     path, other_path = busy.create(), other.create()
     with busy.chat(path) as chat, other.chat(other_path) as quiet:
