@@ -46,23 +46,26 @@ def test_earlier_turns_come_on_the_way_up_and_are_drawn_anew_like_all(
 
 
 def test_earlier_turns_asked_for_before_the_first_sync_arrive(open_page, site, address):
-    chat, messages, requests = open_page(site), [], []
+    chat, held, requests = open_page(site), [], []
+    is_held = True
 
     def hold(page_side):
-        page_side.connect_to_server().on_message(
-            lambda text: messages.append((page_side, text))
-        )
+        def pass_on(text):
+            held.append((page_side, text)) if is_held else page_side.send(text)
+
+        page_side.connect_to_server().on_message(pass_on)
 
     chat.page.route_web_socket("**/ws/c/**", hold)
     chat.page.route("**/messages/**", lambda route: requests.append(route))
     chat.open(address)
     expect(chat.turns).to_have_count(30)
     chat.page.locator("#transcript").evaluate(SCROLL, -100_000)
-    while not (messages and requests):
+    while not (held and requests):
         chat.page.wait_for_timeout(20)
-    page_side, sync = messages[0]
     with chat.page.expect_request("**/context/*"):  # the sync asks for the right pane
-        page_side.send(sync)
+        is_held = False
+        for page_side, piece in held:
+            page_side.send(piece)
     requests[0].continue_()
     expect(chat.turns).to_have_count(60)
     numbers = [int(turn.get_attribute("data-turn")) for turn in chat.turns.all()]
