@@ -37,6 +37,7 @@ QUICK = {
     "LOG_LEVEL": "INFO",
     # What is limited per user has its own tests.
     "MESSAGES_PER_MINUTE": "0",
+    "SOCKET_SHARE_PER_USER": "0",
     "CONVERSATIONS_PER_MINUTE": "0",
 }
 UNFINISHED = ("queued", "running")
