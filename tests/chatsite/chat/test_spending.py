@@ -66,7 +66,7 @@ def refold(conversation):
             talk, text=f"Text {n}", client_id=f"more-{n}"
         )[0].seq
         transcript.append_reply(talk, seq=seq + 1, text="Yes.")
-    async_to_sync(runner._fold)(conversation.pk, False)
+    async_to_sync(runner._fold)(conversation.pk)
     return Conversation.objects.get(pk=conversation.pk)
 
 
@@ -94,7 +94,7 @@ class TestUsedUp:
     def test_a_message_that_waited_while_others_used_them(self, used_up, conversation):
         turns.submit(conversation, text="Waiting", client_id="w1")
         claim = turns.claim(conversation.pk)
-        _, result = async_to_sync(attempt.run)(claim)
+        _, result = async_to_sync(attempt.run)(claim, runner.make_room)
         assert (result.state, result.error) == ("failed", "quota")
         assert used_up.calls == []
 

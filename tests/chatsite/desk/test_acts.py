@@ -150,10 +150,11 @@ class TestRebuild:
         acts.set_policy(conversation, {"preset": "langgraph"})
         talk(conversation, 4)
         assert fold_lease.claim(conversation.pk, "me", True)
-        job = fold_plan.prepare(conversation.pk, "me", lambda _: None, None, True)
+        job = fold_plan.prepare(conversation.pk, "me", lambda _: None, None, None, True)
         changing.rebuild(conversation)
         late = SummaryText("Too late.", "0" * 64, 1)
-        assert fold_result.commit(job, "m", late) is None
+        important = fold_result.find_important(job)
+        assert fold_result.commit(job, "m", late, important) is None
         assert in_force(conversation) == []
 
     def test_a_wrong_or_incomplete_form_is_refused(
