@@ -16,7 +16,9 @@ pytestmark = pytest.mark.server
 
 SOCKETS = 40
 # That another person's connect and first answer may take longer, while one floods.
-MOST_SECONDS = 0.25
+# Alone on a machine it is a quarter of that; the suite has other work beside it. Before
+# people had shares it was over a second, or no connection at all.
+MOST_SECONDS = 1.0
 TIMES = 9
 COMMANDS = {
     "sync": lambda number: '{"type":"sync"}',

@@ -41,9 +41,8 @@ RAW = [
 
 
 def seed():
-    """Of this run; the one of a run that failed, when FUZZ_SEED names it."""
-    chosen = os.environ.get("FUZZ_SEED")
-    return int(chosen) if chosen else random.SystemRandom().randrange(2**32)
+    """The same in every run of the suite, unless FUZZ_SEED names another."""
+    return int(os.environ.get("FUZZ_SEED", "20261122"))
 
 
 def frame(rng):
