@@ -9,7 +9,11 @@ import uuid
 import pytest
 from websockets.sync.client import connect
 
-pytestmark = [pytest.mark.fault, pytest.mark.database("postgresql")]
+pytestmark = [
+    pytest.mark.fault,
+    pytest.mark.database("postgresql"),
+    pytest.mark.timeout(300),
+]
 
 SUMMARISE = "[windowpane:summarise]"
 
