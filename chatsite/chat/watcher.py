@@ -9,6 +9,7 @@ import contextvars
 import logging
 from collections import Counter
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from dataclasses import dataclass, field
 from time import monotonic
 from typing import Protocol
@@ -29,6 +30,8 @@ SILENCE_SECONDS = 2.0
 RENEW_SECONDS = 10.0
 # How long a process that ends waits for the database to take its last words.
 END_SECONDS = 2.0
+# How long a process that ends waits for the answers to its close frames.
+GOODBYE_SECONDS = 1.0
 
 
 class View(Protocol):
@@ -79,10 +82,13 @@ class Watcher:
 
     def __init__(self) -> None:
         self._sockets: set[Socket] = set()
+        self._left = asyncio.Event()  # set when there is no socket
+        self._left.set()
         self._tasks: list[asyncio.Task[None]] = []
 
     def add(self, socket: Socket) -> None:
         self._sockets.add(socket)
+        self._left.clear()
         metrics.SOCKETS.inc()
         if not self._tasks:
             self._tasks = [
@@ -97,6 +103,7 @@ class Watcher:
         self._sockets.remove(socket)
         metrics.SOCKETS.dec()
         if not self._sockets:
+            self._left.set()
             for task in self._tasks:
                 task.cancel()
             self._tasks = []
@@ -108,6 +115,10 @@ class Watcher:
         """The process ends: pages reconnect at once, wherever they are led."""
         for socket in list(self._sockets):
             await socket.close(RESTART)
+        # The reactor drops what it has not yet written.
+        with suppress(TimeoutError):
+            async with asyncio.timeout(GOODBYE_SECONDS):
+                await self._left.wait()
         try:
             async with asyncio.timeout(END_SECONDS):
                 await database_sync_to_async(presence.forget)()

@@ -140,6 +140,7 @@ def test_it_deletes_after_asking(chat):
     # The page asks for its right pane once more when it is live; let that be over.
     with chat.page.expect_response("**/context/*"):
         chat.page.reload()
+    chat.page.wait_for_load_state("networkidle")
     chat.page.get_by_label("More").click()
     chat.page.locator(".bar .menu-items").get_by_role("button", name="Delete").click()
     chat.page.wait_for_url(f"{chat.site.url}/")

@@ -23,6 +23,10 @@ def rename(tab, title):
     tab.page.fill("#rename [name=title]", title)
 
 
+def enter(tab):
+    tab.page.press("#rename [name=title]", "Enter")
+
+
 def choose(tab, preset):
     tab.page.locator("header.bar .menu").evaluate("(menu) => { menu.open = true }")
     tab.page.locator("#policy").evaluate("(form) => { form.open = true }")
@@ -33,13 +37,13 @@ def test_the_later_of_two_names_and_settings_is_told_and_may_insist(tabs):
     one, other = tabs
     rename(other, "From the second")
     rename(one, "From the first")
-    one.page.keyboard.press("Enter")
+    enter(one)
     title = other.page.locator("#conversation-title")
     expect(title).to_have_text("From the first")
-    other.page.keyboard.press("Enter")
+    enter(other)
     alert = other.page.locator("#rename").get_by_role("alert")
     expect(alert).to_contain_text("“From the first”")
-    other.page.keyboard.press("Enter")
+    enter(other)
     expect(one.page.locator("#conversation-title")).to_have_text("From the second")
     one.page.click("#rename > summary")
     expect(one.page.locator("#rename [name=title]")).to_have_value("From the second")

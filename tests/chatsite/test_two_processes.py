@@ -41,7 +41,7 @@ def close_code(chat):
         while True:
             chat.event(timeout=6)
     except ConnectionClosed as closed:
-        return closed.rcvd.code
+        return closed.rcvd.code if closed.rcvd else "no close frame"
 
 
 def test_limits_and_sessions_hold_over_both(sites):
