@@ -14,7 +14,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator
 from datetime import datetime, timedelta
 
-from bench import databases
+from . import databases
 
 RUNS = 5
 PEOPLE, CONVERSATIONS, SUMMARIES, CALLS = 200, 2_000, 100_000, 1_000_000
@@ -142,12 +142,12 @@ def measure_all() -> None:
     from django.core.cache import cache
     from django.test import Client
 
-    from chatsite.desk.charts import site_figures
-    from chatsite.desk.charts.days import Days
+    from chatsite.review.charts import site_metrics
+    from chatsite.review.charts.days import Days
 
     for count in (7, 30, 90):
         days = Days.until_today(count)
-        show(f"figures of {count} days", lambda days=days: site_figures.measure(days))
+        show(f"figures of {count} days", lambda days=days: site_metrics.measure(days))
     client = Client()
     client.force_login(
         get_user_model().objects.create_superuser("staff"),

@@ -29,9 +29,11 @@ from django.core.management import call_command  # noqa: E402
 from django.db import connection, transaction  # noqa: E402
 from django.test.utils import CaptureQueriesContext  # noqa: E402
 
-from memory import context, fold_plan, fold_result, recall, transcript, versions  # noqa: E402
-from memory.engine.summarizer import SummaryText  # noqa: E402
+from memory import context, transcript, versions  # noqa: E402
+from memory.compaction import commit, preparation  # noqa: E402
+from memory.engine.summaries.summarizer import SummaryText  # noqa: E402
 from memory.models import Conversation, Message, Summary  # noqa: E402
+from memory.search import recall  # noqa: E402
 
 SIZES = (100, 100_000)
 RUNS = 30
@@ -132,9 +134,11 @@ def write(conversation: Conversation) -> None:
 def commit_fold(conversation: Conversation) -> float:
     """Put a summary of the window in force, and undo it; milliseconds of the commit."""
     Conversation.objects.filter(pk=conversation.pk).update(fold_owner="bench")
-    job = fold_plan.prepare(conversation.pk, "bench", lambda _: None, None, force=True)
+    job = preparation.prepare(
+        conversation.pk, "bench", lambda _: None, None, force=True
+    )
     started = time.perf_counter()
-    fold_result.commit(job, "m", SummaryText("They talked.", "0" * 64, 1))
+    commit.commit(job, "m", SummaryText("They talked.", "0" * 64, 1))
     taken = (time.perf_counter() - started) * 1000
     transaction.set_rollback(True)
     return taken

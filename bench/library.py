@@ -22,8 +22,8 @@ django.setup()
 from django.contrib.auth import get_user_model  # noqa: E402
 from django.core.management import call_command  # noqa: E402
 
-from memory import finder, recall  # noqa: E402
 from memory.models import Conversation, Message, RecallEntry  # noqa: E402
+from memory.search import conversation_search, recall  # noqa: E402
 
 RUNS = 7
 CONVERSATIONS, MESSAGES = 250, 10_000
@@ -50,8 +50,8 @@ def plant(user: object) -> None:
 
 def search_ms(user: object, query: str) -> float:
     started = time.perf_counter()
-    finder.find_messages(user, query)
-    list(finder.find_titles(user, query))
+    conversation_search.find_messages(user, query)
+    list(conversation_search.find_titles(user, query))
     return (time.perf_counter() - started) * 1000
 
 

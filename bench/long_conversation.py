@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable
 from itertools import pairwise
 
-from bench import databases
+from . import databases
 
 RUNS = 7
 SIZES = (100, 10_000)
@@ -26,9 +26,10 @@ TEXT = (
 
 def make(owner: object, size: int, title: str = "") -> object:
     """`size` messages in whole turns, indexed, all but the last 20 folded."""
-    from chatsite.chat.models import Turn
-    from memory import recall, transcript
+    from chatsite.turns.models import Turn
+    from memory import transcript
     from memory.models import Conversation, Message, RecallEntry
+    from memory.search import recall
 
     conversation = transcript.create(owner, title=title or f"{size} messages")
     roles = (Message.Role.USER, Message.Role.ASSISTANT)
@@ -103,8 +104,9 @@ def get(client: object, path: str) -> None:
 
 
 def acts_on(client: object, conversation: object) -> dict[str, Callable[[], object]]:
-    from chatsite.chat import fragments
-    from memory import context, fold_plan
+    from chatsite.live import fragments
+    from memory import context
+    from memory.compaction import preparation
 
     path = f"/c/{conversation.uuid}/"
     middle = list(conversation.turns.order_by("id").values_list("id", flat=True))
@@ -124,7 +126,7 @@ def acts_on(client: object, conversation: object) -> dict[str, Callable[[], obje
         "right pane": lambda: get(client, f"{path}context/"),
         "sync of a socket": lambda: list(fragments.Page().sync(conversation)),
         "context": lambda: context.build(conversation),
-        "fold plan": lambda: fold_plan.prepare(
+        "fold plan": lambda: preparation.prepare(
             conversation.pk, "", lambda _: None, None, force=False
         ),
         "find: a rare word": find(f"nobody{seq}"),

@@ -11,9 +11,10 @@ django_application = get_asgi_application()
 from channels.routing import ProtocolTypeRouter, URLRouter
 from channels.sessions import SessionMiddlewareStack
 
-from chatsite.chat import lifecycle, runner
-from chatsite.chat.origins import SiteOriginValidator
-from chatsite.chat.routing import websocket_urlpatterns
+from .live import server
+from .live.origins import SiteOriginValidator
+from .live.routing import websocket_urlpatterns
+from .turns import runner
 
 protocols = ProtocolTypeRouter(
     {
@@ -32,4 +33,4 @@ async def application(scope: dict[str, Any], receive: Any, send: Any) -> None:
     await protocols(scope, receive, send)
 
 
-lifecycle.install()
+server.install()

@@ -49,8 +49,12 @@ INSTALLED_APPS = [
     "csp",
     "django_htmx",
     "memory",
-    "chatsite.chat",
-    "chatsite.desk",
+    "chatsite.turns",
+    "chatsite.jobs",
+    "chatsite.transfer",
+    "chatsite.ops",
+    "chatsite.pages",
+    "chatsite.review",
 ]
 
 MIDDLEWARE = [
@@ -66,7 +70,7 @@ MIDDLEWARE = [
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
     "django_htmx.middleware.HtmxMiddleware",
     "axes.middleware.AxesMiddleware",
-    "chatsite.unavailable.DatabaseMiddleware",
+    "chatsite.ops.unavailable.DatabaseMiddleware",
 ]
 
 ROOT_URLCONF = "chatsite.urls"
@@ -83,7 +87,7 @@ TEMPLATES = [
                 "django.template.context_processors.request",
                 "django.contrib.auth.context_processors.auth",
                 "django.contrib.messages.context_processors.messages",
-                "chatsite.chat.looks.looks",
+                "chatsite.accounts.appearance.looks",
             ],
         },
     },
@@ -128,7 +132,7 @@ else:
 REDIS_URL = env.str("REDIS_URL", default="")
 CHANNEL_LAYERS = {
     "default": {
-        "BACKEND": "chatsite.chat.layer.PubSubLayer",
+        "BACKEND": "chatsite.protocol.layer.PubSubLayer",
         "CONFIG": {"url": REDIS_URL},
     }
     if REDIS_URL
@@ -165,7 +169,7 @@ AXES_COOLOFF_TIME = timedelta(minutes=15)
 AXES_LOCKOUT_PARAMETERS = [["username", "ip_address"]]
 AXES_CLIENT_IP_CALLABLE = "chatsite.proxies.client_address"
 AXES_RESET_ON_SUCCESS = True
-AXES_LOCKOUT_CALLABLE = "chatsite.chat.accounts.locked_out"
+AXES_LOCKOUT_CALLABLE = "chatsite.accounts.views.locked_out"
 AXES_VERBOSE = False
 AXES_DISABLE_ACCESS_LOG = True
 
@@ -332,13 +336,13 @@ LOG_FORMAT = env.str("LOG_FORMAT", default="line")
 if LOG_FORMAT not in ("line", "json"):
     raise ImproperlyConfigured(f"LOG_FORMAT is {LOG_FORMAT!r}; use line or json.")
 # With DEBUG the page of an error shows all settings and variables, without secrets.
-DEFAULT_EXCEPTION_REPORTER = "chatsite.error_page.ExceptionReporter"
+DEFAULT_EXCEPTION_REPORTER = "chatsite.ops.error_page.ExceptionReporter"
 LOGGING = {
     "version": 1,
     "disable_existing_loggers": False,
     "formatters": {
-        "line": {"()": "chatsite.logs.LineFormatter", "debug": DEBUG},
-        "json": {"()": "chatsite.logs.JsonFormatter"},
+        "line": {"()": "chatsite.ops.logs.LineFormatter", "debug": DEBUG},
+        "json": {"()": "chatsite.ops.logs.JsonFormatter"},
     },
     "handlers": {
         "console": {"class": "logging.StreamHandler", "formatter": LOG_FORMAT}
@@ -347,7 +351,7 @@ LOGGING = {
     "loggers": {
         # Django's own handlers would write the same record again.
         "django": {"handlers": [], "level": "WARNING"},
-        # Says every second that Redis is away; chatsite.chat.layer says it once.
+        # Says every second that Redis is away; chatsite.protocol.layer says it once.
         "channels_redis": {"level": "CRITICAL"},
         **{
             name: {"level": env.str("LOG_LEVEL", default="INFO")}

@@ -15,10 +15,12 @@ from typing import Any, TypeVar
 from django.db import connection
 from django.db.models import F, Model, QuerySet
 
-from . import context, prompts, recall, seals
+from . import context, prompts
 from .engine.tokens import count_message
+from .integrity import signatures
 from .messages import to_langchain
 from .models import Conversation, Message, ModelCall, RecallEntry, Summary
+from .search import recall
 
 # What is written in one transaction, or is alone there when it is larger.
 BATCH, BATCH_CHARS = 100, 100_000
@@ -222,8 +224,8 @@ def _create(model: type[Model], rows: list[Any]) -> None:
     for row, time in zip(rows, times, strict=True):
         row.created_at = time
         written = field.get_db_prep_save(time, connection)
-        timed.append((written, *seals.make_all(row), row.pk))
-    seals.write(model, timed, [field, *seals.fields_of(model)])
+        timed.append((written, *signatures.make_all(row), row.pk))
+    signatures.write(model, timed, [field, *signatures.fields_of(model)])
 
 
 def drop_unproved(conversation: Conversation, batch: Batch = at_once) -> int:

@@ -9,8 +9,8 @@ from django.conf import settings
 from django.db.models import Count, Q, QuerySet
 from langchain_core.messages import BaseMessage, SystemMessage
 
-from . import prompts, recall, versions
-from .engine import notes, room
+from . import prompts, versions
+from .engine import budget, excerpts
 from .engine.compose import (
     USUAL_SHAPE,
     Context,
@@ -21,12 +21,13 @@ from .engine.compose import (
     make_fence,
     to_wire,
 )
-from .engine.notes import Note
+from .engine.excerpts import Note
 from .engine.policy import Policy
 from .engine.tokens import TokenCounter, remembered, scaled
 from .messages import to_langchain
 from .models import Conversation, Message, ModelCall, Prompt, Summary
 from .ranges import Ranges, to_ranges, within
+from .search import recall
 
 # Hits looked at for the notes on what was said earlier; the policy limits their size.
 MAX_RECALLED = 10
@@ -72,7 +73,7 @@ def request_limit(context_window: int) -> int:
 def policy_within(conversation: Conversation, policy: Policy, limit: int) -> Policy:
     """The policy, capped by what requests of `limit` tokens can hold."""
     system = counter(conversation)([SystemMessage(system_prompt(conversation))])
-    return room.cap(policy, limit - system)
+    return budget.cap(policy, limit - system)
 
 
 def counter(conversation: Conversation) -> TokenCounter:
@@ -163,7 +164,7 @@ def _recall(
         conversation, newest.text, limit=MAX_RECALLED, before_seq=behind
     )
     rows = visible(conversation).filter(seq__in=[hit.seq for hit in hits])
-    return notes.choose(
+    return excerpts.choose(
         hits,
         {row.seq: to_langchain(row) for row in rows if row not in pinned},
         newest.text,
@@ -294,7 +295,9 @@ def _messages(conversation: Conversation, ranges: Ranges) -> list[BaseMessage]:
 def _recalled(conversation: Conversation, refs: dict[str, Any]) -> list[BaseMessage]:
     spans = {seq: (start, end) for seq, start, end in refs.get("excerpts", ())}
     return [
-        notes.cut(message, spans[seq]) if (seq := int(message.id)) in spans else message
+        excerpts.cut(message, spans[seq])
+        if (seq := int(message.id)) in spans
+        else message
         for message in _messages(conversation, to_ranges(refs["recalled"]))
     ]
 

@@ -13,7 +13,8 @@ from django.db import IntegrityError, OperationalError, connection, transaction
 from django.db.models import F, Q, QuerySet
 from django.db.models.functions import Length, Now
 
-from . import bundle, folding, prompts, staging
+from . import bundle, prompts, staging
+from .compaction import compactor
 from .models import Conversation, Message
 
 if TYPE_CHECKING:
@@ -78,7 +79,7 @@ def restore(user: "AbstractBaseUser", uuid: UUID | str) -> Conversation:
     """Undo a deletion. Raises Conversation.DoesNotExist once it is too late."""
     conversation = deleted_lately(user).get(uuid=uuid)
     _mark(conversation, deleted_at=None)
-    folding.mark_due(conversation.pk)
+    compactor.mark_due(conversation.pk)
     return conversation
 
 

@@ -8,8 +8,8 @@ from datetime import UTC, datetime
 from django.db.models import QuerySet
 from django.db.models.functions import Now
 
+from .integrity.audit import Violation
 from .models import Conversation
-from .violation import Violation
 
 # In place of a token: its messages are being erased.
 ERASED = "erased"

@@ -10,12 +10,13 @@ from django.db.models import F, Q
 from django.db.models.functions import Now
 from django.utils.translation import gettext as _
 
-from . import recall, versions
+from . import versions
 from .engine.blank import is_blank
 from .engine.policy import Policy
 from .engine.tokens import count_message
 from .messages import to_langchain
 from .models import Conversation, Message
+from .search import recall
 
 if TYPE_CHECKING:
     from django.contrib.auth.models import AbstractBaseUser

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 from django.db.models import F, Max
 
-from . import seals
 from .engine.compose import SummaryBlock
 from .engine.tokens import count_text
+from .integrity import signatures
 from .models import Conversation, Summary
 
 if TYPE_CHECKING:
@@ -89,7 +89,7 @@ def erase(conversation: Conversation, seq: int) -> None:
     for row in rows:
         Summary.objects.filter(pk=row.pk).update(**Summary.ERASED)
         row.refresh_from_db()
-        seals.renew(row)
+        signatures.renew(row)
 
 
 def set_aside(conversation: Conversation, rows: Iterable[Summary]) -> None:

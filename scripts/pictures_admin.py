@@ -6,8 +6,8 @@ import re
 
 from playwright.sync_api import Page, expect
 
-from scripts.camera import DESK, SCHEMES, Camera
-from scripts.pictures_page import make_three_folds
+from .camera import DESK, SCHEMES, Camera
+from .pictures_page import make_three_folds
 
 REVIEWER, CLERK = "reviewer", "clerk"
 # All that may be done, and numbers alone.

@@ -2,14 +2,14 @@
 
 from playwright.sync_api import Page, expect
 
-from scripts.camera import PHONE, SCHEMES, WIDE, Camera
+from .camera import PHONE, SCHEMES, WIDE, Camera
 
 PERSON = "demo"
 # The conversation of the first run, told step by step so that it always folds alike.
 THREE_FOLDS = """
 from django.contrib.auth import get_user_model
-from chatsite.chat import demo
-from chatsite.chat.management.commands import seed_demo
+from chatsite.turns import demo
+from chatsite.ops.management.commands import seed_demo
 from chatsite.llm import providers
 from memory import transcript
 person = get_user_model().objects.get(username="demo")

@@ -7,9 +7,10 @@ from contextlib import contextmanager
 
 from playwright.sync_api import sync_playwright
 
-from scripts import pictures_admin, pictures_page
-from scripts.camera import FOLDER, Camera
 from tests.servers import Site, find_chromium
+
+from . import pictures_admin, pictures_page
+from .camera import FOLDER, Camera
 
 PARTS = {"page": pictures_page, "admin": pictures_admin}
 

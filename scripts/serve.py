@@ -67,7 +67,7 @@ def main(arguments: list[str]) -> None:
     from daphne import cli
     from twisted.internet import reactor
 
-    from chatsite.logs import AccessLog
+    from chatsite.ops.logs import AccessLog
 
     cli.AccessLogGenerator = AccessLog
     reactor.callWhenRunning(report)

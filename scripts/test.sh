@@ -33,15 +33,15 @@ on() {
 
 # Without the pure parts, and files whose tests say the same on any database.
 postgresql() {
-  for path in memory/engine chatsite/llm bench fakes test_house.py test_plugin.py \
-    test_readme.py test_catalogs.py test_servers.py deploy/test_files.py \
-    chatsite/test_slow_reader.py chatsite/test_staticfiles.py \
-    chatsite/test_proxies.py chatsite/chat/test_rendering.py \
-    chatsite/chat/test_maths.py chatsite/chat/test_settling.py \
-    chatsite/chat/test_fragments.py chatsite/chat/test_looks.py \
-    chatsite/chat/test_languages.py chatsite/desk/test_chart_drawing.py \
-    chatsite/desk/test_hostile.py \
-    chatsite/desk/test_rights.py; do
+  for path in memory/engine memory/agents chatsite/llm bench fakes test_architecture.py \
+    test_plugin.py test_readme.py test_catalogs.py test_servers.py deploy/test_files.py \
+    chatsite/live/test_slow_reader.py chatsite/live/test_fragments.py \
+    chatsite/ops/test_staticfiles.py chatsite/ops/test_proxies.py \
+    chatsite/pages/test_markdown.py chatsite/pages/test_maths.py \
+    chatsite/pages/test_incremental.py chatsite/pages/test_diff.py \
+    chatsite/accounts/test_appearance.py chatsite/accounts/test_languages.py \
+    chatsite/review/test_chart_drawing.py chatsite/review/test_hostile.py \
+    chatsite/review/test_rights.py; do
     set -- "--ignore=tests/$path" "$@"
   done
   on postgresql -m "not browser and not fault" "$@"

@@ -10,9 +10,10 @@ from django.contrib.auth import get_user_model
 from django.db import connections
 
 from chatsite.llm import dialects, providers
-from tests import plugin
-from tests.fakes.upstream import Upstream
-from tests.servers import Redis, Site
+
+from . import plugin
+from .fakes.upstream import Upstream
+from .servers import Redis, Site
 
 
 def pytest_configure(config):

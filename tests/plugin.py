@@ -8,7 +8,7 @@ import os
 
 import pytest
 
-from tests.servers import Postgres
+from .servers import Postgres
 
 ENVIRONMENT = {
     # A developer's .env is not the tests' business.

@@ -5,7 +5,7 @@ from functools import cache
 
 import pytest
 
-from tests.catalogs import (
+from .catalogs import (
     ROOT,
     TEMPLATE_CODE,
     Words,

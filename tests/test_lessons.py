@@ -9,14 +9,20 @@ from collections import Counter
 import pytest
 from asgiref.sync import async_to_sync
 
-from chatsite.chat import events, export, fragments, model_sees, turns, you_see
-from chatsite.chat.errors import CommandError
-from memory import acts, context, folding, transcript
+from chatsite.live import fragments
+from chatsite.pages.presenters import context_pane, transcript_pane
+from chatsite.protocol import events
+from chatsite.protocol.errors import CommandError
+from chatsite.transfer import export
+from chatsite.turns import lifecycle
+from memory import actions, context, transcript
+from memory.compaction import compactor
 from memory.engine.tokens import count_text
 from memory.models import ModelCall
-from tests.chatsite.chat.scenes import signed_in, talk_in_turns, url
-from tests.memory.chats import Recorder
-from tests.servers import ROOT
+
+from .chatsite.scenes import signed_in, talk_in_turns, url
+from .memory.chats import Recorder
+from .servers import ROOT
 
 PAGE = (ROOT / "docs" / "lessons.md").read_text()
 ROWS = [line.split(" | ") for line in PAGE.splitlines() if re.match(r"\| \d", line)]
@@ -40,8 +46,8 @@ def test_every_lesson_names_tests_that_are_there():
 
 
 def fold(conversation):
-    summariser = folding.Summariser("m", Recorder())
-    return async_to_sync(folding.fold)(conversation.pk, summariser)
+    summariser = compactor.Summariser("m", Recorder())
+    return async_to_sync(compactor.fold)(conversation.pk, summariser)
 
 
 @pytest.fixture
@@ -69,12 +75,12 @@ def test_every_request_begins_with_the_system_prompt_after_any_fold(folded):
 
 @pytest.mark.django_db(transaction=True)
 def test_marks_bar_request_and_header_say_the_same(folded):
-    acts.pin(folded, 1)
-    acts.exclude(folded, [25])
-    turns.submit(folded, text="Waiting", client_id="w")
-    items = you_see.transcript(folded).items
+    actions.pin(folded, 1)
+    actions.exclude(folded, [25])
+    lifecycle.submit(folded, text="Waiting", client_id="w")
+    items = transcript_pane.transcript(folded).items
     marks = [e.mark for item in items for e in getattr(item, "entries", ())]
-    view = model_sees.model_view(folded)
+    view = context_pane.model_view(folded)
     sent = export.context_of(folded, None)
     counts = Counter({"queued": "window"}.get(mark.kind, mark.kind) for mark in marks)
     assert counts == view.counts
@@ -94,20 +100,20 @@ def test_a_message_that_no_model_can_take_is_refused_and_the_limit_is_named(
 ):
     settings.CONTEXT_WINDOW = 500
     with pytest.raises(CommandError, match=r"about 2,4\d\d tokens.*takes 500") as error:
-        turns.submit(folded, text="字" * 3_300, client_id="giant")
+        lifecycle.submit(folded, text="字" * 3_300, client_id="giant")
     assert error.value.code == "too_long"
     assert not folded.messages.filter(client_id="giant").exists()
-    turns.submit(folded, text="字" * 300, client_id="fits")
+    lifecycle.submit(folded, text="字" * 300, client_id="fits")
 
 
 @pytest.mark.django_db(transaction=True)
 def test_no_word_of_a_reply_is_announced(folded):
     page = fragments.Page()
     list(page.sync(folded))
-    turn = turns.submit(folded, text="Speak", client_id="s").turn
+    turn = lifecycle.submit(folded, text="Speak", client_id="s").turn
     running = events.State(turn.pk, "running")
     page.turn(folded, turn.pk, "")
-    turns.claim(folded.pk)
+    lifecycle.claim(folded.pk)
     page.turn(folded, turn.pk, "")
     frames = [events.Frame(turn.pk, 1, 0, "Once " * n) for n in range(1, 5)]
     html = "".join(page.frame(frame) for frame in frames)

@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from tests.servers import ROOT
+from .servers import ROOT
 
 SUITE = """
 import pytest

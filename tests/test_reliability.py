@@ -2,7 +2,7 @@
 
 import re
 
-from tests.servers import ROOT
+from .servers import ROOT
 
 PAGE = (ROOT / "docs" / "reliability.md").read_text()
 

@@ -6,9 +6,10 @@ import urllib.request
 
 import pytest
 
-from chatsite.logs import AccessLog
+from chatsite.ops.logs import AccessLog
 from scripts import serve
-from tests.servers import Site, wait_for
+
+from .servers import Site, wait_for
 
 
 @pytest.mark.parametrize("prefix", ["", "@"])

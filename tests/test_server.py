@@ -7,9 +7,9 @@ import urllib.error
 
 import pytest
 
-from tests.clients import Person, text_of
-from tests.fakes.upstream import Upstream
-from tests.servers import Site, wait_for
+from .clients import Person, text_of
+from .fakes.upstream import Upstream
+from .servers import Site, wait_for
 
 pytestmark = pytest.mark.server
 

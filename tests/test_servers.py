@@ -5,8 +5,8 @@ import urllib.request
 import psycopg
 import pytest
 
-from tests import plugin
-from tests.servers import Postgres, Redis, find_chromium, free_port, wait_for
+from . import plugin
+from .servers import Postgres, Redis, find_chromium, free_port, wait_for
 
 pytestmark = pytest.mark.server
 

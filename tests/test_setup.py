@@ -9,7 +9,7 @@ import sys
 
 import pytest
 
-from tests.servers import ROOT
+from .servers import ROOT
 
 CODE = ("chatsite", "memory", "templates", "static", "locale")
 

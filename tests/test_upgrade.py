@@ -12,8 +12,8 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from tests import plugin
-from tests.servers import Site
+from . import plugin
+from .servers import Site
 
 FOLDER = Path(__file__).parent / "upgrade"
 # Said in a message that was deleted, and in what was made of it.
@@ -22,13 +22,13 @@ WORD = "AKIA4711SECRET0"
 LOOK = """
 import json
 from django.core.management import call_command
-from chatsite.chat import turns
-from chatsite.chat.models import Turn
-from chatsite.desk.models import Trial
+from chatsite.turns import lifecycle
+from chatsite.turns.models import Turn
+from chatsite.review.models import Trial
 from memory.models import Message, Prompt, Summary
 waiting = Turn.objects.get(state="queued")
-claim = turns.claim(waiting.conversation_id)
-turns.finish(claim, turns.Result("stopped", ""))
+claim = lifecycle.claim(waiting.conversation_id)
+lifecycle.finish(claim, lifecycle.Result("stopped", ""))
 call_command("audit")
 blanked = Summary.objects.filter(status="erased")
 print(json.dumps({

@@ -10,7 +10,12 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from memory.engine.tokens import count_text
-from memory.replay import Question, RecordedMessage, Recording, read_recordings
+from memory.evaluation.replay import (
+    Question,
+    RecordedMessage,
+    Recording,
+    read_recordings,
+)
 
 MADE_UP = "made up"
 THINGS = ("bicycle", "piano", "garden", "telescope", "kiln", "canoe", "loom", "oven")

@@ -11,8 +11,8 @@ from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
 
 from memory.engine.ranking import Document, Index
 from memory.engine.tokens import count_message, count_text, count_tokens
-from memory.replay import RECALLED, Recording
-from memory.tally import CACHE_MIN, CACHE_STEP, Tally
+from memory.evaluation.metrics import CACHE_MIN, CACHE_STEP, Tally
+from memory.evaluation.replay import RECALLED, Recording
 
 from .ledger import Ledger, plain_texts
 from .models import Asked, Summarised

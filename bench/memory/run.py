@@ -9,7 +9,7 @@ from concurrent.futures import ProcessPoolExecutor
 from importlib.metadata import version
 from typing import Any
 
-from memory.tally import Tally
+from memory.evaluation.metrics import Tally
 
 from .contestants import CONTESTANTS
 from .conversations import load

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 from langchain_core.messages import BaseMessage
 
-from chatsite.llm.demo import reply_to
-from chatsite.llm.extractive import summarize_extractively
+from chatsite.llm.demo.chat_model import reply_to
+from chatsite.llm.demo.extractive import summarize_extractively
 
 from .models import Write
 from .requests import OURS, read_request

@@ -7,7 +7,7 @@ from typing import Any
 
 from langchain_core.messages import BaseMessage, HumanMessage, SystemMessage
 
-from .extractive import split_sentences
+from .demo.extractive import split_sentences
 
 # The first line of the system message of every request for a title.
 TITLE_MARK = "[windowpane:title]"

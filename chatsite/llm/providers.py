@@ -9,7 +9,7 @@ from django.utils.translation import gettext
 from langchain_core.language_models import BaseChatModel
 from pydantic import BaseModel
 
-from .demo import DemoChatModel
+from .demo.chat_model import DemoChatModel
 
 DEMO = "demo"
 DEFAULT_OPENAI_MODEL = "gpt-4o-mini"
@@ -24,6 +24,11 @@ def default_model() -> str:
         return settings.CHAT_MODEL
     has_provider = settings.OPENAI_API_KEY or settings.OPENAI_BASE_URL
     return DEFAULT_OPENAI_MODEL if has_provider else DEMO
+
+
+def models() -> list[str]:
+    """The models a person can choose from: those that the site is set up with."""
+    return list(dict.fromkeys([default_model(), *settings.CHAT_MODELS]))
 
 
 def summary_model(chat_model: str) -> str:

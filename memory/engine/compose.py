@@ -23,7 +23,7 @@ from langchain_core.messages import (
     convert_to_openai_messages,
 )
 
-from .cuts import find_cut_points
+from .cut_points import find_cut_points
 from .tokens import TokenCounter
 
 SLOT = "{blocks}"

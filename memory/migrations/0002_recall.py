@@ -60,7 +60,7 @@ def drop_index(apps, schema_editor):
 
 
 def fill_index(apps, schema_editor):
-    from memory import recall
+    from memory.search import recall
 
     entry = apps.get_model("memory", "RecallEntry")
     rows = apps.get_model("memory", "Message").objects.order_by("pk")

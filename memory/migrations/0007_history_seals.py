@@ -3,13 +3,13 @@ summaries, with an index for each. The seals of old rows vouch for them from now
 """
 
 import django.db.models.fields.json
-import memory.seals
+import memory.integrity.signatures
 import memory.sql
 from django.conf import settings
 from django.db import migrations, models
 
 
-from memory import seals
+from memory.integrity import signatures
 from memory.engine.exceptions import PolicyError
 from memory.engine.policy import PRESETS, Policy
 
@@ -33,7 +33,7 @@ def name_presets(apps, schema_editor):
 
 def seal_all(apps, schema_editor):
     for name in ("Message", "Summary", "ModelCall"):
-        seals.seal_all(apps.get_model("memory", name))
+        signatures.seal_all(apps.get_model("memory", name))
 
 
 class Migration(migrations.Migration):
@@ -51,12 +51,12 @@ class Migration(migrations.Migration):
         migrations.AddField(
             model_name='message',
             name='seal',
-            field=memory.seals.SealField(of=('conversation_id', 'seq', 'role', 'text', 'tool_calls', 'tool_call_id', 'deleted_at', 'created_at')),
+            field=memory.integrity.signatures.SealField(of=('conversation_id', 'seq', 'role', 'text', 'tool_calls', 'tool_call_id', 'deleted_at', 'created_at')),
         ),
         migrations.AddField(
             model_name='modelcall',
             name='seal',
-            field=memory.seals.SealField(of=('conversation_id', 'purpose', 'refs', 'sha256', 'model', 'tokens_estimated', 'created_at')),
+            field=memory.integrity.signatures.SealField(of=('conversation_id', 'purpose', 'refs', 'sha256', 'model', 'tokens_estimated', 'created_at')),
         ),
         migrations.AddField(
             model_name='summary',
@@ -66,12 +66,12 @@ class Migration(migrations.Migration):
         migrations.AddField(
             model_name='summary',
             name='seal',
-            field=memory.seals.SealField(of=('conversation_id', 'version', 'level', 'generation', 'first_seq', 'last_seq', 'text', 'structured', 'flags', 'trigger', 'policy_hash', 'prompt_hash', 'model', 'error', 'created_at')),
+            field=memory.integrity.signatures.SealField(of=('conversation_id', 'version', 'level', 'generation', 'first_seq', 'last_seq', 'text', 'structured', 'flags', 'trigger', 'policy_hash', 'prompt_hash', 'model', 'error', 'created_at')),
         ),
         migrations.AddField(
             model_name='summary',
             name='status_seal',
-            field=memory.seals.SealField(of=('seal', 'status'), renews=True),
+            field=memory.integrity.signatures.SealField(of=('seal', 'status'), renews=True),
         ),
         migrations.AddField(
             model_name='summary',

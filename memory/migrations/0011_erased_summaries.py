@@ -5,7 +5,7 @@ messages that were deleted before.
 from django.db import migrations, models
 from django.db.models import Exists, OuterRef
 
-from memory import seals
+from memory.integrity import signatures
 
 # As in memory.transcript.
 TITLE_TURNS = 4
@@ -21,7 +21,7 @@ def blank_summaries(apps, schema_editor):
     rows = apps.get_model("memory", "Summary").objects
     for row in rows.filter(Exists(deleted), status="stale").iterator(chunk_size=100):
         row.text, row.structured, row.flags, row.status = "", None, {}, "erased"
-        seals.make_all(row)
+        signatures.make_all(row)
         row.save()
 
 

@@ -1,4 +1,4 @@
-import memory.seals
+import memory.integrity.signatures
 from django.db import migrations, models
 
 
@@ -20,7 +20,7 @@ class Migration(migrations.Migration):
                 migrations.AlterField(
                     model_name='message',
                     name='seal',
-                    field=memory.seals.SealField(later=('reasoning',), of=('conversation_id', 'seq', 'role', 'text', 'tool_calls', 'tool_call_id', 'deleted_at', 'created_at')),
+                    field=memory.integrity.signatures.SealField(later=('reasoning',), of=('conversation_id', 'seq', 'role', 'text', 'tool_calls', 'tool_call_id', 'deleted_at', 'created_at')),
                 ),
             ],
         ),

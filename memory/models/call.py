@@ -6,8 +6,9 @@ from typing import Any, ClassVar
 from django.db import models
 from django.utils.translation import gettext_lazy as _
 
-from ..history import NEWEST, History
-from ..seals import SealField
+from memory.history import NEWEST, History
+from memory.integrity.signatures import SealField
+
 from .conversation import Conversation
 from .message import Message
 from .summary import Summary

@@ -10,8 +10,8 @@ from django.db.models import Q
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
-from ..engine.exceptions import PolicyError
-from ..engine.policy import Policy
+from memory.engine.exceptions import PolicyError
+from memory.engine.policy import Policy
 
 
 def validate_policy(value: dict[str, Any]) -> None:

@@ -7,8 +7,9 @@ from django.db import models
 from django.db.models import Q
 from django.utils.translation import gettext_lazy as _
 
-from ..history import History
-from ..seals import SealField
+from memory.history import History
+from memory.integrity.signatures import SealField
+
 from .conversation import Conversation
 
 

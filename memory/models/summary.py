@@ -9,10 +9,11 @@ from django.db.models import F, Q
 from django.db.models.fields.json import KeyTextTransform
 from django.utils.translation import gettext_lazy as _
 
-from .. import seals
-from ..history import NEWEST, History, HistoryQuerySet
-from ..seals import SealField
-from ..sql import ListLength
+from memory.history import NEWEST, History, HistoryQuerySet
+from memory.integrity import signatures
+from memory.integrity.signatures import SealField
+from memory.sql import ListLength
+
 from .conversation import Conversation
 
 
@@ -21,7 +22,7 @@ class SummaryQuerySet(HistoryQuerySet):
         self.model.check_change(values)
         if set(values) != {"status"}:
             return super().update(**values)
-        return seals.restate(self, values["status"])
+        return signatures.restate(self, values["status"])
 
 
 class Summary(History):

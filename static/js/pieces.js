@@ -1,4 +1,4 @@
-/* Long fragments come in numbered pieces (chatsite/chat/pieces.py): htmx gets the whole
+/* Long fragments come in numbered pieces (chatsite/live/pieces.py): htmx gets the whole
  * with the last of them, and nothing before. */
 (() => {
   const PIECE = /^<!--piece (\d+)( last)?-->/;

@@ -10,9 +10,9 @@ from bench.memory.models import SUMMARY_TOKENS
 from bench.memory.systems.base import System
 from bench.memory.systems.windowpane import Windowpane
 from bench.memory.writers import write_extract
-from chatsite.llm.demo import DemoChatModel
+from chatsite.llm.demo.chat_model import DemoChatModel
 from memory.engine.policy import Policy
-from memory.replay import replay
+from memory.evaluation.replay import replay
 
 SEARCH = {"recall_at_5", "recall_at_10"}
 

@@ -7,7 +7,8 @@ import json
 import pytest
 from playwright.sync_api import expect
 
-from chatsite.chat import events, fragments
+from chatsite.live import fragments
+from chatsite.protocol import events
 
 pytestmark = pytest.mark.browser
 

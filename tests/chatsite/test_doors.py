@@ -17,13 +17,13 @@ from django.http import QueryDict
 from django.test import AsyncClient
 from django.urls import get_resolver, reverse
 
-from chatsite.chat.database import RefusedInputError
-from chatsite.unavailable import DatabaseMiddleware
+from chatsite.database import RefusedInputError
+from chatsite.ops.unavailable import DatabaseMiddleware
 from tests.hostile import ROUNDS, SEED, TEXTS, form, randomness
 
-from .chat.scenes import signed_in
-from .desk import planted
-from .desk.walk import places
+from .review import planted
+from .review.walk import places
+from .scenes import signed_in
 
 pytestmark = [
     pytest.mark.django_db,

@@ -6,9 +6,10 @@ import pytest
 
 from tests import plugin
 from tests.clients import Person
-from tests.deploy.installation import Installation, Nginx
-from tests.deploy.mirror import Mirror
 from tests.fakes.upstream import Upstream
+
+from .installation import Installation, Nginx
+from .mirror import Mirror
 
 
 @pytest.fixture(scope="session")

@@ -9,8 +9,9 @@ import pytest
 import yaml
 
 from scripts import serve
-from tests.deploy.installation import DEPLOY, PYTHON, commands_of, read_env, read_fields
 from tests.servers import ROOT
+
+from .installation import DEPLOY, PYTHON, commands_of, read_env, read_fields
 
 UNITS = sorted((DEPLOY / "systemd").iterdir())
 SERVICES = [path for path in UNITS if path.suffix == ".service"]

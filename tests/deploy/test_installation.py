@@ -12,9 +12,10 @@ from websockets.exceptions import ConnectionClosed, InvalidStatus, WebSocketExce
 from websockets.sync.client import connect
 
 from tests.clients import text_of
-from tests.deploy.test_proxy import ask
 from tests.fakes.upstream import tell_story
 from tests.servers import ROOT, wait_for
+
+from .test_proxy import ask
 
 DOCS = ROOT / "docs" / "deploy.md"
 

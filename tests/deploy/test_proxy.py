@@ -6,8 +6,9 @@ import ssl
 
 import pytest
 
-from tests.deploy.installation import HOST
 from tests.servers import wait_for
+
+from .installation import HOST
 
 # nginx serves the same whatever the database.
 pytestmark = [pytest.mark.server, pytest.mark.database("postgresql")]

@@ -9,8 +9,9 @@ import urllib.request
 import openai
 import pytest
 
-from tests.fakes.upstream import MODES, Upstream, split_pieces, tell_story
 from tests.servers import ROOT
+
+from .upstream import MODES, Upstream, split_pieces, tell_story
 
 SUMMARISE = {"role": "system", "content": "[windowpane:summarise]\nSummarise."}
 

@@ -4,8 +4,8 @@ all tests that can use it; whatever a test has broken is repaired after it.
 
 import pytest
 
-from tests.faults import full_disk
-from tests.faults.harness import Topology
+from . import full_disk
+from .harness import Topology
 
 
 @pytest.fixture(scope="session")

@@ -19,9 +19,10 @@ import psycopg
 from tests import plugin
 from tests.clients import Person
 from tests.fakes.upstream import Upstream, tell_story
-from tests.faults import auditor
-from tests.faults.viewers import Crowd
 from tests.servers import ROOT, Postgres, Redis, Site, wait_for
+
+from . import auditor
+from .viewers import Crowd
 
 LEASE = 6.0
 SWEEP = 0.5

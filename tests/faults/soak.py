@@ -11,7 +11,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from tests.faults.harness import LEASE, SWEEP, Topology, story_text
+from .harness import LEASE, SWEEP, Topology, story_text
 
 CONVERSATIONS = 12
 # With its takeovers, a round that takes longer than this hangs.

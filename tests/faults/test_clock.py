@@ -5,8 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.faults.harness import LEASE, TAKEOVER
 from tests.servers import Site, wait_for
+
+from .harness import LEASE, TAKEOVER
 
 pytestmark = [pytest.mark.fault, pytest.mark.database("postgresql")]
 

@@ -5,7 +5,7 @@ import time
 import psycopg
 import pytest
 
-from tests.faults.harness import LEASE, story_text
+from .harness import LEASE, story_text
 
 # What the site sets for its own connections.
 PATIENCE = "-c idle_in_transaction_session_timeout=5s"

@@ -7,8 +7,9 @@ import time
 
 import pytest
 
-from tests.faults.harness import TAKEOVER, story_text
 from tests.servers import wait_for
+
+from .harness import TAKEOVER, story_text
 
 pytestmark = [pytest.mark.fault, pytest.mark.database("postgresql")]
 

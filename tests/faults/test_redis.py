@@ -5,8 +5,9 @@ import time
 
 import pytest
 
-from tests.faults.harness import CATCH_UP, story_text
 from tests.servers import wait_for
+
+from .harness import CATCH_UP, story_text
 
 pytestmark = [pytest.mark.fault, pytest.mark.database("postgresql")]
 

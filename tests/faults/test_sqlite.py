@@ -8,9 +8,10 @@ from contextlib import closing, contextmanager
 
 import pytest
 
-from tests.faults import full_disk
-from tests.faults.harness import story_text
 from tests.servers import wait_for
+
+from . import full_disk
+from .harness import story_text
 
 pytestmark = [pytest.mark.fault, pytest.mark.database("sqlite")]
 

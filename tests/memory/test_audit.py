@@ -6,9 +6,18 @@ import pytest
 from django.db.models import F
 from django.utils import timezone
 
-from memory import audit, transcript
+from memory import transcript
+from memory.integrity import audit
 from memory.models import Conversation, Message, ModelCall, Summary
-from tests.memory.scenes import drop_unique, plant, say, summarise, talk, unguarded
+
+from .scenes import (
+    drop_unique,
+    plant,
+    say,
+    summarise,
+    talk,
+    unguarded,
+)
 
 Status = Summary.Status
 

@@ -6,7 +6,8 @@ import pytest
 
 from memory import calibration, context, transcript
 from memory.models import Conversation
-from tests.memory.chats import talk
+
+from .chats import talk
 
 pytestmark = pytest.mark.django_db
 

@@ -7,8 +7,9 @@ from django.test.utils import CaptureQueriesContext
 from memory import context, transcript, versions
 from memory.models import Message, ModelCall, Prompt, Summary
 from memory.ranges import to_ranges
-from tests.memory.chats import talk
-from tests.memory.scenes import plant, say
+
+from .chats import talk
+from .scenes import plant, say
 
 pytestmark = pytest.mark.django_db
 

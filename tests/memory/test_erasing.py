@@ -3,8 +3,9 @@
 import pytest
 from django.db import OperationalError, connection
 
-from chatsite.chat import audit as turn_audit
-from memory import audit, bundle, library, transcript
+from chatsite.turns import audit as turn_audit
+from memory import bundle, library, transcript
+from memory.integrity import audit
 from memory.models import Conversation, Message, Prompt, RecallEntry
 
 from .scenes import talk

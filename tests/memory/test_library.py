@@ -8,8 +8,9 @@ from django.db import OperationalError
 from django.db.models import signals
 from django.utils import timezone
 
-from memory import finder, library, transcript
+from memory import library, transcript
 from memory.models import Conversation, Message, Prompt, RecallEntry
+from memory.search import conversation_search
 
 from .scenes import talk
 
@@ -106,37 +107,40 @@ class TestFind:
         other = transcript.create(alice)
         say(conversation, "The budget is 1,200 euros for hotels")
         say(other, "Hiking needs a budget as well")
-        found = finder.find_messages(alice, "budget")
+        found = conversation_search.find_messages(alice, "budget")
         assert {each.message.conversation for each in found} == {conversation, other}
-        assert finder.find_messages(alice, "budget hotel")[0].match == "budget"
+        assert (
+            conversation_search.find_messages(alice, "budget hotel")[0].match
+            == "budget"
+        )
 
     @pytest.mark.parametrize("query", ["udge", "鸭川", "住", "1,200", "EURO"])
     def test_it_finds_parts_of_words(self, alice, conversation, query):
         text = "The budget is 1,200 euros. 我们想住在鸭川附近"
         say(conversation, text)
-        assert texts_of(finder.find_messages(alice, query)) == [text]
+        assert texts_of(conversation_search.find_messages(alice, query)) == [text]
 
     def test_it_shows_what_stands_around_the_match(self, alice, conversation):
         say(conversation, "a" * 200 + " the Needle here " + "b" * 200)
-        [found] = finder.find_messages(alice, "needle")
+        [found] = conversation_search.find_messages(alice, "needle")
         assert found.match == "Needle"
         assert found.before.startswith("…aaa")
         assert found.after.endswith("b…")
 
     def test_it_never_finds_what_is_foreign_or_deleted(self, alice, bob, conversation):
         say(conversation, "uniqueword of alice")
-        assert finder.find_messages(bob, "uniqueword") == []
-        assert finder.find_messages(bob, "niquewor") == []
+        assert conversation_search.find_messages(bob, "uniqueword") == []
+        assert conversation_search.find_messages(bob, "niquewor") == []
         library.delete(conversation)
-        assert finder.find_messages(alice, "uniqueword") == []
-        assert finder.find_messages(alice, "niquewor") == []
+        assert conversation_search.find_messages(alice, "uniqueword") == []
+        assert conversation_search.find_messages(alice, "niquewor") == []
 
     @pytest.mark.parametrize(
         "query", ["%", "_", "'", '"', "*", "a AND", "(", "\\", "|"]
     )
     def test_no_sign_has_a_meaning(self, alice, conversation, query):
         say(conversation, f"sign {query}{query} here")
-        assert len(finder.find_messages(alice, query * 2)) == 1
+        assert len(conversation_search.find_messages(alice, query * 2)) == 1
 
     def test_it_asks_no_more_questions_among_many(
         self, alice, django_assert_max_num_queries
@@ -144,8 +148,8 @@ class TestFind:
         for conversations in (2, 50):
             plant(alice, conversations)
             with django_assert_max_num_queries(6):
-                found = finder.find_messages(alice, "harbour of w1")
-                list(finder.find_titles(alice, "w1"))
+                found = conversation_search.find_messages(alice, "harbour of w1")
+                list(conversation_search.find_titles(alice, "w1"))
             assert found
 
 

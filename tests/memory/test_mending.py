@@ -3,10 +3,13 @@
 import pytest
 from asgiref.sync import async_to_sync
 
-from memory import acts, audit, context, folding, transcript, versions
+from memory import actions, context, transcript, versions
+from memory.compaction import compactor
+from memory.integrity import audit
 from memory.models import Conversation, Summary
-from tests.memory.chats import Recorder, talk
-from tests.memory.engine.chats import Summarizer
+
+from .chats import Recorder, talk
+from .engine.chats import Summarizer
 
 pytestmark = pytest.mark.django_db(transaction=True)
 # Four messages a segment.
@@ -16,9 +19,9 @@ MERGES = SEGMENTS | {"summary_budget": 8, "fan_in": 2}
 
 def fold(conversation, recorder=None):
     recorder = recorder or Recorder()
-    summariser = folding.Summariser("m", recorder)
-    folding.reset(conversation)
-    async_to_sync(folding.fold)(conversation.pk, summariser)
+    summariser = compactor.Summariser("m", recorder)
+    compactor.reset(conversation)
+    async_to_sync(compactor.fold)(conversation.pk, summariser)
     return Summarizer.documents.fget(recorder)
 
 
@@ -57,8 +60,8 @@ def check(conversation):
 
 
 ACTS = {
-    "exclude": lambda conversation: acts.exclude(conversation, [7]),
-    "delete": lambda conversation: acts.delete(conversation, 7),
+    "exclude": lambda conversation: actions.exclude(conversation, [7]),
+    "delete": lambda conversation: actions.delete(conversation, 7),
     "supersede": lambda conversation: transcript.supersede(conversation, 7, 7),
 }
 
@@ -76,7 +79,7 @@ def test_only_the_segment_of_the_message_is_read_again(layered, act):
 
 
 def test_until_then_the_messages_stand_in_the_window(layered):
-    acts.exclude(layered, [7])
+    actions.exclude(layered, [7])
     refs = context.build(layered).refs
     assert refs["window"] == [[5, 6], [8, 26]]
     assert refs["summaries"] == [1]
@@ -85,16 +88,16 @@ def test_until_then_the_messages_stand_in_the_window(layered):
 
 
 def test_a_message_that_comes_back_is_read(layered):
-    acts.exclude(layered, [7])
+    actions.exclude(layered, [7])
     fold(layered)
-    acts.include(layered, [7])
+    actions.include(layered, [7])
     assert numbers(fold(layered)) == [[5, 6, 7, 8]]
     check(layered)
 
 
 def test_of_merged_segments_the_others_come_back(merged):
     assert any(row.level for row in versions.active(merged))
-    acts.exclude(merged, [7])
+    actions.exclude(merged, [7])
     read = numbers(fold(merged, Recorder(*["They talked about it. " * 4] * 50)))
     assert read[0] == [5, 6, 8]
     assert 7 not in sum(read, [])
@@ -104,8 +107,8 @@ def test_of_merged_segments_the_others_come_back(merged):
 
 def test_two_changes_mend_both_places(layered):
     before = in_force(layered)
-    acts.exclude(layered, [7])
-    acts.exclude(layered, [18])
+    actions.exclude(layered, [7])
+    actions.exclude(layered, [18])
     assert numbers(fold(layered)) == [[5, 6, 8], [17, 19, 20]]
     after = in_force(layered)
     kept = {span for span in before if after[span] == before[span]}
@@ -114,22 +117,22 @@ def test_two_changes_mend_both_places(layered):
 
 
 def test_an_earlier_change_before_the_first_was_mended(layered):
-    acts.exclude(layered, [18])
-    acts.exclude(layered, [3])
+    actions.exclude(layered, [18])
+    actions.exclude(layered, [3])
     assert numbers(fold(layered)) == [[1, 2, 4], [17, 19, 20]]
     assert len(in_force(layered)) == 6
     check(layered)
 
 
 def test_a_segment_without_a_message_left_goes_to_the_next(layered):
-    acts.exclude(layered, [5, 6, 7, 8])
+    actions.exclude(layered, [5, 6, 7, 8])
     assert numbers(fold(layered)) == [[9, 10, 11, 12]]
     assert [*in_force(layered)] == [(1, 4), (5, 12), (13, 16), (17, 20), (21, 24)]
     check(layered)
 
 
 def test_a_failing_summariser_mends_later(layered):
-    acts.exclude(layered, [7])
+    actions.exclude(layered, [7])
     fold(layered, Recorder("", ""))
     assert [*in_force(layered)] == [(1, 4)]
     check(layered)
@@ -138,8 +141,8 @@ def test_a_failing_summariser_mends_later(layered):
 
 
 def test_nothing_comes_back_after_everything_was_voided(layered):
-    acts.exclude(layered, [7])
-    acts.rebuild(layered)
+    actions.exclude(layered, [7])
+    actions.rebuild(layered)
     layered.refresh_from_db()
     assert layered.set_aside is None
     assert numbers(fold(layered))[0][:4] == [1, 2, 3, 4]
@@ -147,16 +150,16 @@ def test_nothing_comes_back_after_everything_was_voided(layered):
 
 
 def test_nothing_comes_back_behind_a_restored_version(layered, alice):
-    acts.rewrite(layered, 2, "Mine.", author=alice)
-    acts.exclude(layered, [18])
-    acts.restore(layered, 2, author=alice)
+    actions.rewrite(layered, 2, "Mine.", author=alice)
+    actions.exclude(layered, [18])
+    actions.restore(layered, 2, author=alice)
     fold(layered)
     assert [*in_force(layered)] == [(1, 4), (5, 8), (9, 24)]
     check(layered)
 
 
 def test_nothing_comes_back_after_the_end_was_replaced(layered):
-    acts.exclude(layered, [7])
+    actions.exclude(layered, [7])
     transcript.supersede(layered, 10)
     talk(layered, 3)
     fold(layered)
@@ -167,10 +170,10 @@ def test_nothing_comes_back_after_the_end_was_replaced(layered):
 
 
 def test_an_open_turn_is_waited_for(layered):
-    acts.exclude(layered, [7])
+    actions.exclude(layered, [7])
     recorder = Recorder()
-    async_to_sync(folding.fold)(
-        layered.pk, folding.Summariser("m", recorder), open_from=lambda _: 6
+    async_to_sync(compactor.fold)(
+        layered.pk, compactor.Summariser("m", recorder), open_from=lambda _: 6
     )
     assert recorder.requests == []
     check(layered)

@@ -7,11 +7,14 @@ from django.db.migrations.executor import MigrationExecutor
 from django.db.models import QuerySet
 from django.db.models.signals import pre_migrate
 
-from memory import audit, recall, transcript
+from memory import transcript
 from memory.engine.policy import Policy
+from memory.integrity import audit
 from memory.models import Conversation, Message, RecallEntry
-from tests.memory.chats import talk
-from tests.memory.scenes import summarise
+from memory.search import recall
+
+from .chats import talk
+from .scenes import summarise
 
 pytestmark = pytest.mark.django_db(transaction=True)
 RELEASED = "0002_recall"

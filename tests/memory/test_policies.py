@@ -4,10 +4,13 @@ import pytest
 from asgiref.sync import async_to_sync
 from django.urls import reverse
 
-from memory import acts, audit, context, folding, transcript
+from memory import actions, context, transcript
+from memory.compaction import compactor
 from memory.engine.policy import Policy
-from tests.memory.chats import Recorder, talk
-from tests.memory.scenes import plant
+from memory.integrity import audit
+
+from .chats import Recorder, talk
+from .scenes import plant
 
 pytestmark = pytest.mark.django_db
 BROKEN = [
@@ -50,8 +53,8 @@ def test_the_context_of_a_reply_is_built_and_proved(broken):
 @pytest.mark.django_db(transaction=True)
 def test_folding_goes_on(conversation):
     plant(conversation, policy={"preset": "gone"})
-    summariser = folding.Summariser("m", Recorder())
-    outcome = async_to_sync(folding.fold)(conversation.pk, summariser, force=True)
+    summariser = compactor.Summariser("m", Recorder())
+    outcome = async_to_sync(compactor.fold)(conversation.pk, summariser, force=True)
     assert outcome.state == "folded"
 
 
@@ -69,7 +72,7 @@ def test_the_admin_says_so(broken, client, staff):
 
 
 def test_a_person_can_set_another(broken):
-    acts.set_policy(broken, {"preset": "langgraph"})
+    actions.set_policy(broken, {"preset": "langgraph"})
     broken.refresh_from_db()
     assert broken.policy_error == ""
     assert broken.get_policy().preset == "langgraph"

@@ -9,7 +9,8 @@ from django.test.utils import CaptureQueriesContext
 
 from memory import bundle, context, library, prompts, transcript
 from memory.models import Conversation, ModelCall, Prompt
-from tests.memory.scenes import say, talk
+
+from .scenes import say, talk
 
 OWN = "You know my secret."
 

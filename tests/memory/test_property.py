@@ -18,25 +18,20 @@ from hypothesis.stateful import (
     run_state_machine_as_test,
 )
 
-from memory import (
-    acts,
-    audit,
-    context,
-    folding,
-    proposals,
-    recall,
-    transcript,
-    versions,
-)
+from memory import actions, context, transcript, versions
+from memory.compaction import compactor, proposals
+from memory.integrity import audit
 from memory.models import Conversation, ModelCall
-from tests.memory.chats import Recorder
+from memory.search import recall
+
+from .chats import Recorder
 
 STEPS = 2000
 FAILURES = (
     "",
     "I'm sorry, I can't help.",
     "long " * 3000,
-    folding.InvokeError("timeout"),
+    compactor.InvokeError("timeout"),
 )
 FULL_AUDIT = 10
 BROKEN_MEMORY = (audit.find_broken_tiling, audit.find_bad_index)
@@ -124,10 +119,10 @@ class Memory(RuleBasedStateMachine):
 
     def fold(self, answer, *, force=False):
         recorder = Recorder(*[answer] * 50)
-        folding.reset(self.conversation)
-        outcome = async_to_sync(folding.fold)(
+        compactor.reset(self.conversation)
+        outcome = async_to_sync(compactor.fold)(
             self.conversation.pk,
-            folding.Summariser("m", recorder),
+            compactor.Summariser("m", recorder),
             open_from=self.open_from,
             force=force,
         )
@@ -159,7 +154,7 @@ class Memory(RuleBasedStateMachine):
 
         async def changed_meanwhile():
             await database_sync_to_async(self.try_to)(
-                acts.exclude, self.conversation, [seq]
+                actions.exclude, self.conversation, [seq]
             )
             return "They talked."
 
@@ -169,16 +164,16 @@ class Memory(RuleBasedStateMachine):
     @rule(place=places, between=st.booleans(), text=texts)
     def fold_by_hand(self, place, between, text):
         recorder = Recorder("They talked.")
-        with suppress(acts.ActError):
+        with suppress(actions.ActError):
             proposal = async_to_sync(proposals.propose)(
                 self.conversation,
                 self.pick(place),
-                folding.Summariser("m", recorder),
+                compactor.Summariser("m", recorder),
                 open_from=self.open_from,
             )
             self.note_read(recorder)
             if between:
-                self.leave_out(place=place, act=acts.exclude, more=0)
+                self.leave_out(place=place, act=actions.exclude, more=0)
             proposals.accept(
                 self.conversation,
                 proposal.seal,
@@ -200,13 +195,13 @@ class Memory(RuleBasedStateMachine):
         return seqs[min(int(place * len(seqs)), len(seqs) - 1)]
 
     def try_to(self, act, *args, **kwargs):
-        with suppress(acts.ActError):
+        with suppress(actions.ActError):
             act(*args, **kwargs)
 
     @precondition(lambda self: self.seqs())
     @rule(
         place=places,
-        act=st.sampled_from([acts.exclude, acts.include]),
+        act=st.sampled_from([actions.exclude, actions.include]),
         more=st.integers(0, 3),
     )
     def leave_out(self, place, act, more):
@@ -214,7 +209,9 @@ class Memory(RuleBasedStateMachine):
         self.try_to(act, self.conversation, range(first, first + more + 1))
 
     @precondition(lambda self: self.seqs())
-    @rule(place=places, act=st.sampled_from([acts.pin, acts.unpin, acts.delete]))
+    @rule(
+        place=places, act=st.sampled_from([actions.pin, actions.unpin, actions.delete])
+    )
     def mark(self, place, act):
         self.try_to(act, self.conversation, self.pick(place))
 
@@ -236,26 +233,28 @@ class Memory(RuleBasedStateMachine):
     def restore_a_version(self, place):
         newest = self.conversation.summaries.count()
         version = int(place * newest) + 1
-        self.try_to(acts.restore, self.conversation, version, author=self.owner)
+        self.try_to(actions.restore, self.conversation, version, author=self.owner)
 
     @rule(place=places, text=texts)
     def rewrite_a_version(self, place, text):
         newest = self.conversation.summaries.count()
         version = int(place * newest) + 1
-        self.try_to(acts.rewrite, self.conversation, version, text, author=self.owner)
+        self.try_to(
+            actions.rewrite, self.conversation, version, text, author=self.owner
+        )
 
     @rule(place=places)
     def undo(self, place):
         view = self.views[min(int(place * len(self.views)), len(self.views) - 1)]
-        self.try_to(acts.reinstate, self.conversation, view, author=self.owner)
+        self.try_to(actions.reinstate, self.conversation, view, author=self.owner)
 
     @rule()
     def rebuild_all(self):
-        acts.rebuild(self.conversation)
+        actions.rebuild(self.conversation)
 
     @rule(policy=policies)
     def change_policy(self, policy):
-        acts.set_policy(self.conversation, policy)
+        actions.set_policy(self.conversation, policy)
 
     # What always holds.
 

@@ -5,10 +5,12 @@ import asyncio
 import pytest
 from asgiref.sync import async_to_sync
 
-from memory import acts, context, folding, proposals, transcript, versions
+from memory import actions, context, transcript, versions
+from memory.compaction import compactor, proposals
 from memory.engine.exceptions import EmptySummary
-from tests.memory.chats import Recorder, talk
-from tests.memory.test_acts import balanced, in_force, window
+
+from .chats import Recorder, talk
+from .test_actions import balanced, in_force, window
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -29,7 +31,7 @@ def plan(conversation, seq):
 
 
 def propose(conversation, seq, *answers):
-    summariser = folding.Summariser("m", Recorder(*answers))
+    summariser = compactor.Summariser("m", Recorder(*answers))
     return async_to_sync(proposals.propose)(
         conversation, seq, summariser, open_from=nothing_open
     )
@@ -59,12 +61,12 @@ class TestPlan:
 
     @pytest.mark.parametrize("seq", [9, 10, 11])
     def test_it_refuses_the_last_turn_and_what_is_not_there(self, conversation, seq):
-        with pytest.raises(acts.ActError, match=f"#{seq}"):
+        with pytest.raises(actions.ActError, match=f"#{seq}"):
             plan(conversation, seq)
 
     def test_it_refuses_what_is_folded_already(self, conversation):
         accept(conversation, propose(conversation, 4))
-        with pytest.raises(acts.ActError, match="not in the window"):
+        with pytest.raises(actions.ActError, match="not in the window"):
             plan(conversation, 2)
 
 
@@ -118,15 +120,15 @@ class TestAccept:
 
     def test_it_refuses_when_the_view_has_changed(self, conversation):
         proposal = propose(conversation, 4)
-        acts.exclude(conversation, [3])
-        with pytest.raises(acts.ActError, match="changed since"):
+        actions.exclude(conversation, [3])
+        with pytest.raises(actions.ActError, match="changed since"):
             accept(conversation, proposal)
         assert in_force(conversation) == []
 
     def test_it_refuses_the_same_one_twice(self, conversation):
         proposal = propose(conversation, 4)
         accept(conversation, proposal)
-        with pytest.raises(acts.ActError):
+        with pytest.raises(actions.ActError):
             accept(conversation, proposal)
 
     def test_it_refuses_an_empty_text(self, conversation):
@@ -137,9 +139,9 @@ class TestAccept:
         other = transcript.create(alice)
         talk(other, 5)
         proposal = propose(conversation, 4)
-        with pytest.raises(acts.ActError, match="another conversation"):
+        with pytest.raises(actions.ActError, match="another conversation"):
             accept(other, proposal)
-        with pytest.raises(acts.ActError, match="too old"):
+        with pytest.raises(actions.ActError, match="too old"):
             proposals.accept(
                 conversation,
                 proposal.seal + "x",
@@ -152,42 +154,42 @@ class TestAccept:
         proposal = propose(conversation, 4)
 
         async def while_folding():
-            with pytest.raises(acts.ActError, match="just now"):
+            with pytest.raises(actions.ActError, match="just now"):
                 await asyncio.to_thread(accept, conversation, proposal)
             return "Automatic."
 
-        summariser = folding.Summariser("m", Recorder(while_folding))
-        done = async_to_sync(folding.fold)(conversation.pk, summariser, force=True)
+        summariser = compactor.Summariser("m", Recorder(while_folding))
+        done = async_to_sync(compactor.fold)(conversation.pk, summariser, force=True)
         assert done.state == "folded"
 
 
 class TestReinstate:
     def test_it_undoes_a_fold(self, conversation):
         accept(conversation, propose(conversation, 4))
-        acts.reinstate(conversation, [], author=conversation.owner)
+        actions.reinstate(conversation, [], author=conversation.owner)
         assert window(conversation) == [[1, 10]]
         balanced(conversation)
 
     def test_it_brings_the_former_versions_back(self, conversation):
         accept(conversation, propose(conversation, 4, "One."))
         before = [row.version for row in versions.active(conversation)]
-        acts.rewrite(conversation, 1, "Other.", author=conversation.owner)
+        actions.rewrite(conversation, 1, "Other.", author=conversation.owner)
         accept(conversation, propose(conversation, 8, "Two."))
-        acts.reinstate(conversation, before, author=conversation.owner)
+        actions.reinstate(conversation, before, author=conversation.owner)
         assert in_force(conversation) == [(4, 1, 4, "One.")]
         assert window(conversation) == [[5, 10]]
         balanced(conversation)
 
     def test_it_refuses_what_is_no_longer_true(self, conversation):
         accept(conversation, propose(conversation, 4))
-        acts.exclude(conversation, [3])
-        with pytest.raises(acts.ActError, match="changed"):
-            acts.reinstate(conversation, [1], author=conversation.owner)
+        actions.exclude(conversation, [3])
+        with pytest.raises(actions.ActError, match="changed"):
+            actions.reinstate(conversation, [1], author=conversation.owner)
 
     def test_it_refuses_versions_that_leave_a_gap(self, conversation):
         accept(conversation, propose(conversation, 4))
         accept(conversation, propose(conversation, 8))
-        with pytest.raises(acts.ActError, match="can not come back"):
-            acts.reinstate(conversation, [2], author=conversation.owner)
-        with pytest.raises(acts.ActError, match="no version 9"):
-            acts.reinstate(conversation, [9], author=conversation.owner)
+        with pytest.raises(actions.ActError, match="can not come back"):
+            actions.reinstate(conversation, [2], author=conversation.owner)
+        with pytest.raises(actions.ActError, match="no version 9"):
+            actions.reinstate(conversation, [9], author=conversation.owner)

@@ -10,7 +10,8 @@ from django.db.models import Count, Q
 from memory import transcript
 from memory.database import is_away
 from memory.ranges import to_ranges, within
-from tests.memory.scenes import say
+
+from .scenes import say
 
 pytestmark = pytest.mark.django_db
 

@@ -8,10 +8,13 @@ from django.core.management import call_command
 from django.db import connection, transaction
 from django.test.utils import CaptureQueriesContext
 
-from memory import acts, audit, context, recall, transcript, versions
+from memory import actions, context, transcript, versions
 from memory.engine.ranking import Document, rank
+from memory.integrity import audit
 from memory.models import Message, ModelCall, RecallEntry, Summary
-from tests.memory.scenes import plant
+from memory.search import recall
+
+from .scenes import plant
 
 pytestmark = pytest.mark.django_db
 
@@ -142,9 +145,9 @@ class TestSearch:
         assert found(other, "puppy Luna") == [2, 1]
 
     def test_what_was_taken_out_is_not_found(self, conversation):
-        acts.exclude(conversation, [1])
+        actions.exclude(conversation, [1])
         transcript.supersede(conversation, 4, 4)
-        acts.delete(conversation, 5)
+        actions.delete(conversation, 5)
         hits = found(conversation, "puppy bread sister bank")
         assert {1, 4, 5}.isdisjoint(hits)
 
@@ -222,7 +225,7 @@ class TestIndex:
         assert conversation.messages.count() == len(TALK)
 
     def test_a_deleted_message_leaves_no_word(self, conversation):
-        acts.delete(conversation, 1)
+        actions.delete(conversation, 1)
         entry = RecallEntry.objects.get(message__seq=1)
         assert (entry.terms, entry.dates) == ("", "")
         assert found(conversation, "adopted yesterday") == []
@@ -293,7 +296,7 @@ class TestNotes:
         assert context.build(conversation, newest=newest).refs["recalled"] == []
 
     def test_a_pinned_message_is_not_said_twice(self, folded):
-        acts.pin(folded, 1)
+        actions.pin(folded, 1)
         built = context.build(folded, newest=ask(folded, "How is my puppy?"))
         assert built.refs["pinned"] == [[1, 1]]
         assert 1 not in built.refs["recalled"]
@@ -345,7 +348,7 @@ class TestNotes:
         say(folded, "More about the puppy.", "Yes?")
         assert len(built.refs["recalled"]) > 1
         assert context.rebuild(call).wire == built.wire
-        acts.delete(folded, built.refs["recalled"][0])
+        actions.delete(folded, built.refs["recalled"][0])
         assert not context.verify(call)
         assert context.is_erased(call)
 

@@ -5,7 +5,7 @@ import pytest
 from django.core.management import CommandError, call_command
 
 from memory.engine.policy import PRESETS, Policy
-from memory.replay import Player, Recording, read_recordings, replay
+from memory.evaluation.replay import Player, Recording, read_recordings, replay
 
 from .engine.chats import Summarizer
 

@@ -6,12 +6,12 @@ from datetime import datetime
 
 from langchain_core.messages import BaseMessage, HumanMessage
 
-from memory.engine import notes
+from memory.engine import excerpts
 from memory.engine.compose import SummaryBlock, compose
 from memory.engine.plan import Fold, Merge, plan_fold, plan_merge
 from memory.engine.policy import Policy
 from memory.engine.ranking import Document, Index
-from memory.engine.summarizer import merge, summarize
+from memory.engine.summaries.summarizer import merge, summarize
 from memory.engine.tokens import count_text, count_tokens
 
 from ..models import SUMMARY_TOKENS, Write
@@ -90,7 +90,7 @@ class Windowpane(System):
     def _recall(self, text: str) -> list[BaseMessage]:
         if not self.recall_tokens:
             return []
-        chosen = notes.choose(
+        chosen = excerpts.choose(
             self.archive.search(text),
             dict(enumerate(self.messages[: self.cutoff], start=1)),
             text,

@@ -4,7 +4,7 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandParser
 
-from memory import recall
+from memory.search import recall
 
 
 class Command(BaseCommand):

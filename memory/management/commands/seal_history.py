@@ -5,7 +5,8 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandParser
 from django.db import transaction
 
-from memory import prompts, seals
+from memory import prompts
+from memory.integrity import signatures
 from memory.models import Message, ModelCall, Summary
 
 
@@ -25,7 +26,7 @@ class Command(BaseCommand):
     def handle(self, *args: Any, **options: Any) -> None:
         with transaction.atomic():
             count = sum(
-                seals.seal_all(model, again=options["again"])
+                signatures.seal_all(model, again=options["again"])
                 for model in (Message, Summary, ModelCall)
             )
             # What wrote rows without a seal may have known nothing of this either.

@@ -6,7 +6,11 @@ import time
 import pytest
 from langchain_core.messages import AIMessage, HumanMessage, SystemMessage
 
-from chatsite.llm.demo import DemoChatModel, reply_to, split_tokens
+from chatsite.llm.demo.chat_model import (
+    DemoChatModel,
+    reply_to,
+    split_tokens,
+)
 from chatsite.llm.streaming import ReplyStream, complete
 
 SYSTEM = SystemMessage("You are a helpful assistant.")

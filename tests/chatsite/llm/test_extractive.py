@@ -3,7 +3,10 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from chatsite.llm.extractive import split_sentences, summarize_extractively
+from chatsite.llm.demo.extractive import (
+    split_sentences,
+    summarize_extractively,
+)
 
 
 def summarize(*texts, max_tokens=400, previous=()):

@@ -5,8 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from langchain_core.messages import AIMessage, HumanMessage
 
-from chatsite.llm.demo import reply_to
-from chatsite.llm.facts import to_second_person
+from chatsite.llm.demo.chat_model import reply_to
+from chatsite.llm.demo.facts import to_second_person
 
 ODD = str.maketrans({"i": "ı", "s": "ſ", "k": "\u212a"})
 SAID = ("My name is Kim.", "I like my skis", "I live in Kiel", "My pin is 4711")

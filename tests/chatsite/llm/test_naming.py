@@ -5,7 +5,7 @@ import json
 import pytest
 from langchain_core.messages import AIMessage
 
-from chatsite.llm.demo import DemoChatModel
+from chatsite.llm.demo.chat_model import DemoChatModel
 from chatsite.llm.naming import TITLE_MARK, read_title, title_request
 
 

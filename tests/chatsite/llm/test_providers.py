@@ -6,7 +6,7 @@ import pytest
 from langchain_openai import ChatOpenAI
 
 from chatsite.llm import providers
-from chatsite.llm.demo import DemoChatModel
+from chatsite.llm.demo.chat_model import DemoChatModel
 
 
 class TestNames:

@@ -4,7 +4,7 @@ import sys
 
 def test_it_loads_without_django():
     script = (
-        "import sys, memory.engine.plan, memory.engine.summarizer;"
+        "import sys, memory.engine.plan, memory.engine.summaries.summarizer;"
         "sys.exit(any(name.startswith('django') for name in sys.modules))"
     )
     assert subprocess.run([sys.executable, "-c", script], timeout=60).returncode == 0

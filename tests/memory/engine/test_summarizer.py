@@ -5,7 +5,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 from langchain_core.messages import AIMessage, HumanMessage
 
-from memory.engine import prompts
 from memory.engine.exceptions import (
     EmptySummary,
     ErrorSummary,
@@ -15,8 +14,9 @@ from memory.engine.exceptions import (
     TruncatedSummary,
 )
 from memory.engine.policy import Policy
-from memory.engine.profiles import Topics
-from memory.engine.summarizer import is_refusal, merge, summarize, validate
+from memory.engine.summaries import prompts
+from memory.engine.summaries.prompts import Topics
+from memory.engine.summaries.summarizer import is_refusal, merge, summarize, validate
 from memory.engine.tokens import count_tokens
 
 from .chats import Summarizer, assistant, block, chat, tool, user

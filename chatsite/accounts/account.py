@@ -1,0 +1,142 @@
+"""What happens to a whole account: everything of it as data, its end, its sessions."""
+
+import json
+import logging
+from collections.abc import AsyncIterator
+from contextlib import suppress
+from typing import Any
+
+from asgiref.sync import async_to_sync
+from axes.models import AccessAttempt, AccessFailureLog, AccessLog
+from channels.db import database_sync_to_async
+from django.contrib.admin.models import LogEntry
+from django.contrib.auth import SESSION_KEY, get_user_model
+from django.contrib.auth.models import AbstractBaseUser
+from django.contrib.contenttypes.models import ContentType
+from django.contrib.sessions.models import Session
+from django.core.serializers.json import DjangoJSONEncoder
+from django.db import IntegrityError, OperationalError, transaction
+from django.db.models.functions import Now
+
+from chatsite.protocol import events
+from chatsite.transfer import export
+from chatsite.turns import lifecycle
+from chatsite.turns.models import Job
+from memory import library
+from memory.database import name_of
+from memory.models import Conversation
+
+from . import preferences
+
+logger = logging.getLogger(__name__)
+
+ATTEMPTS = 5
+
+
+async def export_all(user: AbstractBaseUser) -> AsyncIterator[str]:
+    """The account as one JSON document, conversation by conversation."""
+    head, ids = await database_sync_to_async(_beginning)(user)
+    yield head[:-1] + ', "conversations": ['
+    for number, pk in enumerate(ids):
+        text = await database_sync_to_async(_conversation)(pk)
+        yield f"{',' if number and text else ''}\n{text}"
+    yield "\n]}\n"
+
+
+def _beginning(user: AbstractBaseUser) -> tuple[str, list[int]]:
+    preferred = preferences.of(user)
+    value = {
+        "format": export.FORMAT,
+        "account": {
+            "username": user.get_username(),
+            "email": getattr(user, "email", ""),
+            "date_joined": getattr(user, "date_joined", None),
+            "last_login": user.last_login,
+            "preferences": {"model": preferred.model, "preset": preferred.preset},
+        },
+    }
+    ids = library.own(user).order_by("pk").values_list("pk", flat=True)
+    return _dump(value), list(ids)
+
+
+def _conversation(pk: int) -> str:
+    """Empty when it was deleted while the others were written."""
+    row = Conversation.objects.filter(pk=pk, deleted_at=None).first()
+    return _dump(export.whole(row)) if row else ""
+
+
+def _dump(value: dict[str, Any]) -> str:
+    return json.dumps(value, cls=DjangoJSONEncoder, ensure_ascii=False)
+
+
+class BusyError(Exception):
+    """What is going on kept some rows of the person from being removed."""
+
+
+def delete(user: AbstractBaseUser) -> None:
+    """Everything of the person goes: replies stop, sockets close, rows are erased.
+
+    The account itself goes last, so that the person can repeat what failed in between.
+    Raises BusyError.
+    """
+    sessions = _sessions_of(user)
+    for _attempt in range(ATTEMPTS):
+        try:
+            _stop_everything(user)
+            for conversation in Conversation.objects.filter(owner=user):
+                _erase(conversation)
+            _remove(user, sessions)
+        except (IntegrityError, OperationalError) as error:
+            logger.info("not deleted yet account=%s: %s", user.pk, name_of(error))
+        else:
+            transaction.on_commit(library.empty_journal, robust=True)
+            return
+    raise BusyError
+
+
+def _stop_everything(user: AbstractBaseUser) -> None:
+    """From here on nothing runs for the person that could write a row."""
+    Job.objects.filter(user=user).delete()
+    rows = Conversation.objects.filter(owner=user)
+    rows.update(deleted_at=Now())
+    for conversation in rows:
+        with suppress(Conversation.DoesNotExist):
+            async_to_sync(end_all)(conversation.pk, lifecycle.fence(conversation))
+
+
+def _erase(conversation: Conversation) -> None:
+    with suppress(Conversation.DoesNotExist):  # the purge was faster
+        library.erase(conversation)
+
+
+@transaction.atomic
+def _remove(user: AbstractBaseUser, sessions: list[str]) -> None:
+    # Whatever is about to write a row of the person waits here, and then cannot.
+    accounts = get_user_model().objects.filter(pk=user.pk)
+    accounts.select_for_update().first()
+    for conversation in Conversation.objects.filter(owner=user):
+        _erase(conversation)
+    Session.objects.filter(pk__in=sessions).delete()
+    for model in (AccessAttempt, AccessFailureLog, AccessLog):
+        model.objects.filter(username=user.get_username()).delete()
+    kind = ContentType.objects.get_for_model(get_user_model())
+    LogEntry.objects.filter(content_type=kind, object_id=str(user.pk)).delete()
+    accounts.delete()
+
+
+def _sessions_of(user: AbstractBaseUser) -> list[str]:
+    """The keys of the person's sessions. No column says whose one is: all are read."""
+    rows = Session.objects.values_list("session_key", "session_data")
+    decode = Session.get_session_store_class()().decode
+    return [
+        key
+        for key, data in rows.iterator()
+        if decode(data).get(SESSION_KEY) == str(user.pk)
+    ]
+
+
+async def end_all(conversation_id: int, running: list[int]) -> None:
+    """Close the sockets of a conversation and wake the runners of its turns."""
+    await events.tell_gone(conversation_id)
+    for turn_id in running:
+        await events.hint_stop(turn_id)

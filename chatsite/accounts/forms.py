@@ -1,0 +1,86 @@
+"""Forms of the account page."""
+
+from typing import Any
+
+from django import forms
+from django.contrib.auth import authenticate, get_user_model
+from django.contrib.auth.forms import PasswordChangeForm, UserCreationForm
+from django.http import HttpRequest
+from django.utils.translation import gettext
+from django.utils.translation import gettext_lazy as _
+
+from chatsite.llm import providers
+from chatsite.turns.models import Preferences
+from memory.engine import policy
+
+
+class PreferencesForm(forms.ModelForm):
+    """What new conversations begin with; only what the site offers can be chosen."""
+
+    class Meta:
+        model = Preferences
+        fields = ("model", "preset")
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        site = providers.label(providers.default_model())
+        models = [(name, providers.label(name)) for name in providers.models()]
+        own = _("The site's choice (%(model)s)") % {"model": site}
+        self.fields["model"] = forms.ChoiceField(
+            label=_("Model"),
+            choices=[("", own), *models],
+            required=False,
+        )
+        self.fields["preset"] = forms.ChoiceField(
+            label=_("How it remembers"),
+            choices=[("", _("The site's choice")), *policy.choices(gettext)],
+            required=False,
+        )
+
+
+class PasswordForm(forms.Form):
+    """The person's password, asked before what can not be taken back."""
+
+    password = forms.CharField(
+        label=_("Your password"),
+        strip=False,
+        widget=forms.PasswordInput(attrs={"autocomplete": "current-password"}),
+    )
+
+    def __init__(self, request: HttpRequest, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.request = request
+
+    def clean_password(self) -> str:
+        password = self.cleaned_data["password"]
+        if not is_own_password(self.request, password):
+            raise forms.ValidationError(_("This is not your password."))
+        return password
+
+
+class ChangePasswordForm(PasswordChangeForm):
+    """Django's form, which would let a stolen session guess without an end."""
+
+    def __init__(self, request: HttpRequest, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.request = request
+
+    def clean_old_password(self) -> str:
+        password = self.cleaned_data["old_password"]
+        if not is_own_password(self.request, password):
+            raise forms.ValidationError(
+                self.error_messages["password_incorrect"], code="password_incorrect"
+            )
+        return password
+
+
+def is_own_password(request: HttpRequest, password: str) -> bool:
+    """Asked like a log-in, so that wrong guesses count and lock in the same way."""
+    name = request.user.get_username()
+    return authenticate(request, username=name, password=password) is not None
+
+
+class SignupForm(UserCreationForm):
+    class Meta(UserCreationForm.Meta):
+        model = get_user_model()
+        fields = ("username",)

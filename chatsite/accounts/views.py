@@ -1,0 +1,138 @@
+"""Logging in, being locked out, and signing up."""
+
+from typing import Any
+
+from django.conf import settings
+from django.contrib import messages
+from django.contrib.auth import login, logout, update_session_auth_hash
+from django.contrib.auth import views as auth
+from django.http import Http404, HttpRequest, HttpResponse, StreamingHttpResponse
+from django.shortcuts import redirect, render
+from django.urls import reverse_lazy
+from django.utils import timezone
+from django.utils.decorators import method_decorator
+from django.utils.translation import gettext as _
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import (
+    require_GET,
+    require_http_methods,
+    require_POST,
+)
+
+from . import account, preferences
+from .access import private
+from .forms import ChangePasswordForm, PasswordForm, PreferencesForm, SignupForm
+
+
+class LoginView(auth.LoginView):
+    redirect_authenticated_user = True
+    extra_context = {"signup_enabled": lambda: settings.SIGNUP_ENABLED}
+
+
+@never_cache
+def locked_out(request: HttpRequest, *args: object) -> HttpResponse:
+    """What django-axes answers to one wrong password too many, on any page."""
+    values = {
+        "failure_limit": settings.AXES_FAILURE_LIMIT,
+        "cooloff_timedelta": settings.AXES_COOLOFF_TIME,
+    }
+    return render(request, "registration/locked_out.html", values, status=429)
+
+
+@never_cache
+@require_http_methods(["GET", "POST"])
+def signup(request: HttpRequest) -> HttpResponse:
+    if not settings.SIGNUP_ENABLED:
+        raise Http404
+    form = SignupForm(request.POST or None)
+    if form.is_valid():
+        user = form.save()
+        login(request, user, backend="django.contrib.auth.backends.ModelBackend")
+        return redirect("conversation-list")
+    status = 400 if form.is_bound else 200
+    return render(request, "registration/signup.html", {"form": form}, status=status)
+
+
+@require_http_methods(["GET", "POST"])
+@private
+def page(request: HttpRequest) -> HttpResponse:
+    preferred = preferences.of(request.user)
+    form = PreferencesForm(request.POST or None, instance=preferred)
+    if request.method == "POST" and form.is_valid():
+        form.save()
+        messages.success(request, _("Saved. New conversations begin with this."))
+        return redirect("account")
+    return _render(request, preferences=form)
+
+
+def _render(request: HttpRequest, **forms: object) -> HttpResponse:
+    values = {
+        "preferences": PreferencesForm(instance=preferences.of(request.user)),
+        "sign_out": PasswordForm(request, prefix="sign_out"),
+        "deletion": PasswordForm(request, prefix="deletion"),
+        "staff_can_read": settings.STAFF_CAN_READ_CHATS,
+        **forms,
+    }
+    is_wrong = any(getattr(form, "errors", None) for form in forms.values())
+    status = 422 if is_wrong else 200
+    return render(request, "registration/account.html", values, status=status)
+
+
+@require_GET
+@private
+def export(request: HttpRequest) -> HttpResponse:
+    answer = StreamingHttpResponse(
+        account.export_all(request.user), content_type="application/json"
+    )
+    name = f"windowpane-{timezone.localdate():%Y-%m-%d}.json"
+    answer["Content-Disposition"] = f'attachment; filename="{name}"'
+    return answer
+
+
+@require_POST
+@private
+def sign_out(request: HttpRequest) -> HttpResponse:
+    """End all other sessions: each holds a trace of the password's stored form."""
+    form = PasswordForm(request, request.POST, prefix="sign_out")
+    if not form.is_valid():
+        return _render(request, sign_out=form)
+    request.user.set_password(form.cleaned_data["password"])
+    request.user.save(update_fields=["password"])
+    update_session_auth_hash(request, request.user)
+    messages.success(request, _("Signed out everywhere else."))
+    return redirect("account")
+
+
+@require_POST
+@private
+def delete(request: HttpRequest) -> HttpResponse:
+    form = PasswordForm(request, request.POST, prefix="deletion")
+    if not form.is_valid():
+        return _render(request, deletion=form)
+    try:
+        account.delete(request.user)
+    except account.BusyError:
+        form.add_error(
+            "password",
+            _(
+                "Some of your data is being written just now, so your account is still "
+                "here. What was removed stays removed. Try again."
+            ),
+        )
+        return _render(request, deletion=form)
+    logout(request)
+    return render(request, "registration/account_deleted.html")
+
+
+@method_decorator(private, name="dispatch")
+class PasswordChangeView(auth.PasswordChangeView):
+    template_name = "registration/change_password.html"
+    success_url = reverse_lazy("account")
+    form_class = ChangePasswordForm
+
+    def get_form_kwargs(self) -> dict[str, Any]:
+        return {"request": self.request, **super().get_form_kwargs()}
+
+    def form_valid(self, form: object) -> HttpResponse:
+        messages.success(self.request, _("Your password is changed."))
+        return super().form_valid(form)

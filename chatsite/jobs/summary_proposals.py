@@ -1,0 +1,172 @@
+"""*Summarise up to here*: a summary that is proposed to a person, as a background job.
+It waits on the page until it is accepted or dropped.
+"""
+
+from collections.abc import Awaitable, Callable
+from contextlib import nullcontext
+from dataclasses import dataclass, replace
+from typing import Any
+
+from channels.db import database_sync_to_async
+from django.utils.translation import gettext as _
+from langchain_core.messages import AIMessage, BaseMessage
+from pydantic import BaseModel
+
+from chatsite.llm import providers
+from chatsite.protocol.errors import CommandError, explain
+from chatsite.turns import lifecycle, requests, runner
+from chatsite.turns.models import Job
+from memory import actions
+from memory.compaction import proposals
+from memory.compaction.compactor import InvokeError
+from memory.engine.compose import digest, to_wire
+from memory.engine.exceptions import SummaryError
+from memory.models import Conversation
+
+from . import queue, tasks
+
+KIND = "proposal"
+State = Job.State
+# What an ended job may leave for the next one: its state says that more was to come.
+LEAVES = (State.FAILED, State.CANCELLED)
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """A proposal as the dialog shows it."""
+
+    text: str
+    unsupported: list[str]
+    model: str
+    seal: str
+
+
+def start(conversation: Conversation, seq: int, typed: str) -> queue.Claim | None:
+    """Have a summary up to message `seq` written; None: that goes on already.
+
+    `typed` is what the person had made of the last proposal; it stays in sight.
+    Raises CommandError while a summary up to another message is written.
+    """
+    before = latest(conversation)
+    if before and not before.is_finished and before.values["seq"] == seq:
+        return None
+    left = before.saved if before and before.state in LEAVES else {}
+    values = {"seq": seq, "typed": typed}
+    try:
+        return queue.add(
+            KIND,
+            conversation.owner,
+            f"{KIND}:{conversation.pk}",
+            conversation,
+            values=values,
+            saved=left,
+        )
+    except queue.JobBusyError:
+        text = _("Another summary is being written here. Wait for it, or cancel it.")
+        raise CommandError("busy", text) from None
+
+
+def latest(conversation: Conversation) -> Job | None:
+    """A conversation has one at a time, whatever came of it."""
+    return conversation.jobs.filter(kind=KIND).order_by("-pk").first()
+
+
+def drop(conversation: Conversation) -> None:
+    """Forget what was proposed: it was accepted, or is made of a text that is gone."""
+    conversation.jobs.filter(kind=KIND).delete()
+
+
+def describe(job: Job, conversation: Conversation) -> dict[str, Any]:
+    """Values of the dialog's template for a job, in whatever state it is."""
+    values: dict[str, Any] = {
+        "conversation": conversation,
+        "seq": job.values["seq"],
+        "typed": job.values["typed"],
+        "error": _(job.error) if job.error else "",
+        "job": None if job.is_finished else job,
+    }
+    try:
+        values["plan"] = plan(conversation, job.values["seq"])
+    except actions.ActError as error:
+        values["error"] = values["error"] or str(error)
+    if job.state == State.DONE:
+        result = dict(job.result)
+        after = result.pop("tokens_after")
+        values["proposal"] = Shown(**result)
+        if "plan" in values:
+            values["plan"] = replace(values["plan"], tokens_after=after)
+    return values
+
+
+def plan(conversation: Conversation, seq: int) -> proposals.Plan:
+    return proposals.plan(conversation, seq, open_from=lifecycle.open_from)
+
+
+async def _run(running: tasks.Running) -> dict[str, Any]:
+    conversation, model = await database_sync_to_async(_read)(running)
+    summariser = runner.summariser(model, payer=running.job.user_id)
+    memory = _Memory(running, summariser.door)
+    try:
+        made = await proposals.propose(
+            conversation,
+            running.job.values["seq"],
+            # The door is passed outside of what a wish to cancel waits for.
+            replace(summariser, door=nullcontext),
+            open_from=lifecycle.open_from,
+            around=memory.around,
+        )
+    except actions.ActError as error:
+        raise tasks.JobError(str(error)) from None
+    except SummaryError as error:
+        await memory.forget_last()
+        raise tasks.JobError(error.say(_)) from None
+    except InvokeError as error:
+        raise tasks.JobError(explain(error.code)) from None
+    return {
+        "text": made.text,
+        "unsupported": list(made.unsupported),
+        "model": made.model,
+        "seal": made.seal,
+        "tokens_after": made.plan.tokens_after,
+    }
+
+
+def _read(running: tasks.Running) -> tuple[Conversation, str]:
+    conversation = Conversation.objects.get(pk=running.job.conversation_id)
+    return conversation, providers.summary_model(requests.model_of(conversation))
+
+
+class _Memory:
+    """Keeps each answer that was paid for, so that no later attempt pays again."""
+
+    def __init__(self, running: tasks.Running, door: Callable[[], Any]) -> None:
+        self.running, self.door = running, door
+        self.last = ""
+
+    def around(self, ask: Callable[..., Awaitable[AIMessage]]) -> Any:
+        async def invoke(
+            messages: list[BaseMessage], *, schema: type[BaseModel] | None = None
+        ) -> AIMessage:
+            self.last = digest(to_wire(messages, model=""))
+            known = self.running.job.saved.get(self.last)
+            if known:
+                text, reason = known
+                return AIMessage(text, response_metadata={"finish_reason": reason})
+            async with self.door(), self.running.paid():
+                reply = await ask(messages, schema=schema)
+                reason = reply.response_metadata.get("finish_reason")
+                answered = {self.last: [str(reply.text), reason]}
+                await self.running.save({**self.running.job.saved, **answered})
+                return reply
+
+        invoke.takes_schema = True
+        return invoke
+
+    async def forget_last(self) -> None:
+        """What was not good enough is asked for again."""
+        saved = dict(self.running.job.saved)
+        saved.pop(self.last, None)
+        await self.running.save(saved)
+
+
+tasks.WORK[KIND] = _run

@@ -1,0 +1,201 @@
+"""Jobs that are done in the event loop of a server process: the task of each, which
+renews its lease, hears of a wish to cancel, and always writes down an end.
+"""
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from datetime import timedelta
+from time import monotonic
+from typing import Any
+
+from channels.db import database_sync_to_async
+from django.conf import settings
+from django.db.models.functions import Now
+from django.utils import translation
+from django.utils.translation import gettext as _
+
+from chatsite.database import AWAY, insist, name_of
+from chatsite.protocol import events
+from chatsite.turns import runner
+from chatsite.turns.models import Job
+
+from . import queue
+
+logger = logging.getLogger(__name__)
+
+State = Job.State
+ENDS = {
+    State.DONE: queue.finish,
+    State.FAILED: queue.fail,
+    State.CANCELLED: queue.give_up,
+}
+SWEEP_SECONDS = 5.0
+RENEW_SECONDS = 1.0
+# How long a job that has ended waits for the database to take it.
+FINISH_SECONDS = 60.0
+# What came of a job is kept so long for a person who comes back later.
+KEPT = timedelta(days=1)
+
+
+class JobError(Exception):
+    """It can't be done; the sentence says why, in the language of the person."""
+
+
+class LostError(Exception):
+    """The job was ended by another process, or its row is gone."""
+
+
+@dataclass(slots=True)
+class Running:
+    """A job as its work sees it."""
+
+    job: Job
+    claim: queue.Claim
+    is_cancelled: bool = False
+    _paying: int = field(default=0, repr=False)
+    _task: "asyncio.Task[Any] | None" = field(default=None, repr=False)
+
+    async def save(self, saved: dict[str, Any]) -> None:
+        """Keep what a later job would otherwise pay for again. Raises LostError."""
+        self.job.saved = saved
+        if not await database_sync_to_async(queue.save)(self.claim, saved):
+            raise LostError
+
+    @asynccontextmanager
+    async def paid(self) -> AsyncIterator[None]:
+        """Around what costs money and keeping it: who cancels meanwhile waits for the
+        end of that, and nothing else is paid for."""
+        if self.is_cancelled:
+            raise asyncio.CancelledError
+        self._paying += 1
+        try:
+            yield
+        finally:
+            self._paying -= 1
+
+    def cancel(self) -> None:
+        self.is_cancelled = True
+        if not self._paying and self._task:
+            self._task.cancel()
+
+
+Work = Callable[[Running], Awaitable[dict[str, Any]]]
+
+# By kind: what is done; it gives the result, or raises JobError.
+WORK: dict[str, Work] = {}
+_running: dict[queue.Claim, Running] = {}
+
+
+async def start(claim: queue.Claim, kind: str, conversation_id: int | None) -> None:
+    """Do a job of this process in a detached task."""
+    await tell(kind, conversation_id, State.QUEUED)
+    if runner.is_sweeping():
+        runner.spawn(run(claim, translation.get_language()))
+
+
+async def tell(kind: str, conversation_id: int | None, state: str) -> None:
+    """Let the open pages of its conversation draw it."""
+    if conversation_id:
+        await events.publish(conversation_id, events.Job(kind, state))
+
+
+async def run(claim: queue.Claim, language: str | None = None) -> None:
+    """Do one job to its end, however it ends, and tell the pages."""
+    job = await database_sync_to_async(_begin)(claim)
+    if job is None:
+        return
+    running = _running[claim] = Running(job, claim)
+    try:
+        with translation.override(language):
+            state, value = await _outcome(running)
+        until = monotonic() + FINISH_SECONDS
+        await insist(ENDS[state], claim, *value, until=until)
+    except LostError:
+        logger.info("job lost job=%s", job.pk)
+    except AWAY as error:
+        # Another process ends it when its lease has ended.
+        logger.warning("job left job=%s: %s", job.pk, name_of(error))
+    else:
+        logger.info("job ended job=%s kind=%s state=%s", job.pk, job.kind, state)
+        await tell(job.kind, job.conversation_id, state)
+    finally:
+        _running.pop(claim, None)
+
+
+def _begin(claim: queue.Claim) -> Job | None:
+    # Any number may run: what they pay for passes the door of spending.
+    rows = queue.held(claim).filter(state=State.QUEUED)
+    if not rows.update(state=State.RUNNING):
+        return None
+    return queue.held(claim).first()
+
+
+async def _outcome(running: Running) -> tuple[str, tuple[Any, ...]]:
+    """How it ended, and with what. Raises LostError and errors of the database."""
+    try:
+        return State.DONE, (await _under_lease(running),)
+    except (LostError, *AWAY):
+        raise
+    except JobError as error:
+        return State.FAILED, (str(error),)
+    except asyncio.CancelledError:
+        if not running.is_cancelled:
+            raise
+        return State.CANCELLED, ()
+    except Exception:
+        # The edge of the job: whatever happened, it must not stay without an end.
+        logger.exception("job crashed job=%s kind=%s", running.job.pk, running.job.kind)
+        return State.FAILED, (_("Something went wrong on this site. Try again."),)
+
+
+async def _under_lease(running: Running) -> dict[str, Any]:
+    task = asyncio.ensure_future(WORK[running.job.kind](running))
+    running._task = task
+    seconds = min(RENEW_SECONDS, settings.TURN_LEASE_SECONDS / 5)
+    try:
+        while not (await asyncio.wait({task}, timeout=seconds))[0]:
+            await _keep(running)
+        return task.result()
+    finally:
+        task.cancel()
+        # What it was doing is over before the job is closed.
+        await asyncio.wait({task})
+
+
+async def _keep(running: Running) -> None:
+    """Renew the lease, and hear whether it should end. Raises LostError."""
+    try:
+        if not await database_sync_to_async(queue.renew)(running.claim):
+            raise LostError
+        if await database_sync_to_async(queue.is_cancelled)(running.claim):
+            running.cancel()
+    except AWAY as error:
+        logger.warning("job not renewed: %s", name_of(error))
+
+
+_swept_at = -SWEEP_SECONDS
+
+
+async def sweep() -> None:
+    """End what died, and drop what came of jobs long ago."""
+    global _swept_at
+    if monotonic() - _swept_at >= SWEEP_SECONDS:
+        _swept_at = monotonic()
+        await database_sync_to_async(queue.end_dead)()
+        await database_sync_to_async(_drop_old)()
+
+
+def _drop_old() -> None:
+    Job.objects.filter(finished_at__lt=Now() - KEPT).delete()
+
+
+def release() -> None:
+    """The process ends: say so at once, not when the leases have ended."""
+    for claim in list(_running):
+        queue.fail(claim, queue.DIED)
+
+
+SWEEPER = runner.Job(sweep, release)

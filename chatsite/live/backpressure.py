@@ -1,0 +1,155 @@
+"""daphne's sockets as the site needs them. What comes in has a limit, and is read only
+as fast as it is worked off; what goes out has none, but waits for its reader, and those
+who do not read are cut off. And pages can be asked to come again.
+
+daphne takes whatever a socket is sent and keeps it in memory until the other end has
+read it, and queues whatever the other end sends.
+"""
+
+import asyncio
+import logging
+from typing import Any
+
+from daphne.cli import CommandLineInterface
+from daphne.server import Server
+from daphne.ws_protocol import WebSocketFactory, WebSocketProtocol
+from django.conf import settings
+from twisted.internet.interfaces import IPushProducer
+from zope.interface import implementer
+
+from chatsite import metrics
+
+from .consumer import LINE
+
+logger = logging.getLogger(__name__)
+
+# Service restart, try again later: autobahn lets only libraries say these.
+COME_AGAIN = (1012, 1013)
+# Bytes of one incoming message: the longest text that may be sent, all of it escaped.
+MAX_INCOMING = 512 * 1024
+# Messages that wait to be worked off before no more are read from a socket.
+MAX_AHEAD = 16
+# A reader that takes nothing for so long is gone.
+STALL_SECONDS = 20.0
+
+
+@implementer(IPushProducer)
+class Valve:
+    """Told by the transport when its buffer is full (64 KiB) and when it is empty
+    again; counts what is written in between."""
+
+    def __init__(self) -> None:
+        self.waiting = 0
+        self.flows = asyncio.Event()
+        self.flows.set()
+
+    def pauseProducing(self) -> None:  # noqa: N802
+        self.flows.clear()
+
+    def resumeProducing(self) -> None:  # noqa: N802
+        self.waiting = 0
+        self.flows.set()
+
+    def stopProducing(self) -> None:  # noqa: N802
+        """The connection is lost; nothing is left to wait for."""
+        self.flows.set()
+
+    def add(self, size: int) -> int:
+        """Bytes that wait, these included; 0 while the reader keeps up."""
+        if not self.flows.is_set():
+            self.waiting += size
+        return self.waiting
+
+
+class BoundedProtocol(WebSocketProtocol):
+    """daphne's protocol, which hangs up on a reader that lets too much wait, and does
+    not read further than the application has come."""
+
+    valve: Valve | None = None
+    ahead = 0
+    reads = True
+
+    def onOpen(self) -> None:  # noqa: N802
+        super().onOpen()
+        self.maxMessagePayloadSize = self.maxFramePayloadSize = MAX_INCOMING
+        self.valve = Valve()
+        # The HTTP channel that took the handshake is still registered.
+        self.unregisterProducer()
+        self.registerProducer(self.valve, True)
+
+    def onClose(self, *args: object) -> None:  # noqa: N802
+        if self.valve:
+            self.valve.stopProducing()
+        super().onClose(*args)
+
+    def sendMessage(self, payload: bytes, *args: object, **options: object) -> None:  # noqa: N802
+        if self.state != self.STATE_OPEN:
+            return  # closing: the other end takes nothing any more
+        limit = settings.SOCKET_BUFFER_BYTES
+        if self.valve and 0 < limit < self.valve.add(len(payload)):
+            self._cut_off(f"more than {limit} bytes wait for it")
+            return
+        # autobahn has one limit for both ways; it is meant for what comes in.
+        incoming, self.maxMessagePayloadSize = self.maxMessagePayloadSize, 0
+        try:
+            super().sendMessage(payload, *args, **options)
+        finally:
+            self.maxMessagePayloadSize = incoming
+
+    async def drained(self) -> None:
+        """Wait until the reader has taken what it was sent, or is gone."""
+        if self.valve is None or self.valve.flows.is_set():
+            return
+        try:
+            async with asyncio.timeout(STALL_SECONDS):
+                await self.valve.flows.wait()
+        except TimeoutError:
+            self._cut_off(f"it has taken nothing for {STALL_SECONDS:.0f} s")
+
+    def _cut_off(self, why: str) -> None:
+        logger.warning("socket cut off: %s", why)
+        metrics.SOCKETS_CUT.labels("slow_reader").inc()
+        self.dropConnection(abort=True)
+
+    def onMessage(self, payload: bytes, isBinary: bool) -> None:  # noqa: N802, N803
+        super().onMessage(payload, isBinary)
+        self.ahead += 1
+        if self.ahead >= MAX_AHEAD:
+            self.reads = False
+            self.transport.pauseProducing()
+
+    def processData(self) -> bool:  # noqa: N802
+        # What one read has brought can hold thousands of messages.
+        return self.reads and super().processData()
+
+    def handled(self) -> None:
+        """The application is done with one message."""
+        self.ahead -= 1
+        if self.reads or self.ahead > MAX_AHEAD // 2:
+            return
+        self.reads = True
+        if self.state != self.STATE_CLOSED:
+            self.transport.resumeProducing()
+            self.consumeData()
+
+    def serverClose(self, code: int | None = None) -> None:  # noqa: N802
+        if code in COME_AGAIN:
+            self.sendCloseFrame(code=code)
+        else:
+            super().serverClose(code)
+
+
+class BoundedServer(Server):
+    """daphne's server, whose sockets can be waited for by the application."""
+
+    def create_application(self, protocol: Any, scope: dict[str, Any]) -> Any:
+        if isinstance(protocol, BoundedProtocol):
+            extensions = scope.get("extensions") or {}
+            scope["extensions"] = {**extensions, LINE: protocol}
+        return super().create_application(protocol, scope)
+
+
+def install() -> None:
+    """Let daphne's sockets be of this kind; before it opens its ports."""
+    WebSocketFactory.protocol = BoundedProtocol
+    CommandLineInterface.server_class = BoundedServer

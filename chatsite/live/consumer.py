@@ -1,0 +1,356 @@
+"""The socket of one conversation: parses commands, asks, forwards. It starts work and
+returns; no query, prompt or model is touched here.
+"""
+
+import asyncio
+import logging
+from collections import deque
+from collections.abc import Iterator
+from contextlib import suppress
+from typing import Any
+
+from channels.consumer import get_handler_name
+from channels.db import database_sync_to_async
+from channels.exceptions import StopConsumer
+from channels.generic.websocket import AsyncWebsocketConsumer
+from django.core.exceptions import ObjectDoesNotExist
+from django.utils import translation
+from django.utils.translation import gettext as _
+
+from chatsite import languages, metrics
+from chatsite.database import AWAY, TROUBLE, is_away, name_of
+from chatsite.protocol import events, layer
+from chatsite.protocol.errors import CommandError
+from chatsite.turns import runner
+
+from . import fair_share, socket_client, watcher
+
+logger = logging.getLogger(__name__)
+
+JSON_PROTOCOL = "windowpane.json"
+SIGNED_OUT = watcher.SIGNED_OUT
+NOT_FOUND = watcher.GONE
+FAILED = 1011
+TRY_AGAIN_LATER = 1013
+CLOSE_CODES = {
+    "signed_out": SIGNED_OUT,
+    "not_found": NOT_FOUND,
+    "too_many_sockets": 4429,
+}
+UNAVAILABLE_SECONDS = 2.0
+# Where a server puts what tells how far a socket is: see backpressure.py.
+LINE = "windowpane.line"
+# Events that wait while a page is brought up to date; with more it is done once again.
+MOST_HELD = 500
+
+
+class ConversationConsumer(AsyncWebsocketConsumer):
+    client: socket_client.Client | None = None
+    socket: watcher.Socket | None = None
+
+    async def __call__(self, scope: dict[str, Any], receive: Any, send: Any) -> None:
+        # Events that came while a sync is sent; None: there is none under way.
+        self.held: deque[events.Event] | None = None
+        self.is_behind = self.is_asked = self.is_closed = self.is_released = False
+        self.syncing: asyncio.Task[None] | None = None
+        # What is rendered first is sent first: a frame says what has changed since.
+        self.order = asyncio.Lock()
+        self.line = scope.get("extensions", {}).get(LINE)
+        self.to_server = send
+        try:
+            await super().__call__(scope, receive, self._tell)
+        finally:
+            if self.syncing:
+                self.syncing.cancel()
+            self._release()
+
+    async def _tell(self, message: dict[str, Any]) -> None:
+        """To the server, unless the socket is closed. One that takes nothing ends."""
+        if self.is_closed:
+            return
+        self.is_closed = message["type"] == "websocket.close"
+        try:
+            await self.to_server(message)
+        except Exception as error:
+            logger.info("socket lost: %s", type(error).__name__)
+            await self._abandon()
+            raise StopConsumer from error
+
+    async def _abandon(self) -> None:
+        """Let go of a socket that can't go on; a page comes again."""
+        self._release()
+        if self.is_closed:
+            return
+        self.is_closed = True
+        with suppress(Exception):  # whatever a server raises for what is closed already
+            await self.to_server({"type": "websocket.close", "code": FAILED})
+
+    async def close(self, code: int | None = None, reason: str | None = None) -> None:
+        # The watcher closes many, one after the other.
+        try:
+            await super().close(code, reason)
+        except StopConsumer:
+            return
+
+    async def dispatch(self, message: dict[str, Any]) -> None:
+        # Channels visits the one database thread before every message; who needs it
+        # goes there anyway, and the others must not wait for somebody's query.
+        handler = getattr(self, get_handler_name(message), None)
+        if handler is None:
+            logger.warning("socket: nothing takes %s", message["type"])
+            return
+        try:
+            await handler(message)
+        except StopConsumer:
+            raise
+        except Exception:
+            logger.exception("socket failed at %s", message["type"])
+            await self._abandon()
+            raise StopConsumer from None
+
+    async def connect(self) -> None:
+        wants_json = JSON_PROTOCOL in self.scope["subprotocols"]
+        # A page can read the reason from a close code only after the handshake.
+        await self.accept(JSON_PROTOCOL if wants_json else None)
+        self.view = socket_client.JsonView() if wants_json else socket_client.HtmlView()
+        self.language = languages.of_scope(self.scope)
+        try:
+            client = await database_sync_to_async(socket_client.Client.open)(self.scope)
+            await self._enter(client)
+        except CommandError as error:
+            metrics.REFUSALS.labels(error.code).inc()
+            await self.close(CLOSE_CODES[error.code])
+        except TROUBLE as error:
+            _log(error)
+            await self.close(TRY_AGAIN_LATER)
+        else:
+            if not wants_json:
+                self._sync_soon()
+                if client.stands and client.stands.unfinished:
+                    runner.start(client.conversation_id)
+
+    async def _enter(self, client: socket_client.Client) -> None:
+        """Take a place among the person's sockets, and hear of the conversation."""
+        self.client = client
+        self.share = fair_share.of(client.user_id)
+        self.socket = watcher.Socket(
+            holder=client.holder,
+            conversation_id=client.conversation_id,
+            view=self.view,
+            join=self._join,
+            sync=self._sync_soon,
+            close=self.close,
+            stands=client.stands,
+        )
+        here = watcher.here()
+        here.add(self.socket)
+        try:
+            count = here.count(client.user_id)
+            await self.share.run(client.enter, count)
+        except BaseException:
+            self._release()
+            raise
+        self.socket.joined = await self._join()
+
+    def _release(self) -> None:
+        """However the socket ended: it counts no more, and hears of nothing."""
+        if self.client is None or self.is_released:
+            return
+        self.is_released = True
+        watcher.here().remove(self.socket)
+        runner.spawn(_leave(self.client, self.channel_name))
+
+    async def _join(self) -> bool:
+        joined = await layer.join(self.client.group, self.channel_name)
+        if self.is_released:
+            # The watcher joins for others; this socket has ended while it did.
+            await layer.leave(self.client.group, self.channel_name)
+        return joined
+
+    async def receive(
+        self, text_data: str | None = None, bytes_data: bytes | None = None
+    ) -> None:
+        try:
+            if self.client and not self.is_closed:
+                await self.share.take_message()
+                with translation.override(self.language):
+                    await self._receive(text_data)
+        finally:
+            if self.line:
+                self.line.handled()
+
+    async def _receive(self, text: str | None) -> None:
+        try:
+            command = events.parse(text)
+        except CommandError as error:
+            await self._refuse(events.Error.of(error))
+            return
+        if isinstance(command, events.Sync):
+            self.is_asked = True
+            self._sync_soon()
+        else:
+            await self._obey(command)
+
+    async def _obey(self, command: events.Command) -> bool:
+        """Whether it was done; else its sender is told why not."""
+        try:
+            with translation.override(self.language):
+                await self._perform(command)
+        except CommandError as error:
+            await self._refuse(events.Error.of(error))
+        except TROUBLE as error:
+            _log(error)
+            await self._refuse(_unavailable(command))
+        else:
+            return not self.is_closed
+        return False
+
+    async def _refuse(self, error: events.Error) -> None:
+        metrics.REFUSALS.labels(error.code).inc()
+        for text in self.view.answer(error):
+            await self.send(text_data=text)
+
+    async def _perform(self, command: events.Command) -> None:
+        done = await self.share.run(self.client.perform, command)
+        if done is socket_client.SIGNED_OUT:
+            await self.close(SIGNED_OUT)
+            return
+        for event in done.answers:
+            for text in self.view.answer(event):
+                await self.send(text_data=text)
+        conversation_id = self.client.conversation_id
+        told = [await events.publish(conversation_id, e) for e in done.published]
+        if done.stopping:
+            await events.hint_stop(done.stopping)
+        if done.has_work:
+            runner.start(conversation_id)
+        if not all(told) or (told and not self.socket.joined):
+            # Nobody else will tell this page what it has just asked for.
+            self._sync_soon()
+
+    async def chat_gone(self, message: dict[str, Any]) -> None:
+        """The conversation was deleted."""
+        await self.close(NOT_FOUND)
+
+    async def chat_event(self, message: dict[str, Any]) -> None:
+        if self.client is None or self.is_closed:
+            return
+        self.socket.hear()
+        event = events.from_layer(message)
+        if event is None:
+            logger.warning("socket: unknown event %r", message["event"].get("type"))
+            self._sync_soon()
+        elif self.held is None:
+            await self._pass_on(event)
+        elif len(self.held) < MOST_HELD:
+            self.held.append(event)
+        else:
+            self._sync_soon()
+
+    async def _pass_on(self, event: events.Event) -> None:
+        async with self.order:
+            texts = self.view.at_once(event)
+            for text in texts or ():
+                await self.send(text_data=text)
+        is_frame = isinstance(event, events.Frame)
+        if texts is not None:
+            metrics.FRAMES.inc(len(texts) if is_frame else 0)
+        elif is_frame or self.share.is_spent:
+            self._sync_soon()
+        else:
+            await self._draw_event(event)
+
+    async def _draw_event(self, event: events.Event) -> None:
+        try:
+            async with self.order:
+                await self._draw(self.view.event(self.client, event))
+        except ObjectDoesNotExist:
+            self._sync_soon()  # what it speaks of is gone by now
+        except AWAY as error:
+            _log(error)
+            self.socket.stands = None  # missed: to be read when the database is back
+
+    def _sync_soon(self) -> None:
+        """Bring the page up to date: once, however often it is asked for meanwhile."""
+        self.is_behind = True
+        if not self.is_closed and (self.syncing is None or self.syncing.done()):
+            self.syncing = asyncio.create_task(self._bring_up_to_date())
+
+    async def _bring_up_to_date(self) -> None:
+        try:
+            while self.is_behind and not self.is_closed:
+                asked, self.is_asked, self.is_behind = self.is_asked, False, False
+                if not asked or await self._obey(events.Sync()):
+                    await self._try_sync(asked)
+        except StopConsumer:
+            pass  # lost meanwhile
+        except Exception:
+            logger.exception("socket failed at a sync")
+            await self._abandon()
+
+    async def _try_sync(self, asked: bool) -> None:
+        try:
+            await self._sync_once()
+        except ObjectDoesNotExist:
+            await self.close(NOT_FOUND)
+        except TROUBLE as error:
+            _log(error)
+            self.socket.stands = None
+            if asked:
+                await self._refuse(_unavailable(None))
+        finally:
+            self.held = None
+
+    async def _sync_once(self) -> None:
+        async with self.order:
+            self.is_behind, self.held = False, deque()
+            await self._draw(self.view.sync(self.client))
+        while self.held:
+            await self._pass_on(self.held.popleft())
+
+    async def _draw(self, rendered: Iterator[list[str]]) -> None:
+        """Send what is rendered in the database thread, as fast as it is read."""
+        with translation.override(self.language):
+            while (texts := await self.share.run(next, rendered, None)) is not None:
+                for text in texts:
+                    await self.send(text_data=text)
+                    if self.line:
+                        await self.line.drained()
+                if self.is_closed:
+                    return
+
+
+async def _leave(client: socket_client.Client, channel: str) -> None:
+    await layer.leave(client.group, channel)
+    try:
+        count = watcher.here().count(client.user_id)
+        await database_sync_to_async(client.leave)(count)
+    except TROUBLE as error:
+        _log(error)  # the next renewal puts it right
+
+
+def _unavailable(command: events.Command | None) -> events.Error:
+    known = events.client_id_of({"client_id": getattr(command, "client_id", None)})
+    return events.Error(
+        "unavailable",
+        _("The database does not answer right now. Nothing is lost; try again."),
+        known,
+        UNAVAILABLE_SECONDS,
+    )
+
+
+def _log(error: Exception) -> None:
+    if is_away(error):
+        logger.warning("database away: %s", name_of(error))
+    else:
+        logger.error("database failed", exc_info=error)
+
+
+async def refuse_path(scope: dict[str, Any], receive: Any, send: Any) -> None:
+    """Takes what leads to no conversation, and says so like for a missing one."""
+    await receive()
+    wants_json = JSON_PROTOCOL in scope["subprotocols"]
+    accepted = JSON_PROTOCOL if wants_json else None
+    await send({"type": "websocket.accept", "subprotocol": accepted})
+    metrics.REFUSALS.labels("not_found").inc()
+    await send({"type": "websocket.close", "code": NOT_FOUND})

@@ -1,0 +1,122 @@
+"""Events as HTML for htmx: every top-level element of a frame is swapped by its id.
+
+This side remembers what each page shows, so a page gets only what it lacks.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from django.template.loader import render_to_string
+from django.utils.html import format_html
+from django.utils.translation import gettext as _
+
+from chatsite.jobs.activity import values as work_values
+from chatsite.pages.presenters import transcript_pane
+from chatsite.protocol import events
+from chatsite.turns.models import Turn
+from memory.models import Conversation
+
+from .live_reply import Growing
+
+
+@dataclass(slots=True)
+class Page:
+    """The state of one browser page, as far as its socket has brought it."""
+
+    shown: set[int] = field(default_factory=set)
+    live: dict[int, Growing] = field(default_factory=dict)
+
+    def sync(self, conversation: Conversation, status: str = "") -> Iterator[str]:
+        """The transcript's latest page, whatever was missed: read from the database
+        at once, then drawn turn by turn. Together the parts are one fragment."""
+        pane = transcript_pane.transcript(conversation)
+        views = [
+            item for item in pane.items if isinstance(item, transcript_pane.TurnView)
+        ]
+        self.shown = {view.id for view in views}
+        self.live = {
+            view.id: Growing.of(view) for view in views if view.partial is not None
+        }
+        yield '<div id="turns" hx-swap-oob="innerHTML">'
+        for part in pane.one_by_one():
+            values = {"conversation": conversation, "pane": part}
+            yield render_to_string("chat/_turns.html", values)
+        yield "</div>" + work(conversation) + _refresh(conversation) + _status(status)
+
+    def turn(self, conversation: Conversation, turn_id: int, status: str) -> str:
+        """One turn as it stands in the database."""
+        view = transcript_pane.turn_view(conversation, turn_id)
+        html = render_to_string(
+            "chat/_turn.html", {"conversation": conversation, "turn": view}
+        )
+        if view.partial is None:
+            self.live.pop(view.id, None)
+        else:
+            self.live[view.id] = Growing.of(view)
+        # A turn that the page has is swapped by the id of its section.
+        if view.id not in self.shown:
+            self.shown.add(view.id)
+            html = format_html('<div hx-swap-oob="beforeend:#turns">{}</div>', html)
+        return html + _refresh(conversation) + _status(status)
+
+    def frame(self, frame: events.Frame) -> str | None:
+        """The next words of a reply. "" = nothing new, None = this page must sync."""
+        growing = self.live.get(frame.turn)
+        return growing.take(frame) if growing else None
+
+
+def ack(event: events.Ack) -> str:
+    return render_to_string(
+        "chat/_ack.html", {"client_id": event.client_id, "seq": event.seq}
+    )
+
+
+def error(event: events.Error) -> str:
+    context = {
+        "code": event.code,
+        "detail": event.detail,
+        "client_id": event.client_id or "",
+        "retry_after": event.retry_after and str(event.retry_after),
+        "seq": event.seq or "",
+    }
+    return render_to_string("chat/_error.html", context)
+
+
+def title(conversation: Conversation) -> str:
+    return render_to_string("chat/_title.html", {"conversation": conversation})
+
+
+def work(conversation: Conversation) -> str:
+    return render_to_string("chat/_work.html", work_values(conversation, oob=True))
+
+
+def _refresh(conversation: Conversation) -> str:
+    return render_to_string("chat/_refresh.html", {"conversation": conversation})
+
+
+def _status(message: str) -> str:
+    """Nothing to say leaves the line as it is."""
+    if not message:
+        return ""
+    return render_to_string("chat/_status.html", {"message": message})
+
+
+def status_of(event: events.Event, conversation: Conversation) -> str:
+    """What a screen reader is told: boundaries only, never the words of a reply."""
+    match event:
+        case events.State(state=Turn.State.RUNNING):
+            return _("Generating")
+        case events.End(state=Turn.State.DONE):
+            return _("Reply complete")
+        case events.End():
+            return _("Reply ended")
+        case events.Memory(state="folded"):
+            newest = conversation.summaries.get(version=event.version)
+            return _("Messages %(first)s to %(last)s summarised as v%(version)s") % {
+                "first": newest.first_seq,
+                "last": newest.last_seq,
+                "version": newest.version,
+            }
+        case events.Memory(state="failed"):
+            return _("Summary not updated; the messages stay in the window")
+    return ""

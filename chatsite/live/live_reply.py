@@ -1,0 +1,89 @@
+"""A running reply on one page: what the page shows of it, and how a frame changes that.
+
+A page only ever gets what it lacks: formatted blocks once, and of the open part behind
+them the new letters.
+"""
+
+from dataclasses import dataclass, field
+
+from django.template.loader import render_to_string
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
+
+from chatsite.pages import incremental
+from chatsite.pages.presenters.transcript_pane import TurnView
+from chatsite.protocol import events
+
+
+@dataclass(slots=True)
+class Growing:
+    """What one page shows of a running reply."""
+
+    turn: int
+    attempt: int = 0
+    text: str = ""
+    view: incremental.View = field(default_factory=incremental.View)
+
+    @classmethod
+    def of(cls, turn: TurnView) -> "Growing":
+        return cls(turn.id, turn.text_attempt, turn.partial or "", turn.grown)
+
+    def take(self, frame: events.Frame) -> str | None:
+        """The change as fragments. "" = nothing new, None = this page must sync."""
+        if frame.attempt < self.attempt:
+            return ""
+        if frame.attempt > self.attempt:
+            if frame.base:
+                return None
+            self.attempt, self.text = frame.attempt, ""
+            return self._show(frame.tail, anew=True)
+        if frame.base > len(self.text):
+            return None
+        if frame.base + len(frame.tail) < len(self.text):
+            return ""  # older than what a sync has read from the database
+        text = self.text[: frame.base] + frame.tail
+        return self._show(text, anew=not text.startswith(self.text))
+
+    def _show(self, text: str, *, anew: bool) -> str:
+        before, self.text = self.view, text
+        self.view = incremental.of(self.turn, self.attempt, text).view(text)
+        if anew or not self.view.continues(before):
+            return self._body()
+        parts = self._blocks(before.end) if self.view.end > before.end else ""
+        is_same = self.view.form == before.form and self.view.end == before.end
+        if is_same and before.tail and self.view.tail.startswith(before.tail):
+            return self._letters(self.view.tail[len(before.tail) :])
+        return parts + self._open()
+
+    def _body(self) -> SafeString:
+        """All of it, in place of what another attempt had."""
+        shown = {"turn": {"id": self.turn, "grown": self.view}}
+        return format_html(
+            '<div id="turn-{}-body" hx-swap-oob="innerHTML">{}</div>',
+            self.turn,
+            render_to_string("chat/_growing.html", shown),
+        )
+
+    def _blocks(self, after: int) -> SafeString:
+        return format_html(
+            '<div hx-swap-oob="beforebegin:#turn-{}-open">{}</div>',
+            self.turn,
+            self.view.html(after),
+        )
+
+    def _open(self) -> SafeString:
+        shown = {"turn": {"id": self.turn, "grown": self.view}}
+        return format_html(
+            '<div id="turn-{}-open" hx-swap-oob="innerHTML">{}</div>',
+            self.turn,
+            render_to_string("chat/_open.html", shown),
+        )
+
+    def _letters(self, letters: str) -> SafeString | str:
+        if not letters:
+            return ""
+        return format_html(
+            '<span id="turn-{}-tail" hx-swap-oob="beforeend">{}</span>',
+            self.turn,
+            letters,
+        )

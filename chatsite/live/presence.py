@@ -1,0 +1,82 @@
+"""How many sockets each person has open, over all processes: every process writes down
+its own, under a lease, so that those of a dead one stop counting.
+"""
+
+import uuid
+from collections.abc import Mapping
+from datetime import timedelta
+
+from django.conf import settings
+from django.contrib.auth import get_user_model
+from django.db import transaction
+from django.db.models import DateTimeField, ExpressionWrapper, Sum
+from django.db.models.functions import Now
+from django.utils.translation import gettext as _
+
+from chatsite.protocol.errors import CommandError
+from chatsite.turns import limits
+from chatsite.turns.models import Presence
+
+PROCESS = uuid.uuid4().hex
+LEASE = timedelta(seconds=30)
+
+
+def enter(user_id: int, sockets: int) -> None:
+    """Write down that this process holds so many sockets of the user, the new one
+    among them. Raises CommandError when that is one too many."""
+    limit = settings.SOCKETS_PER_USER
+    if limit <= 0:
+        return
+    with transaction.atomic():
+        limits.lock(user_id)
+        elsewhere = Presence.objects.filter(user=user_id, lease_until__gte=Now())
+        elsewhere = elsewhere.exclude(process=PROCESS).aggregate(n=Sum("sockets"))["n"]
+        if (elsewhere or 0) + sockets > limit:
+            words = _("You have %(limit)s pages open already. Close some, then reload.")
+            raise CommandError("too_many_sockets", words % {"limit": f"{limit:,}"})
+        _write({user_id: sockets})
+
+
+def leave(user_id: int, sockets: int) -> None:
+    """Write down how many are left after one has closed."""
+    rows = Presence.objects.filter(user=user_id, process=PROCESS)
+    if sockets:
+        rows.update(sockets=sockets)
+    else:
+        rows.delete()
+
+
+def renew(sockets: Mapping[int, int]) -> None:
+    """Prolong this process's lease on its sockets, given by user."""
+    mine = Presence.objects.filter(process=PROCESS)
+    if settings.SOCKETS_PER_USER > 0:
+        mine.update(lease_until=_lease())
+        if dict(mine.values_list("user_id", "sockets")) != sockets:
+            # Others took this process for dead, or a change could not be written.
+            mine.exclude(user__in=sockets).delete()
+            # Whose account is deleted is about to be disconnected.
+            people = get_user_model().objects.filter(pk__in=sockets)
+            ids = people.values_list("pk", flat=True)
+            _write({user_id: sockets[user_id] for user_id in ids})
+    Presence.objects.filter(lease_until__lt=Now() - 2 * LEASE).delete()
+
+
+def forget() -> None:
+    """The process ends: its sockets will open elsewhere, and must not count twice."""
+    Presence.objects.filter(process=PROCESS).delete()
+
+
+def _write(sockets: Mapping[int, int]) -> None:
+    Presence.objects.bulk_create(
+        [
+            Presence(process=PROCESS, user_id=user, sockets=count, lease_until=_lease())
+            for user, count in sockets.items()
+        ],
+        update_conflicts=True,
+        unique_fields=["user", "process"],
+        update_fields=["sockets", "lease_until"],
+    )
+
+
+def _lease() -> ExpressionWrapper:
+    return ExpressionWrapper(Now() + LEASE, output_field=DateTimeField())

@@ -1,0 +1,35 @@
+"""Remembers in this process, for a moment, who was told to wait: what a flood goes on
+sending then costs no transaction, and nobody else's time.
+"""
+
+from time import monotonic
+
+from django.utils.translation import get_language
+
+from chatsite.protocol.errors import CommandError
+
+# Short, because staff may give somebody more meanwhile.
+MEMORY_SECONDS = 2.0
+KINDS = ("rate_limited", "quota", "queue_full")
+
+# By user and language: each browser is refused in its own words.
+_refused: dict[tuple[int, str | None], tuple[float, CommandError]] = {}
+
+
+def note(user_id: int, error: CommandError) -> None:
+    if error.code in KINDS:
+        _refused[user_id, get_language()] = (monotonic(), error)
+
+
+def of(user_id: int) -> CommandError | None:
+    """The refusal that still holds, with the wait that is left of it."""
+    key = user_id, get_language()
+    if key not in _refused:
+        return None
+    since, error = _refused[key]
+    passed = monotonic() - since
+    if passed >= min(MEMORY_SECONDS, error.retry_after or 0.0):
+        _refused.pop(key, None)
+        return None
+    wait = round((error.retry_after or 0.0) - passed, 1)
+    return CommandError(error.code, error.detail, retry_after=max(wait, 0.1))

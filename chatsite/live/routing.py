@@ -1,0 +1,11 @@
+"""Where sockets lead."""
+
+from django.urls import path, re_path
+
+from .consumer import ConversationConsumer, refuse_path
+
+websocket_urlpatterns = [
+    path("ws/c/<uuid:uuid>/", ConversationConsumer.as_asgi()),
+    # Without it Channels raises an error for what matches nothing.
+    re_path(r"", refuse_path),
+]

@@ -1,0 +1,73 @@
+"""Ties the site to the life of a daphne process, which has no lifespan protocol:
+sweeping begins with the server; before it ends, its turns are handed back and its
+sockets are told to go elsewhere.
+"""
+
+import asyncio
+import gc
+import logging
+import os
+import sys
+import threading
+
+from chatsite import database
+from chatsite.llm import providers
+from chatsite.turns import runner
+
+from . import watcher
+
+logger = logging.getLogger(__name__)
+
+# How long threads may go on when everything else has ended.
+THREADS_SECONDS = 1.5
+
+
+async def hand_over() -> None:
+    await runner.hand_back()
+    await watcher.here().end()
+
+
+def install() -> None:
+    """Hook into daphne's reactor; does nothing under another server or a command."""
+    if "daphne.server" not in sys.modules:
+        return
+    from twisted.internet import reactor
+    from twisted.internet.defer import Deferred
+
+    from . import backpressure
+
+    backpressure.install()
+
+    def shut_down() -> Deferred:
+        loop = asyncio.get_event_loop()
+        return Deferred.fromFuture(asyncio.ensure_future(hand_over(), loop=loop))
+
+    def start_up() -> None:
+        asyncio.get_event_loop().call_soon(_begin)
+
+    reactor.callWhenRunning(start_up)
+    reactor.addSystemEventTrigger("before", "shutdown", shut_down)
+    reactor.addSystemEventTrigger("after", "shutdown", _end_soon)
+
+
+def _begin() -> None:
+    if not database.claim_file():
+        logger.warning(
+            "Another process serves this SQLite file already. Each page learns late "
+            "what happens in the other process, and writes wait for each other. Stop "
+            "one, or set DATABASE_URL and REDIS_URL to PostgreSQL and Redis."
+        )
+    # The first model takes most of a second to import and build; as part of the first
+    # reply it would hold up everything that runs in this process.
+    providers.build(providers.default_model())
+    runner.ensure_sweeping()
+    # What is imported by now stays; the collector need not look at it again.
+    gc.freeze()
+
+
+def _end_soon() -> None:
+    """A request that was under way waits in its thread for an event loop that has
+    ended, and Python waits for the thread: such a process would never be gone."""
+    timer = threading.Timer(THREADS_SECONDS, os._exit, [0])
+    timer.daemon = True
+    timer.start()

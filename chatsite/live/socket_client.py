@@ -1,0 +1,293 @@
+"""What a socket's commands do, and how its client sees the result: as JSON events or
+as HTML fragments. Everything here is synchronous and runs in the database thread.
+"""
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from typing import Any, Final
+
+from django.db import IntegrityError, transaction
+from django.utils.translation import gettext as _
+
+from chatsite.accounts import sessions
+from chatsite.protocol import events
+from chatsite.protocol.errors import CommandError
+from chatsite.turns import lifecycle, limits
+from chatsite.turns.models import Turn
+from memory import transcript
+from memory.models import Conversation
+
+from . import fragments, pieces, presence, progress, refusals
+
+
+@dataclass(frozen=True, slots=True)
+class Done:
+    """A command's effect: events for its sender, events for everybody, work to do."""
+
+    answers: tuple[events.Event, ...] = ()
+    published: tuple[events.Event, ...] = ()
+    has_work: bool = False
+    stopping: int | None = None
+
+
+SIGNED_OUT: Final = Done()
+
+
+@dataclass(slots=True)
+class Client:
+    """Who is at the other end, and which conversation they opened."""
+
+    user_id: int
+    session_key: str | None
+    uuid: str
+    conversation_id: int
+    # Where the conversation stood when the socket opened.
+    stands: progress.Progress | None = field(default=None, repr=False)
+
+    @classmethod
+    def open(cls, scope: dict[str, Any]) -> "Client":
+        """Raises CommandError for a stranger ("signed_out") and for a conversation
+        that is missing or foreign ("not_found")."""
+        session_key = scope["session"].session_key
+        user = sessions.user_of(session_key)
+        if not user.is_authenticated:
+            raise CommandError("signed_out", _("Sign in first."))
+        uuid = scope["url_route"]["kwargs"]["uuid"]
+        try:
+            conversation = transcript.get_for(user, uuid)
+        except Conversation.DoesNotExist:
+            raise CommandError(
+                "not_found", _("There is no such conversation.")
+            ) from None
+        stands = progress.read([conversation.pk]).get(conversation.pk)
+        return cls(user.pk, session_key, uuid, conversation.pk, stands)
+
+    @property
+    def group(self) -> str:
+        return events.group_of(self.conversation_id)
+
+    @property
+    def holder(self) -> sessions.Holder:
+        return self.session_key, self.user_id
+
+    def enter(self, sockets: int) -> None:
+        """Raises CommandError ("too_many_sockets", or "signed_out" when the account
+        was deleted meanwhile)."""
+        try:
+            presence.enter(self.user_id, sockets)
+        except IntegrityError:
+            raise CommandError("signed_out", _("Sign in first.")) from None
+
+    def leave(self, sockets: int) -> None:
+        presence.leave(self.user_id, sockets)
+
+    def _user(self) -> Any:
+        """The user of the session as it is now, not as it was at the handshake."""
+        user = sessions.user_of(self.session_key)
+        return user if user.pk == self.user_id else None
+
+    def conversation(self) -> Conversation:
+        return Conversation.objects.get(pk=self.conversation_id)
+
+    def perform(self, command: events.Command) -> Done:
+        """Raises CommandError for what can not be done."""
+        user = self._user()
+        if user is None:
+            return SIGNED_OUT
+        try:
+            conversation = transcript.get_for(user, self.uuid)
+        except Conversation.DoesNotExist:
+            raise CommandError(
+                "not_found", _("This conversation does not exist any more.")
+            ) from None
+        return _perform(conversation, command)
+
+
+def _perform(conversation: Conversation, command: events.Command) -> Done:
+    match command:
+        case events.Send(client_id, text):
+            return _submitted(client_id, lifecycle.submit, conversation, text=text)
+        case events.Edit(seq, client_id, text):
+            done = _submitted(
+                client_id, lifecycle.edit, conversation, seq=seq, text=text
+            )
+            changed = events.Memory(None, "changed")
+            return replace(done, published=(*done.published, changed))
+        case events.Stop(turn_id):
+            turn = lifecycle.stop(conversation, turn_id)
+            running = turn.state == Turn.State.RUNNING
+            if running:
+                return Done(stopping=turn.pk)
+            return Done(published=(events.End.of(turn),))
+        case events.Retry(turn_id):
+            turn = _retried(lifecycle.retry, conversation, turn_id)
+            return Done(published=(_state_of(turn),), has_work=True)
+        case events.Regenerate(turn_id):
+            turn = _retried(lifecycle.regenerate, conversation, turn_id)
+            return Done(published=(_state_of(turn),), has_work=True)
+    return Done(has_work=True)
+
+
+def _submitted(
+    client_id: object, act: Any, conversation: Conversation, **values: Any
+) -> Done:
+    try:
+        sent = _admitted(conversation, client_id, act, values)
+    except (transcript.TextError, CommandError) as error:
+        known = events.client_id_of({"client_id": client_id})
+        raise CommandError(
+            error.code,
+            error.detail,
+            client_id=known,
+            retry_after=getattr(error, "retry_after", None),
+            seq=getattr(error, "seq", None),
+        ) from None
+    ack = events.Ack(str(client_id), sent.message.seq, sent.turn.pk, sent.position)
+    if not sent.created:
+        return Done(answers=(ack,), has_work=True)
+    published: list[events.Event] = [_state_of(sent.turn, sent.position)]
+    if sent.title:
+        published.append(events.Title(sent.title))
+    return Done(answers=(ack,), published=tuple(published), has_work=True)
+
+
+def _admitted(
+    conversation: Conversation, client_id: object, act: Any, values: dict[str, Any]
+) -> lifecycle.Submitted:
+    """What came in before is known again, however often; only new turns count."""
+    owner = conversation.owner_id
+    earlier = refusals.of(owner)
+    if earlier and not _is_known(conversation, client_id):
+        raise earlier
+    try:
+        with transaction.atomic():
+            sent = act(conversation, client_id=client_id, **values)
+            if sent.created:
+                limits.admit_turn(owner)
+    except CommandError as error:
+        refusals.note(owner, error)
+        raise
+    return sent
+
+
+def _is_known(conversation: Conversation, client_id: object) -> bool:
+    transcript.check_client_id(client_id)
+    return conversation.messages.filter(client_id=client_id).exists()
+
+
+@transaction.atomic
+def _retried(act: Any, conversation: Conversation, turn_id: int) -> Turn:
+    turn = act(conversation, turn_id)
+    limits.admit_turn(conversation.owner_id)
+    return turn
+
+
+def _state_of(turn: Turn, position: int = 0) -> events.State:
+    return events.State(turn.pk, turn.state, position)
+
+
+class JsonView:
+    """Events for clients that asked for the JSON subprotocol."""
+
+    def __init__(self) -> None:
+        self._live: set[int] = set()
+        self.latest = 0
+
+    @property
+    def is_live(self) -> bool:
+        return bool(self._live)
+
+    def _note(self, turn_id: int, *, is_live: bool = True) -> None:
+        self.latest = max(self.latest, turn_id)
+        if is_live:
+            self._live.add(turn_id)
+        else:
+            self._live.discard(turn_id)
+
+    def sync(self, client: Client) -> Iterator[list[str]]:
+        """The unfinished turns as they are saved, and the latest finished one."""
+        found = list(lifecycle.unfinished(client.conversation_id))
+        found_live = {turn.pk for turn in found}
+        ended = Turn.objects.select_related("reply").filter(
+            conversation_id=client.conversation_id
+        )
+        missed = ended.filter(pk__in=self._live - found_live)
+        latest = ended.exclude(state__in=Turn.UNFINISHED).order_by("-pk")[:1]
+        self._live = found_live
+        self.latest = max([self.latest, *found_live, *(turn.pk for turn in latest)])
+        for turn in {*missed, *latest}:
+            yield [_dump(events.End.of(turn))]
+        for place, turn in enumerate(found):
+            yield [_dump(_state_of(turn, place))]
+            if turn.state == Turn.State.RUNNING:
+                frame = events.Frame(turn.pk, turn.text_attempt, 0, turn.text)
+                yield _in_pieces(frame)
+
+    def at_once(self, event: events.Event) -> list[str]:
+        if isinstance(event, events.Frame):
+            self._note(event.turn)
+            return _in_pieces(event)
+        if isinstance(event, events.State | events.End):
+            self._note(event.turn, is_live=isinstance(event, events.State))
+        return [_dump(event)]
+
+    def event(self, client: Client, event: events.Event) -> Iterator[list[str]]:
+        yield self.at_once(event)
+
+    def answer(self, event: events.Ack | events.Error) -> list[str]:
+        return [_dump(event)]
+
+
+def _dump(event: events.Event) -> str:
+    return json.dumps(events.to_json(event), ensure_ascii=False)
+
+
+def _in_pieces(frame: events.Frame) -> list[str]:
+    return [_dump(piece) for piece in frame.pieces(pieces.PIECE_CHARS)]
+
+
+class HtmlView:
+    """Fragments for the page."""
+
+    def __init__(self) -> None:
+        self._page = fragments.Page()
+
+    @property
+    def is_live(self) -> bool:
+        return bool(self._page.live)
+
+    @property
+    def latest(self) -> int:
+        return max(self._page.shown, default=0)
+
+    def sync(self, client: Client) -> Iterator[list[str]]:
+        yield from pieces.cut(self._page.sync(client.conversation()))
+
+    def at_once(self, event: events.Event) -> list[str] | None:
+        """What the page gets of an event where the database need not be asked: of the
+        next words of a reply. None: it has to be asked."""
+        if not isinstance(event, events.Frame):
+            return None
+        text = self._page.frame(event)
+        if text is None:
+            return None
+        return [one for some in pieces.cut([text]) for one in some if one]
+
+    def event(self, client: Client, event: events.Event) -> Iterator[list[str]]:
+        conversation = client.conversation()
+        status = fragments.status_of(event, conversation)
+        match event:
+            case events.State() | events.End():
+                parts = [self._page.turn(conversation, event.turn, status)]
+            case events.Title():
+                parts = [fragments.title(conversation)]
+            case events.Job():
+                parts = [fragments.work(conversation)]
+            case _:
+                parts = self._page.sync(conversation, status)
+        yield from pieces.cut(parts)
+
+    def answer(self, event: events.Ack | events.Error) -> list[str]:
+        is_error = isinstance(event, events.Error)
+        return [fragments.error(event) if is_error else fragments.ack(event)]

@@ -1,0 +1,205 @@
+"""Looks after all sockets of this process together: closes those whose session has
+ended, and brings up to date those that the channel layer has told nothing.
+
+A few queries every few seconds, however many sockets there are.
+"""
+
+import asyncio
+import contextvars
+import logging
+from collections import Counter
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+from dataclasses import dataclass, field
+from time import monotonic
+from typing import Protocol
+
+from channels.db import database_sync_to_async
+
+from chatsite import metrics
+from chatsite.accounts import sessions
+from chatsite.database import AWAY, name_of
+from chatsite.protocol import layer
+
+from . import presence, progress
+
+logger = logging.getLogger(__name__)
+
+SIGNED_OUT = 4401
+GONE = 4404
+RESTART = 1012
+SESSION_SECONDS = 3.0
+LOOK_SECONDS = 0.5
+SILENCE_SECONDS = 2.0
+RENEW_SECONDS = 10.0
+# How long a process that ends waits for the database to take its last words.
+END_SECONDS = 2.0
+# How long a process that ends waits for the answers to its close frames.
+GOODBYE_SECONDS = 1.0
+
+
+class View(Protocol):
+    """What a socket has been told, as far as it matters here."""
+
+    @property
+    def is_live(self) -> bool: ...
+
+    @property
+    def latest(self) -> int: ...
+
+
+@dataclass(eq=False, slots=True)
+class Socket:
+    """One open socket, and what is known of its page."""
+
+    holder: sessions.Holder
+    conversation_id: int
+    view: View
+    join: Callable[[], Awaitable[bool]]
+    sync: Callable[[], None]  # only asks for it: readers may be slow
+    close: Callable[[int], Awaitable[None]]
+    # None: it may have missed anything.
+    stands: progress.Progress | None
+    joined: bool = False
+    has_heard: bool = False
+    look_at: float = field(default_factory=lambda: monotonic() + SILENCE_SECONDS)
+
+    def hear(self) -> None:
+        self.has_heard = True
+        self.look_at = monotonic() + SILENCE_SECONDS
+
+    def catch_up(self, now: progress.Progress) -> None:
+        """Called after a silence: sync if there is something the page can't know."""
+        before, self.stands = self.stands, now
+        heard, self.has_heard = self.has_heard, False
+        told = heard and self.joined and layer.health.ok
+        missed_end = self.view.is_live and not now.unfinished
+        if missed_end or not (now == before or (told and self._shows_all(now))):
+            self.sync()
+
+    def _shows_all(self, now: progress.Progress) -> bool:
+        return not now.unfinished and self.view.latest >= now.latest
+
+
+class Watcher:
+    """The sockets of one event loop; a server process has one."""
+
+    def __init__(self) -> None:
+        self._sockets: set[Socket] = set()
+        self._left = asyncio.Event()  # set when there is no socket
+        self._left.set()
+        self._tasks: list[asyncio.Task[None]] = []
+
+    def add(self, socket: Socket) -> None:
+        self._sockets.add(socket)
+        self._left.clear()
+        metrics.SOCKETS.inc()
+        if not self._tasks:
+            self._tasks = [
+                self._start(self._check_sessions, SESSION_SECONDS),
+                self._start(self._look, LOOK_SECONDS),
+                self._start(self._renew, RENEW_SECONDS),
+            ]
+
+    def remove(self, socket: Socket) -> None:
+        if socket not in self._sockets:
+            return
+        self._sockets.remove(socket)
+        metrics.SOCKETS.dec()
+        if not self._sockets:
+            self._left.set()
+            for task in self._tasks:
+                task.cancel()
+            self._tasks = []
+
+    def count(self, user_id: int) -> int:
+        return self._by_user()[user_id]
+
+    async def end(self) -> None:
+        """The process ends: pages reconnect at once, wherever they are led."""
+        for socket in list(self._sockets):
+            await socket.close(RESTART)
+        # The reactor drops what it has not yet written.
+        with suppress(TimeoutError):
+            async with asyncio.timeout(GOODBYE_SECONDS):
+                await self._left.wait()
+        try:
+            async with asyncio.timeout(END_SECONDS):
+                await database_sync_to_async(presence.forget)()
+        except (TimeoutError, *AWAY) as error:
+            logger.warning("sockets not signed off: %s", name_of(error))
+
+    def _by_user(self) -> Counter[int]:
+        return Counter(socket.holder[1] for socket in self._sockets)
+
+    def _start(
+        self, act: Callable[[], Awaitable[None]], seconds: float
+    ) -> asyncio.Task[None]:
+        # An empty context: the first socket's request must not become everybody's.
+        loop = asyncio.get_running_loop()
+        return loop.create_task(
+            _repeat(act, seconds), name=act.__name__, context=contextvars.Context()
+        )
+
+    async def _check_sessions(self) -> None:
+        holders = {socket.holder for socket in self._sockets}
+        ended = await database_sync_to_async(sessions.find_ended)(holders)
+        for socket in [s for s in self._sockets if s.holder in ended]:
+            metrics.SOCKETS_CUT.labels("signed_out").inc()
+            await socket.close(SIGNED_OUT)
+
+    async def _look(self) -> None:
+        await self._join()
+        now = monotonic()
+        silent = [socket for socket in self._sockets if socket.look_at <= now]
+        if not silent:
+            return
+        for socket in silent:
+            socket.look_at = now + SILENCE_SECONDS
+        ids = {socket.conversation_id for socket in silent}
+        found = await database_sync_to_async(progress.read)(ids)
+        here = [socket for socket in silent if socket in self._sockets]
+        for socket in here:
+            if now_there := found.get(socket.conversation_id):
+                socket.catch_up(now_there)
+        await self._close_gone([s for s in here if s.conversation_id not in found])
+
+    async def _close_gone(self, gone: list[Socket]) -> None:
+        """Their conversations were deleted, and the layer did not say so; or the whole
+        account was."""
+        if not gone:
+            return
+        holders = {socket.holder for socket in gone}
+        ended = await database_sync_to_async(sessions.find_ended)(holders)
+        for socket in gone:
+            await socket.close(SIGNED_OUT if socket.holder in ended else GONE)
+
+    async def _join(self) -> None:
+        """Register those that the layer could not take when they opened."""
+        for socket in [s for s in self._sockets if not s.joined]:
+            socket.joined = await socket.join()
+            if not socket.joined:
+                return
+
+    async def _renew(self) -> None:
+        await database_sync_to_async(presence.renew)(self._by_user())
+
+
+async def _repeat(act: Callable[[], Awaitable[None]], seconds: float) -> None:
+    while True:
+        await asyncio.sleep(seconds)
+        try:
+            await act()
+        except AWAY as error:
+            logger.warning("watcher: %s failed: %s", act.__name__, name_of(error))
+        except Exception:
+            # Whatever goes wrong with one socket, the others are still looked after.
+            logger.exception("watcher: %s failed", act.__name__)
+
+
+_watchers: dict[asyncio.AbstractEventLoop, Watcher] = {}
+
+
+def here() -> Watcher:
+    """The watcher of the running event loop."""
+    return _watchers.setdefault(asyncio.get_running_loop(), Watcher())

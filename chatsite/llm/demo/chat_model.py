@@ -1,0 +1,133 @@
+"""DemoChatModel: a chat model without a provider.
+
+It answers only from the messages it was sent and summarises by keeping sentences, so
+that everything the site does can be seen, and tested, without a key.
+"""
+
+import asyncio
+import json
+import re
+import time
+from collections.abc import AsyncIterator, Iterator, Sequence
+from typing import Any
+
+from langchain_core.language_models import BaseChatModel
+from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage
+from langchain_core.messages.ai import UsageMetadata
+from langchain_core.outputs import ChatGeneration, ChatGenerationChunk, ChatResult
+
+from ..naming import TITLE_MARK, demo_title
+from .answers import answer
+from .extractive import summarize_extractively
+
+# The first line of the system message of every request for a summary.
+SUMMARY_MARK = "[windowpane:summarise]"
+DEFAULT_SUMMARY_TOKENS = 400
+PIECE = re.compile(r"\s*(?:[\w'’-]{1,12}|\W)\s*?", re.ASCII)
+
+
+class DemoChatModel(BaseChatModel):
+    """Deterministic: the same messages get the same reply."""
+
+    # 0: everything at once.
+    tokens_per_second: float = 0.0
+
+    @property
+    def _llm_type(self) -> str:
+        return "demo"
+
+    def _generate(
+        self, messages: list[BaseMessage], *args: Any, **kwargs: Any
+    ) -> ChatResult:
+        text = reply_to(messages)
+        message = AIMessage(
+            text,
+            usage_metadata=_usage(messages, text),
+            response_metadata={"finish_reason": "stop", "model_name": "demo"},
+        )
+        return ChatResult(generations=[ChatGeneration(message=message)])
+
+    def _stream(
+        self, messages: list[BaseMessage], *args: Any, **kwargs: Any
+    ) -> Iterator[ChatGenerationChunk]:
+        text = reply_to(messages)
+        for piece in split_tokens(text):
+            time.sleep(self._delay)
+            yield _chunk(piece)
+        yield _last_chunk(messages, text)
+
+    async def _astream(
+        self, messages: list[BaseMessage], *args: Any, **kwargs: Any
+    ) -> AsyncIterator[ChatGenerationChunk]:
+        # A long conversation takes a while to read; other replies go on meanwhile.
+        text = await asyncio.to_thread(reply_to, messages)
+        for piece in split_tokens(text):
+            await asyncio.sleep(self._delay)
+            yield _chunk(piece)
+        yield _last_chunk(messages, text)
+
+    @property
+    def _delay(self) -> float:
+        return 1 / self.tokens_per_second if self.tokens_per_second > 0 else 0.0
+
+
+def reply_to(messages: Sequence[BaseMessage]) -> str:
+    """A summary or a title if the system message asks for one, an answer otherwise."""
+    if messages and messages[0].text.startswith(SUMMARY_MARK):
+        return _summarize(messages[-1].text)
+    if messages and messages[0].text.startswith(TITLE_MARK):
+        return demo_title(messages[-1].text)
+    return answer(messages)
+
+
+def split_tokens(text: str) -> list[str]:
+    """Pieces about the size of a model's tokens; together exactly the text."""
+    return PIECE.findall(text)
+
+
+def _summarize(document: str) -> str:
+    """Answer the JSON document of a summariser request."""
+    data = json.loads(document)
+    previous = [str(data.get("previous_summary") or "")]
+    previous += [str(each.get("text", "")) for each in data.get("summaries", [])]
+    return summarize_extractively(
+        list(_quote(data.get("messages", []))),
+        previous=previous,
+        max_tokens=int(data.get("max_tokens") or DEFAULT_SUMMARY_TOKENS),
+    )
+
+
+def _quote(messages: list[dict[str, Any]]) -> Iterator[str]:
+    """ "User: …" for each message, with the date wherever a new day begins."""
+    last_day = ""
+    for message in messages:
+        day = str(message.get("date") or "")[:10]
+        mark = f" ({day})" if day and day != last_day else ""
+        last_day = day or last_day
+        role = str(message.get("role", "user")).capitalize()
+        yield f"{role}{mark}: {message.get('text', '')}"
+
+
+def _chunk(text: str) -> ChatGenerationChunk:
+    return ChatGenerationChunk(message=AIMessageChunk(text))
+
+
+def _last_chunk(messages: Sequence[BaseMessage], text: str) -> ChatGenerationChunk:
+    message = AIMessageChunk(
+        "",
+        usage_metadata=_usage(messages, text),
+        response_metadata={"finish_reason": "stop", "model_name": "demo"},
+    )
+    return ChatGenerationChunk(message=message)
+
+
+def _usage(messages: Sequence[BaseMessage], text: str) -> UsageMetadata:
+    sent = sum(_count_tokens(m.text) + 4 for m in messages)
+    made = _count_tokens(text)
+    return UsageMetadata(
+        input_tokens=sent, output_tokens=made, total_tokens=sent + made
+    )
+
+
+def _count_tokens(text: str) -> int:
+    return -(-len(text.encode("utf-8", "replace")) // 4)

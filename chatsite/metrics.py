@@ -1,0 +1,50 @@
+"""What this process counts about itself, in Prometheus' form. Labels are words of this
+site, never a text, a name or an id.
+"""
+
+from typing import TYPE_CHECKING
+
+from prometheus_client import Counter, Gauge, Histogram
+
+if TYPE_CHECKING:
+    from .turns.lifecycle import Result
+
+SECONDS = (0.1, 0.25, 0.5, 1, 2, 4, 8, 15, 30, 60, 120, 300, 600)
+
+TURNS_ENDED = Counter("windowpane_turns_ended", "Turns that ended here.", ["state"])
+FIRST_TOKEN = Histogram(
+    "windowpane_first_token_seconds",
+    "From the request to the first token of a reply.",
+    buckets=SECONDS,
+)
+REPLY = Histogram(
+    "windowpane_reply_seconds",
+    "From the request to the end of a reply.",
+    buckets=SECONDS,
+)
+MODEL_REQUESTS = Counter(
+    "windowpane_model_requests", "Requests to a model.", ["purpose", "outcome"]
+)
+FOLDS = Counter("windowpane_folds", "Folds that were tried.", ["result"])
+FRAMES = Counter("windowpane_frames", "Pieces of replies sent to sockets.")
+SOCKETS = Gauge("windowpane_sockets", "Open sockets of this process.")
+SOCKETS_CUT = Counter(
+    "windowpane_sockets_cut", "Sockets that the site closed.", ["reason"]
+)
+LAYER_FAILURES = Counter(
+    "windowpane_layer_failures", "Calls of the channel layer that failed."
+)
+REFUSALS = Counter("windowpane_refusals", "Commands that were refused.", ["code"])
+
+
+def note_request(purpose: str, error: str = "") -> None:
+    # Without the provider's own word, of which there may be any number.
+    MODEL_REQUESTS.labels(purpose, error.partition(":")[0] or "ok").inc()
+
+
+def note_reply(result: "Result") -> None:
+    """How the request for a reply ended, and how long it took."""
+    note_request("reply", result.error)
+    REPLY.observe(result.total_ms / 1000)
+    if result.first_token_ms is not None:
+        FIRST_TOKEN.observe(result.first_token_ms / 1000)

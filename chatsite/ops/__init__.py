@@ -1,0 +1,1 @@
+"""For those who run the site: health, logs, system checks, management commands."""

@@ -1,0 +1,201 @@
+"""System checks: settings that would only be noticed later, by users, each with an id
+and a hint. `manage.py check --deploy` is the installation guide.
+"""
+
+import os
+import re
+from collections.abc import Iterator, Sequence
+from importlib import metadata
+from typing import Any
+
+from django.apps import AppConfig
+from django.conf import settings
+from django.core.checks import CheckMessage, Error, Tags, Warning, register
+from django.db import connection
+from langchain_core.messages import SystemMessage
+
+from chatsite.llm import providers
+from memory import context
+from memory.engine import budget
+from memory.engine.policy import PRESETS, Policy
+from memory.engine.tokens import count_tokens
+
+TRACING_VARIABLES = (
+    "LANGSMITH_TRACING",
+    "LANGSMITH_TRACING_V2",
+    "LANGCHAIN_TRACING",
+    "LANGCHAIN_TRACING_V2",
+)
+
+# As browsers write it: in lower case and without the scheme's own port.
+ORIGIN = re.compile(
+    r"(http(?!.*:80$)|https(?!.*:443$))://([a-z0-9.-]+|\[[0-9a-f:.]+\])(:[0-9]{1,5})?"
+)
+
+# Older ones have published holes that a stranger can use without logging in.
+SAFE_VERSIONS = {"Django": (5, 2, 14), "daphne": (4, 2, 2)}
+
+# Fewer tokens hold hardly a summary and a message.
+MIN_ROOM = 512
+
+Apps = Sequence[AppConfig] | None
+
+
+@register(Tags.security)
+def check_origins(app_configs: Apps, **kwargs: Any) -> list[CheckMessage]:
+    return [
+        Error(
+            f"SITE_ORIGINS has {origin!r}, which is not a full origin.",
+            hint="Write it as browsers do, such as https://chat.example.com: in lower "
+            "case, without a path and without the scheme's own port.",
+            id="chat.E001",
+        )
+        for origin in settings.SITE_ORIGINS
+        if not ORIGIN.fullmatch(origin)
+    ]
+
+
+@register(Tags.security, deploy=True)
+def check_hosts(app_configs: Apps, **kwargs: Any) -> list[CheckMessage]:
+    if "*" not in settings.ALLOWED_HOSTS:
+        return []
+    return [
+        Error(
+            "ALLOWED_HOSTS has '*', so the site answers under any name.",
+            hint="List the host names that the site is reached by.",
+            id="chat.E002",
+        )
+    ]
+
+
+@register(Tags.security, deploy=True)
+def check_origins_set(app_configs: Apps, **kwargs: Any) -> list[CheckMessage]:
+    if settings.SITE_ORIGINS or settings.DEBUG:
+        return []
+    return [
+        Warning(
+            "SITE_ORIGINS is empty, so browsers may not be able to open a socket.",
+            hint="Set it to the full origins of the site, such as "
+            "https://chat.example.com.",
+            id="chat.W001",
+        )
+    ]
+
+
+@register(Tags.database)
+def check_database(app_configs: Apps, **kwargs: Any) -> list[CheckMessage]:
+    # Redis is there for several processes, and several machines can not share a file.
+    if not settings.REDIS_URL or connection.vendor != "sqlite":
+        return []
+    return [
+        Warning(
+            "REDIS_URL is set but the database is SQLite.",
+            hint="Several processes need PostgreSQL: set DATABASE_URL.",
+            id="chat.W002",
+        )
+    ]
+
+
+@register(Tags.database, deploy=True)
+def check_layer(app_configs: Apps, **kwargs: Any) -> list[CheckMessage]:
+    if settings.REDIS_URL or connection.vendor == "sqlite":
+        return []
+    return [
+        Warning(
+            "REDIS_URL is not set, so the processes of this site can not tell each "
+            "other what happens.",
+            hint="Set REDIS_URL as soon as there is more than one process.",
+            id="chat.W004",
+        )
+    ]
+
+
+@register(Tags.security, deploy=True)
+def check_versions(app_configs: Apps, **kwargs: Any) -> list[CheckMessage]:
+    return [
+        Error(
+            f"{name} {metadata.version(name)} has known holes.",
+            hint=f"Install {'.'.join(map(str, safe))} or newer: "
+            "pip install --upgrade --requirement requirements.txt",
+            id="chat.E003",
+        )
+        for name, safe in SAFE_VERSIONS.items()
+        if _numbers(metadata.version(name)) < safe
+    ]
+
+
+def _numbers(version: str) -> tuple[int, ...]:
+    return tuple(map(int, re.findall(r"\d+", version)[:3]))
+
+
+@register()
+def check_window(app_configs: Apps, **kwargs: Any) -> list[CheckMessage]:
+    """Thresholds that the model's window has no room for: they are lowered, which
+    people who chose them would not expect."""
+    window = settings.CONTEXT_WINDOW or providers.DEFAULT_CONTEXT_WINDOW
+    limit = context.request_limit(window)
+    system = count_tokens([SystemMessage(settings.SYSTEM_PROMPT)])
+    presets: dict[str, list[str]] = {}
+    for preset, name in _too_large(limit - system):
+        presets.setdefault(name, []).append(preset)
+    names = [f"{name} ({', '.join(found)})" for name, found in presets.items()]
+    messages: list[CheckMessage] = []
+    if window // 4 < settings.REPLY_RESERVE:
+        names.insert(0, f"REPLY_RESERVE of {settings.REPLY_RESERVE:,}")
+    if names:
+        messages.append(
+            Warning(
+                f"CONTEXT_WINDOW of {window:,} tokens is too small for "
+                f"{'; '.join(names)}. Lower values are used.",
+                hint="Let the server of the model take more tokens (Ollama: num_ctx) "
+                "and set CONTEXT_WINDOW to that number.",
+                id="chat.W005",
+            )
+        )
+    if limit <= system + MIN_ROOM:
+        messages.append(
+            Error(
+                f"CONTEXT_WINDOW of {window:,} tokens leaves "
+                f"{max(0, limit - system):,} for a conversation, beside SYSTEM_PROMPT "
+                "and the reply.",
+                hint="Set CONTEXT_WINDOW to what the model takes, or shorten "
+                "SYSTEM_PROMPT.",
+                id="chat.E004",
+            )
+        )
+    return messages
+
+
+def _too_large(limit: int) -> Iterator[tuple[str, str]]:
+    for preset in PRESETS:
+        policy = Policy(preset=preset)
+        capped = budget.cap(policy, limit)
+        most = budget.for_window(capped, limit, capped.summary_budget, is_waiting=False)
+        for kind, amount in (size for clause in policy.trigger for size in clause):
+            if kind == "tokens" and amount > most:
+                yield preset, f"trigger of {amount:,} tokens"
+        if policy.keep[0] == "tokens" and policy.keep[1] > most:
+            yield preset, f"keep of {policy.keep[1]:,} tokens"
+        names = ["max_summary_tokens", "recall_tokens"]
+        names += ["summary_budget"] if policy.strategy == "layered" else []
+        for name in names:
+            if getattr(capped, name) < getattr(policy, name):
+                yield preset, f"{name} of {getattr(policy, name):,}"
+
+
+@register(Tags.security)
+def check_tracing(app_configs: Apps, **kwargs: Any) -> list[CheckMessage]:
+    return [
+        Warning(
+            f"{name} is on, so LangChain sends every conversation to LangSmith.",
+            hint=f"Unset {name} unless people know that their chats leave this site.",
+            id="chat.W003",
+        )
+        for name in _tracing_on()
+    ]
+
+
+def _tracing_on() -> Iterator[str]:
+    for name in TRACING_VARIABLES:
+        if os.environ.get(name, "").strip().lower() in ("true", "1"):
+            yield name

@@ -1,0 +1,123 @@
+"""What machines ask the site: is it alive, is it ready, how is it doing."""
+
+import asyncio
+from collections.abc import Iterator
+
+from asgiref.sync import sync_to_async
+from django.conf import settings
+from django.db import connection
+from django.db.migrations.executor import MigrationExecutor
+from django.db.models import Count, Min
+from django.http import Http404, HttpRequest, HttpResponse
+from django.utils import timezone
+from django.utils.crypto import constant_time_compare
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_GET
+from prometheus_client import CONTENT_TYPE_LATEST, REGISTRY, CollectorRegistry
+from prometheus_client.core import GaugeMetricFamily
+from prometheus_client.exposition import generate_latest
+
+from chatsite.database import TROUBLE, check_writable, is_read_only
+from chatsite.protocol import layer
+from chatsite.turns.models import Turn
+
+READY_SECONDS = 3.0
+
+
+@require_GET
+def healthz(request: HttpRequest) -> HttpResponse:
+    """The process answers; nothing behind it is asked."""
+    return _words("ok")
+
+
+@never_cache
+@require_GET
+async def readyz(request: HttpRequest) -> HttpResponse:
+    """Whether requests may be led here: 200, or 503 and what is missing in a word.
+
+    Without its channel layer the site is slower, but complete.
+    """
+    try:
+        async with asyncio.timeout(READY_SECONDS):
+            migrated = await sync_to_async(_is_migrated)()
+    except (TimeoutError, TROUBLE) as error:
+        read_only = is_read_only(error)
+        return _words("database is read-only" if read_only else "database", status=503)
+    if not migrated:
+        return _words("migrations", status=503)
+    told = await layer.send("readyz", {"type": "readyz"})
+    return _words("ready" if told else "degraded: channel layer")
+
+
+def _words(text: str, status: int = 200) -> HttpResponse:
+    return HttpResponse(text, content_type="text/plain", status=status)
+
+
+_migrated = False
+
+
+def _is_migrated() -> bool:
+    """Asks for missing migrations until there are none, and from then on whether the
+    database can be written to."""
+    global _migrated
+    if not _migrated:
+        executor = MigrationExecutor(connection)
+        leaves = executor.loader.graph.leaf_nodes()
+        _migrated = not executor.migration_plan(leaves)
+    if _migrated:
+        check_writable()
+    return _migrated
+
+
+@never_cache
+@require_GET
+def metrics(request: HttpRequest) -> HttpResponse:
+    """For Prometheus, with METRICS_TOKEN as bearer token; without one, nothing."""
+    if not settings.METRICS_TOKEN:
+        raise Http404
+    sent = request.headers.get("Authorization", "")
+    if not constant_time_compare(sent, f"Bearer {settings.METRICS_TOKEN}"):
+        response = _words("unauthorized", status=401)
+        response["WWW-Authenticate"] = "Bearer"
+        return response
+    body = generate_latest(REGISTRY) + generate_latest(_database)
+    return HttpResponse(body, content_type=CONTENT_TYPE_LATEST)
+
+
+class _Turns:
+    """The turns of all processes, read when they are asked for."""
+
+    def collect(self) -> Iterator[GaugeMetricFamily]:
+        up = GaugeMetricFamily("windowpane_database_up", "Whether it answers.")
+        try:
+            families = list(self._read())
+        except TROUBLE:
+            families = []
+        up.add_metric([], float(bool(families)))
+        yield from [up, *families]
+
+    def _read(self) -> Iterator[GaugeMetricFamily]:
+        rows = Turn.objects.filter(state__in=Turn.UNFINISHED).order_by()
+        counted = rows.values("state").annotate(n=Count("pk"), since=Min("created_at"))
+        found = {row["state"]: row for row in counted}
+        turns = GaugeMetricFamily(
+            "windowpane_turns", "Turns that are not finished.", labels=["state"]
+        )
+        for state in Turn.UNFINISHED:
+            turns.add_metric([state], found[state]["n"] if state in found else 0)
+        yield turns
+        yield GaugeMetricFamily(
+            "windowpane_queue_oldest_seconds",
+            "Age of the oldest turn that waits.",
+            value=self._age(found.get(Turn.State.QUEUED)),
+        )
+
+    @staticmethod
+    def _age(row: dict | None) -> float:
+        if row is None:
+            return 0.0
+        return max(0.0, (timezone.now() - row["since"]).total_seconds())
+
+
+_database = CollectorRegistry()
+_database.register(_Turns())

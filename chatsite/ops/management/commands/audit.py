@@ -1,0 +1,30 @@
+"""Checks the promises that the database can show: one line for each that is broken."""
+
+from itertools import chain
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandParser
+
+import chatsite.turns.audit
+import memory.integrity.audit
+
+
+class Command(BaseCommand):
+    help = "Checks the invariants of all conversations; exits with 1 if one is broken."
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument(
+            "--skip-hashes",
+            action="store_true",
+            help="do not rebuild the context of every reply (much faster)",
+        )
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        in_memory = memory.integrity.audit.check(hashes=not options["skip_hashes"])
+        count = 0
+        for violation in chain(in_memory, chatsite.turns.audit.check()):
+            self.stdout.write(str(violation))
+            count += 1
+        if count:
+            raise SystemExit(1)
+        self.stdout.write(self.style.SUCCESS("clean"))

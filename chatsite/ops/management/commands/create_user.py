@@ -1,0 +1,59 @@
+"""Makes a user from a script, without asking anything."""
+
+from typing import Any
+
+from django.contrib.auth import get_user_model
+from django.contrib.auth.models import Permission
+from django.core.exceptions import ValidationError
+from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.db import transaction
+
+# What the desk asks for (chatsite.review.rights); handing over and erasing are given by
+# hand.
+READING = ("view_metadata", "read_content")
+
+
+class Command(BaseCommand):
+    help = "Creates a user. The password is taken as it is, without any rules."
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument("name")
+        parser.add_argument("password")
+        parser.add_argument(
+            "--staff",
+            action="store_true",
+            help="may read all conversations in the admin",
+        )
+        parser.add_argument(
+            "--if-missing",
+            action="store_true",
+            help="leave the user as it is, and succeed, if the name is taken",
+        )
+
+    @transaction.atomic
+    def handle(self, *args: Any, **options: Any) -> None:
+        name = options["name"]
+        user_model = get_user_model()
+        taken = user_model.objects.filter(username=name).exists()
+        if taken and not options["if_missing"]:
+            raise CommandError(f"There is a user {name!r} already.")
+        if taken:
+            self.stdout.write(f"User {name!r} is there already.")
+            return
+        _create(name, options["password"], staff=options["staff"])
+        self.stdout.write(self.style.SUCCESS(f"User {name!r} created."))
+
+
+def _create(name: str, password: str, *, staff: bool) -> None:
+    if not password:
+        raise CommandError("The password is empty.")
+    user = get_user_model()(username=name, is_staff=staff)
+    user.set_password(password)
+    try:
+        user.full_clean()
+    except ValidationError as error:
+        raise CommandError(" ".join(error.messages)) from error
+    user.save()
+    if staff:
+        rows = Permission.objects.filter(content_type__app_label="memory")
+        user.user_permissions.set(rows.filter(codename__in=READING))

@@ -1,0 +1,290 @@
+"""Tells an operator what works and what does not, without printing a secret."""
+
+import asyncio
+import json
+import time
+import uuid
+from collections.abc import Callable, Iterator
+from dataclasses import asdict, dataclass
+from typing import Any
+from urllib.parse import urlsplit
+
+from channels.layers import get_channel_layer
+from django.conf import settings
+from django.contrib.staticfiles import finders
+from django.contrib.staticfiles.storage import staticfiles_storage
+from django.core import checks
+from django.core.management.base import BaseCommand, CommandParser
+from django.db import connection
+from django.db.migrations.executor import MigrationExecutor
+from langchain_core.messages import HumanMessage
+
+from chatsite.llm import providers, streaming
+from chatsite.llm.errors import LLMError
+from chatsite.turns.reply_streamer import CHECKPOINT_SECONDS
+from memory.engine import tokens
+from memory.models import Message
+
+STATIC_FILE = "admin/css/base.css"
+LAYER_TIMEOUT = 5.0
+# Leases and limits go by the database's clock, sessions by this machine's.
+CLOCK_TOLERANCE = 2.0
+MODEL_TIMEOUT = 30.0
+CLOCK_SQL = {
+    "postgresql": "SELECT extract(epoch FROM clock_timestamp())",
+    "sqlite": "SELECT (julianday('now') - 2440587.5) * 86400.0",
+}
+
+
+class DoctorError(Exception):
+    """What is wrong and what to do about it, as a sentence."""
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    name: str
+    ok: bool
+    detail: str
+
+
+Check = Callable[[], str]
+
+
+class Command(BaseCommand):
+    help = "Checks the installation; exits with 1 if something does not work."
+    # They are one of the checks here, not a condition for the others.
+    requires_system_checks = ()
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument(
+            "--model", action="store_true", help="send one short request to the model"
+        )
+        parser.add_argument("--json", action="store_true", help="print JSON")
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        selected = {**CHECKS, **(MODEL_CHECKS if options["model"] else {})}
+        findings = [_examine(name, check) for name, check in selected.items()]
+        ok = all(finding.ok for finding in findings)
+        if options["json"]:
+            rows = [asdict(finding) for finding in findings]
+            self.stdout.write(json.dumps({"ok": ok, "checks": rows}, indent=2))
+        else:
+            self._print(findings)
+        if not ok:
+            raise SystemExit(1)
+
+    def _print(self, findings: list[Finding]) -> None:
+        for finding in findings:
+            word = "ok  " if finding.ok else "FAIL"
+            style = self.style.SUCCESS if finding.ok else self.style.ERROR
+            self.stdout.write(f"{style(word)}  {finding.name:<14} {finding.detail}")
+
+
+def _examine(name: str, check: Check) -> Finding:
+    try:
+        return Finding(name, True, check())
+    except Exception as error:  # noqa: BLE001
+        # Whatever a check runs into is what the operator wants to know.
+        return Finding(name, False, _describe(error))
+
+
+def _describe(error: Exception) -> str:
+    text = " ".join(str(error).split())
+    if not isinstance(error, DoctorError):
+        text = f"{type(error).__name__}: {text}"
+    for secret in _secrets():
+        text = text.replace(secret, "…")
+    return text
+
+
+def _secrets() -> Iterator[str]:
+    candidates = (
+        settings.SECRET_KEY,
+        settings.OPENAI_API_KEY,
+        settings.DATABASES["default"].get("PASSWORD"),
+        urlsplit(settings.REDIS_URL).password,
+        urlsplit(settings.OPENAI_BASE_URL).password,
+    )
+    yield from filter(None, candidates)
+
+
+def check_settings() -> str:
+    found = checks.run_checks(include_deployment_checks=not settings.DEBUG)
+    issues = [issue for issue in found if not issue.is_silenced()]
+    if errors := [issue for issue in issues if issue.is_serious()]:
+        listed = "; ".join(f"{issue.id} {issue.msg}" for issue in errors)
+        raise DoctorError(f"{listed} See manage.py check --deploy.")
+    state = "DEBUG is on, for one's own machine" if settings.DEBUG else "for production"
+    ids = ", ".join(str(issue.id) for issue in issues)
+    return f"{state}; see manage.py check --deploy about {ids}" if ids else state
+
+
+def check_database() -> str:
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT 1")
+        cursor.fetchone()
+    version = ".".join(map(str, connection.get_database_version()))
+    return f"{connection.display_name} {version}"
+
+
+def check_migrations() -> str:
+    executor = MigrationExecutor(connection)
+    plan = executor.migration_plan(executor.loader.graph.leaf_nodes())
+    if plan:
+        raise DoctorError(f"{len(plan)} are missing. Run manage.py migrate.")
+    return "all applied"
+
+
+def check_search_index() -> str:
+    count = Message.objects.filter(recall_entry=None).count()
+    if count:
+        raise DoctorError(
+            f"{count} messages can not be found. Run manage.py index_messages."
+        )
+    return "every message is in it"
+
+
+def check_channel_layer() -> str:
+    asyncio.run(_send_round())
+    if not settings.REDIS_URL:
+        return "in memory: for one process only; more need REDIS_URL"
+    return "Redis"
+
+
+async def _send_round() -> None:
+    layer = get_channel_layer()
+    group, event = f"doctor.{uuid.uuid4().hex}", {"type": "doctor.ping"}
+    async with asyncio.timeout(LAYER_TIMEOUT):
+        channel = await layer.new_channel()
+        await layer.group_add(group, channel)
+        await layer.group_send(group, event)
+        received = await layer.receive(channel)
+        await layer.group_discard(group, channel)
+    if received != event:
+        raise DoctorError("The channel layer gave back something else.")
+
+
+def check_clock() -> str:
+    before = time.time()
+    with connection.cursor() as cursor:
+        cursor.execute(CLOCK_SQL[connection.vendor])
+        there = float(cursor.fetchone()[0])
+    after = time.time()
+    apart = there - (before + after) / 2
+    if abs(apart) > CLOCK_TOLERANCE + (after - before):
+        raise DoctorError(
+            f"The database's clock is {apart:+.1f} s from this machine's. "
+            "Let both follow the same time server."
+        )
+    lease, sweep = settings.TURN_LEASE_SECONDS, settings.TURN_SWEEP_SECONDS
+    if lease < 2 * CHECKPOINT_SECONDS:
+        raise DoctorError(
+            f"TURN_LEASE_SECONDS is {lease:g}, but leases are renewed every "
+            f"{CHECKPOINT_SECONDS:g} s. Set it to 5 or more."
+        )
+    return f"{apart:+.2f} s from this machine's; a lease is {lease:g} s + {sweep:g} s"
+
+
+def check_limits() -> str:
+    names = (
+        "MESSAGES_PER_MINUTE",
+        "CONVERSATIONS_PER_MINUTE",
+        "TOKENS_PER_DAY",
+        "TURNS_PER_USER",
+        "QUEUED_PER_USER",
+        "SOCKETS_PER_USER",
+    )
+    values = {name: getattr(settings, name) for name in names}
+    listed = [f"{name} {value or 'off'}" for name, value in values.items()]
+    return f"per user: {', '.join(listed)}"
+
+
+def check_connections() -> str:
+    if connection.vendor != "postgresql":
+        return "one file; more than one process on a machine needs PostgreSQL"
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT current_setting('max_connections')::int"
+            " - current_setting('superuser_reserved_connections')::int"
+        )
+        room = cursor.fetchone()[0]
+    pool = connection.settings_dict["OPTIONS"]["pool"]["max_size"]
+    if pool > room:
+        raise DoctorError(
+            f"DATABASE_POOL_SIZE is {pool}, but PostgreSQL takes {room} connections. "
+            "Lower the one or raise max_connections."
+        )
+    return f"a pool of {pool}; PostgreSQL has room for {room // pool} such processes"
+
+
+def check_static_files() -> str:
+    if settings.DEBUG:
+        if not finders.find(STATIC_FILE):
+            raise DoctorError(f"{STATIC_FILE} is not found.")
+        return "served from where they are"
+    try:
+        url = staticfiles_storage.url(STATIC_FILE)
+    except ValueError:
+        raise DoctorError("Not collected. Run manage.py collectstatic.") from None
+    return f"collected, such as {url}"
+
+
+def check_model_settings() -> str:
+    name = providers.default_model()
+    if providers.is_demo(name):
+        return "no key and no base URL are set: the demo model answers"
+    if not settings.OPENAI_API_KEY and not settings.OPENAI_BASE_URL:
+        raise DoctorError(f"CHAT_MODEL is {name!r}, but OPENAI_API_KEY is not set.")
+    key = "a key is set" if settings.OPENAI_API_KEY else "no key is set"
+    return f"{name} at {_host()}, summaries by {providers.summary_model(name)}; {key}"
+
+
+def _host() -> str:
+    """The provider's host; a base URL can hold a password beside it."""
+    return urlsplit(settings.OPENAI_BASE_URL).hostname or "OpenAI"
+
+
+def check_token_counter() -> str:
+    for sample, expected in (("Hello, world!", 4), ("你好，世界", 4)):
+        if tokens.count_text(sample) != expected:
+            raise DoctorError(f"The token counter miscounts {sample!r}.")
+    size = tokens.BYTES_PER_TOKEN
+    return f"estimates a token per {size} bytes of UTF-8, calibrated by reported usage"
+
+
+def check_chat_model() -> str:
+    return _ask(providers.default_model())
+
+
+def check_summary_model() -> str:
+    return _ask(providers.summary_model(providers.default_model()))
+
+
+def _ask(name: str) -> str:
+    question = [HumanMessage("Answer with the word: ready")]
+    try:
+        reply = asyncio.run(streaming.complete(name, question, total=MODEL_TIMEOUT))
+    except LLMError as error:
+        raise DoctorError(f"{name}: {error.code}. {error.detail}") from None
+    if not reply.text:
+        raise DoctorError(f"{name} answered with nothing.")
+    return f"{name} answered in {reply.response_metadata['total_ms']} ms"
+
+
+CHECKS: dict[str, Check] = {
+    "settings": check_settings,
+    "database": check_database,
+    "migrations": check_migrations,
+    "search index": check_search_index,
+    "channel layer": check_channel_layer,
+    "lease clock": check_clock,
+    "limits": check_limits,
+    "connections": check_connections,
+    "static files": check_static_files,
+    "model": check_model_settings,
+    "token counter": check_token_counter,
+}
+MODEL_CHECKS: dict[str, Check] = {
+    "chat model": check_chat_model,
+    "summary model": check_summary_model,
+}

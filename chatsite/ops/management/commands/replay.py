@@ -1,0 +1,69 @@
+"""Measures a memory policy on recorded conversations, without database or provider."""
+
+import asyncio
+import json
+from argparse import ArgumentParser
+from pathlib import Path
+from typing import Any
+
+from django.conf import settings
+from django.core.management.base import BaseCommand, CommandError
+from pydantic import ValidationError
+
+from chatsite.llm import providers
+from chatsite.llm.demo.chat_model import DemoChatModel
+from memory.engine.policy import DEFAULT_PRESET, PRESETS, Policy
+from memory.evaluation.replay import Recording, read_recordings, replay
+
+SUMMARY_TOKENS = 256
+
+
+class Command(BaseCommand):
+    help = "Plays recorded conversations through the memory and says what it costs."
+    requires_system_checks = []
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument("file", type=Path, help="JSON: a list of conversations.")
+        parser.add_argument("--preset", choices=PRESETS, default=DEFAULT_PRESET)
+        parser.add_argument("--json", action="store_true", dest="as_json")
+
+    def handle(self, *, file: Path, preset: str, as_json: bool, **options: Any) -> None:
+        report = asyncio.run(
+            replay(
+                read(file),
+                Policy(preset=preset, max_summary_tokens=SUMMARY_TOKENS),
+                DemoChatModel(tokens_per_second=0).ainvoke,
+                system_prompt=settings.SYSTEM_PROMPT,
+                context_window=providers.context_window(providers.DEMO),
+            )
+        )
+        self.stdout.write(json.dumps(report, indent=2) if as_json else describe(report))
+
+
+def read(file: Path) -> list[Recording]:
+    try:
+        return read_recordings(file.read_bytes())
+    except OSError as error:
+        raise CommandError(f"{file}: {error.strerror}.") from error
+    except ValidationError as error:
+        first = error.errors(include_url=False, include_input=False)[0]
+        place = ".".join(map(str, first["loc"])) or "the file"
+        raise CommandError(f"{file}: {place}: {first['msg']}.") from error
+
+
+def describe(report: dict[str, Any]) -> str:
+    """One line per number, a column per conversation and one for the total."""
+    columns = [*report["conversations"], {"id": "total"} | report["total"]]
+    keys = ["id", *report["total"]]
+    rows = [[key, *(show(column[key]) for column in columns)] for key in keys]
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    lines = (
+        "  ".join(cell.rjust(width) for cell, width in zip(row, widths, strict=True))
+        for row in rows
+    )
+    heading = f"Preset {report['preset']}. Tokens are {report['tokens']}."
+    return "\n".join([heading, "", *lines])
+
+
+def show(value: object) -> str:
+    return "-" if value is None else str(value)

@@ -1,0 +1,245 @@
+"""Replies that are being written, formatted as far as nothing can change it any more.
+
+A block of Markdown is settled when no text that may follow can alter it. Each is
+formatted once for all pages of the process; what comes after the last one stays plain.
+"""
+
+import re
+from collections import OrderedDict
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass, field, replace
+from threading import Lock
+from typing import Any
+
+from django.utils.html import format_html_join
+from django.utils.safestring import SafeString
+from markdown_it.token import Token
+
+from . import markdown
+
+# Replies remembered; who is looked at again later is formatted anew.
+MAX_REPLIES = 256
+# What is open is read again when it has grown by this part: all in all, a reply is
+# read a fixed number of times, however long it is and whatever stays open.
+GROWTH = 16
+
+_LINE_END = re.compile(r"\r\n?|\n")
+# What opens a formula makes the parser look further ahead than one line.
+FORMULA_MARKS = ("$$", "\\[")
+
+# One thread: a hostile text delays other texts' formatting, never the server.
+_pool = ThreadPoolExecutor(max_workers=1, thread_name_prefix="settle")
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """Settled blocks as HTML, and where they end in the text."""
+
+    end: int
+    html: SafeString
+
+
+@dataclass(frozen=True, slots=True)
+class Fence:
+    """Code that is still open at the end of the text: where it starts, its class."""
+
+    start: int
+    code_class: str
+    # A line that ends the code, and a last one that may become such a line.
+    closing: re.Pattern[str]
+
+    @classmethod
+    def of(cls, token: Token, start: int) -> "Fence":
+        mark, count = token.markup[0], len(token.markup)
+        closing = rf"^ {{0,3}}(?:{mark}{{{count},}}[ \t]*$|{mark}+[ \t]*\Z)"
+        pattern = re.compile(closing, re.MULTILINE)
+        return cls(start, markdown.code_class(token.info), pattern)
+
+    def content(self, text: str) -> str:
+        code = text[self.start :]
+        end = self.closing.search(code)
+        return code[: end.start()] if end else code
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """A reply as a page can show it now: settled blocks, then what is open."""
+
+    pieces: tuple[Piece, ...] = ()
+    form: str = "text"  # how the open part is drawn: text, code, or wrap for all of it
+    tail: str = ""  # the open part
+    code_class: str = ""
+
+    @property
+    def end(self) -> int:
+        return self.pieces[-1].end if self.pieces else 0
+
+    def continues(self, before: "View") -> bool:
+        """Whether it begins with the blocks of the view before."""
+        return self.pieces[: len(before.pieces)] == before.pieces
+
+    def html(self, after: int = 0) -> SafeString:
+        """The settled blocks after this place of the text."""
+        return format_html_join(
+            "", "{}", ((piece.html,) for piece in self.pieces if piece.end > after)
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class _State:
+    text: str = ""  # what is settled
+    pieces: tuple[Piece, ...] = ()
+    fence: Fence | None = None
+    is_plain: bool = False  # not formatted at all: too long, or nested too deep
+
+
+@dataclass(slots=True)
+class Settler:
+    """One attempt at one reply. Its state only ever grows, and is replaced as a whole,
+    so that whoever reads it needs no lock."""
+
+    state: _State = field(default_factory=_State)
+    _links: dict[str, Any] = field(default_factory=dict)
+    _read: str = ""  # what was looked at so far
+    _open: int = 0  # how many characters of it were open afterwards
+    _lock: Lock = field(default_factory=Lock)
+    _work: Future[None] | None = None
+
+    def fits(self, text: str) -> bool:
+        """Whether the text is this reply, as far as both of them go."""
+        return text.startswith(self._read) or self._read.startswith(text)
+
+    def view(self, text: str) -> View:
+        """What is ready, at once; what is not yet is made for the next time."""
+        if self._is_due(text) and (self._work is None or self._work.done()):
+            self._work = _pool.submit(self.settle, text)
+        return _view(self.state, text)
+
+    def _is_due(self, text: str) -> bool:
+        state, is_open = self.state, len(text) - len(self.state.text)
+        read = len(self._read)
+        if state.is_plain or text.find("\n", read) < 0:
+            return False
+        if is_open * GROWTH >= self._open * (GROWTH + 1):
+            return True
+        line = text.rfind("\n", 0, read) + 1
+        return bool(state.fence and state.fence.closing.search(text, line))
+
+    def settle(self, text: str) -> None:
+        """Format what is settled by now."""
+        with self._lock:
+            if len(text) > len(self._read) and not self.state.is_plain:
+                self.state = self._grow(text)
+                self._read = text
+                self._open = len(text) - len(self.state.text)
+
+    def _grow(self, text: str) -> _State:
+        before = len(self.state.text)
+        rest = text[before:]
+        blocks = markdown.find_blocks(_whole_lines(rest), self._links)
+        if blocks is None or not markdown.is_cheap(text):
+            return _State(is_plain=True)
+        end, fence = find_end(rest, blocks)
+        if fence:
+            fence = replace(fence, start=fence.start + before)
+        if not end:
+            return replace(self.state, fence=fence)
+        html = markdown.render_part(rest[:end], self._links)
+        if html is None:
+            return _State(is_plain=True)
+        piece = Piece(before + end, html)
+        return _State(text[: piece.end], (*self.state.pieces, piece), fence)
+
+
+def find_end(text: str, blocks: list[Token]) -> tuple[int, Fence | None]:
+    """Where the settled part of a text ends, and the code that is open behind it.
+
+    The last line counts only when it is complete, and the last block can still go on:
+    all but a fence that has been closed.
+    """
+    lines = _Lines.of(_whole_lines(text))
+    tops = [token for token in blocks if token.level == 0 and token.nesting >= 0]
+    index = max((n for n in range(len(tops)) if lines.is_final(tops[n])), default=0)
+    if tops and tops[index].type == "fence" and index == len(tops) - 1:
+        first, last = tops[index].map
+        if _is_closed(tops[index]):
+            return lines.starts[last], None
+        fence = Fence.of(tops[index], lines.starts[first + 1])
+        return (lines.starts[first] if index else 0), fence
+    return (lines.starts[tops[index].map[0]] if index else 0), None
+
+
+@dataclass(frozen=True, slots=True)
+class _Lines:
+    """Where the lines of a text start, and what can be said of the places between."""
+
+    text: str
+    starts: list[int]
+    blank: list[bool]
+
+    @classmethod
+    def of(cls, text: str) -> "_Lines":
+        starts = [0, *(match.end() for match in _LINE_END.finditer(text))]
+        blank = [
+            not text[start:end].strip(" \t\r\n")
+            for start, end in zip(starts, starts[1:], strict=False)
+        ]
+        return cls(text, starts, blank)
+
+    def is_final(self, block: Token) -> bool:
+        """Whether the parser would begin this block here, whatever comes later.
+
+        It decides by the line itself, except that it looks for the end of a formula:
+        as far as the next blank line.
+        """
+        first = block.map[0]
+        before = self.text[: self.starts[first]]
+        if not any(mark in before for mark in FORMULA_MARKS):
+            return True
+        words = next((n for n in range(first - 1, -1, -1) if not self.blank[n]), -1)
+        return any(self.blank[words + 1 :])
+
+
+def _whole_lines(text: str) -> str:
+    return text[: text.rfind("\n") + 1]
+
+
+def _is_closed(fence: Token) -> bool:
+    first, last = fence.map
+    return fence.content.count("\n") == last - first - 2
+
+
+def _view(state: _State, text: str) -> View:
+    if state.is_plain:
+        return View((), "wrap", text)
+    pieces = tuple(piece for piece in state.pieces if piece.end <= len(text))
+    end = pieces[-1].end if pieces else 0
+    fence = state.fence
+    if fence and end == len(state.text) and len(text) >= fence.start:
+        return View(pieces, "code", fence.content(text), fence.code_class)
+    return View(pieces, "text", text[end:].strip("\r\n"))
+
+
+_replies: OrderedDict[tuple[int, int], Settler] = OrderedDict()
+_replies_lock = Lock()
+
+
+def of(turn: int, attempt: int, text: str) -> Settler:
+    """What this process has of an attempt's reply. The same numbers come again when a
+    reply is regenerated; its text tells which one it is."""
+    key = (turn, attempt)
+    with _replies_lock:
+        settler = _replies.get(key)
+        if settler is None or not settler.fits(text):
+            settler = _replies[key] = Settler()
+        _replies.move_to_end(key)
+        while len(_replies) > MAX_REPLIES:
+            _replies.popitem(last=False)
+    return settler
+
+
+def view_of(turn: int, attempt: int, text: str) -> View:
+    """A reply as a page that is drawn from the database shows it."""
+    settler = of(turn, attempt, text)
+    settler.settle(text)
+    return settler.view(text)

@@ -1,0 +1,93 @@
+"""The list of conversations as plain values for the templates: sections by date, or
+what a search has found.
+"""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from datetime import date
+from itertools import groupby
+from typing import Any
+
+from django.contrib.auth.models import AbstractBaseUser
+from django.http import QueryDict
+from django.utils import timezone
+from django.utils.formats import date_format
+from django.utils.translation import gettext as _
+
+from memory import library
+from memory.models import Conversation
+from memory.search import conversation_search
+
+from ..forms import ListForm
+
+PAGE = 200
+MAX_TITLES = 20
+MAX_UNDO = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """Conversations under one heading; `name` is empty where none is needed."""
+
+    name: str
+    rows: list[Conversation]
+
+
+def listed(user: AbstractBaseUser, data: QueryDict) -> dict[str, Any]:
+    """What the templates of the list need: `data` says which part is asked for."""
+    form = ListForm(data)
+    if not form.is_valid():
+        return {"sections": [], "query": data.get("q", ""), "found": []}
+    query, archived = form.cleaned_data["q"], form.cleaned_data["view"] == "archived"
+    shown = (
+        _search(user, query)
+        if query
+        else _shelf(user, archived, form.cleaned_data["show"] or PAGE)
+    )
+    return {
+        "query": query,
+        "archived": archived,
+        "open_uuid": form.cleaned_data["open"],
+        "undo": library.deleted_lately(user)[:MAX_UNDO],
+        **shown,
+    }
+
+
+def _search(user: AbstractBaseUser, query: str) -> dict[str, Any]:
+    titles = list(conversation_search.find_titles(user, query)[:MAX_TITLES])
+    name = _("Titles")
+    return {
+        "sections": [Section(name, titles)] if titles else [],
+        "found": conversation_search.find_messages(user, query),
+    }
+
+
+def _shelf(user: AbstractBaseUser, archived: bool, show: int) -> dict[str, Any]:
+    rows = list(library.shelf(user, archived=archived)[: show + 1])
+    return {
+        "sections": list(group(rows[:show])),
+        "more": show + PAGE if len(rows) > show else None,
+        "archived_count": library.shelf(user, archived=True).count(),
+    }
+
+
+def group(rows: Iterable[Conversation]) -> Iterator[Section]:
+    """Pinned ones, then the others by the day of their latest change in the site's
+    zone. The rows come in this order already."""
+    today = timezone.localdate()
+    for name, group in groupby(rows, key=lambda row: _heading(row, today)):
+        yield Section(name, list(group))
+
+
+def _heading(row: Conversation, today: date) -> str:
+    if row.pinned_at:
+        return _("Pinned")
+    day = timezone.localtime(row.updated_at).date()
+    age = (today - day).days
+    if age <= 0:
+        return _("Today")
+    if age == 1:
+        return _("Yesterday")
+    if age <= 7:
+        return _("Previous 7 days")
+    return date_format(day, "YEAR_MONTH_FORMAT")

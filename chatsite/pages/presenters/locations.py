@@ -1,0 +1,48 @@
+"""Marks: where the model sees a message, as the tag on it says."""
+
+from dataclasses import dataclass
+
+from django.db.models import Q
+from django.utils.translation import gettext as _
+
+from chatsite.turns.models import Turn
+from memory.models import Conversation, Message, Summary
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """Where the model sees a message: the words on its tag and how it is drawn."""
+
+    kind: str  # window, summary, excluded, superseded, deleted, sending, queued
+    text: str
+    version: int | None = None
+
+
+def states_of(conversation: Conversation, seqs: list[int]) -> dict[int, str]:
+    """The state of the turn that each message belongs to, by the message's number.
+
+    One that came without a turn has none.
+    """
+    rows = conversation.turns.filter(
+        Q(user_message__seq__in=seqs) | Q(reply_seq__in=seqs)
+    ).values_list("user_message__seq", "reply_seq", "state")
+    return {seq: state for user, reply, state in rows for seq in (user, reply)}
+
+
+def mark_of(row: Message, state: str | None, summaries: list[Summary]) -> Mark:
+    """Where the model sees a message of a turn in this state."""
+    if row.deleted_at:
+        return Mark("deleted", _("deleted"))
+    if row.superseded_at:
+        return Mark("superseded", _("superseded"))
+    if row.excluded_at:
+        return Mark("excluded", _("left out"))
+    if state == Turn.State.QUEUED:
+        return Mark("queued", _("queued"))
+    if state == Turn.State.RUNNING:
+        return Mark("sending", _("sending"))
+    for summary in summaries:
+        if summary.first_seq <= row.seq <= summary.last_seq:
+            text = _("in summary v%(version)s") % {"version": summary.version}
+            return Mark("summary", text, summary.version)
+    return Mark("window", _("in window"))

@@ -1,0 +1,73 @@
+"""Filters of the pages: safe HTML of a text, and numbers as people write them."""
+
+from collections.abc import Iterable
+
+from django import template
+from django.conf import settings
+from django.utils.safestring import SafeString
+
+from chatsite import languages
+from chatsite.llm import providers
+from chatsite.protocol import errors
+from memory.models import Summary
+
+from ..markdown import render
+
+register = template.Library()
+
+
+# Pages that show themselves again when a form on them is wrong.
+FORMS = ("login", "signup", "account", "import", "password-change")
+
+
+@register.simple_tag(takes_context=True)
+def address(context: template.Context) -> str:
+    """Where this page can be opened again, though it may be the answer to a form."""
+    request = context.get("request")
+    if request is None:
+        return "/"
+    name = request.resolver_match.url_name if request.resolver_match else ""
+    again = request.method == "GET" or name in FORMS
+    return request.get_full_path() if again else "/"
+
+
+@register.filter
+def markdown(text: str) -> SafeString:
+    return render(text)
+
+
+@register.filter
+def thousands(number: int | None) -> str:
+    return "–" if number is None else languages.thousands(number)
+
+
+@register.filter
+def language(text: str) -> str:
+    """For the attribute `lang`; "" = it is not known."""
+    return languages.of_text(text)
+
+
+@register.filter
+def versions(found: Iterable[Summary | int]) -> str:
+    return ", ".join(f"v{getattr(each, 'version', each)}" for each in found)
+
+
+@register.filter
+def why_not_folded(name: str) -> str:
+    return errors.explain_fold(name)
+
+
+@register.filter
+def model_label(name: str) -> str:
+    return providers.label(name)
+
+
+@register.simple_tag
+def staff_can_read() -> bool:
+    return settings.STAFF_CAN_READ_CHATS
+
+
+@register.filter
+def percent(permille: int) -> str:
+    """A length for SVG."""
+    return f"{permille / 10}%"

@@ -1,0 +1,1 @@
+"""What goes over the wire between processes and browsers: events, errors, the layer."""

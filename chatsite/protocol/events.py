@@ -1,0 +1,293 @@
+"""Commands and events of the socket: parsed once, at the edge, into small values, and
+published to every socket of a conversation through the channel layer.
+
+An event on the layer is a hint; the database is the truth.
+"""
+
+import asyncio
+import json
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager
+from dataclasses import asdict, dataclass, replace
+from typing import Any, ClassVar, Protocol
+
+from channels.layers import get_channel_layer
+from django.utils.translation import gettext as _
+
+from memory.compaction.compactor import Outcome
+from memory.models import Message
+
+from . import layer
+from .errors import CommandError
+
+# A text of 32,000 characters, each escaped as a surrogate pair, and some air.
+MAX_FRAME_CHARS = 400_000
+MAX_ID = 2**63 - 1
+
+
+@dataclass(frozen=True, slots=True)
+class Send:
+    client_id: object
+    text: object
+
+
+@dataclass(frozen=True, slots=True)
+class Stop:
+    turn: int
+
+
+@dataclass(frozen=True, slots=True)
+class Retry:
+    turn: int
+
+
+@dataclass(frozen=True, slots=True)
+class Regenerate:
+    turn: int
+
+
+@dataclass(frozen=True, slots=True)
+class Edit:
+    seq: int
+    client_id: object
+    text: object
+
+
+@dataclass(frozen=True, slots=True)
+class Sync:
+    pass
+
+
+Command = Send | Stop | Retry | Regenerate | Edit | Sync
+
+
+def parse(text: str | None) -> Command:
+    """The command in a text frame. Raises CommandError, whatever the frame holds."""
+    value = _decode(text)
+    match value.get("type"):
+        case "send":
+            return Send(value.get("client_id"), value.get("text"))
+        case "stop":
+            return Stop(_integer(value, "turn"))
+        case "retry":
+            return Retry(_integer(value, "turn"))
+        case "regenerate":
+            return Regenerate(_integer(value, "turn"))
+        case "edit":
+            return Edit(
+                _integer(value, "seq"), value.get("client_id"), value.get("text")
+            )
+        case "sync":
+            return Sync()
+    raise CommandError(
+        "unknown_command",
+        _("The type must be one of %(types)s.")
+        % {"types": "send, stop, retry, regenerate, edit, sync"},
+        client_id=client_id_of(value),
+    )
+
+
+def client_id_of(value: object) -> str | None:
+    """The client_id to name in an error, when there is one that can be echoed."""
+    client_id = value.get("client_id") if isinstance(value, dict) else None
+    is_short = isinstance(client_id, str) and len(client_id) <= 64
+    return client_id if is_short and client_id.isprintable() else None
+
+
+def _decode(text: str | None) -> dict[str, Any]:
+    if text is None:
+        raise CommandError(
+            "bad_frame", _("Send text frames with JSON, not binary ones.")
+        )
+    if len(text) > MAX_FRAME_CHARS:
+        words = _("A frame may have %(limit)s characters.")
+        raise CommandError("too_long", words % {"limit": f"{MAX_FRAME_CHARS:,}"})
+    try:
+        value = json.loads(text)
+    except (ValueError, RecursionError):
+        raise CommandError("bad_frame", _("The frame is not valid JSON.")) from None
+    if not isinstance(value, dict):
+        raise CommandError("bad_frame", _("The frame must be a JSON object."))
+    return value
+
+
+def _integer(value: dict[str, Any], key: str) -> int:
+    """A number; as digits too, which is how forms send it."""
+    number = value.get(key)
+    if isinstance(number, str) and number.isascii() and number.isdigit():
+        number = int(number[:20])
+    if type(number) is int and 0 < number <= MAX_ID:
+        return number
+    wrong = _("%(name)s must be a positive number.") % {"name": key}
+    raise CommandError("bad_frame", wrong, client_id=client_id_of(value))
+
+
+@dataclass(frozen=True, slots=True)
+class Ack:
+    type: ClassVar = "ack"
+    client_id: str
+    seq: int
+    turn: int
+    position: int
+
+
+@dataclass(frozen=True, slots=True)
+class State:
+    type: ClassVar = "state"
+    turn: int
+    state: str
+    position: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Frame:
+    """The receiver's text is `known[:base] + tail`, counted in code points."""
+
+    type: ClassVar = "frame"
+    turn: int
+    attempt: int
+    base: int
+    tail: str
+
+    def pieces(self, most: int) -> Iterator["Frame"]:
+        """Frames that together say the same, of so many characters each."""
+        for at in range(0, len(self.tail) or 1, most):
+            tail = self.tail[at : at + most]
+            yield replace(self, base=self.base + at, tail=tail)
+
+
+class EndedTurn(Protocol):
+    """What an end says of a turn (chatsite.turns.models.Turn)."""
+
+    pk: int
+    state: str
+    text: str
+    reply: Message | None
+
+
+@dataclass(frozen=True, slots=True)
+class End:
+    type: ClassVar = "end"
+    turn: int
+    state: str
+    seq: int | None
+    text: str
+
+    @classmethod
+    def of(cls, turn: EndedTurn) -> "End":
+        seq = turn.reply.seq if turn.reply else None
+        return cls(turn.pk, turn.state, seq, turn.text)
+
+
+@dataclass(frozen=True, slots=True)
+class Memory:
+    """The model's view changed, or a fold failed. `version`: the newest one made."""
+
+    type: ClassVar = "memory"
+    version: int | None
+    state: str
+    error: str = ""
+
+    @classmethod
+    def of(cls, outcome: Outcome) -> "Memory":
+        version = outcome.versions[-1] if outcome.versions else None
+        return cls(version, outcome.state, outcome.error)
+
+
+@dataclass(frozen=True, slots=True)
+class Title:
+    type: ClassVar = "title"
+    title: str
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """Work that outlasts requests has begun or ended: a proposal, a fold."""
+
+    type: ClassVar = "job"
+    kind: str
+    state: str
+
+
+@dataclass(frozen=True, slots=True)
+class Error:
+    type: ClassVar = "error"
+    code: str
+    detail: str
+    client_id: str | None = None
+    retry_after: float | None = None
+    seq: int | None = None  # what has taken the place of the message that was meant
+
+    @classmethod
+    def of(cls, error: CommandError) -> "Error":
+        return cls(
+            error.code, error.detail, error.client_id, error.retry_after, error.seq
+        )
+
+
+Event = Ack | State | Frame | End | Memory | Title | Job | Error
+
+
+def to_json(event: Event) -> dict[str, Any]:
+    """The event as JSON clients get it; an error leaves out what it does not know."""
+    value = {"type": event.type, **asdict(event)}
+    if isinstance(event, Error):
+        return {key: part for key, part in value.items() if part is not None}
+    return value
+
+
+EVENTS = {kind.type: kind for kind in (State, Frame, End, Memory, Title, Job)}
+
+
+def from_layer(message: dict[str, Any]) -> Event | None:
+    """None for what this process does not know: another one may be newer."""
+    values = dict(message["event"])
+    try:
+        return EVENTS[values.pop("type")](**values)
+    except (KeyError, TypeError):
+        return None
+
+
+def group_of(conversation_id: int) -> str:
+    return f"conversation.{conversation_id}"
+
+
+def _stop_group(turn_id: int) -> str:
+    return f"stop.{turn_id}"
+
+
+async def publish(conversation_id: int, event: Event) -> bool:
+    """Tell every socket of the conversation; a layer that is away only delays them."""
+    message = {"type": "chat.event", "event": to_json(event)}
+    return await layer.send(group_of(conversation_id), message)
+
+
+async def tell_gone(conversation_id: int) -> None:
+    """Let every socket of a conversation close: it is deleted."""
+    await layer.send(group_of(conversation_id), {"type": "chat.gone"})
+
+
+async def hint_stop(turn_id: int) -> None:
+    """Wake the runner of a turn at once; without it, its next checkpoint sees it."""
+    await layer.send(_stop_group(turn_id), {"type": "stop"})
+
+
+@asynccontextmanager
+async def stop_hints(turn_id: int) -> AsyncIterator[asyncio.Event]:
+    """An event that is set when any process asks this turn to stop."""
+    bearer = get_channel_layer()
+    channel = await bearer.new_channel()
+    stop = asyncio.Event()
+
+    async def listen() -> None:
+        await bearer.receive(channel)
+        stop.set()
+
+    task = asyncio.create_task(listen())
+    try:
+        # Without it, the next checkpoint sees the wish to stop.
+        await layer.join(_stop_group(turn_id), channel)
+        yield stop
+    finally:
+        layer.give_up(task)
+        await layer.leave(_stop_group(turn_id), channel)

@@ -1,0 +1,159 @@
+"""The right to erasure: everything of a conversation goes, a tombstone with numbers and
+a hash stays.
+
+What the database's own files, its journal and backups still hold is said in
+docs/admin.md; `manage.py scrub` rewrites the files.
+"""
+
+import hashlib
+import json
+import logging
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
+
+from asgiref.sync import async_to_sync
+from django.contrib.admin.models import LogEntry
+from django.contrib.contenttypes.models import ContentType
+from django.db import (
+    IntegrityError,
+    OperationalError,
+    models,
+    transaction,
+)
+from django.db.models.functions import Cast
+from django.utils.translation import gettext as _
+
+from chatsite.accounts import account
+from chatsite.turns import lifecycle
+from chatsite.turns.models import Turn
+from memory import library
+from memory.actions import ActError
+from memory.models import Conversation, Message, ModelCall, Summary
+
+from ..models import Review, Tombstone, Trial
+
+if TYPE_CHECKING:
+    from django.contrib.auth.models import AbstractBaseUser
+
+logger = logging.getLogger(__name__)
+
+PARTS: dict[str, type[models.Model]] = {
+    "messages": Message,
+    "summaries": Summary,
+    "model_calls": ModelCall,
+    "turns": Turn,
+}
+ATTEMPTS = 3
+LOGGED = (*PARTS.values(), Review, Trial)
+
+
+def count(conversation: Conversation) -> dict[str, int]:
+    """How many rows of each kind a tombstone would speak of."""
+    rows = {name: model.objects for name, model in PARTS.items()}
+    return {
+        name: each.filter(conversation=conversation).count()
+        for name, each in rows.items()
+    }
+
+
+def copies(conversation: Conversation) -> models.QuerySet[Conversation]:
+    """Other conversations that hold messages of this one; they are not erased."""
+    branched = models.Q(branched_from=conversation)
+    imported = models.Q(imported_from=f"windowpane:{conversation.uuid}")
+    return Conversation.objects.filter(branched | imported, deleted_at=None)
+
+
+def fingerprint(conversation: Conversation) -> str:
+    """SHA-256 over lines of JSON: the uuid, then each message, then each summary.
+
+    A message is [seq, role, text, tool_calls], a summary [version, text]; in UTF-8,
+    keys sorted, no spaces, non-ASCII characters as they are. So it can be computed from
+    an export, too.
+    """
+    messages = conversation.messages.order_by("seq")
+    summaries = conversation.summaries.order_by("version")
+    return digest(
+        str(conversation.uuid),
+        messages.values_list("seq", "role", "text", "tool_calls").iterator(),
+        summaries.values_list("version", "text").iterator(),
+    )
+
+
+def digest(
+    uuid: str, messages: Iterable[Iterable[Any]], summaries: Iterable[Iterable[Any]]
+) -> str:
+    sha256 = hashlib.sha256()
+    for row in ([uuid], *messages, *summaries):
+        text = json.dumps(
+            list(row), ensure_ascii=False, sort_keys=True, separators=(",", ":")
+        )
+        sha256.update(f"{text}\n".encode())
+    return sha256.hexdigest()
+
+
+def erase(
+    conversation: Conversation, *, user: "AbstractBaseUser", reason: str = ""
+) -> Tombstone:
+    """Stop everything that runs for the conversation, then take it away for good.
+
+    Raises Conversation.DoesNotExist when somebody else was faster, ActError when it is
+    being written to all the time.
+    """
+    for _attempt in range(ATTEMPTS):
+        try:
+            return _erase(conversation, user, reason)
+        except (IntegrityError, OperationalError) as error:
+            # A reply or a fold that is just ending holds rows that would go.
+            name = type(error).__name__
+            logger.info("not erased yet conversation=%s: %s", conversation.pk, name)
+    raise ActError(
+        _("It is being written to just now, so it could not be erased. Its owner can "
+          "not open it any more. Try again.")
+    )  # fmt: skip
+
+
+def _erase(
+    conversation: Conversation, user: "AbstractBaseUser", reason: str
+) -> Tombstone:
+    # From here on nobody opens it, and nothing new begins for it.
+    library.delete(conversation)
+    async_to_sync(account.end_all)(conversation.pk, lifecycle.fence(conversation))
+    tombstone = _replace_by_tombstone(conversation, user, reason)
+    logger.info("erased conversation=%s", conversation.pk)
+    return tombstone
+
+
+@transaction.atomic
+def _replace_by_tombstone(
+    conversation: Conversation, user: "AbstractBaseUser", reason: str
+) -> Tombstone:
+    # A fold or a reply that is about to write a row waits here, and then finds none.
+    row = Conversation.objects.select_for_update().get(pk=conversation.pk)
+    tombstone = Tombstone.objects.create(
+        conversation=row.uuid,
+        sha256=fingerprint(row),
+        begun_at=row.created_at,
+        user=user,
+        username=user.get_username(),
+        reason=reason,
+        **count(row),
+    )
+    row.branches.update(branched_from=None, branched_seq=None)
+    library.erase(row)
+    transaction.on_commit(library.empty_journal)
+    return tombstone
+
+
+def forget_log(conversation: Conversation) -> None:
+    """The admin's own log, which earlier versions of the site filled with titles."""
+    _entries(Conversation.objects.filter(pk=conversation.pk)).delete()
+    for model in LOGGED:
+        _entries(model.objects.filter(conversation=conversation)).delete()
+
+
+def _entries(rows: models.QuerySet) -> models.QuerySet[LogEntry]:
+    ids = rows.order_by().annotate(text_id=Cast("pk", models.TextField()))
+    kind = ContentType.objects.get_for_model(rows.model)
+    return LogEntry.objects.filter(
+        content_type=kind, object_id__in=ids.values("text_id")
+    )

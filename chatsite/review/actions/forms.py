@@ -1,0 +1,73 @@
+"""What the forms of the acts send; anything else gets a sentence that says so."""
+
+import hashlib
+from collections.abc import Sequence
+from typing import Any
+from uuid import UUID
+
+from django import forms
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+
+from .memory import Cause
+
+MAX_NOTE = 2_000
+CODE_CHARS = 8
+
+
+class RebuildForm(forms.Form):
+    # Nothing is chosen at first: a cause that nobody meant would be worse than none.
+    cause = forms.ChoiceField(
+        label=gettext_lazy("Because"), choices=[("", "…"), *Cause.choices]
+    )
+
+
+class ReviewForm(forms.Form):
+    note = forms.CharField(
+        label=gettext_lazy("Note"),
+        required=False,
+        max_length=MAX_NOTE,
+        widget=forms.Textarea(attrs={"rows": 2, "cols": 60}),
+    )
+
+
+class PurgeForm(forms.Form):
+    """Erases the conversations with these uuids, once their code was typed."""
+
+    reason = forms.CharField(
+        label=gettext_lazy("Reason"),
+        max_length=MAX_NOTE,
+        help_text=gettext_lazy("Kept with the tombstone. Quote nothing here."),
+        widget=forms.Textarea(attrs={"rows": 2, "cols": 60}),
+    )
+    code = forms.CharField(
+        label=gettext_lazy("To confirm, type the code above"),
+        max_length=40,
+        widget=forms.TextInput(attrs={"autocomplete": "off", "size": CODE_CHARS}),
+    )
+
+    def __init__(self, uuids: Sequence[UUID], *args: Any, **options: Any) -> None:
+        super().__init__(*args, **options)
+        self.expected = code_of(uuids)
+
+    def clean_code(self) -> str:
+        typed = self.cleaned_data["code"].strip().lower()
+        if typed != self.expected:
+            raise forms.ValidationError(
+                _("This is not the code: type %(code)s.") % {"code": self.expected}
+            )
+        return typed
+
+
+def code_of(uuids: Sequence[UUID]) -> str:
+    """The beginning of the uuid; of several a code that changes with any of them."""
+    texts = sorted(map(str, uuids))
+    if len(texts) == 1:
+        return texts[0][:CODE_CHARS]
+    return hashlib.sha256("".join(texts).encode()).hexdigest()[:CODE_CHARS]
+
+
+def first_error(form: forms.Form) -> str:
+    name, errors = next(iter(form.errors.items()))
+    label = form.fields[name].label if name in form.fields else ""
+    return f"{label}: {errors[0]}" if label else str(errors[0])

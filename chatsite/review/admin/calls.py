@@ -1,0 +1,164 @@
+"""Requests to models in the admin, and the prompts that were sent with them."""
+
+from typing import Any
+
+from django.contrib import admin
+from django.contrib.admin import DateFieldListFilter, EmptyFieldListFilter
+from django.db.models import QuerySet
+from django.http import HttpRequest
+from django.utils.safestring import SafeString
+from django.utils.translation import gettext_lazy as _
+
+from memory.models import ModelCall, Prompt
+
+from .. import costs, redaction
+from ..readonly import (
+    SEARCH_HELP,
+    ConversationPartAdmin,
+    ReadOnlyAdmin,
+    as_text,
+    json_of,
+    link_to,
+)
+from ..rights import rights_of
+from ..timeline import request_inspector
+
+
+@admin.register(ModelCall)
+class ModelCallAdmin(ConversationPartAdmin):
+    list_display = (
+        "created_at",
+        "purpose",
+        "error_code",
+        "in_conversation",
+        "owner_name",
+        "model",
+        "tokens_in",
+        "drift",
+        "cached",
+        "tokens_out",
+        "cost",
+        "first_word",
+        "in_all",
+        "attempts",
+    )
+    list_filter = (
+        "purpose",
+        ("error", EmptyFieldListFilter),
+        ("created_at", DateFieldListFilter),
+    )
+    search_help_text = SEARCH_HELP
+    ordering = ("-id",)
+    texts = redaction.CALL
+    related_texts = (
+        *redaction.below("conversation", redaction.CONVERSATION),
+        *redaction.below("message", redaction.MESSAGE),
+        *redaction.below("summary", redaction.SUMMARY),
+    )
+    select_related = ("conversation__owner", "message", "summary")
+    fields = (
+        ("in_conversation", "purpose"),
+        ("made_message", "made_summary"),
+        "model",
+        ("tokens_estimated", "tokens_input", "drift"),
+        ("tokens_cached", "cached", "tokens_output", "cost"),
+        ("first_token_ms", "total_ms", "attempts"),
+        "error_shown",
+        "sha256",
+        "wide_refs",
+        "created_at",
+    )
+
+    def target_of(self, row: ModelCall) -> str:
+        return f"call {row.pk}"
+
+    def get_search_results(
+        self, request: HttpRequest, queryset: QuerySet, search_term: str
+    ) -> tuple[QuerySet, bool]:
+        found, _duplicates = super().get_search_results(request, queryset, search_term)
+        if search_term.strip() and not found[:1]:
+            found = queryset.filter(model=search_term.strip())
+        return found, False
+
+    @admin.display(description=_("tokens in"), ordering="tokens_estimated")
+    def tokens_in(self, row: ModelCall) -> str:
+        """As estimated, and as reported."""
+        estimated = f"≈{row.tokens_estimated:,}"
+        if row.tokens_input is None:
+            return estimated
+        return f"{estimated} → {row.tokens_input:,}".replace(" ", "\u00a0")
+
+    @admin.display(description=_("out"), ordering="tokens_output")
+    def tokens_out(self, row: ModelCall) -> str:
+        return "–" if row.tokens_output is None else f"{row.tokens_output:,}"
+
+    @admin.display(description=_("first word"), ordering="first_token_ms")
+    def first_word(self, row: ModelCall) -> str:
+        ms = row.first_token_ms
+        return "–" if ms is None else f"{ms / 1000:.1f}\u00a0s"
+
+    @admin.display(description=_("in all"), ordering="total_ms")
+    def in_all(self, row: ModelCall) -> str:
+        return f"{row.total_ms / 1000:.1f}\u00a0s"
+
+    @admin.display(description=_("drift"))
+    def drift(self, row: ModelCall) -> str:
+        """By how much the reported tokens differ from the estimate."""
+        if not row.tokens_input or not row.tokens_estimated:
+            return "–"
+        return f"{row.tokens_input / row.tokens_estimated - 1:+.0%}"
+
+    @admin.display(description=_("from the cache"))
+    def cached(self, row: ModelCall) -> str:
+        if row.tokens_cached is None or not row.tokens_input:
+            return "–"
+        return f"{row.tokens_cached / row.tokens_input:.0%}"
+
+    @admin.display(description=_("cost"))
+    def cost(self, row: ModelCall) -> str:
+        tokens_in, tokens_out = row.tokens_input, row.tokens_output
+        if tokens_in is None:
+            tokens_in = 0 if row.error else row.tokens_estimated
+        return costs.in_words(costs.cost(tokens_in, tokens_out or 0))
+
+    @admin.display(description=_("message"))
+    def made_message(self, row: ModelCall) -> SafeString | str:
+        return link_to(row.message, f"#{row.message.seq}") if row.message else "-"
+
+    @admin.display(description=_("summary"))
+    def made_summary(self, row: ModelCall) -> SafeString | str:
+        return link_to(row.summary, str(row.summary)) if row.summary else "-"
+
+    @admin.display(description=_("sent, by reference"))
+    def wide_refs(self, row: ModelCall) -> SafeString | str:
+        return json_of(row, "refs")
+
+    def sections(self, request: HttpRequest, obj: ModelCall) -> dict[str, Any]:
+        rights = rights_of(request.user)
+        if obj.purpose != ModelCall.Purpose.REPLY or not rights.content:
+            return {}
+        return {
+            "sent": request_inspector.build(obj.conversation, obj, rights),
+            "rights": rights,
+        }
+
+
+@admin.register(Prompt)
+class PromptAdmin(ReadOnlyAdmin):
+    """System prompts and the wording around summaries, as they were sent."""
+
+    list_display = ("__str__", "beginning")
+    fields = ("sha256", "wide_text")
+    texts = redaction.PROMPT
+    heads = ("text",)
+
+    def target_of(self, row: Prompt) -> str:
+        return f"prompt {row}"
+
+    @admin.display(description=_("text"))
+    def beginning(self, row: Prompt) -> str:
+        return redaction.beginning(row, "text")
+
+    @admin.display(description=_("text"))
+    def wide_text(self, row: Prompt) -> SafeString:
+        return as_text(redaction.read(row, "text"))

@@ -1,0 +1,171 @@
+"""Conversations in the admin: whose, how large, and how their memory fares."""
+
+from typing import Any
+
+from django.contrib import admin
+from django.contrib.admin import DateFieldListFilter, EmptyFieldListFilter
+from django.db.models import Count, F, IntegerField, Model, OuterRef, QuerySet, Subquery
+from django.db.models.fields.json import KT
+from django.db.models.functions import Coalesce
+from django.http import HttpRequest
+from django.urls import URLPattern
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy, ngettext
+
+from memory import context
+from memory.compaction import compactor
+from memory.engine.policy import DEFAULT_PRESET, PRESETS
+from memory.models import Conversation, Message, ModelCall, Summary
+
+from .. import redaction, urls
+from ..actions.list_actions import ConversationActs
+from ..actions.reviewing import ReviewFilter
+from ..filters import FoldingFilter
+from ..readonly import SEARCH_HELP, ReadOnlyAdmin, as_text, json_of, link_to_list
+from ..rights import rights_of
+from ..timeline.links import timeline_link
+
+
+def _count(model: type[Model], **lookups: Any) -> Coalesce:
+    """The number of a conversation's rows, without joining them all."""
+    rows = model.objects.filter(conversation=OuterRef("pk"), **lookups).order_by()
+    counts = rows.values("conversation").annotate(count=Count("pk")).values("count")
+    return Coalesce(Subquery(counts), 0, output_field=IntegerField())
+
+
+@admin.register(Conversation)
+class ConversationAdmin(ConversationActs, ReadOnlyAdmin):
+    list_display = (
+        "short_id",
+        "title_shown",
+        "owner",
+        "preset",
+        "messages",
+        "summaries",
+        "folding",
+        "timeline",
+        "updated_at",
+    )
+    list_filter = (
+        FoldingFilter,
+        ReviewFilter,
+        ("archived_at", EmptyFieldListFilter),
+        ("created_at", DateFieldListFilter),
+    )
+    list_select_related = ("owner",)
+    search_fields = ("owner__username",)
+    search_help_text = SEARCH_HELP
+    conversation_id_field = "uuid"
+    owner_field = "owner"
+    texts = redaction.CONVERSATION
+    heads = ("title",)
+    fields = (
+        "uuid",
+        ("title_shown", "title_set_by"),
+        "owner",
+        "model",
+        "wide_system_prompt",
+        "wide_policy",
+        "parts",
+        "folding",
+        ("fold_failures", "fold_retry_at"),
+        ("memory_version", "next_seq", "token_ratio", "token_overhead"),
+        ("pinned_at", "archived_at"),
+        ("created_at", "updated_at"),
+    )
+
+    def get_urls(self) -> list[URLPattern]:
+        # Django's own end with a pattern that takes everything.
+        return [*urls.urlpatterns, *super().get_urls()]
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Conversation]:
+        rows = super().get_queryset(request)
+        if rights_of(request.user).content:
+            rows = rows.annotate(stored_policy=F("policy"))
+        return rows.annotate(
+            preset_name=KT("policy__preset"),
+            message_count=_count(Message),
+            summary_count=_count(Summary),
+        )
+
+    def target_of(self, row: Conversation) -> str:
+        return "conversation"
+
+    @admin.display(description=gettext_lazy("id"))
+    def short_id(self, row: Conversation) -> SafeString:
+        uuid = str(row.uuid)
+        return format_html('<span title="{}">{}</span>', uuid, uuid[:8])
+
+    @admin.display(description=gettext_lazy("title"))
+    def title_shown(self, row: Conversation) -> str:
+        return redaction.beginning(row, "title")
+
+    @admin.display(description=gettext_lazy("preset"))
+    def preset(self, row: Conversation) -> str:
+        # By its name alone: a policy can hold somebody's own prompts.
+        name = row.preset_name or DEFAULT_PRESET
+        whole = Conversation(policy=getattr(row, "stored_policy", {}))
+        return _("not valid") if name not in PRESETS or whole.policy_error else name
+
+    @admin.display(description=gettext_lazy("messages"))
+    def messages(self, row: Conversation) -> SafeString:
+        return link_to_list(Message, row.message_count, conversation__id__exact=row.pk)
+
+    @admin.display(description=gettext_lazy("summaries"))
+    def summaries(self, row: Conversation) -> SafeString:
+        return link_to_list(Summary, row.summary_count, conversation__id__exact=row.pk)
+
+    @admin.display(description=gettext_lazy("timeline"))
+    def timeline(self, row: Conversation) -> SafeString:
+        return timeline_link(row.pk, _("open"))
+
+    @admin.display(description=gettext_lazy("folding"))
+    def folding(self, row: Conversation) -> str:
+        if not row.fold_failures:
+            return _("working")
+        count = {"count": row.fold_failures}
+        if compactor.may_fold(row):
+            return _("failed %(count)s times, will try again") % count
+        return _("stopped after %(count)s failures") % count
+
+    @admin.display(description=gettext_lazy("system prompt"))
+    def wide_system_prompt(self, row: Conversation) -> SafeString:
+        if redaction.may_read(row):
+            return as_text(context.system_prompt(row))
+        return as_text(redaction.read(row, "system_prompt") or _("the site's own"))
+
+    @admin.display(description=gettext_lazy("policy"))
+    def wide_policy(self, row: Conversation) -> SafeString | str:
+        stored = json_of(row, "policy")
+        if not redaction.may_read(row):
+            return f"{self.preset(row)} ({stored})"
+        if not row.policy_error:
+            return stored
+        return format_html(
+            "{}<p>{}</p>",
+            stored,
+            _("Not valid, so the default is in force: %(error)s")
+            % {"error": row.policy_error},
+        )
+
+    @admin.display(description=gettext_lazy("contents"))
+    def parts(self, row: Conversation) -> SafeString:
+        only = {"conversation__id__exact": row.pk}
+        messages, summaries = row.message_count, row.summary_count
+        return format_html(
+            "{} · {} · {}",
+            link_to_list(
+                Message,
+                ngettext("%(n)s message", "%(n)s messages", messages) % {"n": messages},
+                **only,
+            ),
+            link_to_list(
+                Summary,
+                ngettext("%(n)s summary", "%(n)s summaries", summaries)
+                % {"n": summaries},
+                **only,
+            ),
+            link_to_list(ModelCall, _("model calls"), **only),
+        )

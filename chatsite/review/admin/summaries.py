@@ -1,0 +1,146 @@
+"""Summaries in the admin: every version, what set it off and what is doubtful about it.
+What it was made of stands beside it in the timeline of its conversation.
+"""
+
+from typing import Any
+
+from django.contrib import admin
+from django.contrib.admin import DateFieldListFilter
+from django.contrib.admin.views.main import ChangeList
+from django.db.models import Exists, OuterRef, Prefetch, QuerySet
+from django.http import HttpRequest
+from django.utils.html import format_html_join
+from django.utils.safestring import SafeString
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+
+from memory.models import Summary
+
+from .. import labels, redaction
+from ..filters import FlagFilter, LevelFilter, PresetFilter, TriggerFilter
+from ..paging import OpenChangeList
+from ..readonly import ConversationPartAdmin, as_text, json_of, link_to
+from ..timeline.links import timeline_link
+
+RANGES = Summary.objects.only("first_seq", "last_seq", "version")
+
+
+@admin.register(Summary)
+class SummaryAdmin(ConversationPartAdmin):
+    list_display = (
+        "version_link",
+        "in_conversation",
+        "owner_name",
+        "level",
+        "covers",
+        "folded",
+        "tokens",
+        "status",
+        "doubts",
+        "made_because",
+        "model",
+        "made_by",
+        "created_at",
+    )
+    list_display_links = None
+    list_filter = (
+        ("created_at", DateFieldListFilter),
+        TriggerFilter,
+        "status",
+        FlagFilter,
+        LevelFilter,
+        PresetFilter,
+    )
+    # Two sorts have an index; another would sort all there are.
+    sortable_by = ("created_at",)
+    show_facets = admin.ShowFacets.NEVER
+    ordering = ("-created_at", "-id")
+    texts = redaction.SUMMARY
+    select_related = ("conversation__owner", "author")
+    fields = (
+        ("in_conversation", "version", "status"),
+        ("covers", "folded", "level", "generation"),
+        ("made_because", "preset", "made_by"),
+        ("tokens_before", "tokens_after"),
+        ("model", "tokens_in", "tokens_out", "ms"),
+        "error_code",
+        "doubts",
+        "wide_text",
+        "wide_structured",
+        "wide_flags",
+        "made_of",
+        ("policy_hash", "prompt_hash", "seal"),
+        "created_at",
+    )
+
+    class Media:
+        css = {"all": ["css/desk-timeline.css"]}
+
+    def get_changelist(self, request: HttpRequest, **options: Any) -> type[ChangeList]:
+        return OpenChangeList
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Summary]:
+        before = Summary.objects.filter(
+            conversation=OuterRef("conversation"),
+            status=Summary.Status.ACTIVE,
+            last_seq=OuterRef("first_seq") - 1,
+        )
+        rows = super().get_queryset(request).annotate(follows=Exists(before))
+        return rows.prefetch_related(Prefetch("folded_from", RANGES))
+
+    def target_of(self, row: Summary) -> str:
+        return f"version {row.version}"
+
+    @admin.display(description=gettext_lazy("version"))
+    def version_link(self, row: Summary) -> SafeString:
+        return link_to(row, f"v{row.version}")
+
+    @admin.display(description=gettext_lazy("conversation"))
+    def in_conversation(self, row: Summary) -> SafeString:
+        name = str(row.conversation.uuid)[:8]
+        return timeline_link(row.conversation_id, name, v=row.version)
+
+    @admin.display(description=gettext_lazy("messages"))
+    def covers(self, row: Summary) -> str:
+        return labels.span(row)
+
+    @admin.display(description=gettext_lazy("folded"))
+    def folded(self, row: Summary) -> str:
+        return f"+{labels.folded(row):,}"
+
+    @admin.display(description=gettext_lazy("tokens"))
+    def tokens(self, row: Summary) -> str:
+        return labels.tokens(row)
+
+    @admin.display(description=gettext_lazy("trigger"))
+    def made_because(self, row: Summary) -> str:
+        return labels.because(row)
+
+    @admin.display(description=gettext_lazy("flags"))
+    def doubts(self, row: Summary) -> str:
+        return ", ".join(labels.flags(row)) or "–"
+
+    @admin.display(description=gettext_lazy("by"))
+    def made_by(self, row: Summary) -> str:
+        return labels.author(row)
+
+    @admin.display(description=gettext_lazy("text"))
+    def wide_text(self, row: Summary) -> SafeString:
+        return as_text(redaction.read(row, "text"))
+
+    @admin.display(description=gettext_lazy("structured"))
+    def wide_structured(self, row: Summary) -> SafeString | str:
+        return json_of(row, "structured")
+
+    @admin.display(description=gettext_lazy("found by the checks"))
+    def wide_flags(self, row: Summary) -> SafeString | str:
+        return json_of(row, "flags")
+
+    @admin.display(description=gettext_lazy("made of"))
+    def made_of(self, row: Summary) -> SafeString | str:
+        links = [(link_to(each, str(each)),) for each in row.folded_from.all()]
+        return format_html_join(", ", "{}", links) or _("messages alone")
+
+    def sections(self, request: HttpRequest, obj: Summary) -> dict[str, Any]:
+        calls = obj.model_calls.defer(*redaction.CALL).order_by("pk")
+        return {"calls": calls, "summary": obj}

@@ -1,0 +1,98 @@
+"""Turns in the admin: how each reply came about, those that went wrong first."""
+
+from datetime import datetime
+
+from django.contrib import admin
+from django.contrib.admin import DateFieldListFilter, EmptyFieldListFilter
+from django.utils.safestring import SafeString
+from django.utils.translation import gettext_lazy as _
+
+from chatsite.protocol.errors import explain
+from chatsite.turns.models import FAILING_FIRST, Turn
+
+from .. import redaction
+from ..readonly import ConversationPartAdmin, as_text, link_to
+
+
+@admin.register(Turn)
+class TurnAdmin(ConversationPartAdmin):
+    list_display = (
+        "id",
+        "state",
+        "error_code",
+        "in_conversation",
+        "owner_name",
+        "question",
+        "answer",
+        "queued_for",
+        "first_token",
+        "total",
+        "attempt",
+        "created_at",
+        "model",
+        "request_made",
+    )
+    list_filter = (
+        "state",
+        ("error", EmptyFieldListFilter),
+        ("created_at", DateFieldListFilter),
+    )
+    ordering = (FAILING_FIRST, "-id")
+    texts = redaction.TURN
+    related_texts = (
+        *redaction.below("conversation", redaction.CONVERSATION),
+        *redaction.below("user_message", redaction.MESSAGE),
+        *redaction.below("reply", redaction.MESSAGE),
+        *redaction.below("call", redaction.CALL),
+    )
+    select_related = ("conversation__owner", "user_message", "reply", "call")
+    fields = (
+        ("in_conversation", "state", "attempt"),
+        ("question", "answer", "reply_seq"),
+        ("model", "request_made"),
+        ("queued_for", "first_token", "total"),
+        "explanation",
+        "wide_text",
+        ("lease_until", "cancel_requested_at"),
+        ("created_at", "started_at", "finished_at"),
+    )
+
+    def target_of(self, row: Turn) -> str:
+        return f"turn #{row.reply_seq}"
+
+    @admin.display(description=_("question"))
+    def question(self, row: Turn) -> SafeString:
+        return link_to(row.user_message, f"#{row.user_message.seq}")
+
+    @admin.display(description=_("reply"))
+    def answer(self, row: Turn) -> SafeString | str:
+        return link_to(row.reply, f"#{row.reply.seq}") if row.reply else "–"
+
+    @admin.display(description=_("request"))
+    def request_made(self, row: Turn) -> SafeString | str:
+        return link_to(row.call, f"{row.call_id}") if row.call else "–"
+
+    @admin.display(description=_("queued"))
+    def queued_for(self, row: Turn) -> str:
+        return _seconds(row.created_at, row.started_at)
+
+    @admin.display(description=_("first word"))
+    def first_token(self, row: Turn) -> str:
+        ms = row.call.first_token_ms if row.call else None
+        return "–" if ms is None else f"{ms / 1000:.1f}\u00a0s"
+
+    @admin.display(description=_("in all"))
+    def total(self, row: Turn) -> str:
+        return _seconds(row.created_at, row.finished_at)
+
+    @admin.display(description=_("text as far as it was saved"))
+    def wide_text(self, row: Turn) -> SafeString:
+        return as_text(redaction.read(row, "text"))
+
+    @admin.display(description=_("error"))
+    def explanation(self, row: Turn) -> str:
+        return f"{redaction.error(row)}: {explain(row.error)}" if row.error else "-"
+
+
+def _seconds(start: datetime, end: datetime | None) -> str:
+    return f"{(end - start).total_seconds():.1f}\u00a0s" if end else "–"

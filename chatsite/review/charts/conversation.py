@@ -1,0 +1,172 @@
+"""What one conversation's prompts took, turn by turn, with its folds: the chart, and
+how large the whole transcript would have been.
+"""
+
+from bisect import bisect_right
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import ceil
+
+from django.db.models import F
+from django.utils.translation import gettext as _
+
+from chatsite.llm import providers
+from chatsite.pages.presenters import savings
+from chatsite.pages.presenters.savings import Prompt
+from chatsite.turns.requests import model_of
+from memory.engine.policy import ADAPTIVE_MAX, ADAPTIVE_MIN, Policy
+from memory.models import Conversation, Summary
+
+from ..units import KINDS
+from .drawing import WIDE, draw_lines, say
+from .model import Chart, Series, Table
+from .scale import show
+
+# More turns than these are drawn as the largest of several neighbours.
+MAX_POINTS = 400
+UNDONE = (Summary.Status.FAILED, Summary.Status.REJECTED)
+
+
+@dataclass(frozen=True, slots=True)
+class Limit:
+    """What the policy folds at: in tokens where it counts them, always in words."""
+
+    tokens: float | None
+    words: str
+
+
+def limit_of(policy: Policy, context_window: int) -> Limit:
+    if not policy.enabled:
+        return Limit(None, _("This conversation is never folded."))
+    if policy.adaptive:
+        words = _("Folds at %(least)s to %(most)s tokens in the window, by its turns.")
+        values = {"least": show(ADAPTIVE_MIN), "most": show(ADAPTIVE_MAX)}
+        return Limit(None, words % values)
+    window = policy.context_window or context_window
+    sizes = [
+        n if kind == "tokens" else n * window
+        for clause in policy.trigger
+        for kind, n in clause
+        if kind in ("tokens", "fraction")
+    ]
+    if sizes:
+        words = _("folds at %(tokens)s tokens in the window")
+        return Limit(min(sizes), words % {"tokens": show(min(sizes))})
+    units = ", ".join(
+        f"{show(n)} {KINDS[kind]}" for clause in policy.trigger for kind, n in clause
+    )
+    return Limit(
+        None, _("Folds by other measures than tokens: %(units)s.") % {"units": units}
+    )
+
+
+def draw(conversation: Conversation) -> Chart:
+    """Prompt tokens per turn, from the requests that were made here."""
+    name, title = "prompts", _("Prompt tokens per turn")
+    prompts = savings.prompts(conversation)
+    if not prompts:
+        return say(name, title, _("No reply was made here yet: nothing to draw."))
+    window = providers.context_window(model_of(conversation))
+    limit = limit_of(conversation.get_policy(), window)
+    folds = _folds(conversation, prompts)
+    step = ceil(len(prompts) / MAX_POINTS)
+    groups = [prompts[n : n + step] for n in range(0, len(prompts), step)]
+    return draw_lines(
+        name,
+        title,
+        describe(prompts, len(folds), limit),
+        [
+            Series(
+                "quiet",
+                _("the whole transcript each time, estimated"),
+                [max(p.whole for p in group) for group in groups],
+                "none",
+            ),
+            Series(
+                "main", _sent_label(prompts), [max(p.sent for p in g) for g in groups]
+            ),
+        ],
+        [_numbers(n * step, len(group)) for n, group in enumerate(groups)],
+        size=WIDE,
+        x_label=_("turn"),
+        y_label=_("tokens"),
+        marks=[((place + 0.5) / step - 0.5, tip) for place, tip in folds],
+        mark_label=_("a fold"),
+        level=(limit.tokens, limit.words) if limit.tokens else None,
+        table=_table(groups, step, folds),
+    )
+
+
+def describe(prompts: Sequence[Prompt], folds: int, limit: Limit) -> str:
+    sent = sum(prompt.sent for prompt in prompts)
+    whole = round(sum(prompt.whole for prompt in prompts))
+    words = _(
+        "Turns: %(turns)s, folds: %(folds)s. The prompts had %(sent)s tokens in all, "
+        "at most %(most)s; with the whole transcript each time it would have been "
+        "%(whole)s."
+    ) % {
+        "turns": show(len(prompts)),
+        "folds": show(folds),
+        "sent": show(sent),
+        "most": show(max(prompt.sent for prompt in prompts)),
+        "whole": show(whole),
+    }
+    return words if limit.tokens else f"{words} {limit.words}"
+
+
+def _sent_label(prompts: Sequence[Prompt]) -> str:
+    reported = sum(prompt.is_reported for prompt in prompts)
+    if reported == len(prompts):
+        return _("sent, reported")
+    if not reported:
+        return _("sent, estimated")
+    return _("sent, reported where known, else estimated")
+
+
+def _numbers(first: int, count: int) -> str:
+    return f"{first + 1}" if count == 1 else f"{first + 1}–{first + count}"
+
+
+def _folds(
+    conversation: Conversation, prompts: Sequence[Prompt]
+) -> list[tuple[float, str]]:
+    """After which turn each version was made: its place, between two turns."""
+    times = [prompt.at for prompt in prompts]
+    rows = conversation.summaries.exclude(status__in=UNDONE).filter(
+        created_at__gte=F("conversation__created_at")
+    )
+    values = rows.order_by("version").values_list(
+        "version", "first_seq", "last_seq", "created_at"
+    )
+    return [
+        (bisect_right(times, at) - 0.5, f"v{version}: #{first}–#{last}")
+        for version, first, last, at in values
+    ]
+
+
+def _table(
+    groups: Sequence[Sequence[Prompt]],
+    step: int,
+    folds: Sequence[tuple[float, str]],
+) -> Table:
+    made: dict[int, list[str]] = {}
+    for place, tip in folds:
+        made.setdefault(max(0, int(place)) // step, []).append(tip)
+    head = (
+        *(_("Turn"), _("Reply"), _("Sent"), _("Known from")),
+        *(_("Whole transcript"), _("Folded then")),
+    )
+    return Table(
+        head,
+        tuple(
+            (
+                _numbers(n * step, len(group)),
+                f"#{group[-1].seq}",
+                show(max(p.sent for p in group)),
+                _("report") if all(p.is_reported for p in group) else _("estimate"),
+                show(round(max(p.whole for p in group))),
+                ", ".join(made.get(n, ())),
+            )
+            for n, group in enumerate(groups)
+        ),
+    )

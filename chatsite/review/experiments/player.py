@@ -1,0 +1,193 @@
+"""Plays a conversation's messages through a policy, and notes every step.
+
+What is recalled comes from the site's own search, read-only; nothing is written here.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+from math import ceil
+
+from channels.db import database_sync_to_async
+from langchain_core.messages import BaseMessage
+
+from memory import context
+from memory.compaction.commit import MAX_PINNED
+from memory.compaction.compactor import MAX_FAILURES
+from memory.engine import excerpts
+from memory.engine.compose import SummaryBlock, compose, fit, make_fence
+from memory.engine.excerpts import Note
+from memory.engine.important_patterns import Search
+from memory.engine.policy import Policy
+from memory.engine.summaries.summarizer import Invoke, SummaryText
+from memory.engine.tokens import TokenCounter, count_message
+from memory.evaluation.metrics import cacheable, shared_tokens
+from memory.evaluation.replay import Player, Recording
+from memory.search import recall
+
+from .material import Material
+from .steps import Steps, Turn, Version, cutoff
+
+Save = Callable[[], Awaitable[None]]
+
+
+class TrialPlayer(Player):
+    """Goes on where the steps end; `save` is called whenever money was spent."""
+
+    def __init__(
+        self,
+        material: Material,
+        policy: Policy,
+        invoke: Invoke,
+        chunk_tokens: int,
+        steps: Steps,
+        save: Save,
+    ) -> None:
+        super().__init__(
+            Recording(id="", messages=[]),
+            policy,
+            invoke,
+            material.system_prompt,
+            material.context_window,
+        )
+        self.material, self.steps, self.save = material, steps, save
+        # Ranges folded since they were compared with the policy's patterns.
+        self.unmatched: list[tuple[int, int]] = []
+        self.messages = material.messages
+        self.by_number = {int(message.id or 0): message for message in self.messages}
+        self.chunk_tokens = chunk_tokens
+        self.count_tokens = count_known(
+            self.messages, material.conversation.token_ratio
+        )
+        self._go_on(steps)
+
+    def _go_on(self, steps: Steps) -> None:
+        active = steps.versions_at(len(steps.turns))
+        self.blocks = [version.block() for version in active]
+        self.version = max((each.version for each in steps.versions), default=0)
+        self.cutoff, self.failures = cutoff(active), steps.failures
+        self.generations = dict(steps.generations)
+        self.pinned = set(steps.pinned)
+
+    async def run(self) -> None:
+        try:
+            for place in range(self.steps.place, len(self.messages)):
+                requests = self.summarizer.requests
+                await self._step(place)
+                self.steps.place = place + 1
+                if requests != self.summarizer.requests:
+                    self._note_state()
+                    await self.save()
+                # Replies that are streamed by this process go first.
+                await asyncio.sleep(0)
+        finally:
+            self._note_state()
+
+    def _note_state(self) -> None:
+        self.steps.generations = dict(self.generations)
+        self.steps.pinned = sorted(self.pinned)
+        self.steps.failures = self.failures
+
+    async def _ask(self, place: int) -> None:
+        newest = self.messages[place]
+        found = await self._recall(newest)
+        built = compose(
+            system_prompt=self.system_prompt,
+            blocks=self.blocks,
+            pinned=self._pinned(newest),
+            window=self.messages[self._start : place],
+            recalled=[note.message for note in found],
+            newest=newest,
+            fence=make_fence(self.policy.final_prompt),
+        )
+        request = fit(built, self.material.limit, self.count_tokens).messages
+        shared = shared_tokens(self.sent, request)
+        turn = Turn(
+            seq=int(newest.id or 0),
+            tokens=self.count_tokens(request),
+            cached=cacheable(ceil(shared * self.material.conversation.token_ratio)),
+            recalled=[note.seq for note in found],
+        )
+        self.steps.turns.append(turn)
+        self.sent = request
+
+    def _pinned(self, newest: BaseMessage) -> list[BaseMessage]:
+        """Those behind the window that a person had pinned by then, or the policy."""
+        now = newest.additional_kwargs["created_at"]
+        by_hand = {seq for seq, at in self.material.pins.items() if at < now}
+        found = sorted(by_hand | self.pinned)
+        return [self.by_number[seq] for seq in found if seq <= self.cutoff]
+
+    async def _recall(self, newest: BaseMessage) -> list[Note]:
+        """As the site would have: what matches behind this window."""
+        room = self.policy.recall_tokens
+        if not room or not self.cutoff:
+            return []
+        hits = await database_sync_to_async(recall.search)(
+            self.material.conversation,
+            newest.text,
+            limit=context.MAX_RECALLED,
+            before_seq=self.cutoff + 1,
+        )
+        pinned = {int(message.id or 0) for message in self._pinned(newest)}
+        known = {
+            hit.seq: self.by_number[hit.seq]
+            for hit in hits
+            if hit.seq in self.by_number and hit.seq not in pinned
+        }
+        return excerpts.choose(
+            hits, known, newest.text, room=room, count_tokens=self.count_tokens
+        )
+
+    async def _fold(self, end: int, upcoming: Sequence[BaseMessage]) -> None:
+        """Like the fold job, which gives up after a few failures."""
+        if self.failures < MAX_FAILURES:
+            before = self.failures
+            await super()._fold(end, upcoming)
+            while self.unmatched:
+                # Patterns of a person can take long; replies go on meanwhile.
+                await asyncio.to_thread(self._pin_important, self.unmatched.pop())
+            self.steps.rejected += max(0, self.failures - before)
+
+    def _commit(
+        self,
+        replaced: Sequence[SummaryBlock],
+        made: SummaryText,
+        level: int,
+        span: tuple[int, int],
+        before: int,
+    ) -> None:
+        super()._commit(replaced, made, level, span, before)
+        block = next(each for each in self.blocks if each.version == self.version)
+        self.steps.versions.append(
+            Version(
+                version=block.version,
+                level=block.level,
+                first_seq=block.first_seq,
+                last_seq=block.last_seq,
+                text=block.text,
+                tokens=block.tokens,
+                turn=len(self.steps.turns),
+                replaces=[each.version for each in replaced],
+            )
+        )
+        self.unmatched.append(span)
+
+    def _pin_important(self, span: tuple[int, int]) -> None:
+        search = Search(self.policy.important)
+        for message in self._between(*span) if self.policy.important else ():
+            if len(self.pinned) >= MAX_PINNED:
+                return
+            if search.occurs(message.text):
+                self.pinned.add(int(message.id or 0))
+
+
+def count_known(messages: Sequence[BaseMessage], ratio: float) -> TokenCounter:
+    """The calibrated counter; what it is asked again and again it knows by heart."""
+    # They live as long as the counter does, so no other object has one of these ids.
+    known = {id(message): count_message(message) for message in messages}
+
+    def count(asked: Sequence[BaseMessage]) -> int:
+        sizes = (known.get(id(each)) or count_message(each) for each in asked)
+        return ceil(sum(sizes) * ratio)
+
+    return count

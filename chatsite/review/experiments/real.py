@@ -1,0 +1,160 @@
+"""The real side of a comparison: what was sent for each turn, as its requests say, and
+how much of it a provider's cache could have held.
+"""
+
+from collections.abc import Iterable, Sequence
+from itertools import accumulate
+from math import ceil
+from statistics import median
+from typing import Any
+
+from memory import versions
+from memory.engine.compose import SummaryBlock, quote_summary
+from memory.engine.tokens import MESSAGE_OVERHEAD, count_text
+from memory.evaluation.metrics import cacheable
+from memory.models import Conversation, ModelCall, Prompt, Summary
+from memory.ranges import Ranges
+
+from .material import Material
+from .steps import Turn
+
+REFS = {"system", "fence", "summaries", "pinned", "window", "recalled", "newest"}
+
+
+def read_turns(material: Material, last_seq: int) -> list[Turn]:
+    """The latest request for each message, of those that were made here."""
+    rows = material.conversation.model_calls.filter(
+        purpose=ModelCall.Purpose.REPLY,
+        message__superseded_at=None,
+        message__seq__lte=last_seq,
+        created_at__gte=material.conversation.created_at,
+    )
+    values = rows.order_by("id").values_list(
+        "pk", "refs", "tokens_input", "tokens_estimated"
+    )
+    latest = {each[1]["newest"]: each for each in values if is_whole(each[1])}
+    sizes = _Sizes(material.conversation)
+    turns, before = [], None
+    for seq, (pk, refs, reported, estimated) in sorted(latest.items()):
+        shared = sizes.shared(before, refs) if before else 0
+        ratio = material.conversation.token_ratio
+        turns.append(
+            Turn(
+                seq=seq,
+                tokens=estimated if reported is None else reported,
+                cached=min(cacheable(ceil(shared * ratio)), reported or estimated),
+                recalled=refs["recalled"],
+                call=pk,
+            )
+        )
+        before = refs
+    return turns
+
+
+def is_whole(refs: object) -> bool:
+    """False where somebody has tampered with the references of a request."""
+    return isinstance(refs, dict) and refs.keys() >= REFS
+
+
+def rewrites(material: Material, active: Sequence[Summary]) -> tuple[float, int]:
+    """Of the messages that summaries stand for: median and most, as the trial's."""
+    counts: list[int] = []
+    for summary in active:
+        inside = sum(
+            summary.first_seq <= int(message.id or 0) <= summary.last_seq
+            for message in material.messages
+        )
+        counts += [summary.generation] * inside
+    return median(counts or [0]), max(counts, default=0)
+
+
+class _Sizes:
+    """How much of a request stood in the one before it, by their references alone.
+
+    A provider's cache holds a prompt as far as it is unchanged from its beginning.
+    """
+
+    def __init__(self, conversation: Conversation) -> None:
+        rows = conversation.messages.values_list("seq", "tokens")
+        sizes = dict(rows)
+        newest = max(sizes, default=0)
+        self.totals = list(accumulate(sizes.get(seq, 0) for seq in range(newest + 1)))
+        self.blocks = {
+            row.version: _quoted(versions.to_block(row))
+            for row in conversation.summaries.only(
+                "version", "first_seq", "last_seq", "text"
+            )
+        }
+        self.prompts: dict[str, int] = {}
+        self.conversation = conversation
+
+    def shared(self, before: dict[str, Any], after: dict[str, Any]) -> int:
+        if before["system"] != after["system"]:
+            return 0
+        tokens = self._prompt(after["system"]) + MESSAGE_OVERHEAD
+        if before["fence"] != after["fence"]:
+            return tokens
+        common = _common(before["summaries"], after["summaries"])
+        if common or before["summaries"] or after["summaries"]:
+            both = before["summaries"] and after["summaries"]
+            tokens += self._prompt(after["fence"]) + MESSAGE_OVERHEAD if both else 0
+            tokens += sum(self.blocks.get(version, 0) for version in common)
+        if before["summaries"] != after["summaries"]:
+            return tokens
+        if before["pinned"] != after["pinned"]:
+            return tokens
+        tokens += self._within(after["pinned"])
+        return tokens + self._window(before, after)
+
+    def _window(self, before: dict[str, Any], after: dict[str, Any]) -> int:
+        old = list(before["window"])
+        # What was recalled stood between the window and the newest message.
+        if not before["recalled"]:
+            old = [*old, [before["newest"], before["newest"]]]
+        tokens = 0
+        for (first, last), (start, end) in zip(
+            _joined(old), after["window"], strict=False
+        ):
+            if first != start:
+                break
+            tokens += self._within([[first, min(last, end)]])
+            if last != end:
+                break
+        return tokens
+
+    def _within(self, ranges: Ranges) -> int:
+        top = len(self.totals) - 1
+        return sum(
+            self.totals[min(last, top)] - self.totals[min(first - 1, top)]
+            for first, last in ranges
+        )
+
+    def _prompt(self, sha256: str) -> int:
+        if sha256 not in self.prompts:
+            row = Prompt.objects.filter(pk=sha256).first()
+            self.prompts[sha256] = count_text(row.text) if row else 0
+        return self.prompts[sha256]
+
+
+def _quoted(block: SummaryBlock) -> int:
+    return count_text(quote_summary(block))
+
+
+def _common(before: Sequence[int], after: Sequence[int]) -> list[int]:
+    found = []
+    for one, other in zip(before, after, strict=False):
+        if one != other:
+            break
+        found.append(one)
+    return found
+
+
+def _joined(ranges: Iterable[Sequence[int]]) -> Ranges:
+    """The same with neighbours as one range."""
+    joined: Ranges = []
+    for first, last in ranges:
+        if joined and joined[-1][1] == first - 1:
+            joined[-1][1] = last
+        else:
+            joined.append([first, last])
+    return joined

@@ -1,0 +1,258 @@
+"""What the admin's pages have in common: read-only lists and pages without a word for
+those who may not read, every view of words written down, links between the pages.
+"""
+
+import json
+from typing import Any
+from uuid import UUID
+
+from django.contrib import admin
+from django.contrib.auth import get_user_model
+from django.core.paginator import Paginator
+from django.db.models import Model, QuerySet
+from django.http import HttpRequest, HttpResponse
+from django.template.response import TemplateResponse
+from django.urls import reverse
+from django.utils.functional import cached_property
+from django.utils.html import format_html
+from django.utils.http import urlencode
+from django.utils.safestring import SafeString
+from django.utils.translation import gettext
+from django.utils.translation import gettext_lazy as _
+
+from memory.models import Conversation
+
+from . import access_log, redaction
+from .rights import rights_of
+from .timeline.links import timeline_link
+
+SEARCH_HELP = _(
+    "The id of a conversation or its first eight characters, the beginning of a user "
+    "name, or an e-mail address."
+)
+MAX_PEOPLE = 100
+
+
+class ShortPaginator(Paginator):
+    """Counts as far as anybody would turn pages, never a whole table."""
+
+    most = 10_000
+
+    @cached_property
+    def count(self) -> int:
+        return self.object_list.order_by()[: self.most + 1].count()
+
+    @property
+    def is_short(self) -> bool:
+        """Whether there is more than was counted."""
+        return self.count > self.most
+
+
+class ReadOnlyAdmin(admin.ModelAdmin):
+    """Found by people and exact ids; what people wrote can not be searched."""
+
+    show_full_result_count = False
+    # Facets would count the whole table for each of their choices.
+    show_facets = admin.ShowFacets.NEVER
+    list_per_page = 50
+    paginator = ShortPaginator
+    conversation_id_field = ""
+    owner_field = ""
+    # The columns that hold words, those of related rows, and those whose beginnings
+    # the list shows to whoever may read: see words.py.
+    texts: tuple[str, ...] = ()
+    related_texts: tuple[str, ...] = ()
+    heads: tuple[str, ...] = ()
+
+    class Media:
+        css = {"all": ["css/admin.css"]}
+
+    def has_view_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return rights_of(request.user).metadata
+
+    def has_module_permission(self, request: HttpRequest) -> bool:
+        return rights_of(request.user).metadata
+
+    def has_add_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return False
+
+    def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return False
+
+    def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return False
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet:
+        return redaction.mark(
+            super().get_queryset(request),
+            rights_of(request.user),
+            self.texts,
+            related=self.related_texts,
+            heads=self.heads,
+        )
+
+    def get_object(
+        self, request: HttpRequest, object_id: str, from_field: str | None = None
+    ) -> Any:
+        # Django takes an empty _to_field in the address for the name of a column.
+        row = super().get_object(request, object_id, from_field or None)
+        if row is not None and self.texts and redaction.may_read(row):
+            row.refresh_from_db(fields=self.texts)
+        return row
+
+    def lookup_allowed(
+        self, lookup: str, value: Any, request: HttpRequest | None = None
+    ) -> bool:
+        # Which rows a question about words finds would answer it.
+        asks_for_words = lookup.partition("__")[0] in self.texts
+        return not asks_for_words and super().lookup_allowed(lookup, value, request)
+
+    def get_search_results(
+        self, request: HttpRequest, queryset: QuerySet, search_term: str
+    ) -> tuple[QuerySet, bool]:
+        term = search_term.strip()
+        if not term or not self.owner_field:
+            return queryset, False
+        found = self._by_id(queryset, term)
+        if found is not None:
+            return found, False
+        lookup = {f"{self.owner_field}__in": people_found(term)}
+        return queryset.filter(**lookup), False
+
+    def _by_id(self, rows: QuerySet, term: str) -> QuerySet | None:
+        span = uuid_span(term)
+        if not span or not self.conversation_id_field:
+            return None
+        if not Conversation.objects.filter(uuid__range=span).exists():
+            return None
+        return rows.filter(**{f"{self.conversation_id_field}__range": span})
+
+    def target_of(self, row: Any) -> str:
+        """Which part of a conversation its page is, for the access log."""
+        return f"{self.opts.model_name} {row.pk}"
+
+    def changelist_view(
+        self, request: HttpRequest, extra_context: dict[str, Any] | None = None
+    ) -> HttpResponse:
+        response = super().changelist_view(request, extra_context)
+        may_read = bool(self.heads) and rights_of(request.user).content
+        if may_read and isinstance(response, TemplateResponse):
+            rows = response.context_data["cl"].result_list
+            shown = (conversation_of(row) for row in rows)
+            access_log.record_list(request, shown, f"list {self.opts.model_name}")
+        return response
+
+    def sections(self, request: HttpRequest, obj: Any) -> dict[str, Any]:
+        """What the template of the page shows besides the fields."""
+        return {}
+
+    def render_change_form(
+        self, request: HttpRequest, context: dict[str, Any], *args: Any, **kwargs: Any
+    ) -> HttpResponse:
+        row = kwargs.get("obj")
+        if self.texts and rights_of(request.user).content:
+            target = self.target_of(row)
+            access_log.record(
+                request, access_log.Action.VIEW, conversation_of(row), target
+            )
+        context.update(self.sections(request, row))
+        return super().render_change_form(request, context, *args, **kwargs)
+
+
+class ConversationPartAdmin(ReadOnlyAdmin):
+    """Rows that belong to a conversation and are found through it."""
+
+    list_select_related = False
+    search_fields = ("conversation__owner__username",)
+    search_help_text = SEARCH_HELP
+    conversation_id_field = "conversation__uuid"
+    owner_field = "conversation__owner"
+    related_texts = redaction.below("conversation", redaction.CONVERSATION)
+    select_related = ("conversation__owner",)
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet:
+        return super().get_queryset(request).select_related(*self.select_related)
+
+    @admin.display(description=_("conversation"))
+    def in_conversation(self, row: Any) -> SafeString:
+        name = str(row.conversation.uuid)[:8]
+        return format_html(
+            "{} · {}",
+            link_to(row.conversation, name),
+            timeline_link(row.conversation_id, gettext("timeline")),
+        )
+
+    @admin.display(description=_("owner"))
+    def owner_name(self, row: Any) -> str:
+        return row.conversation.owner.get_username()
+
+    @admin.display(description=_("error"))
+    def error_code(self, row: Any) -> str:
+        """For lists, which are not written down for it: codes alone."""
+        return redaction.code(row.error)
+
+    @admin.display(description=_("error"))
+    def error_shown(self, row: Any) -> str:
+        return redaction.error(row)
+
+
+def conversation_of(row: Any) -> Conversation | None:
+    if isinstance(row, Conversation):
+        return row
+    return getattr(row, "conversation", None)
+
+
+def people_found(term: str) -> list[int]:
+    """The ids of those whose name begins so, or who have exactly this address."""
+    people = get_user_model().objects
+    if "@" in term and (by_mail := people.filter(email__iexact=term)):
+        return list(by_mail.values_list("pk", flat=True)[:MAX_PEOPLE])
+    found = people.filter(username__startswith=term)
+    return list(found.values_list("pk", flat=True)[:MAX_PEOPLE])
+
+
+def uuid_span(term: str) -> tuple[UUID, UUID] | None:
+    """The first and the last id that begin so; None for what is no id."""
+    digits = term.replace("-", "").lower()
+    if not 8 <= len(digits) <= 32 or set(digits) - set("0123456789abcdef"):
+        return None
+    return UUID(digits.ljust(32, "0")), UUID(digits.ljust(32, "f"))
+
+
+def kept_of(rows: QuerySet, term: str) -> QuerySet | None:
+    """Of rows that outlive a conversation and know it by its id alone: those of the
+    one whose id begins so. All of them without a term, None where it is no known id."""
+    if not term.strip():
+        return rows
+    span = uuid_span(term.strip())
+    found = rows.filter(conversation__range=span) if span else rows.none()
+    return found if found.exists() else None
+
+
+def link_to(row: Model, text: str) -> SafeString:
+    meta = row._meta
+    url = reverse(f"admin:{meta.app_label}_{meta.model_name}_change", args=[row.pk])
+    return format_html('<a href="{}">{}</a>', url, text)
+
+
+def link_to_list(model: type[Model], text: str, **lookups: Any) -> SafeString:
+    meta = model._meta
+    url = reverse(f"admin:{meta.app_label}_{meta.model_name}_changelist")
+    return format_html('<a href="{}?{}">{}</a>', url, urlencode(lookups), text)
+
+
+def as_text(text: str) -> SafeString:
+    return format_html('<pre class="wrap">{}</pre>', text)
+
+
+def as_json(value: object) -> SafeString:
+    return as_text(json.dumps(value, ensure_ascii=False, indent=2))
+
+
+def json_of(row: Model, name: str) -> SafeString | str:
+    """A column of JSON, or in its place how long it is."""
+    if redaction.may_read(row):
+        return as_json(getattr(row, name))
+    # "[]", "{}" and "null" tell that there is nothing.
+    is_empty = (getattr(row, f"{name}_chars", None) or 0) <= len("null")
+    return "-" if is_empty else redaction.read(row, name)

@@ -1,0 +1,97 @@
+"""The words of people and models. Whoever may not read them gets rows that do not hold
+them, only how long they are; a row that says nothing about rights shows nothing.
+"""
+
+from collections.abc import Iterable
+from typing import Any
+
+from django.db.models import Model, QuerySet, TextField, Value
+from django.db.models.functions import Cast, Left, Length
+
+from chatsite.protocol.errors import EXPLANATIONS
+from memory.engine import replies
+from memory.engine.exceptions import SummaryError
+from memory.models import Conversation
+
+from .rights import Rights, hidden
+
+BEGINNING = 80
+
+# The columns of each table that can hold anything that was said, or names of it.
+CONVERSATION = ("title", "system_prompt", "policy", "set_aside", "imported_from")
+MESSAGE = ("text", "reasoning", "tool_calls", "tool_call_id", "client_id")
+SUMMARY = ("text", "structured", "flags")
+CALL = ("refs",)
+PROMPT = ("text",)
+TURN = ("text",)
+
+# What the error columns hold, unless somebody put something else there.
+ERROR_CODES = {
+    *EXPLANATIONS,
+    *(kind.__name__ for kind in (SummaryError, *SummaryError.__subclasses__())),
+}
+
+
+def below(relation: str, names: Iterable[str]) -> tuple[str, ...]:
+    return tuple(f"{relation}__{name}" for name in names)
+
+
+def mark(
+    rows: QuerySet,
+    rights: Rights,
+    own: Iterable[str],
+    *,
+    related: Iterable[str] = (),
+    heads: Iterable[str] = (),
+) -> QuerySet:
+    """The rows without these columns, each of which says whether it may be read.
+
+    They know how long their `own` are; who may read gets the beginnings of `heads`.
+    """
+    values: dict[str, Any] = {"may_read": Value(rights.content)}
+    for name in own:
+        values[f"{name}_chars"] = Length(Cast(name, TextField()))
+    for name in heads if rights.content else ():
+        values[f"{name}_head"] = Left(name, BEGINNING + 1)
+    return rows.defer(*own, *related).annotate(**values)
+
+
+def conversations(rights: Rights) -> QuerySet[Conversation]:
+    """For pages about one of them: whole for those who may read."""
+    rows = Conversation.objects.select_related("owner")
+    if rights.content:
+        return rows.annotate(may_read=Value(value=True))
+    return mark(rows, rights, ("title",), related=CONVERSATION)
+
+
+def may_read(row: Model) -> bool:
+    return getattr(row, "may_read", False) is True
+
+
+def read(row: Model, name: str) -> str:
+    """The text, or in its place how long it is."""
+    return getattr(row, name) if may_read(row) else _hidden(row, name)
+
+
+def beginning(row: Model, name: str) -> str:
+    """For lists: what the database cut off for those who may read."""
+    head = getattr(row, f"{name}_head", None) if may_read(row) else None
+    if head is None:
+        return _hidden(row, name)
+    return head if len(head) <= BEGINNING else head[:-1] + "…"
+
+
+def error(row: Any) -> str:
+    return row.error if may_read(row) else code(row.error)
+
+
+def code(text: str) -> str:
+    """Codes are for everybody; what is none may tell more."""
+    name, _, reason = text.partition(":")
+    # What a provider calls the end of a reply is a code too.
+    is_code = name in ERROR_CODES and (not reason or replies.REASON.fullmatch(reason))
+    return text if is_code else hidden(len(text))
+
+
+def _hidden(row: Model, name: str) -> str:
+    return hidden(row.__dict__.get(f"{name}_chars"))

@@ -1,0 +1,171 @@
+"""A conversation as data: the owner's JSON views and the files to take away."""
+
+from collections.abc import Iterator
+from itertools import groupby
+from typing import Any
+
+from chatsite.turns import requests
+from chatsite.turns.models import Turn
+from memory import context
+from memory.models import Conversation, Message, ModelCall, Prompt
+
+FORMAT = 1
+
+
+TIMES = ("superseded_at", "excluded_at", "pinned_at", "deleted_at", "imported_at")
+
+
+def messages(conversation: Conversation) -> Iterator[dict[str, Any]]:
+    """Every message in order, and the running reply as far as it was saved."""
+    turns = list(conversation.turns.select_related("user_message").order_by("id"))
+    rows = conversation.messages.order_by("seq")
+    for turn, group in groupby(rows, key=_turn_finder(turns)):
+        for row in group:
+            yield _message(row, turn, conversation)
+        if turn and turn.state == Turn.State.RUNNING and turn.text:
+            yield _running(turn, conversation)
+
+
+def _turn_finder(turns: list[Turn]) -> Any:
+    """Messages come in order, so each turn begins where its user message stands."""
+    waiting = iter(turns)
+    upcoming = next(waiting, None)
+    current: Turn | None = None
+
+    def turn_of(row: Message) -> Turn | None:
+        nonlocal upcoming, current
+        while upcoming and upcoming.user_message.seq <= row.seq:
+            current, upcoming = upcoming, next(waiting, None)
+        return current
+
+    return turn_of
+
+
+def _message(
+    row: Message, turn: Turn | None, conversation: Conversation
+) -> dict[str, Any]:
+    is_reply = row.role == Message.Role.ASSISTANT
+    return {
+        "seq": row.seq,
+        "role": row.role,
+        "text": row.text,
+        "reasoning": row.reasoning,
+        "state": turn.state if turn else Turn.State.DONE,
+        "created_at": row.created_at,
+        "client_id": row.client_id,
+        "turn": turn.pk if turn else None,
+        "model": _model(turn, conversation) if is_reply else "",
+        "error": turn.error if turn else "",
+        "tool_calls": row.tool_calls,
+        "tool_call_id": row.tool_call_id,
+        "superseded": row.superseded_at is not None,
+        "excluded": row.excluded_at is not None,
+        "pinned": row.pinned_at is not None,
+        "deleted": row.deleted_at is not None,
+        **{name: getattr(row, name) for name in TIMES},
+    }
+
+
+def _running(turn: Turn, conversation: Conversation) -> dict[str, Any]:
+    return {
+        "seq": turn.reply_seq,
+        "role": Message.Role.ASSISTANT,
+        "text": turn.text,
+        "state": turn.state,
+        "created_at": turn.started_at,
+        "client_id": None,
+        "turn": turn.pk,
+        "model": _model(turn, conversation),
+        "superseded": False,
+        "excluded": False,
+        "pinned": False,
+    }
+
+
+def _model(turn: Turn | None, conversation: Conversation) -> str:
+    return (turn.model if turn else "") or requests.model_of(conversation)
+
+
+def context_of(conversation: Conversation, reply: int | None) -> dict[str, Any]:
+    """What was sent for reply `reply`, or would be sent now.
+
+    Raises ModelCall.DoesNotExist for a number that is no reply.
+    """
+    call = None
+    if reply is not None:
+        call = requests.reply_call(conversation, reply)
+        if call is None:
+            raise ModelCall.DoesNotExist
+    built = context.rebuild(call) if call else requests.next_turn(conversation)
+    return {
+        "messages": built.wire,
+        "sha256": built.sha256,
+        "tokens": {
+            "estimated": call.tokens_estimated if call else built.tokens,
+            "reported": call.tokens_input if call else None,
+            "cached": call.tokens_cached if call else None,
+            "output": call.tokens_output if call else None,
+        },
+        "refs": built.refs,
+        "model": call.model if call else requests.model_of(conversation),
+    }
+
+
+SUMMARY_FIELDS = (
+    *(
+        "version",
+        "level",
+        "generation",
+        "first_seq",
+        "last_seq",
+        "text",
+        "status",
+        "trigger",
+    ),
+    *("model", "tokens_in", "tokens_out", "tokens_before", "tokens_after", "ms"),
+    *("error", "policy_hash", "prompt_hash", "structured", "flags", "created_at"),
+)
+
+
+def summaries(conversation: Conversation) -> Iterator[dict[str, Any]]:
+    rows = conversation.summaries.select_related("author").order_by("version")
+    for row in rows.prefetch_related("folded_from"):
+        yield {
+            **{name: getattr(row, name) for name in SUMMARY_FIELDS},
+            "author": row.author.get_username() if row.author else "",
+            "folded_from": [older.version for older in row.folded_from.all()],
+        }
+
+
+CALL_FIELDS = (
+    *("purpose", "message__seq", "summary__version", "refs", "sha256", "model"),
+    *("tokens_estimated", "tokens_input", "tokens_cached", "tokens_output"),
+    *("first_token_ms", "total_ms", "attempts", "error", "created_at"),
+)
+
+
+def whole(conversation: Conversation) -> dict[str, Any]:
+    """Both views to keep: every message, every summary, every request by reference."""
+    calls = list(conversation.model_calls.order_by("id").values(*CALL_FIELDS))
+    named = (call["refs"].get(name) for call in calls for name in ("system", "fence"))
+    # Older imports took references of any shape.
+    hashes = {name for name in named if isinstance(name, str)}
+    return {
+        "format": FORMAT,
+        "conversation": {
+            "uuid": conversation.uuid,
+            "title": conversation.title,
+            "created_at": conversation.created_at,
+            "policy": conversation.get_policy().dump(),
+            "own_policy": conversation.policy,
+            "model": requests.model_of(conversation),
+            "system_prompt": context.system_prompt(conversation),
+        },
+        "messages": list(messages(conversation)),
+        "summaries": list(summaries(conversation)),
+        "model_calls": calls,
+        "prompts": {
+            prompt.sha256: prompt.text
+            for prompt in Prompt.objects.filter(pk__in=hashes)
+        },
+    }

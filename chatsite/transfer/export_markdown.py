@@ -1,0 +1,134 @@
+"""A conversation as Markdown to read: the transcript with what each reply was built
+from, a rule where messages were summarised, and every version of the summary.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+from django.utils.translation import gettext
+from django.utils.translation import gettext_lazy as _
+
+from chatsite.protocol.errors import explain_fold
+from memory.models import Conversation, ModelCall, Summary
+
+from . import export
+
+SPEAKERS = {"user": _("You"), "assistant": _("Assistant"), "tool": _("Tool")}
+NOTES = {
+    "superseded": _("superseded"),
+    "excluded": _("left out"),
+    "pinned": _("pinned"),
+    "deleted": _("deleted"),
+    "imported_at": _("imported"),
+}
+
+
+def markdown(conversation: Conversation, *, show: Callable[[str], str] = str) -> str:
+    """`show` turns every text before it is written; who may not read sees hints."""
+    summaries = list(conversation.summaries.order_by("version"))
+    ends = {row.last_seq: row for row in summaries if row.status == "active"}
+    calls = _calls(conversation)
+    title = " ".join(show(conversation.title).split()) or gettext("Conversation")
+    blocks = [f"# {title}"]
+    rows = list(export.messages(conversation))
+    for index, row in enumerate(rows):
+        blocks += [_heading(row), show(row["text"])]
+        blocks += [_built_from(calls[row["seq"]])] if row["seq"] in calls else []
+        after = rows[index + 1]["seq"] if index + 1 < len(rows) else None
+        for last in sorted(ends):
+            if row["seq"] <= last and (after is None or last < after):
+                blocks.append(_rule(ends.pop(last), show))
+    if summaries:
+        blocks.append("# " + gettext("Versions of the summary"))
+        blocks += [_version(row, show) for row in summaries]
+    return "\n\n".join(blocks) + "\n"
+
+
+def _calls(conversation: Conversation) -> dict[int, ModelCall]:
+    """The request that each reply came from, the latest if there were several."""
+    rows = conversation.model_calls.filter(
+        purpose=ModelCall.Purpose.REPLY, message__isnull=False
+    )
+    return {
+        row.message.seq: row for row in rows.select_related("message").order_by("id")
+    }
+
+
+def _heading(row: dict[str, Any]) -> str:
+    notes = [str(word) for name, word in NOTES.items() if row.get(name)]
+    note = f" ({', '.join(notes)})" if notes else ""
+    when = f"{row['created_at']:%Y-%m-%d %H:%M} UTC" if row["created_at"] else ""
+    return f"## #{row['seq']} {SPEAKERS[row['role']]}{note}, {when}"
+
+
+def _built_from(call: ModelCall) -> str:
+    """The parts by reference, and the hash that proves them, in one line."""
+    try:
+        parts = _parts(call.refs)
+    except (LookupError, TypeError, ValueError):
+        parts = [gettext("the references are broken")]
+    line = _(
+        "Built from %(parts)s; %(model)s; %(estimated)s tokens estimated; sha256 "
+        "`%(sha256)s`"
+    )
+    if call.tokens_input is not None:
+        line = _(
+            "Built from %(parts)s; %(model)s; %(estimated)s tokens estimated, "
+            "%(reported)s reported; sha256 `%(sha256)s`"
+        )
+    values = {
+        "parts": ", ".join(parts),
+        "model": call.model,
+        "estimated": call.tokens_estimated,
+        "reported": call.tokens_input,
+        "sha256": call.sha256,
+    }
+    return f"*{str(line) % values}*"
+
+
+def _parts(refs: dict[str, Any]) -> list[str]:
+    parts = [gettext("system prompt")]
+    parts += [f"v{version}" for version in refs["summaries"]]
+    pinned = gettext("pinned %(span)s")
+    parts += [pinned % {"span": _span(each)} for each in refs["pinned"]]
+    parts += [_span(each) for each in refs["window"]]
+    recalled = gettext("recalled #%(seq)s")
+    parts += [recalled % {"seq": seq} for seq in refs["recalled"]]
+    parts += [f"#{refs['newest']}"] if refs["newest"] else []
+    return parts
+
+
+def _span(ends: list[int]) -> str:
+    first, last = ends
+    return f"#{first}" if first == last else f"#{first}–#{last}"
+
+
+def _rule(summary: Summary, show: Callable[[str], str]) -> str:
+    span = f"#{summary.first_seq}–#{summary.last_seq}"
+    words = gettext("summarised here: %(span)s (v%(version)s)")
+    line = words % {"span": span, "version": summary.version}
+    return f"---8<--- {line}\n\n{_quote(show(summary.text))}"
+
+
+def _quote(text: str) -> str:
+    return "\n".join(f"> {line}" for line in text.splitlines())
+
+
+def _version(summary: Summary, show: Callable[[str], str]) -> str:
+    words = _("v%(version)s of #%(first)s–#%(last)s: %(status)s, %(time)s UTC")
+    if summary.author:
+        words = _(
+            "v%(version)s of #%(first)s–#%(last)s: %(status)s, %(time)s UTC, by "
+            "%(author)s"
+        )
+    values = {
+        "version": summary.version,
+        "first": summary.first_seq,
+        "last": summary.last_seq,
+        "status": summary.get_status_display().lower(),
+        "time": f"{summary.created_at:%Y-%m-%d %H:%M}",
+        "author": summary.author,
+    }
+    error = explain_fold(summary.error) if summary.error else gettext("no text")
+    text = _quote(show(summary.text)) or f"> ({error})"
+    return f"## {str(words) % values}\n\n{text}"

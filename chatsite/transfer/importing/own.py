@@ -1,0 +1,263 @@
+"""This site's own export, read strictly: what an audit would object to is refused, and
+what can not be proved loses its claim to be.
+"""
+
+from collections.abc import Iterator
+from datetime import datetime
+from itertools import pairwise
+from typing import Any
+
+from django.conf import settings
+from django.utils import timezone
+from django.utils.translation import gettext as _
+from pydantic import ValidationError
+
+from memory.bundle import Bundle
+from memory.engine.exceptions import PolicyError
+from memory.engine.policy import Policy
+from memory.engine.reasons import reason
+
+from .. import export
+from ..copies import TurnInfo
+from .draft import Draft, check_count, check_length
+from .own_format import (
+    OwnCall,
+    OwnExport,
+    OwnMessage,
+    OwnReplyRefs,
+    OwnSummary,
+    OwnSummaryRefs,
+)
+from .reading import ImportItemError, check_values, place
+
+
+def read(item: dict[str, Any], user_id: int) -> Draft:
+    """Raises ImportItemError, with the place in the file."""
+    _check_format(item["format"])
+    check_values(item)
+    try:
+        own = OwnExport.model_validate(item)
+    except ValidationError as error:
+        first = error.errors()[0]
+        where = tuple(n + 1 if isinstance(n, int) else n for n in first["loc"])
+        values = {"place": place(where), "why": reason(first).say(_)}
+        raise ImportItemError(_("%(place)s: %(why)s.") % values) from None
+    # A reply that was being written is not final anywhere.
+    said = [row for row in own.messages if not _is_partial(row)]
+    _check_messages(said)
+    _check_summaries(own.summaries, said)
+    replies = {row.seq for row in said if row.role == "assistant"}
+    calls = [_call(row) for row in own.model_calls if _is_known(row, replies)]
+    for text in own.prompts.values():
+        check_length(0, text)
+    explained = {call["seq"] for call in calls}
+    return Draft(
+        source=f"windowpane:{own.conversation.uuid}",
+        title=own.conversation.title,
+        bundle=Bundle(
+            messages=[_message(row, row.seq in explained) for row in said],
+            summaries=_summaries(own.summaries, calls, user_id),
+            calls=calls,
+            prompts=own.prompts,
+        ),
+        infos={row.seq: info for row, info in _infos(said)},
+        policy=_policy(own),
+        model=own.conversation.model,
+        system_prompt=_system_prompt(own),
+    )
+
+
+def _check_format(number: Any) -> None:
+    if isinstance(number, int) and number > export.FORMAT:
+        raise ImportItemError(
+            _(
+                "it was written by a newer version of this site (format %(number)s); "
+                "this one reads up to %(known)s. Update it first."
+            )
+            % {"number": str(number)[:20], "known": export.FORMAT}
+        )
+
+
+def _is_partial(row: OwnMessage) -> bool:
+    return row.role == "assistant" and row.state in ("queued", "running")
+
+
+def _check_messages(rows: list[OwnMessage]) -> None:
+    if not rows:
+        raise ImportItemError(_("it has no messages."))
+    check_count(len(rows))
+    ids = [row.client_id for row in rows if row.client_id]
+    if len(set(ids)) < len(ids):
+        raise ImportItemError(_("two messages have the same client_id."))
+    for earlier, later in pairwise(rows):
+        if later.seq <= earlier.seq:
+            raise _bad_message(later, _("its number is not above the one before."))
+    for row in rows:
+        check_length(row.seq, row.text)
+    _check_replies(rows)
+
+
+def _check_replies(rows: list[OwnMessage]) -> None:
+    """A message has one reply in force, and no reply comes without a message."""
+    answered = True
+    for row in rows:
+        if row.role == "user":
+            answered = False
+        elif row.role == "assistant" and not _is_superseded(row):
+            if answered:
+                raise _bad_message(row, _("it answers no message of its own."))
+            answered = True
+
+
+def _bad_message(row: OwnMessage, why: str) -> ImportItemError:
+    return ImportItemError(_("message %(seq)s: %(why)s") % {"seq": row.seq, "why": why})
+
+
+def _is_superseded(row: OwnMessage) -> bool:
+    return row.superseded or row.superseded_at is not None
+
+
+def _check_summaries(rows: list[OwnSummary], said: list[OwnMessage]) -> None:
+    versions = [row.version for row in rows]
+    if len(set(versions)) < len(versions):
+        raise ImportItemError(_("two summaries have the same version."))
+    free = 1
+    for row in sorted(rows, key=lambda row: row.first_seq):
+        if why := _wrong_with(row, rows, said[-1].seq, free):
+            raise ImportItemError(
+                _("summary version %(version)s: %(why)s")
+                % {"version": row.version, "why": why}
+            )
+        free = row.last_seq + 1 if row.status == "active" else free
+
+
+def _wrong_with(row: OwnSummary, rows: list[OwnSummary], last: int, free: int) -> str:
+    if not row.first_seq <= row.last_seq <= last:
+        return _("it stands for messages that are not there.")
+    if row.status == "active" and row.first_seq != free:
+        return _("those in force leave a message out, or have one twice.")
+    if row.status in ("active", "superseded") and (row.error or not row.text):
+        return _("it is in force and has no text, or an error.")
+    if row.status == "erased" and (row.text or row.structured or row.flags):
+        return _("it was erased and has a text.")
+    if row.status in ("failed", "rejected") and row.text:
+        return _("it failed and has a text.")
+    check_length(row.last_seq, row.text)
+    known = {other.version: other for other in rows}
+    for version in row.folded_from:
+        source = known.get(version)
+        if source is None or not _is_inside(source, row):
+            return _("it can not be made of version %(version)s.") % {
+                "version": version
+            }
+    return ""
+
+
+def _is_inside(source: OwnSummary, made: OwnSummary) -> bool:
+    covered = made.first_seq <= source.first_seq and source.last_seq <= made.last_seq
+    return covered and source.version < made.version
+
+
+def _is_known(row: OwnCall, replies: set[int]) -> bool:
+    """Requests that made something that is in the file, and can be built again."""
+    if row.purpose == "summary" and row.summary__version is not None:
+        refs = OwnSummaryRefs
+    elif row.purpose == "reply" and row.message__seq in replies:
+        refs = OwnReplyRefs
+    else:
+        return False
+    try:
+        refs.model_validate(row.refs)
+    except ValidationError:
+        return False
+    return True
+
+
+def _call(row: OwnCall) -> dict[str, Any]:
+    values = row.model_dump()
+    return {
+        **{
+            k: v
+            for k, v in values.items()
+            if k not in ("message__seq", "summary__version")
+        },
+        "seq": row.message__seq if row.purpose == "reply" else None,
+        "version": row.summary__version if row.purpose == "summary" else None,
+    }
+
+
+def _message(row: OwnMessage, explained: bool) -> dict[str, Any]:
+    is_reply = row.role == "assistant"
+    written = row.created_at or timezone.now()
+
+    def mark(flag: bool, at: datetime | None) -> datetime | None:
+        return at or (written if flag else None)
+
+    deleted_at = mark(row.deleted, row.deleted_at)
+    return {
+        "seq": row.seq,
+        "role": row.role,
+        "text": "" if deleted_at else row.text,
+        "reasoning": "" if deleted_at or not is_reply else row.reasoning,
+        "tool_calls": [call.model_dump(exclude_unset=True) for call in row.tool_calls],
+        "tool_call_id": row.tool_call_id,
+        "client_id": row.client_id,
+        "created_at": written,
+        "pinned_at": mark(row.pinned, row.pinned_at),
+        "excluded_at": mark(row.excluded, row.excluded_at),
+        "superseded_at": mark(row.superseded, row.superseded_at),
+        "deleted_at": deleted_at,
+        "imported_at": timezone.now() if is_reply and not explained else None,
+    }
+
+
+def _summaries(
+    rows: list[OwnSummary], calls: list[dict[str, Any]], user_id: int
+) -> list[dict[str, Any]]:
+    """With the first in force that nobody vouches for, all later ones are stale."""
+    answered = {call["version"] for call in calls if not call["error"]}
+    made, trusted = [], True
+    for row in sorted(rows, key=lambda row: row.first_seq):
+        values = row.model_dump(exclude={"author"})
+        if row.status == "active":
+            trusted = trusted and bool(row.author or row.version in answered)
+            values["status"] = "active" if trusted else "stale"
+        values["author_id"] = user_id if row.author else None
+        made.append(values)
+    return made
+
+
+def _infos(said: list[OwnMessage]) -> Iterator[tuple[OwnMessage, TurnInfo]]:
+    """Every message of the file carries the state of its turn."""
+    rows: list[OwnMessage | None] = [*said, None]
+    for row, following in pairwise(rows):
+        if row.role == "user":
+            reply = following if following and following.role != "user" else None
+            yield (
+                row,
+                TurnInfo(
+                    state=row.state,
+                    model=reply.model if reply else "",
+                    error=row.error,
+                    finished_at=reply.created_at if reply else row.created_at,
+                ),
+            )
+
+
+def _policy(own: OwnExport) -> dict[str, Any]:
+    conversation = own.conversation
+    value = conversation.policy
+    if conversation.own_policy is not None:
+        value = conversation.own_policy
+    try:
+        Policy.load(value)
+    except PolicyError as error:
+        raise ImportItemError(_("policy: %(why)s") % {"why": error.say(_)}) from None
+    return value
+
+
+def _system_prompt(own: OwnExport) -> str:
+    """Only one of the conversation's own; the site's may change."""
+    prompt = own.conversation.system_prompt
+    check_length(0, prompt)
+    return "" if prompt == settings.SYSTEM_PROMPT else prompt

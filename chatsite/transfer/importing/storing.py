@@ -1,0 +1,153 @@
+"""One import from its file to conversations that can be seen, in batches that keep the
+database's lock for a moment each.
+"""
+
+import logging
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from typing import IO, Any
+from uuid import UUID
+
+from django.contrib.auth.models import AbstractBaseUser
+from django.db import transaction
+from django.utils.translation import gettext as _
+
+from chatsite.jobs import queue
+from chatsite.llm import providers
+from chatsite.turns.models import Job
+from memory import bundle, staging, transcript
+from memory.models import Conversation
+
+from .. import copies
+from . import foreign, own, reading
+from .draft import Draft, clean_title
+from .outcome import Outcome
+from .reading import ImportFileError, ImportItemError
+
+logger = logging.getLogger(__name__)
+
+# Between two batches the lock is free for others, as long as the batch had it.
+MAX_PAUSE = 0.1
+
+
+class LostError(Exception):
+    """The job was ended, or erased with its person."""
+
+
+def take(claim: queue.Claim, file: IO[bytes]) -> None:
+    """Do the whole job; however it ends, it says so in its row."""
+    job = queue.held(claim).select_related("user").first()
+    if job is None:
+        return
+    try:
+        outcome = _Taking(claim, job).take(reading.read(file))
+        queue.finish(claim, outcome.dump())
+    except ImportFileError as error:
+        queue.fail(claim, str(error))
+    except MemoryError:
+        queue.fail(claim, reading.too_much().args[0])
+    except LostError:
+        staging.abandon(claim.owner)
+        logger.info("import lost job=%s", claim.job_id)
+
+
+class _Taking:
+    def __init__(self, claim: queue.Claim, job: Job) -> None:
+        self.claim, self.user, self.done = claim, job.user, 0
+
+    def take(self, items: list[Any]) -> Outcome:
+        outcome = Outcome()
+        queue.renew(self.claim, total=sum(map(reading.count, items)))
+        items.reverse()
+        number, counted = 0, 0
+        while items:
+            # What is done with does not stay in memory.
+            item, number = items.pop(), number + 1
+            counted += reading.count(item)
+            try:
+                draft = _read(item, self.user)
+            except ImportItemError as error:
+                outcome.refuse(_tell(number, item, error))
+            else:
+                self._take(draft, outcome)
+            self.done = counted
+        return outcome
+
+    def _take(self, draft: Draft, outcome: Outcome) -> None:
+        if known := self._find(draft.source):
+            outcome.known.append(known)
+        else:
+            outcome.imported.append(self._store(draft))
+
+    def _find(self, source: str) -> Conversation | None:
+        """Imported before or just now, or the very one that was exported here."""
+        if found := staging.staged(self.claim.owner).filter(imported_from=source):
+            return found[0]
+        rows = Conversation.objects.filter(owner=self.user, deleted_at=None)
+        if found := rows.filter(imported_from=source).first():
+            return found
+        with suppress(ValueError):
+            return rows.filter(uuid=UUID(source.removeprefix("windowpane:"))).first()
+        return None
+
+    def _store(self, draft: Draft) -> Conversation:
+        made = self._create(draft)
+        messages = bundle.write(made, draft.bundle, self._batch)
+        bundle.drop_unproved(made, self._batch)
+        copies.write_turns(made, messages, draft.infos, self._batch)
+        latest = max(row.created_at for row in messages.values())
+        with self._batch(0):
+            Conversation.objects.filter(pk=made.pk).update(updated_at=latest)
+        return made
+
+    def _create(self, draft: Draft) -> Conversation:
+        known = draft.model in providers.models()
+        with self._batch(0):
+            made = transcript.create(
+                self.user,
+                title=draft.title,
+                # Who named it elsewhere is not known.
+                title_set_by=Conversation.TitleSource.COPY,
+                policy=draft.policy,
+                model=draft.model if known else "",
+                system_prompt=draft.system_prompt,
+            )
+            made.imported_from = draft.source
+            made.save(update_fields=["imported_from"])
+            staging.hide(made, self.claim.owner)
+        return made
+
+    @contextmanager
+    def _batch(self, count: int) -> Iterator[None]:
+        """A short transaction of a job that is still ours."""
+        self.done += count
+        with transaction.atomic():
+            begun = time.monotonic()
+            if not queue.renew(self.claim, done=self.done):
+                raise LostError
+            yield
+        time.sleep(min(MAX_PAUSE, time.monotonic() - begun))
+
+
+def _read(item: Any, user: AbstractBaseUser) -> Draft:
+    match reading.kind_of(item):
+        case "windowpane":
+            return own.read(item, user.pk)
+        case "chatgpt":
+            return foreign.read_chatgpt(item)
+        case "claude":
+            return foreign.read_claude(item)
+    raise ImportItemError(_("it is no conversation of a kind that is known here."))
+
+
+def _tell(number: int, item: Any, error: ImportItemError) -> str:
+    inner = item.get("conversation", item) if isinstance(item, dict) else {}
+    inner = inner if isinstance(inner, dict) else {}
+    title = clean_title(inner.get("title") or inner.get("name"))
+    title = title.encode(errors="replace").decode().replace("\0", "")[:60]
+    return _("Conversation %(number)s “%(title)s”: %(why)s") % {
+        "number": number,
+        "title": title,
+        "why": error,
+    }

@@ -1,0 +1,17 @@
+"""The app of turns, with the tables of the chat."""
+
+from django.apps import AppConfig
+from django.db.backends.signals import connection_created
+from django.utils.translation import gettext_lazy as _
+
+from chatsite.database import watch_values
+
+
+class TurnsConfig(AppConfig):
+    name = "chatsite.turns"
+    # The tables were named before the package; existing databases keep them.
+    label = "chat"
+    verbose_name = _("Chat")
+
+    def ready(self) -> None:
+        connection_created.connect(watch_values)

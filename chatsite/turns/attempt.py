@@ -1,0 +1,228 @@
+"""One attempt of a turn: context -> model -> frames -> result.
+
+What it writes is fenced by its claim; when the turn is somebody else's, it just ends.
+"""
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from time import monotonic
+from typing import Any
+
+from django.conf import settings
+
+from chatsite.database import insist
+from chatsite.llm import dialects, providers, streaming
+from chatsite.llm.errors import LLMError
+from chatsite.protocol import events
+from memory import context
+from memory.engine import replies
+from memory.engine.blank import is_blank
+
+from . import lifecycle, limits, requests
+from .models import Turn
+from .reply_streamer import CHECKPOINT_SECONDS, Relay
+
+State = Turn.State
+
+
+# Starts a fold of what requests of a conversation leave out, into so many tokens, or
+# what the model takes; None: this process ends.
+MakeRoom = Callable[[int, int | None], asyncio.Task[Any] | None]
+
+
+async def run(
+    claim: lifecycle.Claim, make_room: MakeRoom
+) -> tuple[lifecycle.Claim, lifecycle.Result] | None:
+    """How the attempt ended, under the claim of its last request; None: turn lost.
+
+    A context that the provider finds too long is sent once more, at half its size;
+    the fold that follows the turn then makes room for good. One that it refuses for
+    its form is sent again in another form. Each request has a record of its own.
+    Raises an error of the database when that stays away for longer than the lease.
+    """
+    request = await insist(_prepare, claim, until=claim.lease_end)
+    request = await _fold_first(request, make_room)
+    if request is None:
+        return None
+    if isinstance(request, lifecycle.Result):
+        return claim, request
+    if request.built.tokens > providers.context_window(request.model):
+        # Some providers would cut it off without a word.
+        return claim, lifecycle.Result(State.FAILED, "", error="context_length")
+    while answer := await _ask(request):
+        following = await _prepare_other(request, answer, make_room)
+        if following is None:
+            return request.claim, answer.result
+        claim = request.claim
+        if isinstance(following, lifecycle.Result):
+            ended = replace(answer.result, state=following.state, error=following.error)
+            return claim, ended
+        await insist(lifecycle.give_up, claim, answer.result, until=claim.lease_end)
+        request = following
+    return None
+
+
+@dataclass(slots=True)
+class _Request:
+    claim: lifecycle.Claim
+    model: str
+    built: context.Built
+    options: dict[str, Any]
+    dialect: dialects.Dialect
+    # A ceiling in tokens, once the provider has found the context too long.
+    limit: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class _Answer:
+    result: lifecycle.Result
+    # In which the same request may succeed that was refused.
+    instead: dialects.Dialect | None = None
+
+
+def _prepare(
+    claim: lifecycle.Claim,
+    limit: int | None = None,
+    dialect: dialects.Dialect | None = None,
+) -> _Request | lifecycle.Result:
+    """What to send; a result where a person wants no reply any more, has deleted the
+    message that it would answer, or may not spend any more."""
+    turn = Turn.objects.select_related("conversation", "user_message").get(
+        pk=claim.turn_id
+    )
+    if turn.user_message.deleted_at:
+        return lifecycle.Result(State.STOPPED, "", error=lifecycle.MESSAGE_DELETED)
+    if turn.cancel_requested_at:
+        return lifecycle.Result(State.STOPPED, "")
+    if limits.is_used_up(turn):
+        return lifecycle.Result(State.FAILED, "", error="quota")
+    conversation = turn.conversation
+    model = requests.model_of(conversation)
+    dialect = dialect or dialects.of(model)
+    built = context.build(
+        conversation,
+        newest=turn.user_message,
+        model=model,
+        limit=limit or requests.limit_of(model),
+        shape=requests.shape_of(model, dialect),
+    )
+    options = providers.cache_options(model, str(conversation.uuid))
+    return _Request(claim, model, built, options, dialect, limit)
+
+
+async def _fold_first(
+    request: _Request | lifecycle.Result, make_room: MakeRoom
+) -> _Request | lifecycle.Result | None:
+    """The request, once messages that it would leave out and no summary covers were
+    folded: tried once, and only for a while. None: turn lost."""
+    if isinstance(request, lifecycle.Result) or not request.built.refs["left_out"]:
+        return request
+    claim, limit = request.claim, request.limit
+    if settings.FOLD_WAIT_SECONDS <= 0:
+        return request
+    held = await _wait_for(make_room(claim.conversation_id, limit), claim)
+    if held is None:
+        return None
+    until = held.lease_end
+    return await insist(_prepare, held, limit, request.dialect, until=until)
+
+
+async def _wait_for(
+    fold: asyncio.Task[Any] | None, claim: lifecycle.Claim
+) -> lifecycle.Claim | None:
+    """The claim, renewed while the fold runs. One that takes too long goes on alone:
+    it is paid, and serves the next request. None: turn lost."""
+    until = monotonic() + settings.FOLD_WAIT_SECONDS
+    while fold and not fold.done() and (left := until - monotonic()) > 0:
+        await asyncio.wait([fold], timeout=min(left, CHECKPOINT_SECONDS))
+        started = monotonic()
+        hold = await insist(lifecycle.checkpoint, claim, "", until=claim.lease_end)
+        if hold is lifecycle.Hold.LOST:
+            return None
+        if hold is lifecycle.Hold.CANCELLED:
+            break  # _prepare() sees it, too
+        claim = replace(claim, renewed_at=started)
+    return claim
+
+
+async def _prepare_other(
+    request: _Request, answer: _Answer, make_room: MakeRoom
+) -> _Request | lifecycle.Result | None:
+    """The request to send after one that failed, or why there is none any more; None
+    where its end is the last."""
+    claim, limit, dialect = request.claim, request.limit, request.dialect
+    if answer.instead:
+        dialect = answer.instead
+    elif (
+        answer.result.error == "context_length" and not answer.result.text and not limit
+    ):
+        limit = request.built.tokens // 2
+    else:
+        return None
+    other = await insist(_prepare, claim, limit, dialect, until=claim.lease_end)
+    if isinstance(other, lifecycle.Result) or answer.instead:
+        return other
+    if other.built.tokens >= request.built.tokens:
+        return None
+    return await _fold_first(other, make_room)
+
+
+async def _ask(request: _Request) -> _Answer | None:
+    """Send the request and pass on the reply. None: the turn is somebody else's."""
+    claim = request.claim
+    begun = await insist(
+        lifecycle.begin, claim, request.built, request.model, until=claim.lease_end
+    )
+    if begun is None:
+        return None
+    request.claim = begun
+    running = events.State(claim.turn_id, State.RUNNING)
+    await events.publish(claim.conversation_id, running)
+    stream = streaming.ReplyStream(
+        request.model,
+        request.built.messages,
+        bind=request.options,
+        dialect=request.dialect,
+    )
+    async with events.stop_hints(claim.turn_id) as stop:
+        relay = Relay(begun, stream, stop)
+        error = await relay.run()
+    if relay.hold is lifecycle.Hold.LOST:
+        return None
+    if relay.hold is lifecycle.Hold.CANCELLED:
+        return _Answer(_result(relay, State.STOPPED))
+    instead = error.instead if isinstance(error, LLMError) else None
+    return _Answer(_outcome(relay, error), instead)
+
+
+def _outcome(relay: Relay, error: BaseException | None) -> lifecycle.Result:
+    if isinstance(error, LLMError):
+        return _result(relay, State.FAILED, error.code)
+    if error:
+        raise error
+    why = replies.why_cut_off(relay.stream.finish_reason)
+    if why == "content_filter":
+        return _result(relay, State.FAILED, why)
+    if why:
+        return _result(relay, State.TRUNCATED, why)
+    if is_blank(relay.text):
+        code = "only_reasoning" if relay.reasoning else "bad_response"
+        return _result(relay, State.FAILED, code)
+    return _result(relay, State.DONE)
+
+
+def _result(relay: Relay, state: str, error: str = "") -> lifecycle.Result:
+    stream, usage = relay.stream, relay.stream.usage
+    return lifecycle.Result(
+        state,
+        relay.text,
+        reasoning=relay.reasoning,
+        error=error,
+        tokens_input=usage.input if usage else None,
+        tokens_cached=usage.cached if usage else None,
+        tokens_output=usage.output if usage else None,
+        first_token_ms=stream.first_token_ms,
+        total_ms=stream.total_ms,
+        attempts=stream.attempts,
+    )

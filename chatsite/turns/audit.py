@@ -1,0 +1,146 @@
+"""The invariants of turns: the promises about replies that the chat tables can show."""
+
+from collections.abc import Iterator
+from datetime import timedelta
+
+from django.conf import settings
+from django.db.models import Count, Exists, F, OuterRef, Q, QuerySet
+from django.db.models.functions import Now
+
+from memory import staging
+from memory.integrity.audit import Finder, Violation
+from memory.models import Conversation, Message
+
+from .models import Turn
+
+State = Turn.State
+
+
+def check() -> Iterator[Violation]:
+    for find in FINDERS:
+        yield from staging.without_staged(find())
+
+
+def find_two_running() -> Iterator[Violation]:
+    running = Turn.objects.filter(state=State.RUNNING).order_by()
+    groups = running.values("conversation_id").annotate(count=Count("pk"))
+    for group in groups.filter(count__gt=1):
+        detail = f"{group['count']} turns are running at once"
+        yield Violation("R3", group["conversation_id"], detail)
+
+
+def find_stuck() -> Iterator[Violation]:
+    """Turns that a sweep should have taken over or ended by now."""
+    long_ago = Now() - _grace()
+    expired = Q(lease_until=None) | Q(lease_until__lt=long_ago)
+    running = Turn.objects.filter(expired, state=State.RUNNING)
+    yield from _each(running, "R4.lease", "is running without a live lease")
+    # Sending, retrying and stopping touch the conversation, so what is still queued
+    # in a quiet one waits behind a running turn or for nobody.
+    before = Turn.objects.filter(conversation=OuterRef("conversation"))
+    busy = before.filter(Q(state=State.RUNNING) | Q(finished_at__gte=long_ago))
+    queued = Turn.objects.filter(
+        ~Exists(busy), state=State.QUEUED, conversation__updated_at__lt=long_ago
+    )
+    yield from _each(queued, "R4.queued", "is queued and nobody takes it")
+
+
+def _grace() -> timedelta:
+    """Nothing may be left alone for longer than one lease and one sweep."""
+    seconds = settings.TURN_LEASE_SECONDS + settings.TURN_SWEEP_SECONDS
+    return timedelta(seconds=seconds)
+
+
+def find_unknown_states() -> Iterator[Violation]:
+    rows = Turn.objects.exclude(state__in=State.values)
+    yield from _each(rows, "R4.state", "has an unknown state")
+    ended = Turn.objects.exclude(state__in=Turn.UNFINISHED)
+    timeless = ended.filter(finished_at=None)
+    yield from _each(timeless, "R4.time", "has ended at no time")
+
+
+def find_unanswered() -> Iterator[Violation]:
+    """Messages that nothing was ever to answer, and ones answered twice."""
+    rows = Message.objects.filter(role=Message.Role.USER, turns=None)
+    for pk, seq in rows.order_by("pk").values_list("conversation_id", "seq"):
+        yield Violation("R4.no_turn", pk, f"message #{seq} has no turn")
+    groups = Turn.objects.order_by().values("conversation_id", "user_message__seq")
+    for group in groups.annotate(count=Count("pk")).filter(count__gt=1):
+        detail = f"message #{group['user_message__seq']} has {group['count']} turns"
+        yield Violation("R2.turns", group["conversation_id"], detail)
+
+
+def find_lost_replies() -> Iterator[Violation]:
+    """Ended turns whose text is not in the transcript, word for word."""
+    ended = Turn.objects.exclude(state__in=Turn.UNFINISHED)
+    silent = ended.filter(reply=None, text="", state=State.DONE)
+    yield from _each(silent, "R4.no_reply", "is done without a reply")
+    unsaved = ended.filter(reply=None).exclude(text="")
+    yield from _each(unsaved, "R5.lost", "has a text but no reply")
+    differing = ended.exclude(reply=None).exclude(text=F("reply__text"))
+    yield from _each(differing, "R5.text", "has another text than its reply")
+
+
+def find_misplaced_replies() -> Iterator[Violation]:
+    early = Turn.objects.filter(state__in=Turn.UNFINISHED).exclude(reply=None)
+    yield from _each(early, "R4.early", "is not finished but has a reply")
+    rows = Turn.objects.exclude(reply=None)
+    moved = rows.exclude(reply_seq=F("reply__seq"))
+    yield from _each(moved, "R6.reply_seq", "has a reply under another number")
+    foreign = ~Q(user_message__conversation=F("conversation")) | (
+        Q(reply__isnull=False) & ~Q(reply__conversation=F("conversation"))
+    )
+    crossed = Turn.objects.filter(foreign)
+    yield from _each(crossed, "R6.foreign", "has messages of another conversation")
+    orphans = Message.objects.filter(
+        role=Message.Role.ASSISTANT, superseded_at=None, turn=None
+    )
+    for pk, seq in orphans.order_by("pk").values_list("conversation_id", "seq"):
+        yield Violation("R2.reply", pk, f"reply #{seq} belongs to no turn")
+
+
+def find_missing_messages() -> Iterator[Violation]:
+    """Numbers that were given out, yet no message has one and no turn still waits for
+    it or has ended without a reply."""
+    counts = Conversation.objects.annotate(count=Count("messages"))
+    for conversation in counts.exclude(count=F("next_seq") - 1).iterator():
+        turns = conversation.turns.filter(reply=None)
+        without = set(turns.values_list("reply_seq", flat=True))
+        for first, last in _gaps(conversation):
+            missing = last - first + 1 - sum(first <= seq <= last for seq in without)
+            if missing:
+                detail = f"{missing} messages are gone between #{first} and #{last}"
+                yield Violation("R1.missing", conversation.pk, detail)
+
+
+def _gaps(conversation: Conversation) -> Iterator[tuple[int, int]]:
+    """Stretches of numbers without a message; what was copied or imported may have
+    had some before, and is older than its conversation."""
+    free = 1
+    rows = conversation.messages.order_by("seq")
+    for seq, imported_at, created_at in rows.values_list(
+        "seq", "imported_at", "created_at"
+    ):
+        is_own = not imported_at and created_at >= conversation.created_at
+        if seq > free and is_own:
+            yield free, seq - 1
+        free = seq + 1
+    if free < conversation.next_seq:
+        yield free, conversation.next_seq - 1
+
+
+def _each(rows: QuerySet[Turn], code: str, words: str) -> Iterator[Violation]:
+    values = rows.order_by("pk").values_list("conversation_id", "pk", "state")
+    for conversation_id, pk, state in values:
+        yield Violation(code, conversation_id, f"turn {pk} ({state}) {words}")
+
+
+FINDERS: tuple[Finder, ...] = (
+    find_two_running,
+    find_stuck,
+    find_unknown_states,
+    find_unanswered,
+    find_lost_replies,
+    find_misplaced_replies,
+    find_missing_messages,
+)

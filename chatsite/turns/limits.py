@@ -1,0 +1,255 @@
+"""Limits per user: pace, tokens of the day, turns at once and in the queue. Counted in
+the database and by its clock, so that they hold over all processes.
+
+Everything here belongs into the transaction of what it limits: what is refused leaves
+no trace, and what is counted was done. The user's row is locked after the
+conversation's, never before.
+"""
+
+from collections.abc import Iterator
+from datetime import date, datetime, time, timedelta
+
+from django.conf import settings
+from django.db import transaction
+from django.db.models import Case, Count, F, OuterRef, Q, QuerySet, Subquery, When
+from django.db.models.functions import Coalesce, Now, TruncDate
+from django.utils import timezone
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_noop, ngettext
+
+from chatsite.protocol.errors import CommandError
+from memory.engine.tokens import count_text
+from memory.models import Conversation, ModelCall
+
+from .models import Allowance, Turn
+
+# Whoever was quiet may do this much of the pace at once.
+BURST = timedelta(minutes=5)
+# A turn takes about this long, so a full queue has room again after it.
+QUEUE_SECONDS = 10.0
+
+
+def admit_turn(user_id: int) -> None:
+    """Count one turn that was just asked for. Raises CommandError."""
+    allowance = lock(user_id)
+    _check_budget(allowance)
+    _check_queue(user_id)
+    _keep_pace(
+        allowance,
+        "messages_at",
+        settings.MESSAGES_PER_MINUTE,
+        gettext_noop(
+            "You are sending faster than %(limit)s messages a minute. "
+            "Wait %(wait)s and try again."
+        ),
+    )
+
+
+def admit_conversation(user_id: int) -> None:
+    """Count one new conversation. Raises CommandError."""
+    _keep_pace(
+        lock(user_id),
+        "conversations_at",
+        settings.CONVERSATIONS_PER_MINUTE,
+        gettext_noop(
+            "You are starting more than %(limit)s conversations a minute. "
+            "Wait %(wait)s and try again."
+        ),
+    )
+
+
+def admit_spending(user_id: int) -> None:
+    """Refuse what would make the site pay for a person who has used up the tokens of
+    the day: a rebuild, a proposal, a fold by hand, a trial. Raises CommandError."""
+    rows = Allowance.objects.annotate(now=Now())
+    if allowance := rows.filter(pk=user_id).first():
+        _check_budget(allowance)
+
+
+@transaction.atomic
+def admit_summary(user_id: int) -> None:
+    """Count one request to a model that is about to be sent beside replies. Raises
+    CommandError."""
+    allowance = lock(user_id)
+    _check_budget(allowance)
+    _keep_pace(
+        allowance,
+        "summaries_at",
+        settings.SUMMARIES_PER_MINUTE,
+        gettext_noop(
+            "Your conversations are summarised with up to %(limit)s requests a "
+            "minute. Wait %(wait)s and try again."
+        ),
+    )
+
+
+def is_used_up(turn: Turn) -> bool:
+    """Whether its owner has no tokens left by now, which other turns of theirs may
+    have used since this one was sent."""
+    rows = Allowance.objects.annotate(now=Now())
+    allowance = rows.filter(pk=turn.conversation.owner_id).first()
+    return bool(allowance) and _has_used_all(allowance)
+
+
+def lock(user_id: int) -> Allowance:
+    """The user's row with the database's time as `now`; nobody else changes it until
+    the transaction ends."""
+    rows = Allowance.objects.select_for_update().annotate(now=Now())
+    if row := rows.filter(pk=user_id).first():
+        return row
+    Allowance.objects.bulk_create([Allowance(pk=user_id)], ignore_conflicts=True)
+    return rows.get(pk=user_id)
+
+
+def _keep_pace(allowance: Allowance, field: str, limit: int, words: str) -> None:
+    """One act more, unless the acts so far are further ahead than the burst allows."""
+    if limit <= 0:
+        return
+    now: datetime = allowance.now
+    # A clock that was set back must not lock anybody out for long.
+    due = min(max(getattr(allowance, field) or now, now), now + BURST)
+    due += timedelta(minutes=1) / limit
+    wait = (due - now - BURST).total_seconds()
+    if wait > 0:
+        detail = _(words) % {"limit": limit, "wait": _in_words(wait)}
+        raise CommandError("rate_limited", detail, retry_after=round(wait + 0.05, 1))
+    Allowance.objects.filter(pk=allowance.pk).update(**{field: due})
+
+
+def budget_of(allowance: Allowance) -> int:
+    """Tokens per day; 0 = no limit."""
+    own = allowance.tokens_per_day
+    return settings.TOKENS_PER_DAY if own is None else own
+
+
+def used_on(allowance: Allowance, day: date) -> int:
+    return allowance.tokens_used if allowance.day == day else 0
+
+
+def _check_budget(allowance: Allowance) -> None:
+    if not _has_used_all(allowance):
+        return
+    budget = budget_of(allowance)
+    now = timezone.localtime(allowance.now)
+    midnight = datetime.combine(now.date() + timedelta(days=1), time(), now.tzinfo)
+    wait = (midnight - now).total_seconds()
+    raise CommandError(
+        "quota",
+        _(
+            "Your %(budget)s tokens of today are used up. There are new ones in "
+            "%(wait)s."
+        )
+        % {"budget": f"{budget:,}", "wait": _in_words(wait)},
+        retry_after=round(wait + 1),
+    )
+
+
+def _has_used_all(allowance: Allowance) -> bool:
+    budget, today = budget_of(allowance), timezone.localtime(allowance.now).date()
+    return bool(budget) and used_on(allowance, today) >= budget
+
+
+def _check_queue(user_id: int) -> None:
+    limit = settings.QUEUED_PER_USER
+    if limit <= 0 or _unfinished(user_id).count() <= limit:
+        return
+    raise CommandError(
+        "queue_full",
+        _(
+            "You have %(limit)s messages that still wait for a reply. Let some of them "
+            "end, or cancel them, and try again."
+        )
+        % {"limit": f"{limit:,}"},
+        retry_after=QUEUE_SECONDS,
+    )
+
+
+def _unfinished(user_id: int) -> QuerySet[Turn]:
+    return Turn.objects.filter(
+        conversation__owner_id=user_id, state__in=Turn.UNFINISHED
+    )
+
+
+def _in_words(seconds: float) -> str:
+    if seconds < 90:
+        return _("%(n)s s") % {"n": max(1, round(seconds))}
+    if seconds < 5400:
+        n = round(seconds / 60)
+        return ngettext("%(n)s minute", "%(n)s minutes", n) % {"n": n}
+    n = round(seconds / 3600)
+    return ngettext("%(n)s hour", "%(n)s hours", n) % {"n": n}
+
+
+_alive = Q(state=Turn.State.RUNNING, lease_until__gte=Now())
+
+
+def may_run(turn: Turn) -> bool:
+    """Whether the turn's owner has a free place for it. Others that waited longer go
+    first, so that one conversation's queue does not keep the next one waiting."""
+    if settings.TURNS_PER_USER <= 0:
+        return True
+    user_id = turn.conversation.owner_id
+    lock(user_id)
+    return turn.conversation_id in _with_a_place(user_id)
+
+
+def next_waiting(conversation_id: int) -> list[int]:
+    """The owner's conversations that may go on now that a turn of this one ended."""
+    if settings.TURNS_PER_USER <= 0:
+        return []
+    owner = Conversation.objects.filter(pk=conversation_id)
+    user_id = owner.values_list("owner_id", flat=True).first()
+    return _with_a_place(user_id) if user_id else []
+
+
+def _with_a_place(user_id: int) -> list[int]:
+    """The conversations whose next turn may run beside those that do."""
+    rows = _unfinished(user_id).order_by("pk")
+    ids = rows.values_list("conversation_id", flat=True)
+    running = set(ids.filter(_alive))
+    waiting = [pk for pk in dict.fromkeys(ids) if pk not in running]
+    return waiting[: max(0, settings.TURNS_PER_USER - len(running))]
+
+
+def with_room(turns: QuerySet[Turn]) -> QuerySet[Turn]:
+    """Without the queued ones whose owner has as many running as may be."""
+    limit = settings.TURNS_PER_USER
+    if limit <= 0:
+        return turns
+    same_owner = Turn.objects.filter(
+        _alive, conversation__owner=OuterRef("conversation__owner")
+    )
+    per_owner = same_owner.order_by().values("conversation__owner")
+    count = per_owner.annotate(count=Count("pk")).values("count")
+    counted = turns.annotate(running=Coalesce(Subquery(count), 0))
+    return counted.exclude(state=Turn.State.QUEUED, running__gte=limit)
+
+
+def charge(call: ModelCall, text: str = "") -> None:
+    """Count a request's tokens on its owner's day: as reported, else as estimated.
+
+    A request that failed before its first word and reported nothing costs nothing;
+    one that this site itself broke off may have.
+    """
+    reported = call.tokens_input or call.tokens_output
+    failed = call.error and call.error != "cancelled" and not text and not reported
+    tokens = 0 if failed else sum(_tokens(call, text))
+    if not tokens:
+        return
+    charge_tokens(call.conversation.owner_id, tokens)
+
+
+@transaction.atomic
+def charge_tokens(user_id: int, tokens: int) -> None:
+    today = TruncDate(Now())
+    used = Case(When(day=today, then=F("tokens_used")), default=0) + tokens
+    rows = Allowance.objects.filter(pk=user_id)
+    if not rows.update(tokens_used=used, day=today):
+        lock(user_id)
+        rows.update(tokens_used=used, day=today)
+
+
+def _tokens(call: ModelCall, text: str) -> Iterator[int]:
+    """Of what was read and written, each that was not reported is estimated."""
+    yield call.tokens_input or call.tokens_estimated
+    yield call.tokens_output or count_text(text)

@@ -1,0 +1,149 @@
+"""Passes one reply on while it is written: to the pages in frames, to the database in
+checkpoints. Neither of them may hold up the other, nor the stream.
+"""
+
+import asyncio
+import logging
+from contextlib import aclosing
+from dataclasses import dataclass, field
+from time import monotonic
+
+from channels.db import database_sync_to_async
+from django.conf import settings
+
+from chatsite.database import AWAY, name_of
+from chatsite.llm import streaming
+from chatsite.protocol import events
+from memory.engine import replies
+
+from . import lifecycle
+
+logger = logging.getLogger(__name__)
+
+FRAME_SECONDS = 0.05
+CHECKPOINT_SECONDS = 1.0
+
+
+@dataclass(slots=True)
+class Relay:
+    """Reads the stream into a text, sends it in frames, saves it once a second."""
+
+    claim: lifecycle.Claim
+    stream: streaming.ReplyStream
+    stop: asyncio.Event
+    text: str = ""  # the answer, without the reasoning before it
+    base: int = 0  # characters that are saved
+    sent: int = 0  # characters that were in a frame
+    hold: lifecycle.Hold = lifecycle.Hold.KEPT
+    tried_at: float = field(default_factory=monotonic)
+    _splitter: replies.ReasoningSplitter = field(
+        default_factory=replies.ReasoningSplitter
+    )
+    _renewed_at: float = 0.0
+    _frame: asyncio.Task[None] | None = None
+    _save: asyncio.Task[None] | None = None
+
+    async def run(self) -> BaseException | None:
+        """Until the stream ends (its error, if any) or `hold` is no longer KEPT."""
+        self._renewed_at = self.claim.renewed_at
+        async with aclosing(self.stream):
+            reader = asyncio.create_task(self._read())
+            try:
+                self.hold = await self._pump(reader)
+            finally:
+                reader.cancel()
+                await asyncio.gather(reader, return_exceptions=True)
+                await self._settle()
+        self._separate()
+        return None if reader.cancelled() else reader.exception()
+
+    async def _read(self) -> None:
+        async for piece in self.stream:
+            self.text += self._splitter.feed(piece)
+
+    @property
+    def reasoning(self) -> str:
+        return (self.stream.reasoning + self._splitter.reasoning).strip()
+
+    def _separate(self) -> None:
+        """The last of it, and reasoning that only its end could be told by."""
+        self.text += self._splitter.end()
+        if not self.reasoning:
+            self._splitter.reasoning, self.text = replies.split_reasoning(self.text)
+
+    async def _pump(self, reader: asyncio.Task[None]) -> lifecycle.Hold:
+        stopped = asyncio.create_task(self.stop.wait())
+        try:
+            while not reader.done():
+                await asyncio.wait(
+                    {reader, stopped},
+                    timeout=FRAME_SECONDS,
+                    return_when=asyncio.FIRST_COMPLETED,
+                )
+                if stopped.done():
+                    return lifecycle.Hold.CANCELLED
+                # First of all: after a long sleep the turn may be somebody else's.
+                if self._is_lease_over():
+                    logger.warning("turn not renewed turn=%s", self.claim.turn_id)
+                    return lifecycle.Hold.LOST
+                self._send_frame()
+                self._checkpoint()
+                if self.hold is not lifecycle.Hold.KEPT:
+                    return self.hold
+        finally:
+            stopped.cancel()
+        return lifecycle.Hold.KEPT
+
+    def _is_lease_over(self) -> bool:
+        """By this machine's clock; whoever is in doubt lets go."""
+        return monotonic() - self._renewed_at >= settings.TURN_LEASE_SECONDS
+
+    def _send_frame(self) -> None:
+        if len(self.text) == self.sent or is_busy(self._frame):
+            return
+        self.sent = len(self.text)
+        frame = events.Frame(
+            self.claim.turn_id, self.claim.attempt, self.base, self.text[self.base :]
+        )
+        work = events.publish(self.claim.conversation_id, frame)
+        self._frame = asyncio.create_task(work)
+
+    def _checkpoint(self) -> None:
+        if is_busy(self._save):
+            return
+        if self._save:
+            self._save.result()
+        if monotonic() - self.tried_at >= CHECKPOINT_SECONDS:
+            self.tried_at = monotonic()
+            # Only what was in a frame: `base` is never beyond what the pages know.
+            work = self._write(self.text[: self.sent])
+            self._save = asyncio.create_task(work)
+
+    async def _write(self, text: str) -> None:
+        """A checkpoint; one that fails is tried again when the next one is due."""
+        started = monotonic()
+        try:
+            hold = await database_sync_to_async(lifecycle.checkpoint)(self.claim, text)
+        except AWAY as error:
+            logger.warning(
+                "checkpoint failed turn=%s error=%s", self.claim.turn_id, name_of(error)
+            )
+            return
+        self.hold, self.base, self._renewed_at = hold, len(text), started
+
+    async def _settle(self) -> None:
+        """Let the last frame out before the end is told. A checkpoint under way is
+        left to itself: its thread can not be stopped, and its fence guards it."""
+        if self._save:
+            self._save.add_done_callback(_forget)
+        if is_busy(self._frame):
+            await asyncio.wait({self._frame})
+
+
+def is_busy(task: asyncio.Task[None] | None) -> bool:
+    return task is not None and not task.done()
+
+
+def _forget(task: asyncio.Task[None]) -> None:
+    if not task.cancelled():
+        task.exception()

@@ -1,0 +1,115 @@
+"""What is sent to a model for a conversation: now, and for a reply of the past."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from django.db.models import Exists, OuterRef
+from django.utils.timezone import now
+from django.utils.translation import gettext as _
+from langchain_core.messages import AIMessage, BaseMessage, SystemMessage
+
+from chatsite.llm import dialects, providers, streaming
+from chatsite.llm.errors import LLMError
+from chatsite.protocol.errors import CommandError
+from memory import context
+from memory.engine.blank import is_blank
+from memory.engine.compose import Shape
+from memory.messages import to_langchain
+from memory.models import Conversation, Message, ModelCall
+
+from .models import Turn
+
+
+def model_of(conversation: Conversation) -> str:
+    return conversation.model or providers.default_model()
+
+
+def limit_of(model: str) -> int:
+    """Tokens that a request may have, so that the reply still fits the window."""
+    return context.request_limit(providers.context_window(model))
+
+
+def shape_of(model: str, dialect: dialects.Dialect | None = None) -> Shape:
+    """The form that the messages to a model get, as far as its provider is known."""
+    dialect = dialect or dialects.of(model)
+    return Shape(dialect.system_role, dialect.joined)
+
+
+async def complete(
+    model: str, messages: Sequence[BaseMessage], **options: Any
+) -> AIMessage:
+    """streaming.complete() in the form that the provider takes, which the reply tells
+    as response_metadata["shape"]. Raises LLMError.
+    """
+    dialect, refused = dialects.of(model), 0
+    while True:
+        shape = shape_of(model, dialect)
+        try:
+            reply = await streaming.complete(
+                model, shape.apply(messages), dialect=dialect, **options
+            )
+        except LLMError as error:
+            if error.instead is None:
+                error.dialect = dialect
+                raise
+            dialect, refused = error.instead, refused + 1
+            continue
+        reply.response_metadata["shape"] = shape
+        reply.response_metadata["attempts"] += refused
+        return reply
+
+
+def check_fits(conversation: Conversation, message: Message) -> None:
+    """Refuse a message that its model could never take, whatever is left out beside
+    it. Raises CommandError; the limit is named there."""
+    room = providers.context_window(model_of(conversation))
+    alone = [SystemMessage(context.system_prompt(conversation)), to_langchain(message)]
+    tokens = context.counter(conversation)(alone)
+    if tokens > room:
+        text = _(
+            "The message has about %(tokens)s tokens, with the instructions to the "
+            "model; the model takes %(room)s. Shorten it or send it in parts."
+        )
+        values = {"tokens": f"{tokens:,}", "room": f"{room:,}"}
+        raise CommandError("too_long", text % values)
+
+
+def next_turn(conversation: Conversation, draft: str = "") -> context.Built:
+    """What would be sent now: the context of the waiting message, else of the draft,
+    else the view so far."""
+    model = model_of(conversation)
+    waiting = conversation.turns.filter(state__in=Turn.UNFINISHED).order_by("id")
+    turn = waiting.select_related("user_message").first()
+    newest = turn.user_message if turn else _unsent(conversation, draft)
+    limit = limit_of(model)
+    return context.build(
+        conversation, newest=newest, model=model, limit=limit, shape=shape_of(model)
+    )
+
+
+def _unsent(conversation: Conversation, draft: str) -> Message | None:
+    if is_blank(draft):
+        return None
+    return Message(
+        conversation=conversation,
+        seq=conversation.next_seq,
+        role=Message.Role.USER,
+        text=draft,
+        created_at=now(),
+    )
+
+
+def has_request() -> Exists:
+    """For rows of messages: whether the request is known that a reply came from."""
+    calls = ModelCall.objects.filter(
+        purpose=ModelCall.Purpose.REPLY, message=OuterRef("pk")
+    )
+    return Exists(calls)
+
+
+def reply_call(conversation: Conversation, seq: int) -> ModelCall | None:
+    """The request that reply `seq` came from."""
+    calls = conversation.model_calls.filter(
+        purpose=ModelCall.Purpose.REPLY, message__seq=seq
+    )
+    return calls.order_by("-id").first()

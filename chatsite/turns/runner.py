@@ -1,0 +1,340 @@
+"""Drives turns, and the folds that follow them, in detached tasks of the process.
+
+The database decides who runs what (turns/); this module only does the work. A task
+never belongs to a socket, so a closed tab ends nothing.
+"""
+
+import asyncio
+import contextvars
+import logging
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, replace
+from functools import partial
+from time import monotonic
+from typing import Any
+
+from channels.db import database_sync_to_async
+from django.conf import settings
+from langchain_core.messages import AIMessage, BaseMessage
+from pydantic import BaseModel
+
+from chatsite import metrics
+from chatsite.database import AWAY, insist, name_of
+from chatsite.llm import providers
+from chatsite.llm.errors import LLMError
+from chatsite.protocol import events
+from memory import library
+from memory.compaction import compactor
+from memory.engine.policy import CHUNK_TOKENS
+from memory.models import Conversation
+
+from . import (
+    attempt,
+    lifecycle,
+    limits,
+    requests,
+    spending,
+    titles,
+)
+from .models import Turn
+
+logger = logging.getLogger(__name__)
+
+# How long a reply that is complete waits for the database to take it.
+FINISH_SECONDS = 60.0
+# A process that was asked to end gives its tasks and its database this long.
+TASKS_SECONDS = 2.0
+# Folds that a sweep starts here before others have ended.
+MAX_FOLDING = 16
+RELEASE_SECONDS = 3.0
+# How often a fold that has to wait for another one looks whether it has ended.
+ROOM_SECONDS = 0.5
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """Work of another app, which this one does not know: every sweep calls `sweep` in
+    the event loop; a process that ends calls `release`, so that others go on at once.
+    """
+
+    sweep: Callable[[], Awaitable[None]]
+    release: Callable[[], None]
+
+
+jobs: list[Job] = []
+
+# Strong references: the event loop keeps only weak ones to its tasks.
+_tasks: set[asyncio.Task[None]] = set()
+_held: dict[int, lifecycle.Claim] = {}
+# Conversations that are folded here, or wait at the door of spending.
+_folding: set[int] = set()
+_closing = asyncio.Event()
+
+
+def start(conversation_id: int) -> None:
+    """Work off the conversation's turns in a task of its own."""
+    spawn(_drive(conversation_id))
+
+
+def start_folding(conversation_id: int, *, force: bool = False) -> None:
+    """Fold in a task of its own, unless one waits here for the same already."""
+    if conversation_id in _folding:
+        return
+    task = spawn(_fold(conversation_id, force=force))
+    if task:
+        _folding.add(conversation_id)
+        task.add_done_callback(lambda _: _folding.discard(conversation_id))
+
+
+async def fold_soon(conversation_id: int) -> None:
+    """Begin at once where tasks outlive the request; elsewhere a sweep begins."""
+    if is_sweeping():
+        start_folding(conversation_id)
+
+
+def make_room(conversation_id: int, limit: int | None) -> asyncio.Task[Any] | None:
+    """Fold what the next request would leave out."""
+    return spawn(_make_room(conversation_id, limit))
+
+
+async def _make_room(conversation_id: int, limit: int | None) -> None:
+    is_held = database_sync_to_async(compactor.is_held)
+    while await _fold(conversation_id, limit=limit) == "busy":
+        # Somebody else folds it just now, or the last failure is not long ago.
+        if not await is_held(conversation_id):
+            return
+        await asyncio.sleep(ROOM_SECONDS)
+
+
+def spawn(work: Coroutine[Any, Any, Any]) -> asyncio.Task[Any] | None:
+    """Do it in a detached task that ends with the process; None: it is ending now."""
+    if _closing.is_set():
+        work.close()
+        return None
+    # An empty context: inherited from an HTTP request, a task would use that
+    # request's thread for the database, which is gone when the response is out.
+    loop = asyncio.get_running_loop()
+    task = loop.create_task(work, context=contextvars.Context())
+    _tasks.add(task)
+    task.add_done_callback(_forget)
+    return task
+
+
+def _forget(task: asyncio.Task[None]) -> None:
+    _tasks.discard(task)
+    error = None if task.cancelled() else task.exception()
+    if isinstance(error, AWAY):
+        logger.warning("task given up: %s", name_of(error))
+    elif error:
+        logger.error("task crashed", exc_info=error)
+
+
+async def _drive(conversation_id: int) -> None:
+    while claim := await _next(conversation_id):
+        _held[claim.turn_id] = claim
+        try:
+            await _work_off(claim)
+        except AWAY as error:
+            # The turn is taken over when its lease has ended, here or elsewhere.
+            logger.warning("turn left turn=%s: %s", claim.turn_id, name_of(error))
+            return
+        finally:
+            _held.pop(claim.turn_id, None)
+        start_folding(conversation_id)
+        spawn(titles.make(conversation_id))
+        await _start_waiting(conversation_id)
+
+
+async def _start_waiting(conversation_id: int) -> None:
+    """Let the owner's other conversations have the place that became free."""
+    try:
+        waiting = await database_sync_to_async(limits.next_waiting)(conversation_id)
+    except AWAY:
+        return  # the sweep finds them
+    for waiting_id in waiting:
+        if waiting_id != conversation_id:
+            start(waiting_id)
+
+
+async def _next(conversation_id: int) -> lifecycle.Claim | None:
+    try:
+        for turn in await database_sync_to_async(lifecycle.end_orphans)(
+            conversation_id
+        ):
+            await _tell_end(turn)
+        return await database_sync_to_async(lifecycle.claim)(conversation_id)
+    except AWAY as error:
+        logger.warning("no turn claimed: %s", name_of(error))
+        return None
+
+
+async def _work_off(claim: lifecycle.Claim) -> None:
+    try:
+        ended = await attempt.run(claim, make_room)
+    except AWAY:
+        raise
+    except Exception:
+        # The edge of the turn: whatever happened, it must not stay without an end.
+        logger.exception("turn crashed turn=%s", claim.turn_id)
+        ended = claim, lifecycle.Result(Turn.State.FAILED, "", error="internal")
+    turn = await _finish(*ended) if ended else None
+    if turn is None:
+        logger.info("turn lost turn=%s attempt=%s", claim.turn_id, claim.attempt)
+    else:
+        await _tell_end(turn)
+
+
+async def _finish(claim: lifecycle.Claim, result: lifecycle.Result) -> Turn | None:
+    """Insists beyond the lease: as long as nobody took over, the fence lets it in."""
+    until = monotonic() + FINISH_SECONDS
+    metrics.note_reply(result)
+    return await insist(lifecycle.finish, claim, result, until=until)
+
+
+async def _tell_end(turn: Turn) -> None:
+    logger.info(
+        "turn ended turn=%s conversation=%s state=%s error=%s",
+        turn.pk,
+        turn.conversation_id,
+        turn.state,
+        turn.error or "-",
+    )
+    metrics.TURNS_ENDED.labels(turn.state).inc()
+    await events.publish(turn.conversation_id, events.End.of(turn))
+
+
+async def _fold(
+    conversation_id: int, *, force: bool = False, limit: int | None = None
+) -> str:
+    """Fold what the policy asks for, and tell the pages when the view has changed; how
+    it ended."""
+    found = await database_sync_to_async(_model_of)(conversation_id)
+    if found is None:
+        return "nothing"
+    model, payer = found
+    name = providers.summary_model(model)
+    outcome = await compactor.fold(
+        conversation_id,
+        announced(summariser(name, payer=payer), conversation_id),
+        open_from=lifecycle.open_from,
+        context_window=providers.context_window(model),
+        limit=limit,
+        force=force,
+    )
+    if outcome.state not in ("nothing", "busy"):
+        metrics.FOLDS.labels(outcome.state).inc()
+        await events.publish(conversation_id, events.Memory.of(outcome))
+    return outcome.state
+
+
+def _model_of(conversation_id: int) -> tuple[str, int] | None:
+    """With who pays; None when the conversation was deleted meanwhile."""
+    conversation = Conversation.objects.filter(pk=conversation_id).first()
+    if conversation is None:
+        return None
+    return requests.model_of(conversation), conversation.owner_id
+
+
+def announced(
+    summariser: compactor.Summariser, conversation_id: int
+) -> compactor.Summariser:
+    """The same, which tells the pages before its first request."""
+    told = False
+
+    @asynccontextmanager
+    async def door() -> AsyncIterator[None]:
+        nonlocal told
+        if not told:
+            told = True
+            await events.publish(conversation_id, events.Job("fold", "running"))
+        async with summariser.door():
+            yield
+
+    return replace(summariser, door=door)
+
+
+def summariser(name: str, *, payer: int) -> compactor.Summariser:
+    """The model of this name; what it is asked counts for the person `payer`."""
+
+    async def invoke(
+        messages: list[BaseMessage], *, schema: type[BaseModel] | None = None
+    ) -> AIMessage:
+        try:
+            reply = await requests.complete(name, messages, schema=schema)
+        except LLMError as error:
+            metrics.note_request("summary", error.code)
+            shape = requests.shape_of(name, error.dialect)
+            raise compactor.InvokeError(error.code, shape) from None
+        metrics.note_request("summary")
+        return reply
+
+    # Half of a small window is left for the summary so far, and for what comes out.
+    chunk_tokens = min(CHUNK_TOKENS, providers.context_window(name) // 2)
+    door = partial(spending.door, payer)
+    return compactor.Summariser(name, invoke, chunk_tokens, limits.charge, door)
+
+
+async def sweep() -> None:
+    """Start every turn and every fold that is due and that nobody works on."""
+    busy = {claim.conversation_id for claim in _held.values()}
+    for conversation_id in await database_sync_to_async(lifecycle.due)():
+        # What is driven here goes on with the next turn by itself.
+        if conversation_id not in busy:
+            start(conversation_id)
+    # More would only wait, with leases to renew. The database has the rest.
+    room = MAX_FOLDING - len(_folding)
+    if room > 0:
+        for conversation_id in await database_sync_to_async(compactor.due)(room):
+            start_folding(conversation_id)
+    await database_sync_to_async(library.purge)()
+    for job in jobs:
+        await job.sweep()
+
+
+async def _sweep_forever() -> None:
+    while True:
+        try:
+            await sweep()
+        except AWAY as error:
+            logger.warning("sweep failed: %s", name_of(error))
+        except Exception:
+            # Nothing may end the sweeping as long as the process lives.
+            logger.exception("sweep failed")
+        await asyncio.sleep(settings.TURN_SWEEP_SECONDS)
+
+
+_sweepers: dict[asyncio.AbstractEventLoop, asyncio.Task[None]] = {}
+
+
+def ensure_sweeping() -> None:
+    """Start this process's sweeper, once; call it from inside the event loop."""
+    loop = asyncio.get_running_loop()
+    if loop not in _sweepers:
+        _sweepers[loop] = loop.create_task(
+            _sweep_forever(), context=contextvars.Context()
+        )
+
+
+def is_sweeping() -> bool:
+    """Whether tasks of this event loop live longer than one request."""
+    return asyncio.get_running_loop() in _sweepers
+
+
+async def hand_back() -> None:
+    """Release the turns that run here, so that another process takes over at once.
+
+    Whatever hangs is left behind: its lease ends soon enough.
+    """
+    _closing.set()
+    running = [*_tasks, *_sweepers.values()]
+    for task in running:
+        task.cancel()
+    if running:
+        await asyncio.wait(running, timeout=TASKS_SECONDS)
+    try:
+        async with asyncio.timeout(RELEASE_SECONDS):
+            for release in (lifecycle.release, *(job.release for job in jobs)):
+                await database_sync_to_async(release)()
+    except (TimeoutError, *AWAY) as error:
+        logger.warning("turns not handed back: %s", name_of(error))

@@ -1,0 +1,79 @@
+"""The door that every request to a model beside a reply passes, whatever it is for:
+folds, proposals, trials and titles. It knows the quota and the pace of the person who
+pays, and how many such requests there may be at once.
+"""
+
+import asyncio
+from collections import Counter
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from weakref import WeakKeyDictionary
+
+from channels.db import database_sync_to_async
+from django.conf import settings
+
+from chatsite.protocol.errors import CommandError
+from memory.compaction.compactor import RefusedError
+
+from . import limits
+
+
+class _Places:
+    """The requests of one event loop that are under way, and who waits for a place."""
+
+    def __init__(self) -> None:
+        self.taken: Counter[int | None] = Counter()
+        # In the order in which they came.
+        self.waiting: dict[asyncio.Future[None], None] = {}
+
+    @asynccontextmanager
+    async def take(self, key: int | None, limit: int) -> AsyncIterator[None]:
+        """One of `limit` places under this key; 0 = as many as are wanted."""
+        while 0 < limit <= self.taken[key]:
+            turn = asyncio.get_running_loop().create_future()
+            self.waiting[turn] = None
+            try:
+                await turn
+            finally:
+                self.waiting.pop(turn, None)
+        self.taken[key] += 1
+        try:
+            yield
+        finally:
+            self.taken[key] -= 1
+            self.taken += Counter()  # forgets those with none
+            for turn in self.waiting:
+                if not turn.done():
+                    turn.set_result(None)
+
+
+_places: WeakKeyDictionary[asyncio.AbstractEventLoop, _Places] = WeakKeyDictionary()
+# No user has this key: the places of the whole process.
+PROCESS = None
+
+
+@asynccontextmanager
+async def door(payer: int) -> AsyncIterator[None]:
+    """Around one request that `payer` pays for, and its entry in the books.
+
+    Waits for the person's pace and for a place; a person's own places come first, so
+    that one with a thousand requests leaves room for the others. Raises RefusedError
+    when the tokens of the day are used up.
+    """
+    places = _places.setdefault(asyncio.get_running_loop(), _Places())
+    async with places.take(payer, settings.SUMMARIES_PER_USER):
+        await _admit(payer)
+        async with places.take(PROCESS, settings.SUMMARIES_AT_ONCE):
+            yield
+
+
+async def _admit(payer: int) -> None:
+    while True:
+        try:
+            await database_sync_to_async(limits.admit_summary)(payer)
+            return
+        except CommandError as error:
+            if error.code != "rate_limited":
+                raise RefusedError(error.code, error.retry_after or 0.0) from None
+            pause = error.retry_after or 1.0
+        await asyncio.sleep(pause)

@@ -1,0 +1,172 @@
+"""Titles made by the model after the first exchange, beside everything else.
+
+A failure changes nothing, and no title that a person set is ever replaced.
+"""
+
+import logging
+from dataclasses import dataclass
+from time import monotonic
+
+from channels.db import database_sync_to_async
+from django.conf import settings
+from django.db import transaction
+from langchain_core.messages import AIMessage, BaseMessage
+
+from chatsite.llm import dialects, naming, providers, streaming
+from chatsite.llm.errors import LLMError
+from chatsite.protocol import events
+from memory import transcript
+from memory.compaction.compactor import RefusedError
+from memory.engine import replies
+from memory.engine.blank import is_blank
+from memory.engine.compose import digest, to_wire
+from memory.engine.tokens import count_tokens
+from memory.models import Conversation, ModelCall
+
+from . import limits, requests, spending
+from .models import Turn
+
+logger = logging.getLogger(__name__)
+
+TITLE_SECONDS = 20.0
+MAX_TRIES = 2
+
+
+@dataclass(slots=True)
+class _Job:
+    call: ModelCall
+    messages: list[BaseMessage]
+    dialect: dialects.Dialect
+
+
+async def make(conversation_id: int) -> None:
+    """Name the conversation, if it is time for that, and tell every tab."""
+    untitled = await database_sync_to_async(_untitled)(conversation_id)
+    if untitled is None:
+        return
+    try:
+        async with spending.door(untitled.owner_id):
+            title = await _ask(conversation_id)
+    except RefusedError:
+        return
+    if title:
+        await events.publish(conversation_id, events.Title(title))
+
+
+async def _ask(conversation_id: int) -> str:
+    """Send the request and close its books; "" where nothing came of it."""
+    dialect = None
+    while job := await database_sync_to_async(_prepare)(conversation_id, dialect):
+        started, reply, dialect = monotonic(), AIMessage(""), None
+        try:
+            reply = await streaming.complete(
+                job.call.model,
+                job.messages,
+                total=TITLE_SECONDS,
+                dialect=job.dialect,
+            )
+        except LLMError as error:
+            code, dialect = error.code, error.instead
+            logger.info("no title conversation=%s error=%s", conversation_id, code)
+            job.call.error = code
+        job.call.total_ms = int((monotonic() - started) * 1000)
+        title = await database_sync_to_async(_finish)(job, reply)
+        # Refused in this form: the record of another request is another one.
+        if title or dialect is None:
+            return title
+    return ""
+
+
+def _untitled(conversation_id: int, *, lock: bool = False) -> Conversation | None:
+    """The conversation, if it is time to name it."""
+    rows = Conversation.objects.select_for_update() if lock else Conversation.objects
+    rows = rows.filter(
+        pk=conversation_id, title_set_by=Conversation.TitleSource.AUTO, deleted_at=None
+    )
+    conversation = rows.first() if settings.TITLES_ENABLED else None
+    return conversation if conversation and _is_time(conversation) else None
+
+
+@transaction.atomic
+def _prepare(
+    conversation_id: int, dialect: dialects.Dialect | None = None
+) -> _Job | None:
+    """Record the request before it is sent: so nobody else asks for the same."""
+    conversation = _untitled(conversation_id, lock=True)
+    if conversation is None:
+        return None
+    done = conversation.turns.filter(state=Turn.State.DONE, reply__isnull=False)
+    turn = done.select_related("user_message", "reply").order_by("pk").first()
+    if turn is None:
+        return None
+    model = providers.summary_model(requests.model_of(conversation))
+    dialect = dialect or dialects.of(model)
+    shape = requests.shape_of(model, dialect)
+    messages = shape.apply(
+        naming.title_request(turn.user_message.text, turn.reply.text)
+    )
+    call = ModelCall.objects.create(
+        conversation=conversation,
+        purpose=ModelCall.Purpose.TITLE,
+        refs={
+            "messages": [turn.user_message.seq, turn.reply.seq],
+            **shape.to_refs(),
+        },
+        sha256=digest(to_wire(messages, model=model)),
+        model=model,
+        tokens_estimated=count_tokens(messages),
+    )
+    return _Job(call, messages, dialect)
+
+
+def _is_time(conversation: Conversation) -> bool:
+    tries = conversation.model_calls.filter(purpose=ModelCall.Purpose.TITLE)
+    is_young = conversation.turns.count() <= transcript.TITLE_TURNS
+    return (
+        is_young and tries.count() < MAX_TRIES and not tries.filter(error="").exists()
+    )
+
+
+@transaction.atomic
+def _finish(job: _Job, reply: AIMessage) -> str:
+    """Close the books and set the title; "" where nothing came of it."""
+    usage = reply.usage_metadata or {}
+    meta = reply.response_metadata
+    title = _read(reply)
+    # LangChain has no word for "unknown": 0 is none.
+    job.call.tokens_input = usage.get("input_tokens") or None
+    job.call.tokens_output = usage.get("output_tokens") or None
+    job.call.attempts = meta.get("attempts", 1)
+    job.call.error = job.call.error or ("" if title else "no_title")
+    if not _close(job.call):
+        return ""
+    limits.charge(job.call, str(reply.text))
+    rows = Conversation.objects.filter(
+        pk=job.call.conversation_id, title_set_by=Conversation.TitleSource.AUTO
+    )
+    conversation = rows.select_for_update().first()
+    if not title or conversation is None or _is_deleted(conversation, job.call):
+        return ""
+    rows.update(title=title)
+    return title
+
+
+def _is_deleted(conversation: Conversation, call: ModelCall) -> bool:
+    """Whether a message that the title was made from was deleted meanwhile."""
+    read = conversation.messages.filter(seq__in=call.refs["messages"])
+    return read.exclude(deleted_at=None).exists()
+
+
+def _read(reply: AIMessage) -> str:
+    text = replies.strip_reasoning(str(reply.text))
+    is_whole = not replies.why_metadata_cut_off(reply.response_metadata)
+    if not is_whole or is_blank(text) or replies.is_error_report(text):
+        return ""
+    return naming.read_title(text)
+
+
+def _close(call: ModelCall) -> bool:
+    """Write down what the request cost; False: its conversation is gone meanwhile."""
+    names = ("tokens_input", "tokens_output", "attempts", "error", "total_ms")
+    values = {name: getattr(call, name) for name in names}
+    return bool(ModelCall.objects.filter(pk=call.pk).update(**values))

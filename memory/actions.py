@@ -1,0 +1,233 @@
+"""What a person does to the model's view. Every act is a mark or a new version, never a
+change of an old one, and can be undone; only deleting a message is for good.
+"""
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+from django.db import models, transaction
+from django.db.models.functions import Now
+from django.dispatch import Signal
+from django.utils.translation import gettext as _
+
+from . import transcript, versions
+from .compaction import compactor
+from .engine.policy import Policy
+from .integrity import signatures
+from .models import Conversation, Message, Summary
+from .search import recall
+
+if TYPE_CHECKING:
+    from django.contrib.auth.models import AbstractBaseUser
+
+
+# For what other apps have made of a message: sent with `conversation` and `seq`, inside
+# the transaction that deletes it for good.
+message_deleted = Signal()
+
+
+class ActError(ValueError):
+    """Something that can not be done; the message says why."""
+
+
+class ReplacedError(ActError):
+    """Somebody was faster: version `by` has taken the place of the one meant."""
+
+    def __init__(self, message: str, by: int) -> None:
+        super().__init__(message)
+        self.by = by
+
+
+@transaction.atomic
+def exclude(conversation: Conversation, seqs: Iterable[int]) -> None:
+    """Leave messages out of the model's view; they stay in the transcript."""
+    rows = _rows(conversation, seqs).filter(excluded_at=None)
+    _change(conversation, rows, excluded_at=Now())
+
+
+@transaction.atomic
+def include(conversation: Conversation, seqs: Iterable[int]) -> None:
+    """Bring messages back that were left out."""
+    rows = _rows(conversation, seqs).exclude(excluded_at=None)
+    _change(conversation, rows, excluded_at=None)
+
+
+@transaction.atomic
+def pin(conversation: Conversation, seq: int) -> None:
+    """Keep a message word for word in the model's view after it was folded."""
+    _mark_pin(conversation, seq, pinned_at=Now())
+
+
+@transaction.atomic
+def unpin(conversation: Conversation, seq: int) -> None:
+    _mark_pin(conversation, seq, pinned_at=None)
+
+
+@transaction.atomic
+def delete(conversation: Conversation, seq: int) -> None:
+    """Remove the text of a message for good, and the words that were made from it:
+    summaries that cover it, a title made by the site. The rows stay, and say so.
+
+    Requests that were built from any of these can no longer be rebuilt.
+    """
+    rows = _rows(conversation, [seq])
+    _change(conversation, rows, **Message.ERASED, deleted_at=Now())
+    row = conversation.messages.get(seq=seq)
+    recall.index(row)
+    signatures.renew(row)
+    versions.erase(conversation, seq)
+    transcript.forget_title(conversation, seq)
+    message_deleted.send(Message, conversation=conversation, seq=seq)
+
+
+@transaction.atomic
+def restore(
+    conversation: Conversation, version: int, *, author: "AbstractBaseUser"
+) -> Summary:
+    """Put an older version in force again, as a new version.
+
+    The messages after its range return to the window. Raises ActError when there is
+    no such version, when its messages have changed since, or when nothing would stand
+    for the messages before it.
+    """
+    transcript.lock(conversation)
+    summary = _find(conversation, version)
+    if summary.status != Summary.Status.SUPERSEDED:
+        raise ActError(_no_return(summary))
+    versions.retract_to(conversation, summary.first_seq)
+    if versions.cutoff(versions.active(conversation)) != summary.first_seq - 1:
+        template = _("No summary stands for the messages before #%(seq)s.")
+        raise ActError(template % {"seq": summary.first_seq})
+    new = versions.copy(conversation, summary, author=author)
+    compactor.mark_due(conversation.pk)
+    return new
+
+
+def _no_return(summary: Summary) -> str:
+    templates = {
+        Summary.Status.ACTIVE: _("Version %(version)s is in force already."),
+        Summary.Status.STALE: _(
+            "Version %(version)s can not come back: its messages have changed."
+        ),
+        Summary.Status.ERASED: _(
+            "Version %(version)s can't come back: it was erased when one of its "
+            "messages was deleted."
+        ),
+    }
+    failed = _("Version %(version)s can not come back: it failed.")
+    return templates.get(summary.status, failed) % {"version": summary.version}
+
+
+@transaction.atomic
+def reinstate(
+    conversation: Conversation, wanted: Iterable[int], *, author: "AbstractBaseUser"
+) -> None:
+    """Undo: put exactly these versions in force again, those gone as new versions.
+
+    Raises ActError when there is no such version, or when what they stood for has
+    changed since.
+    """
+    transcript.lock(conversation)
+    summaries = [_find(conversation, version) for version in sorted(set(wanted))]
+    summaries.sort(key=lambda summary: summary.first_seq)
+    versions.replace_all(conversation, _check_tiles(summaries), author=author)
+
+
+def _check_tiles(summaries: list[Summary]) -> list[Summary]:
+    """The summaries, if they can be in force together."""
+    usable = (Summary.Status.ACTIVE, Summary.Status.SUPERSEDED)
+    end = 0
+    for summary in summaries:
+        if summary.status not in usable or summary.first_seq != end + 1:
+            raise ActError(_("That view can not come back: what it said has changed."))
+        end = summary.last_seq
+    return summaries
+
+
+@transaction.atomic
+def rewrite(
+    conversation: Conversation, version: int, text: str, *, author: "AbstractBaseUser"
+) -> Summary:
+    """Replace the text of an active summary by a person's, as a new version."""
+    transcript.check_text(text)
+    transcript.lock(conversation)
+    summary = _find(conversation, version)
+    if summary.status != Summary.Status.ACTIVE:
+        raise _replaced(conversation, summary)
+    new = versions.copy(conversation, summary, author=author, text=text, kind="edit")
+    versions.bump(conversation)
+    return new
+
+
+def _replaced(conversation: Conversation, summary: Summary) -> ActError:
+    """Why a version that is out of force is not rewritten, and what to do now."""
+    for row in versions.active(conversation):
+        if (row.first_seq, row.last_seq) == (summary.first_seq, summary.last_seq):
+            text = _(
+                "v%(new)s has taken the place of v%(old)s meanwhile. Your text is "
+                "still here: save it again to put it in the place of v%(new)s."
+            )
+            values = {"old": summary.version, "new": row.version}
+            return ReplacedError(text % values, row.version)
+    text = _(
+        "v%(old)s is not in force any more, and no other version stands for exactly "
+        "its messages. Copy your text before you close this."
+    )
+    return ActError(text % {"old": summary.version})
+
+
+@transaction.atomic
+def rebuild(conversation: Conversation) -> None:
+    """Void all summaries; the fold job makes them anew from the transcript."""
+    transcript.lock(conversation)
+    versions.retract_to(conversation, 1)
+    compactor.reset(conversation)
+
+
+@transaction.atomic
+def set_policy(
+    conversation: Conversation, value: dict[str, object], *, seen: object = None
+) -> None:
+    """Remember the conversation in another way from now on; nothing made is lost.
+
+    Raises PolicyError when the policy is wrong, ActError when it is another by now
+    than the one that was `seen`.
+    """
+    Policy.load(value)
+    transcript.lock(conversation)
+    conversation.refresh_from_db(fields=["policy"])
+    if seen is not None and conversation.policy not in (seen, value):
+        raise ActError(_("These settings were changed elsewhere meanwhile."))
+    conversation.policy = value
+    conversation.save(update_fields=["policy"])
+    versions.bump(conversation)
+    compactor.reset(conversation)
+
+
+def _rows(conversation: Conversation, seqs: Iterable[int]) -> models.QuerySet[Message]:
+    transcript.lock(conversation)
+    return conversation.messages.filter(seq__in=list(seqs), deleted_at=None)
+
+
+def _change(
+    conversation: Conversation, rows: models.QuerySet[Message], **values: object
+) -> None:
+    """Update the rows and take back the summaries that stand for any of them."""
+    seqs = sorted(rows.values_list("seq", flat=True))
+    if not seqs:
+        raise ActError(_("There is no such message, or nothing to change about it."))
+    conversation.messages.filter(seq__in=seqs).update(**values)
+    versions.invalidate(conversation, seqs[0], seqs[-1])
+    compactor.mark_due(conversation.pk)
+
+
+def _mark_pin(conversation: Conversation, seq: int, **values: object) -> None:
+    if not _rows(conversation, [seq]).update(**values):
+        raise ActError(_("There is no message #%(seq)s.") % {"seq": seq})
+
+
+def _find(conversation: Conversation, version: int) -> Summary:
+    summary = conversation.summaries.filter(version=version).first()
+    if summary is None:
+        raise ActError(_("There is no version %(version)s.") % {"version": version})
+    return summary

@@ -1,0 +1,1 @@
+"""The same memory for LangChain agents, without Django. Start at middleware.py."""

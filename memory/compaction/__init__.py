@@ -1,0 +1,4 @@
+"""Compaction with the database: what is summarised next, by which process, and how the
+summary comes into force. The rules are in engine/plan.py. Start at
+compactor.py.
+"""

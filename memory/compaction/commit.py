@@ -1,0 +1,233 @@
+"""What a fold leaves behind: its requests, the new version, or the failure.
+
+Every function is one transaction. A version is written only if nothing that the model
+sees has changed since the step was planned.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from time import monotonic
+
+from django.db import transaction
+from django.db.models import F
+from django.db.models.functions import Now
+from langchain_core.messages import AIMessage, BaseMessage
+
+from memory import versions
+from memory.engine import plan
+from memory.engine.compose import USUAL_SHAPE, Shape, digest, to_wire
+from memory.engine.exceptions import SummaryError
+from memory.engine.important_patterns import Search
+from memory.engine.summaries.summarizer import SummaryText
+from memory.engine.tokens import count_tokens
+from memory.models import Conversation, ModelCall, Summary
+from memory.ranges import to_ranges
+
+from . import lease
+from .preparation import Job
+
+# The error of a fold that ended in any other way than the summariser's.
+CRASHED = "internal"
+# Messages that a policy's patterns may pin; every one of them is in every context.
+MAX_PINNED = 50
+
+# Told of each request in the transaction that records it, with the text it brought.
+Charge = Callable[[ModelCall, str], None]
+
+
+class InvokeError(Exception):
+    """The summariser's model did not answer; `code` is a short reason to store, `shape`
+    the one that the messages were sent in."""
+
+    def __init__(self, code: str, shape: Shape = USUAL_SHAPE) -> None:
+        super().__init__(code)
+        self.code = code
+        self.shape = shape
+
+
+class RefusedError(InvokeError):
+    """No request was sent: the person may not spend any more now. That is no failure
+    of the summariser, so nothing counts it. They may again in `retry_after` seconds."""
+
+    def __init__(self, code: str, retry_after: float) -> None:
+        super().__init__(code)
+        self.retry_after = retry_after
+
+
+@transaction.atomic
+def record_call(
+    job: Job,
+    model: str,
+    messages: list[BaseMessage],
+    reply: AIMessage | None,
+    error: InvokeError | None,
+    ms: int,
+    charge: Charge,
+) -> None:
+    sent = reply.response_metadata.get("shape") if reply else error and error.shape
+    shape = sent or USUAL_SHAPE
+    usage = (reply.usage_metadata if reply else None) or {}
+    cached = usage.get("input_token_details", {}).get("cache_read")
+    call = ModelCall.objects.create(
+        conversation=job.conversation,
+        purpose=ModelCall.Purpose.SUMMARY,
+        refs={
+            "messages": [job.step.first_seq, job.step.last_seq],
+            "summaries": [summary.version for summary in job.sources],
+            **shape.to_refs(),
+        },
+        sha256=digest(to_wire(shape.apply(messages), model=model)),
+        model=model,
+        tokens_estimated=job.count_tokens(messages),
+        # LangChain has no word for "unknown": 0 is none.
+        tokens_input=usage.get("input_tokens") or None,
+        tokens_cached=cached,
+        tokens_output=usage.get("output_tokens") or None,
+        total_ms=ms,
+        attempts=reply.response_metadata.get("attempts", 1) if reply else 1,
+        error=error.code if error else "",
+    )
+    job.calls.append(call.pk)
+    job.tokens_in += call.tokens_input or call.tokens_estimated
+    if reply:
+        job.tokens_out += call.tokens_output or count_tokens([reply])
+    charge(call, str(reply.text) if reply else "")
+
+
+@dataclass(frozen=True, slots=True)
+class Important:
+    """What the policy's patterns found: numbers of messages, and of those that the
+    time did not suffice for, so that people can look at them."""
+
+    seqs: tuple[int, ...] = ()
+    unread: tuple[int, ...] = ()
+
+    @property
+    def flags(self) -> dict[str, list[str]]:
+        ranges = [f"#{a}" if a == b else f"#{a}-{b}" for a, b in to_ranges(self.unread)]
+        return {"unmatched": ranges} if ranges else {}
+
+
+def find_important(job: Job) -> Important:
+    """Compare the messages with the patterns of the policy. Outside of a transaction:
+    patterns of a person can take long, and others wait for the lock."""
+    if not job.policy.important or isinstance(job.step, plan.Merge):
+        return Important()
+    search = Search(job.policy.important)
+    found, unread = [], []
+    for message in job.messages:
+        occurs = search.occurs(str(message.text))
+        if occurs is None:
+            unread.append(int(message.id or 0))
+        elif occurs:
+            found.append(int(message.id or 0))
+    return Important(tuple(found), tuple(unread))
+
+
+@transaction.atomic
+def commit(
+    job: Job, model: str, result: SummaryText, important: Important
+) -> int | None:
+    """Write the new version if nothing has changed since the plan; else None.
+
+    A second call, after an answer that got lost, finds what the first one wrote.
+    """
+    unchanged = Conversation.objects.filter(
+        pk=job.conversation.pk,
+        memory_version=job.conversation.memory_version,
+        fold_owner=job.owner,
+    )
+    if not unchanged.update(
+        memory_version=F("memory_version") + 1, fold_failures=0, fold_retry_at=None
+    ):
+        made = Summary.objects.filter(model_calls__in=job.calls)
+        return made.values_list("version", flat=True).first()
+    summary = versions.append(
+        job.conversation,
+        replaces=job.sources,
+        text=result.text,
+        generation=_generation(job, result),
+        structured=result.structured,
+        flags=result.flags | important.flags,
+        prompt_hash=result.prompt_hash,
+        status=Summary.Status.ACTIVE,
+        tokens_after=tokens_after(job, result.text),
+        author=job.author,
+        **_common(job, model),
+    )
+    ModelCall.objects.filter(pk__in=job.calls).update(summary=summary)
+    _pin(job, important)
+    return summary.version
+
+
+def _generation(job: Job, result: SummaryText) -> int:
+    if not result.rewritten:
+        return 1
+    return 1 + max((source.generation for source in job.sources), default=0)
+
+
+def _pin(job: Job, important: Important) -> None:
+    """Keep what the policy calls important word for word, up to a number."""
+    if not important.seqs:
+        return
+    rows = job.conversation.messages
+    room = max(0, MAX_PINNED - rows.filter(pinned_at__isnull=False).count())
+    pinned = rows.filter(seq__in=important.seqs[:room], pinned_at=None)
+    pinned.update(pinned_at=Now())
+
+
+def tokens_after(job: Job, text: str) -> int:
+    """The context's size once `text` stands for what it replaces."""
+    gone = [versions.to_block(source).text for source in job.sources]
+    if isinstance(job.step, plan.Fold):
+        gone += [str(message.content) for message in job.messages]
+    as_messages = [AIMessage(part) for part in gone]
+    after = job.tokens_before - job.count_tokens(as_messages)
+    return max(0, after + job.count_tokens([AIMessage(text)]))
+
+
+@transaction.atomic
+def record_failure(
+    conversation_id: int, owner: str, model: str, error: Exception, job: Job | None
+) -> None:
+    """Count the failure, whatever was raised. `job` is None before a step was planned:
+    then no version has a range to tell it of."""
+    if not lease.count_failure(conversation_id, owner) or job is None:
+        return
+    rejected = isinstance(error, SummaryError)
+    summary = versions.append(
+        job.conversation,
+        status=Summary.Status.REJECTED if rejected else Summary.Status.FAILED,
+        error=error_name(error),
+        tokens_after=job.tokens_before,
+        **_common(job, model),
+    )
+    ModelCall.objects.filter(pk__in=job.calls).update(summary=summary)
+
+
+def _common(job: Job, model: str) -> dict[str, object]:
+    trigger = job.step.trigger
+    return {
+        "level": job.step.level,
+        "first_seq": job.step.first_seq,
+        "last_seq": job.step.last_seq,
+        "trigger": {
+            "kind": trigger.kind,
+            "value": trigger.value,
+            "limit": trigger.limit,
+        },
+        "preset": job.policy.preset,
+        "policy_hash": job.policy.digest(),
+        "model": model,
+        "tokens_in": job.tokens_in,
+        "tokens_out": job.tokens_out,
+        "tokens_before": job.tokens_before,
+        "ms": int((monotonic() - job.started) * 1000),
+    }
+
+
+def error_name(error: Exception) -> str:
+    """What is stored of it: never its text, which can hold what was said."""
+    if isinstance(error, InvokeError):
+        return error.code
+    return type(error).__name__ if isinstance(error, SummaryError) else CRASHED

@@ -1,0 +1,250 @@
+"""Folding by hand: a summary is proposed, a person accepts it, changes it or drops it.
+
+Nothing changes before it is accepted; what it was made of must then be as it was.
+"""
+
+import hashlib
+import uuid
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING
+
+from channels.db import database_sync_to_async
+from django.core import signing
+from django.db import transaction
+from django.utils.translation import gettext as _
+from langchain_core.messages import BaseMessage
+
+from memory import context, transcript, versions
+from memory.actions import ActError
+from memory.engine import facts
+from memory.engine.policy import Policy
+from memory.engine.summaries import material
+from memory.engine.summaries.summarizer import SummaryText
+from memory.models import Conversation, Summary
+
+from . import commit, compactor, lease, preparation
+from .preparation import Job, OpenFrom
+
+if TYPE_CHECKING:
+    from django.contrib.auth.models import AbstractBaseUser
+
+SALT = "memory.proposal"
+MAX_AGE = 24 * 3600
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What would be folded, before a model was asked. Tokens are estimated."""
+
+    first_seq: int
+    last_seq: int
+    # Those that leave the window.
+    messages: tuple[BaseMessage, ...]
+    tokens_before: int
+    # With a summary of the policy's greatest length.
+    tokens_after: int
+    replaces: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Proposal:
+    """A summary to look at. `seal` says what it was made of; accept() wants it back."""
+
+    plan: Plan
+    text: str
+    unsupported: tuple[str, ...]
+    model: str
+    seal: str
+
+
+@dataclass(frozen=True, slots=True)
+class _Seal:
+    conversation: int
+    memory_version: int
+    seq: int
+    text_sha256: str
+    prompt_hash: str
+    model: str
+    calls: list[int]
+    tokens_in: int
+    tokens_out: int
+
+
+def plan(conversation: Conversation, seq: int, *, open_from: OpenFrom) -> Plan:
+    """What folding up to message `seq` would do. Raises ActError if it can not be."""
+    return _longest(_prepare(conversation, seq, open_from))
+
+
+def _longest(job: Job) -> Plan:
+    return _plan_of(job, "x" * 4 * job.policy.max_summary_tokens)
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """What a policy would do now: the window's size, and the step, if one is due."""
+
+    messages: int
+    tokens: int
+    step: Plan | None
+
+
+def estimate(
+    conversation: Conversation,
+    policy: Policy,
+    *,
+    open_from: OpenFrom,
+    context_window: int | None,
+) -> Estimate:
+    """What would happen if the conversation were remembered by this policy."""
+    limit = context.request_limit(context_window) if context_window else None
+    view = preparation.View(conversation, open_from, policy, limit)
+    step = view.next_step(context_window)
+    return Estimate(
+        messages=len(view.window),
+        tokens=view.count_tokens(view.window),
+        step=_longest(view.job("", step)) if step else None,
+    )
+
+
+async def propose(
+    conversation: Conversation,
+    seq: int,
+    summariser: compactor.Summariser,
+    *,
+    open_from: OpenFrom,
+    around: compactor.Around | None = None,
+) -> Proposal:
+    """Have a summary written. Its requests are recorded and billed, nothing else.
+
+    Raises ActError, and SummaryError or InvokeError when the summariser failed.
+    """
+    job = await database_sync_to_async(_prepare)(conversation, seq, open_from)
+    made = await compactor.write(job, summariser, around)
+    done = _plan_of(job, made.text)
+    seal = _Seal(
+        conversation=conversation.pk,
+        memory_version=job.conversation.memory_version,
+        seq=seq,
+        text_sha256=_sha256(made.text),
+        prompt_hash=made.prompt_hash,
+        model=summariser.model,
+        calls=job.calls,
+        tokens_in=job.tokens_in,
+        tokens_out=job.tokens_out,
+    )
+    return Proposal(
+        plan=done,
+        text=made.text,
+        unsupported=tuple(made.flags.get("unsupported", ())),
+        model=summariser.model,
+        seal=signing.dumps(asdict(seal), salt=SALT, compress=True),
+    )
+
+
+def accept(
+    conversation: Conversation,
+    seal: str,
+    text: object,
+    *,
+    author: "AbstractBaseUser",
+    open_from: OpenFrom,
+) -> Summary:
+    """Put a proposed summary in force, as it was written or in other words.
+
+    Raises ActError when the model's view has changed since, transcript.TextError when
+    the text can not be stored.
+    """
+    text = transcript.check_text(text)
+    known = _open(conversation, seal)
+    # Reading all messages takes a while, for which nothing is locked: the version
+    # below tells whether they have changed.
+    seen = _prepare(conversation, known.seq, open_from)
+    flags, important = _flags(seen, text), commit.find_important(seen)
+    owner = uuid.uuid4().hex
+    with transaction.atomic():
+        transcript.lock(conversation)
+        if not lease.claim(conversation.pk, owner, force=True):
+            raise ActError(_("Messages are being summarised just now. Try again soon."))
+        job = _prepare(conversation, known.seq, open_from, owner)
+        if job.conversation.memory_version != known.memory_version:
+            raise ActError(
+                _("What the model sees has changed since. Look at it again.")
+            )
+        as_proposed = _sha256(text) == known.text_sha256
+        job.author, job.calls = author, known.calls
+        job.tokens_in, job.tokens_out = known.tokens_in, known.tokens_out
+        version = commit.commit(
+            job,
+            known.model if as_proposed else "",
+            SummaryText(
+                text=text,
+                prompt_hash=known.prompt_hash if as_proposed else "",
+                requests=len(known.calls),
+                rewritten=bool(job.sources),
+                flags=flags,
+            ),
+            important,
+        )
+        lease.release(conversation.pk, owner)
+    return conversation.summaries.get(version=version)
+
+
+def is_changed(conversation: Conversation, seal: str, text: str) -> bool:
+    """Whether a person has written something else into the box of a proposal."""
+    try:
+        return _sha256(text) != _open(conversation, seal).text_sha256
+    except ActError:
+        return True
+
+
+def _prepare(
+    conversation: Conversation, seq: int, open_from: OpenFrom, owner: str = ""
+) -> Job:
+    fresh = Conversation.objects.get(pk=conversation.pk)
+    job = preparation.prepare_through(fresh, owner, open_from, seq)
+    if job is None:
+        raise ActError(
+            _(
+                "Message #%(seq)s can not be folded: it is not in the window, or "
+                "nothing would be left there."
+            )
+            % {"seq": seq}
+        )
+    return job
+
+
+def _plan_of(job: Job, text: str) -> Plan:
+    return Plan(
+        first_seq=job.step.first_seq,
+        last_seq=job.step.last_seq,
+        messages=tuple(job.messages),
+        tokens_before=job.tokens_before,
+        tokens_after=commit.tokens_after(job, text),
+        replaces=tuple(source.version for source in job.sources),
+    )
+
+
+def _open(conversation: Conversation, seal: str) -> _Seal:
+    try:
+        known = _Seal(**signing.loads(seal, salt=SALT, max_age=MAX_AGE))
+    except signing.BadSignature:
+        raise ActError(_("This preview is too old. Look at it again.")) from None
+    if known.conversation != conversation.pk:
+        raise ActError(_("This preview belongs to another conversation."))
+    return known
+
+
+def _flags(job: Job, text: str) -> dict[str, list[str]]:
+    sources = [versions.to_block(source).text for source in job.sources]
+    sources += map(material.describe_text, job.messages)
+    found = facts.unsupported(text, sources, _dates(job))
+    return {"unsupported": found} if found else {}
+
+
+def _dates(job: Job) -> list:
+    times = (message.additional_kwargs.get("created_at") for message in job.messages)
+    return [time.date() for time in times if time]
+
+
+def _sha256(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()

@@ -1,0 +1,1 @@
+"""Writing one summary: what is read, what is asked, what is checked."""

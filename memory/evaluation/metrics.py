@@ -1,0 +1,94 @@
+"""What playing a recorded conversation costs, counted and added up."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, fields
+from statistics import mean, median
+from typing import Any
+
+from langchain_core.messages import BaseMessage
+
+from memory.engine.policy import CACHED_PRICE
+from memory.engine.tokens import count_message, count_text
+
+# Providers cache prompts from this length on, and in steps.
+CACHE_MIN, CACHE_STEP = 1024, 128
+WRITTEN_PRICE = 5
+
+
+@dataclass(slots=True)
+class Tally:
+    """What was counted; tallies of several conversations add up."""
+
+    turns: int = 0
+    prompt_tokens: int = 0
+    cached_tokens: int = 0
+    summary_tokens_in: int = 0
+    summary_tokens_out: int = 0
+    blocked_turns: int = 0
+    never_read: int = 0
+    without_user_message: int = 0
+    prompts: list[int] = field(default_factory=list)
+    rewrites: list[int] = field(default_factory=list)
+    in_window: list[float] = field(default_factory=list)
+    reachable: list[float] = field(default_factory=list)
+    recall_at_5: list[float] = field(default_factory=list)
+    recall_at_10: list[float] = field(default_factory=list)
+
+    def __add__(self, other: "Tally") -> "Tally":
+        names = [each.name for each in fields(self)]
+        return Tally(*(getattr(self, name) + getattr(other, name) for name in names))
+
+    @property
+    def cost(self) -> float:
+        fresh = self.prompt_tokens - self.cached_tokens + self.summary_tokens_in
+        written = WRITTEN_PRICE * self.summary_tokens_out
+        return fresh + CACHED_PRICE * self.cached_tokens + written
+
+    def report(self) -> dict[str, Any]:
+        """The documented keys; shares are 0..1, None where nothing was asked."""
+        turns = max(self.turns, 1)
+        return {
+            "turns": self.turns,
+            "prompt_tokens_per_turn": round(self.prompt_tokens / turns, 1),
+            "cacheable_share": _share(self.cached_tokens, self.prompt_tokens),
+            "effective_cost_per_turn": round(self.cost / turns, 1),
+            "blocked_turns": self.blocked_turns,
+            "largest_prompt": max(self.prompts, default=0),
+            "rewrites_median": median(self.rewrites or [0]),
+            "rewrites_max": max(self.rewrites, default=0),
+            "never_read": self.never_read,
+            "without_user_message": self.without_user_message,
+            "evidence_in_window": _mean(self.in_window),
+            "evidence_reachable": _mean(self.reachable),
+            "recall_at_5": _mean(self.recall_at_5),
+            "recall_at_10": _mean(self.recall_at_10),
+        }
+
+
+def shared_tokens(old: Sequence[BaseMessage], new: Sequence[BaseMessage]) -> int:
+    tokens = 0
+    for before, after in zip(old, new, strict=False):
+        if before.type != after.type:
+            break
+        if before.text != after.text:
+            return tokens + count_text(_shared_prefix(before.text, after.text))
+        tokens += count_message(after)
+    return tokens
+
+
+def _shared_prefix(one: str, other: str) -> str:
+    pairs = zip(one, other, strict=False)
+    length = next((n for n, (a, b) in enumerate(pairs) if a != b), None)
+    return one[: min(len(one), len(other)) if length is None else length]
+
+
+def cacheable(tokens: int) -> int:
+    return tokens // CACHE_STEP * CACHE_STEP if tokens >= CACHE_MIN else 0
+
+
+def _share(part: float, whole: float) -> float:
+    return round(part / whole, 4) if whole else 0.0
+
+
+def _mean(values: Sequence[float]) -> float | None:
+    return round(mean(values), 4) if values else None

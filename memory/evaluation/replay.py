@@ -1,0 +1,310 @@
+"""Plays recorded conversations through a memory policy and measures what it costs.
+
+Pure: no database; the summariser comes as a callable. Replies are the recorded ones.
+"""
+
+import json
+from bisect import bisect_left, bisect_right
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from datetime import datetime
+from typing import Any, Literal
+
+from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
+from pydantic import BaseModel, TypeAdapter
+
+from memory.engine.compose import SummaryBlock, compose, make_fence
+from memory.engine.exceptions import SummaryError
+from memory.engine.plan import plan_fold, plan_merge
+from memory.engine.policy import CHUNK_TOKENS, Policy
+from memory.engine.ranking import Document, Index
+from memory.engine.summaries.summarizer import Invoke, SummaryText, merge, summarize
+from memory.engine.tokens import TokenCounter, count_text, count_tokens
+
+from .metrics import Tally, cacheable, shared_tokens
+
+TOKENS = "estimated: UTF-8 bytes / 4, rounded up, + 4 per message"
+RECALLED = 10
+
+
+class RecordedMessage(BaseModel):
+    id: str
+    role: Literal["user", "assistant"]
+    content: str
+    created_at: datetime | None = None
+
+
+class Question(BaseModel):
+    question: str
+    evidence_ids: list[str] = []
+
+
+class Recording(BaseModel):
+    """One conversation of a replay file; `qa` asks for what was said in it."""
+
+    id: str
+    messages: list[RecordedMessage]
+    roles: dict[str, str] = {}
+    qa: list[Question] = []
+
+
+def read_recordings(data: bytes) -> list[Recording]:
+    """Raises ValueError when it is not the documented JSON."""
+    return TypeAdapter(list[Recording]).validate_json(data)
+
+
+async def replay(
+    recordings: Iterable[Recording],
+    policy: Policy,
+    invoke: Invoke,
+    *,
+    system_prompt: str = "",
+    context_window: int | None = None,
+) -> dict[str, Any]:
+    total = Tally()
+    conversations = []
+    for recording in recordings:
+        player = Player(recording, policy, invoke, system_prompt, context_window)
+        tally = await player.play()
+        conversations.append({"id": recording.id} | tally.report())
+        total += tally
+    return {
+        "preset": policy.preset,
+        "tokens": TOKENS,
+        "conversations": conversations,
+        "total": total.report(),
+    }
+
+
+class Player:
+    """Plays one conversation, as the site would have: fold after the reply."""
+
+    def __init__(
+        self,
+        recording: Recording,
+        policy: Policy,
+        invoke: Invoke,
+        system_prompt: str = "",
+        context_window: int | None = None,
+    ) -> None:
+        self.recording = recording
+        self.policy = policy
+        self.system_prompt = system_prompt
+        self.context_window = context_window
+        self.messages = list(
+            map(_to_message, range(1, len(recording.messages) + 1), recording.messages)
+        )
+        self.summarizer = _Reader(invoke)
+        self.count_tokens: TokenCounter = count_tokens
+        self.chunk_tokens = CHUNK_TOKENS
+        self.blocks: list[SummaryBlock] = []
+        self.version = 0
+        self.cutoff = 0
+        # Summaries in a row that could not be used.
+        self.failures = 0
+        self.sent: list[BaseMessage] = []
+        self.generations: dict[int, int] = {}
+        self.tally = Tally()
+
+    async def play(self) -> Tally:
+        for place in range(len(self.messages)):
+            await self._step(place)
+        self._finish()
+        return self.tally
+
+    async def _step(self, place: int) -> None:
+        """One message: what it is sent with, and after its turn what is folded."""
+        before = self.summarizer.requests
+        if isinstance(self.messages[place], HumanMessage):
+            await self._ask(place)
+            # Any request between a message and its own would have held it up.
+            self.tally.blocked_turns += self.summarizer.requests > before
+        upcoming = self.messages[place + 1 : place + 2]
+        if not upcoming or isinstance(upcoming[0], HumanMessage):
+            await self._fold(place + 1, upcoming)
+
+    async def _ask(self, place: int) -> None:
+        newest = self.messages[place]
+        request = compose(
+            system_prompt=self.system_prompt,
+            blocks=self.blocks,
+            window=self.messages[self._start : place],
+            newest=newest,
+            fence=make_fence(self.policy.final_prompt),
+        ).messages
+        tokens = self.count_tokens(request)
+        self.tally.turns += 1
+        self.tally.prompts.append(tokens)
+        self.tally.prompt_tokens += tokens
+        self.tally.cached_tokens += cacheable(shared_tokens(self.sent, request))
+        self.tally.without_user_message += request[-1] is not newest
+        self.sent = request
+
+    async def _fold(self, end: int, upcoming: Sequence[BaseMessage]) -> None:
+        """Fold what is due in the time before the next message."""
+        fold = plan_fold(
+            self.policy,
+            self.messages[self._start : end],
+            self.blocks,
+            count_tokens=self.count_tokens,
+            overhead=count_text(self.system_prompt) + self._summary_tokens(),
+            context_window=self.context_window,
+            now=_time_of(upcoming or self.messages[end - 1 : end]),
+        )
+        if fold is None:
+            return
+        before = self.summarizer.requests
+        try:
+            made = await summarize(
+                self.summarizer,
+                fold.messages,
+                previous=fold.previous.text if fold.previous else "",
+                policy=self.policy,
+                count_tokens=self.count_tokens,
+                chunk_tokens=self.chunk_tokens,
+            )
+        except SummaryError:
+            self.failures += 1
+            return
+        replaced = [fold.previous] if fold.previous else []
+        span = (fold.first_seq, fold.last_seq)
+        self._commit(replaced, made, fold.level, span, before)
+        self.cutoff = fold.last_seq
+        await self._merge()
+
+    async def _merge(self) -> None:
+        while due := plan_merge(self.policy, self.blocks):
+            before = self.summarizer.requests
+            first, last = due.blocks[0].first_seq, due.blocks[-1].last_seq
+            try:
+                made = await merge(
+                    self.summarizer,
+                    due.blocks,
+                    self._between(first, last),
+                    policy=self.policy,
+                    count_tokens=self.count_tokens,
+                    chunk_tokens=self.chunk_tokens,
+                )
+            except SummaryError:
+                self.failures += 1
+                return
+            self._commit(due.blocks, made, due.level, (first, last), before)
+
+    def _commit(
+        self,
+        replaced: Sequence[SummaryBlock],
+        made: SummaryText,
+        level: int,
+        span: tuple[int, int],
+        before: int,
+    ) -> None:
+        self.version += 1
+        self.failures = 0
+        tokens = count_text(made.text)
+        block = SummaryBlock(self.version, level, *span, made.text, tokens)
+        kept = [each for each in self.blocks if each not in replaced]
+        self.blocks = sorted([*kept, block], key=lambda each: each.first_seq)
+        for seq in map(_number, self._between(*span)):
+            known = self.generations.get(seq, 0)
+            self.generations[seq] = self.summarizer.generation(seq, known, before)
+
+    @property
+    def _start(self) -> int:
+        """Where the window begins in the list of messages."""
+        return bisect_right(self.messages, self.cutoff, key=_number)
+
+    def _between(self, first: int, last: int) -> list[BaseMessage]:
+        """The messages of these numbers, of which some may be missing."""
+        start = bisect_left(self.messages, first, key=_number)
+        return self.messages[start : bisect_right(self.messages, last, key=_number)]
+
+    def _summary_tokens(self) -> int:
+        return sum(block.tokens for block in self.blocks)
+
+    def _finish(self) -> None:
+        self.tally.summary_tokens_in = self.summarizer.tokens_in
+        self.tally.summary_tokens_out = self.summarizer.tokens_out
+        self.tally.rewrites = list(self.generations.values())
+        self.tally.never_read = sum(
+            self.summarizer.text_of(_number(message)) != message.text
+            for message in self.messages
+            if _number(message) in self.generations
+        )
+        self._examine()
+
+    def _examine(self) -> None:
+        """Put the questions of the recording to the window and to the search."""
+        places = {each.id: n for n, each in enumerate(self.recording.messages, 1)}
+        documents = list(self._documents())
+        everything, archive = Index(documents), Index(documents[: self.cutoff])
+        for asked in self.recording.qa:
+            evidence = {places[id_] for id_ in asked.evidence_ids if id_ in places}
+            if not evidence:
+                continue
+            window = set(range(self.cutoff + 1, len(documents) + 1))
+            found = _search(everything, asked.question)
+            behind = _search(archive, asked.question)
+            self.tally.in_window.append(_covered(evidence, window))
+            self.tally.reachable.append(_covered(evidence, window.union(behind)))
+            self.tally.recall_at_5.append(_covered(evidence, found[:5]))
+            self.tally.recall_at_10.append(_covered(evidence, found))
+
+    def _documents(self) -> Iterator[Document]:
+        for seq, message in enumerate(self.recording.messages, start=1):
+            speaker = self.recording.roles.get(message.role, message.role)
+            yield Document(seq, speaker, message.content, message.created_at)
+
+
+class _Reader:
+    """The summariser with a record of what it was really given to read."""
+
+    def __init__(self, invoke: Invoke) -> None:
+        self.invoke = invoke
+        self.requests = self.tokens_in = self.tokens_out = 0
+        self.parts: dict[int, dict[str, str]] = defaultdict(dict)
+        self.read_at: dict[int, int] = {}
+
+    @property
+    def takes_schema(self) -> bool:
+        return getattr(self.invoke, "takes_schema", False)
+
+    async def __call__(self, messages: list[BaseMessage], **options: Any) -> AIMessage:
+        reply = await self.invoke(messages, **options)
+        self.requests += 1
+        self.tokens_in += count_tokens(messages)
+        self.tokens_out += count_text(reply.text)
+        for read in json.loads(messages[-1].text).get("messages", []):
+            self.parts[read["n"]][read.get("part", "")] = read["text"]
+            self.read_at[read["n"]] = self.requests
+        return reply
+
+    def text_of(self, seq: int) -> str:
+        return "".join(self.parts[seq].values())
+
+    def generation(self, seq: int, known: int, before: int) -> int:
+        """How often the text about a message was written, given a new summary of it."""
+        if (read_at := self.read_at.get(seq, 0)) > before:
+            return self.requests - read_at + 1
+        return known + self.requests - before
+
+
+def _to_message(seq: int, recorded: RecordedMessage) -> BaseMessage:
+    kind = HumanMessage if recorded.role == "user" else AIMessage
+    kwargs = {"created_at": recorded.created_at} if recorded.created_at else {}
+    return kind(recorded.content, id=str(seq), additional_kwargs=kwargs)
+
+
+def _number(message: BaseMessage) -> int:
+    return int(message.id or 0)
+
+
+def _time_of(messages: Sequence[BaseMessage]) -> datetime | None:
+    return messages[0].additional_kwargs.get("created_at") if messages else None
+
+
+def _search(index: Index, question: str) -> list[int]:
+    return [hit.seq for hit in index.search(question, limit=RECALLED)]
+
+
+def _covered(evidence: set[int], places: Iterable[int]) -> float:
+    return len(evidence.intersection(places)) / len(evidence)

@@ -1,0 +1,295 @@
+"""What an audit says about one broken promise."""
+
+import hmac
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from itertools import groupby
+from operator import itemgetter
+
+from django.db.models import (
+    Count,
+    Exists,
+    F,
+    Max,
+    Min,
+    Model,
+    OuterRef,
+    Q,
+    QuerySet,
+)
+
+from memory import context, staging
+from memory.models import Conversation, Message, ModelCall, Summary
+
+
+@dataclass(frozen=True, slots=True)
+class Violation:
+    """A broken promise: `code` names the rule and the case, such as "R6.gap"."""
+
+    code: str
+    conversation_id: int
+    detail: str
+
+    def __str__(self) -> str:
+        return f"{self.code} conversation={self.conversation_id} {self.detail}"
+
+
+Finder = Callable[[], Iterator[Violation]]
+
+
+# Of a conversation's broken rows, how many are named.
+NAMED = 10
+# The code, the rows and their seal, and what is said of one of them.
+SEALED = (
+    ("seal.message", Message, "seal", "seq", "message #{}"),
+    ("seal.summary", Summary, "seal", "version", "v{}"),
+    ("seal.status", Summary, "status_seal", "version", "the status of v{}"),
+    ("seal.call", ModelCall, "seal", "pk", "call {}"),
+)
+
+
+def find_broken_seals() -> Iterator[Violation]:
+    """Messages, summaries, their status, and requests that are not as the site wrote
+    them; one violation for each kind and conversation."""
+    for code, model, name, label, words in SEALED:
+        broken = _broken(model, name, label)
+        for pk, found in groupby(broken, key=itemgetter(0)):
+            labels = [words.format(label) for _, label in found]
+            more = f" and {len(labels) - NAMED:,} more" if len(labels) > NAMED else ""
+            detail = f"not as it was written: {', '.join(labels[:NAMED])}{more}"
+            if Conversation.objects.filter(pk=pk).exists():
+                yield Violation(code, pk, detail)
+
+
+def _broken(model: type, name: str, label: str) -> Iterator[tuple[int, int]]:
+    field = model._meta.get_field(name)
+    rows = model.objects.order_by("conversation_id", "pk")
+    values = rows.values_list("conversation_id", label, name, *field.columns)
+    for pk, label, seal, *held in values.iterator(chunk_size=2000):
+        if not hmac.compare_digest(seal or "", field.digest(held)):
+            yield pk, label
+
+
+def find_missing_versions() -> Iterator[Violation]:
+    """Each version is numbered after the newest there is, so none can be missing but
+    in what a branch or an import has left out."""
+    before = Summary.objects.filter(
+        conversation=OuterRef("conversation"), version=OuterRef("version") - 1
+    )
+    rows = Summary.objects.filter(
+        ~Exists(before), version__gt=1, created_at__gte=F("conversation__created_at")
+    )
+    for pk, version in rows.order_by("pk").values_list("conversation_id", "version"):
+        yield Violation("R7.missing", pk, f"there is no version before v{version}")
+
+
+__all__ = ["Finder", "Violation", "check"]
+
+Status = Summary.Status
+Purpose = ModelCall.Purpose
+
+
+def check(*, hashes: bool = True) -> Iterator[Violation]:
+    """Every violation in the memory tables.
+
+    `hashes` looks at the seal of every row, and rebuilds the context of every recorded
+    reply, which takes some milliseconds for each; the rest is a handful of queries.
+    """
+    for find in (*FINDERS, *(HASHING if hashes else ())):
+        yield from staging.without_staged(find())
+
+
+def find_duplicates() -> Iterator[Violation]:
+    """What the unique constraints forbid, should a database have lost them."""
+    yield from _duplicates("R2.client_id", Message, "client_id")
+    yield from _duplicates("R6.seq", Message, "seq")
+    yield from _duplicates("R6.version", Summary, "version")
+
+
+def _duplicates(code: str, model: type[Model], field: str) -> Iterator[Violation]:
+    rows = model.objects.exclude(**{field: None}).order_by()
+    groups = rows.values("conversation_id", field).annotate(count=Count("pk"))
+    for group in groups.filter(count__gt=1):
+        yield Violation(
+            code,
+            group["conversation_id"],
+            f"{group['count']} rows have the {field} {group[field]!r}",
+        )
+
+
+def find_unreserved_numbers() -> Iterator[Violation]:
+    rows = Message.objects.filter(seq__gte=F("conversation__next_seq"))
+    for pk, seq in rows.values_list("conversation_id", "seq").order_by("pk"):
+        yield Violation("R6.number", pk, f"message #{seq} has a number not given out")
+
+
+def find_bad_policies() -> Iterator[Violation]:
+    for conversation in Conversation.objects.exclude(policy={}).iterator():
+        if error := conversation.policy_error:
+            yield Violation("policy", conversation.pk, error)
+
+
+def find_broken_tiling() -> Iterator[Violation]:
+    rows = Summary.objects.filter(status=Status.ACTIVE)
+    ranges = rows.order_by("conversation_id", "first_seq", "version").values_list(
+        "conversation_id", "version", "first_seq", "last_seq"
+    )
+    for pk, group in groupby(ranges.iterator(), key=itemgetter(0)):
+        free = 1
+        for _, version, first, last in group:
+            if first > free:
+                detail = f"#{free} to #{first - 1} is left out before v{version}"
+                yield Violation("R6.gap", pk, detail)
+            elif first < free:
+                detail = f"v{version} covers #{first} to #{free - 1} a second time"
+                yield Violation("R6.overlap", pk, detail)
+            free = max(free, last + 1)
+
+
+def find_covering_nothing() -> Iterator[Violation]:
+    """A summary can not stand for numbers that no message has yet."""
+    rows = Summary.objects.filter(
+        status=Status.ACTIVE, last_seq__gte=F("conversation__next_seq")
+    )
+    for summary in rows.order_by("pk"):
+        yield _of(summary, "R6.range", f"reaches beyond the newest message: {summary}")
+
+
+def find_lost_messages() -> Iterator[Violation]:
+    """Messages that nobody took out, yet neither a summary nor the window has."""
+    active = Summary.objects.filter(
+        conversation=OuterRef("conversation"), status=Status.ACTIVE
+    )
+    covering = active.filter(first_seq__lte=OuterRef("seq")).filter(
+        last_seq__gte=OuterRef("seq")
+    )
+    before_window = Exists(active.filter(last_seq__gte=OuterRef("seq")))
+    lost = Message.objects.filter(
+        before_window,
+        ~Exists(covering),
+        excluded_at=None,
+        superseded_at=None,
+        deleted_at=None,
+    )
+    groups = lost.order_by().values("conversation_id")
+    for row in groups.annotate(count=Count("pk"), first=Min("seq"), last=Max("seq")):
+        yield Violation(
+            "R6.lost",
+            row["conversation_id"],
+            f"{row['count']} messages between #{row['first']} and #{row['last']} are "
+            "in no summary and not in the window",
+        )
+
+
+def find_bad_index() -> Iterator[Violation]:
+    """Messages that a search can not find, and deleted words that it still could."""
+    words = Q(recall_entry__isnull=False) & ~Q(recall_entry__terms="")
+    wrong = Q(recall_entry=None) | Q(words, deleted_at__isnull=False)
+    rows = Message.objects.filter(wrong).order_by("pk")
+    for pk, seq, deleted_at in rows.values_list("conversation_id", "seq", "deleted_at"):
+        detail = "still has words of deleted" if deleted_at else "does not have"
+        yield Violation("recall-index", pk, f"the index {detail} message #{seq}")
+
+
+def find_bad_summaries() -> Iterator[Violation]:
+    """Texts that are no summaries, and summaries that nobody is known to have made."""
+    standing = Q(status__in=(Status.ACTIVE, Status.SUPERSEDED))
+    yield from _summaries(standing & Q(text=""), "R7.empty", "has no text")
+    yield from _summaries(standing & ~Q(error=""), "R7.error", "was made by a failure")
+    failed = Q(status__in=(Status.FAILED, Status.REJECTED))
+    yield from _summaries(failed & ~Q(text=""), "R7.failed", "failed, yet has a text")
+    unknown = ~Q(status__in=Status.values)
+    yield from _summaries(unknown, "R7.status", "has an unknown status")
+    # A restored version repeats the text of an older one and asked no model.
+    answered = ModelCall.objects.filter(summary=OuterRef("pk"), error="")
+    unread = Q(status=Status.ACTIVE, author=None) & ~Exists(answered)
+    restored = Q(trigger__kind="restore")
+    rows = Summary.objects.filter(unread).exclude(restored)
+    for summary in rows.order_by("pk"):
+        yield _of(summary, "R7.call", f"no answered model call made {summary}")
+
+
+def _summaries(condition: Q, code: str, words: str) -> Iterator[Violation]:
+    for summary in Summary.objects.filter(condition).order_by("pk"):
+        yield _of(summary, code, f"{summary} {words}")
+
+
+def find_bad_ancestors() -> Iterator[Violation]:
+    """A version is made of earlier ones of its conversation, inside its range."""
+    links = Summary.folded_from.through.objects.select_related(
+        "from_summary", "to_summary"
+    )
+    wrong = (
+        ~Q(to_summary__conversation=F("from_summary__conversation"))
+        | Q(to_summary__version__gte=F("from_summary__version"))
+        | Q(to_summary__first_seq__lt=F("from_summary__first_seq"))
+        | Q(to_summary__last_seq__gt=F("from_summary__last_seq"))
+    )
+    for link in links.filter(wrong).order_by("pk"):
+        source = link.to_summary
+        detail = (
+            f"{link.from_summary} can not be made of {source} of "
+            f"conversation {source.conversation_id}"
+        )
+        yield _of(link.from_summary, "R7.ancestor", detail)
+
+
+def find_unexplained_replies() -> Iterator[Violation]:
+    """A reply whose request was not recorded can not show what the model saw; of one
+    that was written elsewhere nobody says that it can."""
+    calls = ModelCall.objects.filter(message=OuterRef("pk"), purpose=Purpose.REPLY)
+    rows = Message.objects.filter(
+        ~Exists(calls), role=Message.Role.ASSISTANT, imported_at=None
+    )
+    for pk, seq in rows.values_list("conversation_id", "seq").order_by("pk"):
+        yield Violation("R8.call", pk, f"reply #{seq} has no recorded request")
+
+
+def find_foreign_calls() -> Iterator[Violation]:
+    foreign = (
+        Q(message__isnull=False) & ~Q(message__conversation=F("conversation"))
+    ) | (Q(summary__isnull=False) & ~Q(summary__conversation=F("conversation")))
+    for call in ModelCall.objects.filter(foreign).order_by("pk"):
+        detail = f"call {call.pk} belongs to something in another conversation"
+        yield Violation("R8.foreign", call.conversation_id, detail)
+
+
+def find_changed_contexts() -> Iterator[Violation]:
+    """Requests that can not be rebuilt from their references to what was sent."""
+    for call in _reply_calls().iterator(chunk_size=500):
+        try:
+            same = context.verify(call) or context.is_erased(call)
+        except (LookupError, TypeError, ValueError) as error:
+            detail = f"call {call.pk} has broken references: {type(error).__name__}"
+            yield Violation("R8.refs", call.conversation_id, detail)
+            continue
+        # A conversation that was deleted meanwhile has lost its messages first.
+        if not same and ModelCall.objects.filter(pk=call.pk).exists():
+            detail = f"call {call.pk} is not what was sent (sha256 {call.sha256!r})"
+            yield Violation("R8.hash", call.conversation_id, detail)
+
+
+def _reply_calls() -> QuerySet[ModelCall]:
+    rows = ModelCall.objects.filter(purpose=Purpose.REPLY)
+    return rows.select_related("conversation").order_by("pk")
+
+
+def _of(summary: Summary, code: str, detail: str) -> Violation:
+    return Violation(code, summary.conversation_id, detail)
+
+
+FINDERS: tuple[Finder, ...] = (
+    find_duplicates,
+    find_unreserved_numbers,
+    find_bad_policies,
+    find_broken_tiling,
+    find_covering_nothing,
+    find_lost_messages,
+    find_bad_index,
+    find_bad_summaries,
+    find_bad_ancestors,
+    find_missing_versions,
+    find_unexplained_replies,
+    find_foreign_calls,
+)
+HASHING: tuple[Finder, ...] = (find_broken_seals, find_changed_contexts)

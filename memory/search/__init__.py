@@ -1,0 +1,1 @@
+"""Finding messages again: recall for the model, search for people."""

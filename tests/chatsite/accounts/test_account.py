@@ -1,0 +1,263 @@
+"""The account page: preferences, own data, sessions, the end of an account."""
+
+import json
+from functools import partial
+
+import pytest
+from django.contrib.auth import get_user_model
+from django.contrib.sessions.models import Session
+from django.test import AsyncClient, Client
+from django.urls import reverse
+
+from chatsite.live import socket_client
+from chatsite.protocol import events
+from chatsite.protocol.errors import CommandError
+from chatsite.turns import lifecycle
+from chatsite.turns.models import Preferences, Turn
+from memory import library, transcript
+from memory.models import Conversation, Message, ModelCall, Prompt, RecallEntry
+from tests.memory.scenes import summarise
+
+from ..scenes import signed_in, talk_in_turns, url
+from ..transfer.test_importing import take
+
+PAGES = ("account", "account-export", "import", "password-change")
+POSTS = ("account-sign-out", "account-delete")
+
+
+def post(client, name, password="alice-secret"):
+    prefix = {"account-sign-out": "sign_out", "account-delete": "deletion"}[name]
+    return client.post(reverse(name), {f"{prefix}-password": password})
+
+
+class TestAccess:
+    @pytest.mark.parametrize("name", [*PAGES, *POSTS])
+    def test_it_is_for_people_who_are_signed_in(self, db, name):
+        client = Client()
+        send = client.post if name in POSTS else client.get
+        assert send(reverse(name)).url.startswith(reverse("login"))
+
+    @pytest.mark.parametrize("name", [*POSTS, "account", "import"])
+    def test_it_demands_a_csrf_token(self, alice, name):
+        strict = signed_in(alice, enforce_csrf_checks=True)
+        assert strict.post(reverse(name)).status_code == 403
+
+    @pytest.mark.parametrize("readable", [True, False])
+    def test_it_says_whether_staff_can_read(self, client, settings, readable):
+        settings.STAFF_CAN_READ_CHATS = readable
+        page = client.get(reverse("account")).content.decode()
+        assert ("can open transcripts" in page) is readable
+        assert ("neither titles nor texts" in page) is not readable
+
+
+class TestPasswords:
+    """Every page that asks for the password that one has."""
+
+    PLACES = {
+        "account-sign-out": {"sign_out-password": "wrong"},
+        "account-delete": {"deletion-password": "wrong"},
+        "password-change": {
+            "old_password": "wrong",
+            "new_password1": "fresh-secret-1",
+            "new_password2": "fresh-secret-1",
+        },
+    }
+
+    @pytest.mark.parametrize("name", PLACES)
+    def test_it_locks_after_as_many_guesses_as_the_log_in(self, client, settings, name):
+        settings.AXES_FAILURE_LIMIT = 3
+        guess = partial(client.post, reverse(name), self.PLACES[name])
+        found = [guess().status_code for _ in range(4)]
+        assert 429 not in found[:2]
+        assert found[2:] == [429, 429]
+
+    def test_guesses_on_all_pages_count_together(self, client, alice, settings):
+        settings.AXES_FAILURE_LIMIT = 3
+        for name, fields in self.PLACES.items():
+            locked = client.post(reverse(name), fields)
+        assert locked.status_code == 429
+        right = self.PLACES["password-change"] | {"old_password": "alice-secret"}
+        assert client.post(reverse("password-change"), right).status_code == 429
+        alice.refresh_from_db()
+        assert alice.check_password("alice-secret")
+        log_in = {"username": "alice", "password": "alice-secret"}
+        assert Client().post(reverse("login"), log_in).status_code == 429
+
+    def test_the_right_password_changes_it(self, client, alice):
+        right = self.PLACES["password-change"] | {"old_password": "alice-secret"}
+        assert client.post(reverse("password-change"), right).url == reverse("account")
+        alice.refresh_from_db()
+        assert alice.check_password("fresh-secret-1")
+
+    def test_the_administration_has_no_page_of_its_own(self, staff):
+        answer = signed_in(staff).get(reverse("admin:password_change"))
+        assert answer.url == reverse("password-change")
+
+    @pytest.mark.parametrize("path", [*PLACES, "login", "admin:login"])
+    def test_no_browser_keeps_it(self, alice, settings, path):
+        settings.AXES_FAILURE_LIMIT = 1
+        fields = {"username": "alice", "password": "wrong", **self.PLACES.get(path, {})}
+        visitor = signed_in(alice) if path in self.PLACES else Client()
+        if path not in POSTS:
+            assert "no-store" in visitor.get(reverse(path))["Cache-Control"]
+        locked = visitor.post(reverse(path), fields)
+        assert locked.status_code == 429
+        assert "no-store" in locked["Cache-Control"]
+
+
+class TestPreferences:
+    def test_new_conversations_begin_with_them(self, client, settings):
+        settings.CHAT_MODELS = ["other-model"]
+        chosen = {"model": "other-model", "preset": "guide"}
+        assert client.post(reverse("account"), chosen).status_code == 302
+        client.post("/c/")
+        made = Conversation.objects.get()
+        assert (made.model, made.get_policy().preset) == ("other-model", "guide")
+
+    def test_what_is_chosen_now_comes_first(self, client, alice):
+        Preferences.objects.create(user=alice, preset="guide")
+        client.post("/c/", {"preset": "langgraph"})
+        assert Conversation.objects.get().get_policy().preset == "langgraph"
+
+    @pytest.mark.parametrize("chosen", [{"model": "gpt-9"}, {"preset": "none"}])
+    def test_it_takes_only_what_is_offered(self, client, chosen):
+        assert client.post(reverse("account"), chosen).status_code == 422
+        assert not Preferences.objects.exists()
+
+    def test_a_model_that_is_offered_no_longer_is_not_used(self, client, alice):
+        Preferences.objects.create(user=alice, model="gone", preset="gone")
+        client.post("/c/")
+        made = Conversation.objects.get()
+        assert (made.model, made.get_policy().preset) == ("", "layered")
+
+
+@pytest.mark.django_db(transaction=True)
+class TestExport:
+    async def fetch(self, user):
+        client = AsyncClient()
+        await client.aforce_login(
+            user, backend="django.contrib.auth.backends.ModelBackend"
+        )
+        answer = await client.get(reverse("account-export"))
+        assert "attachment" in answer["Content-Disposition"]
+        return "".join([part.decode() async for part in answer.streaming_content])
+
+    async def test_it_holds_everything_and_can_be_imported(self, alice, bob):
+        def prepare():
+            for title in ("One", "Two", "Gone"):
+                made = transcript.create(alice, title=title)
+                talk_in_turns(made, f"Text of {title}")
+                summarise(made, 1, 2)
+            library.delete(made)
+            transcript.create(bob, title="Secret of Bob")
+
+        def take_in(text):
+            talked = [c for c in json.loads(text)["conversations"] if c["messages"]]
+            return take(bob, {"conversations": talked})
+
+        await in_thread(prepare)
+        text = await self.fetch(alice)
+        value = json.loads(text)
+        titles = [each["conversation"]["title"] for each in value["conversations"]]
+        assert titles == ["One", "Two"]
+        assert value["account"]["username"] == "alice"
+        assert "Bob" not in text
+        assert len((await in_thread(take_in, text)).imported) == 2
+
+    async def test_it_is_valid_when_there_is_nothing(self, alice):
+        assert json.loads(await self.fetch(alice))["conversations"] == []
+
+
+async def in_thread(work, *args):
+    from channels.db import database_sync_to_async
+
+    return await database_sync_to_async(work)(*args)
+
+
+class TestSignOut:
+    def test_it_ends_all_other_sessions(self, client, alice, conversation):
+        other = signed_in(alice)
+        key = other.session.session_key
+        open_socket = socket_client.Client(
+            alice.pk, key, str(conversation.uuid), conversation.pk
+        )
+        assert post(client, "account-sign-out").status_code == 302
+        assert client.get("/").status_code == 200
+        assert other.get("/").url.startswith(reverse("login"))
+        assert open_socket.perform(events.Sync()) is socket_client.SIGNED_OUT
+
+    def test_it_asks_for_the_password(self, client, alice):
+        other = signed_in(alice)
+        answer = post(client, "account-sign-out", "wrong")
+        assert answer.status_code == 422
+        assert b"This is not your password." in answer.content
+        assert other.get("/").status_code == 200
+
+    def test_the_password_still_works(self, client, alice):
+        post(client, "account-sign-out")
+        alice.refresh_from_db()
+        assert alice.check_password("alice-secret")
+
+
+class TestPassword:
+    def test_it_can_be_changed(self, client, alice):
+        fields = {
+            "old_password": "alice-secret",
+            "new_password1": "a much longer one 9",
+            "new_password2": "a much longer one 9",
+        }
+        answer = client.post(reverse("password-change"), fields)
+        assert answer.url == reverse("account")
+        alice.refresh_from_db()
+        assert alice.check_password("a much longer one 9")
+        assert b"Your password is changed." in client.get(answer.url).content
+
+
+class TestDelete:
+    @pytest.fixture
+    def other(self, bob):
+        made = transcript.create(bob)
+        talk_in_turns(made, "Mine stays")
+        return made
+
+    def test_everything_is_gone(self, client, alice, conversation, other):
+        summarise(conversation, 1, 2)
+        hidden = transcript.create(alice, system_prompt="My own prompt.")
+        talk_in_turns(hidden, "Deleted before")
+        library.delete(hidden)
+        assert b"Nothing of it is left" in post(client, "account-delete").content
+        assert not get_user_model().objects.filter(username="alice").exists()
+        for model in (Message, ModelCall, Turn):
+            assert {row.conversation for row in model.objects.all()} == {other}
+        assert RecallEntry.objects.count() == 2
+        assert not Prompt.objects.filter(text="My own prompt.").exists()
+        assert not Session.objects.filter(pk=client.session.session_key).exists()
+
+    def test_it_asks_for_the_password(self, client, alice, conversation):
+        assert post(client, "account-delete", "wrong").status_code == 422
+        assert Conversation.objects.filter(owner=alice, deleted_at=None).exists()
+
+    def test_it_stops_what_is_running(self, client, conversation):
+        lifecycle.submit(conversation, text="One", client_id="1")
+        claim = lifecycle.claim(conversation.pk)
+        post(client, "account-delete")
+        assert lifecycle.checkpoint(claim, "More") is lifecycle.Hold.LOST
+
+    def test_its_sockets_are_refused_at_once(self, client, conversation):
+        key = client.session.session_key
+        open_socket = socket_client.Client(
+            conversation.owner_id, key, str(conversation.uuid), conversation.pk
+        )
+        post(client, "account-delete")
+        assert open_socket.perform(events.Sync()) is socket_client.SIGNED_OUT
+
+    def test_the_sockets_of_a_deleted_conversation_are_refused(
+        self, client, conversation
+    ):
+        key = client.session.session_key
+        open_socket = socket_client.Client(
+            conversation.owner_id, key, str(conversation.uuid), conversation.pk
+        )
+        client.post(url("delete", conversation))
+        with pytest.raises(CommandError, match="does not exist any more"):
+            open_socket.perform(events.Sync())

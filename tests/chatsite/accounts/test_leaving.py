@@ -1,0 +1,204 @@
+"""The end of an account while everything goes on, and what is left of it: nothing."""
+
+import time
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from threading import Event
+
+import pytest
+from django.contrib.admin.models import CHANGE, LogEntry
+from django.contrib.auth import get_user_model
+from django.contrib.contenttypes.models import ContentType
+from django.contrib.sessions.models import Session
+from django.core.management import call_command
+from django.db import DatabaseError, connection
+from django.db.models import QuerySet
+
+from chatsite.accounts import account
+from chatsite.review.models import Trial
+from chatsite.turns import lifecycle
+from chatsite.turns.models import Turn
+from memory import bundle, context, library, prompts, transcript
+from memory.integrity import audit
+from memory.models import Conversation, Message, ModelCall
+from memory.search import recall
+from tests.clients import Person
+from tests.memory.scenes import summarise
+
+from ..scenes import signed_in, talk_in_turns
+from .test_account import post
+
+WORD = "zyqqplanted"
+
+
+def plant(user, staff, word=WORD):
+    """The word in every place that can hold what a person wrote."""
+    made = transcript.create(user, title=f"T {word}", system_prompt=f"P {word}")
+    for n in range(5):
+        talk_in_turns(made, f"{word} {n}")
+    summarise(made, 1, 4, text=f"S {word}", flags={"unsupported": [word]})
+    texts = {prompts.name_of(f"I {word}"): f"I {word}"}
+    bundle.write(transcript.create(user), bundle.Bundle(prompts=texts))
+    Trial.objects.create(
+        conversation=made,
+        user=staff,
+        model="demo",
+        budget=1,
+        last_seq=2,
+        result={"steps": {"versions": [{"text": word}]}},
+    )
+    for row in (made, user):
+        LogEntry.objects.create(
+            user=staff,
+            content_type=ContentType.objects.get_for_model(row),
+            object_id=str(row.pk),
+            object_repr=word,
+            action_flag=CHANGE,
+        )
+    library.delete(made)
+    return made
+
+
+def tables_with(text):
+    """Tables with a row that holds the text, those of the database itself included."""
+    with connection.cursor() as cursor:
+        names = [*connection.introspection.table_names(cursor), "pg_statistic"]
+        found = []
+        for name in names:
+            quoted = connection.ops.quote_name(name)
+            cursor.execute(
+                f"SELECT count(*) FROM {quoted} AS t "  # noqa: S608
+                "WHERE t::text LIKE %s",
+                [f"%{text}%"],
+            )
+            found += [name] if cursor.fetchone()[0] else []
+    return found
+
+
+def bytes_of_database():
+    path = Path(connection.settings_dict["NAME"])
+    return b"".join(each.read_bytes() for each in path.parent.glob(f"{path.name}*"))
+
+
+@pytest.mark.django_db(transaction=True)
+class TestNothingIsLeft:
+    @pytest.fixture
+    def zyq(self, staff):
+        user = get_user_model().objects.create_user(WORD, f"{WORD}@x.org", "secret-9")
+        plant(user, staff)
+        # Of tables that are left empty, PostgreSQL keeps the statistics it had.
+        plant(staff, staff, "stays")
+        return user
+
+    @pytest.mark.database("sqlite")
+    def test_in_the_file(self, zyq):
+        signed_in(zyq), signed_in(zyq)
+        assert WORD.encode() in bytes_of_database()
+        account.delete(zyq)
+        call_command("scrub")
+        assert WORD.encode() not in bytes_of_database()
+        assert b"stays" in bytes_of_database()
+        assert not Session.objects.exists()
+
+    @pytest.mark.database("postgresql")
+    def test_in_any_table(self, zyq):
+        with connection.cursor() as cursor:
+            cursor.execute("ANALYZE")
+        assert "pg_statistic" in tables_with(WORD)
+        account.delete(zyq)
+        assert set(tables_with(WORD)) <= {"pg_statistic"}
+        call_command("scrub")
+        assert tables_with(WORD) == []
+
+
+@pytest.mark.django_db(transaction=True)
+class TestWhileThingsGoOn:
+    def test_a_reply_that_goes_on_writes_nothing_more(self, alice):
+        made = transcript.create(alice)
+        sent = lifecycle.submit(made, text="One", client_id="1")
+        claim = lifecycle.claim(made.pk)
+        lifecycle.submit(made, text="Two", client_id="2")
+        built = context.build(made, newest=sent.message, model="demo")
+        claim = lifecycle.begin(claim, built, "demo")
+        lifecycle.checkpoint(claim, "Half")
+        assert lifecycle.fence(made) == [sent.turn.pk]
+        assert lifecycle.checkpoint(claim, "Half of it") is lifecycle.Hold.LOST
+        assert lifecycle.begin(claim, built, "demo") is None
+        states = Turn.objects.values_list("state", "text")
+        assert [*states.order_by("pk")] == [("stopped", "Half"), ("stopped", "")]
+        assert [*audit.check()] == []
+        account.delete(alice)
+        assert lifecycle.finish(claim, lifecycle.Result("done", "All of it")) is None
+        assert not Message.objects.exists()
+
+    def test_rows_that_come_in_between_do_not_make_it_fail(self, alice, bob):
+        """As a runner does that has not heard of it: request after request."""
+        made = [transcript.create(alice) for _ in range(3)]
+        kept = transcript.create(bob)
+        talk_in_turns(kept, "Stays")
+        ended = Event()
+
+        def write(conversation):
+            count = 0
+            while not ended.is_set():
+                try:
+                    talk_in_turns(conversation, "More")
+                    recall.index_all()
+                    count += 1
+                except (DatabaseError, AttributeError, Conversation.DoesNotExist):
+                    time.sleep(0.01)
+                except Turn.DoesNotExist:
+                    continue
+            connection.close()
+            return count
+
+        with ThreadPoolExecutor(3) as threads:
+            writers = [threads.submit(write, each) for each in made]
+            time.sleep(1)
+            try:
+                account.delete(alice)
+            finally:
+                ended.set()
+            assert sum(writer.result(20) for writer in writers)
+        assert not get_user_model().objects.filter(username="alice").exists()
+        assert {row.conversation for row in ModelCall.objects.all()} == {kept}
+        assert [*audit.check()] == []
+
+    def test_what_keeps_it_is_said_and_it_can_be_repeated(self, alice, monkeypatch):
+        talk_in_turns(transcript.create(alice), "Hello")
+        client = signed_in(alice)
+
+        def busy(*args):
+            raise DatabaseErrorNow
+
+        class DatabaseErrorNow(account.OperationalError):
+            pass
+
+        monkeypatch.setattr(account, "_remove", busy)
+        answer = post(client, "account-delete")
+        assert answer.status_code == 422
+        assert "Try again" in answer.content.decode()
+        monkeypatch.undo()
+        assert b"Nothing of it is left" in post(client, "account-delete").content
+        assert not QuerySet(get_user_model()).exists()
+        assert not Session.objects.exists()
+
+
+@pytest.mark.django_db(transaction=True)
+def test_over_http_while_a_reply_is_streamed(start_site):
+    """It answered 500, and account, texts and sessions stayed."""
+    site = start_site(DEMO_TOKENS_PER_SECOND="20")
+    person = Person(site, "leaving")
+    other = Person(site, "staying")
+    path = person.create()
+    with person.chat(path) as chat:
+        chat.send("Tell me a long story " * 50)
+        chat.until("frame")
+        where = person.post(
+            "/account/delete/", **{"deletion-password": "correct horse battery"}
+        )
+        assert where == "/account/delete/"
+    assert "Log in" in person.get("/")
+    assert "leaving" not in site.manage("audit")
+    with other.chat(other.create()) as chat:
+        assert chat.say("Hello")["state"] == "done"

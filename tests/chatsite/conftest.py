@@ -1,0 +1,61 @@
+"""A conversation of Alice, and her browser."""
+
+import pytest
+from django.test import Client
+
+from chatsite.live import watcher
+from chatsite.turns import lifecycle
+from memory import actions, transcript
+from tests.memory.scenes import summarise
+
+from .scenes import answer, signed_in, talk_in_turns, url
+
+
+@pytest.fixture
+def conversation(alice):
+    made = transcript.create(alice, title="Trip to Kyoto")
+    talk_in_turns(made, "Hello", "What is my budget?")
+    return made
+
+
+@pytest.fixture
+def quick_watcher(monkeypatch):
+    """Sockets are looked after at four times the pace, as tests wait for it."""
+    for name in ("SESSION_SECONDS", "LOOK_SECONDS", "SILENCE_SECONDS"):
+        monkeypatch.setattr(watcher, name, getattr(watcher, name) / 4)
+
+
+@pytest.fixture
+def client(alice):
+    return signed_in(alice)
+
+
+@pytest.fixture
+def session(alice):
+    client = Client()
+    client.force_login(alice)
+    return client.cookies["sessionid"].value
+
+
+@pytest.fixture
+def source(bob):
+    """A conversation of Bob with everything that an export can hold."""
+    made = transcript.create(bob, title="Kyoto", system_prompt="Be brief.")
+    talk_in_turns(made, "One", "Two")
+    first = summarise(made, 1, 2)
+    talk_in_turns(made, "Three", "Four")
+    summarise(made, 1, 4, replaces=[first], flags={"unsupported": ["1300"]})
+    actions.pin(made, 2)
+    actions.exclude(made, [6])
+    lifecycle.edit(made, seq=7, text="Four, better", client_id="better")
+    answer(made, "A better reply")
+    talk_in_turns(made, "Five")
+    lifecycle.regenerate(made, made.turns.order_by("pk").last().pk)
+    lifecycle.stop(made, made.turns.order_by("pk").last().pk)
+    return made
+
+
+@pytest.fixture
+def exported(client, source):
+    """As a file: through JSON."""
+    return signed_in(source.owner).get(url("export-json", source)).json()

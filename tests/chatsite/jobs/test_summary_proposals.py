@@ -1,0 +1,190 @@
+"""*Summarise up to here* as a job: it outlives its request, its tab and its process,
+is shown in every tab, and nothing that was paid for is paid for again."""
+
+import time
+
+import pytest
+from asgiref.sync import async_to_sync
+from django.urls import reverse
+
+from chatsite.jobs import queue, summary_proposals, tasks
+from chatsite.turns.models import Job
+from memory import transcript
+from memory.models import ModelCall
+
+from ..scenes import propose, signed_in, talk_in_turns, url, work_off
+
+pytestmark = pytest.mark.django_db(transaction=True)
+HTMX = {"HX-Request": "true"}
+
+
+def address(name, conversation, **kwargs):
+    return reverse(f"memory-{name}", kwargs={"uuid": conversation.uuid, **kwargs})
+
+
+def page_of(client, conversation):
+    return client.get(url("detail", conversation)).content.decode()
+
+
+def ask(client, conversation, seq=2):
+    return client.post(address("propose", conversation, seq=seq), headers=HTMX)
+
+
+def summaries():
+    return ModelCall.objects.filter(purpose="summary")
+
+
+@pytest.fixture
+def long_ago(alice):
+    """A conversation that one request of the summariser can't hold."""
+    made = transcript.create(alice, policy={"preset": "guide", "chunk_tokens": 500})
+    talk_in_turns(made, *(f"Question {n}. " + "word " * 300 for n in range(4)))
+    return made
+
+
+class TestPage:
+    def test_the_request_does_not_wait_for_the_model(self, client, conversation):
+        dialog = ask(client, conversation).content.decode()
+        assert "Writing a summary" in dialog
+        assert not summaries().exists()
+
+    def test_every_tab_shows_it_from_its_start_to_its_end(self, client, conversation):
+        ask(client, conversation)
+        assert "Writing a summary up to #2" in page_of(client, conversation)
+        work_off()
+        page = page_of(client, conversation)
+        assert "A summary up to #2 is proposed." in page
+        assert 'name="seal"' not in page
+
+    def test_a_dialog_that_waits_is_left_alone_until_the_end(
+        self, client, conversation
+    ):
+        ask(client, conversation)
+        waiting = address("proposal", conversation, seq=2) + "?wait=1"
+        assert client.get(waiting, headers=HTMX).status_code == 204
+        work_off()
+        assert b'name="seal"' in client.get(waiting, headers=HTMX).content
+
+    def test_an_error_is_shown_in_every_tab(
+        self, client, conversation, upstream, settings
+    ):
+        settings.SUMMARY_MODEL = "401"
+        assert "Try again" in propose(client, conversation, 2)
+        assert "No summary up to #2" in page_of(client, conversation)
+
+    def test_asking_twice_is_one_job(self, client, conversation):
+        ask(client, conversation)
+        ask(client, conversation)
+        assert Job.objects.count() == 1
+
+    def test_another_message_has_to_wait(self, client, conversation):
+        talk_in_turns(conversation, "More")
+        ask(client, conversation)
+        dialog = ask(client, conversation, 4).content.decode()
+        assert "Another summary is being written here." in dialog
+
+    def test_what_is_accepted_is_no_longer_offered(self, client, conversation):
+        page = propose(client, conversation, 2)
+        seal = page.split('name="seal" value="')[1].split('"')[0]
+        values = {"seal": seal, "text": "Mine."}
+        client.post(address("accept", conversation), values, headers=HTMX)
+        assert "is proposed" not in page_of(client, conversation)
+
+    def test_a_proposal_is_dropped(self, client, conversation):
+        propose(client, conversation, 2)
+        job = Job.objects.get()
+        client.post(address("end-job", conversation, job=job.pk), headers=HTMX)
+        assert not Job.objects.exists()
+
+    def test_it_keeps_no_word_of_a_deleted_message(self, client, conversation):
+        propose(client, conversation, 2)
+        kwargs = {"uuid": conversation.uuid, "seq": 1, "name": "delete"}
+        client.post(reverse("memory-message", kwargs=kwargs), headers=HTMX)
+        assert not Job.objects.exists()
+
+    def test_a_job_of_another_conversation_is_not_there(
+        self, client, conversation, bob
+    ):
+        ask(client, conversation)
+        foreign = transcript.create(bob)
+        job = Job.objects.get()
+        target = address("end-job", foreign, job=job.pk)
+        assert signed_in(bob).post(target, headers=HTMX).status_code == 404
+
+
+class TestPaidOnce:
+    def cut_short(self, conversation, monkeypatch, end):
+        """A job that has paid for one request of several when it ends."""
+        claim = summary_proposals.start(conversation, 6, "")
+        save = tasks.Running.save
+
+        async def save_and_end(running, saved):
+            await save(running, saved)
+            end(running)
+
+        with monkeypatch.context() as patch:
+            patch.setattr(tasks.Running, "save", save_and_end)
+            async_to_sync(tasks.run)(claim)
+        return Job.objects.get(pk=claim.job_id)
+
+    def resume(self, client, conversation):
+        page = propose(client, conversation, 6)
+        assert 'name="seal"' in page
+        hashes = list(summaries().values_list("sha256", flat=True))
+        assert len(hashes) == len(set(hashes)) > 1
+
+    def test_after_it_was_cancelled(self, client, long_ago, monkeypatch):
+        job = self.cut_short(long_ago, monkeypatch, lambda running: running.cancel())
+        assert (job.state, summaries().count()) == ("cancelled", 1)
+        self.resume(client, long_ago)
+
+    def test_after_its_process_died(self, client, long_ago, monkeypatch):
+        def die(running):
+            raise tasks.LostError
+
+        job = self.cut_short(long_ago, monkeypatch, die)
+        queue.fail(queue.Claim(job.pk, job.owner), queue.DIED)
+        assert "was restarted" in page_of(client, long_ago)
+        self.resume(client, long_ago)
+
+    def test_what_was_no_summary_is_asked_for_again(
+        self, client, conversation, upstream, settings
+    ):
+        settings.SUMMARY_MODEL = "empty"
+        propose(client, conversation, 2)
+        asked = len(upstream.calls)
+        settings.SUMMARY_MODEL = "ok"
+        assert 'name="seal"' in propose(client, conversation, 2)
+        assert len(upstream.calls) == asked + 1
+
+
+def wait_for(condition, seconds=20):
+    end = time.monotonic() + seconds
+    while not (found := condition()):
+        assert time.monotonic() < end
+        time.sleep(0.2)
+    return found
+
+
+def test_a_slow_summary_outlives_its_request(start_site, upstream):
+    """A server gives up a request long before a slow summariser has written."""
+    from tests.clients import Person
+
+    site = start_site(
+        OPENAI_BASE_URL=upstream.url,
+        OPENAI_API_KEY="x",
+        CHAT_MODEL="ok",
+        SUMMARY_MODEL="ok-slow:30:0.1",
+        TITLES_ENABLED="false",
+    )
+    alice = Person(site, "alice")
+    path = alice.create()
+    with alice.chat(path) as chat:
+        chat.say("One")
+        chat.say("Two")
+    began = time.monotonic()
+    alice.post(f"{path}memory/fold/2/propose/")
+    assert time.monotonic() - began < 2
+    assert "Writing a summary up to #2" in alice.get(path)
+    wait_for(lambda: "A summary up to #2 is proposed." in alice.get(path))
+    assert 'name="seal"' in alice.get(f"{path}memory/fold/2/proposal/")

@@ -1,0 +1,124 @@
+"""Jobs as tasks: they end however they end, keep what was paid for, and can be lost."""
+
+import asyncio
+from datetime import timedelta
+
+import pytest
+from asgiref.sync import async_to_sync, sync_to_async
+from django.db.models.functions import Now
+from django.utils import translation
+
+from chatsite.jobs import queue, tasks
+from chatsite.turns.models import Job
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+@pytest.fixture(autouse=True)
+def quick(monkeypatch):
+    monkeypatch.setattr(tasks, "RENEW_SECONDS", 0.02)
+
+
+@pytest.fixture
+def perform(monkeypatch, alice):
+    """perform(work) -> the job's row after this work was done as a job of Alice's."""
+
+    def do(work, language=None):
+        monkeypatch.setitem(tasks.WORK, "test", work)
+        claim = queue.add("test", alice, "slot")
+        async_to_sync(tasks.run)(claim, language)
+        return Job.objects.filter(pk=claim.job_id).first()
+
+    return do
+
+
+def test_what_comes_of_it_is_kept(perform):
+    async def work(running):
+        return {"seven": 7}
+
+    job = perform(work)
+    assert (job.state, job.result) == ("done", {"seven": 7})
+
+
+def test_why_it_can_not_be_done_is_kept(perform):
+    async def work(running):
+        raise tasks.JobError("The file is torn.")
+
+    job = perform(work)
+    assert (job.state, job.error) == ("failed", "The file is torn.")
+
+
+def test_a_crash_is_an_end_too(perform):
+    async def work(running):
+        raise ZeroDivisionError
+
+    job = perform(work)
+    assert job.state == "failed"
+    assert "went wrong" in job.error
+
+
+def test_it_speaks_the_language_of_the_person(perform):
+    async def work(running):
+        return {"language": translation.get_language()}
+
+    assert perform(work, "zh-hans").result == {"language": "zh-hans"}
+
+
+def test_a_row_that_is_gone_ends_it(perform):
+    async def work(running):
+        await Job.objects.all().adelete()
+        await asyncio.sleep(30)
+
+    assert perform(work) is None
+
+
+def test_what_another_process_ended_stays_ended(perform):
+    async def work(running):
+        past = Now() - timedelta(seconds=1)
+        await Job.objects.aupdate(lease_until=past)
+        await sync_to_async(queue.end_dead)()
+        return {"late": True}
+
+    job = perform(work)
+    assert (job.state, job.error, job.result) == ("failed", queue.DIED, {})
+
+
+def test_a_cancelled_one_ends_soon(perform):
+    async def work(running):
+        await sync_to_async(queue.cancel)(running.job)
+        await asyncio.sleep(30)
+
+    assert perform(work).state == "cancelled"
+
+
+def test_what_is_being_paid_for_is_kept_and_nothing_else_bought(perform):
+    async def work(running):
+        async with running.paid():
+            await sync_to_async(queue.cancel)(running.job)
+            await asyncio.sleep(0.2)
+            await running.save({"paid": 1})
+        async with running.paid():
+            await running.save({"paid": 2})
+
+    job = perform(work)
+    assert (job.state, job.saved) == ("cancelled", {"paid": 1})
+
+
+def test_a_process_that_ends_says_so(perform):
+    async def work(running):
+        await sync_to_async(tasks.release)()
+        await asyncio.sleep(30)
+
+    job = perform(work)
+    assert (job.state, job.error) == ("failed", queue.DIED)
+
+
+def test_old_results_go(perform, monkeypatch):
+    async def work(running):
+        return {}
+
+    job = perform(work)
+    monkeypatch.setattr(tasks, "_swept_at", -tasks.SWEEP_SECONDS)
+    Job.objects.update(finished_at=Now() - timedelta(days=2))
+    async_to_sync(tasks.sweep)()
+    assert not Job.objects.filter(pk=job.pk).exists()

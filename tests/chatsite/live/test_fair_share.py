@@ -1,0 +1,103 @@
+"""One person's sockets take turns, and no more than their share of the thread."""
+
+import asyncio
+import json
+import time
+
+import pytest
+
+from chatsite.live import fair_share, socket_client
+from memory import transcript
+
+from ..sockets import TIMEOUT, Chat
+
+ME, OTHER = 1, 2
+
+
+def work(seconds):
+    time.sleep(seconds)
+
+
+async def test_others_wait_for_one_piece_of_work_at_most():
+    mine = [asyncio.create_task(fair_share.of(ME).run(work, 0.05)) for _ in range(20)]
+    await asyncio.sleep(0.06)
+    started = time.monotonic()
+    await fair_share.of(OTHER).run(work, 0.0)
+    assert time.monotonic() - started < 0.3
+    assert sum(task.done() for task in mine) < 10
+    for task in mine:
+        task.cancel()
+
+
+async def test_who_had_the_thread_for_long_rests(monkeypatch):
+    monkeypatch.setattr(fair_share, "BURST_SECONDS", 0.1)
+    share = fair_share.of(ME)
+    started = time.monotonic()
+    for _ in range(4):
+        await share.run(work, 0.05)
+    assert share.is_spent
+    assert not fair_share.of(OTHER).is_spent
+    await share.run(work, 0.0)
+    # The tenth of a second that is free, then a quarter of the time.
+    assert time.monotonic() - started > 0.2 + (0.2 - 0.1) * 3 - 0.05
+
+
+async def test_messages_count_though_they_need_no_work(monkeypatch):
+    monkeypatch.setattr(fair_share, "BURST_SECONDS", 0.01)
+    started = time.monotonic()
+    for _ in range(25):
+        await fair_share.of(ME).take_message()
+    assert time.monotonic() - started > 0.1
+
+
+async def test_one_long_wait_for_a_lock_is_not_held_against_a_person(monkeypatch):
+    monkeypatch.setattr(fair_share, "MOST_SECONDS", 0.01)
+    monkeypatch.setattr(fair_share, "BURST_SECONDS", 0.05)
+    share = fair_share.of(ME)
+    await share.run(work, 0.3)
+    assert not share.is_spent
+
+
+async def test_zero_is_no_limit(monkeypatch, settings):
+    settings.SOCKET_SHARE_PER_USER = 0
+    monkeypatch.setattr(fair_share, "BURST_SECONDS", 0.0)
+    for _ in range(3):
+        await fair_share.of(ME).run(work, 0.02)
+    assert not fair_share.of(ME).is_spent
+
+
+async def test_those_that_were_quiet_longest_are_forgotten(monkeypatch):
+    monkeypatch.setattr(fair_share, "MAX_PEOPLE", 3)
+    kept = fair_share.of(1)
+    for user_id in (2, 3, 1, 4, 1, 5):
+        fair_share.of(user_id)
+    assert fair_share.of(1) is kept
+    assert len(fair_share._people[asyncio.get_running_loop()]) == 3
+
+
+@pytest.mark.django_db(transaction=True)
+class TestSyncs:
+    @pytest.fixture
+    def syncs(self, monkeypatch):
+        """How often a page was brought up to date."""
+        counted, sync = [], socket_client.JsonView.sync
+
+        def counting(view, client):
+            counted.append(client)
+            yield []
+            time.sleep(0.05)
+            yield from sync(view, client)
+
+        monkeypatch.setattr(socket_client.JsonView, "sync", counting)
+        return counted
+
+    async def test_those_that_wait_are_answered_together(self, alice, session, syncs):
+        conversation = await asyncio.to_thread(transcript.create, alice)
+        async with Chat(conversation, session) as chat:
+            for _ in range(100):
+                await chat.command(type="sync")
+            assert (await chat.say("Hello"))["state"] == "done"
+            await chat.command(type="sync")
+            last = json.loads(await chat.socket.receive_from(timeout=TIMEOUT))
+            assert last["type"] in ("end", "state", "title", "memory", "frame")
+        assert 0 < len(syncs) < 10

@@ -1,0 +1,63 @@
+"""Long fragments are cut, and nothing of them is lost."""
+
+import random
+import re
+
+import pytest
+
+from chatsite.live import pieces
+from chatsite.protocol import events
+
+PIECE = re.compile(r"<!--piece (\d+)( last)?-->")
+
+
+def messages_of(parts):
+    return [message for ready in pieces.cut(parts) for message in ready]
+
+
+def joined(messages):
+    """What static/js/pieces.js makes of them."""
+    held = ""
+    for number, message in enumerate(messages):
+        found = PIECE.match(message)
+        assert found[1] == str(number)
+        assert bool(found[2]) == (number == len(messages) - 1)
+        held += message[found.end() :]
+    return held
+
+
+def test_a_short_fragment_is_one_message_as_it_is():
+    assert messages_of(["<p>", "Hello", "</p>"]) == ["<p>Hello</p>"]
+
+
+@pytest.mark.parametrize("char", ["x", "狗", "\U0001f98a"])
+def test_a_long_one_comes_in_pieces_that_every_server_takes(char):
+    rng = random.Random(26)
+    parts = [char * rng.randrange(100_000) for _ in range(20)]
+    messages = messages_of(parts)
+    assert len(messages) > 20
+    assert max(len(message.encode()) for message in messages) < 256 * 1024
+    assert joined(messages) == "".join(parts)
+
+
+def test_what_takes_long_is_made_bit_by_bit(monkeypatch):
+    monkeypatch.setattr(pieces, "SLICE_SECONDS", 0.0)
+    made = []
+    work = pieces.cut(made.append(n) or "x" for n in range(10))
+    for count in range(1, 11):
+        assert next(work) == []
+        assert len(made) == count
+    assert next(work) == ["x" * 10]
+
+
+def test_a_frame_in_pieces_says_the_same():
+    known, tail = "0123456789", "abcdefghijk"
+    frame = events.Frame(turn=7, attempt=2, base=4, tail=tail)
+    text = known
+    for piece in frame.pieces(3):
+        assert len(piece.tail) <= 3
+        assert (piece.turn, piece.attempt) == (7, 2)
+        text = text[: piece.base] + piece.tail
+    assert text == known[:4] + tail
+    empty = events.Frame(turn=7, attempt=2, base=4, tail="")
+    assert list(empty.pieces(3)) == [empty]

@@ -1,0 +1,154 @@
+"""Passing a reply on while the database or the layer is away, slow or lost."""
+
+import asyncio
+import time
+
+import pytest
+from django.db import IntegrityError, OperationalError
+
+from chatsite import database
+from chatsite.protocol import events
+from chatsite.turns import lifecycle, reply_streamer
+
+AWAY = OperationalError("the server closed the connection")
+
+
+class Stream:
+    """A provider that says a word every few milliseconds."""
+
+    reasoning = ""
+
+    def __init__(self, words):
+        self.words = words
+        self.is_closed = False
+
+    async def __aiter__(self):
+        for number in range(self.words):
+            await asyncio.sleep(0.02)
+            yield f"{number} "
+
+    async def aclose(self):
+        self.is_closed = True
+
+
+class Database:
+    """Takes checkpoints, or answers them with what a test has put into `answers`."""
+
+    def __init__(self):
+        self.saved, self.answers, self.calls = [], [], 0
+
+    def checkpoint(self, claim, text):
+        self.calls += 1
+        answer = self.answers.pop(0) if self.answers else lifecycle.Hold.KEPT
+        if isinstance(answer, Exception):
+            raise answer
+        if callable(answer):
+            answer()
+        self.saved.append(text)
+        return lifecycle.Hold.KEPT if callable(answer) else answer
+
+
+@pytest.fixture
+def saving(monkeypatch):
+    fake = Database()
+    monkeypatch.setattr(reply_streamer, "CHECKPOINT_SECONDS", 0.1)
+    monkeypatch.setattr(lifecycle, "checkpoint", fake.checkpoint)
+    return fake
+
+
+@pytest.fixture
+def frames(monkeypatch):
+    seen = []
+
+    async def publish(conversation_id, event):
+        seen.append(event)
+
+    monkeypatch.setattr(events, "publish", publish)
+    return seen
+
+
+def a_relay(words=30):
+    claim = lifecycle.Claim(1, 1, "owner", 1, renewed_at=time.monotonic())
+    return reply_streamer.Relay(claim, Stream(words), asyncio.Event())
+
+
+def text_of(words):
+    return "".join(f"{number} " for number in range(words))
+
+
+async def test_a_failed_checkpoint_is_tried_again_while_the_stream_goes_on(
+    saving, frames
+):
+    saving.answers = [AWAY, AWAY]
+    going = a_relay()
+    assert await going.run() is None
+    assert (going.hold, going.text) == (lifecycle.Hold.KEPT, text_of(30))
+    assert saving.calls > len(saving.saved) > 0
+    assert text_of(30).startswith(saving.saved[-1])
+
+
+async def test_it_lets_go_when_the_lease_can_not_be_renewed(saving, frames, settings):
+    settings.TURN_LEASE_SECONDS = 0.3
+    saving.answers = [AWAY] * 100
+    going = a_relay(words=1000)
+    await going.run()
+    assert going.hold is lifecycle.Hold.LOST
+    assert going.stream.is_closed
+    assert len(going.text) < len(text_of(100))
+
+
+async def test_a_slow_database_holds_up_no_frame(saving, frames):
+    saving.answers = [lambda: time.sleep(0.4)]
+    await a_relay().run()
+    assert len(frames) >= 8
+
+
+async def test_a_slow_layer_holds_up_no_checkpoint(saving, monkeypatch):
+    async def publish(conversation_id, event):
+        await asyncio.sleep(0.3)
+
+    monkeypatch.setattr(events, "publish", publish)
+    going = a_relay()
+    await going.run()
+    assert saving.calls >= 3
+    assert going.text == text_of(30)
+
+
+async def test_who_wakes_up_after_the_lease_sends_nothing_more(saving, frames):
+    going = a_relay(words=1000)
+    going.claim = lifecycle.Claim(1, 1, "owner", 1, renewed_at=time.monotonic() - 60)
+    await going.run()
+    assert going.hold is lifecycle.Hold.LOST
+    assert frames == []
+
+
+async def test_a_bug_in_a_checkpoint_ends_the_turn(saving, frames):
+    saving.answers = [IntegrityError("no such column")]
+    with pytest.raises(IntegrityError):
+        await a_relay(words=1000).run()
+
+
+class TestInsist:
+    async def test_it_tries_again_until_the_database_answers(self):
+        answers = [AWAY, AWAY, "done"]
+        until = time.monotonic() + 5
+        assert await database.insist(raise_or_return, answers, until=until) == "done"
+
+    async def test_it_gives_up_in_the_end(self):
+        until = time.monotonic() + 0.3
+        with pytest.raises(OperationalError):
+            await database.insist(raise_or_return, [AWAY] * 99, until=until)
+
+    async def test_it_does_not_repeat_a_bug(self):
+        answers = [IntegrityError("twice"), "done"]
+        until = time.monotonic() + 5
+        with pytest.raises(IntegrityError):
+            await database.insist(raise_or_return, answers, until=until)
+        assert answers == ["done"]
+
+
+def raise_or_return(answers):
+    answer = answers.pop(0)
+    if isinstance(answer, Exception):
+        raise answer
+    return answer

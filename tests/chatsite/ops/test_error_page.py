@@ -1,0 +1,87 @@
+"""What DEBUG's page of an error and its log show, and what they must not."""
+
+import sys
+
+import pytest
+from django.test import RequestFactory
+
+from chatsite.ops.error_page import ExceptionReporter
+from chatsite.ops.logs import LineFormatter
+
+PASSWORD = "p@ss&'w\\rd"
+QUOTED = "p%40ss%26%27w%5Crd"
+
+
+@pytest.fixture
+def configured(settings, monkeypatch):
+    """Secrets in every place that settings have for them."""
+    settings.DEBUG = True
+    settings.REDIS_URL = f"redis://user:{QUOTED}@127.0.0.1:6379/0"
+    settings.CHANNEL_LAYERS = {"default": {"CONFIG": {"url": settings.REDIS_URL}}}
+    settings.OPENAI_BASE_URL = f"https://me:{QUOTED}@example.org/v1?api_key=zap-query"
+    secrets = {"PASSWORD": PASSWORD, "OPTIONS": {"sslpassword": "zap-option"}}
+    database = settings.DATABASES["default"] | secrets
+    monkeypatch.setitem(settings.DATABASES, "default", database)
+    settings.OPENAI_API_KEY = "zap-key"
+    settings.SEAL_KEY = "zap-seal"
+    settings.METRICS_TOKEN = "zap-token"
+    return settings
+
+
+def fail(settings):
+    """With secrets in local variables and in the error's own words."""
+    address, credentials = settings.REDIS_URL, ("user", PASSWORD)
+    raise ValueError(f"{address} refused {credentials} and {settings.OPENAI_API_KEY}")
+
+
+def report_of(settings):
+    try:
+        fail(settings)
+    except ValueError:
+        reporter = ExceptionReporter(RequestFactory().get("/"), *sys.exc_info())
+        return reporter.get_traceback_html(), reporter.get_traceback_text()
+
+
+def test_it_shows_settings_and_variables_without_their_secrets(configured):
+    html, text = report_of(configured)
+    for page in (html, text):
+        assert "zap-" not in page
+        assert QUOTED not in page
+        for shown in (PASSWORD, "p@ss&amp;", "p@ss&"):
+            assert shown not in page
+    assert "redis://user:********@127.0.0.1:6379/0" in html
+    assert "OPENAI_BASE_URL" in html
+    assert "refused" in html
+
+
+def test_the_pages_of_errors_are_made_by_it(configured, client):
+    client.raise_request_exception = False
+    configured.ROOT_URLCONF = __name__
+    page = client.get("/fails/").content.decode()
+    assert "ValueError" in page
+    assert QUOTED not in page
+
+
+def test_the_log_shows_them_no_more(configured):
+    try:
+        fail(configured)
+    except ValueError:
+        text = LineFormatter(debug=True).formatException(sys.exc_info())
+    assert "ValueError" in text
+    assert "zap-" not in text
+    assert QUOTED not in text
+
+
+def _view(request):
+    from django.conf import settings
+
+    fail(settings)
+
+
+def _urlpatterns():
+    from django.urls import path
+
+    return [path("fails/", _view)]
+
+
+urlpatterns = _urlpatterns()

@@ -1,0 +1,102 @@
+"""The right pane's bar and numbers."""
+
+import pytest
+
+from chatsite.pages.presenters import context_pane
+from memory import actions, transcript
+from memory.models import ModelCall
+from tests.memory.scenes import plant, summarise
+
+from ..scenes import signed_in, talk_in_turns, url
+
+
+def gauge_of(conversation):
+    return context_pane.model_view(conversation).gauge
+
+
+def make(user, *texts, **policy):
+    made = transcript.create(user, policy=policy)
+    talk_in_turns(made, *texts)
+    return made
+
+
+def test_its_segments_stand_side_by_side_in_the_order_of_the_payload(alice):
+    made = make(alice, "One", "Two", "Three")
+    summarise(made, 1, 2)
+    segments = gauge_of(made).segments
+    assert [segment.kind for segment in segments] == [
+        *("system", "summaries", "window", "free"),
+    ]
+    ends = [segment.x + segment.width for segment in segments]
+    assert [segment.x for segment in segments] == [0, *ends[:-1]]
+    assert ends[-1] == 1000
+
+
+def test_its_parts_add_up_to_what_is_used(alice):
+    view = context_pane.model_view(make(alice, "One", "Two"))
+    assert view.gauge.used == sum(part.tokens for part in view.parts)
+    assert view.gauge.used == view.tokens_estimated
+
+
+def test_the_fold_point_stands_where_the_window_would_reach_its_limit(alice):
+    made = make(alice, "One", trigger=["tokens", 1000], keep=["tokens", 100])
+    gauge = gauge_of(made)
+    system, window = gauge.segments[0], gauge.segments[1]
+    per_token = window.width / window.tokens
+    expected = system.x + system.width + 1000 * per_token
+    assert gauge.window_limit == 1000
+    assert gauge.fold_x == pytest.approx(expected, abs=60)
+
+
+def test_a_trigger_in_messages_has_no_place_on_the_bar(alice):
+    view = context_pane.model_view(make(alice, "One", preset="langgraph"))
+    assert view.gauge.fold_x is None
+    assert view.fold_rule == "7 messages"
+
+
+def test_the_rule_is_told_in_words(alice):
+    trigger = [["tokens", 4000], {"messages": 6, "idle": 60}]
+    made = make(alice, trigger=trigger, keep=["messages", 2], strategy="running")
+    rule = context_pane.model_view(made).fold_rule
+    assert rule == "4,000 tokens or 6 messages and 60 seconds idle"
+
+
+def test_a_full_window_shows_the_reserve(alice, settings):
+    settings.CONTEXT_WINDOW = 400
+    made = make(alice, "word " * 100)
+    gauge = gauge_of(made)
+    assert gauge.segments[-1].kind == "reserve"
+    assert gauge.capacity == 400
+    assert all(0 <= segment.x + segment.width <= 1000 for segment in gauge.segments)
+
+
+def test_it_says_how_far_the_estimate_was_off(alice):
+    made = make(alice, "One")
+    plant(ModelCall.objects.get(), tokens_estimated=44)
+    assert context_pane.model_view(made, reply=2).drift == "+10 %"
+    ModelCall.objects.update(tokens_input=None)
+    assert context_pane.model_view(made, reply=2).drift == ""
+
+
+def test_it_says_that_a_message_was_deleted_instead_of_crying_foul(alice):
+    made = make(alice, "One", "Two")
+    actions.delete(made, 1)
+    client, address = signed_in(alice), url("context", made)
+    then = client.get(f"{address}?reply=4").content.decode()
+    assert "a message of it was deleted since" in then
+    assert "does not match" not in then
+    assert "3 messages before this reply" in then
+    now = client.get(address).content.decode()
+    assert "4 of 4 accounted for" in now
+    assert "1 deleted" in now
+
+
+@pytest.mark.parametrize("policy", [{"preset": "gone"}, ["layered"]])
+def test_a_policy_that_is_not_valid_costs_no_reply_and_is_told(alice, policy):
+    made = make(alice, "One")
+    plant(made, policy=policy)
+    made.refresh_from_db()
+    talk_in_turns(made, "Two")
+    assert made.messages.last().text == "Reply to: Two"
+    page = signed_in(alice).get(url("detail", made)).content.decode()
+    assert "are not valid, so the default is in force" in page

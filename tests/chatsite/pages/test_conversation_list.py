@@ -1,0 +1,200 @@
+"""The list as a page: sections, acts on rows, search, deleting and bringing back."""
+
+from datetime import timedelta
+
+import pytest
+from django.urls import reverse
+from django.utils import timezone, translation
+
+from chatsite.pages.presenters import conversation_list, transcript_pane
+from chatsite.turns import lifecycle
+from chatsite.turns.models import Turn
+from memory import library, transcript
+from memory.models import Conversation
+
+from ..scenes import signed_in, talk_in_turns, url
+
+HTMX = {"HX-Request": "true"}
+ACTS = ("pin", "unpin", "archive", "unarchive", "delete")
+
+
+def age(conversation, days):
+    when = timezone.now() - timedelta(days=days)
+    Conversation.objects.filter(pk=conversation.pk).update(updated_at=when)
+
+
+class TestSections:
+    def test_it_groups_by_the_day_of_the_latest_change(self, alice):
+        for days in (0, 1, 3, 7, 40):
+            age(transcript.create(alice, title=f"{days} days"), days)
+        library.pin(Conversation.objects.get(title="40 days"))
+        age(transcript.create(alice, title="old"), 400)
+        found = list(conversation_list.group(library.shelf(alice)))
+        assert [(each.name, len(each.rows)) for each in found][:4] == [
+            ("Pinned", 1),
+            ("Today", 1),
+            ("Yesterday", 1),
+            ("Previous 7 days", 2),
+        ]
+        month = timezone.localtime() - timedelta(days=400)
+        assert found[4].name == f"{month:%B %Y}"
+
+    def test_it_takes_the_days_of_the_sites_zone(self, alice):
+        made = transcript.create(alice)
+        evening = timezone.now().replace(hour=23, minute=30) - timedelta(days=1)
+        Conversation.objects.update(updated_at=evening)
+        made.refresh_from_db()
+        with timezone.override("Asia/Tokyo"):
+            today = timezone.localtime(evening).date()
+            assert conversation_list._heading(made, today) == "Today"
+        with timezone.override("UTC"):
+            assert conversation_list._heading(made, today) == "Yesterday"
+
+    def test_it_names_months_in_the_language_of_the_page(self, alice):
+        age(transcript.create(alice), 400)
+        with translation.override("zh-hans"):
+            [section] = conversation_list.group(library.shelf(alice))
+        assert "年" in section.name
+
+    def test_it_shows_more_on_request(self, client, alice, monkeypatch):
+        monkeypatch.setattr(conversation_list, "PAGE", 2)
+        for number in range(3):
+            transcript.create(alice, title=f"Number {number}")
+        page = client.get("/").content.decode()
+        assert "Number 0" not in page
+        assert "show=4" in page
+        assert "Number 0" in client.get("/", {"show": 4}).content.decode()
+
+
+class TestActs:
+    @pytest.mark.parametrize("name", ACTS)
+    def test_it_is_missing_for_a_stranger(self, conversation, bob, name):
+        assert signed_in(bob).post(url(name, conversation)).status_code == 404
+        stored = Conversation.objects.get()
+        assert (stored.pinned_at, stored.archived_at, stored.deleted_at) == (None,) * 3
+
+    @pytest.mark.parametrize("name", [*ACTS, "undelete"])
+    def test_it_needs_a_post_with_a_token(self, alice, conversation, name):
+        strict = signed_in(alice, enforce_csrf_checks=True)
+        assert strict.get(url(name, conversation)).status_code == 405
+        assert strict.post(url(name, conversation)).status_code == 403
+
+    def test_it_draws_the_list_anew_for_htmx(self, client, conversation):
+        answer = client.post(url("pin", conversation), headers=HTMX)
+        page = answer.content.decode()
+        assert "<html" not in page
+        assert page.index("Pinned") < page.index("Trip to Kyoto")
+
+    def test_it_marks_the_open_one_again(self, client, conversation):
+        fields = {"open": str(conversation.uuid), "view": "", "q": ""}
+        page = client.post(url("archive", conversation), fields, headers=HTMX)
+        assert b"Archived" in page.content
+        page = client.post(url("unarchive", conversation), fields, headers=HTMX)
+        assert b'aria-current="page"' in page.content
+
+    def test_archived_ones_have_a_view_of_their_own(self, client, conversation):
+        client.post(url("archive", conversation))
+        assert b"Trip to Kyoto" not in client.get("/").content
+        assert b"Trip to Kyoto" in client.get("/", {"view": "archived"}).content
+        assert b"Trip to Kyoto" in client.get("/", {"q": "kyoto"}).content
+
+    def test_it_offers_what_can_be_done_to_a_row(self, client, conversation):
+        menu = client.get(url("menu", conversation)).content.decode()
+        for name in ("rename", "pin", "archive", "delete"):
+            assert url(name, conversation) in menu
+
+
+class TestDelete:
+    PAGES = ("detail", "messages", "context", "transcript", "export-json", "menu")
+
+    def test_it_is_gone_from_every_page_at_once(self, client, conversation):
+        client.post(url("delete", conversation))
+        for name in self.PAGES:
+            assert client.get(url(name, conversation)).status_code == 404
+        assert b"Reply to: Hello" not in client.get("/", {"q": "hello"}).content
+
+    def test_it_can_be_undone(self, client, conversation):
+        client.post(url("delete", conversation))
+        assert b"was deleted" in client.get("/").content
+        answer = client.post(url("undelete", conversation))
+        assert answer.url == url("detail", conversation)
+        assert client.get(answer.url).status_code == 200
+
+    def test_only_its_owner_can_undo_it(self, client, conversation, bob):
+        client.post(url("delete", conversation))
+        assert signed_in(bob).post(url("undelete", conversation)).status_code == 404
+        assert b"Trip to Kyoto" not in signed_in(bob).get("/").content
+
+    def test_it_leaves_the_page_of_the_open_one(self, client, conversation):
+        fields = {"open": str(conversation.uuid)}
+        answer = client.post(url("delete", conversation), fields, headers=HTMX)
+        assert answer["HX-Redirect"] == reverse("conversation-list")
+
+    def test_it_stops_what_is_running_and_what_waits(self, client, conversation):
+        for text in ("One", "Two"):
+            lifecycle.submit(conversation, text=text, client_id=text)
+        claim = lifecycle.claim(conversation.pk)
+        client.post(url("delete", conversation))
+        running, waiting = Turn.objects.order_by("pk")[2:]
+        assert waiting.state == Turn.State.STOPPED
+        assert lifecycle.checkpoint(claim, "More") is lifecycle.Hold.CANCELLED
+        assert running.pk == claim.turn_id
+
+
+class TestSearch:
+    def test_it_leads_to_the_message(self, client, conversation):
+        page = client.get("/", {"q": "budget"}).content.decode()
+        assert f"{url('detail', conversation)}?at=3#message-3" in page
+        assert "<mark>budget</mark>" in page
+
+    def test_it_shows_nothing_of_others(self, bob, conversation):
+        page = signed_in(bob).get("/", {"q": "budget"}).content.decode()
+        assert "budget?" not in page
+        assert "Trip to Kyoto" not in page
+
+    def test_it_escapes_what_it_found(self, client, alice):
+        made = transcript.create(alice, title="t")
+        talk_in_turns(made, "<img src=x> needle <b>bold</b>", reply="ok")
+        page = client.get("/", {"q": "needle"}).content.decode()
+        assert "<img src=x>" not in page
+        assert "&lt;b&gt;bold" in page
+
+
+class TestAt:
+    @pytest.fixture
+    def long(self, alice):
+        made = transcript.create(alice)
+        rows = [f"Text {n}" for n in range(12)]
+        talk_in_turns(made, *rows)
+        return made
+
+    @pytest.fixture(autouse=True)
+    def small_pages(self, monkeypatch):
+        monkeypatch.setattr("chatsite.pages.presenters.transcript_pane.PAGE_TURNS", 3)
+        monkeypatch.setattr("chatsite.pages.presenters.transcript_pane.LEAD_TURNS", 2)
+        monkeypatch.setitem(transcript_pane.transcript.__kwdefaults__, "turns", 3)
+
+    def test_it_shows_the_turns_about_a_message_and_the_latest(self, client, long):
+        page = client.get(url("detail", long), {"at": 7}).content.decode()
+        shown = [n for n in range(1, 25, 2) if f'id="message-{n}"' in page]
+        assert shown == [5, 7, 9, 11, 13, 19, 21, 23]
+        assert "Show earlier messages" in page
+        assert "Show the messages between" in page
+
+    def test_the_gap_can_be_closed(self, client, long):
+        ids = list(long.turns.order_by("pk").values_list("pk", flat=True))
+        fields = {"after": ids[6], "before": ids[9]}
+        page = client.get(url("messages", long), fields).content.decode()
+        shown = [n for n in range(1, 25, 2) if f'id="message-{n}"' in page]
+        assert shown == [15, 17]
+        assert 'class="earlier gap"' not in page
+
+    @pytest.mark.parametrize("at", [20, 24, 999])
+    def test_it_changes_nothing_for_the_latest_page(self, client, long, at):
+        page = client.get(url("detail", long), {"at": at}).content.decode()
+        assert 'class="earlier gap"' not in page
+        assert 'id="message-1"' not in page
+
+    @pytest.mark.parametrize("at", ["0", "-1", "x", "9" * 30])
+    def test_it_refuses_what_is_no_number(self, client, long, at):
+        assert client.get(url("detail", long), {"at": at}).status_code == 404

@@ -1,0 +1,53 @@
+"""Word diffs of summaries."""
+
+import time
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from chatsite.pages.diff import Piece, diff
+
+TEXTS = st.text(alphabet="ab 你好。\n", max_size=40)
+
+
+def test_it_shows_changed_words_whole():
+    assert diff("Anna has 120 boxes.", "Anna has 130 boxes.") == [
+        Piece("same", "Anna has "),
+        Piece("removed", "120"),
+        Piece("added", "130"),
+        Piece("same", " boxes."),
+    ]
+
+
+def test_it_compares_chinese_by_character():
+    assert diff("她喜欢红茶。", "她喜欢绿茶。") == [
+        Piece("same", "她喜欢"),
+        Piece("removed", "红"),
+        Piece("added", "绿"),
+        Piece("same", "茶。"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "kinds"),
+    [("", "", []), ("", "a b", ["added"]), ("a b", "", ["removed"])],
+)
+def test_it_compares_with_nothing(old, new, kinds):
+    assert [piece.kind for piece in diff(old, new)] == kinds
+
+
+@given(TEXTS, TEXTS)
+def test_both_texts_can_be_read_from_it(old, new):
+    pieces = diff(old, new)
+    assert "".join(p.text for p in pieces if p.kind != "added") == old
+    assert "".join(p.text for p in pieces if p.kind != "removed") == new
+
+
+def test_long_texts_are_compared_by_line():
+    lines = [f"Fact {n} of the long list.\n" for n in range(2000)]
+    changed = [*lines[:1000], "Something else entirely.\n", *lines[1001:]]
+    started = time.perf_counter()
+    pieces = diff("".join(lines), "".join(changed))
+    assert [piece.kind for piece in pieces] == ["same", "removed", "added", "same"]
+    assert time.perf_counter() - started < 2

@@ -1,0 +1,118 @@
+"""Formatting a reply while it grows: what is settled stays, and is made once."""
+
+import time
+
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from chatsite.pages import incremental, markdown
+from tests.servers import wait_for
+
+# What begins, ends or goes on with a block, in any order.
+PIECES = (
+    *("word ", "**b** ", "# h", "- item", "  - sub", "1. one", "10) z", "> quote"),
+    *("\n", "\n\n", "\r\n", "\n- ", "\n> ", "\n1. ", "\n   ", "\n    ", "  ", "\t"),
+    *("```", "```py", "~~~", "``", "\n```\n", "    code", "---", "===", "`c`", "[a]"),
+    *("| a | b |", "|---|---|", "a | b", "$$", "$$x$$", "\n$$\n", "\\[", "\\]", "$"),
+)
+TEXTS = st.lists(st.sampled_from(PIECES), min_size=5, max_size=60).map("".join)
+STEPS = st.lists(st.integers(1, 12), min_size=1, max_size=20)
+
+
+class Here:
+    """In place of the thread, so that nothing has to be waited for."""
+
+    def submit(self, act, *args):
+        act(*args)
+
+
+def grow(text, steps=(1,)):
+    settler, end = incremental.Settler(), 0
+    while end < len(text):
+        for step in steps:
+            end += step
+            settler.settle(text[:end])
+    return settler
+
+
+@given(TEXTS, STEPS)
+@settings(max_examples=300, deadline=None)
+@example("para\n$$\nx\n# h\ny$$\n\nend", [1])
+@example("- a\n\n- b\n\n    c\n\nend", [1])
+@example("a | b\n---|---\n1 | 2\n\nend", [3])
+def test_what_is_settled_is_how_the_whole_begins(text, steps):
+    settler = grow(text, steps)
+    settled = str(settler.view(text).html())
+    rest = markdown.render_part(text[settler.view(text).end :], {})
+    assert settled + rest == markdown.render(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "settled"),
+    [
+        ("One.\n\nTwo", ""),
+        ("One.\n\nTwo\n", "One.\n\n"),
+        ("# One\nTwo\n", "# One\n"),
+        ("- a\n\n- b\n\nThree\n", "- a\n\n- b\n\n"),
+        ("One\n```\ncode\n\nmore\n", "One\n"),
+        ("```\ncode\n```\n", "```\ncode\n```\n"),
+        ("| a |\n|---|\n| 1 |\n", ""),
+    ],
+)
+def test_a_block_is_settled_once_nothing_can_change_it(text, settled):
+    assert grow(text).state.text == settled
+
+
+def test_a_link_that_was_defined_before_is_a_link():
+    text = "[a]: https://ok.example\n\nSee [this][a].\n\nEnd\n"
+    assert 'href="https://ok.example"' in grow(text).view(text).html()
+
+
+DEAR = (
+    "- item\n" * 2_000,
+    "```\n" + "x = 1\n\n" * 2_000,
+    "| a |\n|---|\n" + "| b |\n" * 1_500,
+    "word word\n" * 1_500,
+    "\n".join("  " * n + "- item" for n in range(60)),
+    "Para.\n\n" * 1_500,
+)
+
+
+@pytest.mark.parametrize("text", DEAR, ids=range(len(DEAR)))
+def test_a_reply_is_read_a_fixed_number_of_times(text, monkeypatch):
+    read = []
+    find_blocks = markdown.find_blocks
+    monkeypatch.setattr(
+        markdown,
+        "find_blocks",
+        lambda text, links: read.append(len(text)) or find_blocks(text, links),
+    )
+    monkeypatch.setattr(incremental, "_pool", Here())
+    settler = incremental.Settler()
+    for end in range(0, len(text), 40):
+        settler.view(text[:end])
+    assert read
+    assert sum(read) <= (incremental.GROWTH + 2) * len(text)
+
+
+@pytest.mark.parametrize("text", ["x" * 41_000 + "\n", "> " * 99 + "deep\n\nEnd\n"])
+def test_what_is_not_formatted_in_the_end_is_not_on_the_way(text):
+    view = grow(f"One.\n\n{text}", [500]).view(f"One.\n\n{text}")
+    assert (view.form, view.pieces) == ("wrap", ())
+    assert markdown.render(f"One.\n\n{text}").startswith('<pre class="wrap">')
+
+
+def test_formatting_holds_nobody_up(monkeypatch):
+    render_part = markdown.render_part
+
+    def slowly(*args):
+        time.sleep(0.3)
+        return render_part(*args)
+
+    monkeypatch.setattr(markdown, "render_part", slowly)
+    settler = incremental.Settler()
+    started = time.perf_counter()
+    assert settler.view("One.\n\nTwo\n").tail == "One.\n\nTwo"
+    assert time.perf_counter() - started < 0.2
+    wait_for(lambda: settler.view("One.\n\nTwo\n").tail == "Two")

@@ -1,0 +1,76 @@
+"""A conversation of thousands of messages asks no more of the database than a short."""
+
+import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
+
+from bench.long_conversation import make
+from chatsite.live import fragments
+from chatsite.pages.presenters import context_pane, search, transcript_pane
+from memory.search import conversation_search
+
+SIZES = (30, 3_000)
+
+
+@pytest.fixture
+def pair(alice, bob):
+    """The same conversation for two people, short and long."""
+    return [make(owner, size) for owner, size in zip((alice, bob), SIZES, strict=True)]
+
+
+def middle_of(conversation):
+    ids = list(conversation.turns.order_by("id").values_list("id", flat=True))
+    return ids[len(ids) // 2]
+
+
+ACTS = {
+    "split page": lambda client, made: client.get(f"/c/{made.uuid}/"),
+    "earlier page": lambda client, made: client.get(
+        f"/c/{made.uuid}/messages/", {"before": middle_of(made)}
+    ),
+    "turns drawn anew": lambda client, made: client.get(
+        f"/c/{made.uuid}/messages/",
+        {"after": middle_of(made) - 3, "before": middle_of(made)},
+    ),
+    "sync": lambda client, made: list(fragments.Page().sync(made)),
+    "right pane": lambda client, made: context_pane.model_view(made),
+    "find": lambda client, made: search.find(made, "captain harbour minutes"),
+    "search": lambda client, made: list(
+        conversation_search.find_messages(made.owner, "ferry pier")
+    ),
+}
+
+
+@pytest.mark.django_db
+def test_it_takes_the_same_number_of_queries_at_30_and_at_3000_messages(client, pair):
+    counted = {}
+    for made in pair:
+        client.force_login(made.owner)
+        for name, act in ACTS.items():
+            act(client, made)  # what a process remembers is not what is counted
+            with CaptureQueriesContext(connection) as queries:
+                act(client, made)
+            counted.setdefault(name, []).append(len(queries))
+    for name, (short, long) in counted.items():
+        assert 0 < long <= short, (name, short, long)
+
+
+@pytest.mark.django_db
+def test_a_fold_is_drawn_once_however_the_pages_are_cut(alice):
+    made = make(alice, 400)
+    pane = transcript_pane.transcript(made)
+    drawn = list(pane.items)
+    while pane.earlier:
+        pane = transcript_pane.transcript(made, before=pane.earlier)
+        drawn = [*pane.items, *drawn]
+    folds = [
+        item.summary.version
+        for item in drawn
+        if isinstance(item, transcript_pane.Divider)
+    ]
+    assert folds == [1, 2, 3, 4, 5, 6]
+    ids = [item.id for item in drawn if isinstance(item, transcript_pane.TurnView)]
+    assert ids == sorted(ids)
+    assert len(ids) == 200
+    seen = [item for item in drawn if isinstance(item, transcript_pane.Divider)]
+    assert sum(fold.covered for fold in seen) == 380

@@ -1,0 +1,218 @@
+"""Looking closer at the model's view: what it forgot, what it saved, how it stood."""
+
+import json
+import re
+
+import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
+from django.urls import reverse
+
+from chatsite.pages.presenters import savings, search, snapshot
+from chatsite.turns import requests
+from memory import actions, transcript
+from memory.models import Message, ModelCall
+from tests.memory.scenes import plant, summarise
+
+from ..scenes import signed_in, talk_in_turns
+
+VIEWS = {
+    "find": ("get", {"q": "x"}),
+    "savings": ("get", {}),
+    "draft": ("post", {"draft": "x"}),
+    "moment": ("get", {"reply": 2}),
+    "raw": ("get", {}),
+    "estimate": ("post", {"preset": "layered"}),
+}
+
+
+def ask(client, conversation, name, **values):
+    method, defaults = VIEWS[name]
+    address = reverse(f"memory-{name}", args=[conversation.uuid])
+    send = getattr(client, method)
+    return send(address, {**defaults, **values}, headers={"HX-Request": "true"})
+
+
+def page(client, conversation, name, **values):
+    answer = ask(client, conversation, name, **values)
+    assert answer.status_code == 200
+    return answer.content.decode()
+
+
+@pytest.fixture
+def long(alice):
+    """Ten turns; v1 stands for the first twelve messages."""
+    made = transcript.create(alice)
+    talk_in_turns(made, *(f"Fact {n}: box {n} holds {n * 11} pears." for n in range(9)))
+    talk_in_turns(made, "我妹妹叫小敏，她吃素。")
+    summarise(made, 1, 12, text="Box 3 holds 33 pears.")
+    made.refresh_from_db()
+    return made
+
+
+@pytest.mark.parametrize("name", VIEWS)
+def test_a_stranger_sees_nothing(client, long, bob, name):
+    assert ask(client, long, name).status_code == 200
+    assert ask(signed_in(bob), long, name).status_code == 404
+
+
+class TestFinding:
+    def find(self, conversation, query):
+        found = search.find(conversation, query)
+        return {each.seq: (each.mark.kind, each.in_summary) for each in found}
+
+    def test_it_says_where_the_model_sees_it(self, long):
+        actions.exclude(long, [17])
+        assert self.find(long, "33 pears") == {
+            7: ("summary", True),
+            8: ("summary", True),
+        }
+        assert self.find(long, "44 pears")[9] == ("summary", False)
+        assert self.find(long, "77 pears")[15] == ("window", None)
+        assert self.find(long, "88 pears")[17] == ("excluded", None)
+
+    def test_it_finds_chinese(self, long):
+        assert self.find(long, "小敏")[19] == ("window", None)
+
+    def test_it_finds_some_of_the_words(self, long):
+        assert 15 in self.find(long, "where is box number 7")
+
+    def test_the_excerpt_shows_what_matches(self, long):
+        reply, message = search.find(long, "77 pears")
+        assert reply.parts == ("Reply to: Fact 7: box 7 holds ", "77 pears", ".")
+        assert (reply.seq, message.seq) == (16, 15)
+
+    def test_a_long_text_is_cut_around_the_match(self, conversation):
+        talk_in_turns(conversation, "a " * 500 + "needle" + " b" * 500)
+        hits = search.find(conversation, "NEEDLE")
+        assert len(hits) == 2
+        assert all(len("".join(hit.parts)) < 300 for hit in hits)
+        assert all(hit.parts[1] == "needle" for hit in hits)
+
+    @pytest.mark.parametrize("query", ["", "  ", "(", "a\\", "%", "' OR 1=1"])
+    def test_odd_queries_do_no_harm(self, client, long, query):
+        page(client, long, "find", q=query)
+
+    def test_a_deleted_text_is_not_found(self, long):
+        actions.delete(long, 15)
+        assert 15 not in self.find(long, "77 pears")
+
+    def test_it_asks_a_fixed_number_of_questions(self, client, long):
+        def count(query):
+            with CaptureQueriesContext(connection) as seen:
+                page(client, long, "find", q=query)
+            return len(seen)
+
+        assert count("33 pears") == count("77 pears")
+
+    def test_markup_in_a_message_stays_text(self, client, conversation):
+        talk_in_turns(conversation, "<img src=x onerror=alert(1)> pears")
+        shown = page(client, conversation, "find", q="pears")
+        assert "&lt;img" in shown
+        assert "<img" not in shown
+
+
+class TestSavings:
+    def test_a_short_chat_saves_nothing(self, client, conversation):
+        saved = savings.of(conversation)
+        assert (saved.replies, saved.sent, saved.summaries) == (2, 80, 0)
+        assert saved.whole > 0
+        assert "aved" in page(client, conversation, "savings")
+
+    def test_it_counts_the_whole_transcript_for_every_reply(self, long):
+        saved = savings.of(long)
+        sizes = dict(long.messages.values_list("seq", "tokens"))
+        prompt = savings.count_text(requests.next_turn(long).wire[0]["content"]) + 4
+        expected = sum(
+            prompt + sum(size for seq, size in sizes.items() if seq < reply)
+            for reply in range(2, 21, 2)
+        )
+        estimated = expected * long.token_ratio + 10 * long.token_overhead
+        assert saved.whole == pytest.approx(estimated, abs=1)
+
+    def test_it_takes_the_summariser_off(self, long):
+        before = savings.of(long).net
+        call = long.model_calls.get(purpose=ModelCall.Purpose.SUMMARY)
+        plant(call, tokens_input=1001, tokens_output=200)
+        assert before - savings.of(long).net == 1200
+
+    def test_money_needs_prices(self, long, settings):
+        assert savings.of(long).money is None
+        settings.PRICE_INPUT, settings.PRICE_OUTPUT = 1.0, 5.0
+        saved = savings.of(long)
+        assert saved.money == pytest.approx((saved.whole - saved.sent - 1) / 1e6)
+
+    def test_an_empty_conversation_has_nothing_to_say(self, client, alice):
+        assert page(client, transcript.create(alice), "savings").strip() == ""
+
+
+class TestDraft:
+    def test_it_is_shown_as_if_it_were_sent(self, client, conversation):
+        shown = page(client, conversation, "draft", draft="Where to?")
+        assert "Your draft" in shown
+        assert "Where to?" in shown
+        assert conversation.messages.count() == 4
+
+    def test_it_brings_what_would_be_recalled(self, client, long):
+        assert "Recalled" in page(client, long, "draft", draft="How many in box 2?")
+
+    @pytest.mark.parametrize("draft", ["", "  \n", "a\0b", "x" * 50_000])
+    def test_any_text_is_taken(self, client, conversation, draft):
+        page(client, conversation, "draft", draft=draft)
+
+
+class TestMoment:
+    def test_it_shows_what_had_been_said(self, client, long):
+        shown = page(client, long, "moment", reply=6)
+        assert re.findall(r'class="message \w+" data-seq="(\d+)"', shown) == list(
+            "123456"
+        )
+        assert "As sent for reply #6" in shown
+
+    def test_its_marks_are_those_of_that_moment(self, long):
+        talk_in_turns(long, "And now?")
+        calls = [requests.reply_call(long, seq) for seq in (6, 22)]
+        early, late = (snapshot.messages_at(long, call) for call in calls)
+        kinds = [each.mark.kind for each in early]
+        assert kinds == ["window"] * 4 + ["sending", "reply"]
+        assert [each.mark.version for each in late[:12]] == [1] * 12
+        assert late[11].ends.version == 1
+        assert late[12].mark.kind == "window"
+
+    def test_what_is_no_reply_is_not_there(self, client, long):
+        for reply in ("3", "99", "", "x", "-1"):
+            assert ask(client, long, "moment", reply=reply).status_code == 404
+
+    def test_later_edits_do_not_show(self, long):
+        first = Message.objects.get(conversation=long, seq=1)
+        actions.exclude(long, [first.seq])
+        call = requests.reply_call(long, 4)
+        assert snapshot.messages_at(long, call)[0].mark.kind == "window"
+
+
+class TestRaw:
+    def test_it_is_what_is_sent(self, client, long):
+        text = re.search(r"<pre[^>]*>(.*)</pre>", page(client, long, "raw"), re.S)[1]
+        unescaped = text.replace("&quot;", '"').replace("&#x27;", "'")
+        unescaped = unescaped.replace("&lt;", "<").replace("&gt;", ">")
+        unescaped = unescaped.replace("&amp;", "&")
+        assert json.loads(unescaped) == requests.next_turn(long).wire
+
+    def test_it_shows_a_reply_of_the_past(self, client, long):
+        assert "Fact 4" not in page(client, long, "raw", reply=4)
+
+
+class TestEstimate:
+    def test_it_says_what_would_be_folded(self, client, long):
+        settings = {"preset": "langgraph"}
+        assert "#13–#18 are summarised" in page(client, long, "estimate", **settings)
+        assert long.summaries.count() == 1
+
+    def test_it_says_when_nothing_would(self, client, long):
+        shown = page(client, long, "estimate", preset="langgraph", no_folding="on")
+        assert "nothing is summarised now" in shown
+        assert "8 messages" in shown
+
+    def test_it_says_what_is_wrong(self, client, long):
+        shown = page(client, long, "estimate", overrides='{"keep": ["turns", -1]}')
+        assert "-1" in shown

@@ -1,0 +1,170 @@
+"""Markdown to HTML: nothing live gets through, and no word is lost on the way."""
+
+import re
+import time
+from html import unescape
+from html.parser import HTMLParser
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from chatsite.pages import markdown
+from chatsite.pages.markdown import ATTRIBUTES, MAX_CHARS, TAGS, render
+
+ATTACKS = (
+    "<script>alert(1)</script>",
+    "<ScRiPt src=//evil></sCrIpT>",
+    "<img src=x onerror=alert(1)>",
+    "<svg onload=alert(1)><animate onbegin=alert(1)>",
+    "<iframe srcdoc='<script>alert(1)</script>'></iframe>",
+    "<math><mi//xlink:href='data:x,<script>alert(4)</script>'>",
+    "<a href=javascript:alert(1)>x</a>",
+    "<style>@import '//evil'</style>",
+    "<form action=//evil><input name=q></form>",
+    "<div hx-get=/c/ hx-trigger=load></div>",
+    "<base href=//evil>",
+    "<meta http-equiv=refresh content='0;url=//evil'>",
+    "[x](javascript:alert(1))",
+    "[x](JaVaScRiPt:alert(1))",
+    "[x](java\nscript:alert(1))",
+    "[x](&#106;avascript:alert(1))",
+    "[x](data:text/html,<script>alert(1)</script>)",
+    "[x](vbscript:x)",
+    "[x](//evil.example)",
+    "[x](\\\\evil.example)",
+    "[x](/\\evil.example)",
+    "[x](/accounts/logout/)",
+    "[x](https:///\\evil)",
+    "![x](https://ok.example/?q=secret)",
+    "![x][r]\n\n[r]: https://ok.example/p.png",
+    "[x](https://ok.example 'a\" onmouseover=alert(1) b')",
+    '<https://ok.example/" onmouseover=alert(1)>',
+    "`<img src=x onerror=alert(1)>`",
+    "```html\n<script>alert(1)</script>\n```",
+    '```"><script>alert(1)</script>\nx\n```',
+    "| <img src=x onerror=1> |\n|---|\n| <script>1</script> |",
+    "<!--><script>alert(1)</script>-->",
+    "<noscript><p title='</noscript><img src=x onerror=alert(1)>'>",
+    "\u2028<script>alert(1)</script>",
+)
+
+
+class Tags(HTMLParser):
+    """Every tag and attribute that a browser would see."""
+
+    def __init__(self, html):
+        super().__init__()
+        self.found = []
+        self.feed(html)
+
+    def handle_starttag(self, tag, attrs):
+        self.found.append((tag, dict(attrs)))
+
+
+@pytest.mark.parametrize("text", ATTACKS)
+def test_it_lets_nothing_live_through(text):
+    for tag, attributes in Tags(render(text)).found:
+        assert tag in TAGS
+        allowed = ATTRIBUTES.get(tag, set()) | {"rel", "target"}
+        assert set(attributes) <= allowed | ({"class"} if tag == "pre" else set())
+        if "href" in attributes:
+            assert attributes["href"].startswith("https://ok.example")
+
+
+@given(st.text(max_size=200))
+@settings(max_examples=150, deadline=None)
+def test_it_keeps_to_its_tags_whatever_the_text(text):
+    for tag, attributes in Tags(render(text)).found:
+        assert tag in TAGS
+        assert not any(name.startswith(("on", "hx-", "data-")) for name in attributes)
+
+
+def test_it_formats():
+    html = render("**bold** ~~gone~~ `code`\n\n1. one\n2. two\n\n| a |\n|---|\n| 二 |")
+    for part in (
+        "<strong>bold</strong>",
+        "<s>gone</s>",
+        "<code>code</code>",
+        "<li>two",
+    ):
+        assert part in html
+    assert "<td>二</td>" in html
+
+
+def test_it_marks_links_as_foreign():
+    html = render("[x](https://ok.example)")
+    assert 'rel="nofollow noopener noreferrer"' in html
+    assert 'target="_blank"' in html
+
+
+def test_it_makes_no_link_of_plain_addresses():
+    assert "<a" not in render("see https://ok.example or www.ok.example")
+
+
+def test_it_breaks_lines_where_the_text_does():
+    assert "<br>" in render("one\ntwo")
+
+
+DEEP = (
+    *("> " * depth + "word" for depth in (10, 50, 99, 101, 500, 5_000)),
+    *("\n".join("  " * n + f"- item{n}" for n in range(depth)) for depth in (10, 60)),
+    "*" * 3_000 + "word",
+    "[" * 30_000 + "word",
+    "((" * 15_000 + "word",
+    "x" + "`" * 30_000 + "word",
+    "|a" * 15_000 + "\n" + "|-" * 15_000 + "\n|word",
+)
+
+
+@pytest.mark.parametrize("text", DEEP, ids=range(len(DEEP)))
+def test_it_loses_no_word_to_nesting_and_answers_soon(text):
+    started = time.perf_counter()
+    html = markdown.render_uncached(text)
+    assert time.perf_counter() - started < 2
+    shown = unescape(re.sub(r"<[^>]*>", "", html))
+    words = set(re.findall(r"[a-z]+\d*", text))
+    assert words <= set(re.findall(r"[a-z]+\d*", shown))
+
+
+def test_it_shows_long_texts_as_they_are():
+    html = render("**x** " * (MAX_CHARS // 6 + 1))
+    assert html.startswith('<pre class="wrap">**x**')
+
+
+def test_it_escapes_what_it_shows_as_it_is():
+    html = render("<script>" + "x" * MAX_CHARS)
+    assert "<script>" not in html
+
+
+class TestCache:
+    def test_it_is_bounded_by_the_memory_it_takes(self):
+        cache = markdown.Cache(max_bytes=1_000_000)
+        for number in range(300):
+            cache.put(f"{number}", "梨" * 10_000)
+            assert cache.bytes <= 1_000_000
+        assert 30 < len(cache) < 60
+
+    def test_what_was_asked_for_last_stays(self):
+        cache = markdown.Cache(max_bytes=1_000)
+        for number in range(100):
+            cache.put("often", "kept")
+            assert cache.get("often") == "kept"
+            cache.put(f"{number}", "x" * 100)
+        assert cache.get("0") is None
+
+    def test_a_text_is_formatted_once(self, monkeypatch):
+        done = []
+        original = markdown.render_part
+        monkeypatch.setattr(
+            markdown,
+            "render_part",
+            lambda text, links: done.append(text) or original(text, links),
+        )
+        assert markdown.render("*once* only") == markdown.render("*once* only")
+        assert done == ["*once* only"]
+
+    def test_many_long_texts_do_not_fill_the_memory(self):
+        for number in range(100):
+            markdown.render(f"{number}" + "x" * 200_000)
+        assert markdown.cache.bytes <= markdown.CACHE_BYTES

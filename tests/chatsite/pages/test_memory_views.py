@@ -1,0 +1,236 @@
+"""What a person does to the model's view from the page, and how it is undone."""
+
+import re
+import uuid
+
+import pytest
+from django.test import Client
+from django.urls import reverse
+
+from chatsite.turns import audit as chat_audit
+from memory import context, versions
+from memory.integrity import audit
+from tests.memory.scenes import summarise
+
+from ..scenes import propose, signed_in, talk_in_turns
+
+HTMX = {"HX-Request": "true"}
+POSTS = {
+    "message": {"seq": 1, "name": "pin"},
+    "propose": {"seq": 2},
+    "accept": {},
+    "rewrite": {"version": 1},
+    "restore": {"version": 1},
+    "reinstate": {},
+    "rebuild": {},
+}
+GETS = {
+    "preview": {"seq": 2},
+    "summaries": {},
+    "diff": {"version": 1},
+    "edit": {"version": 1},
+}
+
+
+def address(conversation, view, **kwargs):
+    return reverse(f"memory-{view}", kwargs={"uuid": conversation.uuid, **kwargs})
+
+
+def post(client, conversation, view, values=None, **kwargs):
+    return client.post(address(conversation, view, **kwargs), values, headers=HTMX)
+
+
+def get(client, conversation, view, **kwargs):
+    return client.get(address(conversation, view, **kwargs), headers=HTMX)
+
+
+def window(conversation):
+    return context.build(conversation).refs["window"]
+
+
+def in_force(conversation):
+    return [(row.version, row.text) for row in versions.active(conversation)]
+
+
+def undo(client, notice):
+    """Send the form of a notice."""
+    page = notice.content.decode()
+    target = re.search(r'hx-post="([^"]+)"', page)[1]
+    fields = dict(re.findall(r'name="(\w+)" value="([^"]*)"', page))
+    return client.post(target, fields, headers=HTMX)
+
+
+@pytest.fixture
+def folded(conversation):
+    """v1 of messages 1 and 2; 3 and 4 are the window."""
+    summarise(conversation, 1, 2, text="They said hello.")
+    return conversation
+
+
+class TestAccess:
+    @pytest.mark.parametrize("name", [*POSTS, *GETS])
+    def test_a_stranger_gets_the_404_of_a_missing_one(self, folded, bob, name):
+        send = post if name in POSTS else get
+        kwargs = (POSTS | GETS)[name]
+        foreign = send(signed_in(bob), folded, name, **kwargs)
+        folded.uuid = uuid.uuid4()
+        missing = send(signed_in(bob), folded, name, **kwargs)
+        assert foreign.status_code == missing.status_code == 404
+        assert foreign.content == missing.content
+
+    @pytest.mark.parametrize("name", POSTS)
+    def test_changes_want_a_post_with_a_token(self, client, alice, folded, name):
+        target = address(folded, name, **POSTS[name])
+        assert client.get(target).status_code == 405
+        strict = signed_in(alice, enforce_csrf_checks=True)
+        assert strict.post(target).status_code == 403
+        assert Client().post(target).status_code == 302
+
+    @pytest.mark.parametrize("seq", ["0", "99999999999999999999", "x"])
+    def test_a_number_that_can_not_be_is_not_there(self, client, folded, seq):
+        base = reverse("conversation-detail", args=[folded.uuid])
+        answer = client.post(f"{base}memory/messages/{seq}/pin/")
+        assert answer.status_code == 404
+
+    def test_an_unknown_act_is_not_there(self, client, folded):
+        answer = post(client, folded, "message", seq=1, name="explode")
+        assert answer.status_code == 404
+
+
+class TestMessages:
+    def test_leaving_out_and_undoing_it(self, client, conversation):
+        notice = post(client, conversation, "message", seq=3, name="leave-out")
+        assert window(conversation) == [[1, 2], [4, 4]]
+        undo(client, notice)
+        assert window(conversation) == [[1, 4]]
+
+    def test_pinning_and_undoing_it(self, client, folded):
+        notice = post(client, folded, "message", seq=1, name="pin")
+        assert context.build(folded).refs["pinned"] == [[1, 1]]
+        undo(client, notice)
+        assert context.build(folded).refs["pinned"] == []
+
+    def test_deleting_can_not_be_undone(self, client, conversation):
+        notice = post(client, conversation, "message", seq=1, name="delete")
+        assert b"Undo" not in notice.content
+        assert conversation.messages.get(seq=1).text == ""
+
+    def test_a_deleted_reply_is_nowhere(self, client, conversation):
+        post(client, conversation, "message", seq=2, name="delete")
+        assert "Reply to: Hello" not in list(
+            conversation.turns.values_list("text", flat=True)
+        )
+        found = [each.code for each in (*audit.check(), *chat_audit.check())]
+        assert found == []
+
+    def test_what_is_not_there_is_said(self, client, conversation):
+        notice = post(client, conversation, "message", seq=77, name="pin")
+        assert 'role="alert"' in notice.content.decode()
+        assert "#77" in notice.content.decode()
+
+    def test_without_htmx_it_leads_back_to_the_page(self, client, conversation):
+        target = address(conversation, "message", seq=1, name="pin")
+        assert client.post(target).url.endswith(f"/c/{conversation.uuid}/")
+        again = address(conversation, "message", seq=77, name="pin")
+        assert client.post(again).status_code == 409
+
+
+@pytest.mark.django_db(transaction=True)
+class TestFoldByHand:
+    def test_the_preview_says_what_will_happen(self, client, conversation):
+        page = get(client, conversation, "preview", seq=2).content.decode()
+        assert "Messages #1–#2 leave the window" in page
+        assert "Hello" in page
+        assert versions.active(conversation) == []
+
+    def test_the_preview_says_why_it_can_not_be(self, client, conversation):
+        page = get(client, conversation, "preview", seq=4).content.decode()
+        assert "can not be folded" in page
+
+    def test_a_proposal_is_accepted_and_undone(self, client, conversation):
+        page = propose(client, conversation, 2)
+        seal = re.search(r'name="seal" value="([^"]+)"', page)[1]
+        values = {"seal": seal, "text": "My own words."}
+        notice = post(client, conversation, "accept", values)
+        assert in_force(conversation) == [(1, "My own words.")]
+        assert window(conversation) == [[3, 4]]
+        undo(client, notice)
+        assert window(conversation) == [[1, 4]]
+
+    @pytest.mark.parametrize(
+        ("model", "said"), [("401", "key"), ("empty", "summary is empty")]
+    )
+    def test_a_failing_model_is_said(
+        self, client, conversation, upstream, settings, model, said
+    ):
+        settings.SUMMARY_MODEL = model
+        page = propose(client, conversation, 2)
+        assert said in re.search(r'role="alert">([^<]+)<', page)[1]
+        assert "Try again" in page
+        assert versions.active(conversation) == []
+
+    def test_what_was_said_since_stays_in_the_window(self, client, conversation):
+        page = propose(client, conversation, 2)
+        seal = re.search(r'name="seal" value="([^"]+)"', page)[1]
+        talk_in_turns(conversation, "And now?")
+        post(client, conversation, "accept", {"seal": seal, "text": "Both."})
+        assert window(conversation) == [[3, 6]]
+
+    def test_a_stale_proposal_is_refused(self, client, conversation):
+        page = propose(client, conversation, 2)
+        seal = re.search(r'name="seal" value="([^"]+)"', page)[1]
+        post(client, conversation, "message", seq=1, name="leave-out")
+        notice = post(client, conversation, "accept", {"seal": seal, "text": "x"})
+        assert "changed since" in notice.content.decode()
+        assert versions.active(conversation) == []
+
+
+class TestVersions:
+    def test_rewriting_and_undoing_it(self, client, folded):
+        notice = post(client, folded, "rewrite", {"text": "They met."}, version=1)
+        assert in_force(folded) == [(2, "They met.")]
+        undo(client, notice)
+        assert in_force(folded) == [(3, "They said hello.")]
+
+    @pytest.mark.parametrize("text", ["", " \n", "x" * 32_001, "a\0b"])
+    def test_a_wrong_text_is_refused(self, client, folded, text):
+        notice = post(client, folded, "rewrite", {"text": text}, version=1)
+        assert 'role="alert"' in notice.content.decode()
+        assert in_force(folded) == [(1, "They said hello.")]
+
+    def test_an_older_one_is_restored(self, client, folded):
+        post(client, folded, "rewrite", {"text": "Other."}, version=1)
+        post(client, folded, "restore", version=1)
+        assert in_force(folded) == [(3, "They said hello.")]
+
+    def test_all_is_rebuilt_and_that_undone(self, client, folded):
+        notice = post(client, folded, "rebuild")
+        assert window(folded) == [[1, 4]]
+        undo(client, notice)
+        assert in_force(folded) == [(2, "They said hello.")]
+
+    @pytest.mark.parametrize("numbers", ["x", "1,-2", "99", "1" * 30])
+    def test_nonsense_is_not_reinstated(self, client, folded, numbers):
+        notice = post(client, folded, "reinstate", {"versions": numbers})
+        assert 'role="alert"' in notice.content.decode()
+        assert in_force(folded) == [(1, "They said hello.")]
+
+    def test_the_history_shows_them_all(self, client, folded):
+        post(client, folded, "rewrite", {"text": "Other."}, version=1)
+        page = get(client, folded, "summaries").content.decode()
+        assert page.index("Other.") < page.index("They said hello.")
+        assert "edited from v1" in page
+
+    def test_the_diff_shows_what_changed(self, client, folded):
+        post(client, folded, "rewrite", {"text": "They said goodbye."}, version=1)
+        page = get(client, folded, "diff", version=2).content.decode()
+        assert "<del>hello</del><ins>goodbye</ins>" in page
+
+    def test_hostile_text_stays_text(self, client, folded):
+        post(client, folded, "rewrite", {"text": "<img src=x onerror=1>"}, version=1)
+        for name in ("diff", "edit"):
+            page = get(client, folded, name, version=2).content.decode()
+            assert "<img" not in page
+
+    def test_a_version_that_is_not_there(self, client, folded):
+        assert get(client, folded, "diff", version=9).status_code == 404

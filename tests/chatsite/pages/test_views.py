@@ -1,0 +1,384 @@
+"""Pages and fragments: what each gives its owner, and nobody else."""
+
+import html
+import uuid
+
+import pytest
+from django.db import connection
+from django.test import Client
+from django.test.utils import CaptureQueriesContext
+from django.urls import reverse
+from django.utils import timezone
+
+from chatsite.live import fragments
+from chatsite.turns import lifecycle
+from chatsite.turns.models import Turn
+from memory import library, transcript
+from memory.models import Conversation, Message
+from tests.memory.scenes import plant, summarise
+
+from ..scenes import signed_in, talk_in_turns, url
+
+GET_VIEWS = (
+    *("detail", "messages", "context", "transcript", "context-json", "summaries"),
+    *("export-json", "export-md"),
+)
+POST_VIEWS = ("rename", "delete", "fold", "policy")
+LISTS = ("conversation-list", "conversation-create", "conversation-demo")
+
+
+def queries_of(client, address):
+    with CaptureQueriesContext(connection) as seen:
+        assert client.get(address).status_code == 200
+    return len(seen)
+
+
+class TestAccess:
+    @pytest.mark.parametrize("name", [*GET_VIEWS, *POST_VIEWS])
+    def test_it_gives_a_stranger_the_404_of_a_missing_one(
+        self, conversation, bob, name
+    ):
+        client = signed_in(bob)
+        send = client.post if name in POST_VIEWS else client.get
+        foreign = send(url(name, conversation))
+        missing = send(reverse(f"conversation-{name}", args=[uuid.uuid4()]))
+        assert foreign.status_code == missing.status_code == 404
+        assert foreign.content == missing.content
+        assert Conversation.objects.filter(pk=conversation.pk).exists()
+
+    @pytest.mark.parametrize("name", [*GET_VIEWS, *POST_VIEWS])
+    def test_it_sends_the_anonymous_to_the_log_in_page(self, conversation, name):
+        client = Client()
+        send = client.post if name in POST_VIEWS else client.get
+        answer = send(url(name, conversation))
+        assert answer.status_code == 302
+        assert answer.url.startswith(reverse("login"))
+
+    def test_it_sends_a_page_whose_session_ended_to_the_log_in_page(self, conversation):
+        address = url("context", conversation)
+        answer = Client().get(address, headers={"HX-Request": "true"})
+        assert answer["HX-Redirect"] == reverse("login")
+        assert answer.content == b""
+
+    @pytest.mark.parametrize("name", LISTS)
+    def test_it_keeps_lists_from_the_anonymous(self, db, name):
+        send = Client().get if name == "conversation-list" else Client().post
+        assert send(reverse(name)).url.startswith(reverse("login"))
+
+    @pytest.mark.parametrize("name", GET_VIEWS)
+    def test_it_rejects_post_on_pages(self, client, conversation, name):
+        assert client.post(url(name, conversation)).status_code == 405
+
+    @pytest.mark.parametrize("name", POST_VIEWS)
+    def test_it_rejects_get_on_changes(self, client, conversation, name):
+        assert client.get(url(name, conversation)).status_code == 405
+        assert Conversation.objects.get().title == "Trip to Kyoto"
+
+    @pytest.mark.parametrize("name", POST_VIEWS)
+    def test_it_demands_a_csrf_token(self, alice, conversation, name):
+        strict = signed_in(alice, enforce_csrf_checks=True)
+        answer = strict.post(url(name, conversation), {"title": "x"})
+        assert answer.status_code == 403
+        assert Conversation.objects.get().title == "Trip to Kyoto"
+
+    @pytest.mark.parametrize("path", ["/c/none/", "/c/../admin", "/c/%00/", "/c/1/"])
+    def test_it_has_nothing_at_odd_addresses(self, client, path):
+        assert client.get(path).status_code == 404
+
+    def test_it_forbids_browsers_to_keep_pages(self, client, conversation):
+        answer = client.get(url("detail", conversation))
+        assert "no-store" in answer["Cache-Control"]
+
+    def test_it_sends_a_strict_csp(self, client, conversation):
+        policy = client.get(url("detail", conversation))["Content-Security-Policy"]
+        assert "unsafe" not in policy
+        assert "default-src 'none'" in policy
+
+
+class TestList:
+    def test_it_explains_itself_when_empty(self, client):
+        page = client.get("/").content.decode()
+        assert "Show me the split" in page
+        assert "Two views of every conversation" in page
+
+    def test_it_lists_only_ones_own(self, client, bob, conversation):
+        transcript.create(bob, title="Secret of Bob")
+        page = client.get("/").content.decode()
+        assert "Trip to Kyoto" in page
+        assert "Secret of Bob" not in page
+
+    def test_it_searches_titles(self, client, alice, conversation):
+        transcript.create(alice, title="Garden")
+        page = client.get("/", {"q": "kyo"}).content.decode()
+        assert "Trip to Kyoto" in page
+        assert "Garden" not in page
+
+    def test_it_gives_htmx_the_fragment(self, client, conversation):
+        answer = client.get("/", {"q": "kyo"}, headers={"HX-Request": "true"})
+        assert b"<html" not in answer.content
+        assert b"Trip to Kyoto" in answer.content
+
+    @pytest.mark.parametrize(
+        "query", ["\0", "x" * 5000, "%", "\ud800".encode("utf-8", "surrogatepass")]
+    )
+    def test_it_survives_odd_queries(self, client, conversation, query):
+        assert client.get("/", {"q": query}).status_code == 200
+
+    def test_it_escapes_titles(self, client, alice):
+        transcript.create(alice, title="<img src=x onerror=alert(1)>")
+        assert b"<img src=x" not in client.get("/").content
+
+
+class TestCreate:
+    def test_it_creates_and_leads_there(self, client, alice):
+        answer = client.post("/c/", {"title": "Plan", "preset": "langgraph"})
+        made = Conversation.objects.get()
+        assert answer.url == url("detail", made)
+        assert (made.owner, made.title) == (alice, "Plan")
+        assert made.get_policy().preset == "langgraph"
+
+    def test_it_needs_no_fields(self, client):
+        client.post("/c/")
+        assert Conversation.objects.get().get_policy().preset == "layered"
+
+    def test_it_begins_with_what_is_said_at_once(self, client):
+        answer = client.post("/c/", {"first": "Plan a weekend."})
+        made = Conversation.objects.get()
+        assert answer.url == url("detail", made)
+        assert made.title == made.messages.get().text == "Plan a weekend."
+        assert made.turns.get().state == "queued"
+        client.post("/c/", {"first": "  "})
+        assert Message.objects.count() == 1
+
+    @pytest.mark.parametrize(
+        "fields",
+        [
+            {"preset": "none"},
+            {"title": "x" * 201},
+            {"title": "a\0b"},
+            {"title": "Kept", "first": "a\0b"},
+        ],
+    )
+    def test_it_refuses_wrong_values_and_keeps_what_was_typed(self, client, fields):
+        answer = client.post("/c/", fields)
+        assert answer.status_code == 400
+        assert not Conversation.objects.exists()
+        assert b"form-error" in answer.content
+
+    def test_it_ignores_fields_that_are_not_ones_to_set(self, client, bob):
+        client.post("/c/", {"owner": bob.pk, "model": "evil", "system_prompt": "x"})
+        made = Conversation.objects.get()
+        assert made.owner != bob
+        assert (made.model, made.system_prompt) == ("", "")
+
+    def test_it_starts_the_demo(self, client):
+        answer = client.post("/demo/")
+        made = Conversation.objects.get()
+        assert answer.url == url("detail", made)
+        assert made.turns.count() == 12
+
+
+class TestDetail:
+    def test_it_shows_both_views(self, client, conversation):
+        page = client.get(url("detail", conversation)).content.decode()
+        assert "You see" in page
+        assert "The model sees" in page
+        assert "Reply to: What is my budget?" in page
+        assert "4 of 4 accounted for" in page
+        assert page.count("mark-window") == 4
+
+    def test_it_marks_folded_messages_and_draws_the_divider(self, client, conversation):
+        summarise(conversation, 1, 2, text="They said hello.")
+        page = client.get(url("detail", conversation)).content.decode()
+        assert page.count("In summary v1") == 2
+        assert page.count("In window") == 2
+        assert 'id="divider-1"' in page
+        assert "#1–#2 → v1" in page
+        assert page.count("They said hello.") == 3
+
+    def test_it_shows_what_a_reply_was_sent(self, client, conversation):
+        page = client.get(url("detail", conversation), {"reply": 2}).content.decode()
+        assert "As sent for reply #2" in page
+        assert "hash matches" in page
+
+    @pytest.mark.parametrize(
+        "value", ["1", "99", "0", "-1", "x", "9" * 30, "9" * 5000, "\0"]
+    )
+    def test_it_knows_no_other_replies(self, client, conversation, value):
+        for name in ("detail", "context", "context-json"):
+            answer = client.get(url(name, conversation), {"reply": value})
+            assert answer.status_code == 404
+
+    def test_it_shows_a_failed_turn_with_its_reason_and_a_retry(self, client, alice):
+        made = transcript.create(alice)
+        sent = lifecycle.submit(made, text="Hi", client_id="1")
+        claim = lifecycle.claim(made.pk)
+        lifecycle.finish(
+            claim, lifecycle.Result(Turn.State.FAILED, "", error="timeout")
+        )
+        page = client.get(url("detail", made)).content.decode()
+        assert f'data-turn="{sent.turn.pk}" data-state="failed"' in page
+        assert "The model took too long to answer" in page
+        assert 'value="retry"' in page
+
+    def test_it_shows_a_running_reply_as_far_as_it_was_saved(self, client, alice):
+        made = transcript.create(alice)
+        sent = lifecycle.submit(made, text="Hi", client_id="1")
+        lifecycle.checkpoint(lifecycle.claim(made.pk), "Half a <reply>")
+        page = client.get(url("detail", made)).content.decode()
+        assert f'id="turn-{sent.turn.pk}-tail">Half a &lt;reply&gt;</div>' in page
+        assert 'value="stop"' in page
+
+    def test_it_takes_the_same_number_of_queries_for_any_length(
+        self, client, conversation
+    ):
+        address = url("detail", conversation)
+        client.get(address)
+        few = queries_of(client, address)
+        talk_in_turns(conversation, *(f"Text {n}" for n in range(12)))
+        assert queries_of(client, address) <= few + 1
+
+
+class TestEarlierMessages:
+    def test_it_gives_the_turns_before_one(self, client, conversation):
+        last = conversation.turns.order_by("-pk").first()
+        answer = client.get(url("messages", conversation), {"before": last.pk})
+        assert b"Reply to: Hello" in answer.content
+        assert b"What is my budget?" not in answer.content
+
+    @pytest.mark.parametrize("value", ["0", "-5", "x", str(2**70), "\0"])
+    def test_it_refuses_numbers_no_turn_has(self, client, conversation, value):
+        answer = client.get(url("messages", conversation), {"before": value})
+        assert answer.status_code == 404
+
+
+class TestContext:
+    def test_it_is_a_fragment(self, client, conversation):
+        page = client.get(url("context", conversation)).content.decode()
+        assert "<html" not in page
+        assert "Next turn" in page
+        assert '<option value="4"' in page
+
+    def test_it_says_estimated_or_reported_with_every_number(
+        self, client, conversation
+    ):
+        address = url("context", conversation)
+        assert "estimated" in client.get(address).content.decode()
+        shown = client.get(address, {"reply": 4}).content.decode()
+        assert "<strong>40</strong>" in shown
+        assert "reported" in shown
+
+    def test_it_says_so_when_the_hash_does_not_match(self, client, conversation):
+        plant(Message.objects.get(seq=1), text="Tampered")
+        page = client.get(url("context", conversation), {"reply": 4})
+        assert b"hash does not match" in page.content
+
+    def test_it_offers_to_fold_again_after_the_job_gave_up(self, client, conversation):
+        Conversation.objects.update(fold_failures=3)
+        page = client.get(url("context", conversation))
+        assert b"Try folding again" in page.content
+
+
+class TestChanges:
+    def test_it_renames(self, client, conversation):
+        answer = client.post(url("rename", conversation), {"title": "New"})
+        assert answer.status_code == 302
+        renamed = Conversation.objects.get()
+        assert (renamed.title, renamed.title_set_by) == ("New", "user")
+
+    def test_it_gives_htmx_the_new_title_in_both_places(self, client, conversation):
+        answer = client.post(
+            url("rename", conversation),
+            {"title": "New"},
+            headers={"HX-Request": "true"},
+        )
+        assert answer.content.count(b">New<") == 2
+        assert b"hx-swap-oob" in answer.content
+
+    @pytest.mark.parametrize("title", ["", "  ", "\u200b\u00ad", "x" * 201, "a\0b"])
+    def test_it_refuses_bad_titles(self, client, conversation, title):
+        answer = client.post(
+            url("rename", conversation),
+            {"title": title},
+            headers={"HX-Request": "true"},
+        )
+        assert b'role="alert"' in answer.content
+        assert Conversation.objects.get().title == "Trip to Kyoto"
+
+    def test_what_can_not_be_seen_is_neither_title_nor_message(self, client, alice):
+        client.post("/c/", {"title": "\u2060", "first": "\u200b\u202e\u00ad"})
+        made = Conversation.objects.get(owner=alice)
+        assert (made.title, made.title_set_by) == ("", "")
+        assert not made.messages.exists()
+
+    def test_it_deletes_everything_of_a_conversation(self, client, conversation):
+        summarise(conversation, 1, 2)
+        lifecycle.submit(conversation, text="Waiting", client_id="w")
+        assert client.post(url("delete", conversation)).url == "/"
+        assert client.get(url("detail", conversation)).status_code == 404
+        Conversation.objects.update(deleted_at=timezone.now() - 2 * library.UNDO)
+        client.get("/")
+        assert not Conversation.objects.exists()
+        assert not Message.objects.exists()
+
+    @pytest.mark.django_db(transaction=True)
+    def test_it_lets_folding_be_tried_again(self, conversation, alice):
+        Conversation.objects.update(fold_failures=3)
+        signed_in(alice).post(url("fold", conversation))
+        assert Conversation.objects.get().fold_failures == 0
+
+
+def test_it_says_that_it_is_well(db):
+    answer = Client().get("/healthz")
+    assert (answer.status_code, answer.content) == (200, b"ok")
+
+
+def test_fragments_for_the_socket_render_without_a_request(conversation):
+    html = "".join(fragments.Page().sync(conversation))
+    assert html.count('class="turn"') == 2
+    assert "csrf" not in html
+
+
+class TestPolicy:
+    def post(self, client, conversation, **fields):
+        return client.post(f"/c/{conversation.uuid}/policy/", fields)
+
+    def test_it_changes_how_a_conversation_is_remembered(self, client, conversation):
+        overrides = '{"keep": ["messages", 4]}'
+        answer = self.post(
+            client, conversation, preset="langgraph", overrides=overrides
+        )
+        assert answer.status_code == 302
+        conversation.refresh_from_db()
+        assert conversation.policy == {"preset": "langgraph", "keep": ["messages", 4]}
+
+    @pytest.mark.parametrize(
+        ("overrides", "named"),
+        [
+            ('{"trigger": ["fraction", 1.5]}', "1.5"),
+            ('{"trigger": ["fraction", 0]}', "0"),
+            ('{"trigger": ["tokens", -5]}', "-5"),
+            ('{"trigger": ["tokens", true]}', "True"),
+            ('{"trigger": ["tokens", 1000.5]}', "1000.5"),
+            ('{"trigger": ["words", 5]}', "words"),
+            ('{"trigger": {}}', "{}"),
+            (
+                '{"trigger": ["messages", 5], "keep": ["messages", 5]}',
+                "keep 5 messages",
+            ),
+            ('{"speed": 3}', "speed"),
+            ("[1]", "JSON object"),
+            ("{bad", "valid JSON"),
+        ],
+    )
+    def test_a_wrong_value_is_named_and_changes_nothing(
+        self, client, conversation, overrides, named
+    ):
+        answer = self.post(client, conversation, preset="layered", overrides=overrides)
+        assert answer.status_code == 422
+        text = html.unescape(answer.content.decode())
+        assert named in text
+        assert overrides in text
+        before = conversation.policy
+        conversation.refresh_from_db()
+        assert conversation.policy == before

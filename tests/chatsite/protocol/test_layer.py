@@ -1,0 +1,168 @@
+"""The channel layer over a real Redis that comes and goes: it may only slow things."""
+
+import asyncio
+import signal
+from time import monotonic
+
+import pytest
+from channels.db import database_sync_to_async
+from channels.layers import channel_layers, get_channel_layer
+
+from chatsite.live import watcher
+from chatsite.protocol import layer
+from memory import transcript
+from tests.servers import Redis
+
+from ..sockets import TIMEOUT, Chat
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+@pytest.fixture
+def redis():
+    with Redis() as server:
+        yield server
+
+
+@pytest.fixture(autouse=True)
+async def redis_layer(redis, settings, monkeypatch):
+    monkeypatch.setattr(layer, "PAUSE_SECONDS", 0.5)
+    monkeypatch.setattr(layer, "health", layer._Health())
+    config = {"BACKEND": "chatsite.protocol.layer.PubSubLayer", "CONFIG": {}}
+    settings.CHANNEL_LAYERS = {"default": {**config, "CONFIG": {"url": redis.url}}}
+    yield
+    redis.send(signal.SIGCONT)
+    await get_channel_layer().flush()
+    channel_layers.backends.clear()
+
+
+@pytest.fixture
+def conversation(alice):
+    return transcript.create(alice)
+
+
+async def listener(group):
+    """A queue of what is sent to the group."""
+    channel = await get_channel_layer().new_channel()
+    assert await layer.join(group, channel)
+    # Redis knows a subscription a moment after it was asked for.
+    heard = asyncio.create_task(get_channel_layer().receive(channel))
+    await until(lambda: layer.send(group, {"type": "first"}))
+    assert await asyncio.wait_for(heard, 5) == {"type": "first"}
+    return channel
+
+
+async def until(act, seconds=10.0):
+    end = monotonic() + seconds
+    while not await act():
+        assert monotonic() < end
+        await asyncio.sleep(0.1)
+
+
+async def test_a_stopped_redis_fails_no_caller_and_comes_back(redis):
+    channel = await listener("g")
+    redis.kill()
+    started = monotonic()
+    assert not any([await layer.send("g", {"type": "x"}) for _ in range(50)])
+    assert not await layer.join("h", channel)
+    assert monotonic() - started < 2.5
+    redis.start()
+    heard = asyncio.create_task(get_channel_layer().receive(channel))
+    while not heard.done():
+        await layer.send("g", {"type": "again"})
+        await asyncio.sleep(0.1)
+    assert heard.result() == {"type": "again"}
+    await until(lambda: layer.join("h", channel))
+
+
+async def test_a_call_that_does_not_let_itself_be_cancelled_holds_nobody_up():
+    async def stubborn():
+        try:
+            await asyncio.sleep(3)
+        finally:
+            await asyncio.sleep(3)
+
+    started = monotonic()
+    with pytest.raises(TimeoutError):
+        await layer._bounded(stubborn())
+    assert monotonic() - started < layer.CALL_SECONDS + 1
+    for task in layer._given_up.copy():
+        task.cancel()
+
+
+async def test_a_frozen_redis_holds_nobody_up(redis):
+    await listener("g")
+    redis.send(signal.SIGSTOP)
+    started = monotonic()
+    told = await asyncio.gather(*(layer.send("g", {"type": "x"}) for _ in range(20)))
+    assert not any(told)
+    assert monotonic() - started < 2 * layer.CALL_SECONDS
+    started = monotonic()
+    assert not await layer.send("g", {"type": "x"})
+    assert monotonic() - started < 0.1
+    redis.send(signal.SIGCONT)
+    await until(lambda: layer.send("g", {"type": "x"}))
+
+
+async def test_it_says_once_that_the_layer_is_away(redis, caplog):
+    redis.kill()
+    for _ in range(3):
+        await layer.send("g", {"type": "x"})
+    redis.start()
+    await until(lambda: layer.send("g", {"type": "x"}))
+    said = [r.getMessage() for r in caplog.records if r.name == layer.__name__]
+    assert said == ["layer: group_send failed: ConnectionError", "layer: answers again"]
+
+
+async def test_pages_follow_without_a_layer(
+    quick_watcher, redis, conversation, session, upstream
+):
+    redis.kill()
+    async with Chat(conversation, session) as one, Chat(conversation, session) as two:
+        await one.command(type="send", client_id="c", text="Anybody there?")
+        ack = (await one.until("ack"))[-1]
+        ends = [(await each.until("end", turn=ack["turn"]))[-1] for each in (one, two)]
+    assert [end["state"] for end in ends] == ["done", "done"]
+    assert ends[0]["text"] == ends[1]["text"] != ""
+
+
+async def test_the_senders_page_shows_its_message_at_once(redis, conversation, session):
+    redis.kill()
+    async with Chat(conversation, session, protocol="") as page:
+        await page.socket.receive_from(timeout=TIMEOUT)
+        await page.command(type="send", client_id="c", text="Anybody there?")
+        started = monotonic()
+        html = ""
+        while "Anybody there?" not in html:
+            html = await page.socket.receive_from(timeout=5)
+    assert monotonic() - started < watcher.SILENCE_SECONDS
+
+
+async def test_a_socket_that_opened_without_a_layer_hears_it_later(
+    redis, conversation, session, upstream, settings
+):
+    settings.CHAT_MODEL = "ok-slow:20:0.05"
+    redis.kill()
+    async with Chat(conversation, session) as chat:
+        redis.start()
+        here = watcher.here()
+        await until(lambda: asyncio.sleep(0, all(s.joined for s in here._sockets)))
+        await chat.command(type="send", client_id="c", text="And now?")
+        seen = await chat.until("end")
+    # Frames only ever come through the layer; a sync sends one at most.
+    assert sum(event["type"] == "frame" for event in seen) > 3
+
+
+async def test_a_stop_works_without_a_layer(
+    redis, conversation, session, upstream, settings
+):
+    settings.CHAT_MODEL = "ok-slow:500:0.02"
+    async with Chat(conversation, session) as chat:
+        await chat.command(type="send", client_id="c", text="Talk")
+        frame = (await chat.until("frame"))[-1]
+        redis.kill()
+        await chat.command(type="stop", turn=frame["turn"])
+        end = (await chat.until("end"))[-1]
+    assert end["state"] == "stopped"
+    turn = await database_sync_to_async(conversation.turns.get)()
+    assert (turn.state, turn.text) == ("stopped", end["text"])

@@ -1,0 +1,136 @@
+"""Two conversations with rows in every table, and one text in every column of them."""
+
+import re
+
+from django.apps import apps
+from django.contrib.admin.models import CHANGE, LogEntry
+from django.db.models import ForeignKey, QuerySet
+from django.utils import timezone
+
+from chatsite.turns.models import Allowance, Preferences, Turn
+from memory import transcript
+from memory.models import Conversation, Message
+from tests.memory.scenes import plant, say, summarise
+
+APPS = ("memory", "chat", "desk")
+TEXTS = {"CharField", "TextField", "JSONField", "SlugField", "EmailField"}
+# Numbers in letters, and names that the site or its staff gave: nobody's words.
+METADATA = {
+    *("model", "uuid", "sha256", "policy_hash", "prompt_hash", "username", "preset"),
+    *("trigger", "process", "owner", "fold_owner", "target", "reason", "seal"),
+}
+
+
+def make_conversation(owner, word):
+    """One whose replies can be rebuilt, with the word in all that was said."""
+    policy = {"preset": "layered", "important": [re.escape(word[:60])]}
+    row = transcript.create(owner, title=word[:200], system_prompt=word, policy=policy)
+    for number in range(3):
+        call = say(row, f"{word} {number}")
+    plant(call, error=f"{word} failed"[:100], first_token_ms=5, tokens_input=9)
+    failed = {"status": "failed", "error": f"{word} failed"[:100], "text": ""}
+    summarise(row, 1, 2, text=word, structured={word: word}, flags=flags(word))
+    summarise(row, 3, 4, **failed)
+    make_turns(row, word, call)
+    for model in apps.get_app_config("desk").get_models():
+        fill(model, row)
+    for rows in ([row], row.messages.all(), row.summaries.all()):
+        LogEntry.objects.log_actions(owner.pk, rows, CHANGE, "Changed.")
+    return row
+
+
+def flags(word):
+    return {"unsupported": [word], "missing": [word]}
+
+
+def make_turns(row, word, call):
+    values = {"conversation": row, "model": "m", "text": word, "call": call}
+    messages = list(row.messages.order_by("seq"))
+    done = {"reply": messages[1], "state": Turn.State.DONE, "started_at": now()}
+    Turn.objects.create(user_message=messages[0], reply_seq=2, **values, **done)
+    failed = {"state": Turn.State.FAILED, "error": "timeout", "finished_at": now()}
+    Turn.objects.create(user_message=messages[2], reply_seq=4, **values, **failed)
+    Allowance.objects.get_or_create(user=row.owner)
+    Preferences.objects.get_or_create(user=row.owner)
+
+
+def now():
+    return timezone.now()
+
+
+def fill(model, conversation):
+    """A row of a table of the desk, with what has to be there."""
+    values = {}
+    for field in model._meta.concrete_fields:
+        if value := some_value(field, conversation):
+            values[field.name] = value
+    model._base_manager.create(**values)
+
+
+def some_value(field, conversation):
+    if isinstance(field, ForeignKey):
+        is_theirs = field.related_model is Conversation
+        return conversation if is_theirs else conversation.owner
+    if field.has_default() or field.null or field.primary_key:
+        return conversation.uuid if field.name == "conversation" else None
+    kind = field.get_internal_type()
+    values = {"PositiveIntegerField": 1, "UUIDField": conversation.uuid}
+    return now() if kind == "DateTimeField" else values.get(kind, "view")
+
+
+def plant_everywhere(conversation, word, *, short="", also=()):
+    """The word in place of every text of this conversation's rows, `short` where a
+    column has no room for it; `also` names columns of metadata."""
+    for app in APPS:
+        for model in apps.get_app_config(app).get_models():
+            columns = [field for field in text_columns(model) if wanted(field, also)]
+            for row in rows_of(model, conversation) if columns else ():
+                plant(row, **{f.name: text_for(f, row, word, short) for f in columns})
+
+
+def text_columns(model):
+    for field in model._meta.concrete_fields:
+        is_text = field.get_internal_type() in TEXTS and not field.choices
+        if is_text and not field.primary_key:
+            yield field
+
+
+def wanted(field, also):
+    return field.name not in METADATA or field.name in also
+
+
+def rows_of(model, conversation):
+    names = {field.name for field in model._meta.concrete_fields}
+    rows = QuerySet(model)
+    if model is Conversation:
+        return rows.filter(pk=conversation.pk)
+    if "conversation" in names:
+        key = model._meta.get_field("conversation")
+        is_link = isinstance(key, ForeignKey)
+        return rows.filter(conversation=conversation if is_link else conversation.uuid)
+    if "message" in names:
+        return rows.filter(message__conversation=conversation)
+    return rows.all()
+
+
+def text_for(field, row, word, short):
+    if field.get_internal_type() == "JSONField":
+        return in_place(getattr(row, field.name), word)
+    fits = field.max_length is None or len(word) + 6 <= field.max_length
+    text = word if fits else short[: field.max_length]
+    # Two rows of one conversation may not have the same.
+    is_id = field.model is Message and field.name == "client_id"
+    return f"{text}{row.pk}"[: field.max_length] if is_id else text
+
+
+def tool_call(word):
+    return {"name": word, "args": {word: word}, "id": word, "type": "tool_call"}
+
+
+def in_place(value, word):
+    """The same shape with the word in place of every text, and as one more key."""
+    if isinstance(value, dict):
+        return {key: in_place(one, word) for key, one in value.items()} | {word: word}
+    if isinstance(value, list):
+        return [in_place(one, word) for one in value] or [tool_call(word)]
+    return word if isinstance(value, str) else value

@@ -1,0 +1,573 @@
+"""The policy lab: what a trial finds, what it leaves alone, how it ends."""
+
+import asyncio
+import hashlib
+import json
+from datetime import timedelta
+
+import pytest
+from asgiref.sync import async_to_sync, sync_to_async
+from django.apps import apps
+from django.db import IntegrityError
+from django.db.models import QuerySet
+from django.db.models.functions import Now
+from django.urls import reverse
+
+from chatsite.review.experiments import job, material, real, store
+from chatsite.review.experiments.steps import Steps, Turn
+from chatsite.review.models import AccessEvent, Trial
+from chatsite.turns import runner
+from chatsite.turns.models import Allowance
+from memory import actions, transcript
+from memory.compaction import compactor
+from memory.evaluation.metrics import CACHE_STEP
+from memory.models import Conversation
+from tests.memory.scenes import plant, say, talk
+
+# The database of a played trial is asked from a thread with a connection of its own.
+played = pytest.mark.django_db(transaction=True)
+LANGGRAPH = {"preset": "langgraph"}
+FACT = "The order A-77{n:02} of SECRET Berlin costs {n}50 euros. "
+
+
+@pytest.fixture(autouse=True)
+def fast(settings):
+    settings.DEMO_TOKENS_PER_SECOND = 0
+
+
+@pytest.fixture
+def conversation(alice):
+    """Ten turns of Alice's that were never folded."""
+    made = transcript.create(alice, title="SECRET title")
+    for n in range(10):
+        say(made, FACT.format(n=n) * 3)
+    return Conversation.objects.get(pk=made.pk)
+
+
+@pytest.fixture
+def start(conversation, staff):
+    """start(**values) -> a trial of the conversation that waits."""
+
+    def make(policy=LANGGRAPH, on=None, **values):
+        target = on or conversation
+        fields = {"model": "demo", "budget": 100_000, **values}
+        return Trial.objects.create(
+            conversation=target,
+            user=staff,
+            policy=policy,
+            last_seq=target.next_seq - 1,
+            all_messages=target.messages.count(),
+            **fields,
+        )
+
+    return make
+
+
+def play(trial):
+    """Take the trial that waits and play it to its end, as a sweep would."""
+    claim = store.claim()
+    assert claim.trial_id == trial.pk
+    async_to_sync(job.run)(claim)
+    trial.refresh_from_db()
+    return trial
+
+
+def steps_of(trial):
+    return Steps.load(trial.result["steps"])
+
+
+def hash_everything():
+    """Of every row of every table but those that belong to the lab, and what its
+    people have used up."""
+    rows = [
+        repr(sorted(QuerySet(model).order_by("pk").values_list(), key=repr))
+        for model in apps.get_models(include_auto_created=True)
+        if model not in (Trial, AccessEvent, Allowance)
+    ]
+    return hashlib.sha256("\n".join(rows).encode()).hexdigest()
+
+
+def live_through(conversation, policy, texts):
+    """The same conversation as people would have had it under the policy."""
+    conversation.policy = policy
+    conversation.save()
+    for text in texts:
+        say(conversation, text)
+        async_to_sync(compactor.fold)(
+            conversation.pk,
+            runner.summariser("demo", payer=conversation.owner_id),
+            context_window=32_000,
+        )
+    return Conversation.objects.get(pk=conversation.pk)
+
+
+@played
+class TestPlaying:
+    def test_it_touches_nothing_but_its_own_row(self, start):
+        trial = start()
+        before = hash_everything()
+        play(trial)
+        assert trial.state == "done"
+        assert steps_of(trial).versions
+        assert hash_everything() == before
+
+    def test_what_was_lived_and_what_is_played_are_the_same(self, alice, start):
+        """The trial of a conversation's own policy finds what really happened."""
+        policy = {"preset": "langgraph", "recall_tokens": 200}
+        texts = [FACT.format(n=n) * 40 for n in range(9)]
+        lived = live_through(transcript.create(alice), policy, texts)
+        trial = play(start(policy, on=lived))
+        real_rows = lived.summaries.order_by("version")
+        assert [
+            (v.first_seq, v.last_seq, v.text) for v in steps_of(trial).versions
+        ] == [(row.first_seq, row.last_seq, row.text) for row in real_rows]
+        sent = [Turn(*each) for each in trial.result["real"]["turns"]]
+        assert [(t.seq, t.tokens, t.recalled) for t in steps_of(trial).turns] == [
+            (t.seq, t.tokens, t.recalled) for t in sent
+        ]
+        for mine, theirs in zip(steps_of(trial).turns, sent, strict=True):
+            assert abs(mine.cached - theirs.cached) <= CACHE_STEP
+        assert sum(turn.cached for turn in sent) > 0
+
+    def test_without_folds_every_prompt_is_what_it_was(self, start, conversation):
+        trial = play(start({"enabled": False, "recall_tokens": 0}))
+        calls = conversation.model_calls.order_by("message__seq")
+        sent = list(calls.values_list("tokens_estimated", flat=True))
+        assert [turn.tokens for turn in steps_of(trial).turns] == sent
+        assert (trial.requests, trial.spent) == (0, 0)
+
+    def test_it_spends_what_it_says(self, start):
+        trial = play(start())
+        assert trial.requests == len(steps_of(trial).versions) > 1
+        assert trial.spent == trial.tokens_in + trial.tokens_out
+        sides = trial.result["sides"]
+        assert sides["trial"]["read"] == trial.tokens_in > 0
+        assert sides["real"]["read"] == 0
+
+    def test_every_message_and_fact_stands_somewhere_or_nowhere(self, start):
+        trial = play(start())
+        side, found = trial.result["sides"]["trial"], trial.result["facts"]["looked_at"]
+        assert side["in_window"] + side["in_summaries"] == 20
+        places = ("facts_in_window", "facts_in_summaries", "facts_nowhere")
+        assert sum(side[place] for place in places) == found > 20
+        real_side = trial.result["sides"]["real"]
+        assert (real_side["facts_in_window"], real_side["in_window"]) == (found, 20)
+
+    def test_what_people_took_out_is_not_played(self, start, conversation):
+        actions.exclude(conversation, [3, 4])
+        actions.delete(conversation, 7)
+        trial = play(start())
+        assert [turn.seq for turn in steps_of(trial).turns] == [
+            1,
+            5,
+            9,
+            11,
+            13,
+            15,
+            17,
+            19,
+        ]
+        end = 0
+        for version in steps_of(trial).versions_at(99):
+            assert version.first_seq == end + 1
+            end = version.last_seq
+
+    def test_pinned_and_important_messages_stay_word_for_word(
+        self, start, conversation
+    ):
+        plain = play(start({**LANGGRAPH, "recall_tokens": 0}))
+        policy = {**LANGGRAPH, "recall_tokens": 0, "important": ["A-7700"]}
+        pinned = play(start(policy))
+        assert steps_of(pinned).pinned == [1, 2]
+        last = [steps_of(each).turns[-1].tokens for each in (plain, pinned)]
+        assert last[1] > last[0]
+
+    def test_a_conversation_from_elsewhere_has_nothing_real_to_compare(
+        self, start, conversation
+    ):
+        QuerySet(type(conversation.model_calls.first())).all().delete()
+        trial = play(start())
+        assert trial.result["real"]["turns"] == []
+        assert trial.result["sides"]["trial"]["turns"] == 10
+
+    def test_the_view_of_any_turn_is_known(self, start):
+        steps = steps_of(play(start()))
+        first = steps.versions[0]
+        assert steps.versions_at(first.turn - 1) == []
+        assert steps.versions_at(first.turn) == [first]
+        assert [each.version for each in steps.versions_at(99)] == [
+            steps.versions[-1].version
+        ]
+
+    def test_what_is_stored_comes_back_as_it_was(self, start):
+        steps = steps_of(play(start()))
+        again = Steps.load(json.loads(json.dumps(steps.dump())))
+        assert again == steps
+        assert set(again.generations.values()) > {1}
+
+
+@played
+class TestBudget:
+    def test_no_request_is_sent_beyond_it(self, start, upstream):
+        trial = play(start(budget=50, model="ok"))
+        assert (trial.state, trial.error) == ("stopped", "budget")
+        assert upstream.calls == []
+        assert (trial.requests, trial.spent) == (0, 0)
+
+    def test_what_it_paid_for_is_shown(self, start):
+        whole = play(start())
+        trial = play(start(budget=whole.spent // 2 + 400))
+        assert trial.state == "stopped"
+        assert 0 < trial.requests < whole.requests
+        assert trial.spent <= trial.budget
+        assert 0 < trial.done_messages < 20
+        assert trial.result["sides"]["trial"]["turns"] == len(steps_of(trial).turns)
+
+    def test_a_provider_that_fails_ends_it_and_its_words_stay_out(
+        self, start, upstream
+    ):
+        trial = play(start(model="401"))
+        assert (trial.state, trial.error) == ("failed", "auth")
+        assert "sk-test" not in json.dumps(trial.result)
+        assert trial.spent == 0
+
+    def test_an_unusable_summary_is_counted_and_not_tried_for_ever(
+        self, start, upstream
+    ):
+        trial = play(start(model="empty"))
+        assert trial.state in ("done", "failed")
+        assert trial.requests <= compactor.MAX_FAILURES
+
+
+def leave(trial, **values):
+    """As a process leaves it that dies in the middle of it."""
+    fields = {"state": "running", "owner": "gone", "place": 0, "finished_at": None}
+    fields |= {"lease_until": Now() - timedelta(seconds=1), **values}
+    QuerySet(Trial).filter(pk=trial.pk).update(**fields)
+
+
+class TestProcesses:
+    @played
+    def test_it_goes_on_where_a_dead_process_stopped(self, start):
+        whole = play(start())
+        half = play(start(budget=whole.spent // 2 + 400))
+        done, spent = half.done_messages, half.spent
+        leave(half, budget=100_000, attempt=1)
+        play(half)
+        assert (half.state, half.attempt) == ("done", 2)
+        assert 0 < done < half.done_messages == 20
+        assert spent < half.spent == whole.spent
+        assert steps_of(half).versions == steps_of(whole).versions
+        assert [t.tokens for t in steps_of(half).turns] == [
+            t.tokens for t in steps_of(whole).turns
+        ]
+        assert steps_of(half).generations == steps_of(whole).generations
+
+    @played
+    def test_it_begins_anew_if_its_messages_changed_meanwhile(
+        self, start, conversation
+    ):
+        whole = play(start())
+        half = play(start(budget=whole.spent // 2 + 400))
+        leave(half, budget=100_000)
+        actions.exclude(conversation, [1, 2])
+        play(half)
+        assert [turn.seq for turn in steps_of(half).turns] == list(range(3, 21, 2))
+
+    def test_it_fails_when_it_took_down_one_process_after_another(self, start):
+        trial = start()
+        leave(trial, attempt=store.MAX_ATTEMPTS)
+        assert store.claim() is None
+        trial.refresh_from_db()
+        assert (trial.state, trial.error) == ("failed", "interrupted")
+
+    def test_a_live_lease_is_respected(self, start):
+        trial = start()
+        first = store.claim()
+        assert store.claim() is None
+        assert store.renew(first, 3) is store.Hold.KEPT
+        trial.refresh_from_db()
+        assert trial.done_messages == 3
+
+    def test_who_lost_it_writes_nothing_more(self, start):
+        trial = start()
+        lost = store.claim()
+        leave(trial)
+        assert store.renew(lost, 9) is store.Hold.LOST
+        assert not store.reserve(lost, 1)
+        assert not store.save(lost, {}, 9)
+        assert not store.finish(lost, "done")
+        trial.refresh_from_db()
+        assert (trial.state, trial.done_messages, trial.spent) == ("running", 0, 0)
+
+    @played
+    def test_a_process_that_ends_hands_it_back(self, start):
+        trial = start()
+        store.claim()
+        store.release()
+        trial.refresh_from_db()
+        assert (trial.state, trial.attempt, trial.place) == ("queued", 0, None)
+        assert play(trial).state == "done"
+
+    def test_the_site_plays_no_more_at_once_than_it_may(self, start, settings):
+        settings.TRIALS_AT_ONCE = 2
+        trials = [start() for _ in range(3)]
+        claims = [store.claim() for _ in trials]
+        assert [claim and claim.trial_id for claim in claims] == [
+            *(trials[0].pk, trials[1].pk, None)
+        ]
+        store.finish(claims[0], "done")
+        assert store.claim().trial_id == trials[2].pk
+
+    def test_the_database_keeps_two_from_one_place(self, start):
+        leave(start())
+        other = start()
+        with pytest.raises(IntegrityError):
+            leave(other)
+
+    @played
+    async def test_a_sweep_of_the_server_plays_it(self, start):
+        trial = await sync_to_async(start)()
+        await runner.sweep()
+        async with asyncio.timeout(30):
+            while not trial.is_finished:
+                await asyncio.sleep(0.05)
+                await trial.arefresh_from_db()
+        assert (trial.state, trial.done_messages) == ("done", 20)
+
+    @played
+    def test_an_erased_conversation_ends_it_quietly(self, start, conversation):
+        start()
+        claim = store.claim()
+        conversation.delete()
+        async_to_sync(job.run)(claim)
+        assert not Trial.objects.exists()
+
+
+class TestCancelling:
+    def test_one_that_waits_ends_at_once(self, start):
+        trial = start()
+        store.cancel(trial)
+        trial.refresh_from_db()
+        assert (trial.state, trial.error) == ("stopped", "cancelled")
+        assert store.claim() is None
+
+    @played
+    def test_one_that_waits_for_its_model_ends_soon(self, start, upstream, settings):
+        settings.TURN_LEASE_SECONDS = 1.0
+        trial = start(model="hang")
+        claim = store.claim()
+        store.cancel(trial)
+        async_to_sync(job.run)(claim)
+        trial.refresh_from_db()
+        assert (trial.state, trial.error) == ("stopped", "cancelled")
+        assert 0 < trial.done_messages < 20
+        assert trial.result["steps"]["turns"]
+
+    def test_one_left_by_a_dead_process_ends_with_the_next_sweep(self, start):
+        trial = start()
+        leave(trial, cancel_requested_at=Now())
+        assert store.claim() is None
+        trial.refresh_from_db()
+        assert trial.state == "stopped"
+
+    @played
+    def test_an_ended_one_stays_as_it_ended(self, start):
+        trial = play(start())
+        store.cancel(trial)
+        trial.refresh_from_db()
+        assert (trial.state, trial.cancel_requested_at) == ("done", None)
+
+
+class TestReal:
+    def test_a_request_that_was_tampered_with_is_left_out(self, alice):
+        made = transcript.create(alice)
+        calls = talk(made, 2)
+        plant(calls[0], refs={"newest": 1})
+        trial = Trial(conversation=made, last_seq=4)
+        assert [t.seq for t in real.read_turns(material.read(trial), 4)] == [3]
+
+    def test_the_latest_request_of_a_message_counts(self, alice):
+        made = transcript.create(alice)
+        calls = talk(made, 2)
+        plant(calls[0], tokens_input=500)
+        trial = Trial(conversation=made, last_seq=4)
+        turns = real.read_turns(material.read(trial), 4)
+        assert [(t.seq, t.tokens, t.call) for t in turns] == [
+            (1, 500, calls[0].pk),
+            (3, calls[1].tokens_estimated, calls[1].pk),
+        ]
+
+
+FORM = {
+    **{"preset": "langgraph", "budget": "5000", "trigger_kind": "tokens"},
+    **{"keep_kind": "tokens", "overrides": ""},
+}
+
+
+class TestPages:
+    @pytest.fixture
+    def lab(self, conversation):
+        return reverse("admin:desk-trials", args=[conversation.pk])
+
+    def url(self, name, trial):
+        return reverse(f"admin:desk-{name}", args=[trial.conversation_id, trial.pk])
+
+    def test_a_trial_is_started_and_written_down(self, reviewer, lab, conversation):
+        assert 'name="budget"' in reviewer.get(lab).content.decode()
+        values = {
+            "trigger_size": "900",
+            "keep_size": "90",
+            "initial_prompt": "Be brief.",
+        }
+        response = reviewer.post(lab, {**FORM, **values})
+        trial = Trial.objects.get()
+        assert response["Location"] == self.url("trial", trial)
+        assert trial.policy == {
+            **{"preset": "langgraph", "trigger": ["tokens", 900]},
+            **{"keep": ["tokens", 90], "initial_prompt": "Be brief."},
+        }
+        assert (trial.budget, trial.last_seq, trial.all_messages) == (5000, 20, 20)
+        assert (
+            AccessEvent.objects.filter(action="try").get().target == f"trial {trial.pk}"
+        )
+
+    @pytest.mark.parametrize(
+        ("values", "words"),
+        [
+            ({"budget": "0"}, "greater than or equal to 1"),
+            ({"budget": ""}, "required"),
+            ({"trigger_size": "10", "keep_size": "20"}, "keep 20"),
+            ({"overrides": '{"colour": "red"}'}, "colour"),
+            ({"overrides": "{broken"}, "valid JSON"),
+            ({"overrides": '{"keep": ["turns", 2]}', "keep_size": "9"}, "Given twice"),
+            ({"preset": "nothing"}, "valid choice"),
+        ],
+    )
+    def test_what_is_wrong_is_said_and_what_was_typed_stays(
+        self, reviewer, lab, values, words
+    ):
+        typed = {**FORM, "initial_prompt": "My own words.", **values}
+        text = reviewer.post(lab, typed).content.decode()
+        assert words in text
+        assert "My own words." in text
+        assert not Trial.objects.exists()
+
+    def test_a_conversation_without_messages_can_not_be_tried(self, reviewer, alice):
+        empty = transcript.create(alice)
+        lab = reverse("admin:desk-trials", args=[empty.pk])
+        for text in (reviewer.get(lab), reviewer.post(lab, FORM)):
+            assert "no messages" in text.content.decode()
+        assert not Trial.objects.exists()
+
+    def test_no_more_are_taken_than_can_wait(self, reviewer, lab, start, settings):
+        for _ in range(store.MAX_QUEUED):
+            start()
+        assert "waiting already" in reviewer.post(lab, FORM).content.decode()
+        settings.TRIALS_AT_ONCE = 0
+        assert "switched off" in reviewer.post(lab, FORM).content.decode()
+
+    @played
+    def test_numbers_are_for_all_and_words_for_readers(self, client, staff_with, start):
+        trial = play(start({**LANGGRAPH, "initial_prompt": "SECRET prompt"}))
+        client.force_login(staff_with("metadata"))
+        lab = client.get(self.url("trial", trial).replace(f"{trial.pk}/", ""))
+        assert 'name="budget"' not in lab.content.decode()
+        for query in ("", "?turn=9", "?turn=99", "?turn=x"):
+            text = client.get(self.url("trial", trial) + query).content.decode()
+            assert "chart-line" in text
+            assert "SECRET" not in text
+            assert "A-77" not in text
+
+    @played
+    def test_readers_see_both_views_and_are_written_down(self, reviewer, start):
+        trial = play(start())
+        text = reviewer.get(self.url("trial", trial)).content.decode()
+        assert "Window: #1 to #20" in text
+        assert steps_of(trial).versions_at(99)[0].text[:30] in text
+        early = reviewer.get(self.url("trial", trial), {"turn": 2}).content.decode()
+        assert "Window: #1 to #3, 3 messages" in early
+        assert AccessEvent.objects.filter(target=f"trial {trial.pk}").count() == 2
+
+    @played
+    def test_what_was_said_stays_text(self, reviewer, alice, start):
+        made = transcript.create(alice)
+        for n in range(5):
+            say(made, f"<script>alert({n})</script> {{{{ 7|add:7 }}}} Order A-99{n}00.")
+        made.refresh_from_db()
+        trial = play(start({**LANGGRAPH, "initial_prompt": "<b>bold</b>"}, on=made))
+        text = reviewer.get(self.url("trial", trial)).content.decode()
+        assert "&lt;script&gt;alert(0)" in text
+        assert "<script>alert" not in text
+        assert "<b>bold" not in text
+
+    def test_those_who_may_not_read_start_and_cancel_nothing(
+        self, client, staff_with, lab, start
+    ):
+        client.force_login(staff_with("metadata", "export", "purge"))
+        assert client.post(lab, FORM).status_code == 403
+        trial = start()
+        assert client.post(self.url("trial-cancel", trial)).status_code == 403
+
+    def test_progress_is_shown_until_the_end(self, reviewer, start):
+        trial = start()
+        store.claim()
+        QuerySet(Trial).filter(pk=trial.pk).update(done_messages=7)
+        page = reviewer.get(self.url("trial", trial)).content.decode()
+        bar = reviewer.get(self.url("trial-progress", trial)).content.decode()
+        for text in (page, bar):
+            assert '<progress id="trial-progress" value="7" max="20">' in text
+        assert '<noscript><meta http-equiv="refresh" content="3"></noscript>' in page
+        QuerySet(Trial).filter(pk=trial.pk).update(state="failed", error="rate_limited")
+        ended = reviewer.get(self.url("trial-progress", trial))
+        assert ended["HX-Refresh"] == "true"
+
+    def test_it_is_cancelled_from_its_page(self, reviewer, start):
+        trial = start()
+        reviewer.post(self.url("trial-cancel", trial))
+        assert (
+            "It was cancelled."
+            in reviewer.get(self.url("trial", trial)).content.decode()
+        )
+
+    def test_a_trial_is_found_under_its_own_conversation_alone(
+        self, reviewer, start, alice
+    ):
+        trial = start()
+        other = transcript.create(alice)
+        url = reverse("admin:desk-trial", args=[other.pk, trial.pk])
+        assert reviewer.get(url).status_code == 404
+
+
+class TestDeletedMessages:
+    @played
+    def test_what_a_trial_wrote_about_one_goes(self, conversation, start):
+        trial = play(start())
+        first, *others = trial.result["steps"]["versions"]
+        actions.delete(conversation, first["last_seq"])
+        trial.refresh_from_db()
+        found = {each["version"]: each["text"] for each in steps_dump(trial)}
+        assert found[first["version"]] == ""
+        for each in others:
+            if each["first_seq"] > first["last_seq"]:
+                assert found[each["version"]] == each["text"]
+        assert trial.state == Trial.State.DONE
+        assert [side["lost"] for side in trial.result["sides"].values()] == [[], []]
+
+    def test_one_that_runs_does_not_go_on(self, conversation, start):
+        trial, claim = start(), store.claim()
+        actions.delete(conversation, 1)
+        trial.refresh_from_db()
+        assert (trial.state, trial.error) == (Trial.State.STOPPED, "message_deleted")
+        assert not store.save(claim, {"versions": []}, 2)
+
+    @played
+    def test_its_page_says_why_there_is_no_text(self, conversation, start, reviewer):
+        trial = play(start())
+        actions.delete(conversation, trial.result["steps"]["versions"][-1]["last_seq"])
+        url = reverse("admin:desk-trial", args=[conversation.pk, trial.pk])
+        assert "deleted for good" in reviewer.get(url).content.decode()
+
+
+def steps_dump(trial):
+    return trial.result["steps"]["versions"]

@@ -1,0 +1,133 @@
+"""People in the admin: what they have used, and the budget that staff can change."""
+
+import re
+
+import pytest
+from django.contrib.admin.models import LogEntry
+from django.contrib.auth import get_user_model
+from django.contrib.auth.models import Permission
+from django.urls import reverse
+from django.utils import timezone
+
+from chatsite.turns.models import Allowance
+from memory import transcript
+from memory.models import Conversation
+from tests.memory.scenes import plant, say
+
+
+@pytest.fixture
+def reader(client, staff):
+    client.force_login(staff)
+    return client
+
+
+@pytest.fixture
+def allowance(alice):
+    today = timezone.localdate()
+    return Allowance.objects.create(user=alice, day=today, tokens_used=1234)
+
+
+def test_staff_see_what_was_used_and_change_the_budget(reader, allowance):
+    listed = reader.get("/admin/chat/allowance/").content.decode()
+    assert "alice" in listed
+    assert "no limit" in listed
+    page = f"/admin/chat/allowance/{allowance.pk}/change/"
+    shown = reader.get(page).content.decode()
+    assert f"{allowance.tokens_used:,}" in shown
+    done = reader.post(page, {"tokens_per_day": "5000", "tokens_used": "0"})
+    assert done.status_code == 302
+    before = allowance.tokens_used
+    allowance.refresh_from_db()
+    assert (allowance.tokens_per_day, allowance.tokens_used) == (5000, before)
+    entry = LogEntry.objects.get()
+    assert entry.object_id == str(allowance.pk)
+    assert "tokens" in entry.get_change_message().lower()
+
+
+def test_nothing_used_can_be_given_back(reader, allowance):
+    page = f"/admin/chat/allowance/{allowance.pk}/delete/"
+    assert reader.post(page, {"post": "yes"}).status_code == 403
+
+
+def test_somebody_new_can_be_given_a_budget(reader, bob):
+    values = {"user": bob.pk, "tokens_per_day": "10"}
+    done = reader.post("/admin/chat/allowance/add/", values)
+    assert done.status_code == 302
+    assert Allowance.objects.get(user=bob).tokens_per_day == 10
+
+
+@pytest.mark.parametrize(
+    ("rights", "more", "may_see", "may_change"),
+    [
+        ((), [], False, False),
+        ((), ["change_allowance", "view_allowance"], False, False),
+        (("metadata",), [], True, False),
+        (("metadata",), ["change_allowance"], True, True),
+    ],
+)
+def test_a_budget_takes_the_right_to_see_and_the_one_to_change(
+    client, staff_with, allowance, rights, more, may_see, may_change
+):
+    user = staff_with(*rights)
+    user.user_permissions.add(*Permission.objects.filter(codename__in=more))
+    client.force_login(user)
+    page = reverse("admin:chat_allowance_change", args=[allowance.pk])
+    assert (client.get(page).status_code == 200) is may_see
+    assert (client.post(page, {"tokens_per_day": 7}).status_code == 302) is may_change
+
+
+class TestUse:
+    """What the page of a user shows beside Django's own fields."""
+
+    @pytest.fixture
+    def call(self, conversation, settings):
+        settings.PRICE_INPUT, settings.PRICE_OUTPUT = 1_000, 5_000
+        call = say(conversation, "Hi")
+        plant(call, model="gpt-9", tokens_input=700, tokens_cached=300)
+        plant(call, tokens_output=100)
+        return call
+
+    @pytest.mark.parametrize("page", ["auth_user_change", "chat_allowance_change"])
+    def test_it_shows_use_by_day_and_model(self, reader, allowance, call, page):
+        text = reader.get(reverse(f"admin:{page}", args=[allowance.pk])).content
+        row = text.decode().partition("gpt-9</td>")[2].partition("</tr>")[0]
+        cells = re.findall(r"<td>(.*?)</td>", row)
+        assert cells == ["1", "700", "300", "100", "$1.20"]
+        for words in ("1 conversation<", "10 messages", "1,234 tokens today"):
+            assert words in text.decode()
+
+    def test_it_asks_as_much_for_much_as_for_little(
+        self,
+        reader,
+        alice,
+        call,
+        django_assert_num_queries,
+        django_assert_max_num_queries,
+    ):
+        page = reverse("admin:auth_user_change", args=[alice.pk])
+        with django_assert_max_num_queries(20) as few:
+            reader.get(page)
+        for _ in range(3):
+            say(transcript.create(alice), "Hi")
+        with django_assert_num_queries(len(few)):
+            reader.get(page)
+
+    def test_an_account_page_alone_shows_no_use(self, client, staff_with, alice, call):
+        user = staff_with()
+        user.user_permissions.add(Permission.objects.get(codename="view_user"))
+        client.force_login(user)
+        page = client.get(reverse("admin:auth_user_change", args=[alice.pk]))
+        assert page.status_code == 200
+        assert b"gpt-9" not in page.content
+
+    def test_a_user_with_conversations_is_not_deleted_here(self, reader, alice, call):
+        page = reverse("admin:auth_user_delete", args=[alice.pk])
+        assert b"erase them first" in reader.post(page, {"post": "yes"}).content
+        chosen = {"action": "delete_selected", "_selected_action": [alice.pk]}
+        reader.post(reverse("admin:auth_user_changelist"), {**chosen, "post": "yes"})
+        assert Conversation.objects.filter(owner=alice).exists()
+
+    def test_one_without_is(self, reader, bob):
+        page = reverse("admin:auth_user_delete", args=[bob.pk])
+        assert reader.post(page, {"post": "yes"}).status_code == 302
+        assert not get_user_model().objects.filter(username="bob").exists()

@@ -1,0 +1,271 @@
+"""What each of the sixteen combinations of the four permissions sees of the admin: all
+of its addresses are asked for, with a word planted in everything that was said.
+"""
+
+import re
+from dataclasses import dataclass, field
+from itertools import chain, combinations
+
+import pytest
+from django.contrib import admin
+from django.contrib.auth.models import Permission
+from django.db import connection
+from django.test import Client
+from django.test.utils import CaptureQueriesContext
+from django.urls import reverse
+
+from chatsite.review import redaction
+from memory.models import Conversation, Message, ModelCall, Prompt, Summary
+
+from .conftest import CODENAMES
+from .planted import make_conversation, plant_everywhere
+from .walk import Place, links, places
+
+WORD = "zebraquagga"
+RIGHTS = ("metadata", "content", "export", "purge")
+ALL = list(chain.from_iterable(combinations(RIGHTS, n) for n in range(5)))
+WITHOUT_METADATA = [some for some in ALL if "metadata" not in some]
+WITH_METADATA = [some for some in ALL if "metadata" in some]
+# Where the word is to be seen by those who may read.
+SHOWN = {
+    *("memory_conversation_changelist", "memory_conversation_change"),
+    *("memory_message_changelist", "memory_message_change"),
+    *("memory_prompt_changelist", "memory_prompt_change"),
+    *("memory_summary_change", "memory_modelcall_change", "chat_turn_change"),
+}
+COLUMNS = {
+    Conversation: redaction.CONVERSATION,
+    Message: redaction.MESSAGE,
+    Summary: redaction.SUMMARY,
+    ModelCall: redaction.CALL,
+    Prompt: redaction.PROMPT,
+}
+
+
+@pytest.fixture
+def walked(alice, caplog):
+    """All places, with the word behind each."""
+    # Each refusal would be written with its traceback.
+    caplog.set_level("CRITICAL", logger="django.request")
+    rows = [make_conversation(alice, WORD) for _ in range(2)]
+    plant_everywhere(rows[1], WORD, short=WORD)
+    return places(rows)
+
+
+@pytest.fixture
+def signed_in(django_user_model, walked):
+    """signed_in(*rights) -> a client of somebody who has just those."""
+
+    def sign_in(*rights, **values):
+        name = f"walker {django_user_model.objects.count()}"
+        values = {"username": name, "is_staff": True, **values}
+        user = django_user_model.objects.create(**values)
+        names = [CODENAMES[right] for right in rights]
+        user.user_permissions.set(Permission.objects.filter(codename__in=names))
+        client = Client()
+        client.force_login(user)
+        return client
+
+    return sign_in
+
+
+@dataclass(frozen=True)
+class Seen:
+    """What came of one address."""
+
+    place: Place
+    url: str
+    status: int
+    has_word: bool
+    loaded: tuple = field(default=(), repr=False)
+    is_written_down: bool = False
+
+    def is_as(self, rights):
+        """Whether a page of the desk lets in those who may, and nobody else."""
+        may = set(self.place.needs) <= set(rights)
+        # Others than a POST are refused before anybody asks who it is.
+        return not self.place.is_own or self.status in ((200 if may else 403), 405)
+
+
+def walk(client, walked, *, deep=False):
+    """Each page, and with `deep` each view of itself that it leads to."""
+    for place in walked:
+        seen, text = look(client, place, place.url)
+        yield seen
+        for url in links(place, text) if deep and seen.status == 200 else ():
+            yield look(client, place, url)[0]
+
+
+def look(client, place, url):
+    with CaptureQueriesContext(connection) as queries:
+        answer = client.get(url)
+    text = answer.content.decode()
+    asked = [query["sql"] for query in queries.captured_queries]
+    is_written = any('INSERT INTO "desk_accessevent"' in sql for sql in asked)
+    has_word = WORD in text
+    found = (answer.status_code, has_word, loaded(asked), is_written)
+    return Seen(place, url, *found), text
+
+
+def loaded(asked):
+    """The columns with words that were read, whatever became of them."""
+    columns = [
+        f'"{model._meta.db_table}"."{name}"'
+        for model, names in COLUMNS.items()
+        for name in names
+    ]
+    return tuple(
+        column for column in columns if any(is_selected(sql, column) for sql in asked)
+    )
+
+
+def is_selected(sql, column):
+    selected = sql.partition(" FROM ")[0]
+    return column in selected and re.search(
+        rf"(SELECT|,) {re.escape(column)}(,| AS |$)", selected
+    )
+
+
+def shorter(walked):
+    """One place of each kind; of Django's own the ones that show rows."""
+    places = {place.name: place for place in walked}.values()
+    return [one for one in places if not one.name.endswith(("_add", "_history"))]
+
+
+def lists(walked):
+    """Of Django's own places the lists alone, and one of each that the desk has."""
+    places = shorter(walked)
+    return [one for one in places if one.is_own or one.name.endswith("_changelist")]
+
+
+def of_the_desk(place):
+    return place.is_own or place.name.startswith(("memory_", "chat_", "desk_"))
+
+
+def test_without_metadata_there_is_no_desk(signed_in, walked):
+    for rights in WITHOUT_METADATA:
+        client = signed_in(*rights)
+        has_most = rights is WITHOUT_METADATA[-1]
+        for place in walked if has_most else lists(walked):
+            answer = client.get(place.url)
+            assert WORD not in answer.content.decode(), (rights, place)
+            if of_the_desk(place):
+                assert answer.status_code in (403, 405), (rights, place)
+        index = client.get(reverse("admin:index")).content.decode()
+        assert not re.search(r'href="/admin/(memory|chat|desk)/', index)
+
+
+@pytest.mark.parametrize("may_read", [True, False])
+def test_words_are_shown_to_those_alone_who_may_read(signed_in, walked, may_read):
+    some = [rights for rights in WITH_METADATA if ("content" in rights) is may_read]
+    for rights in some[:-1]:
+        found = list(walk(signed_in(*rights), lists(walked)))
+        assert [one for one in found if not one.is_as(rights)] == [], rights
+        assert any(one.has_word for one in found) is may_read, rights
+    found = list(walk(signed_in(*some[-1]), walked, deep=True))
+    assert [one for one in found if not one.is_as(some[-1])] == []
+    shown = {one.place.name for one in found if one.has_word}
+    assert shown >= SHOWN if may_read else not shown
+    # And every view of words is in the access log.
+    assert [one for one in found if one.has_word and not one.is_written_down] == []
+
+
+def test_lists_and_rows_are_not_even_loaded_with_their_words(signed_in, walked):
+    """The desk's own pages count and hash what they do not show."""
+    tables = [place for place in shorter(walked) if not place.is_own]
+    found = walk(signed_in("metadata", "export", "purge"), tables)
+    assert [(one.url, one.loaded) for one in found if one.loaded] == []
+
+
+def test_nobody_reads_where_the_site_promises_so(signed_in, walked, settings):
+    settings.STAFF_CAN_READ_CHATS = False
+    client = signed_in(is_superuser=True)
+    for one in walk(client, shorter(walked)):
+        assert one.is_as(("metadata", "export", "purge")), one
+        assert not one.has_word, one
+        assert not one.is_written_down, one
+
+
+def test_a_post_does_nothing_without_the_right_to_it(signed_in, walked):
+    count = Conversation.objects.count()
+    for rights in ALL:
+        client = signed_in(*rights)
+        for place in shorter(walked):
+            if {"metadata", *place.needs} - set(rights) and place.is_own:
+                answer = client.post(place.url, {"post": "yes"})
+                assert answer.status_code in (403, 405), (rights, place)
+    assert Conversation.objects.count() == count
+
+
+def test_no_table_of_history_is_written_by_hand(signed_in, walked):
+    client = signed_in(is_superuser=True)
+    acts = ("_add", "_change", "_delete")
+    tables = [one for one in walked if of_the_desk(one) and one.name.endswith(acts)]
+    for place in tables:
+        if not place.name.startswith("chat_allowance"):
+            assert client.post(place.url, {"post": "yes"}).status_code == 403, place
+    for model in COLUMNS:
+        rows = [row.pk for row in model.objects.all()]
+        delete = {"action": "delete_selected", "_selected_action": rows, "post": "yes"}
+        client.post(list_of(model), delete)
+        assert model.objects.count() == len(rows)
+
+
+@pytest.mark.parametrize("is_known", [True, False])
+def test_who_is_no_staff_is_sent_to_the_login(signed_in, walked, is_known):
+    client = signed_in(*RIGHTS, is_staff=False) if is_known else Client()
+    for place in walked:
+        for answer in (client.get(place.url), client.post(place.url)):
+            if answer.status_code != 405:
+                assert "/login/" in answer.url, place
+
+
+QUESTIONS = {
+    Conversation: (
+        *("title__startswith", "system_prompt__contains", "messages__text__contains"),
+        *("policy__important__contains", "imported_from__isnull"),
+    ),
+    Message: ("text__contains", "tool_calls__contains", "conversation__title__gt"),
+    Summary: ("text__contains", "flags__contains", "structured__has_key"),
+    ModelCall: ("refs__contains", "message__text__contains"),
+    Prompt: ("text__contains",),
+}
+
+
+def test_no_question_about_words_is_answered(signed_in):
+    client = signed_in(*RIGHTS)
+    for model, questions in QUESTIONS.items():
+        for question in questions:
+            answer = client.get(list_of(model), {question: WORD})
+            assert answer.status_code in (302, 400), question
+
+
+def test_no_words_are_searched(signed_in):
+    client = signed_in("metadata")
+    for model in COLUMNS.keys() - {Prompt}:
+        assert client.get(list_of(model), {"q": WORD}).context["cl"].result_count == 0
+
+
+def test_no_words_are_completed(signed_in):
+    question = {"app_label": "memory", "model_name": "message", "term": ""}
+    url = reverse("admin:autocomplete")
+    question["field_name"] = "conversation"
+    found = signed_in(*RIGHTS).get(url, question)
+    assert [one["text"][:13] for one in found.json()["results"]] == [
+        "Conversation "
+    ] * 2
+    assert WORD not in found.content.decode()
+    assert signed_in("content").get(url, question).status_code == 403
+
+
+@pytest.mark.parametrize("model", COLUMNS)
+def test_no_list_is_sorted_by_words(model):
+    listed = admin.site.get_model_admin(model)
+    for name in listed.list_display:
+        shown = getattr(listed, name, None)
+        order = getattr(shown, "admin_order_field", None) or name
+        assert str(order).lstrip("-") not in listed.texts
+
+
+def list_of(model):
+    return reverse(f"admin:memory_{model._meta.model_name}_changelist")

@@ -1,0 +1,69 @@
+"""A client of the socket, inside the process of the test."""
+
+import asyncio
+import json
+
+from channels.testing import WebsocketCommunicator
+
+from chatsite.asgi import protocols
+from chatsite.turns import runner
+
+SITE = "http://testserver"
+TIMEOUT = 10
+
+
+class Chat:
+    """A client of the JSON subprotocol."""
+
+    def __init__(
+        self, conversation, session="", *, protocol="windowpane.json", language=""
+    ):
+        headers = [(b"host", b"testserver"), (b"origin", SITE.encode())]
+        cookies = {"sessionid": session, "django_language": language}
+        pairs = [f"{name}={value}" for name, value in cookies.items() if value]
+        if pairs:
+            headers.append((b"cookie", "; ".join(pairs).encode()))
+        self.socket = WebsocketCommunicator(
+            protocols,
+            f"/ws/c/{getattr(conversation, 'uuid', conversation)}/",
+            headers=headers,
+            subprotocols=[protocol] if protocol else [],
+        )
+
+    async def __aenter__(self):
+        self.accepted, self.detail = await self.socket.connect(timeout=TIMEOUT)
+        return self
+
+    async def __aexit__(self, *error):
+        await self.socket.disconnect()
+        for task in list(runner._tasks):
+            await asyncio.wait_for(task, TIMEOUT)
+
+    async def command(self, **values):
+        await self.socket.send_to(text_data=json.dumps(values))
+
+    async def html(self, words):
+        """All fragments up to the first one with these words."""
+        seen = [await self.socket.receive_from(timeout=TIMEOUT)]
+        while words not in seen[-1]:
+            seen.append(await self.socket.receive_from(timeout=TIMEOUT))
+        return "".join(seen)
+
+    async def event(self):
+        return json.loads(await self.socket.receive_from(timeout=TIMEOUT))
+
+    async def until(self, kind, **wanted):
+        """All events up to the first one of this kind with these values."""
+        seen = []
+        while True:
+            seen.append(await self.event())
+            last = seen[-1]
+            if last["type"] == kind and wanted.items() <= last.items():
+                return seen
+
+    async def say(self, text, client_id=None):
+        """Send, and give back the event that ends the turn."""
+        client_id = client_id or f"id-{abs(hash(text))}"
+        await self.command(type="send", client_id=client_id, text=text)
+        ack = (await self.until("ack"))[-1]
+        return (await self.until("end", turn=ack["turn"]))[-1]

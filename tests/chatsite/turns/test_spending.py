@@ -1,0 +1,398 @@
+"""One door for the operator's money: its quota, pace and places hold everywhere."""
+
+import asyncio
+import html
+import re
+import threading
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+from asgiref.sync import async_to_sync
+from channels.db import database_sync_to_async
+from django.conf import settings as site_settings
+from django.db.models.functions import Now
+from django.urls import reverse
+from django.utils import timezone
+
+from chatsite.jobs import activity
+from chatsite.live import socket_client
+from chatsite.protocol import events
+from chatsite.protocol.errors import CommandError
+from chatsite.review.experiments import job as trial_job
+from chatsite.review.experiments import store
+from chatsite.review.models import Trial
+from chatsite.turns import (
+    attempt,
+    lifecycle,
+    limits,
+    runner,
+    spending,
+    titles,
+)
+from chatsite.turns.models import Allowance, Job, Turn
+from memory import actions, transcript, versions
+from memory.compaction import compactor, lease
+from memory.engine.exceptions import PolicyError
+from memory.engine.policy import Policy
+from memory.models import Conversation, ModelCall
+from tests.fakes import upstream as fake
+from tests.memory.scenes import summarise
+
+from ..scenes import signed_in, talk_in_turns, url
+
+pytestmark = pytest.mark.django_db(transaction=True)
+HTMX = {"HX-Request": "true"}
+SENTENCE = "Your 100 tokens of today are used up. There are new ones in "
+
+
+@pytest.fixture
+def used_up(settings, alice, conversation, upstream):
+    """Alice has no tokens left today; whatever would be sent reaches the upstream."""
+    settings.TOKENS_PER_DAY = 100
+    settings.SUMMARY_MODEL = "ok"
+    values = {"day": timezone.localdate(), "tokens_used": 1_000_000}
+    Allowance.objects.update_or_create(user=alice, defaults=values)
+    return upstream
+
+
+def refold(conversation):
+    """What a sweep does with a conversation that is due."""
+    Conversation.objects.filter(pk=conversation.pk).update(
+        policy={"preset": "langgraph"}, fold_due_at=Now()
+    )
+    talk = Conversation.objects.get(pk=conversation.pk)
+    for n in range(3):
+        seq = transcript.append_user_message(
+            talk, text=f"Text {n}", client_id=f"more-{n}"
+        )[0].seq
+        transcript.append_reply(talk, seq=seq + 1, text="Yes.")
+    async_to_sync(runner._fold)(conversation.pk)
+    return Conversation.objects.get(pk=conversation.pk)
+
+
+class TestUsedUp:
+    """Every door refuses with the same sentence, and nothing is sent."""
+
+    def test_a_message(self, used_up, conversation):
+        with pytest.raises(CommandError, match=SENTENCE):
+            socket_client._perform(conversation, events.Send("a1", "More"))
+
+    def test_a_retry_and_another_reply(self, used_up, conversation):
+        turn = conversation.turns.last()
+        with pytest.raises(CommandError, match=SENTENCE):
+            socket_client._perform(conversation, events.Regenerate(turn.pk))
+        Turn.objects.filter(pk=turn.pk).update(state="failed")
+        with pytest.raises(CommandError, match=SENTENCE):
+            socket_client._perform(conversation, events.Retry(turn.pk))
+
+    def test_the_first_message_of_a_new_conversation(self, used_up, client):
+        answer = client.post("/c/", {"first": "Write a long story."})
+        assert answer.status_code == 429
+        assert SENTENCE in answer.content.decode()
+        assert not Turn.objects.filter(state="queued").exists()
+
+    def test_a_message_that_waited_while_others_used_them(self, used_up, conversation):
+        lifecycle.submit(conversation, text="Waiting", client_id="w1")
+        claim = lifecycle.claim(conversation.pk)
+        _, result = async_to_sync(attempt.run)(claim, runner.make_room)
+        assert (result.state, result.error) == ("failed", "quota")
+        assert used_up.calls == []
+
+    def test_a_proposal(self, used_up, client, conversation):
+        path = f"/c/{conversation.uuid}/memory/fold/2/propose/"
+        assert SENTENCE in client.post(path, headers=HTMX).content.decode()
+        assert (used_up.calls, Job.objects.count()) == ([], 0)
+
+    def test_a_rebuild(self, used_up, client, conversation):
+        summarise(conversation, 1, 2)
+        path = f"/c/{conversation.uuid}/memory/rebuild/"
+        assert SENTENCE in client.post(path, headers=HTMX).content.decode()
+        plain = client.post(path)
+        assert plain.status_code == 429
+        assert int(plain["Retry-After"]) > 0
+        assert versions.active(conversation)
+
+    def test_a_rebuild_by_staff(self, used_up, staff, conversation):
+        from chatsite.review.actions import memory
+
+        summarise(conversation, 1, 2)
+        with pytest.raises(actions.ActError, match=SENTENCE):
+            memory.rebuild(conversation)
+        assert versions.active(conversation)
+
+    def test_a_fold_by_hand(self, used_up, client, conversation):
+        shown = client.post(url("fold", conversation), headers=HTMX)
+        assert SENTENCE in shown.content.decode()
+        assert shown["HX-Retarget"] == "#notice"
+
+    def test_a_fold_that_is_due_waits_for_new_tokens(
+        self, used_up, client, conversation
+    ):
+        after = refold(conversation)
+        assert used_up.calls == []
+        assert after.fold_failures == 0
+        assert after.fold_due_at > timezone.now()
+        assert not ModelCall.objects.filter(purpose="summary").exists()
+        [line] = activity.lines(after)
+        assert SENTENCE in line.text
+        assert SENTENCE in client.get(url("detail", conversation)).content.decode()
+
+    def test_a_title(self, used_up, alice, settings):
+        settings.TITLES_ENABLED = True
+        made = transcript.create(alice)
+        Allowance.objects.update(tokens_used=0)
+        talk_in_turns(made, "Hello there")
+        Allowance.objects.update(tokens_used=1_000_000)
+        async_to_sync(titles.make)(made.pk)
+        assert used_up.calls == []
+        assert not made.model_calls.filter(purpose="title").exists()
+
+    def test_a_trial_of_staff(self, used_up, staff, conversation, settings):
+        values = {"day": timezone.localdate(), "tokens_used": 1_000_000}
+        Allowance.objects.create(user=staff, **values)
+        path = reverse("admin:desk-trials", args=[conversation.pk])
+        fields = {"preset": "langgraph", "overrides": "", "budget": 50_000}
+        page = signed_in(staff).post(path, fields).content.decode()
+        assert SENTENCE in html.unescape(page)
+        assert not Trial.objects.exists()
+
+    def test_a_trial_that_runs(self, used_up, staff, conversation):
+        talk_in_turns(conversation, *(f"Text {n}" for n in range(4)))
+        values = {"day": timezone.localdate(), "tokens_used": 1_000_000}
+        Allowance.objects.create(user=staff, **values)
+        trial = Trial.objects.create(
+            conversation=conversation,
+            user=staff,
+            policy={"preset": "langgraph"},
+            model="ok",
+            budget=100_000,
+            last_seq=conversation.messages.count(),
+        )
+        async_to_sync(trial_job.run)(store.claim())
+        trial.refresh_from_db()
+        assert (trial.state, trial.error) == ("failed", "quota")
+        assert used_up.calls == []
+
+
+def test_a_trial_counts_for_who_started_it(upstream, staff, conversation):
+    talk_in_turns(conversation, *(f"Text {n}" for n in range(4)))
+    before = Allowance.objects.get(user=conversation.owner).tokens_used
+    Trial.objects.create(
+        conversation=conversation,
+        user=staff,
+        policy={"preset": "langgraph"},
+        model="ok",
+        budget=100_000,
+        last_seq=conversation.messages.count(),
+    )
+    async_to_sync(trial_job.run)(store.claim())
+    assert Allowance.objects.get(user=staff).tokens_used > 0
+    assert Allowance.objects.get(user=conversation.owner).tokens_used == before
+
+
+class TestPlaces:
+    async def most_at_once(self, *payers):
+        """How many requests are under way at once when all of these want one."""
+        now = most = 0
+
+        async def request(payer):
+            nonlocal now, most
+            async with spending.door(payer):
+                now += 1
+                most = max(most, now)
+                await asyncio.sleep(0.3)
+                now -= 1
+
+        await asyncio.gather(*map(request, payers))
+        return most
+
+    async def test_a_process_has_a_few(self, settings, alice, bob):
+        settings.SUMMARIES_AT_ONCE, settings.SUMMARIES_PER_USER = 3, 10
+        assert await self.most_at_once(*[alice.pk, bob.pk] * 6) == 3
+
+    async def test_a_person_has_fewer(self, settings, alice):
+        settings.SUMMARIES_AT_ONCE, settings.SUMMARIES_PER_USER = 4, 2
+        assert await self.most_at_once(*[alice.pk] * 8) == 2
+
+    async def test_a_thousand_of_one_keep_nobody_waiting(self, settings, alice, bob):
+        settings.SUMMARIES_PER_MINUTE = 0
+        crowd = [asyncio.create_task(self.hold(alice.pk)) for _ in range(100)]
+        await asyncio.sleep(0.3)
+        async with asyncio.timeout(5), spending.door(bob.pk):
+            pass
+        for task in crowd:
+            task.cancel()
+        await asyncio.gather(*crowd, return_exceptions=True)
+
+    async def hold(self, payer):
+        async with spending.door(payer):
+            await asyncio.sleep(60)
+
+    async def test_who_gives_up_takes_no_place(self, settings, alice):
+        settings.SUMMARIES_PER_USER = 1
+        first = asyncio.create_task(self.hold(alice.pk))
+        await asyncio.sleep(0.2)
+        second = asyncio.create_task(self.hold(alice.pk))
+        await asyncio.sleep(0.1)
+        for task in (second, first):
+            task.cancel()
+        await asyncio.gather(first, second, return_exceptions=True)
+        async with asyncio.timeout(5), spending.door(alice.pk):
+            pass
+
+    async def test_who_is_too_fast_waits(self, settings, alice):
+        settings.SUMMARIES_PER_MINUTE = 60
+        ahead = Now() + limits.BURST - timedelta(seconds=0.5)
+        values = {"summaries_at": ahead}
+        await Allowance.objects.aupdate_or_create(user=alice, defaults=values)
+        loop = asyncio.get_running_loop()
+        began = loop.time()
+        async with spending.door(alice.pk):
+            pass
+        assert 0.3 < loop.time() - began < 10
+
+
+class TestFolds:
+    async def test_an_import_of_many_asks_few_times_at_once(
+        self, alice, upstream, settings, monkeypatch
+    ):
+        settings.SUMMARY_MODEL = "sum"
+        lock, now, most = threading.Lock(), 0, 0
+
+        def slow(exchange):
+            nonlocal now, most
+            with lock:
+                now += 1
+                most = max(most, now)
+            exchange.wait(0.2)
+            with lock:
+                now -= 1
+            exchange.texts("- They talked.")
+            exchange.end()
+
+        def make():
+            for n in range(8):
+                made = transcript.create(alice, policy={"preset": "langgraph"})
+                for text in "abcd":
+                    message, _ = transcript.append_user_message(
+                        made, text=f"{text} {n} " * 30, client_id=text
+                    )
+                    transcript.append_reply(made, seq=message.seq + 1, text="Yes.")
+                compactor.mark_due(made.pk)
+
+        monkeypatch.setitem(fake.MODES, "sum", slow)
+        await database_sync_to_async(make)()
+        await runner.sweep()
+        async with asyncio.timeout(60):
+            await asyncio.gather(*runner._tasks)
+        assert len(upstream.calls) >= 8
+        assert most == settings.SUMMARIES_PER_USER
+
+    def test_those_of_each_person_come_in_turns(self, alice, bob):
+        mine = [transcript.create(alice) for _ in range(3)]
+        other = transcript.create(bob)
+        for row in (*mine, other):
+            compactor.mark_due(row.pk)
+        assert other.pk in lease.due(2)
+        assert len(lease.due()) == 4
+
+    async def test_a_sweep_starts_no_more_than_a_few(self, alice, monkeypatch):
+        def make():
+            for _ in range(runner.MAX_FOLDING + 5):
+                compactor.mark_due(transcript.create(alice).pk)
+
+        await database_sync_to_async(make)()
+        started = []
+
+        async def fold(conversation_id, force):
+            started.append(conversation_id)
+            await asyncio.sleep(60)
+
+        monkeypatch.setattr(runner, "_fold", fold)
+        for _ in range(3):
+            await runner.sweep()
+            await asyncio.sleep(0.05)
+        assert len(started) == len(set(started)) == runner.MAX_FOLDING
+        for task in list(runner._tasks):
+            task.cancel()
+        await asyncio.sleep(0.05)
+
+    def test_a_stopped_fold_rests_until_the_next_turn(self, conversation, upstream):
+        lease.claim(conversation.pk, "me", force=True)
+        lease.stop(conversation.pk)
+        lease.renew(conversation.pk, "me")
+        row = Conversation.objects.get(pk=conversation.pk)
+        assert lease.is_stopped(row, "me")
+        [line] = activity.lines(row)
+        assert "Stopping" in line.text
+        lease.release(conversation.pk, "me")
+        assert conversation.pk not in lease.due()
+
+
+class TestBounds:
+    @pytest.mark.parametrize(
+        ("name", "value"),
+        [
+            ("chunk_tokens", 1),
+            ("chunk_tokens", 499),
+            *(
+                (name, 2**31)
+                for name, field in Policy.model_fields.items()
+                if "int" in str(field.annotation)
+            ),
+            ("keep", ["messages", 2**31]),
+            ("trigger", ["tokens", 2**31]),
+            ("trigger", ["idle", 2**31]),
+        ],
+    )
+    def test_a_number_beyond_reason_is_refused_by_name(self, name, value):
+        with pytest.raises(PolicyError, match=name):
+            Policy.load({name: value})
+
+    def test_a_stored_policy_beyond_them_asks_no_thousand_times(self, alice, upstream):
+        """Rows of before the bounds: the default policy holds."""
+        made = transcript.create(alice)
+        policy = {"preset": "langgraph", "chunk_tokens": 1}
+        Conversation.objects.filter(pk=made.pk).update(policy=policy)
+        made.refresh_from_db()
+        assert made.get_policy().chunk_tokens == 8000
+        assert "chunk_tokens" in made.policy_error
+
+
+ROOT = Path(site_settings.BASE_DIR)
+# Who may reach a model, and where its requests pass the door; see the tests above.
+REACHES = {
+    "chatsite/turns/attempt.py": "ReplyStream",  # admitted with the turn, and in run()
+    "chatsite/turns/requests.py": "complete",  # for runner.py alone
+    "chatsite/turns/runner.py": "complete",  # summariser(), by its door
+    "chatsite/turns/titles.py": "complete",
+    "chatsite/ops/management/commands/doctor.py": "complete",  # the operator's own
+}
+
+
+def test_nothing_else_reaches_a_model():
+    found = {}
+    for path in sorted((ROOT / "chatsite").rglob("*.py")):
+        calls = r"await requests\.(complete)\(|streaming\.(complete|ReplyStream)\("
+        match = re.search(calls, path.read_text())
+        name = str(path.relative_to(ROOT))
+        if match and not name.startswith("chatsite/llm/"):
+            found[name] = match[1] or match[2]
+    assert found == REACHES
+
+
+def test_turns_are_queued_only_where_they_are_admitted():
+    wanted = r"lifecycle\.(submit|edit|retry|regenerate)\b"
+    found = {
+        path.name: path.read_text().count("admit_turn")
+        for path in (ROOT / "chatsite").rglob("*.py")
+        if re.search(wanted, path.read_text())
+    }
+    # Those of demo.py and seed_demo.py have their replies already, by no model.
+    assert found == {
+        "socket_client.py": 2,
+        "views.py": 1,
+        "demo.py": 0,
+        "seed_demo.py": 0,
+    }

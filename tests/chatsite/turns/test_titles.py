@@ -1,0 +1,104 @@
+"""Titles by the model: after the first exchange, and never over a person's."""
+
+import pytest
+from channels.db import database_sync_to_async
+from channels.layers import get_channel_layer
+
+from chatsite.protocol import events
+from chatsite.turns import titles
+from memory import library, transcript
+from memory.models import Conversation, ModelCall
+
+from ..scenes import talk_in_turns
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+TEXT = "How do I renew a passport in Zurich? I will fly soon."
+
+
+@pytest.fixture
+def conversation(alice, settings):
+    settings.TITLES_ENABLED = True
+    made = transcript.create(alice)
+    talk_in_turns(made, TEXT)
+    return made
+
+
+def title_of(conversation):
+    return Conversation.objects.get(pk=conversation.pk).title
+
+
+def calls():
+    return list(ModelCall.objects.filter(purpose="title").values("error", "refs"))
+
+
+async def make(conversation):
+    await titles.make(conversation.pk)
+    title = await database_sync_to_async(title_of)(conversation)
+    return title, await database_sync_to_async(calls)()
+
+
+async def test_it_replaces_the_first_words_and_tells_every_tab(conversation):
+    layer = get_channel_layer()
+    channel = await layer.new_channel()
+    await layer.group_add(events.group_of(conversation.pk), channel)
+    title, made = await make(conversation)
+    assert title == "How do I renew a passport"
+    assert made == [{"error": "", "refs": {"messages": [1, 2]}}]
+    told = await layer.receive(channel)
+    assert told["event"] == {"type": "title", "title": title}
+
+
+async def test_it_asks_only_once(conversation):
+    await make(conversation)
+    _, made = await make(conversation)
+    assert len(made) == 1
+
+
+async def test_it_leaves_a_persons_title_alone(conversation):
+    await database_sync_to_async(transcript.rename)(conversation, "Mine")
+    assert await make(conversation) == ("Mine", [])
+
+
+async def test_it_leaves_a_title_alone_that_a_person_set_meanwhile(
+    conversation, monkeypatch
+):
+    complete = titles.streaming.complete
+
+    async def rename_meanwhile(*args, **options):
+        await database_sync_to_async(transcript.rename)(conversation, "Mine")
+        return await complete(*args, **options)
+
+    monkeypatch.setattr(titles.streaming, "complete", rename_meanwhile)
+    title, made = await make(conversation)
+    assert (title, len(made)) == ("Mine", 1)
+
+
+async def test_it_can_be_switched_off(conversation, settings):
+    settings.TITLES_ENABLED = False
+    title, made = await make(conversation)
+    assert (title, made) == (TEXT, [])
+
+
+async def test_it_names_nothing_that_is_deleted(conversation):
+    await database_sync_to_async(library.delete)(conversation)
+    assert (await make(conversation))[1] == []
+
+
+@pytest.mark.parametrize("mode", ["401", "length", "empty"])
+async def test_a_failure_changes_nothing_and_is_tried_once_more(
+    conversation, upstream, settings, mode
+):
+    settings.MODEL_MAX_ATTEMPTS = 1
+    upstream.script(mode, mode, mode)
+    for tries in (1, 2, 2):
+        title, made = await make(conversation)
+        assert title == TEXT
+        assert len(made) == tries
+        assert all(call["error"] for call in made)
+
+
+async def test_an_older_conversation_keeps_what_it_is_called(conversation):
+    talk = database_sync_to_async(talk_in_turns)
+    await talk(conversation, *(f"More {n}" for n in range(transcript.TITLE_TURNS)))
+    assert (await make(conversation))[1] == []

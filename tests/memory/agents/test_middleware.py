@@ -1,0 +1,668 @@
+import asyncio
+import json
+import subprocess
+import sys
+import time
+from collections import Counter
+from pathlib import Path
+
+import pytest
+from langchain.agents import create_agent
+from langchain.agents.middleware.types import ModelRequest
+from langchain_core.exceptions import ContextOverflowError, ModelAuthenticationError
+from langchain_core.messages import (
+    AIMessage,
+    HumanMessage,
+    RemoveMessage,
+    SystemMessage,
+    ToolMessage,
+)
+from langchain_core.tools import tool
+
+from memory.agents import compaction
+from memory.agents.middleware import WindowpaneMiddleware
+from memory.agents.stores import FoldRecord, InMemoryStore, ThreadMemory
+from memory.engine.exceptions import PolicyError
+from memory.engine.policy import Policy
+from memory.engine.tokens import count_tokens
+
+from .agents import SIX_KEEP_TWO, Chat, Gate, model, summariser
+
+ROOT = Path(__file__).parents[3]
+QUICK = {"backoff": 0.0}
+RECORD = FoldRecord(1, 0, 1, 4, ("messages", 6, 6), (), 20, 5)
+
+
+@pytest.fixture(autouse=True)
+def _hurry(monkeypatch):
+    """No pause between the tries of a request."""
+    monkeypatch.setattr("memory.agents.summarizers.PAUSE", 0.0)
+
+
+@tool
+def lookup(query: str) -> str:
+    """Look something up."""
+    return "found " * 1000
+
+
+def calls(*ids, **args):
+    args = args or {"query": "x"}
+    listed = [{"name": "lookup", "args": args, "id": id_} for id_ in ids]
+    return AIMessage("", tool_calls=listed)
+
+
+def texts(messages):
+    return [message.text for message in messages]
+
+
+# The view.
+
+
+def test_it_leaves_the_messages_of_the_state_alone():
+    chat = Chat()
+    said = [f"question {n}" for n in range(1, 8)]
+    messages = chat.say(*said)
+    assert texts(messages)[::2] == said
+    assert len(messages) == 14
+
+
+def test_it_sends_the_summary_and_the_window():
+    chat = Chat()
+    chat.say("one", "two", "three", "four")
+    system, summary, *window = chat.sent
+    assert system == "Be brief."
+    assert '<summary messages="1-4" version="1">Summary 1.</summary>' in summary
+    assert window == ["three", "reply 3", "four"]
+
+
+def test_it_puts_the_summary_into_a_message_of_the_user():
+    chat = Chat()
+    chat.say("one", "two", "three", "four")
+    assert [m.type for m in chat.model.requests[-1]][:2] == ["system", "human"]
+
+
+def test_it_folds_each_message_exactly_once():
+    chat = Chat(policy=Policy(trigger=("messages", 6), keep=("messages", 2)))
+    chat.say(*map(str, range(9)))
+    assert sum(chat.read, []) == list(range(1, 17))
+
+
+def test_it_extends_the_summary_of_a_running_policy():
+    chat = Chat()
+    chat.say(*map(str, range(6)))
+    first, second = chat.memory.records
+    assert (first.first_seq, first.last_seq, first.replaced) == (1, 4, ())
+    assert (second.first_seq, second.last_seq, second.replaced) == (1, 8, (1,))
+    assert [block.version for block in chat.memory.blocks] == [2]
+
+
+def test_it_merges_summaries_of_a_layered_policy():
+    policy = Policy(
+        trigger=("messages", 4), keep=("messages", 2), summary_budget=4, fan_in=2
+    )
+    chat = Chat(policy=policy)
+    chat.say(*map(str, range(8)))
+    records = chat.memory.records
+    assert max(record.level for record in records) >= 1
+    assert [r.version for r in records] == list(range(1, len(records) + 1))
+    ends = [(b.first_seq, b.last_seq) for b in chat.memory.blocks]
+    assert ends[0][0] == 1
+    assert all(a[1] + 1 == b[0] for a, b in zip(ends, ends[1:], strict=False))
+
+
+def test_it_keeps_system_messages_of_the_state_in_front():
+    chat = Chat()
+    chat.agent.update_state(chat.config, {"messages": [SystemMessage("Rule 1.")]})
+    chat.say(*map(str, range(5)))
+    assert chat.sent[:2] == ["Be brief.", "Rule 1."]
+    assert 'messages="1-4"' in chat.sent[2]
+
+
+def test_it_keeps_threads_apart():
+    chat = Chat()
+    chat.say("a1", "a2", "a3")
+    chat.use("2").say("b1", "b2")
+    assert chat.sent == ["Be brief.", "b1", "reply 4", "b2"]
+    assert chat.memory == ThreadMemory()
+
+
+def test_it_remembers_without_a_thread_id_only_for_the_same_messages():
+    middleware = WindowpaneMiddleware(
+        model(), summarizer=summariser(), background=False, **SIX_KEEP_TWO
+    )
+    chat_model = model()
+    agent = create_agent(chat_model, middleware=[middleware])
+    first = agent.invoke({"messages": [("user", str(n)) for n in range(6)]})
+    agent.invoke({"messages": [*first["messages"], ("user", "next")]})
+    assert "Summary 1." in chat_model.requests[-1][0].text
+    agent.invoke({"messages": [("user", str(n)) for n in (0, 1, 9, 9, 4, 5)]})
+    assert texts(chat_model.requests[-1]) == ["0", "1", "9", "9", "4", "5"]
+
+
+def test_it_finds_old_messages_again():
+    chat = Chat()
+    chat.say("My cat is called Mimi.", "two", "three", "four", "Name of my cat?")
+    *_, recalled, newest = chat.sent
+    assert "<recalled>" in recalled
+    assert "My cat is called Mimi." in recalled
+    assert newest == "Name of my cat?"
+
+
+def test_it_recalls_nothing_when_told_so():
+    policy = Policy(trigger=("messages", 6), keep=("messages", 2), recall_tokens=0)
+    chat = Chat(policy=policy)
+    chat.say("My cat is called Mimi.", "two", "three", "four", "Name of my cat?")
+    assert not any("<recalled>" in text for text in chat.sent)
+
+
+def test_it_keeps_important_messages_word_for_word():
+    policy = Policy(
+        trigger=("messages", 6), keep=("messages", 2), important=("(?i)deadline",)
+    )
+    chat = Chat(policy=policy)
+    chat.say("The deadline is Friday.", "two", "three", "four")
+    assert "<pinned>" in chat.sent[2]
+    assert "The deadline is Friday." in chat.sent[2]
+
+
+def test_its_memory_survives_as_json():
+    chat = Chat()
+    chat.say(*map(str, range(4)))
+    stored = json.loads(json.dumps(chat.memory.dump()))
+    assert ThreadMemory.load(stored) == chat.memory
+
+
+@pytest.mark.parametrize("stored", [None, "x", {"version": "a"}, {"segments": [{}]}])
+def test_it_takes_a_stored_memory_it_can_not_read_for_an_empty_one(stored):
+    assert ThreadMemory.load(stored) == ThreadMemory()
+
+
+def test_it_forgets_the_threads_not_used_for_longest():
+    store = InMemoryStore(max_threads=2)
+    for thread in "abc":
+        store.save(thread, ThreadMemory(version=1), seen=0)
+    assert [store.load(thread).version for thread in "abc"] == [0, 1, 1]
+
+
+def test_it_only_appends_to_a_request_between_folds():
+    policy = Policy(trigger=("messages", 12), keep=("messages", 4), recall_tokens=0)
+    chat = Chat(policy=policy)
+    chat.say(*[f"question {n}" for n in range(30)])
+    requests = [texts(request) for request in chat.model.requests]
+    pairs = list(zip(requests, requests[1:], strict=False))
+    changed = sum(new[: len(old)] != old for old, new in pairs)
+    # The last fold came after the last request.
+    assert changed == len(chat.memory.records) - 1 == 6
+
+
+def test_it_gives_the_same_view_of_the_same_messages():
+    chat = Chat()
+    chat.say(*map(str, range(6)))
+    made = len(chat.summariser.requests)
+    state = {"messages": chat.state["messages"]}
+    viewer, memory = chat.middleware._viewer, chat.memory
+    views = [viewer.compose(state["messages"], memory)[0] for _ in range(2)]
+    assert views[0].messages == views[1].messages
+    assert len(chat.summariser.requests) == made
+
+
+# Tools.
+
+
+def test_it_keeps_a_call_with_its_results():
+    chat = Chat(model("a", "b", calls("c1", "c2"), "c", "d"), tools=[lookup])
+    chat.say("one", "two", "three", "four")
+    window = chat.model.requests[-1]
+    known = {c["id"] for m in window for c in getattr(m, "tool_calls", [])}
+    assert {m.tool_call_id for m in window if isinstance(m, ToolMessage)} == known
+
+
+def test_it_keeps_the_question_while_tools_are_used():
+    policy = Policy(trigger=("tokens", 60), keep=("tokens", 1))
+    chat = Chat(
+        model(*[calls(f"c{n}") for n in range(4)]), tools=[lookup], policy=policy
+    )
+    chat.say("What is the answer?")
+    assert all("What is the answer?" in texts(r) for r in chat.model.requests)
+
+
+def test_it_shortens_old_arguments_in_the_view_only():
+    policy = Policy(truncate_tool_args=50)
+    chat = Chat(model(calls("c1", query="x" * 900)), tools=[lookup], policy=policy)
+    chat.say("one")
+    assert chat.model.requests[-1][2].tool_calls[0]["args"] == {"query": "x" * 900}
+    messages = chat.say("two")
+    short = {"query": "x" * 20 + "...(argument truncated)"}
+    assert chat.model.requests[-1][2].tool_calls[0]["args"] == short
+    assert messages[1].tool_calls[0]["args"] == {"query": "x" * 900}
+
+
+def test_it_counts_the_system_prompt_and_the_tools():
+    @tool
+    def long_winded(query: str) -> str:
+        """Look something up."""
+
+    long_winded.description = "word " * 600
+    policy = Policy(trigger=("fraction", 0.5), keep=("turns", 1), context_window=1200)
+    few = Chat(policy=policy)
+    few.say("one", "two")
+    assert few.memory.records == ()
+    many = Chat(policy=policy, tools=[long_winded])
+    many.say("one", "two")
+    assert many.memory.records[0].trigger[0] == "fraction"
+
+
+# The ceiling and the overflow.
+
+
+def test_it_keeps_requests_below_the_window_of_the_model():
+    chat = Chat(model(profile={"max_input_tokens": 400}), trigger=None)
+    for n in range(20):
+        chat.say(f"{n} " + "word " * 40)
+        assert count_tokens(chat.model.requests[-1]) <= 380
+        assert chat.sent[-1].startswith(f"{n} ")
+    assert chat.memory.records == ()
+
+
+def test_it_cuts_old_results_of_the_running_turn_at_the_ceiling():
+    replies = [calls("c1"), calls("c2"), "done"]
+    chat = Chat(
+        model(*replies, profile={"max_input_tokens": 2000}),
+        tools=[lookup],
+        policy=Policy(),
+    )
+    chat.say("go")
+    results = [m for m in chat.model.requests[-1] if isinstance(m, ToolMessage)]
+    assert count_tokens(chat.model.requests[-1]) <= 1900
+    assert results[0].text.endswith("left out)")
+    assert chat.state["messages"][2].text == "found " * 1000
+
+
+def test_it_folds_and_retries_once_after_an_overflow():
+    chat = Chat(trigger=None, keep=("messages", 20))
+    chat.say(*["word " * 100] * 4)
+    chat.model.replies.append(ContextOverflowError("too long"))
+    chat.say("short")
+    before, after = chat.model.requests[-2:]
+    assert count_tokens(after) < count_tokens(before)
+    assert chat.sent[-1] == "short"
+    assert chat.memory.records[0].trigger[0] == "manual"
+
+
+async def test_it_retries_after_an_overflow_when_awaited():
+    chat = Chat(trigger=None)
+    chat.say(*["word " * 100] * 4)
+    chat.model.replies.append(ContextOverflowError("too long"))
+    messages = await chat.say_async("short")
+    assert messages[-1].text.startswith("reply")
+    assert len(chat.model.requests) == 6
+
+
+def test_it_gives_up_after_one_retry():
+    chat = Chat()
+    chat.say(*["word " * 100] * 2)
+    chat.model.replies += [ContextOverflowError("no"), ContextOverflowError("still")]
+    with pytest.raises(ContextOverflowError, match="still"):
+        chat.say("three")
+    assert len(chat.model.requests) == 4
+
+
+def test_it_does_not_retry_what_can_not_be_smaller():
+    chat = Chat(model(ContextOverflowError("no")))
+    with pytest.raises(ContextOverflowError, match="no"):
+        chat.say("word " * 500)
+    assert len(chat.model.requests) == 1
+
+
+# Folding.
+
+
+def test_it_answers_while_the_summariser_works():
+    gate = Gate()
+    chat = Chat(summarizer=gate)
+    chat.say("one", "two", wait=False)
+    started = time.monotonic()
+    chat.say("three", "four", wait=False)
+    assert time.monotonic() - started < 5
+    assert gate.entered.wait(10)
+    assert chat.sent[-1] == "four"
+    assert chat.memory.records == ()
+    gate.open.set()
+    chat.middleware.close()
+    assert chat.memory.records[0].text == "They talked."
+
+
+def test_it_folds_before_it_returns_when_asked_to():
+    chat = Chat(background=False)
+    chat.say("one", "two", "three", wait=False)
+    assert len(chat.memory.records) == 1
+
+
+async def test_it_works_when_awaited():
+    chat = Chat(background=False)
+    for n in range(4):
+        await chat.say_async(str(n))
+    assert len(chat.memory.records) == 1
+    assert "Summary 1." in chat.sent[1]
+
+
+def test_it_goes_on_without_a_summariser():
+    down = summariser(*[RuntimeError("down")] * 999)
+    chat = Chat(model(), summarizer=down, **QUICK)
+    messages = chat.say(*map(str, range(10)))
+    assert len(messages) == 20
+    assert all(r.error == "RuntimeError" for r in chat.memory.records)
+    assert chat.memory.segments == ()
+    down.replies.clear()
+    chat.say("back")
+    assert [(b.first_seq, b.last_seq) for b in chat.memory.blocks] == [(1, 20)]
+
+
+def test_it_rests_after_a_failure():
+    chat = Chat(summarizer=summariser(*[RuntimeError("down")] * 999))
+    chat.say(*map(str, range(10)))
+    assert len(chat.memory.records) == 1
+    assert chat.memory.rest_until > time.time() + 20
+
+
+@pytest.mark.parametrize("reply", ["", "  ", "I'm sorry, I can't help with that."])
+def test_it_keeps_the_view_when_the_summary_is_no_good(reply):
+    chat = Chat(summarizer=summariser("Good.", reply), **QUICK)
+    chat.say(*map(str, range(5)))
+    assert chat.memory.blocks[0].text == "Good."
+    assert chat.memory.records[1].error
+
+
+def test_it_tries_a_failing_request_three_times():
+    down = summariser(RuntimeError("a"), RuntimeError("b"), "Third time.")
+    chat = Chat(summarizer=down)
+    chat.say("one", "two", "three")
+    assert [r.text for r in chat.memory.records] == ["Third time."]
+    assert len(down.requests) == 3
+
+
+def test_it_does_not_repeat_what_can_not_succeed():
+    down = summariser(ModelAuthenticationError("bad key sk-1"))
+    chat = Chat(summarizer=down)
+    chat.say("one", "two", "three")
+    assert len(down.requests) == 1
+    assert chat.memory.records[0].error == "ModelAuthenticationError"
+
+
+def test_it_reads_smaller_pieces_after_an_overflow_of_the_summariser():
+    chat = Chat(summarizer=summariser(ContextOverflowError("too long")))
+    chat.say(*[f"{n} " + "word " * 700 for n in range(3)])
+    first, *others = chat.read
+    assert first == [1, 2, 3, 4]
+    assert sum(others, []) == [1, 2, 3, 4]
+    assert [record.error for record in chat.memory.records] == [""]
+
+
+def test_it_gives_up_when_smaller_pieces_do_not_help():
+    errors = [ContextOverflowError("too long"), ContextOverflowError("too long")]
+    chat = Chat(summarizer=summariser(*errors))
+    chat.say("one", "two", "three")
+    assert len(chat.summariser.requests) == 2
+    assert chat.memory.records[0].error == "ContextOverflowError"
+
+
+def test_it_logs_no_text_of_an_error(caplog):
+    chat = Chat(summarizer=summariser(ModelAuthenticationError("bad key sk-1")))
+    chat.say("one", "two", "three")
+    assert "fold failed" in caplog.text
+    assert "sk-1" not in caplog.text
+
+
+def test_it_summarises_again_what_was_edited():
+    chat = Chat()
+    messages = chat.say(*map(str, range(4)))
+    edited = HumanMessage("changed", id=messages[0].id)
+    chat.agent.update_state(chat.config, {"messages": [edited]})
+    chat.say("next")
+    assert not any("Summary 1." in text for text in chat.sent)
+    assert chat.sent[1] == "changed"
+    assert chat.read[-1] == list(range(1, 9))
+
+
+def test_it_bears_the_removal_of_summarised_messages():
+    chat = Chat()
+    messages = chat.say(*map(str, range(4)))
+    gone = [RemoveMessage(id=message.id) for message in messages[:2]]
+    chat.agent.update_state(chat.config, {"messages": gone})
+    chat.say("next")
+    assert chat.sent[1:] == ["1", "reply 2", "2", "reply 3", "3", "reply 4", "next"]
+
+
+def test_it_starts_afresh_when_its_memory_is_broken():
+    class Broken(InMemoryStore):
+        def load(self, thread_id):
+            raise OSError("disk")
+
+    chat = Chat(store=Broken())
+    chat.say("one", "two", "three", "four")
+    assert chat.sent[1:] == [
+        "one",
+        "reply 1",
+        "two",
+        "reply 2",
+        "three",
+        "reply 3",
+        "four",
+    ]
+
+
+def test_it_answers_when_the_token_counter_fails():
+    def counter(messages):
+        raise ZeroDivisionError
+
+    chat = Chat(token_counter=counter)
+    assert len(chat.say("one", "two", "three", "four")) == 8
+    assert len(chat.memory.records) == 1
+
+
+def test_it_believes_the_count_of_the_provider():
+    usage = {"input_tokens": 10_000, "output_tokens": 1, "total_tokens": 10_001}
+    policy = Policy(trigger=("tokens", 9900), keep=("tokens", 1))
+    chat = Chat(model("a", AIMessage("b", usage_metadata=usage)), policy=policy)
+    chat.say("one", "two")
+    assert chat.memory.records[0].trigger[0] == "tokens"
+    chat.say("three", "four")
+    assert len(chat.memory.records) == 1
+
+
+@pytest.mark.parametrize(("provider", "folds"), [("model", 1), ("other", 0)])
+def test_it_believes_no_other_provider(provider, folds):
+    usage = {"input_tokens": 10_000, "output_tokens": 1, "total_tokens": 10_001}
+    told = {"model_provider": provider}
+    answer = AIMessage("b", usage_metadata=usage, response_metadata=told)
+    policy = Policy(trigger=("tokens", 9900), keep=("tokens", 1))
+    chat = Chat(model("a", answer), policy=policy)
+    chat.say("one", "two")
+    assert len(chat.memory.records) == folds
+
+
+@pytest.mark.parametrize("told", ["bedrock", "bedrock_converse", "amazon_bedrock", ""])
+def test_it_knows_a_provider_by_its_other_names(told):
+    usage = {"input_tokens": 1, "output_tokens": 1, "total_tokens": 2}
+    metadata = {"model_provider": told}
+    answer = AIMessage("b", usage_metadata=usage, response_metadata=metadata)
+    assert compaction._reported_tokens([answer], "amazon_bedrock") == 2
+    assert bool(compaction._reported_tokens([answer], "openai")) == (told == "")
+
+
+@pytest.mark.parametrize("recall", [0, 500])
+def test_it_counts_each_message_once_for_a_request(recall):
+    counted = Counter()
+
+    def count(messages):
+        counted.update(message.text for message in messages)
+        return count_tokens(messages)
+
+    policy = Policy(trigger=("messages", 6), keep=("messages", 2), recall_tokens=recall)
+    chat = Chat(policy=policy, token_counter=count)
+    chat.say("one", "two", "three", "four")
+    counted.clear()
+    request = ModelRequest(
+        model=chat.model, messages=[*chat.state["messages"], HumanMessage("five")]
+    )
+    sent = chat.middleware._shape(request).messages
+    assert sent[-1].text == "five"
+    assert {counted[message.text] for message in sent} == {1}
+
+
+# Streams.
+
+
+def test_it_sends_no_token_of_a_summary_to_the_user():
+    chat = Chat(background=False)
+    chat.say("one", "two")
+    said = {"messages": [HumanMessage("three")]}
+    parts = list(chat.agent.stream(said, chat.config, stream_mode="messages"))
+    assert "".join(message.text for message, _ in parts).strip() == "reply 3"
+    assert len(chat.memory.records) == 1
+
+
+async def test_it_sends_no_token_after_an_overflow_either():
+    chat = Chat(trigger=None)
+    chat.say(*["word " * 100] * 4)
+    chat.model.replies.append(ContextOverflowError("too long"))
+    said = {"messages": [HumanMessage("five")]}
+    stream = chat.agent.astream(said, chat.config, stream_mode="messages")
+    received = [message.text async for message, _ in stream]
+    assert len(chat.memory.records) == 1
+    assert "Summary" not in "".join(received)
+
+
+# Several at once.
+
+
+def test_it_keeps_one_of_two_summaries_made_at_once():
+    store = InMemoryStore()
+    seen = store.load("t")
+    one, other = seen.folded((), RECORD), seen.folded((), RECORD)
+    assert store.save("t", one, seen=seen.version)
+    assert not store.save("t", other, seen=seen.version)
+    assert store.load("t") is one
+
+
+def test_it_folds_a_thread_once_at_a_time():
+    gate = Gate()
+    chat = Chat(summarizer=gate)
+    chat.say("one", "two", "three", wait=False)
+    assert gate.entered.wait(10)
+    chat.say("four", "five", wait=False)
+    assert gate.calls == 1
+    gate.open.set()
+    chat.middleware.wait(10)
+    assert gate.calls == len(chat.memory.records) == 2
+
+
+def test_it_answers_after_it_was_closed():
+    chat = Chat()
+    chat.middleware.close()
+    assert len(chat.say("one", "two", "three")) == 6
+    assert chat.memory.records == ()
+
+
+# Arguments.
+
+
+def test_it_summarises_with_a_function():
+    seen = []
+
+    def write(messages):
+        seen.append(texts(messages))
+        return f"They said {len(messages)} things."
+
+    chat = Chat(summarizer=write)
+    chat.say(*map(str, range(6)))
+    assert seen[0] == ["0", "reply 1", "1", "reply 2"]
+    assert "They said 4 things." in seen[1][0]
+    assert chat.memory.blocks[0].text == "They said 5 things."
+
+
+def test_it_summarises_with_a_coroutine():
+    async def write(messages):
+        await asyncio.sleep(0)
+        return "They talked."
+
+    chat = Chat(summarizer=write)
+    chat.say("one", "two", "three")
+    assert chat.memory.blocks[0].text == "They talked."
+
+
+def test_it_takes_no_summary_that_is_no_text():
+    chat = Chat(summarizer=lambda messages: ["They talked."])
+    chat.say("one", "two", "three")
+    assert [r.error for r in chat.memory.records] == ["TypeError"]
+
+
+def test_it_reads_content_blocks_of_the_summariser():
+    blocks = [{"type": "text", "text": "They "}, {"type": "text", "text": "talked."}]
+    chat = Chat(summarizer=summariser(AIMessage(blocks)))
+    chat.say("one", "two", "three")
+    assert chat.memory.blocks[0].text == "They talked."
+
+
+def test_it_takes_a_prompt_of_ones_own_with_braces():
+    prompt = 'Answer {"like": "this"}.\n<messages>\n{messages}\n</messages>'
+    chat = Chat(summary_prompt=prompt)
+    chat.say("one", "two", "three")
+    sent = chat.summariser.requests[0][0].text
+    assert 'Answer {"like": "this"}.' in sent
+    assert "{messages}" not in sent
+
+
+def test_it_takes_the_numbers_of_langchain():
+    middleware = WindowpaneMiddleware(
+        model(),
+        trigger=[("tokens", 5000), {"messages": 30, "tokens": 900}],
+        keep=("messages", 10),
+        trim_tokens_to_summarize=3000,
+    )
+    policy = middleware.policy
+    assert policy.trigger == (
+        (("tokens", 5000),),
+        (("messages", 30), ("tokens", 900)),
+    )
+    assert (policy.keep, policy.chunk_tokens) == (("messages", 10), 3000)
+
+
+def test_it_is_layered_when_told_nothing():
+    assert WindowpaneMiddleware(model()).policy == Policy()
+
+
+def test_it_refuses_two_policies_at_once():
+    with pytest.raises(PolicyError, match="expected without"):
+        WindowpaneMiddleware(model(), trigger=("messages", 50), policy=Policy())
+
+
+@pytest.mark.parametrize("profile", [None, {}, {"max_input_tokens": "many"}])
+def test_it_needs_to_know_the_window_for_a_fraction(profile):
+    with pytest.raises(PolicyError, match="max_input_tokens"):
+        WindowpaneMiddleware(model(profile=profile), trigger=("fraction", 0.5))
+
+
+def test_it_takes_the_window_of_the_models_profile():
+    middleware = WindowpaneMiddleware(
+        model(profile={"max_input_tokens": 1000}), trigger=("fraction", 0.5)
+    )
+    assert middleware.context_window == 1000
+
+
+def test_its_documented_example_runs():
+    text = (ROOT / "docs" / "middleware.md").read_text()
+    code = text.split("<!-- example -->\n```python\n")[1].split("```")[0]
+    names = {}
+    exec(code, names)  # noqa: S102 - the page's own program
+    assert len(names["transcript"]) == 6
+    assert names["folded"].text == "The user is Lance and likes the 49ers."
+    assert (names["folded"].first_seq, names["folded"].last_seq) == (1, 2)
+
+
+def test_it_loads_without_django():
+    code = (
+        "import sys, memory.agents.middleware;"
+        "sys.exit(any(name.split('.')[0] == 'django' for name in sys.modules))"
+    )
+    assert subprocess.run([sys.executable, "-c", code], timeout=60).returncode == 0

@@ -1,0 +1,87 @@
+from langchain_core.messages import HumanMessage, SystemMessage
+
+from memory.agents.stores import Segment, ThreadMemory
+from memory.agents.threads import (
+    digest_prefixes,
+    find_active,
+    find_thread,
+    number,
+    split_system,
+)
+
+from ..engine.chats import assistant, block, chat, seqs, user
+
+
+def memory_of(messages, *ends):
+    digests = digest_prefixes(messages, ends)
+    firsts = [1, *(end + 1 for end in ends)]
+    segments = [
+        Segment(block(n, first, end), digest)
+        for n, (first, end, digest) in enumerate(
+            zip(firsts, ends, digests, strict=False)
+        )
+    ]
+    return ThreadMemory(segments=tuple(segments))
+
+
+def ends(active):
+    return [segment.block.last_seq for segment in active]
+
+
+def test_it_finds_the_summaries_that_still_hold():
+    messages = chat(10)
+    memory = memory_of(messages, 2, 4, 8)
+    assert ends(find_active(memory, messages)) == [2, 4, 8]
+    assert ends(find_active(memory, [*messages, user(11)])) == [2, 4, 8]
+
+
+def test_it_puts_aside_what_stands_for_changed_messages():
+    messages = chat(10)
+    memory = memory_of(messages, 2, 4, 8)
+    edited = [*messages[:3], assistant(4, "changed"), *messages[4:]]
+    assert ends(find_active(memory, edited)) == [2]
+    assert ends(find_active(memory, messages[1:])) == []
+
+
+def test_it_puts_aside_what_reaches_beyond_the_last_message():
+    messages = chat(10)
+    assert ends(find_active(memory_of(messages, 2, 8), messages[:6])) == [2]
+    assert find_active(memory_of(messages, 2, 8), []) == ()
+
+
+def test_it_puts_aside_what_leaves_a_gap():
+    messages = chat(10)
+    memory = memory_of(messages, 2, 4, 8)
+    gap = ThreadMemory(segments=(memory.segments[0], memory.segments[2]))
+    assert ends(find_active(gap, messages)) == [2]
+
+
+def test_it_needs_no_ids_and_bears_equal_ones():
+    messages = [HumanMessage("a", id="1"), HumanMessage("b", id="1"), HumanMessage("c")]
+    assert seqs(number(messages, 5)) == [5, 6, 7]
+    assert len(set(digest_prefixes(messages, [1, 2, 3]))) == 3
+    assert [message.id for message in messages] == ["1", "1", None]
+
+
+def test_it_knows_messages_by_all_that_they_say():
+    said = [
+        assistant(1, "a"),
+        assistant(1, "a", calls=["c"]),
+        user(1, "a"),
+        user(1, []),
+    ]
+    said.append(HumanMessage([{"type": "text", "text": "\ud800"}]))
+    assert len({digest_prefixes([message], [1])[0] for message in said}) == 5
+
+
+def test_it_sets_system_messages_at_the_start_apart():
+    messages = [SystemMessage("a"), user(1), SystemMessage("b")]
+    assert split_system(messages) == (messages[:1], messages[1:])
+    assert split_system([]) == ([], [])
+    assert split_system(messages[:1]) == (messages[:1], [])
+
+
+def test_it_knows_a_thread_without_an_id_by_its_first_message():
+    assert find_thread(chat(2)) == find_thread(chat(4))
+    assert find_thread([user(1, "a")]) != find_thread([user(1, "b")])
+    assert find_thread([]) == "first:"

@@ -1,0 +1,173 @@
+import pytest
+from langchain_core.messages import HumanMessage
+
+from memory.engine import excerpts
+from memory.engine.compose import compose, quote_message
+from memory.engine.ranking import Document, Hit, Index
+from memory.engine.tokens import count_tokens
+
+FILLER = "We talked about this and that for quite a while. " * 40
+LONG = f"{FILLER}My puppy is called Luna and sleeps in the kitchen. {FILLER}"
+
+
+def message(number, text):
+    return HumanMessage(text, id=str(number))
+
+
+def choose(texts, question, *, room=500, count=count_tokens):
+    messages = {n: message(n, text) for n, text in enumerate(texts, start=1)}
+    hits = Index([Document(n, "user", text) for n, text in enumerate(texts, 1)])
+    return excerpts.choose(
+        hits.search(question), messages, question, room=room, count_tokens=count
+    )
+
+
+def show(chosen):
+    return compose(system_prompt="", recalled=[note.message for note in chosen])
+
+
+def wanted(*words):
+    return frozenset(words)
+
+
+# Which hits.
+
+
+def test_it_shows_what_fits_the_question():
+    texts = ["The puppy is called Luna.", "Bread.", "Rain.", "Snow.", "Wind."]
+    (first, *_) = choose(texts, "What is the puppy called?")
+    assert (first.seq, first.span) == (1, None)
+    assert first.message.text == texts[0]
+
+
+def test_it_shows_nothing_for_one_chance_word_of_many():
+    texts = [f"Text {n} about topic{n}." for n in range(50)]
+    texts[7] = "The weather in Lisbon."
+    question = (
+        "Let us plan invoices, ledgers, taxes, audits, budgets, salaries, refunds, "
+        "credits, debits, loans and, depending on weather, dividends."
+    )
+    assert choose(texts, question) == []
+    assert 8 in [note.seq for note in choose(texts, "weather Lisbon")]
+
+
+def test_it_takes_no_hit_below_the_limit():
+    messages = {1: message(1, "tea"), 2: message(2, "tea")}
+    hits = [Hit(1, 9.0, excerpts.MIN_FIT), Hit(2, 8.0, excerpts.MIN_FIT - 0.001)]
+    chosen = excerpts.choose(hits, messages, "tea", room=500, count_tokens=count_tokens)
+    assert [note.seq for note in chosen] == [1]
+
+
+def test_it_passes_over_hits_whose_message_is_not_given():
+    hits = [Hit(1, 9.0, 0.9), Hit(2, 8.0, 0.8)]
+    chosen = excerpts.choose(
+        hits, {2: message(2, "tea")}, "tea", room=500, count_tokens=count_tokens
+    )
+    assert [note.seq for note in chosen] == [2]
+
+
+def test_a_word_that_nobody_said_counts_as_rare():
+    index = Index([Document(n, "user", f"text {n}") for n in range(1, 60)])
+    known = index.search("text 7")[0].fit
+    assert 0 < index.search("text 7 zeppelin")[0].fit < known <= 1
+
+
+@pytest.mark.parametrize("room", [0, 60, 100, 200, 500, 2000])
+@pytest.mark.parametrize("ratio", [1, 1.37])
+def test_it_keeps_to_the_room(room, ratio):
+    def count(messages):
+        return round(count_tokens(messages) * ratio)
+
+    texts = [f"{LONG} puppy {n} <&>" if n % 2 else "Puppy." for n in range(12)]
+    chosen = choose(texts, "puppy Luna kitchen", room=room, count=count)
+    assert not chosen or count(show(chosen).messages) <= room
+    assert [note.seq for note in chosen] == sorted(note.seq for note in chosen)
+    assert bool(chosen) == (room >= 100)
+
+
+# How much of them.
+
+
+def test_it_shows_the_part_of_a_long_hit_that_matters():
+    (note,) = choose([LONG], "What is the puppy called?")
+    text = note.message.text
+    assert "My puppy is called Luna" in text
+    assert text.startswith("…")
+    assert text.endswith("…")
+    assert len(text) < len(LONG) / 3
+    assert 'excerpt="true">…' in quote_message(note.message)
+
+
+def test_a_part_is_cut_again_from_its_span():
+    (note,) = choose([LONG], "What is the puppy called?")
+    again = excerpts.cut(message(1, LONG), note.span)
+    assert quote_message(again) == quote_message(note.message)
+    start, end = note.span
+    assert LONG[start:end] in again.text
+
+
+def test_the_message_itself_stays_whole():
+    original = message(1, LONG)
+    excerpts.cut(original, (10, 20))
+    assert original.text == LONG
+    assert "excerpt" not in quote_message(original)
+
+
+def test_a_long_hit_leaves_room_for_others():
+    texts = [LONG, "A puppy in the kitchen.", LONG, "The kitchen is blue."]
+    assert len(choose(texts, "puppy kitchen")) == 4
+
+
+def test_it_marks_only_the_ends_that_were_cut():
+    text = "alpha beta gamma delta"
+    cuts = [excerpts.cut(message(1, text), span).text for span in ((0, 10), (11, 22))]
+    assert cuts == ["alpha beta…", "…gamma delta"]
+
+
+# Where to cut.
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        (("luna", "kitchen"), "Luna and sleeps in the kitchen"),
+        (("call", "puppy"), "puppy is called"),
+    ],
+)
+def test_it_finds_where_the_words_stand(words, expected):
+    start, end = excerpts.find_span(LONG, wanted(*words), 80)
+    assert expected in LONG[start:end]
+    assert end - start <= 80
+
+
+def test_it_prefers_different_words_to_many():
+    text = f"tea tea tea tea {'x ' * 200} tea and milk {'x ' * 200}"
+    start, end = excerpts.find_span(text, wanted("tea", "milk"), 40)
+    assert "tea and milk" in text[start:end]
+
+
+def test_it_finds_chinese_words():
+    text = "今天天气很好。" * 60 + "我在上海的一家医院工作。" + "今天天气很好。" * 60
+    start, end = excerpts.find_span(text, wanted("上海", "医院"), 40)
+    assert "上海的一家医院" in text[start:end]
+
+
+def test_it_shows_the_beginning_where_no_word_is():
+    start, end = excerpts.find_span(FILLER, wanted("zeppelin"), 100)
+    assert start == 0
+    assert 80 <= end <= 100
+
+
+def test_it_cuts_between_words():
+    for size in range(60, 90):
+        start, end = excerpts.find_span(LONG, wanted("puppy"), size)
+        assert not start or LONG[start - 1].isspace()
+        assert LONG[end].isspace()
+
+
+@pytest.mark.parametrize("text", ["", "x", "long" * 3000, "\ud800 " * 50, "ß" * 99])
+@pytest.mark.parametrize("size", [0, 1, 50])
+def test_it_bears_any_text(text, size):
+    start, end = excerpts.find_span(text, wanted("long", "x"), size)
+    assert 0 <= start <= end <= len(text)
+    assert end - start <= max(size, len(text))

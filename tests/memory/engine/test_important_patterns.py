@@ -1,0 +1,86 @@
+import time
+
+import pytest
+
+from memory.engine.exceptions import PolicyError
+from memory.engine.important_patterns import Search, parse_pattern
+
+
+@pytest.mark.parametrize(
+    ("pattern", "text"),
+    [
+        ("(?i)must|never|deadline", "The DEADLINE is Friday"),
+        (r"\bORD-\d{4,8}\b", "see ORD-88213, please"),
+        ("(call|ring) me .*", "do call me back"),
+        ("重要|记住", "请记住这个"),
+        (r"\(urgent\)", "this is (urgent)"),
+        ("[*+?]{2}", "what?+"),
+        ("end$", "x" * 300 + " the end"),
+    ],
+)
+def test_it_finds_what_matters(pattern, text):
+    assert Search([parse_pattern(pattern)]).occurs(text) is True
+
+
+def test_it_finds_it_wherever_it_stands():
+    for place in range(0, 900, 7):
+        assert Search(["needle"]).occurs("x" * place + "needle" + "x" * 50)
+
+
+def test_it_finds_nothing_in_a_document():
+    assert Search(["needle"]).occurs("needle " * 1000) is False
+    assert Search([]).occurs("needle") is False
+
+
+@pytest.mark.parametrize(
+    "pattern",
+    [
+        "(a+)+$",
+        "(a|a)*b",
+        "(?:x+x+)+y",
+        ".*.*.*=",
+        "(a|a)(a|a)(a|a)(a|a)(a|a)(a|a)(a|a)(a|a)(a|a)(a|a)$",
+        r"(.)\1",
+        "(?=a)",
+        "(?P<n>a)",
+        "a{1,100}a{1,100}",
+        "a?" * 30,
+        "a(",
+        "[z-a]",
+        "*",
+    ],
+)
+def test_it_refuses_what_could_take_for_ever(pattern):
+    with pytest.raises(PolicyError, match="expected"):
+        parse_pattern(pattern)
+
+
+@pytest.mark.parametrize(
+    ("pattern", "text"),
+    [
+        ("a.*b", "a" * 4000),
+        ("a?a?a?a?a?a?a?b", "a" * 4000),
+        ("(a|b)(a|b).*x", "ab" * 2000),
+    ],
+)
+def test_it_is_quick_even_where_nothing_matches(pattern, text):
+    started = time.perf_counter()
+    assert Search([parse_pattern(pattern)]).occurs(text) is False
+    assert time.perf_counter() - started < 1
+
+
+def test_all_texts_together_have_a_limit_of_time():
+    patterns = [parse_pattern(f"[ab]*[ab]{{0,4}}{letter}") for letter in "CDEFGHIJ"]
+    search = Search(patterns, seconds=0.3)
+    started = time.thread_time()
+    found = [search.occurs("ab" * 1990) for _ in range(50)]
+    assert time.thread_time() - started < 0.6
+    # What there was no time for is told apart from what has none of the patterns.
+    assert found[-1] is None
+
+
+def test_a_pattern_of_the_greatest_work_gives_the_lock_free_soon():
+    search = Search([parse_pattern("[ab]*[ab]{0,4}C")], seconds=60)
+    started = time.thread_time()
+    assert search.occurs("ab" * 100) is False
+    assert time.thread_time() - started < 0.1

@@ -1,0 +1,234 @@
+"""What a person does to the model's view, against the database."""
+
+import pytest
+from asgiref.sync import async_to_sync
+
+from memory import actions, context, transcript, versions
+from memory.compaction import compactor
+from memory.engine.exceptions import PolicyError
+from memory.integrity import audit
+from memory.models import Message
+
+from .chats import Recorder, talk
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+@pytest.fixture
+def conversation(alice):
+    return transcript.create(alice, preset="langgraph")
+
+
+def fold(conversation, *answers):
+    recorder = Recorder(*answers)
+    summariser = compactor.Summariser("m", recorder)
+    async_to_sync(compactor.fold)(conversation.pk, summariser)
+    return recorder
+
+
+@pytest.fixture
+def folded(conversation):
+    """v1 of 1..6 and v2 of 1..12, then the messages 13 and 14."""
+    talk(conversation, 4)
+    fold(conversation, "First.")
+    talk(conversation, 3)
+    fold(conversation, "Second.")
+    return conversation
+
+
+def in_force(conversation):
+    rows = versions.active(conversation)
+    return [(row.version, row.first_seq, row.last_seq, row.text) for row in rows]
+
+
+def window(conversation):
+    return context.build(conversation).refs["window"]
+
+
+def balanced(conversation):
+    counts = context.count_places(conversation)
+    assert "lost" not in counts
+    assert sum(counts.values()) == conversation.messages.count()
+    broken = [each for each in audit.check(hashes=False) if each.code[:2] != "R8"]
+    assert broken == []
+    return counts
+
+
+class TestExclude:
+    def test_a_window_message_is_left_out_and_comes_back(self, folded):
+        actions.exclude(folded, [13])
+        assert window(folded) == [[14, 14]]
+        assert balanced(folded)["excluded"] == 1
+        actions.include(folded, [13])
+        assert window(folded) == [[13, 14]]
+        balanced(folded)
+
+    def test_a_covered_message_takes_its_summary_back(self, folded):
+        actions.exclude(folded, [8])
+        assert in_force(folded) == [(3, 1, 6, "First.")]
+        assert window(folded) == [[7, 7], [9, 14]]
+        balanced(folded)
+
+    def test_the_next_fold_does_not_read_it(self, folded):
+        actions.exclude(folded, [8])
+        recorder = fold(folded, "Again.")
+        assert "Reply 7." not in str(recorder.requests)
+        assert in_force(folded)[0][1:] == (1, 12, "Again.")
+
+    def test_a_summary_without_it_can_not_come_back_when_it_does(self, folded, alice):
+        actions.exclude(folded, [3])
+        fold(folded, "Without three.")
+        version = in_force(folded)[0][0]
+        actions.include(folded, [3])
+        with pytest.raises(actions.ActError, match="messages have changed"):
+            actions.restore(folded, version, author=alice)
+
+    def test_an_unknown_message_is_named(self, folded):
+        with pytest.raises(actions.ActError, match="no such message"):
+            actions.exclude(folded, [99])
+
+
+class TestDelete:
+    def test_the_text_is_gone_from_every_view(self, folded):
+        actions.delete(folded, 2)
+        assert folded.messages.get(seq=2).text == ""
+        assert in_force(folded) == []
+        assert "Reply 1." not in str(context.build(folded).wire)
+        assert balanced(folded)["deleted"] == 1
+
+    def test_it_stays_deleted(self, folded):
+        actions.delete(folded, 2)
+        with pytest.raises(actions.ActError):
+            actions.include(folded, [2])
+
+
+class TestPin:
+    def test_a_pinned_message_stays_word_for_word(self, folded):
+        before = window(folded)
+        actions.pin(folded, 1)
+        built = context.build(folded)
+        assert (built.refs["pinned"], built.refs["window"]) == ([[1, 1]], before)
+        actions.unpin(folded, 1)
+        assert context.build(folded).refs["pinned"] == []
+
+
+class TestRestore:
+    def test_an_older_version_comes_back_as_a_new_one(self, folded, alice):
+        new = actions.restore(folded, 1, author=alice)
+        assert (new.version, new.author) == (3, alice)
+        assert new.trigger["kind"] == "restore"
+        assert in_force(folded) == [(3, 1, 6, "First.")]
+        assert window(folded) == [[7, 14]]
+        balanced(folded)
+
+    def test_it_can_be_undone(self, folded, alice):
+        actions.restore(folded, 1, author=alice)
+        actions.restore(folded, 2, author=alice)
+        assert in_force(folded) == [(4, 1, 12, "Second.")]
+        balanced(folded)
+
+    def test_a_version_of_changed_messages_can_not(self, folded, alice):
+        actions.exclude(folded, [8])
+        with pytest.raises(actions.ActError, match="messages have changed"):
+            actions.restore(folded, 2, author=alice)
+
+    def test_a_stretch_in_the_middle_brings_those_before_it(self, alice):
+        policy = {"trigger": ["messages", 4], "keep": ["messages", 2], "fan_in": 2}
+        policy |= {"summary_budget": 8, "max_summary_tokens": 4}
+        conversation = transcript.create(alice, policy=policy)
+        for _ in range(4):
+            talk(conversation, 1)
+            fold(conversation, "Some words here.", "Merged words.")
+        merged = next(row for row in versions.active(conversation) if row.level)
+        second = merged.folded_from.order_by("first_seq")[1]
+        actions.restore(conversation, second.version, author=alice)
+        assert in_force(conversation)[0][1:3] == (1, second.first_seq - 1)
+        balanced(conversation)
+
+
+class TestRewrite:
+    def test_a_persons_text_is_a_new_version(self, folded, alice):
+        new = actions.rewrite(folded, 2, "As I recall it.", author=alice)
+        assert (new.author, new.trigger["kind"]) == (alice, "edit")
+        assert in_force(folded) == [(3, 1, 12, "As I recall it.")]
+        assert "As I recall it." in str(context.build(folded).wire)
+        balanced(folded)
+
+    def test_the_older_text_can_be_restored(self, folded, alice):
+        actions.rewrite(folded, 2, "As I recall it.", author=alice)
+        actions.restore(folded, 2, author=alice)
+        assert in_force(folded)[0][3] == "Second."
+
+    def test_a_fold_in_work_is_discarded(self, folded, alice):
+        talk(folded, 3)
+
+        async def rewritten_meanwhile():
+            from channels.db import database_sync_to_async
+
+            await database_sync_to_async(actions.rewrite)(folded, 2, "X.", author=alice)
+            return "From the old one."
+
+        fold(folded, rewritten_meanwhile)
+        assert in_force(folded) == [(3, 1, 12, "X.")]
+
+    @pytest.mark.parametrize("text", ["", "  ", "a\0b"])
+    def test_bad_text_is_refused(self, folded, alice, text):
+        with pytest.raises(transcript.TextError):
+            actions.rewrite(folded, 2, text, author=alice)
+
+
+class TestRebuild:
+    def test_everything_is_read_again(self, folded):
+        actions.rebuild(folded)
+        assert in_force(folded) == []
+        recorder = fold(folded, "Anew.")
+        assert len(recorder.requests) == 1
+        assert in_force(folded)[0][1:] == (1, 12, "Anew.")
+        balanced(folded)
+
+    def test_it_can_be_undone(self, folded, alice):
+        actions.rebuild(folded)
+        actions.restore(folded, 2, author=alice)
+        assert in_force(folded)[0][3] == "Second."
+
+
+class TestSetPolicy:
+    def test_another_policy_goes_on_from_where_the_last_one_was(self, folded):
+        actions.set_policy(
+            folded,
+            {"preset": "layered", "trigger": ["messages", 4], "keep": ["turns", 1]},
+        )
+        talk(folded, 3)
+        fold(folded, "A stretch.")
+        assert [row[1:] for row in in_force(folded)] == [
+            (1, 12, "Second."),
+            (13, 18, "A stretch."),
+        ]
+        actions.set_policy(folded, {"preset": "langgraph"})
+        talk(folded, 3)
+        recorder = fold(folded, "Extended.")
+        assert "A stretch." in str(recorder.requests)
+        assert [row[1:3] for row in in_force(folded)] == [(1, 12), (13, 24)]
+        balanced(folded)
+
+    def test_a_wrong_policy_is_refused_and_changes_nothing(self, folded):
+        with pytest.raises(PolicyError, match="fraction"):
+            actions.set_policy(folded, {"trigger": ["fraction", 1.5]})
+        folded.refresh_from_db()
+        assert folded.policy == {"preset": "langgraph"}
+
+    def test_it_lets_a_stopped_fold_try_again(self, folded):
+        folded.fold_failures = 3
+        folded.save()
+        actions.set_policy(folded, {"preset": "guide"})
+        assert compactor.due() == [folded.pk]
+
+
+def test_no_act_touches_the_transcript(folded, alice):
+    before = list(Message.objects.order_by("seq").values_list("seq", "text"))
+    actions.exclude(folded, [3])
+    actions.include(folded, [3])
+    actions.pin(folded, 4)
+    actions.rebuild(folded)
+    fold(folded)
+    assert list(Message.objects.order_by("seq").values_list("seq", "text")) == before

@@ -1,0 +1,269 @@
+"""The rules of the house: who may import whom, what is documented, what passes."""
+
+import ast
+import os
+import re
+import subprocess
+import sys
+from collections import Counter
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+PACKAGES = ("chatsite", "memory")
+ENGINE_MAY_IMPORT = {"pydantic", "langchain", "langchain_core"}
+PRODUCTION = {
+    "DEBUG": "false",
+    "SECRET_KEY": "".join(chr(33 + n * 37 % 90) for n in range(80)),
+    "ALLOWED_HOSTS": "chat.example.org",
+    "SITE_ORIGINS": "https://chat.example.org",
+    "SITE_HTTPS": "true",
+    "DATABASE_URL": "postgres://windowpane@127.0.0.1:5432/windowpane",
+    "REDIS_URL": "redis://127.0.0.1:6379/0",
+    "OPENAI_API_KEY": "sk-placeholder",
+}
+
+
+# From top to bottom; what has no place here (settings, URLs) may import anything.
+LAYERS = (
+    *("review", "live", "pages", "ops", "accounts", "transfer", "jobs", "turns"),
+    *("protocol", "llm"),
+)
+MOST_MODULES = 15
+# Django's own folders, and the roots of the two trees, which load nothing.
+SELF_EXPLAINING = {"management", "commands", "templatetags", "chatsite", "memory"}
+
+
+def layer_of(name):
+    """The place of a module's package in LAYERS, or None."""
+    package = name.removeprefix("chatsite.").partition(".")[0]
+    is_inside = name.startswith("chatsite.") and package in LAYERS
+    return LAYERS.index(package) if is_inside else None
+
+
+def product():
+    return [path for package in PACKAGES for path in sources(package)]
+
+
+def sources(folder):
+    paths = (ROOT / folder).rglob("*.py")
+    return sorted(p for p in paths if "migrations" not in p.parts)
+
+
+@cache
+def tree_of(path):
+    return ast.parse(path.read_text())
+
+
+def module_of(path):
+    parts = path.relative_to(ROOT).with_suffix("").parts
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+def imports_of(path):
+    """Full names of everything a file imports, relative imports resolved."""
+    package = module_of(path).split(".")
+    if path.name != "__init__.py":
+        package = package[:-1]
+    for node in ast.walk(tree_of(path)):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            base = package[: len(package) - node.level + 1] if node.level else []
+            module = ".".join([*base, *filter(None, [node.module])])
+            yield from (f"{module}.{alias.name}" for alias in node.names)
+
+
+def find_imports(folder, prefixes):
+    """ "file imports name" for every import below one of the prefixes."""
+    return [
+        f"{path.relative_to(ROOT)} imports {name}"
+        for path in sources(folder)
+        for name in imports_of(path)
+        if any(name == p or name.startswith(p + ".") for p in prefixes)
+    ]
+
+
+def run(*command, **env):
+    return subprocess.run(
+        [sys.executable, *command],
+        cwd=ROOT,
+        env={**os.environ, **env},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+class TestImports:
+    def test_the_memory_knows_no_web_page(self):
+        assert find_imports("memory", ["chatsite"]) == []
+
+    def test_the_engine_knows_neither_django_nor_the_tables(self):
+        found = [
+            f"{path.relative_to(ROOT)} imports {name}"
+            for path in sources("memory/engine")
+            for name in imports_of(path)
+            if not is_allowed_in_engine(name)
+        ]
+        assert found == []
+
+    def test_packages_import_downward_only(self):
+        upward = []
+        for path in sources("chatsite"):
+            here = layer_of(module_of(path))
+            for name in imports_of(path):
+                there = layer_of(name)
+                if here is not None and there is not None and there < here:
+                    upward.append(f"{path.relative_to(ROOT)} imports {name}")
+        assert upward == []
+
+    def test_the_models_know_no_conversation(self):
+        known = ["memory", "chatsite.turns", "chatsite.jobs", "django.db"]
+        assert find_imports("chatsite/llm", known) == []
+
+    def test_no_folder_is_a_hall(self):
+        folders = Counter(path.parent for path in product() if path.stem != "__init__")
+        assert {str(f): n for f, n in folders.items() if n > MOST_MODULES} == {}
+
+    def test_every_package_says_what_belongs_there(self):
+        inits = [path for path in product() if path.stem == "__init__"]
+        silent = [
+            str(path.parent.relative_to(ROOT))
+            for path in inits
+            if path.parent.name not in SELF_EXPLAINING
+            and not ast.get_docstring(tree_of(path))
+        ]
+        assert silent == []
+
+    def test_the_consumer_touches_no_orm_prompt_or_model(self):
+        path = ROOT / "chatsite" / "live" / "consumer.py"
+        forbidden = ("django.db", "chatsite.llm", "memory", "chatsite.turns.models")
+        assert [n for n in imports_of(path) if n.startswith(forbidden)] == []
+
+    def test_nothing_imports_the_tests(self):
+        for package in PACKAGES:
+            assert find_imports(package, ["tests", "bench"]) == []
+
+    def test_nothing_revives_objects_from_text(self):
+        forbidden = ["pickle", "marshal", "shelve", "langchain_core.load"]
+        for package in PACKAGES:
+            assert find_imports(package, forbidden) == []
+
+    def test_only_the_models_know_the_provider(self):
+        providers = ["openai", "langchain_openai"]
+        found = [f for f in find_imports("chatsite", providers) if "/llm/" not in f]
+        assert found == []
+        assert find_imports("memory", providers) == []
+
+    def test_importing_the_engine_does_not_load_django(self):
+        modules = ", ".join(map(module_of, sources("memory/engine")))
+        code = f"import sys, {modules}; sys.exit('django' in sys.modules)"
+        done = run("-c", code)
+        assert done.returncode == 0, done.stderr
+
+    def test_the_memory_package_loads_nothing(self):
+        assert (ROOT / "memory" / "__init__.py").read_text() == ""
+
+
+def is_allowed_in_engine(name):
+    root = name.partition(".")[0]
+    inside = name.startswith("memory.engine")
+    return inside or root in sys.stdlib_module_names or root in ENGINE_MAY_IMPORT
+
+
+class TestDocumentation:
+    def settings(self):
+        text = (ROOT / "chatsite" / "settings.py").read_text()
+        return sorted(set(re.findall(r'env\.\w+\(\s*"([A-Z_]+)"', text)))
+
+    def test_it_finds_the_settings(self):
+        assert "OPENAI_BASE_URL" in self.settings()
+
+    def test_every_setting_is_in_the_example(self):
+        example = (ROOT / ".env.example").read_text()
+        documented = re.findall(r"(?m)^# .+\n#([A-Z_]+)=", example)
+        assert sorted(documented) == self.settings()
+
+    def test_every_setting_is_in_the_readme(self):
+        readme = (ROOT / "README.md").read_text()
+        missing = [name for name in self.settings() if f"`{name}`" not in readme]
+        assert missing == []
+
+    def test_every_module_says_what_it_is_for(self):
+        missing = [
+            str(path.relative_to(ROOT))
+            for package in PACKAGES
+            for path in sources(package)
+            if path.read_text() and not ast.get_docstring(tree_of(path))
+        ]
+        assert missing == []
+
+    def test_every_function_says_what_it_returns(self):
+        missing = [
+            f"{path.relative_to(ROOT)}:{node.lineno} {node.name}"
+            for package in PACKAGES
+            for path in sources(package)
+            for node in ast.walk(tree_of(path))
+            if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef))
+            and node.returns is None
+        ]
+        assert missing == []
+
+
+class TestChecks:
+    def test_no_model_lacks_its_migration(self):
+        done = run("manage.py", "makemigrations", "--check", "--dry-run")
+        assert done.returncode == 0, done.stdout
+
+    def test_hsts_reaches_beyond_this_host_only_where_it_is_asked_to(self):
+        code = (
+            "from chatsite import settings as s; print(s.SECURE_HSTS_SECONDS, "
+            "s.SECURE_HSTS_INCLUDE_SUBDOMAINS, s.SECURE_HSTS_PRELOAD)"
+        )
+
+        def printed(**env):
+            environment = {**os.environ, **PRODUCTION, **env}
+            command = [sys.executable, "-c", code]
+            return subprocess.check_output(
+                command, cwd=ROOT, env=environment, text=True
+            ).strip()
+
+        assert printed() == "31536000 False False"
+        asked = {"HSTS_INCLUDE_SUBDOMAINS": "true", "HSTS_PRELOAD": "true"}
+        assert printed(**asked) == "31536000 True True"
+
+    def test_production_settings_have_no_issue(self):
+        arguments = ["check", "--deploy", "--fail-level", "INFO"]
+        done = run("manage.py", *arguments, **PRODUCTION)
+        assert done.returncode == 0, done.stderr
+        assert "no issues" in done.stdout
+
+    @pytest.mark.parametrize("name", ["SECRET_KEY", "ALLOWED_HOSTS"])
+    def test_it_refuses_to_start_open(self, name):
+        done = run("manage.py", "check", **{**PRODUCTION, name: ""})
+        assert done.returncode != 0
+        assert "Set SECRET_KEY and ALLOWED_HOSTS" in done.stderr
+
+
+class TestLeftovers:
+    def test_no_test_depends_on_being_run_by_hand(self):
+        marks = r"pytest\.(?:set_trace|mark\.(?:skip|only))|\bbreakpoint\(|\bpdb\b"
+        exempt = {Path(__file__), ROOT / "tests" / "test_plugin.py"}
+        found = [
+            str(path.relative_to(ROOT))
+            for path in sources("tests")
+            if path not in exempt and re.search(marks, path.read_text())
+        ]
+        assert found == []
+
+    def test_the_site_has_no_door_for_tests(self):
+        found = [
+            str(path.relative_to(ROOT))
+            for package in PACKAGES
+            for path in sources(package)
+            if re.search(r"\bPYTEST\w*|\bTEST_DATABASE\b", path.read_text())
+        ]
+        assert found == []
