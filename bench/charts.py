@@ -24,7 +24,7 @@ TEXT = "- They pay 450 euros on 12 May; Anna wants the harbour, not the station.
 
 
 def insert(model: type, rows: Iterable[dict]) -> None:
-    """Plain inserts: a million objects with a seal each would take ten minutes."""
+    """Plain inserts: a million objects with a signature each would take ten minutes."""
     from django.db import connection, transaction
 
     rows = iter(rows)

@@ -1,5 +1,5 @@
 """What a long transcript costs: the context of a reply, the search behind its window,
-a new message and a fold, for 100 and for 100,000 messages.
+a new message and a compaction, for 100 and for 100,000 messages.
 
 Runs on a SQLite file of its own, or on the empty database of BENCH_DATABASE_URL. Prints
 milliseconds (median), queries, and the ratio long / short.
@@ -56,7 +56,7 @@ def texts(count: int) -> Iterator[str]:
 
 
 def make(owner: object, size: int) -> Conversation:
-    """`size` messages in whole turns, all but the window folded."""
+    """`size` messages in whole turns, all but the window compacted."""
     conversation = transcript.create(owner, title=f"{size} messages")
     roles = (Message.Role.USER, Message.Role.ASSISTANT)
     rows = (
@@ -131,9 +131,9 @@ def write(conversation: Conversation) -> None:
 
 
 @transaction.atomic
-def commit_fold(conversation: Conversation) -> float:
+def commit_summary(conversation: Conversation) -> float:
     """Put a summary of the window in force, and undo it; milliseconds of the commit."""
-    Conversation.objects.filter(pk=conversation.pk).update(fold_owner="bench")
+    Conversation.objects.filter(pk=conversation.pk).update(compaction_owner="bench")
     job = preparation.prepare(
         conversation.pk, "bench", lambda _: None, None, force=True
     )
@@ -155,7 +155,7 @@ def acts(conversation: Conversation) -> dict[str, Callable[[], object]]:
         "search, the commonest words": lambda: recall.search(conversation, common),
         "search, 30,000 characters": lambda: recall.search(conversation, long),
         "write a message": lambda: write(conversation),
-        "fold, plan and commit": lambda: commit_fold(conversation),
+        "compact, plan and commit": lambda: commit_summary(conversation),
     }
 
 
@@ -179,8 +179,8 @@ def main() -> None:
             f"{name:28} {short:6.1f} ms {long:6.1f} ms  ratio {long / short:5.2f}"
             f"  queries {few} and {many}"
         )
-    commits = statistics.median(commit_fold(made[-1]) for _ in range(RUNS))
-    print(f"fold commit alone: {commits:.1f} ms")
+    commits = statistics.median(commit_summary(made[-1]) for _ in range(RUNS))
+    print(f"commit alone: {commits:.1f} ms")
     print(f"search index: {index_bytes() / sum(SIZES):.0f} bytes a message")
 
 

@@ -25,7 +25,7 @@ TEXT = (
 
 
 def make(owner: object, size: int, title: str = "") -> object:
-    """`size` messages in whole turns, indexed, all but the last 20 folded."""
+    """`size` messages in whole turns, indexed, all but the last 20 compacted."""
     from chatsite.turns.models import Turn
     from memory import transcript
     from memory.models import Conversation, Message, RecallEntry
@@ -56,11 +56,11 @@ def make(owner: object, size: int, title: str = "") -> object:
         for asked, reply in zip(rows[::2], rows[1::2], strict=True)
     )
     Conversation.objects.filter(pk=conversation.pk).update(next_seq=size + 1)
-    fold(conversation, size - WINDOW)
+    compact(conversation, size - WINDOW)
     return conversation
 
 
-def fold(conversation: object, last: int) -> None:
+def compact(conversation: object, last: int) -> None:
     """Several summaries, as layers leave them."""
     from memory import versions
     from memory.models import Summary
@@ -126,7 +126,7 @@ def acts_on(client: object, conversation: object) -> dict[str, Callable[[], obje
         "right pane": lambda: get(client, f"{path}context/"),
         "sync of a socket": lambda: list(fragments.Page().sync(conversation)),
         "context": lambda: context.build(conversation),
-        "fold plan": lambda: preparation.prepare(
+        "compaction plan": lambda: preparation.prepare(
             conversation.pk, "", lambda _: None, None, force=False
         ),
         "find: a rare word": find(f"nobody{seq}"),

@@ -324,15 +324,14 @@ def audit() -> None:
     from memory.models import Message
 
     for name, find in (
-        ("audit, all seals", audit.find_broken_seals),
+        ("audit, all signatures", audit.find_broken_signatures),
         ("audit, missing versions", audit.find_missing_versions),
         ("audit, missing messages", find_missing_messages),
     ):
         timed(name, lambda find=find: list(find()))
-    row, field = Message.objects.last(), Message._meta.get_field("seal")
-    print(
-        f"{'1,000 seals':32} {measure(lambda: [field.make(row) for _ in range(1000)])}"
-    )
+    row, field = Message.objects.last(), Message._meta.get_field("signature")
+    took = measure(lambda: [field.make(row) for _ in range(1000)])
+    print(f"{'1,000 signatures':32} {took}")
 
 
 if __name__ == "__main__":

@@ -13,9 +13,9 @@ from django.core.exceptions import SuspiciousOperation
 from django.db import DataError, OperationalError, connection
 from django.db.backends.base.base import BaseDatabaseWrapper
 
-from memory.database import AWAY, TROUBLE, insist, is_away, name_of
+from memory.database import TRANSIENT_DB_ERRORS, TROUBLE, is_away, name_of, retry
 
-__all__ = ["AWAY", "TROUBLE", "insist", "is_away", "name_of"]
+__all__ = ["TRANSIENT_DB_ERRORS", "TROUBLE", "retry", "is_away", "name_of"]
 
 logger = logging.getLogger(__name__)
 

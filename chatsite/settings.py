@@ -243,7 +243,7 @@ CONTEXT_WINDOW = env.int("CONTEXT_WINDOW", default=0)
 # Tokens kept free for the reply; of a small window a quarter at most.
 REPLY_RESERVE = env.int("REPLY_RESERVE", default=2_000)
 # Seconds that a reply waits for a summary of messages that would not fit otherwise.
-FOLD_WAIT_SECONDS = env.float("FOLD_WAIT_SECONDS", default=20.0)
+COMPACTION_WAIT_SECONDS = env.float("COMPACTION_WAIT_SECONDS", default=20.0)
 # How the provider takes a request; what it refuses is found out by itself.
 STREAM_USAGE = env.bool("STREAM_USAGE", default=True)
 SYSTEM_ROLE = env.str("SYSTEM_ROLE", default="system")
@@ -289,7 +289,8 @@ if STAFF_ACCESS_SHOWN not in ("no", "staff", "names"):
         f"STAFF_ACCESS_SHOWN is {STAFF_ACCESS_SHOWN!r}; use no, staff or names."
     )
 # Proves that stored rows are as they were written; SECRET_KEY where it is empty.
-SEAL_KEY = env.str("SEAL_KEY", default="")
+# SEAL_KEY is its earlier name: an installation that has it keeps its signatures.
+SIGNING_KEY = env.str("SIGNING_KEY", default=os.environ.get("SEAL_KEY", ""))
 # An import that is larger is refused before anything of it is stored.
 IMPORT_MAX_MB = env.int("IMPORT_MAX_MB", default=50)
 # Limits of the process that reads a file, and how many of them the site has at once.
@@ -306,16 +307,16 @@ TURN_LEASE_SECONDS = env.float("TURN_LEASE_SECONDS", default=10.0)
 TURN_SWEEP_SECONDS = env.float("TURN_SWEEP_SECONDS", default=1.0)
 TURN_MAX_ATTEMPTS = 2
 
-# The policy lab in the admin: trials played at once on the whole site; 0 = none.
-TRIALS_AT_ONCE = env.int("TRIALS_AT_ONCE", default=2)
+# The policy lab in the admin: experiments played at once on the whole site; 0 = none.
+EXPERIMENTS_AT_ONCE = env.int("EXPERIMENTS_AT_ONCE", default=2)
 
 # Limits per user, counted over all processes; 0 = no limit. The defaults are beyond
 # what a person does by hand and stop programs that run away.
 MESSAGES_PER_MINUTE = env.int("MESSAGES_PER_MINUTE", default=60)
 CONVERSATIONS_PER_MINUTE = env.int("CONVERSATIONS_PER_MINUTE", default=30)
 TOKENS_PER_DAY = env.int("TOKENS_PER_DAY", default=0)
-# Requests beside replies, for summaries, trials and titles: each person's a minute, and
-# those of a process at once, for one person and for all.
+# Requests beside replies, for summaries, experiments and titles: each person's a
+# minute, and those of a process at once, for one person and for all.
 SUMMARIES_PER_MINUTE = env.int("SUMMARIES_PER_MINUTE", default=60)
 SUMMARIES_PER_USER = env.int("SUMMARIES_PER_USER", default=2)
 SUMMARIES_AT_ONCE = env.int("SUMMARIES_AT_ONCE", default=4)

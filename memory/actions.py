@@ -54,7 +54,7 @@ def include(conversation: Conversation, seqs: Iterable[int]) -> None:
 
 @transaction.atomic
 def pin(conversation: Conversation, seq: int) -> None:
-    """Keep a message word for word in the model's view after it was folded."""
+    """Keep a message word for word in the model's view after it was compacted."""
     _mark_pin(conversation, seq, pinned_at=Now())
 
 
@@ -178,7 +178,7 @@ def _replaced(conversation: Conversation, summary: Summary) -> ActError:
 
 @transaction.atomic
 def rebuild(conversation: Conversation) -> None:
-    """Void all summaries; the fold job makes them anew from the transcript."""
+    """Void all summaries; the compaction job makes them anew from the transcript."""
     transcript.lock(conversation)
     versions.retract_to(conversation, 1)
     compactor.reset(conversation)

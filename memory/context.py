@@ -100,7 +100,7 @@ def build(
     the one that the model's provider takes.
 
     `limit` is a hard ceiling in tokens: the oldest whole turns of the window are left
-    out until the rest fits. Folding keeps the window far below it; it matters only
+    out until the rest fits. Compaction keeps the window far below it; it matters only
     while the summariser is out of order.
     """
     summaries = versions.active(conversation)

@@ -14,7 +14,7 @@ logger = logging.getLogger(__name__)
 T = TypeVar("T")
 # A restart, a lost connection, a lock that is not given free, a full disk, a standby
 # that takes over: the same statement may succeed a moment later. The rest are bugs.
-AWAY = (OperationalError, InterfaceError, InternalError)
+TRANSIENT_DB_ERRORS = (OperationalError, InterfaceError, InternalError)
 # Of OperationalError also what no repetition helps: a statement that is too large, a
 # table that is not there. SQLite's name, PostgreSQL's class of error codes.
 FAULTY_STATEMENT = "SQLITE_ERROR"
@@ -25,7 +25,7 @@ FIRST_PAUSE = 0.1
 MAX_PAUSE = 1.0
 
 
-async def insist(work: Callable[..., T], *args: Any, until: float) -> T:
+async def retry(work: Callable[..., T], *args: Any, until: float) -> T:
     """work(*args) in the database thread; tried again while the database is away,
     as long as time.monotonic() is before `until`. Then its error is raised.
 
@@ -35,7 +35,7 @@ async def insist(work: Callable[..., T], *args: Any, until: float) -> T:
     while True:
         try:
             return await database_sync_to_async(work)(*args)
-        except AWAY as error:
+        except TRANSIENT_DB_ERRORS as error:
             if monotonic() + pause >= until or not is_away(error):
                 raise
             logger.warning("database away at %s: %s", work.__name__, name_of(error))
@@ -48,7 +48,7 @@ def is_away(error: BaseException | None) -> bool:
     cause = getattr(error, "__cause__", None)
     faulty = getattr(cause, "sqlite_errorname", "") == FAULTY_STATEMENT
     exceeded = (getattr(cause, "sqlstate", None) or "").startswith(LIMIT_EXCEEDED)
-    return isinstance(error, AWAY) and not faulty and not exceeded
+    return isinstance(error, TRANSIENT_DB_ERRORS) and not faulty and not exceeded
 
 
 def name_of(error: BaseException) -> str:

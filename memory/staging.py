@@ -1,5 +1,5 @@
-"""Conversations that are being written, batch by batch. No page, search or fold sees
-them before they are whole; until then they carry the token of what writes them.
+"""Conversations that are being written, batch by batch. No page, search or compaction
+sees them before they are whole; until then they carry the token of what writes them.
 """
 
 from collections.abc import Iterator
@@ -28,8 +28,8 @@ def staged(token: str) -> QuerySet[Conversation]:
 
 
 def reveal(token: str) -> None:
-    """Show all of them at once; what their policies ask for is folded next."""
-    staged(token).update(staged_by=None, deleted_at=None, fold_due_at=Now())
+    """Show all of them at once; what their policies ask for is compacted next."""
+    staged(token).update(staged_by=None, deleted_at=None, compaction_due_at=Now())
 
 
 def abandon(token: str) -> None:

@@ -53,7 +53,7 @@ def append(
 
 
 def bump(conversation: Conversation) -> None:
-    """Say that what the model sees has changed: folds planned before are void."""
+    """Say that what the model sees has changed: compactions planned before are void."""
     rows = Conversation.objects.filter(pk=conversation.pk)
     rows.update(memory_version=F("memory_version") + 1)
 
@@ -65,7 +65,7 @@ def invalidate(conversation: Conversation, first: int, last: int | None = None) 
     Every version that covers one of them is stale, for good. What older versions say
     about the messages before `first` comes back as new versions; the other messages
     return to the window at once. Versions about messages after `last` are set aside:
-    once the messages before them are folded again, they hold as they are.
+    once the messages before them are compacted again, they hold as they are.
     """
     gone = _retract(conversation, first)
     touched = conversation.summaries.filter(

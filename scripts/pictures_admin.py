@@ -7,7 +7,7 @@ import re
 from playwright.sync_api import Page, expect
 
 from .camera import DESK, SCHEMES, Camera
-from .pictures_page import make_three_folds
+from .pictures_page import make_three_compactions
 
 REVIEWER, CLERK = "reviewer", "clerk"
 # All that may be done, and numbers alone.
@@ -38,8 +38,8 @@ PLACES = (
     ("log", "memory/conversation/{pk}/timeline/?tab=log", False),
     ("glass", "memory/conversation/{pk}/glass/30/", False),
     ("figures", "memory/conversation/{pk}/figures/", False),
-    ("trials", "memory/conversation/{pk}/trials/", False),
-    ("trial", "memory/conversation/{pk}/trials/1/", False),
+    ("experiments", "memory/conversation/{pk}/experiments/", False),
+    ("experiment", "memory/conversation/{pk}/experiments/1/", False),
     ("erase", "memory/conversation/{pk}/purge/", False),
     ("reviews", "desk/review/", False),
     ("tombstones", "desk/tombstone/", False),
@@ -56,7 +56,7 @@ def take_all(camera: Camera) -> None:
         code = MAKE_STAFF.format(name=name, codenames=codenames)
         camera.site.manage("shell", "--no-imports", "-c", code)
     for _ in range(2):
-        make_three_folds(camera)
+        make_three_compactions(camera)
     with camera.visit(REVIEWER) as page:
         pk = _review(camera, page)
     for scheme in SCHEMES:
@@ -94,9 +94,9 @@ def _review(camera: Camera, page: Page) -> int:
 
 
 def _try_a_policy(camera: Camera, page: Page, pk: int) -> None:
-    _go(camera, page, "memory/conversation/{pk}/trials/", pk)
+    _go(camera, page, "memory/conversation/{pk}/experiments/", pk)
     page.get_by_role("button", name="Start").click()
-    page.wait_for_url("**/trials/1/")
+    page.wait_for_url("**/experiments/1/")
     expect(page.locator(".desk-outcome.desk-done")).to_be_visible(timeout=60_000)
 
 

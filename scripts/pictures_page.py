@@ -5,8 +5,9 @@ from playwright.sync_api import Page, expect
 from .camera import PHONE, SCHEMES, WIDE, Camera
 
 PERSON = "demo"
-# The conversation of the first run, told step by step so that it always folds alike.
-THREE_FOLDS = """
+# The conversation of the first run, told step by step so that it always compactions
+# alike.
+THREE_COMPACTIONS = """
 from django.contrib.auth import get_user_model
 from chatsite.turns import demo
 from chatsite.ops.management.commands import seed_demo
@@ -17,7 +18,7 @@ policy = demo.POLICY | {"trigger": ["tokens", 180], "summary_budget": 900}
 made = transcript.create(person, title=demo.TITLE, policy=policy, model=providers.DEMO)
 for number, text in enumerate(demo.SCRIPT, start=1):
     seed_demo._say(made, text, client_id=f"split-{number}")
-    seed_demo._fold(made, said=2 * number)
+    seed_demo._compact(made, said=2 * number)
 """
 
 
@@ -33,7 +34,7 @@ def take_all(camera: Camera) -> None:
         _preview(camera, page)
         _diff(camera, page)
         _replay(camera, page)
-        _folds(camera, page)
+        _compactions(camera, page)
 
 
 def _overview(camera: Camera, name: str, size: tuple[int, int], scheme: str) -> None:
@@ -66,16 +67,16 @@ def _scroll_to(page: Page, divider: int, above: int) -> None:
     )
 
 
-def make_three_folds(camera: Camera) -> None:
-    # Not beside the site, which would fold, too, and elsewhere.
+def make_three_compactions(camera: Camera) -> None:
+    # Not beside the site, which would compact, too, and elsewhere.
     camera.site.terminate()
-    camera.site.manage("shell", "--no-imports", "-c", THREE_FOLDS)
+    camera.site.manage("shell", "--no-imports", "-c", THREE_COMPACTIONS)
     camera.site.start()
 
 
-def _folds(camera: Camera, page: Page) -> None:
-    """Three folds, each of which stands beside the others."""
-    make_three_folds(camera)
+def _compactions(camera: Camera, page: Page) -> None:
+    """Three compactions, each of which stands beside the others."""
+    make_three_compactions(camera)
     page.goto(f"{camera.site.url}/")
     _open(page)
     expect(page.locator(".divider")).to_have_count(3)
@@ -88,7 +89,7 @@ def _preview(camera: Camera, page: Page) -> None:
     message = page.locator(".message:has(.mark-window)").first
     message.hover()
     message.locator(".message-menu > summary").click()
-    message.locator("[hx-get*='/memory/fold/']").click()
+    message.locator("[hx-get*='/memory/summarise/']").click()
     dialog = page.locator("#dialog")
     dialog.get_by_text("Propose a summary").click()
     expect(dialog.locator("textarea")).to_be_visible()

@@ -34,7 +34,7 @@ if [ ! -e .env ] && [ -z "${SECRET_KEY:-}" ]; then
         echo "DEBUG=true"
         echo "SECRET_KEY=$key"
         # A database that is older than this file was signed with the key for development.
-        [ ! -e db.sqlite3 ] || echo "SEAL_KEY=insecure-key-for-development"
+        [ ! -e db.sqlite3 ] || echo "SIGNING_KEY=insecure-key-for-development"
     } > .env
     umask "$umask_before"
 fi

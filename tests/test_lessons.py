@@ -45,28 +45,28 @@ def test_every_lesson_names_tests_that_are_there():
             assert name in set(functions(path)), f"{path}::{name}"
 
 
-def fold(conversation):
+def compact(conversation):
     summariser = compactor.Summariser("m", Recorder())
-    return async_to_sync(compactor.fold)(conversation.pk, summariser)
+    return async_to_sync(compactor.compact)(conversation.pk, summariser)
 
 
 @pytest.fixture
-def folded(alice):
-    """Twelve turns and three folds; the window holds what came after the last."""
+def compacted(alice):
+    """Twelve turns and three compactions; the window holds what came after the last."""
     made = transcript.create(alice, preset="langgraph")
     for number in range(3):
         talk_in_turns(made, *(f"Say {number}.{each} <b>" for each in range(4)))
-        assert fold(made).versions
+        assert compact(made).versions
     talk_in_turns(made, "And then?")
     return made
 
 
 @pytest.mark.django_db(transaction=True)
-def test_every_request_begins_with_the_system_prompt_after_any_fold(folded):
+def test_every_request_begins_with_the_system_prompt_after_any_compaction(compacted):
     calls = list(ModelCall.objects.filter(purpose="reply").order_by("id"))
     versions = {version for call in calls for version in call.refs["summaries"]}
     assert versions == {1, 2, 3}
-    prompt = {"role": "system", "content": context.system_prompt(folded)}
+    prompt = {"role": "system", "content": context.system_prompt(compacted)}
     for call in calls:
         wire = context.rebuild(call).wire
         assert (wire[0], context.verify(call)) == (prompt, True)
@@ -74,14 +74,14 @@ def test_every_request_begins_with_the_system_prompt_after_any_fold(folded):
 
 
 @pytest.mark.django_db(transaction=True)
-def test_marks_bar_request_and_header_say_the_same(folded):
-    actions.pin(folded, 1)
-    actions.exclude(folded, [25])
-    lifecycle.submit(folded, text="Waiting", client_id="w")
-    items = transcript_pane.transcript(folded).items
+def test_marks_bar_request_and_header_say_the_same(compacted):
+    actions.pin(compacted, 1)
+    actions.exclude(compacted, [25])
+    lifecycle.submit(compacted, text="Waiting", client_id="w")
+    items = transcript_pane.transcript(compacted).items
     marks = [e.mark for item in items for e in getattr(item, "entries", ())]
-    view = context_pane.model_view(folded)
-    sent = export.context_of(folded, None)
+    view = context_pane.model_view(compacted)
+    sent = export.context_of(compacted, None)
     counts = Counter({"queued": "window"}.get(mark.kind, mark.kind) for mark in marks)
     assert counts == view.counts
     assert view.accounted == view.total == len(marks) == 27
@@ -89,40 +89,40 @@ def test_marks_bar_request_and_header_say_the_same(folded):
     assert view.gauge.used == sum(part.tokens for part in view.parts)
     assert view.gauge.used == sent["tokens"]["estimated"] == view.tokens_estimated
     assert (view.sha256, list(view.wire)) == (sent["sha256"], sent["messages"])
-    html = signed_in(folded.owner).get(url("context", folded)).content.decode()
+    html = signed_in(compacted.owner).get(url("context", compacted)).content.decode()
     assert "27 of 27 accounted for" in html
     assert f">{len(view.wire)} messages<" in html
 
 
 @pytest.mark.django_db(transaction=True)
 def test_a_message_that_no_model_can_take_is_refused_and_the_limit_is_named(
-    folded, settings
+    compacted, settings
 ):
     settings.CONTEXT_WINDOW = 500
     with pytest.raises(CommandError, match=r"about 2,4\d\d tokens.*takes 500") as error:
-        lifecycle.submit(folded, text="字" * 3_300, client_id="giant")
+        lifecycle.submit(compacted, text="字" * 3_300, client_id="giant")
     assert error.value.code == "too_long"
-    assert not folded.messages.filter(client_id="giant").exists()
-    lifecycle.submit(folded, text="字" * 300, client_id="fits")
+    assert not compacted.messages.filter(client_id="giant").exists()
+    lifecycle.submit(compacted, text="字" * 300, client_id="fits")
 
 
 @pytest.mark.django_db(transaction=True)
-def test_no_word_of_a_reply_is_announced(folded):
+def test_no_word_of_a_reply_is_announced(compacted):
     page = fragments.Page()
-    list(page.sync(folded))
-    turn = lifecycle.submit(folded, text="Speak", client_id="s").turn
+    list(page.sync(compacted))
+    turn = lifecycle.submit(compacted, text="Speak", client_id="s").turn
     running = events.State(turn.pk, "running")
-    page.turn(folded, turn.pk, "")
-    lifecycle.claim(folded.pk)
-    page.turn(folded, turn.pk, "")
+    page.turn(compacted, turn.pk, "")
+    lifecycle.claim(compacted.pk)
+    page.turn(compacted, turn.pk, "")
     frames = [events.Frame(turn.pk, 1, 0, "Once " * n) for n in range(1, 5)]
     html = "".join(page.frame(frame) for frame in frames)
     assert "Once" in html
     assert not re.search(r"role=|aria-live|status", html)
     seen = [running, *frames, events.End(turn.pk, "done", 28, "Once")]
-    said = [fragments.status_of(event, folded) for event in seen]
+    said = [fragments.status_of(event, compacted) for event in seen]
     assert [text for text in said if text] == ["Generating", "Reply complete"]
-    log = signed_in(folded.owner).get(url("detail", folded)).content.decode()
+    log = signed_in(compacted.owner).get(url("detail", compacted)).content.decode()
     assert re.search(r'id="transcript" role="log"[^>]+aria-live="off"', log)
 
 
@@ -141,13 +141,13 @@ def offline(monkeypatch):
 
 
 @pytest.mark.django_db(transaction=True)
-def test_the_first_page_and_the_token_count_need_no_network(offline, folded):
-    client = signed_in(folded.owner)
-    pages = [client.get("/"), client.get(url("detail", folded))]
+def test_the_first_page_and_the_token_count_need_no_network(offline, compacted):
+    client = signed_in(compacted.owner)
+    pages = [client.get("/"), client.get(url("detail", compacted))]
     assert [page.status_code for page in pages] == [200, 200]
     addresses = r'(?:src|href|action|hx-get|hx-post|ws-connect)="([^"]*)"'
     for page in pages:
         found = re.findall(addresses, page.content.decode())
         assert all(re.match(r"(/(?!/)|#|\?)", address) for address in found), found
     assert count_text("Wie viele? 多少？") > 0
-    assert json.loads(client.get(url("context-json", folded)).content)["sha256"]
+    assert json.loads(client.get(url("context-json", compacted)).content)["sha256"]

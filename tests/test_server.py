@@ -67,27 +67,27 @@ def summaries_of(person, path, status="active"):
     return [row for row in rows if row["status"] == status]
 
 
-def test_twenty_messages_with_the_demo_model_fold_twice(site):
+def test_twenty_messages_with_the_demo_model_compaction_twice(site):
     person = Person(site, "ann")
     path = person.create("langgraph")
     with person.chat(path) as chat:
         chat.say("hi! I'm Lance")
         for number in range(9):
             chat.say(f"Note that box {number} holds {number * 11} apples.")
-        folded = [row["version"] for row in summaries_of(person, path, "superseded")]
+        compacted = [row["version"] for row in summaries_of(person, path, "superseded")]
         assert len(messages_of(person, path)) == 20
         wait_for(lambda: summaries_of(person, path)[0]["version"] >= 2)
         assert "Lance" in chat.say("what's my name?")["text"]
-    assert folded
+    assert compacted
 
 
-def test_a_long_conversation_folds_under_the_default(site):
+def test_a_long_conversation_compacts_under_the_default(site):
     person = Person(site, "ben")
     path = person.create()
     with person.chat(path) as chat:
         for number in range(6):
             chat.say(f"Report {number}: " + "The harbour was calm and busy. " * 120)
-        wait_for(lambda: summaries_of(person, path), what="a fold")
+        wait_for(lambda: summaries_of(person, path), what="a summary")
     context = person.get_json(f"{path}context.json")
     assert context["tokens"]["estimated"] < 6000
 

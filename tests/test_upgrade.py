@@ -1,7 +1,8 @@
 """A database of an older release is migrated, and keeps every promise.
 
-The files of tests/upgrade hold what commit 54ab517 made, with its own code: folds, a
-message deleted after it was folded, a branch, a retried and a waiting turn, a trial.
+The files of tests/upgrade hold what commit 54ab517 made, with its own code:
+compactions, a message deleted after it was compacted, a branch, a retried and a waiting
+turn, an experiment.
 """
 
 import json
@@ -24,7 +25,7 @@ import json
 from django.core.management import call_command
 from chatsite.turns import lifecycle
 from chatsite.turns.models import Turn
-from chatsite.review.models import Trial
+from chatsite.review.models import Experiment
 from memory.models import Message, Prompt, Summary
 waiting = Turn.objects.get(state="queued")
 claim = lifecycle.claim(waiting.conversation_id)
@@ -36,7 +37,7 @@ print(json.dumps({
     "attempt": claim.attempt,
     "erased": [[row.text, row.structured, row.flags] for row in blanked],
     "stale": [row.text for row in Summary.objects.filter(status="stale")],
-    "trial": Trial.objects.get().result,
+    "experiment": Experiment.objects.get().result,
     "prompts of no one": Prompt.objects.filter(conversations=None).count(),
 }))
 """
@@ -60,7 +61,7 @@ def old_url(tmp_path):
 
 
 def test_it_migrates_and_its_audit_is_clean(old_url):
-    key = {"SECRET_KEY": "of-an-older-database", "SEAL_KEY": ""}
+    key = {"SECRET_KEY": "of-an-older-database", "SIGNING_KEY": ""}
     site = Site({"DATABASE_URL": old_url, **key})
     site.manage("migrate", "--verbosity", "0")
     # The command fails when the audit finds anything.
@@ -73,4 +74,4 @@ def test_it_migrates_and_its_audit_is_clean(old_url):
     assert found["prompts of no one"] == 0
     assert found["erased"]
     assert all(row == ["", None, {}] for row in found["erased"])
-    assert WORD not in json.dumps([found["stale"], found["trial"]])
+    assert WORD not in json.dumps([found["stale"], found["experiment"]])

@@ -1,7 +1,8 @@
 """Who takes part: every system with its usual settings, and with this project's budget.
 
-Usual settings are those of its documentation or of its factory. The budget is: fold at
-4,000 tokens of this project's estimate down to 1,000, and read everything folded.
+Usual settings are those of its documentation or of its factory. The budget is:
+compaction at 4,000 tokens of this project's estimate down to 1,000, and read everything
+compacted.
 """
 
 from functools import partial

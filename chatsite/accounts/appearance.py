@@ -1,6 +1,6 @@
 """How the pages look in one browser: cookies, so that the first byte has it already.
 
-The scripts write the same cookies (static/js/looks.js, layout.js).
+The scripts write the same cookies (static/js/appearance.js, layout.js).
 """
 
 from django.conf import settings

@@ -35,16 +35,19 @@ def lines(conversation: Conversation) -> list[Line]:
     job = summary_proposals.latest(conversation)
     shown = job and job.state != State.CANCELLED
     found = [_proposal(job, conversation)] if shown else []
-    lease = conversation.fold_lease_until
+    lease = conversation.compaction_lease_until
     if lease and lease > timezone.now():
-        found.append(_fold(conversation))
-    elif conversation.fold_due_at and conversation.fold_due_at > timezone.now():
+        found.append(_compact(conversation))
+    elif (
+        conversation.compaction_due_at
+        and conversation.compaction_due_at > timezone.now()
+    ):
         found += _waiting(conversation)
     return found
 
 
 def _waiting(conversation: Conversation) -> list[Line]:
-    """Folding that a limit has put off."""
+    """Compaction that a limit has put off."""
     try:
         limits.admit_spending(conversation.owner_id)
     except CommandError as error:
@@ -65,8 +68,8 @@ def values(conversation: Conversation, *, oob: bool = False) -> dict[str, Any]:
     }
 
 
-def _fold(conversation: Conversation) -> Line:
-    if conversation.fold_due_at is None:
+def _compact(conversation: Conversation) -> Line:
+    if conversation.compaction_due_at is None:
         text = _("Stopping as soon as the summary that is being written is done…")
         return Line(text, is_running=True)
     return Line(

@@ -38,7 +38,7 @@ class Shown:
     text: str
     unsupported: list[str]
     model: str
-    seal: str
+    signature: str
 
 
 def start(conversation: Conversation, seq: int, typed: str) -> queue.Claim | None:
@@ -126,7 +126,7 @@ async def _run(running: tasks.Running) -> dict[str, Any]:
         "text": made.text,
         "unsupported": list(made.unsupported),
         "model": made.model,
-        "seal": made.seal,
+        "signature": made.signature,
         "tokens_after": made.plan.tokens_after,
     }
 

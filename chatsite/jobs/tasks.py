@@ -17,7 +17,7 @@ from django.db.models.functions import Now
 from django.utils import translation
 from django.utils.translation import gettext as _
 
-from chatsite.database import AWAY, insist, name_of
+from chatsite.database import TRANSIENT_DB_ERRORS, name_of, retry
 from chatsite.protocol import events
 from chatsite.turns import runner
 from chatsite.turns.models import Job
@@ -112,10 +112,10 @@ async def run(claim: queue.Claim, language: str | None = None) -> None:
         with translation.override(language):
             state, value = await _outcome(running)
         until = monotonic() + FINISH_SECONDS
-        await insist(ENDS[state], claim, *value, until=until)
+        await retry(ENDS[state], claim, *value, until=until)
     except LostError:
         logger.info("job lost job=%s", job.pk)
-    except AWAY as error:
+    except TRANSIENT_DB_ERRORS as error:
         # Another process ends it when its lease has ended.
         logger.warning("job left job=%s: %s", job.pk, name_of(error))
     else:
@@ -137,7 +137,7 @@ async def _outcome(running: Running) -> tuple[str, tuple[Any, ...]]:
     """How it ended, and with what. Raises LostError and errors of the database."""
     try:
         return State.DONE, (await _under_lease(running),)
-    except (LostError, *AWAY):
+    except (LostError, *TRANSIENT_DB_ERRORS):
         raise
     except JobError as error:
         return State.FAILED, (str(error),)
@@ -172,7 +172,7 @@ async def _keep(running: Running) -> None:
             raise LostError
         if await database_sync_to_async(queue.is_cancelled)(running.claim):
             running.cancel()
-    except AWAY as error:
+    except TRANSIENT_DB_ERRORS as error:
         logger.warning("job not renewed: %s", name_of(error))
 
 

@@ -34,7 +34,7 @@ STALL_SECONDS = 20.0
 
 
 @implementer(IPushProducer)
-class Valve:
+class WriteBuffer:
     """Told by the transport when its buffer is full (64 KiB) and when it is empty
     again; counts what is written in between."""
 
@@ -65,28 +65,28 @@ class BoundedProtocol(WebSocketProtocol):
     """daphne's protocol, which hangs up on a reader that lets too much wait, and does
     not read further than the application has come."""
 
-    valve: Valve | None = None
+    write_buffer: WriteBuffer | None = None
     ahead = 0
     reads = True
 
     def onOpen(self) -> None:  # noqa: N802
         super().onOpen()
         self.maxMessagePayloadSize = self.maxFramePayloadSize = MAX_INCOMING
-        self.valve = Valve()
+        self.write_buffer = WriteBuffer()
         # The HTTP channel that took the handshake is still registered.
         self.unregisterProducer()
-        self.registerProducer(self.valve, True)
+        self.registerProducer(self.write_buffer, True)
 
     def onClose(self, *args: object) -> None:  # noqa: N802
-        if self.valve:
-            self.valve.stopProducing()
+        if self.write_buffer:
+            self.write_buffer.stopProducing()
         super().onClose(*args)
 
     def sendMessage(self, payload: bytes, *args: object, **options: object) -> None:  # noqa: N802
         if self.state != self.STATE_OPEN:
             return  # closing: the other end takes nothing any more
         limit = settings.SOCKET_BUFFER_BYTES
-        if self.valve and 0 < limit < self.valve.add(len(payload)):
+        if self.write_buffer and 0 < limit < self.write_buffer.add(len(payload)):
             self._cut_off(f"more than {limit} bytes wait for it")
             return
         # autobahn has one limit for both ways; it is meant for what comes in.
@@ -98,11 +98,11 @@ class BoundedProtocol(WebSocketProtocol):
 
     async def drained(self) -> None:
         """Wait until the reader has taken what it was sent, or is gone."""
-        if self.valve is None or self.valve.flows.is_set():
+        if self.write_buffer is None or self.write_buffer.flows.is_set():
             return
         try:
             async with asyncio.timeout(STALL_SECONDS):
-                await self.valve.flows.wait()
+                await self.write_buffer.flows.wait()
         except TimeoutError:
             self._cut_off(f"it has taken nothing for {STALL_SECONDS:.0f} s")
 

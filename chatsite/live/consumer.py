@@ -18,7 +18,7 @@ from django.utils import translation
 from django.utils.translation import gettext as _
 
 from chatsite import languages, metrics
-from chatsite.database import AWAY, TROUBLE, is_away, name_of
+from chatsite.database import TRANSIENT_DB_ERRORS, TROUBLE, is_away, name_of
 from chatsite.protocol import events, layer
 from chatsite.protocol.errors import CommandError
 from chatsite.turns import runner
@@ -126,7 +126,7 @@ class ConversationConsumer(AsyncWebsocketConsumer):
         else:
             if not wants_json:
                 self._sync_soon()
-                if client.stands and client.stands.unfinished:
+                if client.last_seen and client.last_seen.unfinished:
                     runner.start(client.conversation_id)
 
     async def _enter(self, client: socket_client.Client) -> None:
@@ -140,9 +140,9 @@ class ConversationConsumer(AsyncWebsocketConsumer):
             join=self._join,
             sync=self._sync_soon,
             close=self.close,
-            stands=client.stands,
+            last_seen=client.last_seen,
         )
-        here = watcher.here()
+        here = watcher.current_watcher()
         here.add(self.socket)
         try:
             count = here.count(client.user_id)
@@ -157,7 +157,7 @@ class ConversationConsumer(AsyncWebsocketConsumer):
         if self.client is None or self.is_released:
             return
         self.is_released = True
-        watcher.here().remove(self.socket)
+        watcher.current_watcher().remove(self.socket)
         runner.spawn(_leave(self.client, self.channel_name))
 
     async def _join(self) -> bool:
@@ -266,9 +266,9 @@ class ConversationConsumer(AsyncWebsocketConsumer):
                 await self._draw(self.view.event(self.client, event))
         except ObjectDoesNotExist:
             self._sync_soon()  # what it speaks of is gone by now
-        except AWAY as error:
+        except TRANSIENT_DB_ERRORS as error:
             _log(error)
-            self.socket.stands = None  # missed: to be read when the database is back
+            self.socket.last_seen = None  # missed: to be read when the database is back
 
     def _sync_soon(self) -> None:
         """Bring the page up to date: once, however often it is asked for meanwhile."""
@@ -295,7 +295,7 @@ class ConversationConsumer(AsyncWebsocketConsumer):
             await self.close(NOT_FOUND)
         except TROUBLE as error:
             _log(error)
-            self.socket.stands = None
+            self.socket.last_seen = None
             if asked:
                 await self._refuse(_unavailable(None))
         finally:
@@ -323,7 +323,7 @@ class ConversationConsumer(AsyncWebsocketConsumer):
 async def _leave(client: socket_client.Client, channel: str) -> None:
     await layer.leave(client.group, channel)
     try:
-        count = watcher.here().count(client.user_id)
+        count = watcher.current_watcher().count(client.user_id)
         await database_sync_to_async(client.leave)(count)
     except TROUBLE as error:
         _log(error)  # the next renewal puts it right

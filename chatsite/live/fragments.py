@@ -16,7 +16,7 @@ from chatsite.protocol import events
 from chatsite.turns.models import Turn
 from memory.models import Conversation
 
-from .live_reply import Growing
+from .live_reply import LiveReply
 
 
 @dataclass(slots=True)
@@ -24,7 +24,7 @@ class Page:
     """The state of one browser page, as far as its socket has brought it."""
 
     shown: set[int] = field(default_factory=set)
-    live: dict[int, Growing] = field(default_factory=dict)
+    live: dict[int, LiveReply] = field(default_factory=dict)
 
     def sync(self, conversation: Conversation, status: str = "") -> Iterator[str]:
         """The transcript's latest page, whatever was missed: read from the database
@@ -35,7 +35,7 @@ class Page:
         ]
         self.shown = {view.id for view in views}
         self.live = {
-            view.id: Growing.of(view) for view in views if view.partial is not None
+            view.id: LiveReply.of(view) for view in views if view.partial is not None
         }
         yield '<div id="turns" hx-swap-oob="innerHTML">'
         for part in pane.one_by_one():
@@ -52,7 +52,7 @@ class Page:
         if view.partial is None:
             self.live.pop(view.id, None)
         else:
-            self.live[view.id] = Growing.of(view)
+            self.live[view.id] = LiveReply.of(view)
         # A turn that the page has is swapped by the id of its section.
         if view.id not in self.shown:
             self.shown.add(view.id)

@@ -16,7 +16,7 @@ from chatsite.protocol import events
 
 
 @dataclass(slots=True)
-class Growing:
+class LiveReply:
     """What one page shows of a running reply."""
 
     turn: int
@@ -25,7 +25,7 @@ class Growing:
     view: incremental.View = field(default_factory=incremental.View)
 
     @classmethod
-    def of(cls, turn: TurnView) -> "Growing":
+    def of(cls, turn: TurnView) -> "LiveReply":
         return cls(turn.id, turn.text_attempt, turn.partial or "", turn.grown)
 
     def take(self, frame: events.Frame) -> str | None:

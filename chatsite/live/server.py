@@ -24,7 +24,7 @@ THREADS_SECONDS = 1.5
 
 async def hand_over() -> None:
     await runner.hand_back()
-    await watcher.here().end()
+    await watcher.current_watcher().end()
 
 
 def install() -> None:

@@ -43,7 +43,7 @@ class Client:
     uuid: str
     conversation_id: int
     # Where the conversation stood when the socket opened.
-    stands: progress.Progress | None = field(default=None, repr=False)
+    last_seen: progress.Progress | None = field(default=None, repr=False)
 
     @classmethod
     def open(cls, scope: dict[str, Any]) -> "Client":

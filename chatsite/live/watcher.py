@@ -18,7 +18,7 @@ from channels.db import database_sync_to_async
 
 from chatsite import metrics
 from chatsite.accounts import sessions
-from chatsite.database import AWAY, name_of
+from chatsite.database import TRANSIENT_DB_ERRORS, name_of
 from chatsite.protocol import layer
 
 from . import presence, progress
@@ -59,7 +59,7 @@ class Socket:
     sync: Callable[[], None]  # only asks for it: readers may be slow
     close: Callable[[int], Awaitable[None]]
     # None: it may have missed anything.
-    stands: progress.Progress | None
+    last_seen: progress.Progress | None
     joined: bool = False
     has_heard: bool = False
     look_at: float = field(default_factory=lambda: monotonic() + SILENCE_SECONDS)
@@ -70,7 +70,7 @@ class Socket:
 
     def catch_up(self, now: progress.Progress) -> None:
         """Called after a silence: sync if there is something the page can't know."""
-        before, self.stands = self.stands, now
+        before, self.last_seen = self.last_seen, now
         heard, self.has_heard = self.has_heard, False
         told = heard and self.joined and layer.health.ok
         missed_end = self.view.is_live and not now.unfinished
@@ -126,7 +126,7 @@ class Watcher:
         try:
             async with asyncio.timeout(END_SECONDS):
                 await database_sync_to_async(presence.forget)()
-        except (TimeoutError, *AWAY) as error:
+        except (TimeoutError, *TRANSIENT_DB_ERRORS) as error:
             logger.warning("sockets not signed off: %s", name_of(error))
 
     def _by_user(self) -> Counter[int]:
@@ -190,7 +190,7 @@ async def _repeat(act: Callable[[], Awaitable[None]], seconds: float) -> None:
         await asyncio.sleep(seconds)
         try:
             await act()
-        except AWAY as error:
+        except TRANSIENT_DB_ERRORS as error:
             logger.warning("watcher: %s failed: %s", act.__name__, name_of(error))
         except Exception:
             # Whatever goes wrong with one socket, the others are still looked after.
@@ -200,6 +200,6 @@ async def _repeat(act: Callable[[], Awaitable[None]], seconds: float) -> None:
 _watchers: dict[asyncio.AbstractEventLoop, Watcher] = {}
 
 
-def here() -> Watcher:
+def current_watcher() -> Watcher:
     """The watcher of the running event loop."""
     return _watchers.setdefault(asyncio.get_running_loop(), Watcher())

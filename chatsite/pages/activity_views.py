@@ -37,7 +37,7 @@ def end(request: HttpRequest, conversation: Conversation, *, job: int) -> HttpRe
 @private
 @with_conversation
 def stop(request: HttpRequest, conversation: Conversation) -> HttpResponse:
-    """End the fold that runs, when the summary that it writes is done."""
+    """End the compaction that runs, when the summary that it writes is done."""
     lease.stop(conversation.pk)
     conversation.refresh_from_db()
     async_to_sync(events.publish)(conversation.pk, events.Job("fold", "stopping"))

@@ -114,7 +114,7 @@ class PolicyForm(forms.Form):
     """How a conversation is remembered: a preset, and settings of its own over it."""
 
     preset = forms.ChoiceField(label=_("How it remembers"), choices=preset_choices)
-    no_folding = forms.BooleanField(label=_("Never summarise"), required=False)
+    no_compaction = forms.BooleanField(label=_("Never summarise"), required=False)
     no_recall = forms.BooleanField(
         label=_("Do not search earlier messages for each reply"), required=False
     )
@@ -142,7 +142,7 @@ class PolicyForm(forms.Form):
         initial = {
             "seen": conversation.policy,
             "preset": own.pop("preset", policy.DEFAULT_PRESET),
-            "no_folding": own.pop("enabled", True) is False,
+            "no_compaction": own.pop("enabled", True) is False,
             "no_recall": own.get("recall_tokens") == 0,
         }
         if initial["no_recall"]:
@@ -156,7 +156,7 @@ class PolicyForm(forms.Form):
             raise forms.ValidationError(_("The settings must be a JSON object: {…}."))
         if "preset" not in values or "overrides" in self.errors:
             return values
-        switched = {"enabled": False} if values["no_folding"] else {}
+        switched = {"enabled": False} if values["no_compaction"] else {}
         switched |= {"recall_tokens": 0} if values["no_recall"] else {}
         values["policy"] = {**overrides, **switched, "preset": values["preset"]}
         try:

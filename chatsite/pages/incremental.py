@@ -94,7 +94,7 @@ class _State:
 
 
 @dataclass(slots=True)
-class Settler:
+class IncrementalRenderer:
     """One attempt at one reply. Its state only ever grows, and is replaced as a whole,
     so that whoever reads it needs no lock."""
 
@@ -220,18 +220,18 @@ def _view(state: _State, text: str) -> View:
     return View(pieces, "text", text[end:].strip("\r\n"))
 
 
-_replies: OrderedDict[tuple[int, int], Settler] = OrderedDict()
+_replies: OrderedDict[tuple[int, int], IncrementalRenderer] = OrderedDict()
 _replies_lock = Lock()
 
 
-def of(turn: int, attempt: int, text: str) -> Settler:
+def of(turn: int, attempt: int, text: str) -> IncrementalRenderer:
     """What this process has of an attempt's reply. The same numbers come again when a
     reply is regenerated; its text tells which one it is."""
     key = (turn, attempt)
     with _replies_lock:
         settler = _replies.get(key)
         if settler is None or not settler.fits(text):
-            settler = _replies[key] = Settler()
+            settler = _replies[key] = IncrementalRenderer()
         _replies.move_to_end(key)
         while len(_replies) > MAX_REPLIES:
             _replies.popitem(last=False)

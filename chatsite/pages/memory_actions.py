@@ -218,18 +218,18 @@ def rebuild(request: HttpRequest, conversation: Conversation) -> Notice:
     limits.admit_spending(conversation.owner_id)
     before = _in_force(conversation)
     actions.rebuild(conversation)
-    async_to_sync(runner.fold_soon)(conversation.pk)
+    async_to_sync(runner.compact_soon)(conversation.pk)
     text = _("All messages are in the window again and will be summarised anew.")
     return Notice(text, **_undo_to(conversation, before))
 
 
 @act
 def accept(request: HttpRequest, conversation: Conversation) -> Notice:
-    """Fold as previewed, with the text of the box."""
+    """Compact as previewed, with the text of the box."""
     before = _in_force(conversation)
     new = proposals.accept(
         conversation,
-        request.POST.get("seal", ""),
+        request.POST.get("signature", ""),
         request.POST.get("text"),
         author=request.user,
         open_from=lifecycle.open_from,

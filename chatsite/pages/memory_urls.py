@@ -18,13 +18,13 @@ register_converter(NumberConverter, "number")
 
 urlpatterns = [
     path("messages/<number:seq>/<slug:name>/", acts.message, name="memory-message"),
-    path("fold/<number:seq>/", views.preview, name="memory-preview"),
-    path("fold/<number:seq>/propose/", views.propose, name="memory-propose"),
-    path("fold/<number:seq>/proposal/", views.proposal, name="memory-proposal"),
-    path("fold/stop/", activity_views.stop, name="memory-stop"),
+    path("summarise/<number:seq>/", views.preview, name="memory-preview"),
+    path("summarise/<number:seq>/propose/", views.propose, name="memory-propose"),
+    path("summarise/<number:seq>/proposal/", views.proposal, name="memory-proposal"),
+    path("summarise/stop/", activity_views.stop, name="memory-stop"),
     path("work/", activity_views.show, name="memory-work"),
     path("work/<number:job>/end/", activity_views.end, name="memory-end-job"),
-    path("fold/accept/", acts.accept, name="memory-accept"),
+    path("summarise/accept/", acts.accept, name="memory-accept"),
     path("summaries/", views.summaries, name="memory-summaries"),
     path("summaries/<number:version>/diff/", views.diff, name="memory-diff"),
     path("summaries/<number:version>/edit/", views.edit, name="memory-edit"),

@@ -38,13 +38,13 @@ State = Job.State
 def preview(
     request: HttpRequest, conversation: Conversation, *, seq: int
 ) -> HttpResponse:
-    """What folding up to a message would do; no model is asked yet."""
+    """What compaction up to a message would do; no model is asked yet."""
     values: dict[str, Any] = {"conversation": conversation, "seq": seq}
     try:
         values["plan"] = summary_proposals.plan(conversation, seq)
     except actions.ActError as error:
         values["error"] = str(error)
-    return render(request, "chat/_fold_preview.html", values)
+    return render(request, "chat/_compaction_preview.html", values)
 
 
 @require_POST
@@ -62,7 +62,7 @@ def propose(
     except (actions.ActError, CommandError) as error:
         values = {"conversation": conversation, "seq": seq, "typed": typed}
         values["error"] = str(error)
-        return render(request, "chat/_fold_preview.html", values)
+        return render(request, "chat/_compaction_preview.html", values)
     if claim:
         async_to_sync(tasks.start)(claim, summary_proposals.KIND, conversation.pk)
     return _proposal(request, conversation, summary_proposals.latest(conversation))
@@ -87,13 +87,13 @@ def _proposal(
     request: HttpRequest, conversation: Conversation, job: Job
 ) -> HttpResponse:
     values = summary_proposals.describe(job, conversation)
-    return render(request, "chat/_fold_preview.html", values)
+    return render(request, "chat/_compaction_preview.html", values)
 
 
 def _own_words(request: HttpRequest, conversation: Conversation) -> str:
     """What a person had made of the last proposal; the next one keeps it in sight."""
-    seal, text = request.POST.get("seal", ""), request.POST.get("text", "")
-    is_own = bool(text) and proposals.is_changed(conversation, seal, text)
+    signature, text = request.POST.get("signature", ""), request.POST.get("text", "")
+    is_own = bool(text) and proposals.is_changed(conversation, signature, text)
     return text if is_own else request.POST.get("typed", "")
 
 

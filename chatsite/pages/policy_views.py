@@ -78,7 +78,7 @@ def _set(conversation: Conversation, policy: dict[str, Any], seen: object) -> No
 
 async def _tell(conversation_id: int) -> None:
     await events.publish(conversation_id, events.Memory(None, "changed"))
-    await runner.fold_soon(conversation_id)
+    await runner.compact_soon(conversation_id)
 
 
 def _notice(conversation: Conversation, before: object) -> Notice:

@@ -17,7 +17,7 @@ conversation = [
     path("branch/", copy_views.branch, name="conversation-branch"),
     path("policy/", policy_views.set_policy, name="conversation-policy"),
     path("policy/undo/", policy_views.undo_policy, name="conversation-policy-undo"),
-    path("fold/", views.fold, name="conversation-fold"),
+    path("summarise/", views.compact, name="conversation-compact"),
     path("memory/", include("chatsite.pages.memory_urls")),
     path("messages/", views.messages, name="conversation-messages"),
     path("context/", views.context, name="conversation-context"),

@@ -148,14 +148,14 @@ def _model_view(
 @require_POST
 @private
 @with_conversation
-def fold(request: HttpRequest, conversation: Conversation) -> HttpResponse:
-    """Let the fold job try again after it had given up."""
+def compact(request: HttpRequest, conversation: Conversation) -> HttpResponse:
+    """Let the compaction job try again after it had given up."""
     try:
         limits.admit_spending(conversation.owner_id)
     except CommandError as error:
         return refuse(request, conversation, error)
     compactor.reset(conversation)
-    async_to_sync(runner.fold_soon)(conversation.pk)
+    async_to_sync(runner.compact_soon)(conversation.pk)
     if request.htmx:
         conversation.refresh_from_db()
         return _context(request, conversation)

@@ -25,7 +25,7 @@ EXPLANATIONS = DETAILS | {
 
 
 # By the names that failed and rejected versions keep.
-FOLD_EXPLANATIONS = {
+COMPACTION_EXPLANATIONS = {
     "EmptySummary": _("The summary was empty."),
     "ErrorSummary": _("The model answered with an error, not with a summary."),
     "RefusedSummary": _("The model declined to summarise."),
@@ -34,9 +34,9 @@ FOLD_EXPLANATIONS = {
 }
 
 
-def explain_fold(name: str) -> str:
+def explain_compaction(name: str) -> str:
     """Why a version was not made, from what its row says."""
-    return gettext(FOLD_EXPLANATIONS.get(name) or EXPLANATIONS.get(name, name))
+    return gettext(COMPACTION_EXPLANATIONS.get(name) or EXPLANATIONS.get(name, name))
 
 
 def explain(code: str) -> str:

@@ -181,7 +181,8 @@ class End:
 
 @dataclass(frozen=True, slots=True)
 class Memory:
-    """The model's view changed, or a fold failed. `version`: the newest one made."""
+    """The model's view changed, or a compaction failed. `version`: the newest one
+    made."""
 
     type: ClassVar = "memory"
     version: int | None
@@ -202,7 +203,7 @@ class Title:
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """Work that outlasts requests has begun or ended: a proposal, a fold."""
+    """Work that outlasts requests has begun or ended: a proposal, a compaction."""
 
     type: ClassVar = "job"
     kind: str

@@ -28,7 +28,8 @@ PARTS = {
     "review": _("review"),
     "timeline": _("timeline"),
     "transcript": _("transcript"),
-    "trial": _("trial"),
+    "experiment": _("experiment"),
+    "trial": _("experiment"),  # as it was once called
     "turn": _("turn"),
     "version": _("version"),
 }

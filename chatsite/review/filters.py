@@ -37,16 +37,19 @@ class ChoiceFilter(admin.SimpleListFilter):
         return queryset.filter(condition)
 
 
-class FoldingFilter(ChoiceFilter):
-    title = _("folding")
-    parameter_name = "folding"
+class CompactionFilter(ChoiceFilter):
+    title = _("summarising")
+    parameter_name = "compaction"
 
     def conditions(self) -> dict[str, tuple[Any, Q]]:
-        failing = Q(fold_failures__range=(1, compactor.MAX_FAILURES - 1))
+        failing = Q(compaction_failures__range=(1, compactor.MAX_FAILURES - 1))
         return {
-            "working": (_("Working"), Q(fold_failures=0)),
+            "working": (_("Working"), Q(compaction_failures=0)),
             "failing": (_("Failing"), failing),
-            "stopped": (_("Stopped"), Q(fold_failures__gte=compactor.MAX_FAILURES)),
+            "stopped": (
+                _("Stopped"),
+                Q(compaction_failures__gte=compactor.MAX_FAILURES),
+            ),
         }
 
 

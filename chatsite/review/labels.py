@@ -22,7 +22,7 @@ TRIGGERS = {
 
 
 def trigger_words(kind: str) -> str:
-    """What set off a fold; what nobody knows is shown as it is."""
+    """What set off a compaction; what nobody knows is shown as it is."""
     return str(TRIGGERS.get(kind, kind.replace("_", " ")))
 
 
@@ -50,7 +50,7 @@ def tokens(row: Summary) -> str:
     return f"{both} ({row.tokens_after / row.tokens_before:.0%})"
 
 
-def folded(row: Summary) -> int:
+def compacted(row: Summary) -> int:
     """How many numbers it was the first to stand for."""
     spans = [(each.first_seq, each.last_seq) for each in row.folded_from.all()]
     before = sum(last - first + 1 for first, last in spans)

@@ -129,7 +129,7 @@ class Tombstone(AppendOnly):
         return f"{self.conversation}: {self.messages} messages"
 
 
-class Trial(models.Model):
+class Experiment(models.Model):
     """A stored conversation played through another policy, beside the real one.
 
     Its state is kept like a turn's: whoever holds the owner token and renews the lease
@@ -146,7 +146,7 @@ class Trial(models.Model):
     UNFINISHED = (State.QUEUED, State.RUNNING)
 
     conversation = models.ForeignKey(
-        Conversation, models.CASCADE, related_name="trials"
+        Conversation, models.CASCADE, related_name="experiments"
     )
     user = models.ForeignKey(
         settings.AUTH_USER_MODEL,
@@ -170,7 +170,7 @@ class Trial(models.Model):
         _("state"), max_length=7, choices=State, default=State.QUEUED
     )
     attempt = models.PositiveSmallIntegerField(default=0)
-    # The last message of the conversation when the trial was started.
+    # The last message of the conversation when the experiment was started.
     last_seq = models.PositiveIntegerField(_("last message"))
     done_messages = models.PositiveIntegerField(default=0)
     all_messages = models.PositiveIntegerField(default=0)
@@ -180,7 +180,7 @@ class Trial(models.Model):
         _("error"), max_length=100, blank=True, help_text=_("Code of the error.")
     )
     owner = models.CharField(max_length=36, blank=True)
-    # One of the places that the site has for trials.
+    # One of the places that the site has for experiments.
     place = models.PositiveSmallIntegerField(null=True, blank=True)
     lease_until = models.DateTimeField(null=True, blank=True)
     cancel_requested_at = models.DateTimeField(null=True, blank=True)
@@ -190,8 +190,8 @@ class Trial(models.Model):
     class Meta:
         ordering = ["-id"]
         default_permissions = ()
-        verbose_name = _("trial of a policy")
-        verbose_name_plural = _("trials of policies")
+        verbose_name = _("policy experiment")
+        verbose_name_plural = _("policy experiments")
         constraints = [
             models.UniqueConstraint(
                 fields=["place"],
@@ -208,7 +208,7 @@ class Trial(models.Model):
         ]
 
     def __str__(self) -> str:
-        return f"Trial {self.pk} ({self.state})"
+        return f"Experiment {self.pk} ({self.state})"
 
     @property
     def is_finished(self) -> bool:

@@ -8,7 +8,7 @@ from typing import Any
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
-from chatsite.protocol.errors import explain_fold
+from chatsite.protocol.errors import explain_compaction
 from memory.models import Conversation, ModelCall, Summary
 
 from . import export
@@ -129,6 +129,6 @@ def _version(summary: Summary, show: Callable[[str], str]) -> str:
         "time": f"{summary.created_at:%Y-%m-%d %H:%M}",
         "author": summary.author,
     }
-    error = explain_fold(summary.error) if summary.error else gettext("no text")
+    error = explain_compaction(summary.error) if summary.error else gettext("no text")
     text = _quote(show(summary.text)) or f"> ({error})"
     return f"## {str(words) % values}\n\n{text}"

@@ -11,7 +11,7 @@ from typing import Any
 
 from django.conf import settings
 
-from chatsite.database import insist
+from chatsite.database import retry
 from chatsite.llm import dialects, providers, streaming
 from chatsite.llm.errors import LLMError
 from chatsite.protocol import events
@@ -21,13 +21,13 @@ from memory.engine.blank import is_blank
 
 from . import lifecycle, limits, requests
 from .models import Turn
-from .reply_streamer import CHECKPOINT_SECONDS, Relay
+from .reply_streamer import CHECKPOINT_SECONDS, ReplyStreamer
 
 State = Turn.State
 
 
-# Starts a fold of what requests of a conversation leave out, into so many tokens, or
-# what the model takes; None: this process ends.
+# Starts a compaction of what requests of a conversation leave out, into so many tokens,
+# or what the model takes; None: this process ends.
 MakeRoom = Callable[[int, int | None], asyncio.Task[Any] | None]
 
 
@@ -36,13 +36,13 @@ async def run(
 ) -> tuple[lifecycle.Claim, lifecycle.Result] | None:
     """How the attempt ended, under the claim of its last request; None: turn lost.
 
-    A context that the provider finds too long is sent once more, at half its size;
-    the fold that follows the turn then makes room for good. One that it refuses for
-    its form is sent again in another form. Each request has a record of its own.
-    Raises an error of the database when that stays away for longer than the lease.
+    A context that the provider finds too long is sent once more, at half its size; the
+    compaction that follows the turn then makes room for good. One that it refuses for
+    its form is sent again in another form. Each request has a record of its own. Raises
+    an error of the database when that stays away for longer than the lease.
     """
-    request = await insist(_prepare, claim, until=claim.lease_end)
-    request = await _fold_first(request, make_room)
+    request = await retry(_prepare, claim, until=claim.lease_end)
+    request = await _compact_first(request, make_room)
     if request is None:
         return None
     if isinstance(request, lifecycle.Result):
@@ -58,7 +58,7 @@ async def run(
         if isinstance(following, lifecycle.Result):
             ended = replace(answer.result, state=following.state, error=following.error)
             return claim, ended
-        await insist(lifecycle.give_up, claim, answer.result, until=claim.lease_end)
+        await retry(lifecycle.give_up, claim, answer.result, until=claim.lease_end)
         request = following
     return None
 
@@ -111,36 +111,36 @@ def _prepare(
     return _Request(claim, model, built, options, dialect, limit)
 
 
-async def _fold_first(
+async def _compact_first(
     request: _Request | lifecycle.Result, make_room: MakeRoom
 ) -> _Request | lifecycle.Result | None:
     """The request, once messages that it would leave out and no summary covers were
-    folded: tried once, and only for a while. None: turn lost."""
+    compacted: tried once, and only for a while. None: turn lost."""
     if isinstance(request, lifecycle.Result) or not request.built.refs["left_out"]:
         return request
     claim, limit = request.claim, request.limit
-    if settings.FOLD_WAIT_SECONDS <= 0:
+    if settings.COMPACTION_WAIT_SECONDS <= 0:
         return request
     held = await _wait_for(make_room(claim.conversation_id, limit), claim)
     if held is None:
         return None
     until = held.lease_end
-    return await insist(_prepare, held, limit, request.dialect, until=until)
+    return await retry(_prepare, held, limit, request.dialect, until=until)
 
 
 async def _wait_for(
-    fold: asyncio.Task[Any] | None, claim: lifecycle.Claim
+    compaction: asyncio.Task[Any] | None, claim: lifecycle.Claim
 ) -> lifecycle.Claim | None:
-    """The claim, renewed while the fold runs. One that takes too long goes on alone:
-    it is paid, and serves the next request. None: turn lost."""
-    until = monotonic() + settings.FOLD_WAIT_SECONDS
-    while fold and not fold.done() and (left := until - monotonic()) > 0:
-        await asyncio.wait([fold], timeout=min(left, CHECKPOINT_SECONDS))
+    """The claim, renewed while the compaction runs. One that takes too long goes on
+    alone: it is paid, and serves the next request. None: turn lost."""
+    until = monotonic() + settings.COMPACTION_WAIT_SECONDS
+    while compaction and not compaction.done() and (left := until - monotonic()) > 0:
+        await asyncio.wait([compaction], timeout=min(left, CHECKPOINT_SECONDS))
         started = monotonic()
-        hold = await insist(lifecycle.checkpoint, claim, "", until=claim.lease_end)
-        if hold is lifecycle.Hold.LOST:
+        hold = await retry(lifecycle.checkpoint, claim, "", until=claim.lease_end)
+        if hold is lifecycle.LeaseStatus.LOST:
             return None
-        if hold is lifecycle.Hold.CANCELLED:
+        if hold is lifecycle.LeaseStatus.CANCELLED:
             break  # _prepare() sees it, too
         claim = replace(claim, renewed_at=started)
     return claim
@@ -160,18 +160,18 @@ async def _prepare_other(
         limit = request.built.tokens // 2
     else:
         return None
-    other = await insist(_prepare, claim, limit, dialect, until=claim.lease_end)
+    other = await retry(_prepare, claim, limit, dialect, until=claim.lease_end)
     if isinstance(other, lifecycle.Result) or answer.instead:
         return other
     if other.built.tokens >= request.built.tokens:
         return None
-    return await _fold_first(other, make_room)
+    return await _compact_first(other, make_room)
 
 
 async def _ask(request: _Request) -> _Answer | None:
     """Send the request and pass on the reply. None: the turn is somebody else's."""
     claim = request.claim
-    begun = await insist(
+    begun = await retry(
         lifecycle.begin, claim, request.built, request.model, until=claim.lease_end
     )
     if begun is None:
@@ -186,17 +186,17 @@ async def _ask(request: _Request) -> _Answer | None:
         dialect=request.dialect,
     )
     async with events.stop_hints(claim.turn_id) as stop:
-        relay = Relay(begun, stream, stop)
+        relay = ReplyStreamer(begun, stream, stop)
         error = await relay.run()
-    if relay.hold is lifecycle.Hold.LOST:
+    if relay.hold is lifecycle.LeaseStatus.LOST:
         return None
-    if relay.hold is lifecycle.Hold.CANCELLED:
+    if relay.hold is lifecycle.LeaseStatus.CANCELLED:
         return _Answer(_result(relay, State.STOPPED))
     instead = error.instead if isinstance(error, LLMError) else None
     return _Answer(_outcome(relay, error), instead)
 
 
-def _outcome(relay: Relay, error: BaseException | None) -> lifecycle.Result:
+def _outcome(relay: ReplyStreamer, error: BaseException | None) -> lifecycle.Result:
     if isinstance(error, LLMError):
         return _result(relay, State.FAILED, error.code)
     if error:
@@ -212,7 +212,7 @@ def _outcome(relay: Relay, error: BaseException | None) -> lifecycle.Result:
     return _result(relay, State.DONE)
 
 
-def _result(relay: Relay, state: str, error: str = "") -> lifecycle.Result:
+def _result(relay: ReplyStreamer, state: str, error: str = "") -> lifecycle.Result:
     stream, usage = relay.stream, relay.stream.usage
     return lifecycle.Result(
         state,

@@ -76,7 +76,7 @@ class Claim:
         return self.renewed_at + settings.TURN_LEASE_SECONDS
 
 
-class Hold(Enum):
+class LeaseStatus(Enum):
     """What a checkpoint found: still ours, asked to stop, or somebody else's now."""
 
     KEPT = "kept"
@@ -201,13 +201,13 @@ def _held(claim: Claim) -> models.QuerySet[Turn]:
     return Turn.objects.filter(pk=claim.turn_id, owner=claim.owner, state=State.RUNNING)
 
 
-def checkpoint(claim: Claim, text: str) -> Hold:
+def checkpoint(claim: Claim, text: str) -> LeaseStatus:
     """Save the reply so far and renew the lease, in one fenced statement."""
     going = _held(claim).filter(cancel_requested_at=None)
     values = {"text": text, "text_attempt": claim.attempt, "call": claim.call_id}
     if going.update(lease_until=_lease(), **(values if text else {})):
-        return Hold.KEPT
-    return Hold.CANCELLED if _held(claim).exists() else Hold.LOST
+        return LeaseStatus.KEPT
+    return LeaseStatus.CANCELLED if _held(claim).exists() else LeaseStatus.LOST
 
 
 @transaction.atomic
@@ -517,7 +517,7 @@ def cancel_unanswerable(conversation: Conversation) -> list[int]:
 __all__ = [
     "MESSAGE_DELETED",
     "Claim",
-    "Hold",
+    "LeaseStatus",
     "Result",
     "Submitted",
     "begin",

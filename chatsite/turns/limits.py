@@ -60,7 +60,8 @@ def admit_conversation(user_id: int) -> None:
 
 def admit_spending(user_id: int) -> None:
     """Refuse what would make the site pay for a person who has used up the tokens of
-    the day: a rebuild, a proposal, a fold by hand, a trial. Raises CommandError."""
+    the day: a rebuild, a proposal, a compaction by hand, an experiment. Raises
+    CommandError."""
     rows = Allowance.objects.annotate(now=Now())
     if allowance := rows.filter(pk=user_id).first():
         _check_budget(allowance)

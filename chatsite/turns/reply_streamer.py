@@ -11,7 +11,7 @@ from time import monotonic
 from channels.db import database_sync_to_async
 from django.conf import settings
 
-from chatsite.database import AWAY, name_of
+from chatsite.database import TRANSIENT_DB_ERRORS, name_of
 from chatsite.llm import streaming
 from chatsite.protocol import events
 from memory.engine import replies
@@ -25,7 +25,7 @@ CHECKPOINT_SECONDS = 1.0
 
 
 @dataclass(slots=True)
-class Relay:
+class ReplyStreamer:
     """Reads the stream into a text, sends it in frames, saves it once a second."""
 
     claim: lifecycle.Claim
@@ -34,7 +34,7 @@ class Relay:
     text: str = ""  # the answer, without the reasoning before it
     base: int = 0  # characters that are saved
     sent: int = 0  # characters that were in a frame
-    hold: lifecycle.Hold = lifecycle.Hold.KEPT
+    hold: lifecycle.LeaseStatus = lifecycle.LeaseStatus.KEPT
     tried_at: float = field(default_factory=monotonic)
     _splitter: replies.ReasoningSplitter = field(
         default_factory=replies.ReasoningSplitter
@@ -71,7 +71,7 @@ class Relay:
         if not self.reasoning:
             self._splitter.reasoning, self.text = replies.split_reasoning(self.text)
 
-    async def _pump(self, reader: asyncio.Task[None]) -> lifecycle.Hold:
+    async def _pump(self, reader: asyncio.Task[None]) -> lifecycle.LeaseStatus:
         stopped = asyncio.create_task(self.stop.wait())
         try:
             while not reader.done():
@@ -81,18 +81,18 @@ class Relay:
                     return_when=asyncio.FIRST_COMPLETED,
                 )
                 if stopped.done():
-                    return lifecycle.Hold.CANCELLED
+                    return lifecycle.LeaseStatus.CANCELLED
                 # First of all: after a long sleep the turn may be somebody else's.
                 if self._is_lease_over():
                     logger.warning("turn not renewed turn=%s", self.claim.turn_id)
-                    return lifecycle.Hold.LOST
+                    return lifecycle.LeaseStatus.LOST
                 self._send_frame()
                 self._checkpoint()
-                if self.hold is not lifecycle.Hold.KEPT:
+                if self.hold is not lifecycle.LeaseStatus.KEPT:
                     return self.hold
         finally:
             stopped.cancel()
-        return lifecycle.Hold.KEPT
+        return lifecycle.LeaseStatus.KEPT
 
     def _is_lease_over(self) -> bool:
         """By this machine's clock; whoever is in doubt lets go."""
@@ -124,7 +124,7 @@ class Relay:
         started = monotonic()
         try:
             hold = await database_sync_to_async(lifecycle.checkpoint)(self.claim, text)
-        except AWAY as error:
+        except TRANSIENT_DB_ERRORS as error:
             logger.warning(
                 "checkpoint failed turn=%s error=%s", self.claim.turn_id, name_of(error)
             )

@@ -1,4 +1,4 @@
-"""Drives turns, and the folds that follow them, in detached tasks of the process.
+"""Drives turns, and the compactions that follow them, in detached tasks of the process.
 
 The database decides who runs what (turns/); this module only does the work. A task
 never belongs to a socket, so a closed tab ends nothing.
@@ -20,7 +20,7 @@ from langchain_core.messages import AIMessage, BaseMessage
 from pydantic import BaseModel
 
 from chatsite import metrics
-from chatsite.database import AWAY, insist, name_of
+from chatsite.database import TRANSIENT_DB_ERRORS, name_of, retry
 from chatsite.llm import providers
 from chatsite.llm.errors import LLMError
 from chatsite.protocol import events
@@ -45,10 +45,10 @@ logger = logging.getLogger(__name__)
 FINISH_SECONDS = 60.0
 # A process that was asked to end gives its tasks and its database this long.
 TASKS_SECONDS = 2.0
-# Folds that a sweep starts here before others have ended.
-MAX_FOLDING = 16
+# Compacts that a sweep starts here before others have ended.
+MAX_COMPACTING = 16
 RELEASE_SECONDS = 3.0
-# How often a fold that has to wait for another one looks whether it has ended.
+# How often a compaction that has to wait for another one looks whether it has ended.
 ROOM_SECONDS = 0.5
 
 
@@ -67,8 +67,8 @@ jobs: list[Job] = []
 # Strong references: the event loop keeps only weak ones to its tasks.
 _tasks: set[asyncio.Task[None]] = set()
 _held: dict[int, lifecycle.Claim] = {}
-# Conversations that are folded here, or wait at the door of spending.
-_folding: set[int] = set()
+# Conversations that are compacted here, or wait at the door of spending.
+_compaction: set[int] = set()
 _closing = asyncio.Event()
 
 
@@ -77,31 +77,31 @@ def start(conversation_id: int) -> None:
     spawn(_drive(conversation_id))
 
 
-def start_folding(conversation_id: int, *, force: bool = False) -> None:
-    """Fold in a task of its own, unless one waits here for the same already."""
-    if conversation_id in _folding:
+def start_compaction(conversation_id: int, *, force: bool = False) -> None:
+    """Compact in a task of its own, unless one waits here for the same already."""
+    if conversation_id in _compaction:
         return
-    task = spawn(_fold(conversation_id, force=force))
+    task = spawn(_compact(conversation_id, force=force))
     if task:
-        _folding.add(conversation_id)
-        task.add_done_callback(lambda _: _folding.discard(conversation_id))
+        _compaction.add(conversation_id)
+        task.add_done_callback(lambda _: _compaction.discard(conversation_id))
 
 
-async def fold_soon(conversation_id: int) -> None:
+async def compact_soon(conversation_id: int) -> None:
     """Begin at once where tasks outlive the request; elsewhere a sweep begins."""
     if is_sweeping():
-        start_folding(conversation_id)
+        start_compaction(conversation_id)
 
 
 def make_room(conversation_id: int, limit: int | None) -> asyncio.Task[Any] | None:
-    """Fold what the next request would leave out."""
+    """Compact what the next request would leave out."""
     return spawn(_make_room(conversation_id, limit))
 
 
 async def _make_room(conversation_id: int, limit: int | None) -> None:
     is_held = database_sync_to_async(compactor.is_held)
-    while await _fold(conversation_id, limit=limit) == "busy":
-        # Somebody else folds it just now, or the last failure is not long ago.
+    while await _compact(conversation_id, limit=limit) == "busy":
+        # Somebody else compactions it just now, or the last failure is not long ago.
         if not await is_held(conversation_id):
             return
         await asyncio.sleep(ROOM_SECONDS)
@@ -124,7 +124,7 @@ def spawn(work: Coroutine[Any, Any, Any]) -> asyncio.Task[Any] | None:
 def _forget(task: asyncio.Task[None]) -> None:
     _tasks.discard(task)
     error = None if task.cancelled() else task.exception()
-    if isinstance(error, AWAY):
+    if isinstance(error, TRANSIENT_DB_ERRORS):
         logger.warning("task given up: %s", name_of(error))
     elif error:
         logger.error("task crashed", exc_info=error)
@@ -135,13 +135,13 @@ async def _drive(conversation_id: int) -> None:
         _held[claim.turn_id] = claim
         try:
             await _work_off(claim)
-        except AWAY as error:
+        except TRANSIENT_DB_ERRORS as error:
             # The turn is taken over when its lease has ended, here or elsewhere.
             logger.warning("turn left turn=%s: %s", claim.turn_id, name_of(error))
             return
         finally:
             _held.pop(claim.turn_id, None)
-        start_folding(conversation_id)
+        start_compaction(conversation_id)
         spawn(titles.make(conversation_id))
         await _start_waiting(conversation_id)
 
@@ -150,7 +150,7 @@ async def _start_waiting(conversation_id: int) -> None:
     """Let the owner's other conversations have the place that became free."""
     try:
         waiting = await database_sync_to_async(limits.next_waiting)(conversation_id)
-    except AWAY:
+    except TRANSIENT_DB_ERRORS:
         return  # the sweep finds them
     for waiting_id in waiting:
         if waiting_id != conversation_id:
@@ -164,7 +164,7 @@ async def _next(conversation_id: int) -> lifecycle.Claim | None:
         ):
             await _tell_end(turn)
         return await database_sync_to_async(lifecycle.claim)(conversation_id)
-    except AWAY as error:
+    except TRANSIENT_DB_ERRORS as error:
         logger.warning("no turn claimed: %s", name_of(error))
         return None
 
@@ -172,7 +172,7 @@ async def _next(conversation_id: int) -> lifecycle.Claim | None:
 async def _work_off(claim: lifecycle.Claim) -> None:
     try:
         ended = await attempt.run(claim, make_room)
-    except AWAY:
+    except TRANSIENT_DB_ERRORS:
         raise
     except Exception:
         # The edge of the turn: whatever happened, it must not stay without an end.
@@ -189,7 +189,7 @@ async def _finish(claim: lifecycle.Claim, result: lifecycle.Result) -> Turn | No
     """Insists beyond the lease: as long as nobody took over, the fence lets it in."""
     until = monotonic() + FINISH_SECONDS
     metrics.note_reply(result)
-    return await insist(lifecycle.finish, claim, result, until=until)
+    return await retry(lifecycle.finish, claim, result, until=until)
 
 
 async def _tell_end(turn: Turn) -> None:
@@ -204,17 +204,17 @@ async def _tell_end(turn: Turn) -> None:
     await events.publish(turn.conversation_id, events.End.of(turn))
 
 
-async def _fold(
+async def _compact(
     conversation_id: int, *, force: bool = False, limit: int | None = None
 ) -> str:
-    """Fold what the policy asks for, and tell the pages when the view has changed; how
-    it ended."""
+    """Compact what the policy asks for, and tell the pages when the view has changed;
+    how it ended."""
     found = await database_sync_to_async(_model_of)(conversation_id)
     if found is None:
         return "nothing"
     model, payer = found
     name = providers.summary_model(model)
-    outcome = await compactor.fold(
+    outcome = await compactor.compact(
         conversation_id,
         announced(summariser(name, payer=payer), conversation_id),
         open_from=lifecycle.open_from,
@@ -223,7 +223,7 @@ async def _fold(
         force=force,
     )
     if outcome.state not in ("nothing", "busy"):
-        metrics.FOLDS.labels(outcome.state).inc()
+        metrics.COMPACTIONS.labels(outcome.state).inc()
         await events.publish(conversation_id, events.Memory.of(outcome))
     return outcome.state
 
@@ -276,17 +276,17 @@ def summariser(name: str, *, payer: int) -> compactor.Summariser:
 
 
 async def sweep() -> None:
-    """Start every turn and every fold that is due and that nobody works on."""
+    """Start every turn and every compaction that is due and that nobody works on."""
     busy = {claim.conversation_id for claim in _held.values()}
     for conversation_id in await database_sync_to_async(lifecycle.due)():
         # What is driven here goes on with the next turn by itself.
         if conversation_id not in busy:
             start(conversation_id)
     # More would only wait, with leases to renew. The database has the rest.
-    room = MAX_FOLDING - len(_folding)
+    room = MAX_COMPACTING - len(_compaction)
     if room > 0:
         for conversation_id in await database_sync_to_async(compactor.due)(room):
-            start_folding(conversation_id)
+            start_compaction(conversation_id)
     await database_sync_to_async(library.purge)()
     for job in jobs:
         await job.sweep()
@@ -296,7 +296,7 @@ async def _sweep_forever() -> None:
     while True:
         try:
             await sweep()
-        except AWAY as error:
+        except TRANSIENT_DB_ERRORS as error:
             logger.warning("sweep failed: %s", name_of(error))
         except Exception:
             # Nothing may end the sweeping as long as the process lives.
@@ -336,5 +336,5 @@ async def hand_back() -> None:
         async with asyncio.timeout(RELEASE_SECONDS):
             for release in (lifecycle.release, *(job.release for job in jobs)):
                 await database_sync_to_async(release)()
-    except (TimeoutError, *AWAY) as error:
+    except (TimeoutError, *TRANSIENT_DB_ERRORS) as error:
         logger.warning("turns not handed back: %s", name_of(error))

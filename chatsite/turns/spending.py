@@ -1,6 +1,6 @@
 """The door that every request to a model beside a reply passes, whatever it is for:
-folds, proposals, trials and titles. It knows the quota and the pace of the person who
-pays, and how many such requests there may be at once.
+compactions, proposals, experiments and titles. It knows the quota and the pace of the
+person who pays, and how many such requests there may be at once.
 """
 
 import asyncio

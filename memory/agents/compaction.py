@@ -1,7 +1,7 @@
-"""Folds the threads of an agent, each in a thread of the process's own.
+"""Compacts the threads of an agent, each in a thread of the process's own.
 
-The core is async and runs in an event loop that ends with the fold, so an agent may be
-called with or without `await`. A failure changes nothing but when to try again.
+The core is async and runs in an event loop that ends with the compaction, so an agent
+may be called with or without `await`. A failure changes nothing but when to try again.
 """
 
 import asyncio
@@ -22,12 +22,12 @@ from memory.engine.summaries.summarizer import SummaryText
 from memory.engine.tokens import TokenCounter, count_text
 
 from . import threads
-from .stores import FoldRecord, MemoryStore, Segment, ThreadMemory
+from .stores import CompactionRecord, MemoryStore, Segment, ThreadMemory
 from .summarizers import Writer
 
 logger = logging.getLogger(__name__)
 
-# Threads that fold at the same time; more wait for their turn.
+# Threads that compaction at the same time; more wait for their turn.
 WORKERS = 4
 LONGEST_REST = 3600.0
 # Providers whose messages give another name than their models.
@@ -36,7 +36,7 @@ ALIASES = {"amazon_bedrock": ("bedrock", "bedrock_converse")}
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """A thread to be folded, as it was when the agent had answered."""
+    """A thread to be compacted, as it was when the agent had answered."""
 
     thread: str
     body: list[BaseMessage]
@@ -44,8 +44,8 @@ class Task:
     force: bool
 
 
-class Folder:
-    """Runs the folds, at most one of a thread at a time."""
+class Compactor:
+    """Runs the compactions, at most one of a thread at a time."""
 
     def __init__(
         self,
@@ -78,7 +78,7 @@ class Folder:
         overhead: int = 0,
         force: bool = False,
     ) -> futures.Future[None]:
-        """Begin to fold the thread; if that is under way, once more when it is done.
+        """Begin to compact the thread; if that is under way, once more when it is done.
 
         `overhead` is what a request holds beside the window, in tokens.
         """
@@ -97,21 +97,21 @@ class Folder:
         return job
 
     def wait(self, timeout: float | None = None) -> None:
-        """Until no fold is under way."""
+        """Until no compaction is under way."""
         with self._lock:
             jobs = list(self._jobs.values())
         futures.wait(jobs, timeout)
 
     def close(self) -> None:
-        """Finish the folds that have begun."""
+        """Finish the compactions that have begun."""
         self._workers.shutdown()
 
     def _run(self, task: Task | None) -> None:
         while task:
             try:
-                asyncio.run(self._fold(task))
+                asyncio.run(self._compact(task))
             except Exception:
-                logger.exception("fold broke thread=%s", task.thread)
+                logger.exception("compaction broke thread=%s", task.thread)
             task = self._next(task.thread)
 
     def _next(self, thread: str) -> Task | None:
@@ -121,11 +121,11 @@ class Folder:
                 del self._jobs[thread]
             return task
 
-    async def _fold(self, task: Task) -> None:
-        while await self._fold_once(task):
+    async def _compact(self, task: Task) -> None:
+        while await self._compact_once(task):
             task = replace(task, force=False)
 
-    async def _fold_once(self, task: Task) -> bool:
+    async def _compact_once(self, task: Task) -> bool:
         """Make one summary and store it. False: nothing due, failed, or overtaken."""
         memory = self.store.load(task.thread)
         if memory.rest_until > time.time():
@@ -141,20 +141,20 @@ class Folder:
         except Exception as error:  # noqa: BLE001 - somebody else's model or function
             # The text of a provider's error may hold a key; its name does not.
             name = type(error).__name__
-            logger.warning("fold failed thread=%s error=%s", task.thread, name)
+            logger.warning("compaction failed thread=%s error=%s", task.thread, name)
             failed = memory.failed(replace(record, error=name), self._rest(memory))
             self.store.save(task.thread, failed, seen=memory.version)
             return False
-        folded = _commit(memory, active, record, made, task.body)
-        return self.store.save(task.thread, folded, seen=memory.version)
+        compacted = _commit(memory, active, record, made, task.body)
+        return self.store.save(task.thread, compacted, seen=memory.version)
 
     def _plan(
         self, active: Sequence[Segment], task: Task
-    ) -> plan.Fold | plan.Merge | None:
+    ) -> plan.Compaction | plan.Merge | None:
         blocks = [segment.block for segment in active]
         cutoff = blocks[-1].last_seq if blocks else 0
         window = threads.number(task.body[cutoff:], cutoff + 1)
-        return plan.plan_merge(self.policy, blocks) or plan.plan_fold(
+        return plan.plan_merge(self.policy, blocks) or plan.plan_compaction(
             self.policy,
             window,
             blocks,
@@ -168,13 +168,13 @@ class Folder:
     def _record(
         self,
         memory: ThreadMemory,
-        step: plan.Fold | plan.Merge,
+        step: plan.Compaction | plan.Merge,
         messages: Sequence[BaseMessage],
-    ) -> FoldRecord:
+    ) -> CompactionRecord:
         replaced = _replaced(step)
-        read = list(messages) if isinstance(step, plan.Fold) else []
+        read = list(messages) if isinstance(step, plan.Compaction) else []
         size = self.count_tokens(read) + sum(block.tokens for block in replaced)
-        return FoldRecord(
+        return CompactionRecord(
             version=len(memory.records) + 1,
             level=step.level,
             first_seq=step.first_seq,
@@ -192,7 +192,7 @@ class Folder:
 def _commit(
     memory: ThreadMemory,
     active: Sequence[Segment],
-    record: FoldRecord,
+    record: CompactionRecord,
     made: SummaryText,
     body: Sequence[BaseMessage],
 ) -> ThreadMemory:
@@ -207,19 +207,21 @@ def _commit(
     )
     found = asdict(made)
     found.pop("requests")
-    return memory.folded(tuple(segments), replace(record, tokens_after=tokens, **found))
+    return memory.compacted(
+        tuple(segments), replace(record, tokens_after=tokens, **found)
+    )
 
 
-def _replaced(step: plan.Fold | plan.Merge) -> tuple[SummaryBlock, ...]:
+def _replaced(step: plan.Compaction | plan.Merge) -> tuple[SummaryBlock, ...]:
     if isinstance(step, plan.Merge):
         return step.blocks
     return (step.previous,) if step.previous else ()
 
 
 def _to_read(
-    step: plan.Fold | plan.Merge, body: Sequence[BaseMessage]
+    step: plan.Compaction | plan.Merge, body: Sequence[BaseMessage]
 ) -> Sequence[BaseMessage]:
-    if isinstance(step, plan.Fold):
+    if isinstance(step, plan.Compaction):
         return step.messages
     return threads.number(body[step.first_seq - 1 : step.last_seq], step.first_seq)
 

@@ -1,7 +1,7 @@
 """The same memory for agents of LangChain's `create_agent`, without Django.
 
-The messages of the agent's state are never rewritten: each request gets a view of
-them. Folding comes after the answer, in a thread of its own; until it is done, a hard
+The messages of the agent's state are never rewritten: each request gets a view of them.
+Compaction comes after the answer, in a thread of its own; until it is done, a hard
 ceiling keeps the requests within the model's window.
 """
 
@@ -25,7 +25,7 @@ from memory.engine.policy import Policy
 from memory.engine.tokens import TokenCounter, count_text, count_tokens
 
 from . import threads
-from .compaction import Folder
+from .compaction import Compactor
 from .stores import InMemoryStore, MemoryStore, ThreadMemory
 from .summarizers import (
     FunctionWriter,
@@ -63,7 +63,7 @@ class WindowpaneMiddleware(AgentMiddleware):
     """Summary + window for an agent, in place of LangChain's `SummarizationMiddleware`.
 
     Takes the same arguments, or a `policy`. With `background=False` the agent returns
-    after the fold: for programs that end, or are put to sleep, with the answer.
+    after the compaction: for programs that end, or are put to sleep, with the answer.
     """
 
     def __init__(
@@ -79,7 +79,7 @@ class WindowpaneMiddleware(AgentMiddleware):
         policy: Policy | None = None,
         store: MemoryStore | None = None,
         background: bool = True,
-        fold_timeout: float = 60.0,
+        compaction_timeout: float = 60.0,
         backoff: float = 30.0,
     ) -> None:
         super().__init__()
@@ -94,11 +94,11 @@ class WindowpaneMiddleware(AgentMiddleware):
         self.count_tokens = guard_counter(token_counter)
         self.store = store or InMemoryStore()
         self.background = background
-        self.fold_timeout = fold_timeout
+        self.compaction_timeout = compaction_timeout
         # Estimated tokens of the last request beside its window.
         self._overhead = 0
         self._viewer = Viewer(self.policy, self.count_tokens)
-        self._folder = Folder(
+        self._compactor = Compactor(
             self.policy,
             self._make_writer(summarizer),
             self.store,
@@ -143,16 +143,17 @@ class WindowpaneMiddleware(AgentMiddleware):
             await self._wait_async(job)
 
     def memory(self, thread_id: str) -> ThreadMemory:
-        """What is remembered of a thread: its summaries and the record of all folds."""
+        """What is remembered of a thread: its summaries and the record of all
+        compactions."""
         return self.store.load(threads.thread_key(thread_id))
 
     def wait(self, timeout: float | None = None) -> None:
-        """Until no fold is under way."""
-        self._folder.wait(timeout)
+        """Until no compaction is under way."""
+        self._compactor.wait(timeout)
 
     def close(self) -> None:
-        """Finish the folds that have begun; none is started from now on."""
-        self._folder.close()
+        """Finish the compactions that have begun; none is started from now on."""
+        self._compactor.close()
 
     def __enter__(self) -> Self:
         return self
@@ -210,13 +211,13 @@ class WindowpaneMiddleware(AgentMiddleware):
     ) -> futures.Future[None]:
         _, body = threads.split_system(messages)
         thread = threads.find_thread(body)
-        return self._folder.start(thread, body, overhead=self._overhead, force=force)
+        return self._compactor.start(thread, body, overhead=self._overhead, force=force)
 
     def _wait(self, job: futures.Future[None]) -> None:
-        futures.wait([job], self.fold_timeout)
+        futures.wait([job], self.compaction_timeout)
 
     async def _wait_async(self, job: futures.Future[None]) -> None:
-        await asyncio.wait([asyncio.wrap_future(job)], timeout=self.fold_timeout)
+        await asyncio.wait([asyncio.wrap_future(job)], timeout=self.compaction_timeout)
 
     def _make_writer(self, summarizer: str | Summarizer | None) -> Writer:
         if isinstance(summarizer, str):

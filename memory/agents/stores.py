@@ -28,8 +28,8 @@ class Segment:
 
 
 @dataclass(frozen=True, slots=True)
-class FoldRecord:
-    """What one fold did, or why it failed. Records are only ever appended."""
+class CompactionRecord:
+    """What one compaction did, or why it failed. Records are only ever appended."""
 
     version: int
     level: int
@@ -53,7 +53,7 @@ class ThreadMemory:
 
     version: int = 0
     segments: tuple[Segment, ...] = ()
-    records: tuple[FoldRecord, ...] = ()
+    records: tuple[CompactionRecord, ...] = ()
     # Failures in a row, and until when (seconds since 1970) to leave it at that.
     failures: int = 0
     rest_until: float = 0.0
@@ -62,7 +62,9 @@ class ThreadMemory:
     def blocks(self) -> list[SummaryBlock]:
         return [segment.block for segment in self.segments]
 
-    def folded(self, segments: tuple[Segment, ...], record: FoldRecord) -> Self:
+    def compacted(
+        self, segments: tuple[Segment, ...], record: CompactionRecord
+    ) -> Self:
         return replace(
             self,
             version=self.version + 1,
@@ -72,7 +74,7 @@ class ThreadMemory:
             rest_until=0.0,
         )
 
-    def failed(self, record: FoldRecord, rest_until: float) -> Self:
+    def failed(self, record: CompactionRecord, rest_until: float) -> Self:
         return replace(
             self,
             version=self.version + 1,

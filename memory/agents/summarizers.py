@@ -34,15 +34,16 @@ class Writer(Protocol):
     """Writes the summary of a planned step. Raises SummaryError, or what went wrong."""
 
     async def write(
-        self, step: plan.Fold | plan.Merge, messages: Sequence[BaseMessage]
+        self, step: plan.Compaction | plan.Merge, messages: Sequence[BaseMessage]
     ) -> SummaryText: ...
 
 
 class ModelWriter:
     """Asks a chat model, in chunks, with the prompts of the policy.
 
-    The model is called without `await`, in the thread of the fold: a connection that
-    it keeps belongs to no event loop, and no callback of the agent's run is inherited.
+    The model is called without `await`, in the thread of the compaction: a connection
+    that it keeps belongs to no event loop, and no callback of the agent's run is
+    inherited.
     """
 
     def __init__(
@@ -58,7 +59,7 @@ class ModelWriter:
         self.chunk_tokens = window // 2 if window else summarizer.CHUNK_TOKENS
 
     async def write(
-        self, step: plan.Fold | plan.Merge, messages: Sequence[BaseMessage]
+        self, step: plan.Compaction | plan.Merge, messages: Sequence[BaseMessage]
     ) -> SummaryText:
         limit = min(self.chunk_tokens, self.policy.chunk_tokens)
         try:
@@ -69,7 +70,7 @@ class ModelWriter:
 
     async def _write(
         self,
-        step: plan.Fold | plan.Merge,
+        step: plan.Compaction | plan.Merge,
         messages: Sequence[BaseMessage],
         chunk_tokens: int,
     ) -> SummaryText:
@@ -108,7 +109,7 @@ class FunctionWriter:
         self.policy = policy
 
     async def write(
-        self, step: plan.Fold | plan.Merge, messages: Sequence[BaseMessage]
+        self, step: plan.Compaction | plan.Merge, messages: Sequence[BaseMessage]
     ) -> SummaryText:
         previous = getattr(step, "previous", None)
         material = [*_quote([previous] if previous else []), *messages]

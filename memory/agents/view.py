@@ -39,7 +39,7 @@ class Viewer:
     def compose(
         self, messages: Sequence[BaseMessage], memory: ThreadMemory
     ) -> tuple[Context, int]:
-        """The context without its ceiling, and the tokens of what is not folded."""
+        """The context without its ceiling, and the tokens of what is not compacted."""
         head, body = threads.split_system(messages)
         active = threads.find_active(memory, body)
         cutoff = active[-1].block.last_seq if active else 0
@@ -95,7 +95,7 @@ class Viewer:
         return [note.message for note in chosen]
 
     def _index(self, digest: str, covered: Sequence[BaseMessage]) -> Index:
-        """Made once for each fold, as that is when the archive changes."""
+        """Made once for each compaction, as that is when the archive changes."""
         with self._lock:
             if known := self._indexes.get(digest):
                 return known

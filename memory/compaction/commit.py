@@ -1,4 +1,4 @@
-"""What a fold leaves behind: its requests, the new version, or the failure.
+"""What a compaction leaves behind: its requests, the new version, or the failure.
 
 Every function is one transaction. A version is written only if nothing that the model
 sees has changed since the step was planned.
@@ -26,7 +26,7 @@ from memory.ranges import to_ranges
 from . import lease
 from .preparation import Job
 
-# The error of a fold that ended in any other way than the summariser's.
+# The error of a compaction that ended in any other way than the summariser's.
 CRASHED = "internal"
 # Messages that a policy's patterns may pin; every one of them is in every context.
 MAX_PINNED = 50
@@ -135,10 +135,12 @@ def commit(
     unchanged = Conversation.objects.filter(
         pk=job.conversation.pk,
         memory_version=job.conversation.memory_version,
-        fold_owner=job.owner,
+        compaction_owner=job.owner,
     )
     if not unchanged.update(
-        memory_version=F("memory_version") + 1, fold_failures=0, fold_retry_at=None
+        memory_version=F("memory_version") + 1,
+        compaction_failures=0,
+        compaction_retry_at=None,
     ):
         made = Summary.objects.filter(model_calls__in=job.calls)
         return made.values_list("version", flat=True).first()
@@ -179,7 +181,7 @@ def _pin(job: Job, important: Important) -> None:
 def tokens_after(job: Job, text: str) -> int:
     """The context's size once `text` stands for what it replaces."""
     gone = [versions.to_block(source).text for source in job.sources]
-    if isinstance(job.step, plan.Fold):
+    if isinstance(job.step, plan.Compaction):
         gone += [str(message.content) for message in job.messages]
     as_messages = [AIMessage(part) for part in gone]
     after = job.tokens_before - job.count_tokens(as_messages)

@@ -1,4 +1,5 @@
-"""The fold job: plan, summarise, commit. It runs beside the replies, never before one.
+"""The compaction job: plan, summarise, commit. It runs beside the replies, never before
+one.
 
 The summariser works without a transaction; its result is committed only if nothing
 that the model sees has changed since the plan was made. A failure changes nothing
@@ -19,7 +20,7 @@ from django.db.models.functions import Now
 from langchain_core.messages import AIMessage, BaseMessage
 from pydantic import BaseModel
 
-from memory.database import AWAY, insist, name_of
+from memory.database import TRANSIENT_DB_ERRORS, name_of, retry
 from memory.engine import plan
 from memory.engine.exceptions import SummaryError
 from memory.engine.policy import CHUNK_TOKENS
@@ -39,10 +40,10 @@ __all__ = [
     "RefusedError",
     "Summariser",
     "due",
-    "fold",
+    "compact",
     "is_held",
     "mark_due",
-    "may_fold",
+    "may_compact",
     "reset",
 ]
 
@@ -55,7 +56,7 @@ INSIST_SECONDS = 60.0
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What a fold did: "nothing", "busy", "folded", "discarded", "failed" or
+    """What a compaction did: "nothing", "busy", "compacted", "discarded", "failed" or
     "refused"."""
 
     state: str
@@ -65,7 +66,7 @@ class Outcome:
 
 @dataclass(frozen=True, slots=True)
 class Summariser:
-    """A model that folds: its name, how to send it one request, how much at once.
+    """A model that compacts: its name, how to send it one request, how much at once.
 
     `invoke(messages, schema=...)` raises InvokeError when no answer came. The schema
     is what the reply should follow, if the model can be held to one. `door()` is
@@ -80,7 +81,7 @@ class Summariser:
     door: Callable[[], AbstractAsyncContextManager[None]] = nullcontext
 
 
-async def fold(
+async def compact(
     conversation_id: int,
     summariser: Summariser,
     *,
@@ -89,12 +90,14 @@ async def fold(
     limit: int | None = None,
     force: bool = False,
 ) -> Outcome:
-    """Fold until the policy asks for no more; at most one process folds at a time.
+    """Compact until the policy asks for no more; at most one process compacts at a
+    time.
 
-    More than fits into a request is folded whatever the policy says: into `limit`
+    More than fits into a request is compacted whatever the policy says: into `limit`
     tokens, or what the model's window leaves beside a reply.
 
-    `force` folds even below the trigger, while backing off and after the job gave up.
+    `force` compacts even below the trigger, while backing off and after the job gave
+    up.
     """
     owner = uuid.uuid4().hex
     if not await database_sync_to_async(lease.claim)(conversation_id, owner, force):
@@ -143,7 +146,7 @@ async def _take_steps(
         return Outcome("discarded", tuple(done))
     except Exception as error:
         if not isinstance(error, (SummaryError, InvokeError)):
-            logger.exception("fold crashed conversation=%s", conversation_id)
+            logger.exception("compaction crashed conversation=%s", conversation_id)
         # The edge of the job: whatever was raised is counted, or it would be raised,
         # and the summariser paid, again and again.
         await _fail(conversation_id, owner, summariser, error, job)
@@ -158,7 +161,7 @@ async def _fail(
     job: Job | None,
 ) -> None:
     logger.warning(
-        "fold failed conversation=%s range=%s error=%s",
+        "compaction failed conversation=%s range=%s error=%s",
         conversation_id,
         f"{job.step.first_seq}-{job.step.last_seq}" if job else "-",
         commit.error_name(error),
@@ -170,7 +173,7 @@ async def _fail(
 
 async def _insist(work: Callable[..., T], *args: object) -> T:
     """What was paid for is not lost because the database is away for a moment."""
-    return await insist(work, *args, until=monotonic() + INSIST_SECONDS)
+    return await retry(work, *args, until=monotonic() + INSIST_SECONDS)
 
 
 async def _keep_lease(conversation_id: int, owner: str) -> None:
@@ -178,24 +181,27 @@ async def _keep_lease(conversation_id: int, owner: str) -> None:
         await asyncio.sleep(lease.LEASE.total_seconds() / 4)
         try:
             await database_sync_to_async(lease.renew)(conversation_id, owner)
-        except AWAY as error:
-            # As long as no other process began the same fold, this one goes on.
+        except TRANSIENT_DB_ERRORS as error:
+            # As long as no other process began the same compaction, this one goes on.
             logger.warning(
-                "fold lease not renewed conversation=%s: %s",
+                "compaction lease not renewed conversation=%s: %s",
                 conversation_id,
                 name_of(error),
             )
 
 
-def may_fold(conversation: Conversation) -> bool:
-    """Whether the fold job still tries on its own (it gives up after 3 failures)."""
-    return conversation.fold_failures < MAX_FAILURES
+def may_compact(conversation: Conversation) -> bool:
+    """Whether the compaction job still tries on its own (it gives up after 3
+    failures)."""
+    return conversation.compaction_failures < MAX_FAILURES
 
 
 def reset(conversation: Conversation) -> None:
-    """Let the fold job try again at once, as a person asked for."""
+    """Let the compaction job try again at once, as a person asked for."""
     rows = Conversation.objects.filter(pk=conversation.pk)
-    rows.update(fold_failures=0, fold_retry_at=None, fold_due_at=Now())
+    rows.update(
+        compaction_failures=0, compaction_retry_at=None, compaction_due_at=Now()
+    )
 
 
 async def _perform(job: Job, summariser: Summariser) -> int | None:

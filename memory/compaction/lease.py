@@ -1,6 +1,7 @@
-"""Who may fold a conversation now, and when somebody should look at it again.
+"""Who may compact a conversation now, and when somebody should look at it again.
 
-A fold is claimed by a lease of the database's clock, renewed while the model writes.
+A compaction is claimed by a lease of the database's clock, renewed while the model
+writes.
 """
 
 from datetime import timedelta
@@ -18,98 +19,106 @@ DUE_AT_ONCE = 50
 
 
 def claim(conversation_id: int, owner: str, force: bool) -> bool:
-    """Whether this owner may fold now. `force`: rest and failures do not matter."""
+    """Whether this owner may compact now. `force`: rest and failures do not matter."""
     rows = _free().filter(pk=conversation_id)
     if not force:
         rows = rows.filter(_rested())
     end = Now() + LEASE
-    # An owner who is still there has not given the lease back: that fold died, and
-    # what it paid for is lost. Uncounted, it would die and pay again without end.
-    died = Case(When(fold_owner="", then=0), default=1)
+    # An owner who is still there has not given the lease back: that compaction died,
+    # and what it paid for is lost. Uncounted, it would die and pay again without end.
+    died = Case(When(compaction_owner="", then=0), default=1)
     return bool(
         rows.update(
-            fold_owner=owner,
-            fold_lease_until=end,
+            compaction_owner=owner,
+            compaction_lease_until=end,
             # Should this process die, the next look is due when its lease has ended.
-            fold_due_at=end,
-            fold_failures=F("fold_failures") + died,
+            compaction_due_at=end,
+            compaction_failures=F("compaction_failures") + died,
         )
     )
 
 
 def _free() -> QuerySet[Conversation]:
-    free = Q(fold_lease_until=None) | Q(fold_lease_until__lt=Now())
+    free = Q(compaction_lease_until=None) | Q(compaction_lease_until__lt=Now())
     return Conversation.objects.filter(free, deleted_at=None)
 
 
 def is_held(conversation_id: int) -> bool:
-    """Whether some process folds it just now."""
+    """Whether some process compacts it just now."""
     rows = Conversation.objects.filter(pk=conversation_id)
-    return rows.filter(fold_lease_until__gte=Now()).exists()
+    return rows.filter(compaction_lease_until__gte=Now()).exists()
 
 
 def _rested() -> Q:
-    rested = Q(fold_retry_at=None) | Q(fold_retry_at__lt=Now())
-    return rested & Q(fold_failures__lt=MAX_FAILURES)
+    rested = Q(compaction_retry_at=None) | Q(compaction_retry_at__lt=Now())
+    return rested & Q(compaction_failures__lt=MAX_FAILURES)
 
 
 def due(limit: int = DUE_AT_ONCE) -> list[int]:
-    """Conversations that a fold job should look at and that nobody folds: the first of
-    each person, then the second, so that a large import keeps no other one waiting."""
-    place = Window(RowNumber(), partition_by="owner_id", order_by="fold_due_at")
-    rows = _free().filter(_rested(), fold_due_at__lte=Now()).annotate(place=place)
-    ordered = rows.order_by("place", "fold_due_at")
+    """Conversations that a compaction job should look at and that nobody compacts: the
+    first of each person, then the second, so that a large import keeps no other one
+    waiting."""
+    place = Window(RowNumber(), partition_by="owner_id", order_by="compaction_due_at")
+    rows = _free().filter(_rested(), compaction_due_at__lte=Now()).annotate(place=place)
+    ordered = rows.order_by("place", "compaction_due_at")
     return list(ordered.values_list("pk", flat=True)[:limit])
 
 
 def mark_due(conversation_id: int) -> None:
-    """Let the fold job look again, after a new message or what a person did.
+    """Let the compaction job look again, after a new message or what a person did.
 
     A job that has given up tries once more when its rest is over.
     """
     Conversation.objects.filter(pk=conversation_id).update(
-        fold_due_at=Now(), fold_failures=Least("fold_failures", MAX_FAILURES - 1)
+        compaction_due_at=Now(),
+        compaction_failures=Least("compaction_failures", MAX_FAILURES - 1),
     )
 
 
 def stop(conversation_id: int) -> None:
-    """End the fold that runs after the step it is at, which is paid for; the next turn
-    marks the conversation due again."""
-    rows = Conversation.objects.filter(pk=conversation_id, fold_lease_until__gte=Now())
-    rows.update(fold_due_at=None)
+    """End the compaction that runs after the step it is at, which is paid for; the next
+    turn marks the conversation due again."""
+    rows = Conversation.objects.filter(
+        pk=conversation_id, compaction_lease_until__gte=Now()
+    )
+    rows.update(compaction_due_at=None)
 
 
 def is_stopped(conversation: Conversation, owner: str) -> bool:
-    """While a lease is held its end is the mark; without one, the fold was stopped."""
-    return conversation.fold_owner == owner and conversation.fold_due_at is None
+    """While a lease is held its end is the mark; without one, the compaction was
+    stopped."""
+    return (
+        conversation.compaction_owner == owner
+        and conversation.compaction_due_at is None
+    )
 
 
 def postpone(conversation_id: int, seconds: float) -> None:
     rows = Conversation.objects.filter(pk=conversation_id)
-    rows.update(fold_due_at=Now() + timedelta(seconds=seconds))
+    rows.update(compaction_due_at=Now() + timedelta(seconds=seconds))
 
 
 def unmarked(rows: QuerySet[Conversation]) -> QuerySet[Conversation]:
     """Those where no turn has ended since the job began: its mark is never ahead."""
-    return rows.filter(fold_due_at__gt=Now())
+    return rows.filter(compaction_due_at__gt=Now())
 
 
 def renew(conversation_id: int, owner: str) -> None:
-    rows = Conversation.objects.filter(pk=conversation_id, fold_owner=owner)
-    rows.update(fold_lease_until=Now() + LEASE)
-    unmarked(rows).update(fold_due_at=Now() + LEASE)
+    rows = Conversation.objects.filter(pk=conversation_id, compaction_owner=owner)
+    rows.update(compaction_lease_until=Now() + LEASE)
+    unmarked(rows).update(compaction_due_at=Now() + LEASE)
 
 
 def release(conversation_id: int, owner: str) -> None:
-    rows = Conversation.objects.filter(pk=conversation_id, fold_owner=owner)
-    rows.update(fold_owner="", fold_lease_until=None)
+    rows = Conversation.objects.filter(pk=conversation_id, compaction_owner=owner)
+    rows.update(compaction_owner="", compaction_lease_until=None)
 
 
 def count_failure(conversation_id: int, owner: str) -> bool:
     """Let the next try wait, longer after each failure. False: the lease was lost, and
     who has it keeps the books."""
-    rows = Conversation.objects.filter(pk=conversation_id, fold_owner=owner)
-    failures = rows.values_list("fold_failures", flat=True).first()
+    rows = Conversation.objects.filter(pk=conversation_id, compaction_owner=owner)
+    failures = rows.values_list("compaction_failures", flat=True).first()
     if failures is None:
         return False
     # People can ask again as often as they like; the rest has an upper limit.
@@ -117,6 +126,8 @@ def count_failure(conversation_id: int, owner: str) -> bool:
     retry_at = Now() + BACKOFF * 2**failures
     return bool(
         rows.update(
-            fold_failures=failures + 1, fold_retry_at=retry_at, fold_due_at=retry_at
+            compaction_failures=failures + 1,
+            compaction_retry_at=retry_at,
+            compaction_due_at=retry_at,
         )
     )

@@ -1,4 +1,4 @@
-"""What a fold will do: the conversation's state, and one step planned on it.
+"""What a compaction will do: the conversation's state, and one step planned on it.
 
 Every function is one short transaction. Nothing here waits for a model.
 """
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from django.contrib.auth.models import AbstractBaseUser
 
 # Gives the number of the first message whose turn is not finished, or None. What
-# follows is not folded: a reply may still be written between the messages there.
+# follows is not compacted: a reply may still be written between the messages there.
 OpenFrom = Callable[[Conversation], int | None]
 
 
@@ -35,7 +35,7 @@ class Job:
 
     conversation: Conversation
     owner: str
-    step: plan.Fold | plan.Merge
+    step: plan.Compaction | plan.Merge
     sources: list[Summary]
     messages: list[BaseMessage]
     policy: Policy
@@ -75,7 +75,7 @@ def prepare(
 @transaction.atomic
 def _resume(conversation_id: int, owner: str) -> None:
     """Let summaries that were set aside hold again, as far as nothing is missing."""
-    rows = Conversation.objects.filter(pk=conversation_id, fold_owner=owner)
+    rows = Conversation.objects.filter(pk=conversation_id, compaction_owner=owner)
     # The UPDATE is also the lock.
     if rows.update(memory_version=F("memory_version") + 1):
         versions.resume(Conversation.objects.get(pk=conversation_id))
@@ -84,14 +84,15 @@ def _resume(conversation_id: int, owner: str) -> None:
 def prepare_through(
     conversation: Conversation, owner: str, open_from: OpenFrom, seq: int
 ) -> Job | None:
-    """The step that a person asks for: fold to the end of the turn of message `seq`.
+    """The step that a person asks for: compaction to the end of the turn of message
+    `seq`.
 
     None where the message is not in the window, or in its last turn.
     """
     view = View(conversation, open_from)
     if not any(message.id == str(seq) for message in view.window):
         return None
-    step = plan.plan_fold_through(
+    step = plan.plan_compaction_through(
         view.policy, view.window, view.blocks, seq, count_tokens=view.count_tokens
     )
     return view.job(owner, step) if step else None
@@ -121,9 +122,9 @@ class View:
         self.open_from = open_from(conversation)
         self.window = _closed_window(conversation, cutoff, self.open_from)
 
-    def plan_mending(self) -> plan.Fold | None:
-        """The fold of the changed messages before a summary that was set aside; with
-        those that it stands for, where no other message is left."""
+    def plan_mending(self) -> plan.Compaction | None:
+        """The compaction of the changed messages before a summary that was set aside;
+        with those that it stands for, where no other message is left."""
         if not self.conversation.set_aside or not self.policy.enabled:
             return None
         waiting = versions.waiting(self.conversation)
@@ -134,12 +135,12 @@ class View:
             first.last_seq
         )
 
-    def _plan_through(self, end: int) -> plan.Fold | None:
+    def _plan_through(self, end: int) -> plan.Compaction | None:
         messages = tuple(m for m in self.window if int(m.id or 0) <= end)
         is_open = self.open_from is not None and self.open_from <= end
         if not messages or is_open:
             return None
-        return plan.Fold(
+        return plan.Compaction(
             trigger=plan.TriggerHit("change", self.count_tokens(messages), 0),
             messages=messages,
             kept=tuple(self.window[len(messages) :]),
@@ -151,7 +152,7 @@ class View:
 
     def next_step(
         self, context_window: int | None, *, force: bool = False
-    ) -> plan.Fold | plan.Merge | None:
+    ) -> plan.Compaction | plan.Merge | None:
         """The step that the policy asks for now."""
         return (
             self.plan_mending()
@@ -160,7 +161,7 @@ class View:
                 self.blocks,
                 most=budget.most_summaries(self.limit) if self.limit else None,
             )
-            or plan.plan_fold(
+            or plan.plan_compaction(
                 self.policy,
                 self.window,
                 self.blocks,
@@ -198,7 +199,7 @@ class View:
             is_waiting=self.waiting is not None,
         )
 
-    def job(self, owner: str, step: plan.Fold | plan.Merge) -> Job:
+    def job(self, owner: str, step: plan.Compaction | plan.Merge) -> Job:
         return Job(
             conversation=self.conversation,
             owner=owner,
@@ -216,7 +217,7 @@ def _settle(
 ) -> None:
     """Nothing is due until an idle or age trigger can fire, or the next turn ends."""
     rows = Conversation.objects.filter(pk=conversation.pk)
-    lease.unmarked(rows).update(fold_due_at=plan.find_next_due(policy, window))
+    lease.unmarked(rows).update(compaction_due_at=plan.find_next_due(policy, window))
 
 
 def _closed_window(
@@ -230,17 +231,19 @@ def _closed_window(
 
 
 def _to_read(
-    conversation: Conversation, step: plan.Fold | plan.Merge
+    conversation: Conversation, step: plan.Compaction | plan.Merge
 ) -> list[BaseMessage]:
     """The messages the new version will stand for, except what `previous` says."""
-    if isinstance(step, plan.Fold):
+    if isinstance(step, plan.Compaction):
         return list(step.messages)
     span = (step.first_seq, step.last_seq)
     rows = context.visible(conversation).filter(seq__range=span)
     return [to_langchain(row) for row in rows]
 
 
-def _sources(step: plan.Fold | plan.Merge, summaries: list[Summary]) -> list[Summary]:
+def _sources(
+    step: plan.Compaction | plan.Merge, summaries: list[Summary]
+) -> list[Summary]:
     """The versions that the new one replaces."""
     if isinstance(step, plan.Merge):
         replaced = {block.version for block in step.blocks}

@@ -1,4 +1,5 @@
-"""Folding by hand: a summary is proposed, a person accepts it, changes it or drops it.
+"""Compaction by hand: a summary is proposed, a person accepts it, changes it or drops
+it.
 
 Nothing changes before it is accepted; what it was made of must then be as it was.
 """
@@ -34,7 +35,7 @@ MAX_AGE = 24 * 3600
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What would be folded, before a model was asked. Tokens are estimated."""
+    """What would be compacted, before a model was asked. Tokens are estimated."""
 
     first_seq: int
     last_seq: int
@@ -48,17 +49,18 @@ class Plan:
 
 @dataclass(frozen=True, slots=True)
 class Proposal:
-    """A summary to look at. `seal` says what it was made of; accept() wants it back."""
+    """A summary to look at. `signature` says what it was made of; accept() wants it
+    back."""
 
     plan: Plan
     text: str
     unsupported: tuple[str, ...]
     model: str
-    seal: str
+    signature: str
 
 
 @dataclass(frozen=True, slots=True)
-class _Seal:
+class _Signature:
     conversation: int
     memory_version: int
     seq: int
@@ -71,7 +73,8 @@ class _Seal:
 
 
 def plan(conversation: Conversation, seq: int, *, open_from: OpenFrom) -> Plan:
-    """What folding up to message `seq` would do. Raises ActError if it can not be."""
+    """What compaction up to message `seq` would do. Raises ActError if it can not
+    be."""
     return _longest(_prepare(conversation, seq, open_from))
 
 
@@ -121,7 +124,7 @@ async def propose(
     job = await database_sync_to_async(_prepare)(conversation, seq, open_from)
     made = await compactor.write(job, summariser, around)
     done = _plan_of(job, made.text)
-    seal = _Seal(
+    signature = _Signature(
         conversation=conversation.pk,
         memory_version=job.conversation.memory_version,
         seq=seq,
@@ -137,13 +140,13 @@ async def propose(
         text=made.text,
         unsupported=tuple(made.flags.get("unsupported", ())),
         model=summariser.model,
-        seal=signing.dumps(asdict(seal), salt=SALT, compress=True),
+        signature=signing.dumps(asdict(signature), salt=SALT, compress=True),
     )
 
 
 def accept(
     conversation: Conversation,
-    seal: str,
+    signature: str,
     text: object,
     *,
     author: "AbstractBaseUser",
@@ -155,7 +158,7 @@ def accept(
     the text can not be stored.
     """
     text = transcript.check_text(text)
-    known = _open(conversation, seal)
+    known = _open(conversation, signature)
     # Reading all messages takes a while, for which nothing is locked: the version
     # below tells whether they have changed.
     seen = _prepare(conversation, known.seq, open_from)
@@ -189,10 +192,10 @@ def accept(
     return conversation.summaries.get(version=version)
 
 
-def is_changed(conversation: Conversation, seal: str, text: str) -> bool:
+def is_changed(conversation: Conversation, signature: str, text: str) -> bool:
     """Whether a person has written something else into the box of a proposal."""
     try:
-        return _sha256(text) != _open(conversation, seal).text_sha256
+        return _sha256(text) != _open(conversation, signature).text_sha256
     except ActError:
         return True
 
@@ -205,8 +208,8 @@ def _prepare(
     if job is None:
         raise ActError(
             _(
-                "Message #%(seq)s can not be folded: it is not in the window, or "
-                "nothing would be left there."
+                "Message #%(seq)s cannot be summarised: it is not in the "
+                "window, or nothing would be left there."
             )
             % {"seq": seq}
         )
@@ -224,9 +227,9 @@ def _plan_of(job: Job, text: str) -> Plan:
     )
 
 
-def _open(conversation: Conversation, seal: str) -> _Seal:
+def _open(conversation: Conversation, signature: str) -> _Signature:
     try:
-        known = _Seal(**signing.loads(seal, salt=SALT, max_age=MAX_AGE))
+        known = _Signature(**signing.loads(signature, salt=SALT, max_age=MAX_AGE))
     except signing.BadSignature:
         raise ActError(_("This preview is too old. Look at it again.")) from None
     if known.conversation != conversation.pk:

@@ -10,7 +10,7 @@ from .policy import Policy
 SUMMARIES_SHARE = 3
 SUMMARY_SHARE = 6
 RECALLED_SHARE = 8
-# Kept free for the next message, which is not known when the window is folded.
+# Kept free for the next message, which is not known when the window is compacted.
 NEXT_SHARE = 8
 NEXT_MOST = 1000
 

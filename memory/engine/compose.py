@@ -140,7 +140,7 @@ def fit(context: Context, limit: int, count_tokens: TokenCounter) -> Context:
     """Drop what was recalled, then the oldest turns of the window, until the whole is
     within `limit` tokens.
 
-    The ceiling of last resort, for when folding has failed for long. System prompt,
+    The ceiling of last resort, for when compaction has failed for long. System prompt,
     summaries and the newest message stay, even if they alone are too much.
     """
     if count_tokens(context.messages) <= limit:

@@ -209,14 +209,14 @@ class _Known:
 
     def __init__(self, sources: Iterable[str], dates: Iterable[date]) -> None:
         written = "\n".join(sources)
-        self.text = _fold(written)
+        self.text = _compact(written)
         self.words = {form for word in WORD.findall(self.text) for form in _forms(word)}
-        # Folding can put letters before a number that were none: "ß" becomes "ss".
+        # Compaction can put letters before a number that were none: "ß" becomes "ss".
         self.numbers = set(_read_numbers(written))
         self.days = sorted({date(day.year, day.month, day.day) for day in dates})
 
     def has(self, fact: Fact) -> bool:
-        text = _fold(fact.text)
+        text = _compact(fact.text)
         if text in self.text:
             return fact.kind != "number" or self._has_number(text)
         if fact.kind == "date":
@@ -311,7 +311,7 @@ def _forms(word: str) -> set[str]:
     return {word, base, base.rstrip("s"), base + "s", *(p for p in parts if len(p) > 2)}
 
 
-def _fold(text: str) -> str:
+def _compact(text: str) -> str:
     """For comparison: case, white space and the shape of quotation marks aside."""
     text = text.casefold().replace("’", "'").replace("‘", "'")
     return " ".join(text.split())

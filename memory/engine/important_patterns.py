@@ -19,7 +19,7 @@ STRETCH, STEP = 200, 100
 # A longer message is no remark to be kept word for word, but a document.
 MAX_TEXT_CHARS = 4000
 MAX_WORK = 1000
-# For all messages of a fold together.
+# For all messages of a compaction together.
 SEARCH_SECONDS = 1.0
 
 TOKEN = re.compile(

@@ -1,6 +1,6 @@
-"""When to fold: a window measured in every unit a trigger knows, and what fires.
+"""When to compact: a window measured in every unit a trigger knows, and what fires.
 
-Nothing here decides what is folded; plan.py does.
+Nothing here decides what is compacted; plan.py does.
 """
 
 from bisect import bisect_left
@@ -31,7 +31,7 @@ class Measures:
 
 @dataclass(frozen=True, slots=True)
 class TriggerHit:
-    """The condition that set a fold off: `value` had reached `limit`."""
+    """The condition that set a compaction off: `value` had reached `limit`."""
 
     kind: str
     value: int | float
@@ -51,8 +51,8 @@ def measure(
 
     `reported`, the size of all this by the provider's count, is believed if larger.
 
-    The overhead counts for `fraction` only: folding shrinks nothing but the window, so
-    with a large system prompt a trigger in tokens would fire at every turn.
+    The overhead counts for `fraction` only: compaction shrinks nothing but the window,
+    so with a large system prompt a trigger in tokens would fire at every turn.
     """
     tokens = max(count_tokens(messages), reported - overhead)
     now = now or datetime.now(UTC)
@@ -129,7 +129,7 @@ def _seconds_since(messages: Sequence[BaseMessage], now: datetime) -> float | No
 
 
 __all__ = [
-    "Fold",
+    "Compaction",
     "Measures",
     "Merge",
     "TriggerHit",
@@ -137,8 +137,8 @@ __all__ = [
     "find_next_due",
     "find_trigger",
     "measure",
-    "plan_fold",
-    "plan_fold_through",
+    "plan_compaction",
+    "plan_compaction_through",
     "plan_merge",
 ]
 
@@ -146,7 +146,7 @@ Messages = tuple[BaseMessage, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Fold:
+class Compaction:
     """Summarise `messages` (extending `previous`, if any); `kept` stays verbatim."""
 
     trigger: TriggerHit
@@ -182,7 +182,7 @@ def find_cutoff(
     count_tokens: TokenCounter,
     context_window: int | None = None,
 ) -> int:
-    """Index of the first message to keep; 0 = there is nothing to fold.
+    """Index of the first message to keep; 0 = there is nothing to compact.
 
     Counted in messages or turns at least `keep` stays; in tokens the most whole turns
     that fit. The newest turn always stays.
@@ -201,7 +201,7 @@ def find_cutoff(
     return _first_fitting(messages, points, int(amount), count_tokens)
 
 
-def plan_fold(
+def plan_compaction(
     policy: Policy,
     window: Sequence[BaseMessage],
     blocks: Sequence[SummaryBlock] = (),
@@ -214,8 +214,9 @@ def plan_fold(
     force: bool = False,
     room: int | None = None,
     is_waiting: bool = False,
-) -> Fold | None:
-    """The fold that is due, or None. `force` folds without waiting for the trigger.
+) -> Compaction | None:
+    """The compaction that is due, or None. `force` compacts without waiting for the
+    trigger.
 
     `room`: what the window may have in tokens, whatever the policy says. `is_waiting`:
     a message behind the window waits for its reply, so all of the window may go.
@@ -240,7 +241,7 @@ def plan_fold(
         return None
     cutoff = _choose_cutoff(policy, window, count_tokens, context_window)
     if room is not None:
-        # Down to half, so that the next turn is not the next fold.
+        # Down to half, so that the next turn is not the next compaction.
         most = room // 2 if hit.kind == "room" else room
         cutoff = max(cutoff, _cut_to(window, most, count_tokens, is_waiting))
     if force and not cutoff:
@@ -249,7 +250,7 @@ def plan_fold(
     too_few = not is_urgent and count_turns(window[:cutoff]) < policy.batch
     if not cutoff or too_few:
         return None
-    return _fold_at(cutoff, hit, policy, window, blocks)
+    return _compact_at(cutoff, hit, policy, window, blocks)
 
 
 def _overflow(measures: Measures, room: int | None) -> TriggerHit | None:
@@ -285,15 +286,15 @@ def _choose_cutoff(
     )
 
 
-def plan_fold_through(
+def plan_compaction_through(
     policy: Policy,
     window: Sequence[BaseMessage],
     blocks: Sequence[SummaryBlock],
     seq: int,
     *,
     count_tokens: TokenCounter,
-) -> Fold | None:
-    """The fold a person asks for: to the end of the turn of message `seq`.
+) -> Compaction | None:
+    """The compaction a person asks for: to the end of the turn of message `seq`.
 
     None where that would leave no turn in the window.
     """
@@ -303,7 +304,7 @@ def plan_fold_through(
     if not cutoff:
         return None
     hit = TriggerHit("manual", count_tokens(window), 0)
-    return _fold_at(cutoff, hit, policy, window, blocks)
+    return _compact_at(cutoff, hit, policy, window, blocks)
 
 
 def plan_merge(
@@ -338,17 +339,17 @@ def _choose_merge(
     return min(full, key=lambda run: run[0].level, default=())
 
 
-def _fold_at(
+def _compact_at(
     cutoff: int,
     hit: TriggerHit,
     policy: Policy,
     window: Sequence[BaseMessage],
     blocks: Sequence[SummaryBlock],
-) -> Fold:
+) -> Compaction:
     newest = blocks[-1] if blocks else None
     previous = None if policy.strategy == "layered" else newest
     kept = tuple(window[cutoff:])
-    return Fold(
+    return Compaction(
         trigger=hit,
         messages=tuple(window[:cutoff]),
         kept=kept,

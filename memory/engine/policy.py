@@ -221,14 +221,18 @@ PRESETS: dict[str, dict[str, Any]] = {
     },
 }
 LABELS = {
-    "layered": _("Layered: fold at 4,000 tokens, merge old summaries by level"),
+    "layered": _("Layered: summarise at 4,000 tokens, merge old summaries by level"),
     "langgraph": _("LangGraph tutorial: more than 6 messages, keep 2"),
-    "langmem": _("LangMem: fold the first 4,000 tokens, keep the rest"),
-    "langchain": _("LangChain: fold at 50 messages or 4,000 tokens, keep 20 messages"),
+    "langmem": _("LangMem: summarise the first 4,000 tokens, keep the rest"),
+    "langchain": _(
+        "LangChain: summarise at 50 messages or 4,000 tokens, keep 20 messages"
+    ),
     # xgettext:no-python-format
-    "deepagents": _("Deep Agents: fold at 85 % of the model's window, keep 10 %"),
-    "guide": _("Sliding window: keep 10 turns, fold what leaves them"),
-    "topics": _("Topics: fold at 4,000 tokens into one summary with a part per topic"),
+    "deepagents": _("Deep Agents: summarise at 85 % of the model's window, keep 10 %"),
+    "guide": _("Sliding window: keep 10 turns, summarise what leaves them"),
+    "topics": _(
+        "Topics: summarise at 4,000 tokens into one summary with a part per topic"
+    ),
 }
 
 ADAPTIVE_MIN, ADAPTIVE_MAX = 2500, 8000
@@ -243,9 +247,9 @@ def choices(translate: Callable[[str], str] = str) -> list[tuple[str, str]]:
 def adaptive_trigger(
     mean_turn_tokens: float, summary_tokens: int, keep_tokens: int
 ) -> int:
-    """The window size at which folding is cheapest for turns of this length."""
+    """The window size at which compaction is cheapest for turns of this length."""
     resent = (1 - CACHED_PRICE) * (summary_tokens + keep_tokens)
-    # A fold reads the window once and writes at five times the price of reading.
+    # A compaction reads the window once and writes at five times the price of reading.
     written = 6 * summary_tokens
     distance = sqrt(2 * mean_turn_tokens * (resent + written) / CACHED_PRICE)
     return round(min(max(keep_tokens + distance, ADAPTIVE_MIN), ADAPTIVE_MAX))
@@ -272,10 +276,10 @@ class Policy(BaseModel):
     summary_budget: StrictInt = Field(1600, ge=1, le=200_000)
     context_window: Annotated[StrictInt, Field(ge=1, le=MAX_SIZE)] | None = None
     adaptive: StrictBool = False
-    # Tokens. Fold the first whole turns that have so many, and no more than that as
-    # long as the rest is within `keep`; 0 = down to `keep`.
+    # Tokens. Compaction the first whole turns that have so many, and no more than that
+    # as long as the rest is within `keep`; 0 = down to `keep`.
     fold_least: StrictInt = Field(0, ge=0, le=MAX_SIZE)
-    # Fold only when at least so many whole turns leave the window.
+    # Compaction only when at least so many whole turns leave the window.
     batch: StrictInt = Field(1, ge=1, le=10_000)
     # What one request of the summariser may hold; more is read in several. Each of
     # them is paid for with the prompt and the summary so far, so tiny ones cost most.
@@ -320,8 +324,8 @@ class Policy(BaseModel):
     ) -> Self:
         """From the numbers of LangMem's `summarize_messages`.
 
-        The same messages are folded, in whole turns. Nothing that is read is trimmed to
-        `max_tokens`, and the newest turn stays however long it is.
+        The same messages are compacted, in whole turns. Nothing that is read is trimmed
+        to `max_tokens`, and the newest turn stays however long it is.
         """
         cls(preset="langmem", max_summary_tokens=max_summary_tokens)
         if type(max_tokens) is not int or max_summary_tokens >= max_tokens:

@@ -15,7 +15,7 @@ from pydantic import BaseModel, TypeAdapter
 
 from memory.engine.compose import SummaryBlock, compose, make_fence
 from memory.engine.exceptions import SummaryError
-from memory.engine.plan import plan_fold, plan_merge
+from memory.engine.plan import plan_compaction, plan_merge
 from memory.engine.policy import CHUNK_TOKENS, Policy
 from memory.engine.ranking import Document, Index
 from memory.engine.summaries.summarizer import Invoke, SummaryText, merge, summarize
@@ -77,7 +77,7 @@ async def replay(
 
 
 class Player:
-    """Plays one conversation, as the site would have: fold after the reply."""
+    """Plays one conversation, as the site would have: compaction after the reply."""
 
     def __init__(
         self,
@@ -113,7 +113,7 @@ class Player:
         return self.tally
 
     async def _step(self, place: int) -> None:
-        """One message: what it is sent with, and after its turn what is folded."""
+        """One message: what it is sent with, and after its turn what is compacted."""
         before = self.summarizer.requests
         if isinstance(self.messages[place], HumanMessage):
             await self._ask(place)
@@ -121,7 +121,7 @@ class Player:
             self.tally.blocked_turns += self.summarizer.requests > before
         upcoming = self.messages[place + 1 : place + 2]
         if not upcoming or isinstance(upcoming[0], HumanMessage):
-            await self._fold(place + 1, upcoming)
+            await self._compact(place + 1, upcoming)
 
     async def _ask(self, place: int) -> None:
         newest = self.messages[place]
@@ -140,9 +140,9 @@ class Player:
         self.tally.without_user_message += request[-1] is not newest
         self.sent = request
 
-    async def _fold(self, end: int, upcoming: Sequence[BaseMessage]) -> None:
-        """Fold what is due in the time before the next message."""
-        fold = plan_fold(
+    async def _compact(self, end: int, upcoming: Sequence[BaseMessage]) -> None:
+        """Compact what is due in the time before the next message."""
+        compaction = plan_compaction(
             self.policy,
             self.messages[self._start : end],
             self.blocks,
@@ -151,14 +151,14 @@ class Player:
             context_window=self.context_window,
             now=_time_of(upcoming or self.messages[end - 1 : end]),
         )
-        if fold is None:
+        if compaction is None:
             return
         before = self.summarizer.requests
         try:
             made = await summarize(
                 self.summarizer,
-                fold.messages,
-                previous=fold.previous.text if fold.previous else "",
+                compaction.messages,
+                previous=compaction.previous.text if compaction.previous else "",
                 policy=self.policy,
                 count_tokens=self.count_tokens,
                 chunk_tokens=self.chunk_tokens,
@@ -166,10 +166,10 @@ class Player:
         except SummaryError:
             self.failures += 1
             return
-        replaced = [fold.previous] if fold.previous else []
-        span = (fold.first_seq, fold.last_seq)
-        self._commit(replaced, made, fold.level, span, before)
-        self.cutoff = fold.last_seq
+        replaced = [compaction.previous] if compaction.previous else []
+        span = (compaction.first_seq, compaction.last_seq)
+        self._commit(replaced, made, compaction.level, span, before)
+        self.cutoff = compaction.last_seq
         await self._merge()
 
     async def _merge(self) -> None:

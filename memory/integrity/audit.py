@@ -39,19 +39,19 @@ Finder = Callable[[], Iterator[Violation]]
 
 # Of a conversation's broken rows, how many are named.
 NAMED = 10
-# The code, the rows and their seal, and what is said of one of them.
-SEALED = (
-    ("seal.message", Message, "seal", "seq", "message #{}"),
-    ("seal.summary", Summary, "seal", "version", "v{}"),
-    ("seal.status", Summary, "status_seal", "version", "the status of v{}"),
-    ("seal.call", ModelCall, "seal", "pk", "call {}"),
+# The code, the rows and their signature, and what is said of one of them.
+SIGNED = (
+    ("signature.message", Message, "signature", "seq", "message #{}"),
+    ("signature.summary", Summary, "signature", "version", "v{}"),
+    ("signature.status", Summary, "status_signature", "version", "the status of v{}"),
+    ("signature.call", ModelCall, "signature", "pk", "call {}"),
 )
 
 
-def find_broken_seals() -> Iterator[Violation]:
+def find_broken_signatures() -> Iterator[Violation]:
     """Messages, summaries, their status, and requests that are not as the site wrote
     them; one violation for each kind and conversation."""
-    for code, model, name, label, words in SEALED:
+    for code, model, name, label, words in SIGNED:
         broken = _broken(model, name, label)
         for pk, found in groupby(broken, key=itemgetter(0)):
             labels = [words.format(label) for _, label in found]
@@ -65,8 +65,8 @@ def _broken(model: type, name: str, label: str) -> Iterator[tuple[int, int]]:
     field = model._meta.get_field(name)
     rows = model.objects.order_by("conversation_id", "pk")
     values = rows.values_list("conversation_id", label, name, *field.columns)
-    for pk, label, seal, *held in values.iterator(chunk_size=2000):
-        if not hmac.compare_digest(seal or "", field.digest(held)):
+    for pk, label, signature, *held in values.iterator(chunk_size=2000):
+        if not hmac.compare_digest(signature or "", field.digest(held)):
             yield pk, label
 
 
@@ -92,8 +92,9 @@ Purpose = ModelCall.Purpose
 def check(*, hashes: bool = True) -> Iterator[Violation]:
     """Every violation in the memory tables.
 
-    `hashes` looks at the seal of every row, and rebuilds the context of every recorded
-    reply, which takes some milliseconds for each; the rest is a handful of queries.
+    `hashes` looks at the signature of every row, and rebuilds the context of every
+    recorded reply, which takes some milliseconds for each; the rest is a handful of
+    queries.
     """
     for find in (*FINDERS, *(HASHING if hashes else ())):
         yield from staging.without_staged(find())
@@ -292,4 +293,4 @@ FINDERS: tuple[Finder, ...] = (
     find_unexplained_replies,
     find_foreign_calls,
 )
-HASHING: tuple[Finder, ...] = (find_broken_seals, find_changed_contexts)
+HASHING: tuple[Finder, ...] = (find_broken_signatures, find_changed_contexts)

@@ -1,7 +1,7 @@
-"""Seals: a keyed hash in every row of history over the columns that never change.
+"""Signatures: a keyed hash in every row of history over the columns that never change.
 
 Whoever writes into the database past the site can change a row, but not so that its
-seal still holds. Which changes are found and which are not is in docs/admin.md.
+signature still holds. Which changes are found and which are not is in docs/admin.md.
 """
 
 import hashlib
@@ -16,19 +16,21 @@ from typing import Any
 from django.conf import settings
 from django.db import connection, models
 
-# 128 bits: nobody finds another row with the same seal.
+# 128 bits: nobody finds another row with the same signature.
 LENGTH = 32
 BATCH = 500
+# The names that are signed with the values: those that the columns had at first.
+NAMES = {"signature": "seal", "status_signature": "status_seal"}
 # One encoder for all: making one takes as long as its use.
 TO_JSON = json.JSONEncoder(
     ensure_ascii=False, sort_keys=True, separators=(",", ":")
 ).encode
 
 
-class SealField(models.CharField):
+class SignatureField(models.CharField):
     """Filled when the row is inserted, by whatever code; declare it after the columns
     it is made `of`. With `renews` it is also made anew when it is saved. Columns that
-    came `later` count where they hold something, so that older seals hold."""
+    came `later` count where they hold something, so that older signatures hold."""
 
     def __init__(
         self,
@@ -67,17 +69,18 @@ class SealField(models.CharField):
         return (*self.of, *self.later)
 
     def digest(self, values: Iterable[Any]) -> str:
-        """The seal of a row with these values in its `columns`."""
+        """The signature of a row with these values in its `columns`."""
         plain = [*map(_plain, values)]
         count = len(self.of)
         named = zip(self.later, plain[count:], strict=False)
         later = {name: value for name, value in named if value}
-        parts = [self.model._meta.label, self.name, *plain[:count]]
+        name = NAMES.get(self.name, self.name)
+        parts = [self.model._meta.label, name, *plain[:count]]
         if later:
             parts.append(later)
-        sealed = TO_JSON(parts).encode("utf-8", "surrogatepass")
-        key = _key(settings.SEAL_KEY or settings.SECRET_KEY)
-        return hmac.digest(key, sealed, "sha256").hex()[:LENGTH]
+        signed = TO_JSON(parts).encode("utf-8", "surrogatepass")
+        key = _key(settings.SIGNING_KEY or settings.SECRET_KEY)
+        return hmac.digest(key, signed, "sha256").hex()[:LENGTH]
 
 
 @lru_cache(maxsize=8)
@@ -98,12 +101,12 @@ def _plain(value: Any) -> Any:
     return value
 
 
-def fields_of(model: type[models.Model]) -> list[SealField]:
-    return [field for field in model._meta.fields if isinstance(field, SealField)]
+def fields_of(model: type[models.Model]) -> list[SignatureField]:
+    return [field for field in model._meta.fields if isinstance(field, SignatureField)]
 
 
 def holds(row: models.Model) -> bool:
-    """Whether the row is as it was written, as far as its seals reach."""
+    """Whether the row is as it was written, as far as its signatures reach."""
     return all(
         hmac.compare_digest(getattr(row, field.attname) or "", field.make(row))
         for field in fields_of(type(row))
@@ -111,7 +114,7 @@ def holds(row: models.Model) -> bool:
 
 
 def make_all(row: models.Model) -> list[str]:
-    """Set all seals of a row to what it now holds; in the order of fields_of()."""
+    """Set all signatures of a row to what it now holds; in the order of fields_of()."""
     made = []
     for field in fields_of(type(row)):
         made.append(field.make(row))
@@ -120,30 +123,33 @@ def make_all(row: models.Model) -> list[str]:
 
 
 def renew(row: models.Model) -> None:
-    """Seal a row anew after a change that is allowed; past what guards history."""
+    """Sign a row anew after a change that is allowed; past what guards history."""
     make_all(row)
     values = {field.name: getattr(row, field.attname) for field in fields_of(type(row))}
     models.QuerySet(type(row)).filter(pk=row.pk).update(**values)
 
 
 def restate(rows: models.QuerySet, status: str) -> int:
-    """Give the rows another status, sealed; their other columns are not looked at, so
+    """Give the rows another status, signed; their other columns are not looked at, so
     a row that was tampered with stays one."""
-    field = rows.model._meta.get_field("status_seal")
-    known = list(rows.order_by().values_list("pk", "seal"))
+    field = rows.model._meta.get_field("status_signature")
+    known = list(rows.order_by().values_list("pk", "signature"))
     done = 0
     for start in range(0, len(known), BATCH):
-        made = {pk: field.digest([seal, status]) for pk, seal in known[start:][:BATCH]}
+        made = {
+            pk: field.digest([signature, status])
+            for pk, signature in known[start:][:BATCH]
+        }
         cases = [models.When(pk=pk, then=models.Value(made[pk])) for pk in made]
         chosen = rows.filter(pk__in=list(made))
-        values = {"status": status, "status_seal": models.Case(*cases)}
+        values = {"status": status, "status_signature": models.Case(*cases)}
         done += models.QuerySet.update(chosen, **values)
     return done
 
 
-def seal_all(model: type[models.Model], *, again: bool = False) -> int:
-    """Seal the rows that have no seal, or every one `again`, as they now are; how many
-    it was. What was changed before this is not found after it."""
+def sign_all(model: type[models.Model], *, again: bool = False) -> int:
+    """Sign the rows that have no signature, or every one `again`, as they now are; how
+    many it was. What was changed before this is not found after it."""
     fields = fields_of(model)
     rows = models.QuerySet(model).order_by("pk")
     if not again:

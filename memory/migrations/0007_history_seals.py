@@ -31,9 +31,9 @@ def name_presets(apps, schema_editor):
         made.update(preset=policy.preset)
 
 
-def seal_all(apps, schema_editor):
+def sign_all(apps, schema_editor):
     for name in ("Message", "Summary", "ModelCall"):
-        signatures.seal_all(apps.get_model("memory", name))
+        signatures.sign_all(apps.get_model("memory", name))
 
 
 class Migration(migrations.Migration):
@@ -51,12 +51,12 @@ class Migration(migrations.Migration):
         migrations.AddField(
             model_name='message',
             name='seal',
-            field=memory.integrity.signatures.SealField(of=('conversation_id', 'seq', 'role', 'text', 'tool_calls', 'tool_call_id', 'deleted_at', 'created_at')),
+            field=memory.integrity.signatures.SignatureField(of=('conversation_id', 'seq', 'role', 'text', 'tool_calls', 'tool_call_id', 'deleted_at', 'created_at')),
         ),
         migrations.AddField(
             model_name='modelcall',
             name='seal',
-            field=memory.integrity.signatures.SealField(of=('conversation_id', 'purpose', 'refs', 'sha256', 'model', 'tokens_estimated', 'created_at')),
+            field=memory.integrity.signatures.SignatureField(of=('conversation_id', 'purpose', 'refs', 'sha256', 'model', 'tokens_estimated', 'created_at')),
         ),
         migrations.AddField(
             model_name='summary',
@@ -66,12 +66,12 @@ class Migration(migrations.Migration):
         migrations.AddField(
             model_name='summary',
             name='seal',
-            field=memory.integrity.signatures.SealField(of=('conversation_id', 'version', 'level', 'generation', 'first_seq', 'last_seq', 'text', 'structured', 'flags', 'trigger', 'policy_hash', 'prompt_hash', 'model', 'error', 'created_at')),
+            field=memory.integrity.signatures.SignatureField(of=('conversation_id', 'version', 'level', 'generation', 'first_seq', 'last_seq', 'text', 'structured', 'flags', 'trigger', 'policy_hash', 'prompt_hash', 'model', 'error', 'created_at')),
         ),
         migrations.AddField(
             model_name='summary',
             name='status_seal',
-            field=memory.integrity.signatures.SealField(of=('seal', 'status'), renews=True),
+            field=memory.integrity.signatures.SignatureField(of=('seal', 'status'), renews=True),
         ),
         migrations.AddField(
             model_name='summary',
@@ -120,5 +120,5 @@ class Migration(migrations.Migration):
             index=models.Index(condition=models.Q(('status', 'active')), fields=['conversation', 'first_seq', 'last_seq'], name='summary_in_force'),
         ),
         migrations.RunPython(name_presets, migrations.RunPython.noop),
-        migrations.RunPython(seal_all, migrations.RunPython.noop),
+        migrations.RunPython(sign_all, migrations.RunPython.noop),
     ]

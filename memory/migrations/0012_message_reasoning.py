@@ -20,7 +20,7 @@ class Migration(migrations.Migration):
                 migrations.AlterField(
                     model_name='message',
                     name='seal',
-                    field=memory.integrity.signatures.SealField(later=('reasoning',), of=('conversation_id', 'seq', 'role', 'text', 'tool_calls', 'tool_call_id', 'deleted_at', 'created_at')),
+                    field=memory.integrity.signatures.SignatureField(later=('reasoning',), of=('conversation_id', 'seq', 'role', 'text', 'tool_calls', 'tool_call_id', 'deleted_at', 'created_at')),
                 ),
             ],
         ),

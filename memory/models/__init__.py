@@ -1,6 +1,6 @@
 """The tables of the thread state: conversations, messages, summaries, model calls.
 
-Nothing here knows a web page. Rows are written by transcript.py, folding.py and
+Nothing here knows a web page. Rows are written by transcript.py, compaction.py and
 context.py; the constraints hold whoever writes.
 """
 

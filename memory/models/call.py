@@ -7,7 +7,7 @@ from django.db import models
 from django.utils.translation import gettext_lazy as _
 
 from memory.history import NEWEST, History
-from memory.integrity.signatures import SealField
+from memory.integrity.signatures import SignatureField
 
 from .conversation import Conversation
 from .message import Message
@@ -78,7 +78,7 @@ class ModelCall(History):
         max_length=100, blank=True, help_text=_("Class of the error.")
     )
     created_at = models.DateTimeField(auto_now_add=True)
-    seal = SealField(
+    signature = SignatureField(
         of=(
             *("conversation_id", "purpose", "refs", "sha256", "model"),
             *("tokens_estimated", "created_at"),

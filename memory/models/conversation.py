@@ -63,8 +63,9 @@ class Conversation(models.Model):
     # The next free message number. Advanced by one UPDATE, which is also the lock
     # that puts two senders in an order.
     next_seq = models.PositiveIntegerField(default=1)
-    # Grows with every change of what the model sees (a fold, an exclusion, an edit);
-    # a fold commits only if it still has the value the fold was planned on.
+    # Grows with every change of what the model sees (a compaction, an exclusion, an
+    # edit); a compaction commits only if it still has the value the compaction was
+    # planned on.
     memory_version = models.PositiveIntegerField(default=0)
     # What the provider reports is token_overhead + token_ratio * estimate.
     token_ratio = models.FloatField(default=1.0)
@@ -72,15 +73,15 @@ class Conversation(models.Model):
     # What calibration.py knows of the requests so far.
     token_sums = models.JSONField(null=True, blank=True)
     # Versions of summaries that come back into force, as they are, when the changed
-    # messages before them have been folded again.
+    # messages before them have been compacted again.
     set_aside = models.JSONField(null=True, blank=True)
-    fold_owner = models.CharField(max_length=36, blank=True)
-    fold_lease_until = models.DateTimeField(null=True, blank=True)
-    fold_failures = models.PositiveSmallIntegerField(default=0)
-    fold_retry_at = models.DateTimeField(null=True, blank=True)
-    # When the fold job should look again: after a turn, or when an idle or age trigger
-    # can fire without one. It outlives the process that was to look.
-    fold_due_at = models.DateTimeField(null=True, blank=True, db_index=True)
+    compaction_owner = models.CharField(max_length=36, blank=True)
+    compaction_lease_until = models.DateTimeField(null=True, blank=True)
+    compaction_failures = models.PositiveSmallIntegerField(default=0)
+    compaction_retry_at = models.DateTimeField(null=True, blank=True)
+    # When the compaction job should look again: after a turn, or when an idle or age
+    # trigger can fire without one. It outlives the process that was to look.
+    compaction_due_at = models.DateTimeField(null=True, blank=True, db_index=True)
 
     class Meta:
         ordering = ["-updated_at", "-id"]

@@ -8,7 +8,7 @@ from django.db.models import Q
 from django.utils.translation import gettext_lazy as _
 
 from memory.history import History
-from memory.integrity.signatures import SealField
+from memory.integrity.signatures import SignatureField
 
 from .conversation import Conversation
 
@@ -50,7 +50,7 @@ class Message(History):
         help_text=_("It was written elsewhere: no request is known."),
     )
     created_at = models.DateTimeField(auto_now_add=True)
-    seal = SealField(
+    signature = SignatureField(
         of=(
             *("conversation_id", "seq", "role", "text", "tool_calls", "tool_call_id"),
             *("deleted_at", "created_at"),

@@ -11,7 +11,7 @@ from django.utils.translation import gettext_lazy as _
 
 from memory.history import NEWEST, History, HistoryQuerySet
 from memory.integrity import signatures
-from memory.integrity.signatures import SealField
+from memory.integrity.signatures import SignatureField
 from memory.sql import ListLength
 
 from .conversation import Conversation
@@ -33,7 +33,7 @@ class Summary(History):
     words go with a message of the range that is deleted for good.
     """
 
-    CHANGING = frozenset({"status", "status_seal"})
+    CHANGING = frozenset({"status", "status_signature"})
     # What is left of one that covers a message deleted for good.
     ERASED: ClassVar = {
         "text": "",
@@ -117,14 +117,14 @@ class Summary(History):
         help_text=_("Empty: made automatically."),
     )
     created_at = models.DateTimeField(auto_now_add=True)
-    seal = SealField(
+    signature = SignatureField(
         of=(
             *("conversation_id", "version", "level", "generation", "first_seq"),
             *("last_seq", "text", "structured", "flags", "trigger", "policy_hash"),
             *("prompt_hash", "model", "error", "created_at"),
         )
     )
-    status_seal = SealField(of=("seal", "status"), renews=True)
+    status_signature = SignatureField(of=("signature", "status"), renews=True)
 
     objects = SummaryQuerySet.as_manager()
 
@@ -175,7 +175,7 @@ class Summary(History):
         self, *, update_fields: Iterable[str] | None = None, **options: Any
     ) -> None:
         if update_fields is not None and "status" in update_fields:
-            update_fields = {*update_fields, "status_seal"}
+            update_fields = {*update_fields, "status_signature"}
         super().save(update_fields=update_fields, **options)
 
     @classmethod

@@ -46,7 +46,7 @@ class TestAgainstReplay:
         recording = make_up(1)
         expected = await replayed(recording, preset)
         meter = Meter(Windowpane(write_extract, preset=preset), recording)
-        # Folding starts an event loop of its own.
+        # Compaction starts an event loop of its own.
         tally = await asyncio.to_thread(meter.play)
         found = {k: v for k, v in tally.report().items() if k not in SEARCH}
         assert found == {k: v for k, v in expected.items() if k not in SEARCH}

@@ -1,4 +1,4 @@
-"""A conversation in a real browser: streaming, folding, stopping, other tabs."""
+"""A conversation in a real browser: streaming, compaction, stopping, other tabs."""
 
 import re
 
@@ -18,7 +18,7 @@ def test_it_streams_a_reply_and_formats_it_at_the_end(slow_chat):
     expect(slow_chat.message(1).locator(".body strong")).to_have_text("more")
 
 
-def test_it_folds_and_shows_where(open_page, site):
+def test_it_compacts_and_shows_where(open_page, site):
     chat = open_page(site)
     chat.create("langgraph")
     chat.say("Hi, I'm Lance!")
@@ -128,7 +128,7 @@ def test_an_edit_supersedes_what_came_after(chat):
     expect(chat.right).to_contain_text("2 superseded")
 
 
-def test_the_first_run_folds_by_itself(open_page, site):
+def test_the_first_run_compactions_by_itself(open_page, site):
     chat = open_page(site)
     chat.page.click("form[action='/demo/'] button")
     chat.page.wait_for_url("**/c/*/")

@@ -17,7 +17,7 @@ SCROLL = "(scroller, by) => { scroller.scrollTop += by }"
 
 @pytest.fixture(scope="module")
 def address(site):
-    """A conversation of 120 turns, folded up to the last ten."""
+    """A conversation of 120 turns, compacted up to the last ten."""
     return f"{site.url}/c/{site.manage('shell', '-v0', '-c', MAKE).strip()}/"
 
 

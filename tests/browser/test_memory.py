@@ -8,7 +8,7 @@ pytestmark = pytest.mark.browser
 
 @pytest.fixture
 def talked(chat):
-    """Four turns, nothing folded."""
+    """Four turns, nothing compacted."""
     for text in ("I'm Lance.", "I like 红茶.", "The budget is 3,200.", "Hello again."):
         chat.send(text)
     expect(chat.in_state("done")).to_have_count(4)
@@ -26,7 +26,7 @@ def notice(chat):
     return chat.page.locator("#notice")
 
 
-def fold_up_to(chat, seq, text=None):
+def compact_up_to(chat, seq, text=None):
     open_menu(chat, seq, "Summarise up to here…")
     dialog = chat.page.locator("#dialog")
     dialog.get_by_text("Propose a summary").click()
@@ -38,7 +38,7 @@ def fold_up_to(chat, seq, text=None):
     expect(dialog).to_be_hidden()
 
 
-def test_the_latest_turn_can_not_be_folded(talked):
+def test_the_latest_turn_can_not_be_compacted(talked):
     for seq, count in ((6, 1), (8, 0)):
         talked.message(seq).hover()
         talked.message(seq).locator(".message-menu > summary").click()
@@ -60,12 +60,12 @@ def test_a_pinned_message_stays_word_for_word_in_every_tab(talked, open_page, si
     open_menu(talked, 1, "Pin for the model")
     for each in (talked, other):
         expect(each.message(1)).to_contain_text("Pinned")
-    fold_up_to(talked, 4)
+    compact_up_to(talked, 4)
     expect(talked.right.locator(".part-pinned")).to_contain_text("I'm Lance.")
 
 
-def test_a_fold_is_looked_at_changed_and_undone(talked):
-    fold_up_to(talked, 4, "They met. 他们喜欢红茶。")
+def test_a_compaction_is_looked_at_changed_and_undone(talked):
+    compact_up_to(talked, 4, "They met. 他们喜欢红茶。")
     expect(talked.mark(3)).to_have_text("In summary v1")
     divider = talked.page.locator(".divider")
     expect(divider).to_contain_text("#1–#4 → v1")
@@ -79,7 +79,7 @@ def test_a_fold_is_looked_at_changed_and_undone(talked):
 
 
 def test_a_summary_is_edited_and_its_history_shows_what_changed(talked):
-    fold_up_to(talked, 4, "They met.")
+    compact_up_to(talked, 4, "They met.")
     talked.right.locator(".summary-block").get_by_text("Edit").click()
     dialog = talked.page.locator("#dialog")
     dialog.locator("textarea").fill("They parted.")
@@ -95,7 +95,7 @@ def test_a_summary_is_edited_and_its_history_shows_what_changed(talked):
 
 def test_a_refusal_keeps_the_text_in_the_dialog(talked, open_page, site):
     other = open_page(site)
-    fold_up_to(talked, 4, "They met.")
+    compact_up_to(talked, 4, "They met.")
     other.open(talked.url)
     for each in (talked, other):
         each.right.locator(".summary-block").get_by_text("Edit").click()
@@ -112,7 +112,7 @@ def test_a_refusal_keeps_the_text_in_the_dialog(talked, open_page, site):
 
 
 def test_what_was_forgotten_is_found_and_brought_back(talked):
-    fold_up_to(talked, 4, "They met.")
+    compact_up_to(talked, 4, "They met.")
     page = talked.page
     page.click("#find > summary")
     page.fill("#find input", "红茶")
@@ -137,7 +137,7 @@ def test_the_right_pane_follows_what_is_typed_and_shows_the_raw_request(talked):
 
 
 def test_both_panes_go_back_to_any_moment(talked):
-    fold_up_to(talked, 4, "They met.")
+    compact_up_to(talked, 4, "They met.")
     talked.page.click("[data-replay]")
     slider = talked.page.locator("#moment")
     slider.press("Home")
@@ -161,7 +161,7 @@ def test_settings_say_what_they_would_do(talked):
     page.locator("#policy").get_by_text("Never summarise").click()
     expect(estimate).to_contain_text("nothing is summarised now")
     page.locator("#policy").get_by_role("button", name="Apply").click()
-    expect(talked.right).to_contain_text("never folds")
+    expect(talked.right).to_contain_text("never summarises")
     expect(notice(talked)).to_contain_text("LangGraph")
     notice(talked).get_by_text("Undo").click()
-    expect(talked.right).to_contain_text("folds the window at 4,000 tokens")
+    expect(talked.right).to_contain_text("summarises the window at 4,000 tokens")

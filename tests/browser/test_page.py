@@ -190,5 +190,5 @@ def test_it_changes_how_it_remembers_and_keeps_a_wrong_text(chat):
     policy.locator("textarea").fill("")
     policy.get_by_role("button", name="Apply").click()
     expect(chat.right).to_contain_text(
-        "LangGraph tutorial: folds the window at 7 messages"
+        "LangGraph tutorial: summarises the window at 7 messages"
     )

@@ -15,7 +15,7 @@ PLACES = (
     "memory/conversation/{pk}/timeline/",
     "memory/conversation/{pk}/glass/2/",
     "memory/conversation/{pk}/figures/",
-    "memory/conversation/{pk}/trials/",
+    "memory/conversation/{pk}/experiments/",
     "memory/message/",
     "memory/summary/",
     "chat/turn/",

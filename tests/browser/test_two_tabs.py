@@ -58,7 +58,7 @@ def test_the_later_of_two_names_and_settings_is_told_and_may_insist(tabs):
     expect(alert).to_contain_text("is in force now")
     expect(other.page.locator("#policy select")).to_have_value("guide")
     notice.get_by_text("Undo").click()
-    expect(one.right).to_contain_text("folds the window at 4,000 tokens")
+    expect(one.right).to_contain_text("summarises the window at 4,000 tokens")
 
 
 def test_the_later_of_two_wordings_is_told_and_goes_out_as_an_edit_of_the_first(tabs):

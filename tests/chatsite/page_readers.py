@@ -147,7 +147,7 @@ class Reader:
         yield "restore again", self.act("restore", version=1)
         yield "restore a failed one", self.act("restore", version=3)
         yield "reinstate", self.act("reinstate", {"versions": "1,3"})
-        yield "accept", self.act("accept", {"seal": "梨", "text": "梨。"})
+        yield "accept", self.act("accept", {"signature": "梨", "text": "梨。"})
         yield "rebuild", self.act("rebuild")
         policy = {"preset": "layered", "overrides": "null"}
         yield "policy", self.post("conversation-policy", policy, uuid=self.uuid)

@@ -44,7 +44,7 @@ def work_off():
 def propose(client, conversation, seq, **fields):
     """What the dialog shows when a summary that was asked for is there."""
     headers = {"HX-Request": "true"}
-    base = f"/c/{conversation.uuid}/memory/fold/{seq}"
+    base = f"/c/{conversation.uuid}/memory/summarise/{seq}"
     client.post(f"{base}/propose/", fields, headers=headers)
     work_off()
     page = client.get(f"{base}/proposal/", headers=headers)

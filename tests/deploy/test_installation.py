@@ -192,11 +192,11 @@ def test_the_upgrade_runs_as_it_is_written(site, ann):
         chat.say("Written by the old release")
     site.release()
     with psycopg.connect(site.processes[0].env["DATABASE_URL"]) as connection:
-        connection.execute("UPDATE memory_message SET seal = NULL")
-        connection.execute("UPDATE memory_modelcall SET seal = NULL")
+        connection.execute("UPDATE memory_message SET signature = NULL")
+        connection.execute("UPDATE memory_modelcall SET signature = NULL")
     for process in site.processes:
         restart(site, process)
-    with pytest.raises(RuntimeError, match="seal.message"):
+    with pytest.raises(RuntimeError, match="signature.message"):
         site.manage("audit")
     commands = re.findall(r"`windowpane-manage ([^`]+)`", steps[4])
     outputs = [site.manage(*command.split()) for command in commands]

@@ -34,7 +34,7 @@ def on_both(crowd, pair, path):
     return crowd.open([here], path), crowd.open([there], path)
 
 
-def test_two_processes_answer_each_message_once_and_fold_as_one(pair, crowd):
+def test_two_processes_answer_each_message_once_and_compaction_as_one(pair, crowd):
     asked = replies_asked(pair)
     viewers = []
     for _ in range(5):

@@ -19,20 +19,20 @@ def conversation(alice):
     return transcript.create(alice, preset="langgraph")
 
 
-def fold(conversation, *answers):
+def compact(conversation, *answers):
     recorder = Recorder(*answers)
     summariser = compactor.Summariser("m", recorder)
-    async_to_sync(compactor.fold)(conversation.pk, summariser)
+    async_to_sync(compactor.compact)(conversation.pk, summariser)
     return recorder
 
 
 @pytest.fixture
-def folded(conversation):
+def compacted(conversation):
     """v1 of 1..6 and v2 of 1..12, then the messages 13 and 14."""
     talk(conversation, 4)
-    fold(conversation, "First.")
+    compact(conversation, "First.")
     talk(conversation, 3)
-    fold(conversation, "Second.")
+    compact(conversation, "Second.")
     return conversation
 
 
@@ -55,82 +55,84 @@ def balanced(conversation):
 
 
 class TestExclude:
-    def test_a_window_message_is_left_out_and_comes_back(self, folded):
-        actions.exclude(folded, [13])
-        assert window(folded) == [[14, 14]]
-        assert balanced(folded)["excluded"] == 1
-        actions.include(folded, [13])
-        assert window(folded) == [[13, 14]]
-        balanced(folded)
+    def test_a_window_message_is_left_out_and_comes_back(self, compacted):
+        actions.exclude(compacted, [13])
+        assert window(compacted) == [[14, 14]]
+        assert balanced(compacted)["excluded"] == 1
+        actions.include(compacted, [13])
+        assert window(compacted) == [[13, 14]]
+        balanced(compacted)
 
-    def test_a_covered_message_takes_its_summary_back(self, folded):
-        actions.exclude(folded, [8])
-        assert in_force(folded) == [(3, 1, 6, "First.")]
-        assert window(folded) == [[7, 7], [9, 14]]
-        balanced(folded)
+    def test_a_covered_message_takes_its_summary_back(self, compacted):
+        actions.exclude(compacted, [8])
+        assert in_force(compacted) == [(3, 1, 6, "First.")]
+        assert window(compacted) == [[7, 7], [9, 14]]
+        balanced(compacted)
 
-    def test_the_next_fold_does_not_read_it(self, folded):
-        actions.exclude(folded, [8])
-        recorder = fold(folded, "Again.")
+    def test_the_next_compaction_does_not_read_it(self, compacted):
+        actions.exclude(compacted, [8])
+        recorder = compact(compacted, "Again.")
         assert "Reply 7." not in str(recorder.requests)
-        assert in_force(folded)[0][1:] == (1, 12, "Again.")
+        assert in_force(compacted)[0][1:] == (1, 12, "Again.")
 
-    def test_a_summary_without_it_can_not_come_back_when_it_does(self, folded, alice):
-        actions.exclude(folded, [3])
-        fold(folded, "Without three.")
-        version = in_force(folded)[0][0]
-        actions.include(folded, [3])
+    def test_a_summary_without_it_can_not_come_back_when_it_does(
+        self, compacted, alice
+    ):
+        actions.exclude(compacted, [3])
+        compact(compacted, "Without three.")
+        version = in_force(compacted)[0][0]
+        actions.include(compacted, [3])
         with pytest.raises(actions.ActError, match="messages have changed"):
-            actions.restore(folded, version, author=alice)
+            actions.restore(compacted, version, author=alice)
 
-    def test_an_unknown_message_is_named(self, folded):
+    def test_an_unknown_message_is_named(self, compacted):
         with pytest.raises(actions.ActError, match="no such message"):
-            actions.exclude(folded, [99])
+            actions.exclude(compacted, [99])
 
 
 class TestDelete:
-    def test_the_text_is_gone_from_every_view(self, folded):
-        actions.delete(folded, 2)
-        assert folded.messages.get(seq=2).text == ""
-        assert in_force(folded) == []
-        assert "Reply 1." not in str(context.build(folded).wire)
-        assert balanced(folded)["deleted"] == 1
+    def test_the_text_is_gone_from_every_view(self, compacted):
+        actions.delete(compacted, 2)
+        assert compacted.messages.get(seq=2).text == ""
+        assert in_force(compacted) == []
+        assert "Reply 1." not in str(context.build(compacted).wire)
+        assert balanced(compacted)["deleted"] == 1
 
-    def test_it_stays_deleted(self, folded):
-        actions.delete(folded, 2)
+    def test_it_stays_deleted(self, compacted):
+        actions.delete(compacted, 2)
         with pytest.raises(actions.ActError):
-            actions.include(folded, [2])
+            actions.include(compacted, [2])
 
 
 class TestPin:
-    def test_a_pinned_message_stays_word_for_word(self, folded):
-        before = window(folded)
-        actions.pin(folded, 1)
-        built = context.build(folded)
+    def test_a_pinned_message_stays_word_for_word(self, compacted):
+        before = window(compacted)
+        actions.pin(compacted, 1)
+        built = context.build(compacted)
         assert (built.refs["pinned"], built.refs["window"]) == ([[1, 1]], before)
-        actions.unpin(folded, 1)
-        assert context.build(folded).refs["pinned"] == []
+        actions.unpin(compacted, 1)
+        assert context.build(compacted).refs["pinned"] == []
 
 
 class TestRestore:
-    def test_an_older_version_comes_back_as_a_new_one(self, folded, alice):
-        new = actions.restore(folded, 1, author=alice)
+    def test_an_older_version_comes_back_as_a_new_one(self, compacted, alice):
+        new = actions.restore(compacted, 1, author=alice)
         assert (new.version, new.author) == (3, alice)
         assert new.trigger["kind"] == "restore"
-        assert in_force(folded) == [(3, 1, 6, "First.")]
-        assert window(folded) == [[7, 14]]
-        balanced(folded)
+        assert in_force(compacted) == [(3, 1, 6, "First.")]
+        assert window(compacted) == [[7, 14]]
+        balanced(compacted)
 
-    def test_it_can_be_undone(self, folded, alice):
-        actions.restore(folded, 1, author=alice)
-        actions.restore(folded, 2, author=alice)
-        assert in_force(folded) == [(4, 1, 12, "Second.")]
-        balanced(folded)
+    def test_it_can_be_undone(self, compacted, alice):
+        actions.restore(compacted, 1, author=alice)
+        actions.restore(compacted, 2, author=alice)
+        assert in_force(compacted) == [(4, 1, 12, "Second.")]
+        balanced(compacted)
 
-    def test_a_version_of_changed_messages_can_not(self, folded, alice):
-        actions.exclude(folded, [8])
+    def test_a_version_of_changed_messages_can_not(self, compacted, alice):
+        actions.exclude(compacted, [8])
         with pytest.raises(actions.ActError, match="messages have changed"):
-            actions.restore(folded, 2, author=alice)
+            actions.restore(compacted, 2, author=alice)
 
     def test_a_stretch_in_the_middle_brings_those_before_it(self, alice):
         policy = {"trigger": ["messages", 4], "keep": ["messages", 2], "fan_in": 2}
@@ -138,7 +140,7 @@ class TestRestore:
         conversation = transcript.create(alice, policy=policy)
         for _ in range(4):
             talk(conversation, 1)
-            fold(conversation, "Some words here.", "Merged words.")
+            compact(conversation, "Some words here.", "Merged words.")
         merged = next(row for row in versions.active(conversation) if row.level)
         second = merged.folded_from.order_by("first_seq")[1]
         actions.restore(conversation, second.version, author=alice)
@@ -147,88 +149,90 @@ class TestRestore:
 
 
 class TestRewrite:
-    def test_a_persons_text_is_a_new_version(self, folded, alice):
-        new = actions.rewrite(folded, 2, "As I recall it.", author=alice)
+    def test_a_persons_text_is_a_new_version(self, compacted, alice):
+        new = actions.rewrite(compacted, 2, "As I recall it.", author=alice)
         assert (new.author, new.trigger["kind"]) == (alice, "edit")
-        assert in_force(folded) == [(3, 1, 12, "As I recall it.")]
-        assert "As I recall it." in str(context.build(folded).wire)
-        balanced(folded)
+        assert in_force(compacted) == [(3, 1, 12, "As I recall it.")]
+        assert "As I recall it." in str(context.build(compacted).wire)
+        balanced(compacted)
 
-    def test_the_older_text_can_be_restored(self, folded, alice):
-        actions.rewrite(folded, 2, "As I recall it.", author=alice)
-        actions.restore(folded, 2, author=alice)
-        assert in_force(folded)[0][3] == "Second."
+    def test_the_older_text_can_be_restored(self, compacted, alice):
+        actions.rewrite(compacted, 2, "As I recall it.", author=alice)
+        actions.restore(compacted, 2, author=alice)
+        assert in_force(compacted)[0][3] == "Second."
 
-    def test_a_fold_in_work_is_discarded(self, folded, alice):
-        talk(folded, 3)
+    def test_a_compaction_in_work_is_discarded(self, compacted, alice):
+        talk(compacted, 3)
 
         async def rewritten_meanwhile():
             from channels.db import database_sync_to_async
 
-            await database_sync_to_async(actions.rewrite)(folded, 2, "X.", author=alice)
+            await database_sync_to_async(actions.rewrite)(
+                compacted, 2, "X.", author=alice
+            )
             return "From the old one."
 
-        fold(folded, rewritten_meanwhile)
-        assert in_force(folded) == [(3, 1, 12, "X.")]
+        compact(compacted, rewritten_meanwhile)
+        assert in_force(compacted) == [(3, 1, 12, "X.")]
 
     @pytest.mark.parametrize("text", ["", "  ", "a\0b"])
-    def test_bad_text_is_refused(self, folded, alice, text):
+    def test_bad_text_is_refused(self, compacted, alice, text):
         with pytest.raises(transcript.TextError):
-            actions.rewrite(folded, 2, text, author=alice)
+            actions.rewrite(compacted, 2, text, author=alice)
 
 
 class TestRebuild:
-    def test_everything_is_read_again(self, folded):
-        actions.rebuild(folded)
-        assert in_force(folded) == []
-        recorder = fold(folded, "Anew.")
+    def test_everything_is_read_again(self, compacted):
+        actions.rebuild(compacted)
+        assert in_force(compacted) == []
+        recorder = compact(compacted, "Anew.")
         assert len(recorder.requests) == 1
-        assert in_force(folded)[0][1:] == (1, 12, "Anew.")
-        balanced(folded)
+        assert in_force(compacted)[0][1:] == (1, 12, "Anew.")
+        balanced(compacted)
 
-    def test_it_can_be_undone(self, folded, alice):
-        actions.rebuild(folded)
-        actions.restore(folded, 2, author=alice)
-        assert in_force(folded)[0][3] == "Second."
+    def test_it_can_be_undone(self, compacted, alice):
+        actions.rebuild(compacted)
+        actions.restore(compacted, 2, author=alice)
+        assert in_force(compacted)[0][3] == "Second."
 
 
 class TestSetPolicy:
-    def test_another_policy_goes_on_from_where_the_last_one_was(self, folded):
+    def test_another_policy_goes_on_from_where_the_last_one_was(self, compacted):
         actions.set_policy(
-            folded,
+            compacted,
             {"preset": "layered", "trigger": ["messages", 4], "keep": ["turns", 1]},
         )
-        talk(folded, 3)
-        fold(folded, "A stretch.")
-        assert [row[1:] for row in in_force(folded)] == [
+        talk(compacted, 3)
+        compact(compacted, "A stretch.")
+        assert [row[1:] for row in in_force(compacted)] == [
             (1, 12, "Second."),
             (13, 18, "A stretch."),
         ]
-        actions.set_policy(folded, {"preset": "langgraph"})
-        talk(folded, 3)
-        recorder = fold(folded, "Extended.")
+        actions.set_policy(compacted, {"preset": "langgraph"})
+        talk(compacted, 3)
+        recorder = compact(compacted, "Extended.")
         assert "A stretch." in str(recorder.requests)
-        assert [row[1:3] for row in in_force(folded)] == [(1, 12), (13, 24)]
-        balanced(folded)
+        assert [row[1:3] for row in in_force(compacted)] == [(1, 12), (13, 24)]
+        balanced(compacted)
 
-    def test_a_wrong_policy_is_refused_and_changes_nothing(self, folded):
+    def test_a_wrong_policy_is_refused_and_changes_nothing(self, compacted):
         with pytest.raises(PolicyError, match="fraction"):
-            actions.set_policy(folded, {"trigger": ["fraction", 1.5]})
-        folded.refresh_from_db()
-        assert folded.policy == {"preset": "langgraph"}
+            actions.set_policy(compacted, {"trigger": ["fraction", 1.5]})
+        compacted.refresh_from_db()
+        assert compacted.policy == {"preset": "langgraph"}
 
-    def test_it_lets_a_stopped_fold_try_again(self, folded):
-        folded.fold_failures = 3
-        folded.save()
-        actions.set_policy(folded, {"preset": "guide"})
-        assert compactor.due() == [folded.pk]
+    def test_it_lets_a_stopped_compaction_try_again(self, compacted):
+        compacted.compaction_failures = 3
+        compacted.save()
+        actions.set_policy(compacted, {"preset": "guide"})
+        assert compactor.due() == [compacted.pk]
 
 
-def test_no_act_touches_the_transcript(folded, alice):
+def test_no_act_touches_the_transcript(compacted, alice):
     before = list(Message.objects.order_by("seq").values_list("seq", "text"))
-    actions.exclude(folded, [3])
-    actions.include(folded, [3])
-    actions.pin(folded, 4)
-    actions.rebuild(folded)
-    fold(folded)
+    actions.exclude(compacted, [3])
+    actions.include(compacted, [3])
+    actions.pin(compacted, 4)
+    actions.rebuild(compacted)
+    compact(compacted)
     assert list(Message.objects.order_by("seq").values_list("seq", "text")) == before

@@ -28,12 +28,12 @@ def conversation(alice):
 
 
 @pytest.fixture
-def folded(conversation):
+def compacted(conversation):
     """Ten messages: two active summaries side by side, then a window."""
     talk(conversation, 5)
     summarise(conversation, 1, 4)
     summarise(conversation, 5, 8)
-    say(conversation, "after the folds")
+    say(conversation, "after the compactions")
     return conversation
 
 
@@ -49,55 +49,55 @@ def test_it_finds_nothing_in_an_empty_database(db):
     assert list(audit.check()) == []
 
 
-def test_it_finds_nothing_in_a_healthy_conversation(folded):
+def test_it_finds_nothing_in_a_healthy_conversation(compacted):
     assert list(audit.check()) == []
 
 
-def test_it_accepts_merged_failed_restored_and_stale_versions(folded):
-    first, second = folded.summaries.order_by("first_seq")
-    merged = summarise(folded, 1, 8, replaces=[first, second], level=1)
+def test_it_accepts_merged_failed_restored_and_stale_versions(compacted):
+    first, second = compacted.summaries.order_by("first_seq")
+    merged = summarise(compacted, 1, 8, replaces=[first, second], level=1)
     failed = {"status": Status.FAILED, "text": "", "error": "timeout"}
-    summarise(folded, 9, 10, **failed)
-    transcript.supersede(folded, 7)
+    summarise(compacted, 9, 10, **failed)
+    transcript.supersede(compacted, 7)
     merged.refresh_from_db()
     assert merged.status == Status.STALE
-    assert [s.trigger["kind"] for s in folded.summaries.filter(status="active")] == [
+    assert [s.trigger["kind"] for s in compacted.summaries.filter(status="active")] == [
         "restore"
     ]
     assert list(audit.check()) == []
 
 
-def test_it_accepts_excluded_messages_under_a_summary(folded):
-    folded.messages.filter(seq=2).update(excluded_at=timezone.now())
+def test_it_accepts_excluded_messages_under_a_summary(compacted):
+    compacted.messages.filter(seq=2).update(excluded_at=timezone.now())
     assert list(audit.check(hashes=False)) == []
 
 
-def test_it_finds_a_gap_between_summaries(folded):
-    plant(newest(folded), first_seq=7)
+def test_it_finds_a_gap_between_summaries(compacted):
+    plant(newest(compacted), first_seq=7)
     gap, lost = audit.check(hashes=False)
     assert gap.code == "R6.gap"
-    assert gap.conversation_id == folded.pk
+    assert gap.conversation_id == compacted.pk
     assert gap.detail == "#5 to #6 is left out before v2"
     assert lost.code == "R6.lost"
     assert lost.detail.startswith("2 messages between #5 and #6")
 
 
-def test_it_finds_a_gap_before_the_first_summary(folded):
-    plant(folded.summaries.first(), first_seq=2)
+def test_it_finds_a_gap_before_the_first_summary(compacted):
+    plant(compacted.summaries.first(), first_seq=2)
     assert found() >= {"R6.gap", "R6.lost"}
 
 
-def test_it_finds_overlapping_summaries(folded):
-    plant(newest(folded), first_seq=3)
+def test_it_finds_overlapping_summaries(compacted):
+    plant(newest(compacted), first_seq=3)
     assert "R6.overlap" in found()
 
 
-def test_it_finds_a_summary_of_messages_to_come(folded):
-    plant(newest(folded), last_seq=400)
+def test_it_finds_a_summary_of_messages_to_come(compacted):
+    plant(newest(compacted), last_seq=400)
     assert "R6.range" in found()
 
 
-def test_it_finds_a_number_that_was_not_given_out(folded):
+def test_it_finds_a_number_that_was_not_given_out(compacted):
     Conversation.objects.update(next_seq=F("next_seq") - 1)
     assert found() == {"R6.number"}
 
@@ -112,78 +112,81 @@ def test_it_finds_a_number_that_was_not_given_out(folded):
         ({"status": "odd"}, "R7.status"),
     ],
 )
-def test_it_finds_versions_that_are_no_summaries(folded, values, code):
-    plant(newest(folded), **values)
+def test_it_finds_versions_that_are_no_summaries(compacted, values, code):
+    plant(newest(compacted), **values)
     assert code in found()
 
 
-def test_it_finds_a_summary_that_no_call_made(folded):
-    unguarded(ModelCall.objects.filter(summary=newest(folded))).delete()
+def test_it_finds_a_summary_that_no_call_made(compacted):
+    unguarded(ModelCall.objects.filter(summary=newest(compacted))).delete()
     assert found() == {"R7.call"}
 
 
-def test_it_finds_a_summary_whose_only_call_failed(folded):
-    ModelCall.objects.filter(summary=newest(folded)).update(error="timeout")
+def test_it_finds_a_summary_whose_only_call_failed(compacted):
+    ModelCall.objects.filter(summary=newest(compacted)).update(error="timeout")
     assert found() == {"R7.call"}
 
 
-def test_it_finds_an_ancestor_outside_the_range(folded):
-    first, second = folded.summaries.order_by("first_seq")
+def test_it_finds_an_ancestor_outside_the_range(compacted):
+    first, second = compacted.summaries.order_by("first_seq")
     second.folded_from.add(first)
     assert found() == {"R7.ancestor"}
 
 
-def test_it_finds_a_later_version_as_an_ancestor(folded):
-    third = summarise(folded, 5, 8, status=Status.SUPERSEDED)
-    newest_active = folded.summaries.get(version=2)
+def test_it_finds_a_later_version_as_an_ancestor(compacted):
+    third = summarise(compacted, 5, 8, status=Status.SUPERSEDED)
+    newest_active = compacted.summaries.get(version=2)
     newest_active.folded_from.add(third)
     assert found() == {"R7.ancestor"}
 
 
-def test_it_finds_an_ancestor_in_another_conversation(folded, bob):
+def test_it_finds_an_ancestor_in_another_conversation(compacted, bob):
     other = transcript.create(bob)
     talk(other, 4)
     copied = summarise(other, 1, 4)
-    copied.folded_from.add(folded.summaries.first())
+    copied.folded_from.add(compacted.summaries.first())
     violations = [v for v in audit.check() if v.code == "R7.ancestor"]
     assert [v.conversation_id for v in violations] == [other.pk]
 
 
-def test_it_finds_a_reply_without_a_request(folded):
-    unguarded(folded.model_calls.filter(message__seq=2)).delete()
+def test_it_finds_a_reply_without_a_request(compacted):
+    unguarded(compacted.model_calls.filter(message__seq=2)).delete()
     (violation,) = audit.check()
     assert violation.code == "R8.call"
     assert violation.detail == "reply #2 has no recorded request"
 
 
-def test_it_finds_calls_that_point_into_another_conversation(folded, bob):
+def test_it_finds_calls_that_point_into_another_conversation(compacted, bob):
     other = transcript.create(bob)
-    plant(folded.model_calls.get(message__seq=2), conversation=other)
+    plant(compacted.model_calls.get(message__seq=2), conversation=other)
     assert "R8.foreign" in found()
 
 
-def test_it_finds_a_changed_message_by_the_hash(folded):
-    plant(folded.messages.get(seq=1), text="Something else")
+def test_it_finds_a_changed_message_by_the_hash(compacted):
+    plant(compacted.messages.get(seq=1), text="Something else")
     violations = list(audit.check())
-    assert {violation.code for violation in violations} == {"R8.hash", "seal.message"}
-    assert len(violations) == 6  # until the fold the model saw it at every turn
+    assert {violation.code for violation in violations} == {
+        "R8.hash",
+        "signature.message",
+    }
+    assert len(violations) == 6  # until the compaction the model saw it at every turn
 
 
-def test_it_finds_a_changed_summary_by_the_hash(folded):
-    plant(newest(folded), text="Something else")
-    assert found() == {"R8.hash", "seal.summary"}
+def test_it_finds_a_changed_summary_by_the_hash(compacted):
+    plant(newest(compacted), text="Something else")
+    assert found() == {"R8.hash", "signature.summary"}
 
 
-def test_it_can_leave_the_hashes_out(folded):
-    plant(folded.messages.get(seq=1), text="Something else")
+def test_it_can_leave_the_hashes_out(compacted):
+    plant(compacted.messages.get(seq=1), text="Something else")
     assert list(audit.check(hashes=False)) == []
 
 
 @pytest.mark.parametrize("refs", [{}, [], {"system": 5}, "text", 7])
-def test_it_survives_broken_references(folded, refs):
-    call = folded.model_calls.filter(purpose="reply").first()
+def test_it_survives_broken_references(compacted, refs):
+    call = compacted.model_calls.filter(purpose="reply").first()
     plant(call, refs=refs)
-    assert found() == {"R8.refs", "seal.call"}
+    assert found() == {"R8.refs", "signature.call"}
 
 
 @pytest.mark.parametrize("policy", [{"preset": "none\nsuch"}, {"keep": 3}, []])
@@ -216,9 +219,9 @@ def _insert(conversation, **values):
     )
 
 
-def test_it_finds_two_summaries_with_one_version(folded):
+def test_it_finds_two_summaries_with_one_version(compacted):
     drop_unique(Summary, "summary_version_unique")
-    plant(newest(folded), version=1)
+    plant(newest(compacted), version=1)
     assert "R6.version" in found()
 
 

@@ -1,4 +1,4 @@
-"""The fold job against the database, with a scripted summariser."""
+"""The compaction job against the database, with a scripted summariser."""
 
 import asyncio
 import json
@@ -40,11 +40,11 @@ def layered(alice):
     return transcript.create(alice, policy=policy)
 
 
-async def fold(conversation, *answers, **options):
+async def compact(conversation, *answers, **options):
     recorder = answers[0] if answers and isinstance(answers[0], Recorder) else None
     recorder = recorder or Recorder(*answers)
     summariser = compactor.Summariser("m", recorder)
-    return await compactor.fold(conversation.pk, summariser, **options)
+    return await compactor.compact(conversation.pk, summariser, **options)
 
 
 async def talked(conversation, turns, **options):
@@ -72,14 +72,14 @@ def numbers_read(recorder):
 async def test_it_does_nothing_below_the_trigger(conversation):
     await talked(conversation, 3)
     recorder = Recorder()
-    outcome = await fold(conversation, recorder)
+    outcome = await compact(conversation, recorder)
     assert outcome == compactor.Outcome("nothing")
     assert recorder.requests == []
 
 
-async def test_it_folds_six_of_eight_messages_like_the_tutorial(conversation):
+async def test_it_compacts_six_of_eight_messages_like_the_tutorial(conversation):
     await talked(conversation, 4)
-    outcome = await fold(conversation)
+    outcome = await compact(conversation)
     assert outcome == compactor.Outcome("folded", (1,))
     summary = await conversation.summaries.aget()
     assert (summary.first_seq, summary.last_seq, summary.text) == (1, 6, "They talked.")
@@ -88,13 +88,13 @@ async def test_it_folds_six_of_eight_messages_like_the_tutorial(conversation):
     assert summary.status == Summary.Status.ACTIVE
 
 
-async def test_the_transcript_is_untouched_by_ten_folds(conversation):
+async def test_the_transcript_is_untouched_by_ten_compactions(conversation):
     texts = []
     for _ in range(11):
         await talked(conversation, 3)
         rows = conversation.messages.order_by("seq").values_list("seq", "text")
         texts = [row async for row in rows]
-        await fold(conversation)
+        await compact(conversation)
         assert [row async for row in rows.all()] == texts
     assert await conversation.summaries.acount() == 10
 
@@ -102,9 +102,9 @@ async def test_the_transcript_is_untouched_by_ten_folds(conversation):
 async def test_it_extends_the_running_summary(conversation):
     await talked(conversation, 4)
     recorder = Recorder("First.", "Second.")
-    await fold(conversation, recorder)
+    await compact(conversation, recorder)
     await talked(conversation, 3)
-    await fold(conversation, recorder)
+    await compact(conversation, recorder)
     document = json.loads(recorder.requests[1][-1].content)
     assert document["previous_summary"] == "First."
     assert await ranges(conversation) == [(1, 12)]
@@ -118,7 +118,7 @@ async def test_every_message_is_read_exactly_once(conversation):
     recorder = Recorder()
     for _ in range(6):
         await talked(conversation, 3)
-        await fold(conversation, recorder)
+        await compact(conversation, recorder)
     read = [number for request in numbers_read(recorder) for number in request]
     cutoff = (await ranges(conversation))[-1][1]
     assert read == list(range(1, cutoff + 1))
@@ -128,7 +128,7 @@ async def test_layered_segments_tile_and_merge(layered):
     recorder = Recorder(*["They talked about many numbers. " * 3] * 60)
     for _ in range(16):
         await talked(layered, 2)
-        await fold(layered, recorder)
+        await compact(layered, recorder)
     spans = await ranges(layered)
     assert spans[0][0] == 1
     assert all(a[1] + 1 == b[0] for a, b in zip(spans, spans[1:], strict=False))
@@ -140,7 +140,7 @@ async def test_layered_segments_tile_and_merge(layered):
 
 async def test_it_records_every_request(conversation):
     await talked(conversation, 4)
-    await fold(conversation)
+    await compact(conversation)
     call = await ModelCall.objects.select_related("summary").aget()
     assert (call.purpose, call.summary.version) == ("summary", 1)
     assert (call.tokens_input, call.tokens_output, call.error) == (50, 5, "")
@@ -162,7 +162,7 @@ async def test_a_failure_changes_nothing_but_the_record(
 ):
     await talked(conversation, 4)
     before = await database_sync_to_async(context.build)(conversation)
-    outcome = await fold(conversation, answer)
+    outcome = await compact(conversation, answer)
     assert (outcome.state, outcome.error) == ("failed", error)
     after = await database_sync_to_async(context.build)(conversation)
     assert after.wire == before.wire
@@ -174,25 +174,25 @@ async def test_a_failure_changes_nothing_but_the_record(
 async def test_it_backs_off_and_gives_up_after_three_failures(conversation):
     await talked(conversation, 4)
     for _ in range(3):
-        assert (await fold(conversation, "")).state == "failed"
-        assert (await fold(conversation, "")).state == "busy"
+        assert (await compact(conversation, "")).state == "failed"
+        assert (await compact(conversation, "")).state == "busy"
         await Conversation.objects.filter(pk=conversation.pk).aupdate(
-            fold_retry_at=None
+            compaction_retry_at=None
         )
-    assert (await fold(conversation)).state == "busy"
+    assert (await compact(conversation)).state == "busy"
     await conversation.arefresh_from_db()
-    assert not compactor.may_fold(conversation)
+    assert not compactor.may_compact(conversation)
 
 
 async def test_it_catches_up_when_the_summariser_is_back(conversation):
     recorder = Recorder("")
     await talked(conversation, 4)
-    await fold(conversation, recorder)
+    await compact(conversation, recorder)
     await talked(conversation, 20)
     await database_sync_to_async(compactor.reset)(conversation)
-    assert (await fold(conversation, recorder)).state == "folded"
+    assert (await compact(conversation, recorder)).state == "folded"
     await conversation.arefresh_from_db()
-    assert conversation.fold_failures == 0
+    assert conversation.compaction_failures == 0
     assert numbers_read(recorder)[-1][-1] == 46
 
 
@@ -200,14 +200,14 @@ async def test_replies_go_on_while_the_summariser_is_down_for_200_turns(conversa
     limit, build = 1500, database_sync_to_async(context.build)
     for _ in range(200):
         await talked(conversation, 1)
-        await fold(conversation, compactor.InvokeError("unavailable"))
+        await compact(conversation, compactor.InvokeError("unavailable"))
         assert (await build(conversation, limit=limit)).tokens <= limit
     assert set(await statuses(conversation)) == {"failed"}
     counts = await database_sync_to_async(context.count_places)(conversation)
     assert counts == {"window": 400}
     recorder = Recorder()
     await database_sync_to_async(compactor.reset)(conversation)
-    assert (await fold(conversation, recorder)).state == "folded"
+    assert (await compact(conversation, recorder)).state == "folded"
     assert sum(numbers_read(recorder), []) == list(range(1, 399))
 
 
@@ -217,7 +217,7 @@ async def test_it_stores_data_and_doubts_beside_the_text(alice):
     conversation = await create(alice, policy=policy)
     await talked(conversation, 4)
     topics = {"topics": [{"topic": "Numbers", "text": "It cost 9876 euros."}]}
-    await fold(conversation, json.dumps(topics))
+    await compact(conversation, json.dumps(topics))
     summary = await conversation.summaries.aget()
     assert summary.structured == topics
     assert "Numbers" in summary.text
@@ -228,15 +228,15 @@ async def test_what_the_policy_calls_important_stays_word_for_word(alice):
     policy = {"preset": "langgraph", "important": ["Message [24] "]}
     conversation = await database_sync_to_async(transcript.create)(alice, policy=policy)
     await talked(conversation, 4)
-    await fold(conversation)
+    await compact(conversation)
     built = await database_sync_to_async(context.build)(conversation)
     assert built.refs["pinned"] == [[3, 3], [5, 5]]
     assert "Message 2 says" in str(built.wire)
 
 
-async def test_two_folds_at_once_make_one_version(conversation):
+async def test_two_compactions_at_once_make_one_version(conversation):
     await talked(conversation, 4)
-    outcomes = await asyncio.gather(*(fold(conversation) for _ in range(4)))
+    outcomes = await asyncio.gather(*(compact(conversation) for _ in range(4)))
     states = sorted(outcome.state for outcome in outcomes)
     assert states == ["busy", "busy", "busy", "folded"]
     assert await conversation.summaries.acount() == 1
@@ -249,14 +249,14 @@ async def test_a_result_is_discarded_when_the_view_has_changed(conversation):
         await database_sync_to_async(transcript.supersede)(conversation, 5)
         return "They talked."
 
-    outcome = await fold(conversation, edited_meanwhile)
+    outcome = await compact(conversation, edited_meanwhile)
     assert outcome.state == "discarded"
     assert not await conversation.summaries.aexists()
 
 
-async def test_messages_of_an_open_turn_are_not_folded(conversation):
+async def test_messages_of_an_open_turn_are_not_compacted(conversation):
     await talked(conversation, 6)
-    await fold(conversation, open_from=lambda _: 9)
+    await compact(conversation, open_from=lambda _: 9)
     assert await ranges(conversation) == [(1, 6)]
 
 
@@ -264,23 +264,23 @@ async def test_what_a_person_took_out_is_not_read(conversation):
     await talked(conversation, 5)
     await conversation.messages.filter(seq=3).aupdate(excluded_at=Now())
     recorder = Recorder()
-    await fold(conversation, recorder)
+    await compact(conversation, recorder)
     assert 3 not in numbers_read(recorder)[0]
     counts = await database_sync_to_async(context.count_places)(conversation)
     assert counts == {"summary": 7, "excluded": 1, "window": 2}
 
 
-async def test_a_forced_fold_goes_below_the_trigger(conversation):
+async def test_a_forced_compaction_goes_below_the_trigger(conversation):
     await talked(conversation, 3)
-    assert (await fold(conversation, force=True)).state == "folded"
+    assert (await compact(conversation, force=True)).state == "folded"
     assert await ranges(conversation) == [(1, 4)]
 
 
-async def test_a_disabled_policy_never_folds(alice):
+async def test_a_disabled_policy_never_compacts(alice):
     policy = {"preset": "langgraph", "enabled": False}
     conversation = await database_sync_to_async(transcript.create)(alice, policy=policy)
     await talked(conversation, 10)
-    assert (await fold(conversation)).state == "nothing"
+    assert (await compact(conversation)).state == "nothing"
 
 
 def move(conversation, time):
@@ -291,14 +291,14 @@ class TestDue:
     async def due(self):
         return await database_sync_to_async(compactor.due)()
 
-    async def test_a_fold_that_a_dead_process_left_is_due(self, conversation):
+    async def test_a_compaction_that_a_dead_process_left_is_due(self, conversation):
         await talked(conversation, 4)
         await database_sync_to_async(compactor.mark_due)(conversation.pk)
         assert await self.due() == [conversation.pk]
-        await fold(conversation)
+        await compact(conversation)
         assert await self.due() == []
 
-    async def test_a_fold_in_work_is_not_due(self, conversation):
+    async def test_a_compaction_in_work_is_not_due(self, conversation):
         await talked(conversation, 4)
         await database_sync_to_async(compactor.mark_due)(conversation.pk)
         seen = []
@@ -307,7 +307,7 @@ class TestDue:
             seen.extend(await self.due())
             return "They talked."
 
-        await fold(conversation, look)
+        await compact(conversation, look)
         assert seen == []
 
     async def test_a_turn_that_ends_meanwhile_is_not_forgotten(self, conversation):
@@ -317,15 +317,15 @@ class TestDue:
             await database_sync_to_async(compactor.mark_due)(conversation.pk)
             return "They talked."
 
-        await fold(conversation, turn_ends)
+        await compact(conversation, turn_ends)
         assert await self.due() == [conversation.pk]
 
-    async def test_a_failed_fold_is_due_after_its_rest(self, conversation):
+    async def test_a_failed_compaction_is_due_after_its_rest(self, conversation):
         await talked(conversation, 4)
-        await fold(conversation, "")
+        await compact(conversation, "")
         assert await self.due() == []
         await Conversation.objects.filter(pk=conversation.pk).aupdate(
-            fold_retry_at=Now(), fold_due_at=Now()
+            compaction_retry_at=Now(), compaction_due_at=Now()
         )
         assert await self.due() == [conversation.pk]
 
@@ -334,13 +334,13 @@ class TestDue:
         create = database_sync_to_async(transcript.create)
         conversation = await create(alice, policy=policy)
         await talked(conversation, 3)
-        assert (await fold(conversation)).state == "nothing"
+        assert (await compact(conversation)).state == "nothing"
         await conversation.arefresh_from_db()
-        wait = conversation.fold_due_at - timezone.now()
+        wait = conversation.compaction_due_at - timezone.now()
         assert 3590 < wait.total_seconds() < 3601
         hour_ago = timezone.now() - timedelta(seconds=3601)
         await database_sync_to_async(move)(conversation, hour_ago)
-        assert (await fold(conversation)).state == "folded"
+        assert (await compact(conversation)).state == "folded"
 
 
 class TestInvalidate:
@@ -349,7 +349,7 @@ class TestInvalidate:
     ):
         for _ in range(3):
             await talked(conversation, 3 if await self.any(conversation) else 4)
-            await fold(conversation)
+            await compact(conversation)
         assert await ranges(conversation) == [(1, 18)]
         await database_sync_to_async(transcript.supersede)(conversation, 14)
         assert await ranges(conversation) == [(1, 12)]
@@ -366,7 +366,7 @@ class TestInvalidate:
     async def test_merged_segments_come_back_as_far_as_they_are_true(self, layered):
         for _ in range(16):
             await talked(layered, 2)
-            await fold(layered, "They talked about many numbers. " * 3)
+            await compact(layered, "They talked about many numbers. " * 3)
         spans = await ranges(layered)
         edited = spans[-1][0] + 1
         await database_sync_to_async(transcript.supersede)(layered, edited)
@@ -374,39 +374,39 @@ class TestInvalidate:
         assert left[-1][1] < edited
         assert [span for span in left if span in spans] == spans[:-1]
 
-    async def test_the_rest_is_folded_again_from_the_transcript(self, conversation):
+    async def test_the_rest_is_compacted_again_from_the_transcript(self, conversation):
         recorder = Recorder()
         await talked(conversation, 4)
-        await fold(conversation, recorder)
+        await compact(conversation, recorder)
         await database_sync_to_async(transcript.supersede)(conversation, 2, 2)
         await talked(conversation, 1)
-        await fold(conversation, recorder)
+        await compact(conversation, recorder)
         assert numbers_read(recorder)[-1] == [1, 3, 4, 5, 6, 7, 8]
 
 
 class TestAnythingRaised:
-    """Whatever a fold raises is a failure: counted, backed off, told, and no more paid
-    than a failing summariser is."""
+    """Whatever a compaction raises is a failure: counted, backed off, told, and no more
+    paid than a failing summariser is."""
 
     @pytest.mark.parametrize("error", [KeyError("a secret"), ZeroDivisionError()])
     async def test_it_is_counted_and_recorded(self, conversation, error, caplog):
         await talked(conversation, 4)
-        outcome = await fold(conversation, error)
+        outcome = await compact(conversation, error)
         assert (outcome.state, outcome.error) == ("failed", "internal")
         await conversation.arefresh_from_db()
-        assert conversation.fold_failures == 1
-        assert conversation.fold_retry_at > timezone.now()
+        assert conversation.compaction_failures == 1
+        assert conversation.compaction_retry_at > timezone.now()
         summary = await conversation.summaries.aget()
         assert (summary.status, summary.error) == ("failed", "internal")
-        assert "fold failed" in caplog.text
+        assert "compaction failed" in caplog.text
 
     async def test_it_is_paid_three_times_at_most(self, conversation):
         await talked(conversation, 4)
         recorder = Recorder(*[ZeroDivisionError()] * 20)
         for _ in range(20):
-            await fold(conversation, recorder)
+            await compact(conversation, recorder)
             await Conversation.objects.filter(pk=conversation.pk).aupdate(
-                fold_retry_at=None
+                compaction_retry_at=None
             )
         assert len(recorder.requests) == compactor.MAX_FAILURES
         assert await database_sync_to_async(compactor.due)() == []
@@ -417,10 +417,10 @@ class TestAnythingRaised:
         def broken(_):
             raise LookupError
 
-        outcome = await fold(conversation, open_from=broken)
+        outcome = await compact(conversation, open_from=broken)
         assert (outcome.state, outcome.error) == ("failed", "internal")
         await conversation.arefresh_from_db()
-        assert conversation.fold_failures == 1
+        assert conversation.compaction_failures == 1
 
     async def test_usage_that_the_table_refuses_is_counted(self, conversation):
         await talked(conversation, 4)
@@ -436,44 +436,46 @@ class TestAnythingRaised:
                 response_metadata={"finish_reason": "stop"},
             )
 
-        outcome = await compactor.fold(
+        outcome = await compactor.compact(
             conversation.pk, compactor.Summariser("m", invoke)
         )
         assert outcome.state in ("failed", "folded")
         await conversation.arefresh_from_db()
-        assert conversation.fold_failures == (outcome.state == "failed")
+        assert conversation.compaction_failures == (outcome.state == "failed")
 
-    async def test_a_fold_whose_process_died_is_counted(self, conversation):
+    async def test_a_compaction_whose_process_died_is_counted(self, conversation):
         await talked(conversation, 4)
         claim = database_sync_to_async(lease.claim)
         for number in range(compactor.MAX_FAILURES + 1):
             assert await claim(conversation.pk, f"dead {number}", False)
             await Conversation.objects.filter(pk=conversation.pk).aupdate(
-                fold_lease_until=timezone.now() - timedelta(seconds=1)
+                compaction_lease_until=timezone.now() - timedelta(seconds=1)
             )
         assert not await claim(conversation.pk, "next", False)
         assert await database_sync_to_async(compactor.due)() == []
 
     async def test_after_the_limit_a_new_message_asks_once_more(self, conversation):
         await talked(conversation, 4)
-        await Conversation.objects.filter(pk=conversation.pk).aupdate(fold_failures=3)
-        assert (await fold(conversation)).state == "busy"
+        await Conversation.objects.filter(pk=conversation.pk).aupdate(
+            compaction_failures=3
+        )
+        assert (await compact(conversation)).state == "busy"
         await database_sync_to_async(compactor.mark_due)(conversation.pk)
         recorder = Recorder("", "")
-        assert (await fold(conversation, recorder)).state == "failed"
-        assert (await fold(conversation, recorder)).state == "busy"
+        assert (await compact(conversation, recorder)).state == "failed"
+        assert (await compact(conversation, recorder)).state == "busy"
         await conversation.arefresh_from_db()
-        assert not compactor.may_fold(conversation)
+        assert not compactor.may_compact(conversation)
         assert len(recorder.requests) == 1
 
     async def test_a_person_can_ask_any_number_of_times(self, conversation):
         await talked(conversation, 4)
         await Conversation.objects.filter(pk=conversation.pk).aupdate(
-            fold_failures=30_000
+            compaction_failures=30_000
         )
-        assert (await fold(conversation, "", force=True)).state == "failed"
+        assert (await compact(conversation, "", force=True)).state == "failed"
         await conversation.arefresh_from_db()
-        rest = conversation.fold_retry_at - timezone.now()
+        rest = conversation.compaction_retry_at - timezone.now()
         assert rest < timedelta(minutes=3)
 
 
@@ -484,7 +486,7 @@ class TestDatabaseAwayForAMoment:
     def short_lease(self, monkeypatch):
         monkeypatch.setattr(lease, "LEASE", timedelta(seconds=1))
 
-    async def test_a_failed_renewal_does_not_start_the_fold_twice(
+    async def test_a_failed_renewal_does_not_start_the_compaction_twice(
         self, conversation, short_lease, monkeypatch
     ):
         await talked(conversation, 4)
@@ -503,9 +505,9 @@ class TestDatabaseAwayForAMoment:
             return "They talked."
 
         recorder = Recorder(slow)
-        first = asyncio.create_task(fold(conversation, recorder))
+        first = asyncio.create_task(compact(conversation, recorder))
         await asyncio.sleep(1.6)
-        assert (await fold(conversation, recorder)).state == "busy"
+        assert (await compact(conversation, recorder)).state == "busy"
         assert (await first).state == "folded"
         assert len(recorder.requests) == 1
 
@@ -523,7 +525,7 @@ class TestDatabaseAwayForAMoment:
             await asyncio.sleep(1.5)
             return "They talked."
 
-        assert (await fold(conversation, slow)).state == "folded"
+        assert (await compact(conversation, slow)).state == "folded"
 
     @pytest.mark.parametrize("step", ["record_call", "commit"])
     async def test_a_result_waits_for_the_database(
@@ -541,7 +543,7 @@ class TestDatabaseAwayForAMoment:
         flaky.__name__ = step
         monkeypatch.setattr(commit, step, flaky)
         recorder = Recorder()
-        assert (await fold(conversation, recorder)).state == "folded"
+        assert (await compact(conversation, recorder)).state == "folded"
         assert len(recorder.requests) == 1
 
     async def test_a_commit_whose_answer_got_lost_is_found_again(
@@ -558,7 +560,7 @@ class TestDatabaseAwayForAMoment:
             return version
 
         monkeypatch.setattr(commit, "commit", commit_and_fail)
-        assert await fold(conversation) == compactor.Outcome("folded", (1,))
+        assert await compact(conversation) == compactor.Outcome("folded", (1,))
         assert await conversation.summaries.acount() == 1
 
 
@@ -582,7 +584,7 @@ class TestImportantPatterns:
 
     async def test_they_do_not_keep_the_database_thread(self, stalling):
         longest = 0.0
-        task = asyncio.create_task(fold(stalling))
+        task = asyncio.create_task(compact(stalling))
         while not task.done():
             started = time.monotonic()
             await database_sync_to_async(int)()
@@ -592,7 +594,7 @@ class TestImportantPatterns:
         assert longest < 1
 
     async def test_what_took_too_long_is_told(self, stalling):
-        assert (await fold(stalling)).state == "folded"
+        assert (await compact(stalling)).state == "folded"
         summary = await stalling.summaries.aget()
         last = summary.flags["unmatched"][-1]
         assert last.endswith(f"-{summary.last_seq}")

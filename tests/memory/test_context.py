@@ -54,7 +54,7 @@ def roles(built):
     return [message["role"] for message in built.wire]
 
 
-def test_it_sends_everything_before_the_first_fold(conversation):
+def test_it_sends_everything_before_the_first_compaction(conversation):
     talk(conversation, 2)
     built = context.build(conversation, newest=ask(conversation))
     assert roles(built) == ["system"] + ["user", "assistant"] * 2 + ["user"]
@@ -109,7 +109,7 @@ def test_what_a_person_took_out_is_not_sent(conversation):
     assert context.build(conversation).refs["window"] == [[3, 4]]
 
 
-def test_a_pinned_message_is_quoted_after_it_was_folded(conversation):
+def test_a_pinned_message_is_quoted_after_it_was_compacted(conversation):
     talk(conversation, 2)
     summarise(conversation, 2)
     conversation.messages.filter(seq=1).update(pinned_at=Now())
@@ -128,7 +128,7 @@ def test_the_ceiling_leaves_out_the_oldest_turns_and_says_so(conversation):
     assert built.refs["window"][-1][1] == 20
 
 
-def test_the_prompt_only_grows_at_its_end_between_folds(conversation):
+def test_the_prompt_only_grows_at_its_end_between_compactions(conversation):
     talk(conversation, 2)
     summarise(conversation, 2)
     before = context.build(conversation, newest=ask(conversation, "One")).wire

@@ -17,19 +17,19 @@ SEGMENTS = {"trigger": ["messages", 6], "keep": ["messages", 2]}
 MERGES = SEGMENTS | {"summary_budget": 8, "fan_in": 2}
 
 
-def fold(conversation, recorder=None):
+def compact(conversation, recorder=None):
     recorder = recorder or Recorder()
     summariser = compactor.Summariser("m", recorder)
     compactor.reset(conversation)
-    async_to_sync(compactor.fold)(conversation.pk, summariser)
+    async_to_sync(compactor.compact)(conversation.pk, summariser)
     return Summarizer.documents.fget(recorder)
 
 
-def make(owner, policy, folds=6):
+def make(owner, policy, compactions=6):
     made = transcript.create(owner, policy=policy)
-    for turns in [3] + [2] * (folds - 1):
+    for turns in [3] + [2] * (compactions - 1):
         talk(made, turns)
-        fold(made)
+        compact(made)
     return made
 
 
@@ -71,7 +71,7 @@ def test_only_the_segment_of_the_message_is_read_again(layered, act):
     before = in_force(layered)
     ACTS[act](layered)
     check(layered)
-    assert numbers(fold(layered)) == [[5, 6, 8]]
+    assert numbers(compact(layered)) == [[5, 6, 8]]
     after = in_force(layered)
     assert after.keys() == before.keys()
     assert [span for span in after if after[span] != before[span]] == [(5, 8)]
@@ -83,22 +83,22 @@ def test_until_then_the_messages_stand_in_the_window(layered):
     refs = context.build(layered).refs
     assert refs["window"] == [[5, 6], [8, 26]]
     assert refs["summaries"] == [1]
-    fold(layered)
+    compact(layered)
     assert context.build(layered).refs["window"] == [[25, 26]]
 
 
 def test_a_message_that_comes_back_is_read(layered):
     actions.exclude(layered, [7])
-    fold(layered)
+    compact(layered)
     actions.include(layered, [7])
-    assert numbers(fold(layered)) == [[5, 6, 7, 8]]
+    assert numbers(compact(layered)) == [[5, 6, 7, 8]]
     check(layered)
 
 
 def test_of_merged_segments_the_others_come_back(merged):
     assert any(row.level for row in versions.active(merged))
     actions.exclude(merged, [7])
-    read = numbers(fold(merged, Recorder(*["They talked about it. " * 4] * 50)))
+    read = numbers(compact(merged, Recorder(*["They talked about it. " * 4] * 50)))
     assert read[0] == [5, 6, 8]
     assert 7 not in sum(read, [])
     assert not {13, 14, 15, 16}.intersection(read[0])
@@ -109,7 +109,7 @@ def test_two_changes_mend_both_places(layered):
     before = in_force(layered)
     actions.exclude(layered, [7])
     actions.exclude(layered, [18])
-    assert numbers(fold(layered)) == [[5, 6, 8], [17, 19, 20]]
+    assert numbers(compact(layered)) == [[5, 6, 8], [17, 19, 20]]
     after = in_force(layered)
     kept = {span for span in before if after[span] == before[span]}
     assert kept == {(1, 4), (9, 12), (13, 16), (21, 24)}
@@ -119,24 +119,24 @@ def test_two_changes_mend_both_places(layered):
 def test_an_earlier_change_before_the_first_was_mended(layered):
     actions.exclude(layered, [18])
     actions.exclude(layered, [3])
-    assert numbers(fold(layered)) == [[1, 2, 4], [17, 19, 20]]
+    assert numbers(compact(layered)) == [[1, 2, 4], [17, 19, 20]]
     assert len(in_force(layered)) == 6
     check(layered)
 
 
 def test_a_segment_without_a_message_left_goes_to_the_next(layered):
     actions.exclude(layered, [5, 6, 7, 8])
-    assert numbers(fold(layered)) == [[9, 10, 11, 12]]
+    assert numbers(compact(layered)) == [[9, 10, 11, 12]]
     assert [*in_force(layered)] == [(1, 4), (5, 12), (13, 16), (17, 20), (21, 24)]
     check(layered)
 
 
 def test_a_failing_summariser_mends_later(layered):
     actions.exclude(layered, [7])
-    fold(layered, Recorder("", ""))
+    compact(layered, Recorder("", ""))
     assert [*in_force(layered)] == [(1, 4)]
     check(layered)
-    assert numbers(fold(layered)) == [[5, 6, 8]]
+    assert numbers(compact(layered)) == [[5, 6, 8]]
     assert len(in_force(layered)) == 6
 
 
@@ -145,7 +145,7 @@ def test_nothing_comes_back_after_everything_was_voided(layered):
     actions.rebuild(layered)
     layered.refresh_from_db()
     assert layered.set_aside is None
-    assert numbers(fold(layered))[0][:4] == [1, 2, 3, 4]
+    assert numbers(compact(layered))[0][:4] == [1, 2, 3, 4]
     assert in_force(layered).keys() == {(1, 24)}
 
 
@@ -153,7 +153,7 @@ def test_nothing_comes_back_behind_a_restored_version(layered, alice):
     actions.rewrite(layered, 2, "Mine.", author=alice)
     actions.exclude(layered, [18])
     actions.restore(layered, 2, author=alice)
-    fold(layered)
+    compact(layered)
     assert [*in_force(layered)] == [(1, 4), (5, 8), (9, 24)]
     check(layered)
 
@@ -162,7 +162,7 @@ def test_nothing_comes_back_after_the_end_was_replaced(layered):
     actions.exclude(layered, [7])
     transcript.supersede(layered, 10)
     talk(layered, 3)
-    fold(layered)
+    compact(layered)
     stale = layered.summaries.filter(status=Summary.Status.STALE)
     assert stale.filter(last_seq__gte=10).count() == 4
     assert Conversation.objects.get(pk=layered.pk).set_aside is None
@@ -172,7 +172,7 @@ def test_nothing_comes_back_after_the_end_was_replaced(layered):
 def test_an_open_turn_is_waited_for(layered):
     actions.exclude(layered, [7])
     recorder = Recorder()
-    async_to_sync(compactor.fold)(
+    async_to_sync(compactor.compact)(
         layered.pk, compactor.Summariser("m", recorder), open_from=lambda _: 6
     )
     assert recorder.requests == []

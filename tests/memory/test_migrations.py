@@ -51,7 +51,7 @@ def test_a_filled_database_goes_back_and_up_again(filled):
     assert [*filled.messages.values_list("seq", "text")] == texts
     assert [*RecallEntry.objects.values_list("message_id", "seq", "terms")] == entries
     assert Conversation.objects.get(pk=filled.pk).set_aside is None
-    assert list(audit.find_broken_seals()) == []
+    assert list(audit.find_broken_signatures()) == []
     policies = filled.summaries.order_by("version").values_list("preset", flat=True)
     assert [*policies] == ["layered", ""]
 

@@ -115,12 +115,12 @@ class Memory(RuleBasedStateMachine):
             )
             assert (again, is_new) == (known, False)
 
-    # Folding.
+    # Compaction.
 
-    def fold(self, answer, *, force=False):
+    def compact(self, answer, *, force=False):
         recorder = Recorder(*[answer] * 50)
         compactor.reset(self.conversation)
-        outcome = async_to_sync(compactor.fold)(
+        outcome = async_to_sync(compactor.compact)(
             self.conversation.pk,
             compactor.Summariser("m", recorder),
             open_from=self.open_from,
@@ -138,18 +138,18 @@ class Memory(RuleBasedStateMachine):
             self.read |= {each["n"] for each in document.get("messages", [])}
 
     @rule(force=st.booleans())
-    def fold_well(self, force):
-        assert self.fold("They talked.", force=force).state in ("folded", "nothing")
+    def compact_well(self, force):
+        assert self.compact("They talked.", force=force).state in ("folded", "nothing")
 
     @rule(answer=st.sampled_from(FAILURES))
-    def fold_in_vain(self, answer):
+    def compact_in_vain(self, answer):
         before = context.build(self.conversation).wire
-        assert self.fold(answer, force=True).state in ("failed", "nothing")
+        assert self.compact(answer, force=True).state in ("failed", "nothing")
         assert context.build(self.conversation).wire == before
 
     @precondition(lambda self: self.seqs())
     @rule(place=places)
-    def fold_too_late(self, place):
+    def compact_too_late(self, place):
         seq = self.pick(place)
 
         async def changed_meanwhile():
@@ -158,11 +158,11 @@ class Memory(RuleBasedStateMachine):
             )
             return "They talked."
 
-        self.fold(changed_meanwhile, force=True)
+        self.compact(changed_meanwhile, force=True)
 
     @precondition(lambda self: self.seqs())
     @rule(place=places, between=st.booleans(), text=texts)
-    def fold_by_hand(self, place, between, text):
+    def compact_by_hand(self, place, between, text):
         recorder = Recorder("They talked.")
         with suppress(actions.ActError):
             proposal = async_to_sync(proposals.propose)(
@@ -176,7 +176,7 @@ class Memory(RuleBasedStateMachine):
                 self.leave_out(place=place, act=actions.exclude, more=0)
             proposals.accept(
                 self.conversation,
-                proposal.seal,
+                proposal.signature,
                 text,
                 author=self.owner,
                 open_from=self.open_from,

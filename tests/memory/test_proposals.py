@@ -1,4 +1,4 @@
-"""Folding by hand: look first, then accept, change or drop."""
+"""Compaction by hand: look first, then accept, change or drop."""
 
 import asyncio
 
@@ -40,7 +40,7 @@ def propose(conversation, seq, *answers):
 def accept(conversation, proposal, text=None):
     return proposals.accept(
         conversation,
-        proposal.seal,
+        proposal.signature,
         proposal.text if text is None else text,
         author=conversation.owner,
         open_from=nothing_open,
@@ -64,7 +64,7 @@ class TestPlan:
         with pytest.raises(actions.ActError, match=f"#{seq}"):
             plan(conversation, seq)
 
-    def test_it_refuses_what_is_folded_already(self, conversation):
+    def test_it_refuses_what_is_compacted_already(self, conversation):
         accept(conversation, propose(conversation, 4))
         with pytest.raises(actions.ActError, match="not in the window"):
             plan(conversation, 2)
@@ -135,7 +135,7 @@ class TestAccept:
         with pytest.raises(transcript.TextError, match="empty"):
             accept(conversation, propose(conversation, 4), " ")
 
-    def test_it_refuses_a_seal_that_is_not_its_own(self, conversation, alice):
+    def test_it_refuses_a_signature_that_is_not_its_own(self, conversation, alice):
         other = transcript.create(alice)
         talk(other, 5)
         proposal = propose(conversation, 4)
@@ -144,27 +144,27 @@ class TestAccept:
         with pytest.raises(actions.ActError, match="too old"):
             proposals.accept(
                 conversation,
-                proposal.seal + "x",
+                proposal.signature + "x",
                 "Text.",
                 author=alice,
                 open_from=nothing_open,
             )
 
-    def test_it_waits_for_a_fold_that_is_under_way(self, conversation):
+    def test_it_waits_for_a_compaction_that_is_under_way(self, conversation):
         proposal = propose(conversation, 4)
 
-        async def while_folding():
+        async def while_compaction():
             with pytest.raises(actions.ActError, match="just now"):
                 await asyncio.to_thread(accept, conversation, proposal)
             return "Automatic."
 
-        summariser = compactor.Summariser("m", Recorder(while_folding))
-        done = async_to_sync(compactor.fold)(conversation.pk, summariser, force=True)
+        summariser = compactor.Summariser("m", Recorder(while_compaction))
+        done = async_to_sync(compactor.compact)(conversation.pk, summariser, force=True)
         assert done.state == "folded"
 
 
 class TestReinstate:
-    def test_it_undoes_a_fold(self, conversation):
+    def test_it_undoes_a_compaction(self, conversation):
         accept(conversation, propose(conversation, 4))
         actions.reinstate(conversation, [], author=conversation.owner)
         assert window(conversation) == [[1, 10]]

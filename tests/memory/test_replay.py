@@ -48,7 +48,7 @@ async def test_it_plays_every_turn_and_never_waits_for_a_summary():
 
 async def test_it_counts_how_often_a_message_was_rewritten():
     tally = await play(recorded(10))
-    # Folds of messages 1-2, 3-4, 5-6, 7-8: each rewrites all before it.
+    # Compacts of messages 1-2, 3-4, 5-6, 7-8: each rewrites all before it.
     assert tally.rewrites == [4, 4, 3, 3, 2, 2, 1, 1]
 
 
@@ -67,7 +67,7 @@ async def test_it_counts_a_merge_as_a_rewrite():
     assert max(tally.rewrites) > 2
 
 
-async def test_it_folds_nothing_that_no_summariser_read():
+async def test_it_compacts_nothing_that_no_summariser_read():
     refusals = Summarizer(*["I'm sorry, I can't help with that."] * 50)
     tally = await play(recorded(20), invoke=refusals)
     assert tally.rewrites == []

@@ -49,7 +49,7 @@ def test_it_finds_nothing_where_nobody_changed_anything(conversation):
         "role = 'assistant'",
         "tool_call_id = 'forged'",
         "created_at = '2020-01-01 00:00:00+00:00'",
-        "seal = NULL",
+        "signature = NULL",
         "text = '', deleted_at = '2026-01-01 00:00:00+00:00'",
         "seq = 10",
     ],
@@ -57,19 +57,19 @@ def test_it_finds_nothing_where_nobody_changed_anything(conversation):
 def test_it_finds_a_changed_message_that_no_reply_has_used(conversation, change):
     newest = conversation.messages.last()
     run(f"UPDATE memory_message SET {change} WHERE id = %s", newest.pk)  # noqa: S608
-    assert "message #" in found()["seal.message"]
+    assert "message #" in found()["signature.message"]
 
 
 @pytest.mark.parametrize(
     ("change", "code"),
     [
-        ("text = 'They agreed.'", "seal.summary"),
-        ("last_seq = 9", "seal.summary"),
-        ("generation = 1, level = 2", "seal.summary"),
-        ('trigger = \'{"kind": "edit"}\'', "seal.summary"),
-        ("created_at = '2020-01-01 00:00:00+00:00'", "seal.summary"),
-        ("status = 'superseded'", "seal.status"),
-        ("status = 'stale'", "seal.status"),
+        ("text = 'They agreed.'", "signature.summary"),
+        ("last_seq = 9", "signature.summary"),
+        ("generation = 1, level = 2", "signature.summary"),
+        ('trigger = \'{"kind": "edit"}\'', "signature.summary"),
+        ("created_at = '2020-01-01 00:00:00+00:00'", "signature.summary"),
+        ("status = 'superseded'", "signature.status"),
+        ("status = 'stale'", "signature.status"),
     ],
 )
 def test_it_finds_a_changed_summary_that_no_reply_has_used(conversation, change, code):
@@ -82,7 +82,7 @@ def test_it_finds_a_changed_summary_that_no_reply_has_used(conversation, change,
 
 def test_it_finds_doubts_that_were_taken_out(conversation):
     run("UPDATE memory_summary SET flags = '{}' WHERE version = 2")
-    assert "v2" in found()["seal.summary"]
+    assert "v2" in found()["signature.summary"]
 
 
 def test_it_finds_a_changed_reference_although_its_hash_was_changed_too(conversation):
@@ -90,7 +90,7 @@ def test_it_finds_a_changed_reference_although_its_hash_was_changed_too(conversa
     other = conversation.model_calls.filter(purpose="reply").first()
     values = [connection.ops.adapt_json_value(other.refs, None), other.sha256, call.pk]
     run("UPDATE memory_modelcall SET refs = %s, sha256 = %s WHERE id = %s", *values)
-    assert set(found()) == {"seal.call"}
+    assert set(found()) == {"signature.call"}
 
 
 def test_it_finds_a_version_taken_away(conversation):
@@ -109,19 +109,19 @@ def test_it_names_some_of_many_and_counts_the_others(conversation):
     talk(conversation, 4)
     with connection.cursor() as cursor:
         cursor.execute("UPDATE memory_message SET text = 'x'")
-    detail = found()["seal.message"]
+    detail = found()["signature.message"]
     assert detail.startswith("not as it was written: message #1, message #2, ")
     assert detail.endswith("message #11 and 7 more")
 
 
-def test_a_message_deleted_by_its_owner_is_sealed_as_deleted(conversation):
+def test_a_message_deleted_by_its_owner_is_signed_as_deleted(conversation):
     actions.delete(conversation, 3)
     assert found() == {}
     run("UPDATE memory_message SET text = 'Forged' WHERE seq = 3")
-    assert "seal.message" in found()
+    assert "signature.message" in found()
 
 
-def test_every_way_to_another_status_is_sealed(conversation, alice):
+def test_every_way_to_another_status_is_signed(conversation, alice):
     conversation.refresh_from_db()
     actions.rewrite(conversation, 2, "In other words.", author=alice)
     actions.restore(conversation, 2, author=alice)
@@ -131,46 +131,46 @@ def test_every_way_to_another_status_is_sealed(conversation, alice):
     row = conversation.summaries.last()
     row.status = Status.STALE
     row.save(update_fields=["status"])
-    assert "seal.status" not in found()
+    assert "signature.status" not in found()
 
 
 def test_another_status_does_not_vouch_for_a_changed_text(conversation):
     run("UPDATE memory_summary SET text = 'Forged' WHERE version = 3")
     versions.retract_to(conversation, 1)
-    assert set(found()) == {"seal.summary"}
+    assert set(found()) == {"signature.summary"}
 
 
-def test_without_the_key_nobody_makes_a_seal_that_holds(conversation, settings):
+def test_without_the_key_nobody_makes_a_signature_that_holds(conversation, settings):
     newest = conversation.messages.last()
-    settings.SEAL_KEY = "guessed"
+    settings.SIGNING_KEY = "guessed"
     newest.text = "Forged"
     signatures.renew(newest)
     run("UPDATE memory_message SET text = 'Forged' WHERE id = %s", newest.pk)
-    settings.SEAL_KEY = ""
-    assert set(found()) == {"seal.message"}
+    settings.SIGNING_KEY = ""
+    assert set(found()) == {"signature.message"}
 
 
-def test_an_old_secret_key_goes_on_as_the_seal_key(conversation, settings):
-    settings.SEAL_KEY, settings.SECRET_KEY = settings.SECRET_KEY, "rotated"
+def test_an_old_secret_key_goes_on_as_the_signature_key(conversation, settings):
+    settings.SIGNING_KEY, settings.SECRET_KEY = settings.SECRET_KEY, "rotated"
     assert found() == {}
 
 
 @pytest.mark.parametrize("model", [Message, Summary, ModelCall])
-def test_rows_without_a_seal_get_one(conversation, model):
+def test_rows_without_a_signature_get_one(conversation, model):
     with connection.cursor() as cursor:
-        cursor.execute(f"UPDATE {model._meta.db_table} SET seal = NULL")  # noqa: S608
-    assert signatures.seal_all(model) == model.objects.count()
-    assert signatures.seal_all(model) == 0
+        cursor.execute(f"UPDATE {model._meta.db_table} SET signature = NULL")  # noqa: S608
+    assert signatures.sign_all(model) == model.objects.count()
+    assert signatures.sign_all(model) == 0
     assert found() == {}
 
 
-def test_a_new_key_takes_sealing_again(conversation, settings, capsys):
-    settings.SEAL_KEY = "another"
+def test_a_new_key_takes_signing_again(conversation, settings, capsys):
+    settings.SIGNING_KEY = "another"
     assert set(found()) == {
-        f"seal.{n}" for n in ("message", "summary", "status", "call")
+        f"signature.{n}" for n in ("message", "summary", "status", "call")
     }
-    call_command("seal_history")
+    call_command("sign_history")
     assert len(found()) == 4
-    call_command("seal_history", again=True)
+    call_command("sign_history", again=True)
     assert found() == {}
     assert "Sealed 0 rows." in capsys.readouterr().out

@@ -1,4 +1,5 @@
-"""This project's engine: the reply first, the fold in the time before the next one."""
+"""This project's engine: the reply first, the compaction in the time before the next
+one."""
 
 import asyncio
 from collections.abc import Sequence
@@ -8,7 +9,7 @@ from langchain_core.messages import BaseMessage, HumanMessage
 
 from memory.engine import excerpts
 from memory.engine.compose import SummaryBlock, compose
-from memory.engine.plan import Fold, Merge, plan_fold, plan_merge
+from memory.engine.plan import Compaction, Merge, plan_compaction, plan_merge
 from memory.engine.policy import Policy
 from memory.engine.ranking import Document, Index
 from memory.engine.summaries.summarizer import merge, summarize
@@ -43,7 +44,7 @@ class Windowpane(System):
         self.messages += [message, self.chat.invoke(context.messages)]
 
     def rest(self, until: datetime | None) -> None:
-        due = plan_fold(
+        due = plan_compaction(
             self.policy,
             self.messages[self.cutoff :],
             self.blocks,
@@ -52,9 +53,9 @@ class Windowpane(System):
             now=until,
         )
         if due:
-            asyncio.run(self._fold(due))
+            asyncio.run(self._compact(due))
 
-    async def _fold(self, due: Fold) -> None:
+    async def _compact(self, due: Compaction) -> None:
         made = await summarize(
             self.summarizer.ainvoke,
             due.messages,
@@ -72,7 +73,7 @@ class Windowpane(System):
             self._replace(merging.blocks, merging, made.text)
 
     def _replace(
-        self, replaced: Sequence[SummaryBlock], due: Fold | Merge, text: str
+        self, replaced: Sequence[SummaryBlock], due: Compaction | Merge, text: str
     ) -> None:
         self.version += 1
         block = SummaryBlock(

@@ -61,10 +61,10 @@ class Gauge:
     used: int
     capacity: int
     reserve: int  # kept free for the reply
-    # Folding starts when the window has so many tokens; None = not by tokens.
+    # Compaction starts when the window has so many tokens; None = not by tokens.
     window_limit: int | None = None
-    # The place of the fold point on the bar, in permille; None = it is not on it.
-    fold_x: int | None = None
+    # The place of the compaction point on the bar, in permille; None = it is not on it.
+    compact_x: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,8 +86,8 @@ class ContextPane:
     sha256: str = ""
     policy: str = ""
     policy_error: str = ""  # why the stored policy is not in force
-    fold_rule: str = ""
-    folding_stopped: bool = False
+    compact_rule: str = ""
+    compaction_stopped: bool = False
 
     @property
     def total(self) -> int:
@@ -140,8 +140,8 @@ def model_view(
         sha256=built.sha256,
         policy=preset_name(conversation.get_policy().preset),
         policy_error=conversation.policy_error,
-        fold_rule=_fold_rule(conversation, gauge.window_limit),
-        folding_stopped=not compactor.may_fold(conversation),
+        compact_rule=_compact_rule(conversation, gauge.window_limit),
+        compaction_stopped=not compactor.may_compact(conversation),
     )
 
 
@@ -208,21 +208,21 @@ def _parts(
 
 
 def _gauge(conversation: Conversation, parts: Sequence[Part], model: str) -> Gauge:
-    """The bar reaches to the fold point or to what is used, with a little air, not to
-    the model's whole window: against 128,000 tokens nothing would be seen. The
+    """The bar reaches to the compaction point or to what is used, with a little air,
+    not to the model's whole window: against 128,000 tokens nothing would be seen. The
     reserve is drawn once it is in sight."""
     used = sum(part.tokens for part in parts)
     window = providers.context_window(model)
-    window_limit, fraction = _fold_limits(conversation)
+    window_limit, fraction = _compact_limits(conversation)
     ahead = sum(part.tokens for part in parts if part.kind in AHEAD_OF_WINDOW)
-    # Where less than that fits, folding starts earlier.
+    # Where less than that fits, compaction starts earlier.
     most = _most_of_window(conversation, model, ahead)
     window_limit = min(window_limit, most) if window_limit else None
     limits = [ahead + window_limit] if window_limit else []
     limits += [int(fraction * window)] if fraction else []
-    fold_at = min(limits, default=None)
+    compact_at = min(limits, default=None)
     reserve = window - limit_of(model)
-    scale = max(int(used * 1.1), int((fold_at or 0) * 1.15), 1)
+    scale = max(int(used * 1.1), int((compact_at or 0) * 1.15), 1)
     sizes = [(part.kind, part.tokens) for part in parts]
     if scale + reserve >= window:
         scale = max(window, used)
@@ -235,7 +235,7 @@ def _gauge(conversation: Conversation, parts: Sequence[Part], model: str) -> Gau
         window,
         reserve,
         window_limit,
-        fold_at * 1000 // scale if fold_at and fold_at <= scale else None,
+        compact_at * 1000 // scale if compact_at and compact_at <= scale else None,
     )
 
 
@@ -253,7 +253,7 @@ def _segments(sizes: list[tuple[str, int]], scale: int) -> Iterator[Segment]:
         start += tokens
 
 
-def _fold_limits(conversation: Conversation) -> tuple[int | None, float | None]:
+def _compact_limits(conversation: Conversation) -> tuple[int | None, float | None]:
     """The smallest triggers that fire alone: on the window's tokens, on the share of
     the model's whole window that the context takes."""
     alone = [
@@ -264,8 +264,8 @@ def _fold_limits(conversation: Conversation) -> tuple[int | None, float | None]:
     return min(tokens, default=None), min(fractions, default=None)
 
 
-def _fold_rule(conversation: Conversation, most: int | None) -> str:
-    """When the window is folded, in words; "" = never. `most`: tokens that fit."""
+def _compact_rule(conversation: Conversation, most: int | None) -> str:
+    """When the window is compacted, in words; "" = never. `most`: tokens that fit."""
     policy = conversation.get_policy()
     clauses = [
         reduce(

@@ -73,8 +73,8 @@ def _finding(
 
 def _has(text: str, query: str) -> bool:
     """Whether all words of the query are in the text."""
-    folded = text.casefold()
-    return all(word in folded for word in query.casefold().split())
+    compacted = text.casefold()
+    return all(word in compacted for word in query.casefold().split())
 
 
 def _pattern(query: str) -> re.Pattern[str]:

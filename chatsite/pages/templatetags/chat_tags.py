@@ -53,8 +53,8 @@ def versions(found: Iterable[Summary | int]) -> str:
 
 
 @register.filter
-def why_not_folded(name: str) -> str:
-    return errors.explain_fold(name)
+def why_not_compacted(name: str) -> str:
+    return errors.explain_compaction(name)
 
 
 @register.filter

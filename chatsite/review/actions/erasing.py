@@ -30,7 +30,7 @@ from memory import library
 from memory.actions import ActError
 from memory.models import Conversation, Message, ModelCall, Summary
 
-from ..models import Review, Tombstone, Trial
+from ..models import Experiment, Review, Tombstone
 
 if TYPE_CHECKING:
     from django.contrib.auth.models import AbstractBaseUser
@@ -44,7 +44,7 @@ PARTS: dict[str, type[models.Model]] = {
     "turns": Turn,
 }
 ATTEMPTS = 3
-LOGGED = (*PARTS.values(), Review, Trial)
+LOGGED = (*PARTS.values(), Review, Experiment)
 
 
 def count(conversation: Conversation) -> dict[str, int]:
@@ -103,7 +103,7 @@ def erase(
         try:
             return _erase(conversation, user, reason)
         except (IntegrityError, OperationalError) as error:
-            # A reply or a fold that is just ending holds rows that would go.
+            # A reply or a compaction that is just ending holds rows that would go.
             name = type(error).__name__
             logger.info("not erased yet conversation=%s: %s", conversation.pk, name)
     raise ActError(
@@ -127,7 +127,8 @@ def _erase(
 def _replace_by_tombstone(
     conversation: Conversation, user: "AbstractBaseUser", reason: str
 ) -> Tombstone:
-    # A fold or a reply that is about to write a row waits here, and then finds none.
+    # A compaction or a reply that is about to write a row waits here, and then finds
+    # none.
     row = Conversation.objects.select_for_update().get(pk=conversation.pk)
     tombstone = Tombstone.objects.create(
         conversation=row.uuid,

@@ -32,7 +32,7 @@ class Cause(models.TextChoices):
 
 @transaction.atomic
 def rebuild(conversation: Conversation, *, seen: int | None = None) -> None:
-    """Void all summaries; the fold job makes them anew from the transcript.
+    """Void all summaries; the compaction job makes them anew from the transcript.
 
     `seen` is the state of the view that the reviewer looked at. Raises ActError when it
     is another by now, or when there is nothing to rebuild.
@@ -72,8 +72,9 @@ def _locked(conversation: Conversation, seen: int | None) -> Conversation:
         raise ActError(_("Its owner has deleted it: there is no view to change."))
     if seen is not None and row.memory_version != seen:
         raise ActError(
-            _("What the model sees has changed since this page was drawn: by its "
-              "owner, by a fold or by another reviewer. Look again, then decide.")
+            _("What the model sees has changed since this page was loaded: "
+"by its owner, by a new summary or by another reviewer. Look "
+"again, then decide.")
         )  # fmt: skip
     return row
 
@@ -81,4 +82,4 @@ def _locked(conversation: Conversation, seen: int | None) -> Conversation:
 def tell_owner(conversation: Conversation) -> None:
     """Let the open pages of the conversation draw the new view."""
     async_to_sync(events.publish)(conversation.pk, events.Memory(None, "changed"))
-    async_to_sync(runner.fold_soon)(conversation.pk)
+    async_to_sync(runner.compact_soon)(conversation.pk)

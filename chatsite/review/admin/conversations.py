@@ -22,7 +22,7 @@ from memory.models import Conversation, Message, ModelCall, Summary
 from .. import redaction, urls
 from ..actions.list_actions import ConversationActs
 from ..actions.reviewing import ReviewFilter
-from ..filters import FoldingFilter
+from ..filters import CompactionFilter
 from ..readonly import SEARCH_HELP, ReadOnlyAdmin, as_text, json_of, link_to_list
 from ..rights import rights_of
 from ..timeline.links import timeline_link
@@ -44,12 +44,12 @@ class ConversationAdmin(ConversationActs, ReadOnlyAdmin):
         "preset",
         "messages",
         "summaries",
-        "folding",
+        "compacting",
         "timeline",
         "updated_at",
     )
     list_filter = (
-        FoldingFilter,
+        CompactionFilter,
         ReviewFilter,
         ("archived_at", EmptyFieldListFilter),
         ("created_at", DateFieldListFilter),
@@ -69,8 +69,8 @@ class ConversationAdmin(ConversationActs, ReadOnlyAdmin):
         "wide_system_prompt",
         "wide_policy",
         "parts",
-        "folding",
-        ("fold_failures", "fold_retry_at"),
+        "compacting",
+        ("compaction_failures", "compaction_retry_at"),
         ("memory_version", "next_seq", "token_ratio", "token_overhead"),
         ("pinned_at", "archived_at"),
         ("created_at", "updated_at"),
@@ -121,12 +121,12 @@ class ConversationAdmin(ConversationActs, ReadOnlyAdmin):
     def timeline(self, row: Conversation) -> SafeString:
         return timeline_link(row.pk, _("open"))
 
-    @admin.display(description=gettext_lazy("folding"))
-    def folding(self, row: Conversation) -> str:
-        if not row.fold_failures:
+    @admin.display(description=gettext_lazy("summarising"))
+    def compacting(self, row: Conversation) -> str:
+        if not row.compaction_failures:
             return _("working")
-        count = {"count": row.fold_failures}
-        if compactor.may_fold(row):
+        count = {"count": row.compaction_failures}
+        if compactor.may_compact(row):
             return _("failed %(count)s times, will try again") % count
         return _("stopped after %(count)s failures") % count
 

@@ -33,7 +33,7 @@ class SummaryAdmin(ConversationPartAdmin):
         "owner_name",
         "level",
         "covers",
-        "folded",
+        "compacted",
         "tokens",
         "status",
         "doubts",
@@ -59,7 +59,7 @@ class SummaryAdmin(ConversationPartAdmin):
     select_related = ("conversation__owner", "author")
     fields = (
         ("in_conversation", "version", "status"),
-        ("covers", "folded", "level", "generation"),
+        ("covers", "compacted", "level", "generation"),
         ("made_because", "preset", "made_by"),
         ("tokens_before", "tokens_after"),
         ("model", "tokens_in", "tokens_out", "ms"),
@@ -69,12 +69,12 @@ class SummaryAdmin(ConversationPartAdmin):
         "wide_structured",
         "wide_flags",
         "made_of",
-        ("policy_hash", "prompt_hash", "seal"),
+        ("policy_hash", "prompt_hash", "signature"),
         "created_at",
     )
 
     class Media:
-        css = {"all": ["css/desk-timeline.css"]}
+        css = {"all": ["css/review-timeline.css"]}
 
     def get_changelist(self, request: HttpRequest, **options: Any) -> type[ChangeList]:
         return OpenChangeList
@@ -104,9 +104,9 @@ class SummaryAdmin(ConversationPartAdmin):
     def covers(self, row: Summary) -> str:
         return labels.span(row)
 
-    @admin.display(description=gettext_lazy("folded"))
-    def folded(self, row: Summary) -> str:
-        return f"+{labels.folded(row):,}"
+    @admin.display(description=gettext_lazy("summarised"))
+    def compacted(self, row: Summary) -> str:
+        return f"+{labels.compacted(row):,}"
 
     @admin.display(description=gettext_lazy("tokens"))
     def tokens(self, row: Summary) -> str:

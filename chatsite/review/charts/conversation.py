@@ -1,5 +1,5 @@
-"""What one conversation's prompts took, turn by turn, with its folds: the chart, and
-how large the whole transcript would have been.
+"""What one conversation's prompts took, turn by turn, with its compactions: the chart,
+and how large the whole transcript would have been.
 """
 
 from bisect import bisect_right
@@ -29,7 +29,7 @@ UNDONE = (Summary.Status.FAILED, Summary.Status.REJECTED)
 
 @dataclass(frozen=True, slots=True)
 class Limit:
-    """What the policy folds at: in tokens where it counts them, always in words."""
+    """What the policy compacts at: in tokens where it counts them, always in words."""
 
     tokens: float | None
     words: str
@@ -37,9 +37,12 @@ class Limit:
 
 def limit_of(policy: Policy, context_window: int) -> Limit:
     if not policy.enabled:
-        return Limit(None, _("This conversation is never folded."))
+        return Limit(None, _("This conversation is never summarised."))
     if policy.adaptive:
-        words = _("Folds at %(least)s to %(most)s tokens in the window, by its turns.")
+        words = _(
+            "Summarises at %(least)s to %(most)s tokens in the window, "
+            "depending on its turns."
+        )
         values = {"least": show(ADAPTIVE_MIN), "most": show(ADAPTIVE_MAX)}
         return Limit(None, words % values)
     window = policy.context_window or context_window
@@ -50,13 +53,14 @@ def limit_of(policy: Policy, context_window: int) -> Limit:
         if kind in ("tokens", "fraction")
     ]
     if sizes:
-        words = _("folds at %(tokens)s tokens in the window")
+        words = _("summarises at %(tokens)s tokens in the window")
         return Limit(min(sizes), words % {"tokens": show(min(sizes))})
     units = ", ".join(
         f"{show(n)} {KINDS[kind]}" for clause in policy.trigger for kind, n in clause
     )
     return Limit(
-        None, _("Folds by other measures than tokens: %(units)s.") % {"units": units}
+        None,
+        _("Summarises by other measures than tokens: %(units)s.") % {"units": units},
     )
 
 
@@ -68,13 +72,13 @@ def draw(conversation: Conversation) -> Chart:
         return say(name, title, _("No reply was made here yet: nothing to draw."))
     window = providers.context_window(model_of(conversation))
     limit = limit_of(conversation.get_policy(), window)
-    folds = _folds(conversation, prompts)
+    compactions = _compactions(conversation, prompts)
     step = ceil(len(prompts) / MAX_POINTS)
     groups = [prompts[n : n + step] for n in range(0, len(prompts), step)]
     return draw_lines(
         name,
         title,
-        describe(prompts, len(folds), limit),
+        describe(prompts, len(compactions), limit),
         [
             Series(
                 "quiet",
@@ -90,23 +94,23 @@ def draw(conversation: Conversation) -> Chart:
         size=WIDE,
         x_label=_("turn"),
         y_label=_("tokens"),
-        marks=[((place + 0.5) / step - 0.5, tip) for place, tip in folds],
-        mark_label=_("a fold"),
+        marks=[((place + 0.5) / step - 0.5, tip) for place, tip in compactions],
+        mark_label=_("a summary was written"),
         level=(limit.tokens, limit.words) if limit.tokens else None,
-        table=_table(groups, step, folds),
+        table=_table(groups, step, compactions),
     )
 
 
-def describe(prompts: Sequence[Prompt], folds: int, limit: Limit) -> str:
+def describe(prompts: Sequence[Prompt], compactions: int, limit: Limit) -> str:
     sent = sum(prompt.sent for prompt in prompts)
     whole = round(sum(prompt.whole for prompt in prompts))
     words = _(
-        "Turns: %(turns)s, folds: %(folds)s. The prompts had %(sent)s tokens in all, "
-        "at most %(most)s; with the whole transcript each time it would have been "
-        "%(whole)s."
+        "Turns: %(turns)s, summaries: %(folds)s. The prompts had "
+        "%(sent)s tokens in all, at most %(most)s; with the whole "
+        "transcript each time it would have been %(whole)s."
     ) % {
         "turns": show(len(prompts)),
-        "folds": show(folds),
+        "folds": show(compactions),
         "sent": show(sent),
         "most": show(max(prompt.sent for prompt in prompts)),
         "whole": show(whole),
@@ -127,7 +131,7 @@ def _numbers(first: int, count: int) -> str:
     return f"{first + 1}" if count == 1 else f"{first + 1}–{first + count}"
 
 
-def _folds(
+def _compactions(
     conversation: Conversation, prompts: Sequence[Prompt]
 ) -> list[tuple[float, str]]:
     """After which turn each version was made: its place, between two turns."""
@@ -147,14 +151,14 @@ def _folds(
 def _table(
     groups: Sequence[Sequence[Prompt]],
     step: int,
-    folds: Sequence[tuple[float, str]],
+    compactions: Sequence[tuple[float, str]],
 ) -> Table:
     made: dict[int, list[str]] = {}
-    for place, tip in folds:
+    for place, tip in compactions:
         made.setdefault(max(0, int(place)) // step, []).append(tip)
     head = (
         *(_("Turn"), _("Reply"), _("Sent"), _("Known from")),
-        *(_("Whole transcript"), _("Folded then")),
+        *(_("Whole transcript"), _("Summarised then")),
     )
     return Table(
         head,

@@ -51,7 +51,7 @@ def build(form: DaysForm, days: Days) -> Strip:
         choices=tuple((each, name, each == days) for each, name in ranges),
         tiles=tuple(_tiles(figures)),
         charts=(
-            _folds(figures, days),
+            _compactions(figures, days),
             _ratios(figures, days),
             _latency(figures, days),
             _by_person(figures),
@@ -66,16 +66,16 @@ def _name(days: int) -> str:
 
 
 def _tiles(figures: SiteFigures) -> Iterable[Tile]:
-    folds = sum(day.folds for day in figures.days)
+    compactions = sum(day.compactions for day in figures.days)
     failed = sum(day.failed for day in figures.days)
-    yield Tile(_("Folds"), show(folds), url=_list("memory_summary"))
+    yield Tile(_("Summaries"), show(compactions), url=_list("memory_summary"))
     yield Tile(
-        _("Folds that failed"),
+        _("Summaries that failed"),
         show(failed),
-        _share(failed, folds + failed),
+        _share(failed, compactions + failed),
         is_bad=failed > 0,
     )
-    yield Tile(_("Median of what a fold leaves"), _percent(figures.ratio))
+    yield Tile(_("Median of what a summary leaves"), _percent(figures.ratio))
     # xgettext:no-python-format
     yield Tile(_("95 % of replies within"), _seconds(figures.reply_ms))
     tokens = sum(each.tokens for each in figures.spending)
@@ -87,10 +87,10 @@ def _tiles(figures: SiteFigures) -> Iterable[Tile]:
         is_bad=figures.failing_turns > 0,
     )
     yield Tile(
-        _("Conversations that stopped folding"),
+        _("Conversations that are no longer summarised"),
         show(figures.stopped),
         _("now"),
-        _list("memory_conversation") + "?folding=stopped",
+        _list("memory_conversation") + "?compaction=stopped",
         figures.stopped > 0,
     )
     yield Tile(
@@ -129,27 +129,27 @@ def _money(spending: Sequence[Spending]) -> str:
     return f"${cost / 1_000_000:,.2f}"
 
 
-def _folds(figures: SiteFigures, days: Days) -> Chart:
-    name, title = "folds", _("Folds per day")
-    made = [day.folds for day in figures.days]
+def _compactions(figures: SiteFigures, days: Days) -> Chart:
+    name, title = "compactions", _("Summaries per day")
+    made = [day.compactions for day in figures.days]
     failed = [day.failed for day in figures.days]
     if not sum(made) + sum(failed):
-        return say(name, title, _("Nothing was folded in these days."))
+        return say(name, title, _("Nothing was summarised in these days."))
     return draw_bars(
         name,
         title,
-        _("Folds: %(made)s; failed: %(failed)s; at most %(most)s on a day.")
+        _("Summaries: %(made)s; failed: %(failed)s; at most %(most)s on a day.")
         % {
             "made": show(sum(made)),
             "failed": show(sum(failed)),
             "most": show(max(map(sum, zip(made, failed, strict=True)))),
         },
-        [Series("main", _("folded"), made), Series("bad", _("failed"), failed)],
+        [Series("main", _("summarised"), made), Series("bad", _("failed"), failed)],
         days.labels(),
         table=_by_day(
             figures,
             days,
-            (_("Folded"), lambda day: show(day.folds)),
+            (_("Summarised"), lambda day: show(day.compactions)),
             (_("Failed"), lambda day: show(day.failed)),
         ),
     )
@@ -169,14 +169,14 @@ def _by_day(
 
 
 def _ratios(figures: SiteFigures, days: Days) -> Chart:
-    name, title = "ratios", _("What a fold leaves")
+    name, title = "ratios", _("What a summary leaves")
     values = [None if d.ratio is None else 100 * d.ratio for d in figures.days]
     if not any(value is not None for value in values):
-        return say(name, title, _("No fold to measure in these days."))
+        return say(name, title, _("No summary to measure in these days."))
     return draw_lines(
         name,
         title,
-        _("Median share of the context's tokens after a fold: %(ratio)s in all.")
+        _("Median share of the context's tokens after a summary: %(ratio)s in all.")
         % {"ratio": _percent(figures.ratio)},
         [Series("main", _("median of the day"), values)],
         days.labels(),
@@ -192,14 +192,14 @@ def _latency(figures: SiteFigures, days: Days) -> Chart:
     lines = (
         ("main", _("whole reply"), "reply_ms", "round"),
         ("second", _("first words"), "first_ms", "square"),
-        ("third", _("fold"), "fold_ms", "diamond"),
+        ("third", _("summarise"), "compaction_ms", "diamond"),
     )
     series = [
         Series(kind, label, [_to_seconds(d, field) for d in figures.days], mark)
         for kind, label, field, mark in lines
     ]
     if all(value is None for each in series for value in each.values):
-        return say(name, title, _("No reply and no fold in these days."))
+        return say(name, title, _("No reply and no summary in these days."))
     return draw_lines(
         name,
         title,
@@ -280,7 +280,7 @@ def _cost(rows: Sequence[Spending]) -> str:
 
 
 def _table(figures: SiteFigures) -> Chart:
-    """Who spent what with which model; a trial of a policy is its starter's."""
+    """Who spent what with which model; an experiment of a policy is its starter's."""
     rows = sorted(figures.spending, key=lambda each: -each.tokens)
     head = (_("Person"), _("Model"), _("Requests"), _("Read"), _("Written"))
     money = (_("Cost"),) if settings.PRICE_INPUT else ()
@@ -291,8 +291,8 @@ def _table(figures: SiteFigures) -> Chart:
             (*head, *money),
             tuple(
                 (
-                    _("%(user)s, trials") % {"user": each.user}
-                    if each.is_trial
+                    _("%(user)s, experiments") % {"user": each.user}
+                    if each.is_experiment
                     else each.user,
                     providers.label(each.model),
                     *map(show, (each.requests, each.read, each.written)),

@@ -26,13 +26,13 @@ from chatsite.turns.models import Turn
 from memory.compaction import compactor
 from memory.models import Conversation, ModelCall, Summary
 
-from ..models import Trial
+from ..models import Experiment
 from .counting import STEP_MS, Counts, count, median_share, p95_ms
 from .days import Days
 
 OLD_SECONDS, NEW_SECONDS = 600, 60
 UNDONE = (Summary.Status.FAILED, Summary.Status.REJECTED)
-# Versions that a person wrote or brought back: nothing was folded.
+# Versions that a person wrote or brought back: nothing was compacted.
 BY_HAND = ("edit", "restore")
 FAILING = (Turn.State.FAILED, Turn.State.TRUNCATED, Turn.State.INTERRUPTED)
 
@@ -41,21 +41,21 @@ FAILING = (Turn.State.FAILED, Turn.State.TRUNCATED, Turn.State.INTERRUPTED)
 class Day:
     """One day of the range; None where there was nothing to measure."""
 
-    folds: int = 0
+    compactions: int = 0
     failed: int = 0
     ratio: float | None = None
     reply_ms: float | None = None
     first_ms: float | None = None
-    fold_ms: float | None = None
+    compaction_ms: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Spending:
-    """What one person spent with one model; a trial is its starter's."""
+    """What one person spent with one model; an experiment is its starter's."""
 
     user: str
     model: str
-    is_trial: bool
+    is_experiment: bool
     requests: int
     read: int
     written: int
@@ -77,7 +77,7 @@ class Spending:
 class Part:
     """What happened on some days; parts of other days can be added."""
 
-    folds: dict[date, tuple[int, int]]  # made and failed
+    compactions: dict[date, tuple[int, int]]  # made and failed
     ratios: Counts
     times: dict[str, Counts]
     spending: tuple[Spending, ...]
@@ -85,7 +85,7 @@ class Part:
 
     def __add__(self, other: "Part") -> "Part":
         return Part(
-            folds=self.folds | other.folds,
+            compactions=self.compactions | other.compactions,
             ratios=Counts(self.ratios | other.ratios),
             times={
                 name: Counts(each | other.times[name])
@@ -127,7 +127,7 @@ def measure(days: Days) -> SiteFigures:
 
 def _figures(days: Days, part: Part, gaps: int) -> SiteFigures:
     stopped = Conversation.objects.filter(
-        fold_failures__gte=compactor.MAX_FAILURES, deleted_at=None
+        compaction_failures__gte=compactor.MAX_FAILURES, deleted_at=None
     )
     return SiteFigures(
         days=tuple(_day(day, part) for day in days),
@@ -141,9 +141,9 @@ def _figures(days: Days, part: Part, gaps: int) -> SiteFigures:
 
 
 def _day(day: date, part: Part) -> Day:
-    folds, failed = part.folds.get(day, (0, 0))
+    compactions, failed = part.compactions.get(day, (0, 0))
     return Day(
-        folds=folds,
+        compactions=compactions,
         failed=failed,
         ratio=median_share(part.ratios.get(day)),
         **{name: p95_ms(counts.get(day)) for name, counts in part.times.items()},
@@ -151,27 +151,27 @@ def _day(day: date, part: Part) -> Day:
 
 
 def read(days: Days) -> Part:
-    folds, calls = _folds(days), _calls(days)
-    made = folds.exclude(status__in=UNDONE)
+    compactions, calls = _compactions(days), _calls(days)
+    made = compactions.exclude(status__in=UNDONE)
     replies = calls.filter(purpose=ModelCall.Purpose.REPLY, error="")
     left = made.filter(tokens_before__gt=0)
     first = replies.exclude(first_token_ms=None)
     return Part(
-        folds=_count_folds(folds, days),
+        compactions=_count_compactions(compactions, days),
         ratios=count(left, days, F("tokens_after") * 1000 / F("tokens_before")),
         times={
             "reply_ms": count(replies, days, F("total_ms") / STEP_MS),
             "first_ms": count(first, days, F("first_token_ms") / STEP_MS),
-            "fold_ms": count(made, days, F("ms") / STEP_MS),
+            "compaction_ms": count(made, days, F("ms") / STEP_MS),
         },
-        spending=(*_spending(calls), *_trials(days)),
+        spending=(*_spending(calls), *_experiments(days)),
         failing_turns=Turn.objects.filter(
             days.during("created_at"), state__in=FAILING
         ).count(),
     )
 
 
-def _folds(days: Days) -> QuerySet[Summary]:
+def _compactions(days: Days) -> QuerySet[Summary]:
     """Made here: a branch or an import brings older ones along."""
     rows = Summary.objects.filter(
         days.during("created_at"), created_at__gte=F("conversation__created_at")
@@ -186,9 +186,11 @@ def _calls(days: Days) -> QuerySet[ModelCall]:
     return rows.order_by()
 
 
-def _count_folds(folds: QuerySet[Summary], days: Days) -> dict[date, tuple[int, int]]:
+def _count_compactions(
+    compactions: QuerySet[Summary], days: Days
+) -> dict[date, tuple[int, int]]:
     counted = (
-        folds.annotate(day=days.number("created_at"))
+        compactions.annotate(day=days.number("created_at"))
         .values("day")
         .annotate(
             made=Count("pk", ~Q(status__in=UNDONE)),
@@ -217,7 +219,7 @@ def _spending(calls: QuerySet[ModelCall]) -> list[Spending]:
         Spending(
             user=names[row["conversation__owner"]],
             model=row["model"],
-            is_trial=False,
+            is_experiment=False,
             requests=row["requests"],
             read=row["sum_read"],
             written=row["sum_written"],
@@ -230,7 +232,7 @@ def _add_up(spending: Iterable[Spending]) -> tuple[Spending, ...]:
     """One row for each person and model."""
     found: dict[tuple[str, str, bool], Spending] = {}
     for each in spending:
-        key = (each.user, each.model, each.is_trial)
+        key = (each.user, each.model, each.is_experiment)
         found[key] = found[key] + each if key in found else each
     return tuple(found.values())
 
@@ -241,8 +243,8 @@ def _names(ids: set[int]) -> dict[int, str]:
     return dict(rows.values_list("pk", users.USERNAME_FIELD))
 
 
-def _trials(days: Days) -> list[Spending]:
-    rows = Trial.objects.filter(days.during("created_at")).order_by()
+def _experiments(days: Days) -> list[Spending]:
+    rows = Experiment.objects.filter(days.during("created_at")).order_by()
     sums = rows.values("user__username", "model").annotate(
         sum_requests=Sum("requests"),
         sum_read=Sum("tokens_in"),
@@ -252,7 +254,7 @@ def _trials(days: Days) -> list[Spending]:
         Spending(
             user=row["user__username"] or "–",
             model=row["model"],
-            is_trial=True,
+            is_experiment=True,
             requests=row["sum_requests"],
             read=row["sum_read"],
             written=row["sum_written"],

@@ -18,7 +18,7 @@ from memory.engine.facts import Fact
 from memory.engine.summaries import material as documents
 from memory.engine.tokens import scaled
 
-from ..models import Trial
+from ..models import Experiment
 from . import real
 from .material import Material
 from .steps import Steps, Turn, cutoff
@@ -54,12 +54,14 @@ class Side:
     lost: list[str] = field(default_factory=list)
 
 
-async def compare(trial_id: int, material: Material, steps: Steps) -> dict[str, Any]:
-    """The trial's whole result, with what was real when it ended."""
-    trial, turns, sides, blocks = await database_sync_to_async(_read)(
-        trial_id, material, steps
+async def compare(
+    experiment_id: int, material: Material, steps: Steps
+) -> dict[str, Any]:
+    """The experiment's whole result, with what was real when it ended."""
+    experiment, turns, sides, blocks = await database_sync_to_async(_read)(
+        experiment_id, material, steps
     )
-    # Of a trial that was stopped, what it has played.
+    # Of an experiment that was stopped, what it has played.
     played = material.messages[: steps.place]
     found = await asyncio.to_thread(_weigh, material, played, blocks, sides)
     return {
@@ -69,22 +71,22 @@ async def compare(trial_id: int, material: Material, steps: Steps) -> dict[str, 
             "versions": [block.version for block in blocks["real"]],
         },
         "facts": found,
-        "compared": sides["trial"].turns,
+        "compared": sides["experiment"].turns,
         "sides": {name: asdict(side) for name, side in sides.items()},
-        "last_seq": trial.last_seq,
+        "last_seq": experiment.last_seq,
     }
 
 
 def _read(
-    trial_id: int, material: Material, steps: Steps
-) -> tuple[Trial, list[Turn], dict[str, Side], dict[str, Sequence[SummaryBlock]]]:
-    trial = Trial.objects.get(pk=trial_id)
+    experiment_id: int, material: Material, steps: Steps
+) -> tuple[Experiment, list[Turn], dict[str, Side], dict[str, Sequence[SummaryBlock]]]:
+    experiment = Experiment.objects.get(pk=experiment_id)
     active = [
         s
         for s in versions.active(material.conversation)
-        if s.last_seq <= trial.last_seq
+        if s.last_seq <= experiment.last_seq
     ]
-    turns = real.read_turns(material, trial.last_seq)
+    turns = real.read_turns(material, experiment.last_seq)
     both = {turn.seq for turn in turns} & {turn.seq for turn in steps.turns}
     spent = savings.spent_on_summaries(material.conversation)
     middle, most = real.rewrites(material, active)
@@ -98,12 +100,12 @@ def _read(
             rewrites_median=middle,
             rewrites_max=most,
         ),
-        "trial": _side(
+        "experiment": _side(
             # Nothing real to compare with: all that was played.
             [turn for turn in steps.turns if turn.seq in both or not both],
-            requests=trial.requests,
-            read=trial.tokens_in,
-            written=trial.tokens_out,
+            requests=experiment.requests,
+            read=experiment.tokens_in,
+            written=experiment.tokens_out,
             rewrites_median=median(written or [0]),
             rewrites_max=max(written, default=0),
             rejected=steps.rejected,
@@ -111,9 +113,9 @@ def _read(
     }
     blocks = {
         "real": [versions.to_block(summary) for summary in active],
-        "trial": [each.block() for each in steps.versions_at(len(steps.turns))],
+        "experiment": [each.block() for each in steps.versions_at(len(steps.turns))],
     }
-    return trial, turns, sides, blocks
+    return experiment, turns, sides, blocks
 
 
 def _side(turns: Sequence[Turn], **values: Any) -> Side:

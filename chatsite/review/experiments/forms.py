@@ -35,14 +35,16 @@ def _prompt(label: Any) -> forms.CharField:
     )
 
 
-class TrialForm(PolicyForm):
+class ExperimentForm(PolicyForm):
     """A policy to try, with its most usual settings as fields, and what it may cost."""
 
-    trigger_size = forms.FloatField(label=gettext_lazy("Fold at"), required=False)
+    trigger_size = forms.FloatField(label=gettext_lazy("Summarise at"), required=False)
     trigger_kind = forms.ChoiceField(
         choices=lambda: _kinds(TRIGGER_KINDS),
         required=False,
-        widget=forms.Select(attrs={"aria-label": gettext_lazy("Fold at, counted in")}),
+        widget=forms.Select(
+            attrs={"aria-label": gettext_lazy("Summarise at, counted in")}
+        ),
     )
     keep_size = forms.FloatField(label=gettext_lazy("Keep"), required=False)
     keep_kind = forms.ChoiceField(
@@ -68,12 +70,14 @@ class TrialForm(PolicyForm):
 
     field_order = (
         *("preset", "trigger_size", "trigger_kind", "keep_size", "keep_kind"),
-        *("max_summary_tokens", "no_folding", "no_recall", *PROMPTS),
+        *("max_summary_tokens", "no_compaction", "no_recall", *PROMPTS),
         *("overrides", "budget"),
     )
 
     @classmethod
-    def for_trial(cls, conversation: Conversation, tokens: int) -> "TrialForm":
+    def for_experiment(
+        cls, conversation: Conversation, tokens: int
+    ) -> "ExperimentForm":
         """As the conversation is remembered now; the budget by its length."""
         stored = PolicyForm.of(conversation).initial
         own = stored.get("overrides")

@@ -1,4 +1,5 @@
-"""Plays trials in detached tasks of a server process, whichever takes them first."""
+"""Plays experiments in detached tasks of a server process, whichever takes them
+first."""
 
 import asyncio
 import logging
@@ -11,25 +12,25 @@ from channels.db import database_sync_to_async
 from django.conf import settings
 from langchain_core.messages import AIMessage, BaseMessage
 
-from chatsite.database import AWAY, insist, name_of
+from chatsite.database import TRANSIENT_DB_ERRORS, name_of, retry
 from chatsite.turns import limits, runner
 from memory.compaction.compactor import InvokeError
 from memory.engine.policy import Policy
 from memory.engine.tokens import count_tokens
 from memory.models import Conversation
 
-from ..models import Trial
+from ..models import Experiment
 from . import comparing, material, store
-from .player import TrialPlayer
+from .player import ExperimentPlayer
 from .steps import Steps
-from .store import Claim, Hold
+from .store import Claim, LeaseStatus
 
 logger = logging.getLogger(__name__)
 
 T = TypeVar("T")
 
 RENEW_SECONDS = 1.0
-# How long a trial that has ended waits for the database to take it.
+# How long an experiment that has ended waits for the database to take it.
 FINISH_SECONDS = 60.0
 
 
@@ -42,7 +43,7 @@ class StopError(Exception):
 
 
 class LostError(Exception):
-    """Another process has taken the trial over, or it was erased."""
+    """Another process has taken the experiment over, or it was erased."""
 
 
 async def sweep() -> None:
@@ -55,52 +56,56 @@ JOB = runner.Job(sweep, store.release)
 
 
 async def run(claim: Claim) -> None:
-    """Play one trial to its end, however it ends."""
+    """Play one experiment to its end, however it ends."""
     try:
         rows = store.held(claim).select_related("conversation")
-        trial = await database_sync_to_async(rows.first)()
-        if trial is not None:
-            await _Play(claim, trial).run()
+        experiment = await database_sync_to_async(rows.first)()
+        if experiment is not None:
+            await _Play(claim, experiment).run()
     except (LostError, Conversation.DoesNotExist):
-        logger.info("trial lost trial=%s", claim.trial_id)
-    except AWAY as error:
+        logger.info("experiment lost experiment=%s", claim.experiment_id)
+    except TRANSIENT_DB_ERRORS as error:
         # It is taken over when its lease has ended, here or elsewhere.
-        logger.warning("trial left trial=%s: %s", claim.trial_id, name_of(error))
+        logger.warning(
+            "experiment left experiment=%s: %s", claim.experiment_id, name_of(error)
+        )
     except Exception:
-        logger.exception("trial crashed trial=%s", claim.trial_id)
-        await _finish(claim, Trial.State.FAILED, "internal")
+        logger.exception("experiment crashed experiment=%s", claim.experiment_id)
+        await _finish(claim, Experiment.State.FAILED, "internal")
 
 
 async def _finish(claim: Claim, *outcome: Any) -> None:
     until = monotonic() + FINISH_SECONDS
-    await insist(store.finish, claim, *outcome, until=until)
+    await retry(store.finish, claim, *outcome, until=until)
 
 
 class _Play:
-    """One attempt at a trial: the player, its purse and its lease."""
+    """One attempt at an experiment: the player, its purse and its lease."""
 
-    def __init__(self, claim: Claim, trial: Trial) -> None:
-        self.claim, self.trial = claim, trial
-        self.policy = Policy.load(trial.policy)
+    def __init__(self, claim: Claim, experiment: Experiment) -> None:
+        self.claim, self.experiment = claim, experiment
+        self.policy = Policy.load(experiment.policy)
         # Where the account of the person who started it is gone, the owner's limits.
-        self.payer = trial.user_id or trial.conversation.owner_id
-        self.summariser = runner.summariser(trial.model, payer=self.payer)
+        self.payer = experiment.user_id or experiment.conversation.owner_id
+        self.summariser = runner.summariser(experiment.model, payer=self.payer)
         self.steps = Steps("")
 
     async def run(self) -> None:
-        self.material = await database_sync_to_async(material.read)(self.trial)
+        self.material = await database_sync_to_async(material.read)(self.experiment)
         self.steps = self._begin()
         try:
             state, error = await self._under_lease(self._play())
         except StopError:
-            state, error = Trial.State.STOPPED, "cancelled"
+            state, error = Experiment.State.STOPPED, "cancelled"
         result = await self._under_lease(self._compare(), heed=False)
         await _finish(self.claim, state, error, result, self.steps.place)
-        logger.info("trial ended trial=%s state=%s", self.trial.pk, state)
+        logger.info(
+            "experiment ended experiment=%s state=%s", self.experiment.pk, state
+        )
 
     def _begin(self) -> Steps:
         """Where an earlier attempt stopped, if its messages are still the same."""
-        saved = (self.trial.result or {}).get("steps")
+        saved = (self.experiment.result or {}).get("steps")
         if saved and saved["of"] == self.material.name:
             return Steps.load(saved)
         return Steps(self.material.name)
@@ -110,7 +115,7 @@ class _Play:
             return await self._pay(messages, **options)
 
         invoke.takes_schema = True
-        player = TrialPlayer(
+        player = ExperimentPlayer(
             self.material,
             self.policy,
             invoke,
@@ -121,14 +126,14 @@ class _Play:
         try:
             await player.run()
         except BudgetError:
-            return Trial.State.STOPPED, "budget"
+            return Experiment.State.STOPPED, "budget"
         except InvokeError as error:
-            return Trial.State.FAILED, error.code
-        return Trial.State.DONE, ""
+            return Experiment.State.FAILED, error.code
+        return Experiment.State.DONE, ""
 
     async def _pay(self, messages: list[BaseMessage], **options: Any) -> AIMessage:
         """Send one request, if the budget has room for the most it can take and the
-        person who started the trial may spend it."""
+        person who started the experiment may spend it."""
         async with self.summariser.door():
             return await self._send(messages, **options)
 
@@ -160,7 +165,7 @@ class _Play:
             raise LostError
 
     async def _compare(self) -> dict[str, Any]:
-        return await comparing.compare(self.trial.pk, self.material, self.steps)
+        return await comparing.compare(self.experiment.pk, self.material, self.steps)
 
     async def _under_lease(self, work: Awaitable[T], *, heed: bool = True) -> T:
         """Do it while the lease is renewed. Raises StopError or LostError."""
@@ -172,7 +177,7 @@ class _Play:
             return task.result()
         finally:
             task.cancel()
-            # What it was doing is over before the trial is closed.
+            # What it was doing is over before the experiment is closed.
             await asyncio.wait({task})
 
     async def _renew(self, heed: bool) -> None:
@@ -180,10 +185,10 @@ class _Play:
             hold = await database_sync_to_async(store.renew)(
                 self.claim, self.steps.place, heed=heed
             )
-        except AWAY as error:
-            logger.warning("trial not renewed: %s", name_of(error))
+        except TRANSIENT_DB_ERRORS as error:
+            logger.warning("experiment not renewed: %s", name_of(error))
             return
-        if hold is Hold.LOST:
+        if hold is LeaseStatus.LOST:
             raise LostError
-        if hold is Hold.CANCELLED:
+        if hold is LeaseStatus.CANCELLED:
             raise StopError

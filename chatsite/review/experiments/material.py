@@ -1,4 +1,4 @@
-"""What a trial is played from: the conversation as it stands, read once."""
+"""What an experiment is played from: the conversation as it stands, read once."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -11,7 +11,7 @@ from memory import context
 from memory.messages import to_langchain
 from memory.models import Conversation
 
-from ..models import Trial
+from ..models import Experiment
 from . import steps
 
 
@@ -33,9 +33,9 @@ class Material:
         return steps.name_of(int(message.id or 0) for message in self.messages)
 
 
-def read(trial: Trial) -> Material:
-    conversation = Conversation.objects.get(pk=trial.conversation_id)
-    rows = list(context.visible(conversation).filter(seq__lte=trial.last_seq))
+def read(experiment: Experiment) -> Material:
+    conversation = Conversation.objects.get(pk=experiment.conversation_id)
+    rows = list(context.visible(conversation).filter(seq__lte=experiment.last_seq))
     model = requests.model_of(conversation)
     return Material(
         conversation=conversation,

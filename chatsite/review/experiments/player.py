@@ -30,7 +30,7 @@ from .steps import Steps, Turn, Version, cutoff
 Save = Callable[[], Awaitable[None]]
 
 
-class TrialPlayer(Player):
+class ExperimentPlayer(Player):
     """Goes on where the steps end; `save` is called whenever money was spent."""
 
     def __init__(
@@ -50,7 +50,7 @@ class TrialPlayer(Player):
             material.context_window,
         )
         self.material, self.steps, self.save = material, steps, save
-        # Ranges folded since they were compared with the policy's patterns.
+        # Ranges compacted since they were compared with the policy's patterns.
         self.unmatched: list[tuple[int, int]] = []
         self.messages = material.messages
         self.by_number = {int(message.id or 0): message for message in self.messages}
@@ -138,11 +138,11 @@ class TrialPlayer(Player):
             hits, known, newest.text, room=room, count_tokens=self.count_tokens
         )
 
-    async def _fold(self, end: int, upcoming: Sequence[BaseMessage]) -> None:
-        """Like the fold job, which gives up after a few failures."""
+    async def _compact(self, end: int, upcoming: Sequence[BaseMessage]) -> None:
+        """Like the compaction job, which gives up after a few failures."""
         if self.failures < MAX_FAILURES:
             before = self.failures
-            await super()._fold(end, upcoming)
+            await super()._compact(end, upcoming)
             while self.unmatched:
                 # Patterns of a person can take long; replies go on meanwhile.
                 await asyncio.to_thread(self._pin_important, self.unmatched.pop())

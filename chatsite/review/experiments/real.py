@@ -57,7 +57,8 @@ def is_whole(refs: object) -> bool:
 
 
 def rewrites(material: Material, active: Sequence[Summary]) -> tuple[float, int]:
-    """Of the messages that summaries stand for: median and most, as the trial's."""
+    """Of the messages that summaries stand for: median and most, as the
+    experiment's."""
     counts: list[int] = []
     for summary in active:
         inside = sum(

@@ -1,5 +1,5 @@
-"""The result of a trial for its page: the costs of both memories in rows of a table,
-and the chart of both lines.
+"""The result of an experiment for its page: the costs of both memories in rows of a
+table, and the chart of both lines.
 """
 
 from collections.abc import Sequence
@@ -18,29 +18,29 @@ from ..charts.conversation import MAX_POINTS
 from ..charts.drawing import WIDE, draw_lines, say
 from ..charts.model import Chart, Series, Table
 from ..charts.scale import show
-from ..models import Trial
+from ..models import Experiment
 from .comparing import Side
 from .steps import Steps, Turn
 
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """One measure of both memories; `better` is "real", "trial" or neither."""
+    """One measure of both memories; `better` is "real", "experiment" or neither."""
 
     label: str
     real: str
-    trial: str
+    experiment: str
     better: str = ""
 
 
-def compare(trial: Trial) -> list[Line]:
-    sides = trial.result["sides"]
-    real, tried = Side(**sides["real"]), Side(**sides["trial"])
+def compare(experiment: Experiment) -> list[Line]:
+    sides = experiment.result["sides"]
+    real, tried = Side(**sides["real"]), Side(**sides["experiment"])
     has_real = real.turns > 0
     lines = [
         *_prompts(real, tried),
         *_spending(real, tried),
-        *_costs(real, tried, trial),
+        *_costs(real, tried, experiment),
         *_memory(real, tried),
     ]
     return lines if has_real else [_without(line) for line in lines]
@@ -49,7 +49,9 @@ def compare(trial: Trial) -> list[Line]:
 def _without(line: Line) -> Line:
     """No request of the real one is known: an import, or it was made elsewhere."""
     return Line(
-        line.label, "–" if line.real in ("0", "0\u00a0%") else line.real, line.trial
+        line.label,
+        "–" if line.real in ("0", "0\u00a0%") else line.real,
+        line.experiment,
     )
 
 
@@ -57,7 +59,7 @@ def _line(label: str, real: float, tried: float, *, less: bool | None = True) ->
     """`less`: whether less is better; None says nothing of it."""
     better = ""
     if less is not None and real != tried:
-        better = "trial" if (tried < real) is less else "real"
+        better = "experiment" if (tried < real) is less else "real"
     return Line(label, show(real), show(tried), better)
 
 
@@ -72,7 +74,7 @@ def _prompts(real: Side, tried: Side) -> list[Line]:
 
 
 def _shares(label: str, real: float, tried: float) -> Line:
-    better = "" if real == tried else "trial" if tried > real else "real"
+    better = "" if real == tried else "experiment" if tried > real else "real"
     return Line(label, _percent(real), _percent(tried), better)
 
 
@@ -97,11 +99,11 @@ def _spending(real: Side, tried: Side) -> list[Line]:
     ]
 
 
-def _costs(real: Side, tried: Side, trial: Trial) -> list[Line]:
+def _costs(real: Side, tried: Side, experiment: Experiment) -> list[Line]:
     lines = [_line(_("Cost in fresh tokens"), _weighted(real), _weighted(tried))]
-    if settings.PRICE_INPUT and not providers.is_demo(trial.model):
+    if settings.PRICE_INPUT and not providers.is_demo(experiment.model):
         one, other = _dollars(real), _dollars(tried)
-        better = "" if one == other else "trial" if other < one else "real"
+        better = "" if one == other else "experiment" if other < one else "real"
         lines.append(
             Line(_("Cost in dollars"), f"${one:,.4f}", f"${other:,.4f}", better)
         )
@@ -154,19 +156,20 @@ def _memory(real: Side, tried: Side) -> list[Line]:
     ]
 
 
-def draw(trial: Trial, steps: Steps) -> Chart:
-    """Prompt tokens per turn of both memories, with the folds of the trial."""
-    name, title = "trial", _("Prompt tokens per turn")
+def draw(experiment: Experiment, steps: Steps) -> Chart:
+    """Prompt tokens per turn of both memories, with the compactions of the
+    experiment."""
+    name, title = "experiment", _("Prompt tokens per turn")
     if not steps.turns:
         return say(name, title, _("No turn was played."))
-    real = {turn.seq: turn.tokens for turn in _real(trial)}
+    real = {turn.seq: turn.tokens for turn in _real(experiment)}
     step = ceil(len(steps.turns) / MAX_POINTS)
     groups = [steps.turns[n : n + step] for n in range(0, len(steps.turns), step)]
     known = [[real[t.seq] for t in group if t.seq in real] for group in groups]
     return draw_lines(
         name,
         title,
-        _("Turns: %(turns)s; folds and merges in the trial: %(folds)s.")
+        _("Turns: %(turns)s; summaries and merges in the experiment: %(folds)s.")
         % {"turns": show(len(steps.turns)), "folds": show(len(steps.versions))},
         [
             Series(
@@ -192,13 +195,13 @@ def draw(trial: Trial, steps: Steps) -> Chart:
             )
             for each in steps.versions
         ],
-        mark_label=_("a fold in the trial"),
+        mark_label=_("a summary in the experiment"),
         table=_table(groups, known, step),
     )
 
 
-def _real(trial: Trial) -> list[Turn]:
-    return [Turn(*each) for each in trial.result["real"]["turns"]]
+def _real(experiment: Experiment) -> list[Turn]:
+    return [Turn(*each) for each in experiment.result["real"]["turns"]]
 
 
 def _table(
@@ -219,6 +222,6 @@ def _table(
     )
 
 
-def lost(trial: Trial, side: str) -> dict[str, Any]:
-    found = trial.result["sides"][side]
+def lost(experiment: Experiment, side: str) -> dict[str, Any]:
+    found = experiment.result["sides"][side]
     return {"count": found["facts_nowhere"], "some": found["lost"]}

@@ -12,7 +12,7 @@ from memory import context
 from memory.models import Message, ModelCall
 from memory.ranges import Ranges, within
 
-from ..models import Trial
+from ..models import Experiment
 from ..rights import Rights
 from . import real
 from .steps import Steps, Turn, cutoff
@@ -55,21 +55,23 @@ class SideView:
 class Pair:
     """Both sides; real is None where no request of that turn is known."""
 
-    trial: SideView
+    experiment: SideView
     real: SideView | None
 
 
-def at_end(trial: Trial, steps: Steps, rights: Rights) -> Pair:
-    conversation = trial.conversation
+def at_end(experiment: Experiment, steps: Steps, rights: Rights) -> Pair:
+    conversation = experiment.conversation
     turns = len(steps.turns)
-    active = conversation.summaries.filter(version__in=trial.result["real"]["versions"])
+    active = conversation.summaries.filter(
+        version__in=experiment.result["real"]["versions"]
+    )
     blocks = [_block(row, rights) for row in active.order_by("first_seq")]
     end = max((block.last_seq for block in blocks), default=0)
-    rows = context.visible(conversation).filter(seq__lte=trial.last_seq)
-    played = _reached(steps, trial)
+    rows = context.visible(conversation).filter(seq__lte=experiment.last_seq)
+    played = _reached(steps, experiment)
     mine = [_block(each, rights) for each in steps.versions_at(turns)]
     return Pair(
-        trial=_view(
+        experiment=_view(
             mine,
             rows.filter(seq__gt=cutoff(steps.versions_at(turns)), seq__lte=played),
             rights,
@@ -78,41 +80,41 @@ def at_end(trial: Trial, steps: Steps, rights: Rights) -> Pair:
     )
 
 
-def _reached(steps: Steps, trial: Trial) -> int:
+def _reached(steps: Steps, experiment: Experiment) -> int:
     """The number of the last message that was played."""
-    done = trial.state == Trial.State.DONE or not steps.turns
-    return trial.last_seq if done else steps.turns[-1].seq
+    done = experiment.state == Experiment.State.DONE or not steps.turns
+    return experiment.last_seq if done else steps.turns[-1].seq
 
 
-def at_turn(trial: Trial, steps: Steps, number: int, rights: Rights) -> Pair:
+def at_turn(experiment: Experiment, steps: Steps, number: int, rights: Rights) -> Pair:
     """`number` counts from 1: the summaries made before it were sent with it."""
     turn = steps.turns[number - 1]
     versions = steps.versions_at(number - 1)
-    conversation = trial.conversation
+    conversation = experiment.conversation
     rows = context.visible(conversation).filter(
         seq__gt=cutoff(versions), seq__lte=turn.seq
     )
     return Pair(
-        trial=_view(
+        experiment=_view(
             [_block(each, rights) for each in versions],
             rows,
             rights,
             recalled=turn.recalled,
             tokens=turn.tokens,
         ),
-        real=_real_at(trial, turn.seq, rights),
+        real=_real_at(experiment, turn.seq, rights),
     )
 
 
-def _real_at(trial: Trial, seq: int, rights: Rights) -> SideView | None:
+def _real_at(experiment: Experiment, seq: int, rights: Rights) -> SideView | None:
     """From the references of the request that was sent for this message."""
-    turns = [Turn(*each) for each in trial.result["real"]["turns"]]
+    turns = [Turn(*each) for each in experiment.result["real"]["turns"]]
     known = next((turn for turn in turns if turn.seq == seq), None)
     call = ModelCall.objects.filter(pk=known.call).first() if known else None
     if call is None or not real.is_whole(call.refs):
         return None
     refs = call.refs
-    conversation = trial.conversation
+    conversation = experiment.conversation
     found = conversation.summaries.filter(version__in=refs["summaries"])
     sent = [*refs["window"], [refs["newest"], refs["newest"]]]
     return _view(

@@ -1,5 +1,5 @@
-"""What a trial has done so far, as plain values that go to JSON and come back: every
-turn, and every summary once, from which any turn's view can be told.
+"""What an experiment has done so far, as plain values that go to JSON and come back:
+every turn, and every summary once, from which any turn's view can be told.
 """
 
 import hashlib
@@ -50,7 +50,7 @@ class Version:
 @dataclass(slots=True)
 class Steps:
     """`of` names the messages that are played: should they change while a process is
-    gone, the trial begins anew."""
+    gone, the experiment begins anew."""
 
     of: str
     turns: list[Turn] = field(default_factory=list)
@@ -89,8 +89,8 @@ class Steps:
 
 
 def without_words(result: dict[str, Any], seq: int) -> dict[str, Any]:
-    """A trial's stored result without the texts that cover message `seq`, and without
-    the facts of any message; the numbers stay."""
+    """An experiment's stored result without the texts that cover message `seq`, and
+    without the facts of any message; the numbers stay."""
     done = result["steps"]
     versions = [
         {**each, "text": ""} if each["first_seq"] <= seq <= each["last_seq"] else each

@@ -1,5 +1,5 @@
-"""The state of trials in the database: queued, taken by a process, paid from a budget,
-ended. Each function is one short transaction that names the owner it acts for.
+"""The state of experiments in the database: queued, taken by a process, paid from a
+budget, ended. Each function is one short transaction that names the owner it acts for.
 """
 
 import uuid
@@ -15,12 +15,12 @@ from django.db.models.functions import Now
 
 from memory.models import Conversation
 
-from ..models import Trial
+from ..models import Experiment
 from . import steps
 
-State = Trial.State
+State = Experiment.State
 MAX_ATTEMPTS = 3
-# Trials that may wait while others run.
+# Experiments that may wait while others run.
 MAX_QUEUED = 20
 # The first part of every owner token of this process.
 PROCESS = uuid.uuid4().hex[:12]
@@ -28,13 +28,13 @@ PROCESS = uuid.uuid4().hex[:12]
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """The right to play a trial, as long as its lease is renewed."""
+    """The right to play an experiment, as long as its lease is renewed."""
 
-    trial_id: int
+    experiment_id: int
     owner: str
 
 
-class Hold(Enum):
+class LeaseStatus(Enum):
     """What a renewal found: still ours, asked to stop, or somebody else's now."""
 
     KEPT = "kept"
@@ -54,44 +54,44 @@ def _free() -> Q:
 
 
 def has_room() -> bool:
-    return Trial.objects.filter(state=State.QUEUED).count() < MAX_QUEUED
+    return Experiment.objects.filter(state=State.QUEUED).count() < MAX_QUEUED
 
 
 def claim() -> Claim | None:
-    """Take the trial that waits longest; one that a dead process left comes first.
+    """Take the experiment that waits longest; one that a dead process left comes first.
 
     None: nothing waits, or as many run on the site as may.
     """
-    waiting = Trial.objects.filter(_free())
+    waiting = Experiment.objects.filter(_free())
     if not waiting.exists():
         return None
     _end_orphans()
     left = waiting.filter(state=State.RUNNING).order_by("pk").first()
-    trial = left or waiting.order_by("pk").first()
-    if trial is None:
+    experiment = left or waiting.order_by("pk").first()
+    if experiment is None:
         return None
-    place = trial.place if left else _free_place()
-    return None if place is None else _take(trial, place)
+    place = experiment.place if left else _free_place()
+    return None if place is None else _take(experiment, place)
 
 
 def _end_orphans() -> None:
     """End what nobody plays and nobody may play on: stopped, or given up."""
-    rows = Trial.objects.filter(_free())
+    rows = Experiment.objects.filter(_free())
     _end(rows.exclude(cancel_requested_at=None), State.STOPPED, "cancelled")
     worn = rows.filter(state=State.RUNNING, attempt__gte=MAX_ATTEMPTS)
     _end(worn, State.FAILED, "interrupted")
 
 
 def _free_place() -> int | None:
-    rows = Trial.objects.filter(state=State.RUNNING)
+    rows = Experiment.objects.filter(state=State.RUNNING)
     taken = set(rows.values_list("place", flat=True))
-    places = (n for n in range(settings.TRIALS_AT_ONCE) if n not in taken)
+    places = (n for n in range(settings.EXPERIMENTS_AT_ONCE) if n not in taken)
     return next(places, None)
 
 
-def _take(trial: Trial, place: int) -> Claim | None:
+def _take(experiment: Experiment, place: int) -> Claim | None:
     owner = PROCESS + uuid.uuid4().hex[: 36 - len(PROCESS)]
-    rows = Trial.objects.filter(_free(), pk=trial.pk)
+    rows = Experiment.objects.filter(_free(), pk=experiment.pk)
     try:
         with transaction.atomic():
             taken = rows.update(
@@ -103,24 +103,24 @@ def _take(trial: Trial, place: int) -> Claim | None:
             )
     except IntegrityError:
         return None  # somebody else has just taken the place
-    return Claim(trial.pk, owner) if taken else None
+    return Claim(experiment.pk, owner) if taken else None
 
 
-def held(claim: Claim) -> models.QuerySet[Trial]:
-    return Trial.objects.filter(
-        pk=claim.trial_id, owner=claim.owner, state=State.RUNNING
+def held(claim: Claim) -> models.QuerySet[Experiment]:
+    return Experiment.objects.filter(
+        pk=claim.experiment_id, owner=claim.owner, state=State.RUNNING
     )
 
 
-def renew(claim: Claim, done: int, *, heed: bool = True) -> Hold:
+def renew(claim: Claim, done: int, *, heed: bool = True) -> LeaseStatus:
     """Keep the lease, say how far it is, and hear whether it should stop.
 
     `heed`: one that should stop is not renewed.
     """
     going = held(claim).filter(cancel_requested_at=None) if heed else held(claim)
     if going.update(lease_until=_lease(), done_messages=done):
-        return Hold.KEPT
-    return Hold.CANCELLED if held(claim).exists() else Hold.LOST
+        return LeaseStatus.KEPT
+    return LeaseStatus.CANCELLED if held(claim).exists() else LeaseStatus.LOST
 
 
 def save(claim: Claim, steps: dict[str, Any], done: int) -> bool:
@@ -131,7 +131,7 @@ def save(claim: Claim, steps: dict[str, Any], done: int) -> bool:
 
 def reserve(claim: Claim, tokens: int) -> bool:
     """Set tokens aside before a request is sent. False: the budget has no room, or the
-    trial was lost."""
+    experiment was lost."""
     within = held(claim).filter(spent__lte=F("budget") - tokens)
     return bool(within.update(spent=F("spent") + tokens))
 
@@ -160,7 +160,7 @@ def finish(
 
 
 def _end(
-    rows: models.QuerySet[Trial], state: str, error: str = "", **values: Any
+    rows: models.QuerySet[Experiment], state: str, error: str = "", **values: Any
 ) -> int:
     return rows.update(
         state=state,
@@ -174,26 +174,26 @@ def _end(
 
 
 def forget(conversation: Conversation, seq: int) -> None:
-    """Message `seq` was deleted for good: no trial goes on with its text, and what was
-    written about it is blanked."""
-    rows = Trial.objects.filter(conversation=conversation, last_seq__gte=seq)
-    going = rows.filter(state__in=Trial.UNFINISHED)
+    """Message `seq` was deleted for good: no experiment goes on with its text, and what
+    was written about it is blanked."""
+    rows = Experiment.objects.filter(conversation=conversation, last_seq__gte=seq)
+    going = rows.filter(state__in=Experiment.UNFINISHED)
     _end(going, State.STOPPED, "message_deleted", result=None)
-    for trial in rows.exclude(result=None):
-        trial.result = steps.without_words(trial.result, seq)
-        trial.save(update_fields=["result"])
+    for experiment in rows.exclude(result=None):
+        experiment.result = steps.without_words(experiment.result, seq)
+        experiment.save(update_fields=["result"])
 
 
-def cancel(trial: Trial) -> None:
+def cancel(experiment: Experiment) -> None:
     """Stop it: at once while it waits, else as soon as its player hears of it."""
-    rows = Trial.objects.filter(pk=trial.pk)
+    rows = Experiment.objects.filter(pk=experiment.pk)
     if not _end(rows.filter(state=State.QUEUED), State.STOPPED, "cancelled"):
         rows.filter(state=State.RUNNING).update(cancel_requested_at=Now())
 
 
 def release() -> None:
-    """Hand the trials of this process back before it ends; that was no attempt."""
-    mine = Trial.objects.filter(state=State.RUNNING, owner__startswith=PROCESS)
+    """Hand the experiments of this process back before it ends; that was no attempt."""
+    mine = Experiment.objects.filter(state=State.RUNNING, owner__startswith=PROCESS)
     mine.update(
         state=State.QUEUED,
         owner="",

@@ -1,4 +1,5 @@
-"""The policy lab's pages: what was tried, a new trial, its progress and its result.
+"""The policy lab's pages: what was tried, a new experiment, its progress and its
+result.
 
 Numbers are for all who may see numbers; to start one takes the right to read, as the
 conversation's texts go to a model for it.
@@ -26,11 +27,11 @@ from memory import context
 from memory.models import Conversation
 
 from .. import access_log
-from ..models import Trial
+from ..models import Experiment
 from ..pages import desk_view, render
 from ..rights import Rights
 from . import report, sides, store
-from .forms import TrialForm
+from .forms import ExperimentForm
 from .steps import Steps
 
 MAX_LISTED = 100
@@ -38,7 +39,7 @@ MAX_LISTED = 100
 
 @require_http_methods(["GET", "POST"])
 @desk_view()
-def show_trials(
+def show_experiments(
     request: HttpRequest, conversation: Conversation, rights: Rights
 ) -> HttpResponse:
     """What was tried with the conversation, and the form for something else."""
@@ -48,43 +49,48 @@ def show_trials(
     form = None
     if request.method == "POST":
         form = _posted(request, rights)
-        if trial := _start(request, conversation, form, size["last_seq"]):
-            access_log.record(request, "try", conversation, f"trial {trial.pk}")
-            return redirect("admin:desk-trial", conversation.pk, trial.pk)
+        if experiment := _start(request, conversation, form, size["last_seq"]):
+            access_log.record(
+                request, "try", conversation, f"experiment {experiment.pk}"
+            )
+            return redirect("admin:desk-experiment", conversation.pk, experiment.pk)
     elif rights.content:
-        form = TrialForm.for_trial(conversation, size["tokens"] or 0)
+        form = ExperimentForm.for_experiment(conversation, size["tokens"] or 0)
         access_log.record(request, "view", conversation, "policy")
     return render(
         request,
-        "admin/desk/trials.html",
+        "admin/desk/experiments.html",
         conversation,
-        _("Policy lab"),
-        trials=conversation.trials.select_related("user").defer("result")[:MAX_LISTED],
+        _("Policy experiments"),
+        experiments=conversation.experiments.select_related("user").defer("result")[
+            :MAX_LISTED
+        ],
         form=form,
         is_empty=size["last_seq"] is None,
         model=providers.label(_summariser(conversation)),
     )
 
 
-def _posted(request: HttpRequest, rights: Rights) -> TrialForm:
+def _posted(request: HttpRequest, rights: Rights) -> ExperimentForm:
     if not rights.content:
         raise PermissionDenied
-    return TrialForm(request.POST)
+    return ExperimentForm(request.POST)
 
 
 def _start(
     request: HttpRequest,
     conversation: Conversation,
-    form: TrialForm,
+    form: ExperimentForm,
     last_seq: int | None,
-) -> Trial | None:
-    """The trial, waiting; None: the form says what is wrong, and keeps its values."""
+) -> Experiment | None:
+    """The experiment, waiting; None: the form says what is wrong, and keeps its
+    values."""
     if not form.is_valid():
         return None
     if error := _hindrance(request.user.pk, last_seq):
         form.add_error(None, error)
         return None
-    return Trial.objects.create(
+    return Experiment.objects.create(
         conversation=conversation,
         user=request.user,
         policy=form.cleaned_data["policy"],
@@ -102,11 +108,14 @@ def _hindrance(user_id: int, last_seq: int | None) -> str:
         return error.detail
     if last_seq is None:
         return _("This conversation has no messages, so there is nothing to play.")
-    if settings.TRIALS_AT_ONCE <= 0:
-        return _("Trials are switched off on this site (TRIALS_AT_ONCE is 0).")
+    if settings.EXPERIMENTS_AT_ONCE <= 0:
+        return _(
+            "Experiments are switched off on this site (EXPERIMENTS_AT_ONCE is 0)."
+        )
     if not store.has_room():
         return _(
-            "%(count)s trials are waiting already. Start this one when some have ended."
+            "%(count)s experiments are waiting already. Start this one "
+            "when some have ended."
         ) % {"count": store.MAX_QUEUED}
     return ""
 
@@ -115,55 +124,59 @@ def _summariser(conversation: Conversation) -> str:
     return providers.summary_model(requests.model_of(conversation))
 
 
-def _find(conversation: Conversation, trial: int) -> Trial:
-    rows = conversation.trials.select_related("user")
-    return get_object_or_404(rows, pk=trial)
+def _find(conversation: Conversation, experiment: int) -> Experiment:
+    rows = conversation.experiments.select_related("user")
+    return get_object_or_404(rows, pk=experiment)
 
 
 @require_GET
 @desk_view()
-def show_trial(
-    request: HttpRequest, conversation: Conversation, rights: Rights, trial: int
+def show_experiment(
+    request: HttpRequest, conversation: Conversation, rights: Rights, experiment: int
 ) -> HttpResponse:
-    row = _find(conversation, trial)
-    values: dict[str, Any] = {"trial": row, "is_compared": _is_compared(row)}
+    row = _find(conversation, experiment)
+    values: dict[str, Any] = {"experiment": row, "is_compared": _is_compared(row)}
     if rights.content:
-        access_log.record(request, "view", conversation, f"trial {row.pk}")
+        access_log.record(request, "view", conversation, f"experiment {row.pk}")
         values["policy_text"] = json.dumps(row.policy, ensure_ascii=False)
     if values["is_compared"]:
         values |= _compared(request, row, rights)
     return render(
         request,
-        "admin/desk/trial.html",
+        "admin/desk/experiment.html",
         conversation,
-        _("Trial %(number)s") % {"number": row.pk},
+        _("Experiment %(number)s") % {"number": row.pk},
         **_progress(row),
         **values,
-        parent=reverse("admin:desk-trials", args=[conversation.pk]),
-        parent_title=_("Policy lab"),
+        parent=reverse("admin:desk-experiments", args=[conversation.pk]),
+        parent_title=_("Policy experiments"),
     )
 
 
-def _is_compared(trial: Trial) -> bool:
-    return trial.is_finished and "sides" in (trial.result or {})
+def _is_compared(experiment: Experiment) -> bool:
+    return experiment.is_finished and "sides" in (experiment.result or {})
 
 
-def _compared(request: HttpRequest, trial: Trial, rights: Rights) -> dict[str, Any]:
-    steps = Steps.load(trial.result["steps"])
+def _compared(
+    request: HttpRequest, experiment: Experiment, rights: Rights
+) -> dict[str, Any]:
+    steps = Steps.load(experiment.result["steps"])
     turn = _turn(request, len(steps.turns))
     pair = (
-        sides.at_turn(trial, steps, turn, rights)
+        sides.at_turn(experiment, steps, turn, rights)
         if turn
-        else sides.at_end(trial, steps, rights)
+        else sides.at_end(experiment, steps, rights)
     )
     return {
-        "lines": report.compare(trial),
-        "chart": report.draw(trial, steps),
+        "lines": report.compare(experiment),
+        "chart": report.draw(experiment, steps),
         "pair": pair,
         "turn": turn,
         "turns": len(steps.turns),
-        "facts": trial.result["facts"],
-        "lost": {name: report.lost(trial, name) for name in ("real", "trial")},
+        "facts": experiment.result["facts"],
+        "lost": {
+            name: report.lost(experiment, name) for name in ("real", "experiment")
+        },
     }
 
 
@@ -174,11 +187,14 @@ def _turn(request: HttpRequest, most: int) -> int | None:
     return number if 1 <= number <= most else None
 
 
-def _progress(trial: Trial) -> dict[str, Any]:
-    return {"why": why(trial), "left": max(0, trial.budget - trial.spent)}
+def _progress(experiment: Experiment) -> dict[str, Any]:
+    return {
+        "why": why(experiment),
+        "left": max(0, experiment.budget - experiment.spent),
+    }
 
 
-def why(trial: Trial) -> str:
+def why(experiment: Experiment) -> str:
     """How it ended, in words."""
     words = {
         "": "",
@@ -189,41 +205,53 @@ def why(trial: Trial) -> str:
             "The servers that played it stopped several times. Try again."
         ),
     }
-    return words[trial.error] if trial.error in words else explain(trial.error)
+    return (
+        words[experiment.error]
+        if experiment.error in words
+        else explain(experiment.error)
+    )
 
 
 @require_GET
 @desk_view()
 def show_progress(
-    request: HttpRequest, conversation: Conversation, rights: Rights, trial: int
+    request: HttpRequest, conversation: Conversation, rights: Rights, experiment: int
 ) -> HttpResponse:
-    """The bar alone; the whole page once the trial has ended."""
-    row = _find(conversation, trial)
+    """The bar alone; the whole page once the experiment has ended."""
+    row = _find(conversation, experiment)
     if row.is_finished:
         return HttpResponseClientRefresh()
-    values = {"trial": row, "conversation": conversation, "rights": rights}
-    return TemplateResponse(request, "admin/desk/_trial_progress.html", values)
+    values = {"experiment": row, "conversation": conversation, "rights": rights}
+    return TemplateResponse(request, "admin/desk/_experiment_progress.html", values)
 
 
 @require_POST
 @desk_view("content")
 def cancel(
-    request: HttpRequest, conversation: Conversation, rights: Rights, trial: int
+    request: HttpRequest, conversation: Conversation, rights: Rights, experiment: int
 ) -> HttpResponse:
-    row = _find(conversation, trial)
+    row = _find(conversation, experiment)
     store.cancel(row)
-    access_log.record(request, "try", conversation, f"trial {row.pk} cancelled")
-    messages.info(request, _("The trial will stop as soon as it can."))
-    return redirect("admin:desk-trial", conversation.pk, row.pk)
+    access_log.record(request, "try", conversation, f"experiment {row.pk} cancelled")
+    messages.info(request, _("The experiment will stop as soon as it can."))
+    return redirect("admin:desk-experiment", conversation.pk, row.pk)
 
 
 urlpatterns = [
-    path("<int:pk>/trials/", show_trials, name="desk-trials"),
-    path("<int:pk>/trials/<int:trial>/", show_trial, name="desk-trial"),
+    path("<int:pk>/experiments/", show_experiments, name="desk-experiments"),
     path(
-        "<int:pk>/trials/<int:trial>/progress/",
-        show_progress,
-        name="desk-trial-progress",
+        "<int:pk>/experiments/<int:experiment>/",
+        show_experiment,
+        name="desk-experiment",
     ),
-    path("<int:pk>/trials/<int:trial>/cancel/", cancel, name="desk-trial-cancel"),
+    path(
+        "<int:pk>/experiments/<int:experiment>/progress/",
+        show_progress,
+        name="desk-experiment-progress",
+    ),
+    path(
+        "<int:pk>/experiments/<int:experiment>/cancel/",
+        cancel,
+        name="desk-experiment-cancel",
+    ),
 ]

@@ -48,7 +48,7 @@ class Line:
     row: Summary
     shown: bool
     span: str
-    folded: int
+    compacted: int
     because: str
     tokens: str
     author: str
@@ -60,7 +60,7 @@ class Line:
             row=row,
             shown=row.version == shown,
             span=labels.span(row),
-            folded=labels.folded(row),
+            compacted=labels.compacted(row),
             because=labels.because(row),
             tokens=labels.tokens(row),
             author=labels.author(row),

@@ -141,7 +141,7 @@ def glass(
         request,
         "admin/desk/timeline/glass.html",
         conversation,
-        _("Reply #%(seq)s under the glass") % {"seq": seq},
+        _("Request for reply #%(seq)s") % {"seq": seq},
         seq=seq,
         reply=reply,
         reply_text=text_of(reply, rights) if reply else "",

@@ -19,7 +19,7 @@ from django.core.files.uploadedfile import UploadedFile
 from django.db import connections
 from django.utils.translation import get_language, gettext, gettext_noop, override
 
-from chatsite.database import AWAY, name_of
+from chatsite.database import TRANSIENT_DB_ERRORS, name_of
 from chatsite.jobs import queue
 from chatsite.turns import runner
 from chatsite.turns.models import Job
@@ -134,7 +134,7 @@ def _start(wanted: _Import) -> None:
 def _see_through(wanted: _Import) -> None:
     try:
         _watch(wanted)
-    except AWAY as error:
+    except TRANSIENT_DB_ERRORS as error:
         # The sweep ends it when its lease has ended.
         logger.warning("import left job=%s: %s", wanted.claim.job_id, name_of(error))
     finally:
@@ -168,6 +168,6 @@ def _watch(wanted: _Import) -> None:
 def _is_held(claim: queue.Claim) -> bool:
     try:
         return queue.renew(claim)
-    except AWAY as error:
+    except TRANSIENT_DB_ERRORS as error:
         logger.warning("import not renewed: %s", name_of(error))
         return True

@@ -241,7 +241,7 @@ class TestDelete:
         lifecycle.submit(conversation, text="One", client_id="1")
         claim = lifecycle.claim(conversation.pk)
         post(client, "account-delete")
-        assert lifecycle.checkpoint(claim, "More") is lifecycle.Hold.LOST
+        assert lifecycle.checkpoint(claim, "More") is lifecycle.LeaseStatus.LOST
 
     def test_its_sockets_are_refused_at_once(self, client, conversation):
         key = client.session.session_key

@@ -15,7 +15,7 @@ from django.db import DatabaseError, connection
 from django.db.models import QuerySet
 
 from chatsite.accounts import account
-from chatsite.review.models import Trial
+from chatsite.review.models import Experiment
 from chatsite.turns import lifecycle
 from chatsite.turns.models import Turn
 from memory import bundle, context, library, prompts, transcript
@@ -39,7 +39,7 @@ def plant(user, staff, word=WORD):
     summarise(made, 1, 4, text=f"S {word}", flags={"unsupported": [word]})
     texts = {prompts.name_of(f"I {word}"): f"I {word}"}
     bundle.write(transcript.create(user), bundle.Bundle(prompts=texts))
-    Trial.objects.create(
+    Experiment.objects.create(
         conversation=made,
         user=staff,
         model="demo",
@@ -122,7 +122,7 @@ class TestWhileThingsGoOn:
         claim = lifecycle.begin(claim, built, "demo")
         lifecycle.checkpoint(claim, "Half")
         assert lifecycle.fence(made) == [sent.turn.pk]
-        assert lifecycle.checkpoint(claim, "Half of it") is lifecycle.Hold.LOST
+        assert lifecycle.checkpoint(claim, "Half of it") is lifecycle.LeaseStatus.LOST
         assert lifecycle.begin(claim, built, "demo") is None
         states = Turn.objects.values_list("state", "text")
         assert [*states.order_by("pk")] == [("stopped", "Half"), ("stopped", "")]

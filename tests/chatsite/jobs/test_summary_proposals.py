@@ -54,7 +54,7 @@ class TestPage:
         work_off()
         page = page_of(client, conversation)
         assert "A summary up to #2 is proposed." in page
-        assert 'name="seal"' not in page
+        assert 'name="signature"' not in page
 
     def test_a_dialog_that_waits_is_left_alone_until_the_end(
         self, client, conversation
@@ -63,7 +63,7 @@ class TestPage:
         waiting = address("proposal", conversation, seq=2) + "?wait=1"
         assert client.get(waiting, headers=HTMX).status_code == 204
         work_off()
-        assert b'name="seal"' in client.get(waiting, headers=HTMX).content
+        assert b'name="signature"' in client.get(waiting, headers=HTMX).content
 
     def test_an_error_is_shown_in_every_tab(
         self, client, conversation, upstream, settings
@@ -85,8 +85,8 @@ class TestPage:
 
     def test_what_is_accepted_is_no_longer_offered(self, client, conversation):
         page = propose(client, conversation, 2)
-        seal = page.split('name="seal" value="')[1].split('"')[0]
-        values = {"seal": seal, "text": "Mine."}
+        signature = page.split('name="signature" value="')[1].split('"')[0]
+        values = {"signature": signature, "text": "Mine."}
         client.post(address("accept", conversation), values, headers=HTMX)
         assert "is proposed" not in page_of(client, conversation)
 
@@ -129,7 +129,7 @@ class TestPaidOnce:
 
     def resume(self, client, conversation):
         page = propose(client, conversation, 6)
-        assert 'name="seal"' in page
+        assert 'name="signature"' in page
         hashes = list(summaries().values_list("sha256", flat=True))
         assert len(hashes) == len(set(hashes)) > 1
 
@@ -154,7 +154,7 @@ class TestPaidOnce:
         propose(client, conversation, 2)
         asked = len(upstream.calls)
         settings.SUMMARY_MODEL = "ok"
-        assert 'name="seal"' in propose(client, conversation, 2)
+        assert 'name="signature"' in propose(client, conversation, 2)
         assert len(upstream.calls) == asked + 1
 
 
@@ -183,8 +183,8 @@ def test_a_slow_summary_outlives_its_request(start_site, upstream):
         chat.say("One")
         chat.say("Two")
     began = time.monotonic()
-    alice.post(f"{path}memory/fold/2/propose/")
+    alice.post(f"{path}memory/summarise/2/propose/")
     assert time.monotonic() - began < 2
     assert "Writing a summary up to #2" in alice.get(path)
     wait_for(lambda: "A summary up to #2 is proposed." in alice.get(path))
-    assert 'name="seal"' in alice.get(f"{path}memory/fold/2/proposal/")
+    assert 'name="signature"' in alice.get(f"{path}memory/summarise/2/proposal/")

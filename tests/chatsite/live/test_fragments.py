@@ -6,7 +6,7 @@ from html import unescape
 import pytest
 
 from chatsite.live import fragments
-from chatsite.live.live_reply import Growing
+from chatsite.live.live_reply import LiveReply
 from chatsite.pages import incremental
 from chatsite.pages.markdown import render, render_part
 from chatsite.protocol import events
@@ -45,7 +45,9 @@ def at_once(monkeypatch):
 
     monkeypatch.setattr(incremental, "_pool", Here())
     monkeypatch.setattr(
-        incremental.Settler, "view", settle_first(incremental.Settler.view)
+        incremental.IncrementalRenderer,
+        "view",
+        settle_first(incremental.IncrementalRenderer.view),
     )
     incremental._replies.clear()
 
@@ -61,7 +63,7 @@ def settle_first(view):
 def page(text="", attempt=1):
     page = fragments.Page(shown={TURN})
     view = incremental.view_of(TURN, attempt, text)
-    page.live[TURN] = Growing(TURN, attempt, text, view)
+    page.live[TURN] = LiveReply(TURN, attempt, text, view)
     return page
 
 

@@ -10,7 +10,7 @@ from chatsite import database
 from chatsite.protocol import events
 from chatsite.turns import lifecycle, reply_streamer
 
-AWAY = OperationalError("the server closed the connection")
+TRANSIENT_DB_ERRORS = OperationalError("the server closed the connection")
 
 
 class Stream:
@@ -39,13 +39,13 @@ class Database:
 
     def checkpoint(self, claim, text):
         self.calls += 1
-        answer = self.answers.pop(0) if self.answers else lifecycle.Hold.KEPT
+        answer = self.answers.pop(0) if self.answers else lifecycle.LeaseStatus.KEPT
         if isinstance(answer, Exception):
             raise answer
         if callable(answer):
             answer()
         self.saved.append(text)
-        return lifecycle.Hold.KEPT if callable(answer) else answer
+        return lifecycle.LeaseStatus.KEPT if callable(answer) else answer
 
 
 @pytest.fixture
@@ -69,7 +69,7 @@ def frames(monkeypatch):
 
 def a_relay(words=30):
     claim = lifecycle.Claim(1, 1, "owner", 1, renewed_at=time.monotonic())
-    return reply_streamer.Relay(claim, Stream(words), asyncio.Event())
+    return reply_streamer.ReplyStreamer(claim, Stream(words), asyncio.Event())
 
 
 def text_of(words):
@@ -79,20 +79,20 @@ def text_of(words):
 async def test_a_failed_checkpoint_is_tried_again_while_the_stream_goes_on(
     saving, frames
 ):
-    saving.answers = [AWAY, AWAY]
+    saving.answers = [TRANSIENT_DB_ERRORS, TRANSIENT_DB_ERRORS]
     going = a_relay()
     assert await going.run() is None
-    assert (going.hold, going.text) == (lifecycle.Hold.KEPT, text_of(30))
+    assert (going.hold, going.text) == (lifecycle.LeaseStatus.KEPT, text_of(30))
     assert saving.calls > len(saving.saved) > 0
     assert text_of(30).startswith(saving.saved[-1])
 
 
 async def test_it_lets_go_when_the_lease_can_not_be_renewed(saving, frames, settings):
     settings.TURN_LEASE_SECONDS = 0.3
-    saving.answers = [AWAY] * 100
+    saving.answers = [TRANSIENT_DB_ERRORS] * 100
     going = a_relay(words=1000)
     await going.run()
-    assert going.hold is lifecycle.Hold.LOST
+    assert going.hold is lifecycle.LeaseStatus.LOST
     assert going.stream.is_closed
     assert len(going.text) < len(text_of(100))
 
@@ -118,7 +118,7 @@ async def test_who_wakes_up_after_the_lease_sends_nothing_more(saving, frames):
     going = a_relay(words=1000)
     going.claim = lifecycle.Claim(1, 1, "owner", 1, renewed_at=time.monotonic() - 60)
     await going.run()
-    assert going.hold is lifecycle.Hold.LOST
+    assert going.hold is lifecycle.LeaseStatus.LOST
     assert frames == []
 
 
@@ -130,20 +130,22 @@ async def test_a_bug_in_a_checkpoint_ends_the_turn(saving, frames):
 
 class TestInsist:
     async def test_it_tries_again_until_the_database_answers(self):
-        answers = [AWAY, AWAY, "done"]
+        answers = [TRANSIENT_DB_ERRORS, TRANSIENT_DB_ERRORS, "done"]
         until = time.monotonic() + 5
-        assert await database.insist(raise_or_return, answers, until=until) == "done"
+        assert await database.retry(raise_or_return, answers, until=until) == "done"
 
     async def test_it_gives_up_in_the_end(self):
         until = time.monotonic() + 0.3
         with pytest.raises(OperationalError):
-            await database.insist(raise_or_return, [AWAY] * 99, until=until)
+            await database.retry(
+                raise_or_return, [TRANSIENT_DB_ERRORS] * 99, until=until
+            )
 
     async def test_it_does_not_repeat_a_bug(self):
         answers = [IntegrityError("twice"), "done"]
         until = time.monotonic() + 5
         with pytest.raises(IntegrityError):
-            await database.insist(raise_or_return, answers, until=until)
+            await database.retry(raise_or_return, answers, until=until)
         assert answers == ["done"]
 
 

@@ -261,7 +261,7 @@ async def test_a_summary_is_judged_and_recorded_as_it_was_sent(
     settings.SUMMARY_MODEL = mode
     await database_sync_to_async(talk)(conversation, 5)
     model = runner.summariser(mode, payer=conversation.owner_id)
-    outcome = await compactor.fold(conversation.pk, model, context_window=32_000)
+    outcome = await compactor.compact(conversation.pk, model, context_window=32_000)
     assert (outcome.state, outcome.error) == (state, error)
 
     def check():
@@ -295,7 +295,7 @@ async def test_reasoning_is_kept_beside_the_answer(
         rows = models.QuerySet(Message).filter(pk=reply.pk)
         rows.update(reasoning="Something else.")
         assert not signatures.holds(rows.get())
-        assert [found.code for found in audit.check()] == ["seal.message"]
+        assert [found.code for found in audit.check()] == ["signature.message"]
         rows.update(reasoning=reply.reasoning)
         actions.delete(conversation, 2)
         gone = conversation.messages.get(seq=2)

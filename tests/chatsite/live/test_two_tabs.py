@@ -136,10 +136,15 @@ class TestSummary:
 
     def test_own_words_outlive_another_proposal(self, client, conversation):
         page = propose(client, conversation, 2)
-        seal, proposed = hidden(page, "seal"), re.search(r"required>([^<]*)<", page)[1]
-        same = propose(client, conversation, 2, seal=seal, text=proposed)
+        signature, proposed = (
+            hidden(page, "signature"),
+            re.search(r"required>([^<]*)<", page)[1],
+        )
+        same = propose(client, conversation, 2, signature=signature, text=proposed)
         assert "What you had written" not in same
-        again = propose(client, conversation, 2, seal=seal, text="I wrote this.")
+        again = propose(
+            client, conversation, 2, signature=signature, text="I wrote this."
+        )
         assert ">I wrote this.</textarea>" in again
         assert ">I wrote this.</textarea>" in propose(
             client, conversation, 2, typed="I wrote this."

@@ -201,7 +201,7 @@ def idle_socket(conversation):
         join=nothing,
         sync=lambda: None,
         close=nothing,
-        stands=None,
+        last_seen=None,
         look_at=0.0,
     )
 

@@ -90,7 +90,7 @@ class TestSeedDemo:
 
     def test_it_makes_a_conversation_with_its_history_once(self, seeded):
         assert seeded.messages.count() == 30
-        assert seeded.fold_failures == 0
+        assert seeded.compaction_failures == 0
         summaries = seeded.summaries.order_by("version")
         statuses = list(summaries.values_list("status", flat=True))
         assert statuses == ["superseded", "failed", "superseded", "active"]

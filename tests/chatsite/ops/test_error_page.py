@@ -23,7 +23,7 @@ def configured(settings, monkeypatch):
     database = settings.DATABASES["default"] | secrets
     monkeypatch.setitem(settings.DATABASES, "default", database)
     settings.OPENAI_API_KEY = "zap-key"
-    settings.SEAL_KEY = "zap-seal"
+    settings.SIGNING_KEY = "zap-signature"
     settings.METRICS_TOKEN = "zap-token"
     return settings
 

@@ -38,26 +38,26 @@ def test_its_parts_add_up_to_what_is_used(alice):
     assert view.gauge.used == view.tokens_estimated
 
 
-def test_the_fold_point_stands_where_the_window_would_reach_its_limit(alice):
+def test_the_compaction_point_stands_where_the_window_would_reach_its_limit(alice):
     made = make(alice, "One", trigger=["tokens", 1000], keep=["tokens", 100])
     gauge = gauge_of(made)
     system, window = gauge.segments[0], gauge.segments[1]
     per_token = window.width / window.tokens
     expected = system.x + system.width + 1000 * per_token
     assert gauge.window_limit == 1000
-    assert gauge.fold_x == pytest.approx(expected, abs=60)
+    assert gauge.compact_x == pytest.approx(expected, abs=60)
 
 
 def test_a_trigger_in_messages_has_no_place_on_the_bar(alice):
     view = context_pane.model_view(make(alice, "One", preset="langgraph"))
-    assert view.gauge.fold_x is None
-    assert view.fold_rule == "7 messages"
+    assert view.gauge.compact_x is None
+    assert view.compact_rule == "7 messages"
 
 
 def test_the_rule_is_told_in_words(alice):
     trigger = [["tokens", 4000], {"messages": 6, "idle": 60}]
     made = make(alice, trigger=trigger, keep=["messages", 2], strategy="running")
-    rule = context_pane.model_view(made).fold_rule
+    rule = context_pane.model_view(made).compact_rule
     assert rule == "4,000 tokens or 6 messages and 60 seconds idle"
 
 

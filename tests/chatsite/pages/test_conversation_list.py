@@ -137,7 +137,7 @@ class TestDelete:
         client.post(url("delete", conversation))
         running, waiting = Turn.objects.order_by("pk")[2:]
         assert waiting.state == Turn.State.STOPPED
-        assert lifecycle.checkpoint(claim, "More") is lifecycle.Hold.CANCELLED
+        assert lifecycle.checkpoint(claim, "More") is lifecycle.LeaseStatus.CANCELLED
         assert running.pk == claim.turn_id
 
 

@@ -28,7 +28,7 @@ class Here:
 
 
 def grow(text, steps=(1,)):
-    settler, end = incremental.Settler(), 0
+    settler, end = incremental.IncrementalRenderer(), 0
     while end < len(text):
         for step in steps:
             end += step
@@ -89,7 +89,7 @@ def test_a_reply_is_read_a_fixed_number_of_times(text, monkeypatch):
         lambda text, links: read.append(len(text)) or find_blocks(text, links),
     )
     monkeypatch.setattr(incremental, "_pool", Here())
-    settler = incremental.Settler()
+    settler = incremental.IncrementalRenderer()
     for end in range(0, len(text), 40):
         settler.view(text[:end])
     assert read
@@ -111,7 +111,7 @@ def test_formatting_holds_nobody_up(monkeypatch):
         return render_part(*args)
 
     monkeypatch.setattr(markdown, "render_part", slowly)
-    settler = incremental.Settler()
+    settler = incremental.IncrementalRenderer()
     started = time.perf_counter()
     assert settler.view("One.\n\nTwo\n").tail == "One.\n\nTwo"
     assert time.perf_counter() - started < 0.2

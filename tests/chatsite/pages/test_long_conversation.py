@@ -56,21 +56,21 @@ def test_it_takes_the_same_number_of_queries_at_30_and_at_3000_messages(client, 
 
 
 @pytest.mark.django_db
-def test_a_fold_is_drawn_once_however_the_pages_are_cut(alice):
+def test_a_compaction_is_drawn_once_however_the_pages_are_cut(alice):
     made = make(alice, 400)
     pane = transcript_pane.transcript(made)
     drawn = list(pane.items)
     while pane.earlier:
         pane = transcript_pane.transcript(made, before=pane.earlier)
         drawn = [*pane.items, *drawn]
-    folds = [
+    compactions = [
         item.summary.version
         for item in drawn
         if isinstance(item, transcript_pane.Divider)
     ]
-    assert folds == [1, 2, 3, 4, 5, 6]
+    assert compactions == [1, 2, 3, 4, 5, 6]
     ids = [item.id for item in drawn if isinstance(item, transcript_pane.TurnView)]
     assert ids == sorted(ids)
     assert len(ids) == 200
     seen = [item for item in drawn if isinstance(item, transcript_pane.Divider)]
-    assert sum(fold.covered for fold in seen) == 380
+    assert sum(compaction.covered for compaction in seen) == 380

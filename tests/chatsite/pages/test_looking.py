@@ -203,13 +203,13 @@ class TestRaw:
 
 
 class TestEstimate:
-    def test_it_says_what_would_be_folded(self, client, long):
+    def test_it_says_what_would_be_compacted(self, client, long):
         settings = {"preset": "langgraph"}
         assert "#13–#18 are summarised" in page(client, long, "estimate", **settings)
         assert long.summaries.count() == 1
 
     def test_it_says_when_nothing_would(self, client, long):
-        shown = page(client, long, "estimate", preset="langgraph", no_folding="on")
+        shown = page(client, long, "estimate", preset="langgraph", no_compaction="on")
         assert "nothing is summarised now" in shown
         assert "8 messages" in shown
 

@@ -61,7 +61,7 @@ def undo(client, notice):
 
 
 @pytest.fixture
-def folded(conversation):
+def compacted(conversation):
     """v1 of messages 1 and 2; 3 and 4 are the window."""
     summarise(conversation, 1, 2, text="They said hello.")
     return conversation
@@ -69,31 +69,31 @@ def folded(conversation):
 
 class TestAccess:
     @pytest.mark.parametrize("name", [*POSTS, *GETS])
-    def test_a_stranger_gets_the_404_of_a_missing_one(self, folded, bob, name):
+    def test_a_stranger_gets_the_404_of_a_missing_one(self, compacted, bob, name):
         send = post if name in POSTS else get
         kwargs = (POSTS | GETS)[name]
-        foreign = send(signed_in(bob), folded, name, **kwargs)
-        folded.uuid = uuid.uuid4()
-        missing = send(signed_in(bob), folded, name, **kwargs)
+        foreign = send(signed_in(bob), compacted, name, **kwargs)
+        compacted.uuid = uuid.uuid4()
+        missing = send(signed_in(bob), compacted, name, **kwargs)
         assert foreign.status_code == missing.status_code == 404
         assert foreign.content == missing.content
 
     @pytest.mark.parametrize("name", POSTS)
-    def test_changes_want_a_post_with_a_token(self, client, alice, folded, name):
-        target = address(folded, name, **POSTS[name])
+    def test_changes_want_a_post_with_a_token(self, client, alice, compacted, name):
+        target = address(compacted, name, **POSTS[name])
         assert client.get(target).status_code == 405
         strict = signed_in(alice, enforce_csrf_checks=True)
         assert strict.post(target).status_code == 403
         assert Client().post(target).status_code == 302
 
     @pytest.mark.parametrize("seq", ["0", "99999999999999999999", "x"])
-    def test_a_number_that_can_not_be_is_not_there(self, client, folded, seq):
-        base = reverse("conversation-detail", args=[folded.uuid])
+    def test_a_number_that_can_not_be_is_not_there(self, client, compacted, seq):
+        base = reverse("conversation-detail", args=[compacted.uuid])
         answer = client.post(f"{base}memory/messages/{seq}/pin/")
         assert answer.status_code == 404
 
-    def test_an_unknown_act_is_not_there(self, client, folded):
-        answer = post(client, folded, "message", seq=1, name="explode")
+    def test_an_unknown_act_is_not_there(self, client, compacted):
+        answer = post(client, compacted, "message", seq=1, name="explode")
         assert answer.status_code == 404
 
 
@@ -104,11 +104,11 @@ class TestMessages:
         undo(client, notice)
         assert window(conversation) == [[1, 4]]
 
-    def test_pinning_and_undoing_it(self, client, folded):
-        notice = post(client, folded, "message", seq=1, name="pin")
-        assert context.build(folded).refs["pinned"] == [[1, 1]]
+    def test_pinning_and_undoing_it(self, client, compacted):
+        notice = post(client, compacted, "message", seq=1, name="pin")
+        assert context.build(compacted).refs["pinned"] == [[1, 1]]
         undo(client, notice)
-        assert context.build(folded).refs["pinned"] == []
+        assert context.build(compacted).refs["pinned"] == []
 
     def test_deleting_can_not_be_undone(self, client, conversation):
         notice = post(client, conversation, "message", seq=1, name="delete")
@@ -136,7 +136,7 @@ class TestMessages:
 
 
 @pytest.mark.django_db(transaction=True)
-class TestFoldByHand:
+class TestCompactionByHand:
     def test_the_preview_says_what_will_happen(self, client, conversation):
         page = get(client, conversation, "preview", seq=2).content.decode()
         assert "Messages #1–#2 leave the window" in page
@@ -145,12 +145,12 @@ class TestFoldByHand:
 
     def test_the_preview_says_why_it_can_not_be(self, client, conversation):
         page = get(client, conversation, "preview", seq=4).content.decode()
-        assert "can not be folded" in page
+        assert "cannot be summarised" in page
 
     def test_a_proposal_is_accepted_and_undone(self, client, conversation):
         page = propose(client, conversation, 2)
-        seal = re.search(r'name="seal" value="([^"]+)"', page)[1]
-        values = {"seal": seal, "text": "My own words."}
+        signature = re.search(r'name="signature" value="([^"]+)"', page)[1]
+        values = {"signature": signature, "text": "My own words."}
         notice = post(client, conversation, "accept", values)
         assert in_force(conversation) == [(1, "My own words.")]
         assert window(conversation) == [[3, 4]]
@@ -171,66 +171,68 @@ class TestFoldByHand:
 
     def test_what_was_said_since_stays_in_the_window(self, client, conversation):
         page = propose(client, conversation, 2)
-        seal = re.search(r'name="seal" value="([^"]+)"', page)[1]
+        signature = re.search(r'name="signature" value="([^"]+)"', page)[1]
         talk_in_turns(conversation, "And now?")
-        post(client, conversation, "accept", {"seal": seal, "text": "Both."})
+        post(client, conversation, "accept", {"signature": signature, "text": "Both."})
         assert window(conversation) == [[3, 6]]
 
     def test_a_stale_proposal_is_refused(self, client, conversation):
         page = propose(client, conversation, 2)
-        seal = re.search(r'name="seal" value="([^"]+)"', page)[1]
+        signature = re.search(r'name="signature" value="([^"]+)"', page)[1]
         post(client, conversation, "message", seq=1, name="leave-out")
-        notice = post(client, conversation, "accept", {"seal": seal, "text": "x"})
+        notice = post(
+            client, conversation, "accept", {"signature": signature, "text": "x"}
+        )
         assert "changed since" in notice.content.decode()
         assert versions.active(conversation) == []
 
 
 class TestVersions:
-    def test_rewriting_and_undoing_it(self, client, folded):
-        notice = post(client, folded, "rewrite", {"text": "They met."}, version=1)
-        assert in_force(folded) == [(2, "They met.")]
+    def test_rewriting_and_undoing_it(self, client, compacted):
+        notice = post(client, compacted, "rewrite", {"text": "They met."}, version=1)
+        assert in_force(compacted) == [(2, "They met.")]
         undo(client, notice)
-        assert in_force(folded) == [(3, "They said hello.")]
+        assert in_force(compacted) == [(3, "They said hello.")]
 
     @pytest.mark.parametrize("text", ["", " \n", "x" * 32_001, "a\0b"])
-    def test_a_wrong_text_is_refused(self, client, folded, text):
-        notice = post(client, folded, "rewrite", {"text": text}, version=1)
+    def test_a_wrong_text_is_refused(self, client, compacted, text):
+        notice = post(client, compacted, "rewrite", {"text": text}, version=1)
         assert 'role="alert"' in notice.content.decode()
-        assert in_force(folded) == [(1, "They said hello.")]
+        assert in_force(compacted) == [(1, "They said hello.")]
 
-    def test_an_older_one_is_restored(self, client, folded):
-        post(client, folded, "rewrite", {"text": "Other."}, version=1)
-        post(client, folded, "restore", version=1)
-        assert in_force(folded) == [(3, "They said hello.")]
+    def test_an_older_one_is_restored(self, client, compacted):
+        post(client, compacted, "rewrite", {"text": "Other."}, version=1)
+        post(client, compacted, "restore", version=1)
+        assert in_force(compacted) == [(3, "They said hello.")]
 
-    def test_all_is_rebuilt_and_that_undone(self, client, folded):
-        notice = post(client, folded, "rebuild")
-        assert window(folded) == [[1, 4]]
+    def test_all_is_rebuilt_and_that_undone(self, client, compacted):
+        notice = post(client, compacted, "rebuild")
+        assert window(compacted) == [[1, 4]]
         undo(client, notice)
-        assert in_force(folded) == [(2, "They said hello.")]
+        assert in_force(compacted) == [(2, "They said hello.")]
 
     @pytest.mark.parametrize("numbers", ["x", "1,-2", "99", "1" * 30])
-    def test_nonsense_is_not_reinstated(self, client, folded, numbers):
-        notice = post(client, folded, "reinstate", {"versions": numbers})
+    def test_nonsense_is_not_reinstated(self, client, compacted, numbers):
+        notice = post(client, compacted, "reinstate", {"versions": numbers})
         assert 'role="alert"' in notice.content.decode()
-        assert in_force(folded) == [(1, "They said hello.")]
+        assert in_force(compacted) == [(1, "They said hello.")]
 
-    def test_the_history_shows_them_all(self, client, folded):
-        post(client, folded, "rewrite", {"text": "Other."}, version=1)
-        page = get(client, folded, "summaries").content.decode()
+    def test_the_history_shows_them_all(self, client, compacted):
+        post(client, compacted, "rewrite", {"text": "Other."}, version=1)
+        page = get(client, compacted, "summaries").content.decode()
         assert page.index("Other.") < page.index("They said hello.")
         assert "edited from v1" in page
 
-    def test_the_diff_shows_what_changed(self, client, folded):
-        post(client, folded, "rewrite", {"text": "They said goodbye."}, version=1)
-        page = get(client, folded, "diff", version=2).content.decode()
+    def test_the_diff_shows_what_changed(self, client, compacted):
+        post(client, compacted, "rewrite", {"text": "They said goodbye."}, version=1)
+        page = get(client, compacted, "diff", version=2).content.decode()
         assert "<del>hello</del><ins>goodbye</ins>" in page
 
-    def test_hostile_text_stays_text(self, client, folded):
-        post(client, folded, "rewrite", {"text": "<img src=x onerror=1>"}, version=1)
+    def test_hostile_text_stays_text(self, client, compacted):
+        post(client, compacted, "rewrite", {"text": "<img src=x onerror=1>"}, version=1)
         for name in ("diff", "edit"):
-            page = get(client, folded, name, version=2).content.decode()
+            page = get(client, compacted, name, version=2).content.decode()
             assert "<img" not in page
 
-    def test_a_version_that_is_not_there(self, client, folded):
-        assert get(client, folded, "diff", version=9).status_code == 404
+    def test_a_version_that_is_not_there(self, client, compacted):
+        assert get(client, compacted, "diff", version=9).status_code == 404

@@ -23,7 +23,7 @@ GET_VIEWS = (
     *("detail", "messages", "context", "transcript", "context-json", "summaries"),
     *("export-json", "export-md"),
 )
-POST_VIEWS = ("rename", "delete", "fold", "policy")
+POST_VIEWS = ("rename", "delete", "compact", "policy")
 LISTS = ("conversation-list", "conversation-create", "conversation-demo")
 
 
@@ -187,7 +187,9 @@ class TestDetail:
         assert "4 of 4 accounted for" in page
         assert page.count("mark-window") == 4
 
-    def test_it_marks_folded_messages_and_draws_the_divider(self, client, conversation):
+    def test_it_marks_compacted_messages_and_draws_the_divider(
+        self, client, conversation
+    ):
         summarise(conversation, 1, 2, text="They said hello.")
         page = client.get(url("detail", conversation)).content.decode()
         assert page.count("In summary v1") == 2
@@ -273,10 +275,12 @@ class TestContext:
         page = client.get(url("context", conversation), {"reply": 4})
         assert b"hash does not match" in page.content
 
-    def test_it_offers_to_fold_again_after_the_job_gave_up(self, client, conversation):
-        Conversation.objects.update(fold_failures=3)
+    def test_it_offers_to_compact_again_after_the_job_gave_up(
+        self, client, conversation
+    ):
+        Conversation.objects.update(compaction_failures=3)
         page = client.get(url("context", conversation))
-        assert b"Try folding again" in page.content
+        assert b"Try again" in page.content
 
 
 class TestChanges:
@@ -322,10 +326,10 @@ class TestChanges:
         assert not Message.objects.exists()
 
     @pytest.mark.django_db(transaction=True)
-    def test_it_lets_folding_be_tried_again(self, conversation, alice):
-        Conversation.objects.update(fold_failures=3)
-        signed_in(alice).post(url("fold", conversation))
-        assert Conversation.objects.get().fold_failures == 0
+    def test_it_lets_compaction_be_tried_again(self, conversation, alice):
+        Conversation.objects.update(compaction_failures=3)
+        signed_in(alice).post(url("compact", conversation))
+        assert Conversation.objects.get().compaction_failures == 0
 
 
 def test_it_says_that_it_is_well(db):

@@ -145,7 +145,7 @@ async def test_a_socket_that_opened_without_a_layer_hears_it_later(
     redis.kill()
     async with Chat(conversation, session) as chat:
         redis.start()
-        here = watcher.here()
+        here = watcher.current_watcher()
         await until(lambda: asyncio.sleep(0, all(s.joined for s in here._sockets)))
         await chat.command(type="send", client_id="c", text="And now?")
         seen = await chat.until("end")

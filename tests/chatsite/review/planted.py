@@ -17,7 +17,15 @@ TEXTS = {"CharField", "TextField", "JSONField", "SlugField", "EmailField"}
 # Numbers in letters, and names that the site or its staff gave: nobody's words.
 METADATA = {
     *("model", "uuid", "sha256", "policy_hash", "prompt_hash", "username", "preset"),
-    *("trigger", "process", "owner", "fold_owner", "target", "reason", "seal"),
+    *(
+        "trigger",
+        "process",
+        "owner",
+        "compaction_owner",
+        "target",
+        "reason",
+        "signature",
+    ),
 }
 
 

@@ -147,7 +147,9 @@ class TestRebuild:
         assert "nothing to rebuild" in said(answer)[0]
         assert not LogEntry.objects.exists()
 
-    def test_a_fold_that_was_under_way_changes_nothing(self, versions, conversation):
+    def test_a_compaction_that_was_under_way_changes_nothing(
+        self, versions, conversation
+    ):
         actions.set_policy(conversation, {"preset": "langgraph"})
         talk(conversation, 4)
         assert lease.claim(conversation.pk, "me", True)

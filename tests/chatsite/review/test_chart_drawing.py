@@ -106,7 +106,7 @@ def test_lines_are_told_apart_without_their_colours():
     assert [" ".join(key.itertext()).split() for key in keys] == [["a"], ["b"]]
 
 
-def test_a_limit_and_folds_are_drawn_and_named():
+def test_a_limit_and_compactions_are_drawn_and_named():
     chart = lines([10, 20], level=(40, "limit"), marks=[(0.5, "v1: #1–#2")])
     tree = parse(chart)
     (level,) = named(picture(tree), "chart-level")

@@ -14,7 +14,7 @@ from chatsite.pages.presenters import savings
 from chatsite.review.charts import conversation as chart_of
 from chatsite.review.charts import site_metrics
 from chatsite.review.charts.days import Days, DaysForm
-from chatsite.review.models import Trial
+from chatsite.review.models import Experiment
 from memory import transcript
 from memory.engine.policy import Policy
 from memory.models import Conversation, ModelCall, Summary
@@ -47,7 +47,7 @@ def call(conversation, at=NOON, **values):
     return row
 
 
-def fold(conversation, version, at=NOON, **values):
+def compact(conversation, version, at=NOON, **values):
     fields = {"first_seq": 1, "last_seq": 2, "policy_hash": "p", "model": "m"}
     fields |= {"status": "superseded", "tokens_before": 1000, "tokens_after": 400}
     fields |= {"trigger": {"kind": "tokens"}, "ms": 500, **values}
@@ -61,29 +61,29 @@ def figures():
 
 
 class TestSiteFigures:
-    def test_it_counts_folds_and_failures_on_their_days(self, old):
-        fold(old, 1)
-        fold(old, 2, at=NOON - timedelta(days=2))
-        fold(old, 3, status="failed")
-        fold(old, 4, status="rejected")
-        fold(old, 5, at=NOON + timedelta(days=2))
+    def test_it_counts_compactions_and_failures_on_their_days(self, old):
+        compact(old, 1)
+        compact(old, 2, at=NOON - timedelta(days=2))
+        compact(old, 3, status="failed")
+        compact(old, 4, status="rejected")
+        compact(old, 5, at=NOON + timedelta(days=2))
         days = figures().days
-        assert [(day.folds, day.failed) for day in days] == [
+        assert [(day.compactions, day.failed) for day in days] == [
             *((1, 0), (0, 0), (1, 2), (0, 0))
         ]
 
-    def test_what_a_person_wrote_or_brought_back_is_no_fold(self, old):
-        fold(old, 1, trigger={"kind": "edit"})
-        fold(old, 2, trigger={"kind": "restore"})
-        fold(old, 3, trigger={"kind": "manual"})
-        assert sum(day.folds for day in figures().days) == 1
+    def test_what_a_person_wrote_or_brought_back_is_no_compaction(self, old):
+        compact(old, 1, trigger={"kind": "edit"})
+        compact(old, 2, trigger={"kind": "restore"})
+        compact(old, 3, trigger={"kind": "manual"})
+        assert sum(day.compactions for day in figures().days) == 1
 
     @pytest.mark.parametrize(
         ("left", "median"), [([100], 0.1), ([100, 300], 0.2), ([500, 100, 200], 0.2)]
     )
     def test_the_median_is_the_middle_or_the_mean_of_both(self, old, left, median):
         for version, tokens in enumerate(left, start=1):
-            fold(old, version, tokens_after=tokens)
+            compact(old, version, tokens_after=tokens)
         found = figures()
         assert found.ratio == pytest.approx(median)
         assert found.days[2].ratio == pytest.approx(median)
@@ -107,11 +107,11 @@ class TestSiteFigures:
     def test_a_day_is_one_of_the_sites_zone_also_when_clocks_change(self, old):
         # There 2026-03-29 begins at 23:00 UTC and has 23 hours.
         with timezone.override("Europe/Berlin"):
-            fold(old, 1, at=datetime(2026, 3, 28, 22, 30, tzinfo=UTC))
-            fold(old, 2, at=datetime(2026, 3, 28, 23, 30, tzinfo=UTC))
-            fold(old, 3, at=datetime(2026, 3, 29, 22, 30, tzinfo=UTC))
+            compact(old, 1, at=datetime(2026, 3, 28, 22, 30, tzinfo=UTC))
+            compact(old, 2, at=datetime(2026, 3, 28, 23, 30, tzinfo=UTC))
+            compact(old, 3, at=datetime(2026, 3, 29, 22, 30, tzinfo=UTC))
             days = figures().days
-        assert [day.folds for day in days] == [1, 1, 1, 0]
+        assert [day.compactions for day in days] == [1, 1, 1, 0]
 
     def test_it_sums_what_people_spent_with_each_model(self, old, alice, bob):
         call(old, tokens_input=70, tokens_output=7)
@@ -146,14 +146,14 @@ class TestSiteFigures:
         copy = transcript.create(alice)
         plant(copy, created_at=NOON + timedelta(hours=1))
         call(copy)
-        fold(copy, 1)
+        compact(copy, 1)
         found = figures()
         assert found.spending == ()
-        assert sum(day.folds for day in found.days) == 0
+        assert sum(day.compactions for day in found.days) == 0
 
-    def test_trials_are_counted_as_their_starters(self, old, staff):
+    def test_experiments_are_counted_as_their_starters(self, old, staff):
         values = {"budget": 900, "last_seq": 1, "model": "m"}
-        row = Trial.objects.create(
+        row = Experiment.objects.create(
             conversation=old,
             user=staff,
             requests=2,
@@ -161,18 +161,18 @@ class TestSiteFigures:
             tokens_out=5,
             **values,
         )
-        QuerySet(Trial).filter(pk=row.pk).update(created_at=NOON)
+        QuerySet(Experiment).filter(pk=row.pk).update(created_at=NOON)
         (spent,) = figures().spending
-        assert (spent.user, spent.is_trial, spent.tokens) == ("staff", True, 55)
+        assert (spent.user, spent.is_experiment, spent.tokens) == ("staff", True, 55)
 
-    def test_it_counts_who_stopped_folding_and_where_gaps_are(self, old, alice):
-        plant(old, fold_failures=3)
-        fold(old, 1, status="active", first_seq=1, last_seq=4)
+    def test_it_counts_who_stopped_compaction_and_where_gaps_are(self, old, alice):
+        plant(old, compaction_failures=3)
+        compact(old, 1, status="active", first_seq=1, last_seq=4)
         assert (figures().stopped, figures().gaps) == (1, 0)
-        fold(old, 2, status="active", first_seq=6, last_seq=8)
+        compact(old, 2, status="active", first_seq=6, last_seq=8)
         again = transcript.create(alice)
-        fold(again, 1, status="active", first_seq=1, last_seq=4)
-        fold(again, 2, status="active", first_seq=3, last_seq=8)
+        compact(again, 1, status="active", first_seq=1, last_seq=4)
+        compact(again, 2, status="active", first_seq=3, last_seq=8)
         assert figures().gaps == 2
 
     def test_it_asks_as_much_for_many_rows_as_for_few(self, old):
@@ -181,23 +181,23 @@ class TestSiteFigures:
             figures()
         for n in range(1, 8):
             call(old, model=f"m{n}")
-            fold(old, n)
+            compact(old, n)
         with CaptureQueriesContext(connection) as many:
             figures()
         assert len(many) == len(few) <= 14
 
     def test_they_are_kept_for_a_while(self, old):
         site_metrics.of(DAYS)
-        fold(old, 1)
-        assert sum(day.folds for day in site_metrics.of(DAYS).days) == 0
+        compact(old, 1)
+        assert sum(day.compactions for day in site_metrics.of(DAYS).days) == 0
 
     def test_today_and_the_days_before_add_up_to_the_whole(self, old):
         days, now = Days.until_today(3), timezone.now()
         for n in range(6):
             at = now - timedelta(days=n % 3)
             call(old, at=at, total_ms=100 * n, first_token_ms=10, tokens_input=n)
-            fold(old, n + 1, at=at, tokens_after=100 * n)
-        fold(old, 9, at=now - timedelta(days=1), status="failed")
+            compact(old, n + 1, at=at, tokens_after=100 * n)
+        compact(old, 9, at=now - timedelta(days=1), status="failed")
         assert site_metrics.of(days) == site_metrics.measure(days)
         assert site_metrics.of(days).spending[0].read == 15
 
@@ -217,14 +217,15 @@ class TestStrip:
     def test_an_empty_site_says_so_in_words(self, reviewer):
         text = reviewer.get(reverse("admin:index")).content.decode()
         for words in (
-            *("Nothing was folded", "No fold to measure", "No reply and no fold"),
+            "Nothing was summarised",
+            *("No summary to measure", "No reply and no summary"),
             "No request to a model",
         ):
             assert words in text
         assert 'role="img"' not in text
 
     def test_the_range_is_chosen(self, reviewer, old):
-        fold(old, 1)
+        compact(old, 1)
         url = reverse("admin:index")
         text = reviewer.get(url, {"first": "2026-03-28", "last": "2026-03-31"})
         assert "Folds: 1; failed: 0" in text.content.decode()
@@ -287,14 +288,14 @@ class TestConversationFigures:
         whole = sum(int(row[4]) for row in rows)
         assert whole == pytest.approx(savings.of(talked).whole, abs=5)
 
-    def test_a_fold_is_marked_after_the_turn_it_followed(self, talked):
+    def test_a_compaction_is_marked_after_the_turn_it_followed(self, talked):
         chart = self.draw(talked)
         (mark,) = chart.marks
         xs = [float(dot.x) for dot in chart.lines[1].dots]
         assert xs[2] < float(mark.x) < xs[3]
         assert [row[5] for row in chart.table.rows] == ["", "", "v1: #1–#2", "", ""]
 
-    def test_failed_folds_are_no_marks(self, talked):
+    def test_failed_compactions_are_no_marks(self, talked):
         summarise(talked, 3, 4, status="failed")
         assert len(self.draw(talked).marks) == 1
 
@@ -304,7 +305,7 @@ class TestConversationFigures:
             ({"trigger": ("tokens", 900), "keep": ("tokens", 9)}, 900, "900 tokens"),
             ({"preset": "deepagents"}, 8500, "8,500 tokens"),
             ({"preset": "langgraph"}, None, "7 messages"),
-            ({"enabled": False}, None, "never folded"),
+            ({"enabled": False}, None, "never summarised"),
             ({"adaptive": True}, None, "2,500 to 8,000"),
         ],
     )

@@ -1,4 +1,4 @@
-"""Conversations in the admin: their sizes, their folding, and how they are found."""
+"""Conversations in the admin: their sizes, their compaction, and how they are found."""
 
 from urllib.parse import urlencode
 
@@ -23,12 +23,12 @@ def test_it_counts_what_a_conversation_has(page, conversation, versions):
         (3, "stopped", "stopped after 3 failures"),
     ],
 )
-def test_it_finds_where_folding_fails(page, conversation, failures, state, words):
-    plant(conversation, fold_failures=failures)
-    assert words in page("conversation_changelist", folding=state)
+def test_it_finds_where_compaction_fails(page, conversation, failures, state, words):
+    plant(conversation, compaction_failures=failures)
+    assert words in page("conversation_changelist", compacting=state)
     others = {"working", "failing", "stopped"} - {state}
     for other in others:
-        assert "Audited" not in page("conversation_changelist", folding=other)
+        assert "Audited" not in page("conversation_changelist", compacting=other)
 
 
 def test_it_is_found_by_its_id_and_owner_only(page, conversation):
@@ -41,7 +41,7 @@ def test_it_is_found_by_its_id_and_owner_only(page, conversation):
 @pytest.mark.parametrize("value", ["\0", "x" * 300, "-1", "\ud800", ""])
 def test_it_survives_odd_questions(reviewer, conversation, value):
     url = reverse("admin:memory_conversation_changelist")
-    for name in ("folding", "q", "p", "o", "archived_at__isempty", "owner__id"):
+    for name in ("compaction", "q", "p", "o", "archived_at__isempty", "owner__id"):
         query = urlencode({name: value}, errors="surrogatepass")
         response = reviewer.get(f"{url}?{query}")
         assert response.status_code in (200, 302, 400), name

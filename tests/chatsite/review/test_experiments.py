@@ -1,4 +1,4 @@
-"""The policy lab: what a trial finds, what it leaves alone, how it ends."""
+"""The policy lab: what an experiment finds, what it leaves alone, how it ends."""
 
 import asyncio
 import hashlib
@@ -15,7 +15,7 @@ from django.urls import reverse
 
 from chatsite.review.experiments import job, material, real, store
 from chatsite.review.experiments.steps import Steps, Turn
-from chatsite.review.models import AccessEvent, Trial
+from chatsite.review.models import AccessEvent, Experiment
 from chatsite.turns import runner
 from chatsite.turns.models import Allowance
 from memory import actions, transcript
@@ -24,7 +24,8 @@ from memory.evaluation.metrics import CACHE_STEP
 from memory.models import Conversation
 from tests.memory.scenes import plant, say, talk
 
-# The database of a played trial is asked from a thread with a connection of its own.
+# The database of a played experiment is asked from a thread with a connection of its
+# own.
 played = pytest.mark.django_db(transaction=True)
 LANGGRAPH = {"preset": "langgraph"}
 FACT = "The order A-77{n:02} of SECRET Berlin costs {n}50 euros. "
@@ -37,7 +38,7 @@ def fast(settings):
 
 @pytest.fixture
 def conversation(alice):
-    """Ten turns of Alice's that were never folded."""
+    """Ten turns of Alice's that were never compacted."""
     made = transcript.create(alice, title="SECRET title")
     for n in range(10):
         say(made, FACT.format(n=n) * 3)
@@ -46,12 +47,12 @@ def conversation(alice):
 
 @pytest.fixture
 def start(conversation, staff):
-    """start(**values) -> a trial of the conversation that waits."""
+    """start(**values) -> an experiment of the conversation that waits."""
 
     def make(policy=LANGGRAPH, on=None, **values):
         target = on or conversation
         fields = {"model": "demo", "budget": 100_000, **values}
-        return Trial.objects.create(
+        return Experiment.objects.create(
             conversation=target,
             user=staff,
             policy=policy,
@@ -63,17 +64,17 @@ def start(conversation, staff):
     return make
 
 
-def play(trial):
-    """Take the trial that waits and play it to its end, as a sweep would."""
+def play(experiment):
+    """Take the experiment that waits and play it to its end, as a sweep would."""
     claim = store.claim()
-    assert claim.trial_id == trial.pk
+    assert claim.experiment_id == experiment.pk
     async_to_sync(job.run)(claim)
-    trial.refresh_from_db()
-    return trial
+    experiment.refresh_from_db()
+    return experiment
 
 
-def steps_of(trial):
-    return Steps.load(trial.result["steps"])
+def steps_of(experiment):
+    return Steps.load(experiment.result["steps"])
 
 
 def hash_everything():
@@ -82,7 +83,7 @@ def hash_everything():
     rows = [
         repr(sorted(QuerySet(model).order_by("pk").values_list(), key=repr))
         for model in apps.get_models(include_auto_created=True)
-        if model not in (Trial, AccessEvent, Allowance)
+        if model not in (Experiment, AccessEvent, Allowance)
     ]
     return hashlib.sha256("\n".join(rows).encode()).hexdigest()
 
@@ -93,7 +94,7 @@ def live_through(conversation, policy, texts):
     conversation.save()
     for text in texts:
         say(conversation, text)
-        async_to_sync(compactor.fold)(
+        async_to_sync(compactor.compact)(
             conversation.pk,
             runner.summariser("demo", payer=conversation.owner_id),
             context_window=32_000,
@@ -104,60 +105,63 @@ def live_through(conversation, policy, texts):
 @played
 class TestPlaying:
     def test_it_touches_nothing_but_its_own_row(self, start):
-        trial = start()
+        experiment = start()
         before = hash_everything()
-        play(trial)
-        assert trial.state == "done"
-        assert steps_of(trial).versions
+        play(experiment)
+        assert experiment.state == "done"
+        assert steps_of(experiment).versions
         assert hash_everything() == before
 
     def test_what_was_lived_and_what_is_played_are_the_same(self, alice, start):
-        """The trial of a conversation's own policy finds what really happened."""
+        """The experiment of a conversation's own policy finds what really happened."""
         policy = {"preset": "langgraph", "recall_tokens": 200}
         texts = [FACT.format(n=n) * 40 for n in range(9)]
         lived = live_through(transcript.create(alice), policy, texts)
-        trial = play(start(policy, on=lived))
+        experiment = play(start(policy, on=lived))
         real_rows = lived.summaries.order_by("version")
         assert [
-            (v.first_seq, v.last_seq, v.text) for v in steps_of(trial).versions
+            (v.first_seq, v.last_seq, v.text) for v in steps_of(experiment).versions
         ] == [(row.first_seq, row.last_seq, row.text) for row in real_rows]
-        sent = [Turn(*each) for each in trial.result["real"]["turns"]]
-        assert [(t.seq, t.tokens, t.recalled) for t in steps_of(trial).turns] == [
+        sent = [Turn(*each) for each in experiment.result["real"]["turns"]]
+        assert [(t.seq, t.tokens, t.recalled) for t in steps_of(experiment).turns] == [
             (t.seq, t.tokens, t.recalled) for t in sent
         ]
-        for mine, theirs in zip(steps_of(trial).turns, sent, strict=True):
+        for mine, theirs in zip(steps_of(experiment).turns, sent, strict=True):
             assert abs(mine.cached - theirs.cached) <= CACHE_STEP
         assert sum(turn.cached for turn in sent) > 0
 
-    def test_without_folds_every_prompt_is_what_it_was(self, start, conversation):
-        trial = play(start({"enabled": False, "recall_tokens": 0}))
+    def test_without_compactions_every_prompt_is_what_it_was(self, start, conversation):
+        experiment = play(start({"enabled": False, "recall_tokens": 0}))
         calls = conversation.model_calls.order_by("message__seq")
         sent = list(calls.values_list("tokens_estimated", flat=True))
-        assert [turn.tokens for turn in steps_of(trial).turns] == sent
-        assert (trial.requests, trial.spent) == (0, 0)
+        assert [turn.tokens for turn in steps_of(experiment).turns] == sent
+        assert (experiment.requests, experiment.spent) == (0, 0)
 
     def test_it_spends_what_it_says(self, start):
-        trial = play(start())
-        assert trial.requests == len(steps_of(trial).versions) > 1
-        assert trial.spent == trial.tokens_in + trial.tokens_out
-        sides = trial.result["sides"]
-        assert sides["trial"]["read"] == trial.tokens_in > 0
+        experiment = play(start())
+        assert experiment.requests == len(steps_of(experiment).versions) > 1
+        assert experiment.spent == experiment.tokens_in + experiment.tokens_out
+        sides = experiment.result["sides"]
+        assert sides["experiment"]["read"] == experiment.tokens_in > 0
         assert sides["real"]["read"] == 0
 
     def test_every_message_and_fact_stands_somewhere_or_nowhere(self, start):
-        trial = play(start())
-        side, found = trial.result["sides"]["trial"], trial.result["facts"]["looked_at"]
+        experiment = play(start())
+        side, found = (
+            experiment.result["sides"]["experiment"],
+            experiment.result["facts"]["looked_at"],
+        )
         assert side["in_window"] + side["in_summaries"] == 20
         places = ("facts_in_window", "facts_in_summaries", "facts_nowhere")
         assert sum(side[place] for place in places) == found > 20
-        real_side = trial.result["sides"]["real"]
+        real_side = experiment.result["sides"]["real"]
         assert (real_side["facts_in_window"], real_side["in_window"]) == (found, 20)
 
     def test_what_people_took_out_is_not_played(self, start, conversation):
         actions.exclude(conversation, [3, 4])
         actions.delete(conversation, 7)
-        trial = play(start())
-        assert [turn.seq for turn in steps_of(trial).turns] == [
+        experiment = play(start())
+        assert [turn.seq for turn in steps_of(experiment).turns] == [
             1,
             5,
             9,
@@ -168,7 +172,7 @@ class TestPlaying:
             19,
         ]
         end = 0
-        for version in steps_of(trial).versions_at(99):
+        for version in steps_of(experiment).versions_at(99):
             assert version.first_seq == end + 1
             end = version.last_seq
 
@@ -186,9 +190,9 @@ class TestPlaying:
         self, start, conversation
     ):
         QuerySet(type(conversation.model_calls.first())).all().delete()
-        trial = play(start())
-        assert trial.result["real"]["turns"] == []
-        assert trial.result["sides"]["trial"]["turns"] == 10
+        experiment = play(start())
+        assert experiment.result["real"]["turns"] == []
+        assert experiment.result["sides"]["experiment"]["turns"] == 10
 
     def test_the_view_of_any_turn_is_known(self, start):
         steps = steps_of(play(start()))
@@ -209,41 +213,43 @@ class TestPlaying:
 @played
 class TestBudget:
     def test_no_request_is_sent_beyond_it(self, start, upstream):
-        trial = play(start(budget=50, model="ok"))
-        assert (trial.state, trial.error) == ("stopped", "budget")
+        experiment = play(start(budget=50, model="ok"))
+        assert (experiment.state, experiment.error) == ("stopped", "budget")
         assert upstream.calls == []
-        assert (trial.requests, trial.spent) == (0, 0)
+        assert (experiment.requests, experiment.spent) == (0, 0)
 
     def test_what_it_paid_for_is_shown(self, start):
         whole = play(start())
-        trial = play(start(budget=whole.spent // 2 + 400))
-        assert trial.state == "stopped"
-        assert 0 < trial.requests < whole.requests
-        assert trial.spent <= trial.budget
-        assert 0 < trial.done_messages < 20
-        assert trial.result["sides"]["trial"]["turns"] == len(steps_of(trial).turns)
+        experiment = play(start(budget=whole.spent // 2 + 400))
+        assert experiment.state == "stopped"
+        assert 0 < experiment.requests < whole.requests
+        assert experiment.spent <= experiment.budget
+        assert 0 < experiment.done_messages < 20
+        assert experiment.result["sides"]["experiment"]["turns"] == len(
+            steps_of(experiment).turns
+        )
 
     def test_a_provider_that_fails_ends_it_and_its_words_stay_out(
         self, start, upstream
     ):
-        trial = play(start(model="401"))
-        assert (trial.state, trial.error) == ("failed", "auth")
-        assert "sk-test" not in json.dumps(trial.result)
-        assert trial.spent == 0
+        experiment = play(start(model="401"))
+        assert (experiment.state, experiment.error) == ("failed", "auth")
+        assert "sk-test" not in json.dumps(experiment.result)
+        assert experiment.spent == 0
 
     def test_an_unusable_summary_is_counted_and_not_tried_for_ever(
         self, start, upstream
     ):
-        trial = play(start(model="empty"))
-        assert trial.state in ("done", "failed")
-        assert trial.requests <= compactor.MAX_FAILURES
+        experiment = play(start(model="empty"))
+        assert experiment.state in ("done", "failed")
+        assert experiment.requests <= compactor.MAX_FAILURES
 
 
-def leave(trial, **values):
+def leave(experiment, **values):
     """As a process leaves it that dies in the middle of it."""
     fields = {"state": "running", "owner": "gone", "place": 0, "finished_at": None}
     fields |= {"lease_until": Now() - timedelta(seconds=1), **values}
-    QuerySet(Trial).filter(pk=trial.pk).update(**fields)
+    QuerySet(Experiment).filter(pk=experiment.pk).update(**fields)
 
 
 class TestProcesses:
@@ -275,49 +281,57 @@ class TestProcesses:
         assert [turn.seq for turn in steps_of(half).turns] == list(range(3, 21, 2))
 
     def test_it_fails_when_it_took_down_one_process_after_another(self, start):
-        trial = start()
-        leave(trial, attempt=store.MAX_ATTEMPTS)
+        experiment = start()
+        leave(experiment, attempt=store.MAX_ATTEMPTS)
         assert store.claim() is None
-        trial.refresh_from_db()
-        assert (trial.state, trial.error) == ("failed", "interrupted")
+        experiment.refresh_from_db()
+        assert (experiment.state, experiment.error) == ("failed", "interrupted")
 
     def test_a_live_lease_is_respected(self, start):
-        trial = start()
+        experiment = start()
         first = store.claim()
         assert store.claim() is None
-        assert store.renew(first, 3) is store.Hold.KEPT
-        trial.refresh_from_db()
-        assert trial.done_messages == 3
+        assert store.renew(first, 3) is store.LeaseStatus.KEPT
+        experiment.refresh_from_db()
+        assert experiment.done_messages == 3
 
     def test_who_lost_it_writes_nothing_more(self, start):
-        trial = start()
+        experiment = start()
         lost = store.claim()
-        leave(trial)
-        assert store.renew(lost, 9) is store.Hold.LOST
+        leave(experiment)
+        assert store.renew(lost, 9) is store.LeaseStatus.LOST
         assert not store.reserve(lost, 1)
         assert not store.save(lost, {}, 9)
         assert not store.finish(lost, "done")
-        trial.refresh_from_db()
-        assert (trial.state, trial.done_messages, trial.spent) == ("running", 0, 0)
+        experiment.refresh_from_db()
+        assert (experiment.state, experiment.done_messages, experiment.spent) == (
+            "running",
+            0,
+            0,
+        )
 
     @played
     def test_a_process_that_ends_hands_it_back(self, start):
-        trial = start()
+        experiment = start()
         store.claim()
         store.release()
-        trial.refresh_from_db()
-        assert (trial.state, trial.attempt, trial.place) == ("queued", 0, None)
-        assert play(trial).state == "done"
+        experiment.refresh_from_db()
+        assert (experiment.state, experiment.attempt, experiment.place) == (
+            "queued",
+            0,
+            None,
+        )
+        assert play(experiment).state == "done"
 
     def test_the_site_plays_no_more_at_once_than_it_may(self, start, settings):
-        settings.TRIALS_AT_ONCE = 2
-        trials = [start() for _ in range(3)]
-        claims = [store.claim() for _ in trials]
-        assert [claim and claim.trial_id for claim in claims] == [
-            *(trials[0].pk, trials[1].pk, None)
+        settings.EXPERIMENTS_AT_ONCE = 2
+        experiments = [start() for _ in range(3)]
+        claims = [store.claim() for _ in experiments]
+        assert [claim and claim.experiment_id for claim in claims] == [
+            *(experiments[0].pk, experiments[1].pk, None)
         ]
         store.finish(claims[0], "done")
-        assert store.claim().trial_id == trials[2].pk
+        assert store.claim().experiment_id == experiments[2].pk
 
     def test_the_database_keeps_two_from_one_place(self, start):
         leave(start())
@@ -327,13 +341,13 @@ class TestProcesses:
 
     @played
     async def test_a_sweep_of_the_server_plays_it(self, start):
-        trial = await sync_to_async(start)()
+        experiment = await sync_to_async(start)()
         await runner.sweep()
         async with asyncio.timeout(30):
-            while not trial.is_finished:
+            while not experiment.is_finished:
                 await asyncio.sleep(0.05)
-                await trial.arefresh_from_db()
-        assert (trial.state, trial.done_messages) == ("done", 20)
+                await experiment.arefresh_from_db()
+        assert (experiment.state, experiment.done_messages) == ("done", 20)
 
     @played
     def test_an_erased_conversation_ends_it_quietly(self, start, conversation):
@@ -341,42 +355,42 @@ class TestProcesses:
         claim = store.claim()
         conversation.delete()
         async_to_sync(job.run)(claim)
-        assert not Trial.objects.exists()
+        assert not Experiment.objects.exists()
 
 
 class TestCancelling:
     def test_one_that_waits_ends_at_once(self, start):
-        trial = start()
-        store.cancel(trial)
-        trial.refresh_from_db()
-        assert (trial.state, trial.error) == ("stopped", "cancelled")
+        experiment = start()
+        store.cancel(experiment)
+        experiment.refresh_from_db()
+        assert (experiment.state, experiment.error) == ("stopped", "cancelled")
         assert store.claim() is None
 
     @played
     def test_one_that_waits_for_its_model_ends_soon(self, start, upstream, settings):
         settings.TURN_LEASE_SECONDS = 1.0
-        trial = start(model="hang")
+        experiment = start(model="hang")
         claim = store.claim()
-        store.cancel(trial)
+        store.cancel(experiment)
         async_to_sync(job.run)(claim)
-        trial.refresh_from_db()
-        assert (trial.state, trial.error) == ("stopped", "cancelled")
-        assert 0 < trial.done_messages < 20
-        assert trial.result["steps"]["turns"]
+        experiment.refresh_from_db()
+        assert (experiment.state, experiment.error) == ("stopped", "cancelled")
+        assert 0 < experiment.done_messages < 20
+        assert experiment.result["steps"]["turns"]
 
     def test_one_left_by_a_dead_process_ends_with_the_next_sweep(self, start):
-        trial = start()
-        leave(trial, cancel_requested_at=Now())
+        experiment = start()
+        leave(experiment, cancel_requested_at=Now())
         assert store.claim() is None
-        trial.refresh_from_db()
-        assert trial.state == "stopped"
+        experiment.refresh_from_db()
+        assert experiment.state == "stopped"
 
     @played
     def test_an_ended_one_stays_as_it_ended(self, start):
-        trial = play(start())
-        store.cancel(trial)
-        trial.refresh_from_db()
-        assert (trial.state, trial.cancel_requested_at) == ("done", None)
+        experiment = play(start())
+        store.cancel(experiment)
+        experiment.refresh_from_db()
+        assert (experiment.state, experiment.cancel_requested_at) == ("done", None)
 
 
 class TestReal:
@@ -384,15 +398,15 @@ class TestReal:
         made = transcript.create(alice)
         calls = talk(made, 2)
         plant(calls[0], refs={"newest": 1})
-        trial = Trial(conversation=made, last_seq=4)
-        assert [t.seq for t in real.read_turns(material.read(trial), 4)] == [3]
+        experiment = Experiment(conversation=made, last_seq=4)
+        assert [t.seq for t in real.read_turns(material.read(experiment), 4)] == [3]
 
     def test_the_latest_request_of_a_message_counts(self, alice):
         made = transcript.create(alice)
         calls = talk(made, 2)
         plant(calls[0], tokens_input=500)
-        trial = Trial(conversation=made, last_seq=4)
-        turns = real.read_turns(material.read(trial), 4)
+        experiment = Experiment(conversation=made, last_seq=4)
+        turns = real.read_turns(material.read(experiment), 4)
         assert [(t.seq, t.tokens, t.call) for t in turns] == [
             (1, 500, calls[0].pk),
             (3, calls[1].tokens_estimated, calls[1].pk),
@@ -408,12 +422,16 @@ FORM = {
 class TestPages:
     @pytest.fixture
     def lab(self, conversation):
-        return reverse("admin:desk-trials", args=[conversation.pk])
+        return reverse("admin:desk-experiments", args=[conversation.pk])
 
-    def url(self, name, trial):
-        return reverse(f"admin:desk-{name}", args=[trial.conversation_id, trial.pk])
+    def url(self, name, experiment):
+        return reverse(
+            f"admin:desk-{name}", args=[experiment.conversation_id, experiment.pk]
+        )
 
-    def test_a_trial_is_started_and_written_down(self, reviewer, lab, conversation):
+    def test_an_experiment_is_started_and_written_down(
+        self, reviewer, lab, conversation
+    ):
         assert 'name="budget"' in reviewer.get(lab).content.decode()
         values = {
             "trigger_size": "900",
@@ -421,15 +439,20 @@ class TestPages:
             "initial_prompt": "Be brief.",
         }
         response = reviewer.post(lab, {**FORM, **values})
-        trial = Trial.objects.get()
-        assert response["Location"] == self.url("trial", trial)
-        assert trial.policy == {
+        experiment = Experiment.objects.get()
+        assert response["Location"] == self.url("experiment", experiment)
+        assert experiment.policy == {
             **{"preset": "langgraph", "trigger": ["tokens", 900]},
             **{"keep": ["tokens", 90], "initial_prompt": "Be brief."},
         }
-        assert (trial.budget, trial.last_seq, trial.all_messages) == (5000, 20, 20)
+        assert (experiment.budget, experiment.last_seq, experiment.all_messages) == (
+            5000,
+            20,
+            20,
+        )
         assert (
-            AccessEvent.objects.filter(action="try").get().target == f"trial {trial.pk}"
+            AccessEvent.objects.filter(action="try").get().target
+            == f"experiment {experiment.pk}"
         )
 
     @pytest.mark.parametrize(
@@ -451,43 +474,52 @@ class TestPages:
         text = reviewer.post(lab, typed).content.decode()
         assert words in text
         assert "My own words." in text
-        assert not Trial.objects.exists()
+        assert not Experiment.objects.exists()
 
     def test_a_conversation_without_messages_can_not_be_tried(self, reviewer, alice):
         empty = transcript.create(alice)
-        lab = reverse("admin:desk-trials", args=[empty.pk])
+        lab = reverse("admin:desk-experiments", args=[empty.pk])
         for text in (reviewer.get(lab), reviewer.post(lab, FORM)):
             assert "no messages" in text.content.decode()
-        assert not Trial.objects.exists()
+        assert not Experiment.objects.exists()
 
     def test_no_more_are_taken_than_can_wait(self, reviewer, lab, start, settings):
         for _ in range(store.MAX_QUEUED):
             start()
         assert "waiting already" in reviewer.post(lab, FORM).content.decode()
-        settings.TRIALS_AT_ONCE = 0
+        settings.EXPERIMENTS_AT_ONCE = 0
         assert "switched off" in reviewer.post(lab, FORM).content.decode()
 
     @played
     def test_numbers_are_for_all_and_words_for_readers(self, client, staff_with, start):
-        trial = play(start({**LANGGRAPH, "initial_prompt": "SECRET prompt"}))
+        experiment = play(start({**LANGGRAPH, "initial_prompt": "SECRET prompt"}))
         client.force_login(staff_with("metadata"))
-        lab = client.get(self.url("trial", trial).replace(f"{trial.pk}/", ""))
+        lab = client.get(
+            self.url("experiment", experiment).replace(f"{experiment.pk}/", "")
+        )
         assert 'name="budget"' not in lab.content.decode()
         for query in ("", "?turn=9", "?turn=99", "?turn=x"):
-            text = client.get(self.url("trial", trial) + query).content.decode()
+            text = client.get(
+                self.url("experiment", experiment) + query
+            ).content.decode()
             assert "chart-line" in text
             assert "SECRET" not in text
             assert "A-77" not in text
 
     @played
     def test_readers_see_both_views_and_are_written_down(self, reviewer, start):
-        trial = play(start())
-        text = reviewer.get(self.url("trial", trial)).content.decode()
+        experiment = play(start())
+        text = reviewer.get(self.url("experiment", experiment)).content.decode()
         assert "Window: #1 to #20" in text
-        assert steps_of(trial).versions_at(99)[0].text[:30] in text
-        early = reviewer.get(self.url("trial", trial), {"turn": 2}).content.decode()
+        assert steps_of(experiment).versions_at(99)[0].text[:30] in text
+        early = reviewer.get(
+            self.url("experiment", experiment), {"turn": 2}
+        ).content.decode()
         assert "Window: #1 to #3, 3 messages" in early
-        assert AccessEvent.objects.filter(target=f"trial {trial.pk}").count() == 2
+        assert (
+            AccessEvent.objects.filter(target=f"experiment {experiment.pk}").count()
+            == 2
+        )
 
     @played
     def test_what_was_said_stays_text(self, reviewer, alice, start):
@@ -495,8 +527,10 @@ class TestPages:
         for n in range(5):
             say(made, f"<script>alert({n})</script> {{{{ 7|add:7 }}}} Order A-99{n}00.")
         made.refresh_from_db()
-        trial = play(start({**LANGGRAPH, "initial_prompt": "<b>bold</b>"}, on=made))
-        text = reviewer.get(self.url("trial", trial)).content.decode()
+        experiment = play(
+            start({**LANGGRAPH, "initial_prompt": "<b>bold</b>"}, on=made)
+        )
+        text = reviewer.get(self.url("experiment", experiment)).content.decode()
         assert "&lt;script&gt;alert(0)" in text
         assert "<script>alert" not in text
         assert "<b>bold" not in text
@@ -506,68 +540,78 @@ class TestPages:
     ):
         client.force_login(staff_with("metadata", "export", "purge"))
         assert client.post(lab, FORM).status_code == 403
-        trial = start()
-        assert client.post(self.url("trial-cancel", trial)).status_code == 403
+        experiment = start()
+        assert client.post(self.url("experiment-cancel", experiment)).status_code == 403
 
     def test_progress_is_shown_until_the_end(self, reviewer, start):
-        trial = start()
+        experiment = start()
         store.claim()
-        QuerySet(Trial).filter(pk=trial.pk).update(done_messages=7)
-        page = reviewer.get(self.url("trial", trial)).content.decode()
-        bar = reviewer.get(self.url("trial-progress", trial)).content.decode()
+        QuerySet(Experiment).filter(pk=experiment.pk).update(done_messages=7)
+        page = reviewer.get(self.url("experiment", experiment)).content.decode()
+        bar = reviewer.get(self.url("experiment-progress", experiment)).content.decode()
         for text in (page, bar):
-            assert '<progress id="trial-progress" value="7" max="20">' in text
+            assert '<progress id="experiment-progress" value="7" max="20">' in text
         assert '<noscript><meta http-equiv="refresh" content="3"></noscript>' in page
-        QuerySet(Trial).filter(pk=trial.pk).update(state="failed", error="rate_limited")
-        ended = reviewer.get(self.url("trial-progress", trial))
+        QuerySet(Experiment).filter(pk=experiment.pk).update(
+            state="failed", error="rate_limited"
+        )
+        ended = reviewer.get(self.url("experiment-progress", experiment))
         assert ended["HX-Refresh"] == "true"
 
     def test_it_is_cancelled_from_its_page(self, reviewer, start):
-        trial = start()
-        reviewer.post(self.url("trial-cancel", trial))
+        experiment = start()
+        reviewer.post(self.url("experiment-cancel", experiment))
         assert (
             "It was cancelled."
-            in reviewer.get(self.url("trial", trial)).content.decode()
+            in reviewer.get(self.url("experiment", experiment)).content.decode()
         )
 
-    def test_a_trial_is_found_under_its_own_conversation_alone(
+    def test_an_experiment_is_found_under_its_own_conversation_alone(
         self, reviewer, start, alice
     ):
-        trial = start()
+        experiment = start()
         other = transcript.create(alice)
-        url = reverse("admin:desk-trial", args=[other.pk, trial.pk])
+        url = reverse("admin:desk-experiment", args=[other.pk, experiment.pk])
         assert reviewer.get(url).status_code == 404
 
 
 class TestDeletedMessages:
     @played
-    def test_what_a_trial_wrote_about_one_goes(self, conversation, start):
-        trial = play(start())
-        first, *others = trial.result["steps"]["versions"]
+    def test_what_an_experiment_wrote_about_one_goes(self, conversation, start):
+        experiment = play(start())
+        first, *others = experiment.result["steps"]["versions"]
         actions.delete(conversation, first["last_seq"])
-        trial.refresh_from_db()
-        found = {each["version"]: each["text"] for each in steps_dump(trial)}
+        experiment.refresh_from_db()
+        found = {each["version"]: each["text"] for each in steps_dump(experiment)}
         assert found[first["version"]] == ""
         for each in others:
             if each["first_seq"] > first["last_seq"]:
                 assert found[each["version"]] == each["text"]
-        assert trial.state == Trial.State.DONE
-        assert [side["lost"] for side in trial.result["sides"].values()] == [[], []]
+        assert experiment.state == Experiment.State.DONE
+        assert [side["lost"] for side in experiment.result["sides"].values()] == [
+            [],
+            [],
+        ]
 
     def test_one_that_runs_does_not_go_on(self, conversation, start):
-        trial, claim = start(), store.claim()
+        experiment, claim = start(), store.claim()
         actions.delete(conversation, 1)
-        trial.refresh_from_db()
-        assert (trial.state, trial.error) == (Trial.State.STOPPED, "message_deleted")
+        experiment.refresh_from_db()
+        assert (experiment.state, experiment.error) == (
+            Experiment.State.STOPPED,
+            "message_deleted",
+        )
         assert not store.save(claim, {"versions": []}, 2)
 
     @played
     def test_its_page_says_why_there_is_no_text(self, conversation, start, reviewer):
-        trial = play(start())
-        actions.delete(conversation, trial.result["steps"]["versions"][-1]["last_seq"])
-        url = reverse("admin:desk-trial", args=[conversation.pk, trial.pk])
+        experiment = play(start())
+        actions.delete(
+            conversation, experiment.result["steps"]["versions"][-1]["last_seq"]
+        )
+        url = reverse("admin:desk-experiment", args=[conversation.pk, experiment.pk])
         assert "deleted for good" in reviewer.get(url).content.decode()
 
 
-def steps_dump(trial):
-    return trial.result["steps"]["versions"]
+def steps_dump(experiment):
+    return experiment.result["steps"]["versions"]

@@ -15,7 +15,7 @@ from django.urls import reverse
 
 from chatsite.accounts import account
 from chatsite.review.actions import erasing, reviewing
-from chatsite.review.models import AccessEvent, Review, Tombstone, Trial
+from chatsite.review.models import AccessEvent, Experiment, Review, Tombstone
 from chatsite.transfer import copies, export
 from chatsite.turns import lifecycle
 from chatsite.turns.models import Turn
@@ -86,7 +86,7 @@ class TestErasing:
             conversation=secret, user=staff, username="staff", note=SECRET,
             **vars_of(secret),
         )  # fmt: skip
-        Trial.objects.create(
+        Experiment.objects.create(
             conversation=secret, budget=1, last_seq=8, result={"a": SECRET}
         )
         LogEntry.objects.create(
@@ -138,7 +138,7 @@ class TestErasing:
         lifecycle.submit(secret, text="And one", client_id="2")
         claim = lifecycle.claim(secret.pk)
         purge(eraser, secret)
-        assert lifecycle.checkpoint(claim, SECRET) is lifecycle.Hold.LOST
+        assert lifecycle.checkpoint(claim, SECRET) is lifecycle.LeaseStatus.LOST
         assert (
             lifecycle.finish(claim, lifecycle.Result(Turn.State.DONE, SECRET)) is None
         )

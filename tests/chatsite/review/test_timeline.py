@@ -160,8 +160,8 @@ def test_it_shows_a_part_of_many_versions(timeline, conversation):
     assert 'href="?v=81"' in text
 
 
-def test_it_says_when_nothing_was_folded(timeline):
-    assert "Nothing has been folded yet" in timeline()
+def test_it_says_when_nothing_was_compacted(timeline):
+    assert "Nothing has been summarised yet" in timeline()
 
 
 def test_the_transcript_says_where_the_model_sees_each_message(timeline, conversation):

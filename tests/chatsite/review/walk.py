@@ -12,7 +12,7 @@ ARGUMENTS = {
     "pk": lambda row: row.pk,
     "seq": lambda row: 2,
     "version": lambda row: 1,
-    "trial": lambda row: row.trials.first().pk,
+    "experiment": lambda row: row.experiments.first().pk,
     "name": lambda row: "purge",
 }
 # What takes more than the right to see numbers, where the view does not say so itself.

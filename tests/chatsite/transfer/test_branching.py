@@ -229,16 +229,20 @@ GENERATED = ("trigger_kind", "unsupported")
 @pytest.mark.parametrize(
     ("model", "carried", "made_anew"),
     [
-        (Message, bundle.MESSAGE_FIELDS, {"id", "conversation_id", "tokens", "seal"}),
+        (
+            Message,
+            bundle.MESSAGE_FIELDS,
+            {"id", "conversation_id", "tokens", "signature"},
+        ),
         (
             Summary,
             bundle.SUMMARY_FIELDS,
-            {"id", "conversation_id", "seal", "status_seal", *GENERATED},
+            {"id", "conversation_id", "signature", "status_signature", *GENERATED},
         ),
         (
             ModelCall,
             bundle.CALL_FIELDS,
-            {"id", "conversation_id", "message_id", "summary_id", "seal"},
+            {"id", "conversation_id", "message_id", "summary_id", "signature"},
         ),
     ],
 )

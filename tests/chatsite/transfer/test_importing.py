@@ -453,7 +453,7 @@ class TestStaging:
         take(alice, [CLAUDE, chatgpt(), CLAUDE])
         assert seen == [0, 0]
         assert library.own(alice).count() == 2
-        assert Conversation.objects.filter(fold_due_at__isnull=False).count() == 2
+        assert Conversation.objects.filter(compaction_due_at__isnull=False).count() == 2
 
     def test_no_batch_is_large(self, alice, monkeypatch):
         sizes = []

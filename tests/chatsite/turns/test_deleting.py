@@ -164,7 +164,7 @@ class TestTurns:
         sent = lifecycle.submit(conversation, text="my card is 4111", client_id="a")
         claim = lifecycle.claim(conversation.pk)
         delete(client, conversation, sent.message.seq)
-        assert lifecycle.checkpoint(claim, "Your c") is lifecycle.Hold.CANCELLED
+        assert lifecycle.checkpoint(claim, "Your c") is lifecycle.LeaseStatus.CANCELLED
         result = attempt._prepare(claim)
         assert (result.state, result.error) == (State.STOPPED, "message_deleted")
         turn = lifecycle.finish(claim, lifecycle.Result(State.STOPPED, ""))

@@ -127,7 +127,7 @@ class TestClaim:
         expire(lost.turn_id)
         taken = lifecycle.claim(conversation.pk)
         assert taken.attempt == 2
-        assert lifecycle.checkpoint(lost, "old") is lifecycle.Hold.LOST
+        assert lifecycle.checkpoint(lost, "old") is lifecycle.LeaseStatus.LOST
         assert lifecycle.finish(lost, lifecycle.Result(State.DONE, "old")) is None
         assert not conversation.messages.filter(seq=2).exists()
 
@@ -236,7 +236,7 @@ class TestStop:
         turn = send(conversation).turn
         claim = lifecycle.claim(conversation.pk)
         lifecycle.stop(conversation, turn.pk)
-        assert lifecycle.checkpoint(claim, "So") is lifecycle.Hold.CANCELLED
+        assert lifecycle.checkpoint(claim, "So") is lifecycle.LeaseStatus.CANCELLED
         ended = lifecycle.finish(claim, lifecycle.Result(State.STOPPED, "So"))
         assert (ended.state, ended.reply.text) == (State.STOPPED, "So")
 

@@ -44,7 +44,7 @@ def test_no_request_leaves_out_what_no_summary_covers(alice, settings, window, p
         left_out += request.built.refs["left_out"]
         assert request.built.tokens <= requests.limit_of("demo")
         lifecycle.finish(claim, lifecycle.Result(Turn.State.DONE, words(source, 90)))
-        async_to_sync(compactor.fold)(
+        async_to_sync(compactor.compact)(
             conversation.pk,
             runner.summariser("demo", payer=alice.pk),
             open_from=lifecycle.open_from,
@@ -52,11 +52,11 @@ def test_no_request_leaves_out_what_no_summary_covers(alice, settings, window, p
         )
         conversation = Conversation.objects.get(pk=conversation.pk)
     assert left_out == []
-    assert conversation.fold_failures == 0
+    assert conversation.compaction_failures == 0
 
 
 def fill(conversation, count, length=90):
-    """Turns that no fold has looked at."""
+    """Turns that no compaction has looked at."""
     source = random.Random(4)
     for _ in range(count):
         message, _ = transcript.append_user_message(
@@ -68,7 +68,7 @@ def fill(conversation, count, length=90):
 
 
 def drive(conversation, text="And now?"):
-    """Send a message and let the runner answer it, with the folds it starts."""
+    """Send a message and let the runner answer it, with the compactions it starts."""
 
     async def work():
         await database_sync_to_async(lifecycle.submit)(
@@ -90,13 +90,13 @@ class TestBeforeTheRequest:
         fill(conversation, 14)
         return conversation
 
-    def test_what_would_be_left_out_is_folded_first(self, conversation):
+    def test_what_would_be_left_out_is_compacted_first(self, conversation):
         turn, call = drive(conversation)
         assert turn.state == Turn.State.DONE
         assert call.refs["left_out"] == []
         assert call.refs["summaries"]
 
-    def test_a_reply_that_fills_the_window_is_folded_as_well(self, alice, settings):
+    def test_a_reply_that_fills_the_window_is_compacted_as_well(self, alice, settings):
         settings.CONTEXT_WINDOW = 2048
         conversation = transcript.create(alice)
         fill(conversation, 1, length=1100)
@@ -109,17 +109,17 @@ class TestBeforeTheRequest:
     ):
         settings.SUMMARY_MODEL = "hang"
         settings.SUMMARY_TOTAL_TIMEOUT = 40
-        settings.FOLD_WAIT_SECONDS = 1.0
+        settings.COMPACTION_WAIT_SECONDS = 1.0
         started = time.monotonic()
         turn, call = drive(conversation)
         assert time.monotonic() - started < 30
         assert turn.state == Turn.State.DONE
         assert call.refs["left_out"] != []
 
-    def test_while_folding_fails_nothing_waits_and_the_page_says_not_sent(
+    def test_while_compaction_fails_nothing_waits_and_the_page_says_not_sent(
         self, conversation, settings
     ):
-        Conversation.objects.update(fold_failures=compactor.MAX_FAILURES)
+        Conversation.objects.update(compaction_failures=compactor.MAX_FAILURES)
         turn, call = drive(conversation)
         assert turn.state == Turn.State.DONE
         assert call.refs["left_out"] != []
@@ -130,7 +130,7 @@ class TestBeforeTheRequest:
         assert view.accounted == view.total - view.counts["unsent"]
 
     def test_without_waiting_it_goes_out_at_once(self, conversation, settings):
-        settings.FOLD_WAIT_SECONDS = 0
+        settings.COMPACTION_WAIT_SECONDS = 0
         _, call = drive(conversation)
         assert call.refs["left_out"] != []
 
@@ -150,10 +150,10 @@ def test_the_page_names_the_threshold_that_is_in_force(alice, settings):
     settings.CONTEXT_WINDOW = 4096
     view = context_pane.model_view(transcript.create(alice))
     assert view.gauge.window_limit < 4000
-    assert "4,000" not in view.fold_rule
+    assert "4,000" not in view.compact_rule
     settings.CONTEXT_WINDOW = 32_000
     view = context_pane.model_view(transcript.create(alice))
-    assert (view.gauge.window_limit, "4,000" in view.fold_rule) == (4000, True)
+    assert (view.gauge.window_limit, "4,000" in view.compact_rule) == (4000, True)
 
 
 class TestCheck:

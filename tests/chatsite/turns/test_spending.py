@@ -19,9 +19,9 @@ from chatsite.jobs import activity
 from chatsite.live import socket_client
 from chatsite.protocol import events
 from chatsite.protocol.errors import CommandError
-from chatsite.review.experiments import job as trial_job
+from chatsite.review.experiments import job as experiment_job
 from chatsite.review.experiments import store
-from chatsite.review.models import Trial
+from chatsite.review.models import Experiment
 from chatsite.turns import (
     attempt,
     lifecycle,
@@ -56,10 +56,10 @@ def used_up(settings, alice, conversation, upstream):
     return upstream
 
 
-def refold(conversation):
+def recompaction(conversation):
     """What a sweep does with a conversation that is due."""
     Conversation.objects.filter(pk=conversation.pk).update(
-        policy={"preset": "langgraph"}, fold_due_at=Now()
+        policy={"preset": "langgraph"}, compaction_due_at=Now()
     )
     talk = Conversation.objects.get(pk=conversation.pk)
     for n in range(3):
@@ -67,7 +67,7 @@ def refold(conversation):
             talk, text=f"Text {n}", client_id=f"more-{n}"
         )[0].seq
         transcript.append_reply(talk, seq=seq + 1, text="Yes.")
-    async_to_sync(runner._fold)(conversation.pk)
+    async_to_sync(runner._compact)(conversation.pk)
     return Conversation.objects.get(pk=conversation.pk)
 
 
@@ -100,7 +100,7 @@ class TestUsedUp:
         assert used_up.calls == []
 
     def test_a_proposal(self, used_up, client, conversation):
-        path = f"/c/{conversation.uuid}/memory/fold/2/propose/"
+        path = f"/c/{conversation.uuid}/memory/summarise/2/propose/"
         assert SENTENCE in client.post(path, headers=HTMX).content.decode()
         assert (used_up.calls, Job.objects.count()) == ([], 0)
 
@@ -121,18 +121,18 @@ class TestUsedUp:
             memory.rebuild(conversation)
         assert versions.active(conversation)
 
-    def test_a_fold_by_hand(self, used_up, client, conversation):
-        shown = client.post(url("fold", conversation), headers=HTMX)
+    def test_a_compact_by_hand(self, used_up, client, conversation):
+        shown = client.post(url("compact", conversation), headers=HTMX)
         assert SENTENCE in shown.content.decode()
         assert shown["HX-Retarget"] == "#notice"
 
-    def test_a_fold_that_is_due_waits_for_new_tokens(
+    def test_a_compaction_that_is_due_waits_for_new_tokens(
         self, used_up, client, conversation
     ):
-        after = refold(conversation)
+        after = recompaction(conversation)
         assert used_up.calls == []
-        assert after.fold_failures == 0
-        assert after.fold_due_at > timezone.now()
+        assert after.compaction_failures == 0
+        assert after.compaction_due_at > timezone.now()
         assert not ModelCall.objects.filter(purpose="summary").exists()
         [line] = activity.lines(after)
         assert SENTENCE in line.text
@@ -148,20 +148,20 @@ class TestUsedUp:
         assert used_up.calls == []
         assert not made.model_calls.filter(purpose="title").exists()
 
-    def test_a_trial_of_staff(self, used_up, staff, conversation, settings):
+    def test_an_experiment_of_staff(self, used_up, staff, conversation, settings):
         values = {"day": timezone.localdate(), "tokens_used": 1_000_000}
         Allowance.objects.create(user=staff, **values)
-        path = reverse("admin:desk-trials", args=[conversation.pk])
+        path = reverse("admin:desk-experiments", args=[conversation.pk])
         fields = {"preset": "langgraph", "overrides": "", "budget": 50_000}
         page = signed_in(staff).post(path, fields).content.decode()
         assert SENTENCE in html.unescape(page)
-        assert not Trial.objects.exists()
+        assert not Experiment.objects.exists()
 
-    def test_a_trial_that_runs(self, used_up, staff, conversation):
+    def test_an_experiment_that_runs(self, used_up, staff, conversation):
         talk_in_turns(conversation, *(f"Text {n}" for n in range(4)))
         values = {"day": timezone.localdate(), "tokens_used": 1_000_000}
         Allowance.objects.create(user=staff, **values)
-        trial = Trial.objects.create(
+        experiment = Experiment.objects.create(
             conversation=conversation,
             user=staff,
             policy={"preset": "langgraph"},
@@ -169,16 +169,16 @@ class TestUsedUp:
             budget=100_000,
             last_seq=conversation.messages.count(),
         )
-        async_to_sync(trial_job.run)(store.claim())
-        trial.refresh_from_db()
-        assert (trial.state, trial.error) == ("failed", "quota")
+        async_to_sync(experiment_job.run)(store.claim())
+        experiment.refresh_from_db()
+        assert (experiment.state, experiment.error) == ("failed", "quota")
         assert used_up.calls == []
 
 
-def test_a_trial_counts_for_who_started_it(upstream, staff, conversation):
+def test_an_experiment_counts_for_who_started_it(upstream, staff, conversation):
     talk_in_turns(conversation, *(f"Text {n}" for n in range(4)))
     before = Allowance.objects.get(user=conversation.owner).tokens_used
-    Trial.objects.create(
+    Experiment.objects.create(
         conversation=conversation,
         user=staff,
         policy={"preset": "langgraph"},
@@ -186,7 +186,7 @@ def test_a_trial_counts_for_who_started_it(upstream, staff, conversation):
         budget=100_000,
         last_seq=conversation.messages.count(),
     )
-    async_to_sync(trial_job.run)(store.claim())
+    async_to_sync(experiment_job.run)(store.claim())
     assert Allowance.objects.get(user=staff).tokens_used > 0
     assert Allowance.objects.get(user=conversation.owner).tokens_used == before
 
@@ -253,7 +253,7 @@ class TestPlaces:
         assert 0.3 < loop.time() - began < 10
 
 
-class TestFolds:
+class TestCompactions:
     async def test_an_import_of_many_asks_few_times_at_once(
         self, alice, upstream, settings, monkeypatch
     ):
@@ -299,26 +299,28 @@ class TestFolds:
 
     async def test_a_sweep_starts_no_more_than_a_few(self, alice, monkeypatch):
         def make():
-            for _ in range(runner.MAX_FOLDING + 5):
+            for _ in range(runner.MAX_COMPACTING + 5):
                 compactor.mark_due(transcript.create(alice).pk)
 
         await database_sync_to_async(make)()
         started = []
 
-        async def fold(conversation_id, force):
+        async def compact(conversation_id, force):
             started.append(conversation_id)
             await asyncio.sleep(60)
 
-        monkeypatch.setattr(runner, "_fold", fold)
+        monkeypatch.setattr(runner, "_compact", compact)
         for _ in range(3):
             await runner.sweep()
             await asyncio.sleep(0.05)
-        assert len(started) == len(set(started)) == runner.MAX_FOLDING
+        assert len(started) == len(set(started)) == runner.MAX_COMPACTING
         for task in list(runner._tasks):
             task.cancel()
         await asyncio.sleep(0.05)
 
-    def test_a_stopped_fold_rests_until_the_next_turn(self, conversation, upstream):
+    def test_a_stopped_compaction_rests_until_the_next_turn(
+        self, conversation, upstream
+    ):
         lease.claim(conversation.pk, "me", force=True)
         lease.stop(conversation.pk)
         lease.renew(conversation.pk, "me")

@@ -21,7 +21,7 @@ from langchain_core.tools import tool
 
 from memory.agents import compaction
 from memory.agents.middleware import WindowpaneMiddleware
-from memory.agents.stores import FoldRecord, InMemoryStore, ThreadMemory
+from memory.agents.stores import CompactionRecord, InMemoryStore, ThreadMemory
 from memory.engine.exceptions import PolicyError
 from memory.engine.policy import Policy
 from memory.engine.tokens import count_tokens
@@ -30,7 +30,7 @@ from .agents import SIX_KEEP_TWO, Chat, Gate, model, summariser
 
 ROOT = Path(__file__).parents[3]
 QUICK = {"backoff": 0.0}
-RECORD = FoldRecord(1, 0, 1, 4, ("messages", 6, 6), (), 20, 5)
+RECORD = CompactionRecord(1, 0, 1, 4, ("messages", 6, 6), (), 20, 5)
 
 
 @pytest.fixture(autouse=True)
@@ -81,7 +81,7 @@ def test_it_puts_the_summary_into_a_message_of_the_user():
     assert [m.type for m in chat.model.requests[-1]][:2] == ["system", "human"]
 
 
-def test_it_folds_each_message_exactly_once():
+def test_it_compacts_each_message_exactly_once():
     chat = Chat(policy=Policy(trigger=("messages", 6), keep=("messages", 2)))
     chat.say(*map(str, range(9)))
     assert sum(chat.read, []) == list(range(1, 17))
@@ -184,14 +184,14 @@ def test_it_forgets_the_threads_not_used_for_longest():
     assert [store.load(thread).version for thread in "abc"] == [0, 1, 1]
 
 
-def test_it_only_appends_to_a_request_between_folds():
+def test_it_only_appends_to_a_request_between_compactions():
     policy = Policy(trigger=("messages", 12), keep=("messages", 4), recall_tokens=0)
     chat = Chat(policy=policy)
     chat.say(*[f"question {n}" for n in range(30)])
     requests = [texts(request) for request in chat.model.requests]
     pairs = list(zip(requests, requests[1:], strict=False))
     changed = sum(new[: len(old)] != old for old, new in pairs)
-    # The last fold came after the last request.
+    # The last compaction came after the last request.
     assert changed == len(chat.memory.records) - 1 == 6
 
 
@@ -278,7 +278,7 @@ def test_it_cuts_old_results_of_the_running_turn_at_the_ceiling():
     assert chat.state["messages"][2].text == "found " * 1000
 
 
-def test_it_folds_and_retries_once_after_an_overflow():
+def test_it_compacts_and_retries_once_after_an_overflow():
     chat = Chat(trigger=None, keep=("messages", 20))
     chat.say(*["word " * 100] * 4)
     chat.model.replies.append(ContextOverflowError("too long"))
@@ -314,7 +314,7 @@ def test_it_does_not_retry_what_can_not_be_smaller():
     assert len(chat.model.requests) == 1
 
 
-# Folding.
+# Compaction.
 
 
 def test_it_answers_while_the_summariser_works():
@@ -332,7 +332,7 @@ def test_it_answers_while_the_summariser_works():
     assert chat.memory.records[0].text == "They talked."
 
 
-def test_it_folds_before_it_returns_when_asked_to():
+def test_it_compacts_before_it_returns_when_asked_to():
     chat = Chat(background=False)
     chat.say("one", "two", "three", wait=False)
     assert len(chat.memory.records) == 1
@@ -409,7 +409,7 @@ def test_it_gives_up_when_smaller_pieces_do_not_help():
 def test_it_logs_no_text_of_an_error(caplog):
     chat = Chat(summarizer=summariser(ModelAuthenticationError("bad key sk-1")))
     chat.say("one", "two", "three")
-    assert "fold failed" in caplog.text
+    assert "compaction failed" in caplog.text
     assert "sk-1" not in caplog.text
 
 
@@ -470,15 +470,15 @@ def test_it_believes_the_count_of_the_provider():
     assert len(chat.memory.records) == 1
 
 
-@pytest.mark.parametrize(("provider", "folds"), [("model", 1), ("other", 0)])
-def test_it_believes_no_other_provider(provider, folds):
+@pytest.mark.parametrize(("provider", "compactions"), [("model", 1), ("other", 0)])
+def test_it_believes_no_other_provider(provider, compactions):
     usage = {"input_tokens": 10_000, "output_tokens": 1, "total_tokens": 10_001}
     told = {"model_provider": provider}
     answer = AIMessage("b", usage_metadata=usage, response_metadata=told)
     policy = Policy(trigger=("tokens", 9900), keep=("tokens", 1))
     chat = Chat(model("a", answer), policy=policy)
     chat.say("one", "two")
-    assert len(chat.memory.records) == folds
+    assert len(chat.memory.records) == compactions
 
 
 @pytest.mark.parametrize("told", ["bedrock", "bedrock_converse", "amazon_bedrock", ""])
@@ -539,13 +539,13 @@ async def test_it_sends_no_token_after_an_overflow_either():
 def test_it_keeps_one_of_two_summaries_made_at_once():
     store = InMemoryStore()
     seen = store.load("t")
-    one, other = seen.folded((), RECORD), seen.folded((), RECORD)
+    one, other = seen.compacted((), RECORD), seen.compacted((), RECORD)
     assert store.save("t", one, seen=seen.version)
     assert not store.save("t", other, seen=seen.version)
     assert store.load("t") is one
 
 
-def test_it_folds_a_thread_once_at_a_time():
+def test_it_compacts_a_thread_once_at_a_time():
     gate = Gate()
     chat = Chat(summarizer=gate)
     chat.say("one", "two", "three", wait=False)

@@ -97,7 +97,7 @@ def test_it_uses_the_wording_it_is_given():
     assert "{blocks}" in SUMMARY_FENCE
 
 
-def test_it_keeps_the_prefix_between_folds():
+def test_it_keeps_the_prefix_between_compactions():
     shorter = to_wire(full_context(window=chat(4), recalled=(), newest=None).messages)
     longer = to_wire(full_context(window=chat(8), recalled=()).messages)
     assert longer[: len(shorter)] == shorter

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from memory.engine.facts import find_facts, find_said, not_carried_over, unsupported
 
 DAYS = [date(2026, 3, 1)]
-# For each letter of the alphabet everything that case folding takes for it.
+# For each letter of the alphabet everything that case compaction takes for it.
 TWINS = {
     letter: [
         char

@@ -10,7 +10,7 @@ from memory.engine.plan import (
     find_cutoff,
     find_trigger,
     measure,
-    plan_fold,
+    plan_compaction,
     plan_merge,
 )
 from memory.engine.policy import Policy
@@ -20,7 +20,9 @@ from .chats import START, assistant, block, chat, seqs, tool, user
 
 
 def plan(policy, messages, blocks=(), count_tokens=count_tokens, **kwargs):
-    return plan_fold(policy, messages, blocks, count_tokens=count_tokens, **kwargs)
+    return plan_compaction(
+        policy, messages, blocks, count_tokens=count_tokens, **kwargs
+    )
 
 
 def cutoff(messages, kind, amount, **kwargs):
@@ -32,29 +34,29 @@ def messages_policy(trigger, keep=("messages", 2), **kwargs):
     return Policy(strategy="running", trigger=trigger, keep=keep, **kwargs)
 
 
-# When to fold.
+# When to compact.
 
 
 @pytest.mark.parametrize("trigger", [None, ("messages", 7), ("tokens", 601)])
-def test_it_folds_nothing_below_the_trigger(trigger):
+def test_it_compacts_nothing_below_the_trigger(trigger):
     assert plan(messages_policy(trigger), chat(6)) is None
 
 
 @pytest.mark.parametrize("trigger", [("messages", 6), ("tokens", 600), ("turns", 3)])
-def test_it_folds_as_soon_as_the_trigger_is_reached(trigger):
-    fold = plan(messages_policy(trigger), chat(6))
+def test_it_compacts_as_soon_as_the_trigger_is_reached(trigger):
+    compaction = plan(messages_policy(trigger), chat(6))
     kind, limit = trigger
-    assert fold.trigger == TriggerHit(kind, limit, limit)
-    assert seqs(fold.messages) == [1, 2, 3, 4]
-    assert seqs(fold.kept) == [5, 6]
+    assert compaction.trigger == TriggerHit(kind, limit, limit)
+    assert seqs(compaction.messages) == [1, 2, 3, 4]
+    assert seqs(compaction.kept) == [5, 6]
 
 
 @pytest.mark.parametrize("count", [0, 1, 2, 6, 7, 8, 20])
-def test_it_folds_as_the_langgraph_preset_says(count):
-    fold = plan(Policy(preset="langgraph"), chat(count))
-    assert (fold is not None) == (count > 6)
-    if fold:
-        assert len(fold.kept) in (2, 3)
+def test_it_compacts_as_the_langgraph_preset_says(count):
+    compaction = plan(Policy(preset="langgraph"), chat(count))
+    assert (compaction is not None) == (count > 6)
+    if compaction:
+        assert len(compaction.kept) in (2, 3)
 
 
 def test_it_needs_all_conditions_of_a_dict():
@@ -115,7 +117,7 @@ def test_it_prefers_the_window_of_the_policy():
     assert plan(policy, chat(4), context_window=1_000_000)
 
 
-def test_it_does_not_fold_at_every_turn_for_a_large_system_prompt():
+def test_it_does_not_compact_at_every_turn_for_a_large_system_prompt():
     policy = messages_policy(("tokens", 600))
     assert plan(policy, chat(4), overhead=5000) is None
 
@@ -128,26 +130,26 @@ def test_it_triggers_chinese_text_at_its_real_size():
 def test_it_adapts_the_trigger_when_asked():
     messages = chat(30)
     assert plan(Policy(trigger=("tokens", 9000)), messages) is None
-    fold = plan(Policy(trigger=("tokens", 9000), adaptive=True), chat(120))
-    assert 2500 <= fold.trigger.limit <= 8000
+    compaction = plan(Policy(trigger=("tokens", 9000), adaptive=True), chat(120))
+    assert 2500 <= compaction.trigger.limit <= 8000
 
 
-def test_it_has_nothing_more_to_fold_after_a_fold():
+def test_it_has_nothing_more_to_compact_after_a_compaction():
     policy = messages_policy(("messages", 6))
-    fold = plan(policy, chat(9))
-    summary = block(1, fold.first_seq, fold.last_seq)
-    assert plan(policy, list(fold.kept), [summary]) is None
+    compaction = plan(policy, chat(9))
+    summary = block(1, compaction.first_seq, compaction.last_seq)
+    assert plan(policy, list(compaction.kept), [summary]) is None
 
 
-def test_it_folds_each_message_once_in_three_rounds():
+def test_it_compacts_each_message_once_in_three_rounds():
     policy = Policy(trigger=("messages", 8), keep=("messages", 2))
     blocks, spans, window = [], [], []
     for message in chat(20):
         window.append(message)
-        if fold := plan(policy, window, blocks):
-            spans.append((fold.first_seq, fold.last_seq))
+        if compaction := plan(policy, window, blocks):
+            spans.append((compaction.first_seq, compaction.last_seq))
             blocks.append(block(len(spans), *spans[-1]))
-            window = list(fold.kept)
+            window = list(compaction.kept)
     assert spans == [(1, 6), (7, 12), (13, 18)]
     assert seqs(window) == [19, 20]
 
@@ -279,16 +281,16 @@ def test_it_counts_tokens_a_logarithmic_number_of_times():
     assert len(calls) <= 14
 
 
-# What a fold holds.
+# What a compaction holds.
 
 
 def test_it_extends_the_running_summary():
     previous = block(3, 1, 10)
     window = [user(n) if n % 2 else assistant(n) for n in range(11, 19)]
-    fold = plan(messages_policy(("messages", 7)), window, [previous])
-    assert fold.previous == previous
-    assert (fold.first_seq, fold.last_seq) == (1, 16)
-    assert seqs(fold.messages) == [11, 12, 13, 14, 15, 16]
+    compaction = plan(messages_policy(("messages", 7)), window, [previous])
+    assert compaction.previous == previous
+    assert (compaction.first_seq, compaction.last_seq) == (1, 16)
+    assert seqs(compaction.messages) == [11, 12, 13, 14, 15, 16]
 
 
 def test_it_extends_the_one_summary_of_topics():
@@ -302,28 +304,28 @@ def test_it_extends_the_one_summary_of_topics():
 def test_it_starts_a_new_segment_when_layered():
     policy = Policy(trigger=("messages", 6), keep=("messages", 2))
     window = [user(13), assistant(14), user(15), assistant(16), user(19), user(20)]
-    fold = plan(policy, window, [block(1, 1, 10)])
-    assert (fold.previous, fold.level) == (None, 0)
+    compaction = plan(policy, window, [block(1, 1, 10)])
+    assert (compaction.previous, compaction.level) == (None, 0)
     # 11, 12, 17 and 18 are excluded; the ranges of summaries tile all the same.
-    assert (fold.first_seq, fold.last_seq) == (11, 18)
+    assert (compaction.first_seq, compaction.last_seq) == (11, 18)
 
 
-def test_it_plans_the_same_fold_twice():
+def test_it_plans_the_same_compaction_twice():
     policy = messages_policy(("messages", 6))
     assert plan(policy, chat(9)) == plan(policy, chat(9))
 
 
-def test_it_folds_at_once_when_forced():
-    fold = plan(Policy(), chat(6), force=True)
-    assert fold.trigger == TriggerHit("manual", 600, 0)
-    assert seqs(fold.kept) == [5, 6]
+def test_it_compacts_at_once_when_forced():
+    compaction = plan(Policy(), chat(6), force=True)
+    assert compaction.trigger == TriggerHit("manual", 600, 0)
+    assert seqs(compaction.kept) == [5, 6]
     assert plan(Policy(), chat(2), force=True) is None
 
 
 @pytest.mark.parametrize("count", [4, 18, 20, 38])
 def test_it_asks_a_person_for_no_share_of_the_trigger(count):
-    # Deep Agents lets a model fold from half of its trigger on. Here no model can ask
-    # for a fold, and a person who does has a reason.
+    # Deep Agents lets a model compaction from half of its trigger on. Here no model can
+    # ask for a compaction, and a person who does has a reason.
     assert plan(Policy(), chat(count)) is None
     assert seqs(plan(Policy(), chat(count), force=True).messages)
 
@@ -336,9 +338,9 @@ def test_it_asks_a_person_for_no_share_of_the_trigger(count):
 def test_it_covers_every_message_once_and_parts_no_tool_pair(roles, kind, amount):
     messages = _random_chat(roles)
     cut = find_cutoff(messages, (kind, amount), count_tokens=len)
-    folded, kept = messages[:cut], messages[cut:]
-    assert folded + kept == messages
-    called = {c["id"] for m in folded for c in getattr(m, "tool_calls", [])}
+    compacted, kept = messages[:cut], messages[cut:]
+    assert compacted + kept == messages
+    called = {c["id"] for m in compacted for c in getattr(m, "tool_calls", [])}
     assert not called & {m.tool_call_id for m in kept if isinstance(m, ToolMessage)}
     if cut:
         assert isinstance(kept[0], HumanMessage)

@@ -39,7 +39,7 @@ def test_it_overrides_a_preset_in_part():
 
 
 @pytest.mark.parametrize("trigger", [None, [], ()])
-def test_it_never_folds_with_an_empty_trigger(trigger):
+def test_it_never_compacts_with_an_empty_trigger(trigger):
     assert Policy(trigger=trigger).trigger == ()
 
 

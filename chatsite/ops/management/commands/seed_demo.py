@@ -39,8 +39,8 @@ SCRIPT = (
     "Please keep the evening of 20 April free for a farewell dinner.",
     "我们想住在哪里？",
 )
-# Messages after which a fold is tried, and how: at 18 the summariser does not answer,
-# at 20 it is asked again without waiting for the back-off to pass.
+# Messages after which a compaction is tried, and how: at 18 the summariser does not
+# answer, at 20 it is asked again without waiting for the back-off to pass.
 FAILS_AT, ASKED_AGAIN_AT = 18, 20
 
 
@@ -62,7 +62,7 @@ class Command(BaseCommand):
         )
         for number, text in enumerate(SCRIPT, start=1):
             _say(conversation, text, client_id=f"seed-{number}")
-            _fold(conversation, said=2 * number)
+            _compact(conversation, said=2 * number)
         self.stdout.write(self.style.SUCCESS(f"Seeded {TITLE!r}."))
 
 
@@ -92,9 +92,9 @@ def _say(conversation: Conversation, text: str, *, client_id: str) -> None:
     )
 
 
-def _fold(conversation: Conversation, *, said: int) -> None:
+def _compact(conversation: Conversation, *, said: int) -> None:
     invoke = _time_out if said == FAILS_AT else _invoke
-    async_to_sync(compactor.fold)(
+    async_to_sync(compactor.compact)(
         conversation.pk,
         compactor.Summariser(providers.DEMO, invoke),
         open_from=lifecycle.open_from,

@@ -1,4 +1,4 @@
-"""Seals rows that were written past the application, or all with another key."""
+"""Signs rows that were written past the application, or all with another key."""
 
 from typing import Any
 
@@ -12,23 +12,23 @@ from memory.models import Message, ModelCall, Summary
 
 class Command(BaseCommand):
     help = (
-        "Seals messages, summaries and requests that have no seal. Run audit first: "
-        "a seal vouches for a row as it is now."
+        "Signs messages, summaries and requests that have no signature. Run audit "
+        "first: a signature vouches for a row as it is now."
     )
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument(
             "--again",
             action="store_true",
-            help="seal every row, as after a change of SEAL_KEY",
+            help="signature every row, as after a change of SIGNING_KEY",
         )
 
     def handle(self, *args: Any, **options: Any) -> None:
         with transaction.atomic():
             count = sum(
-                signatures.seal_all(model, again=options["again"])
+                signatures.sign_all(model, again=options["again"])
                 for model in (Message, Summary, ModelCall)
             )
-            # What wrote rows without a seal may have known nothing of this either.
+            # What wrote rows without a signature may have known nothing of this either.
             prompts.link_all()
         self.stdout.write(self.style.SUCCESS(f"Sealed {count:,} rows."))
