@@ -268,7 +268,7 @@ def pages(filler: Filler) -> dict[str, str]:
         "raw": f"{long}?tab=raw",
         "log": f"{long}?tab=log",
         "log, page 50": f"{long}?tab=log&page=50",
-        "glass": f"{one}{filler.long.pk}/glass/{filler.last.seq}/",
+        "request": f"{one}{filler.long.pk}/request/{filler.last.seq}/",
     }
 
 

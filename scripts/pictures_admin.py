@@ -36,7 +36,7 @@ PLACES = (
     ("view", "memory/conversation/{pk}/timeline/?tab=view", False),
     ("raw", "memory/conversation/{pk}/timeline/?tab=raw", False),
     ("log", "memory/conversation/{pk}/timeline/?tab=log", False),
-    ("glass", "memory/conversation/{pk}/glass/30/", False),
+    ("request", "memory/conversation/{pk}/request/30/", False),
     ("figures", "memory/conversation/{pk}/figures/", False),
     ("experiments", "memory/conversation/{pk}/experiments/", False),
     ("experiment", "memory/conversation/{pk}/experiments/1/", False),

@@ -20,7 +20,8 @@ PARTS = {
     "cause": _("because of:"),
     "conversation": _("conversation"),
     "export": _("export"),
-    "glass": _("reply and what was sent for it"),
+    "request": _("reply and what was sent for it"),
+    "glass": _("reply and what was sent for it"),  # as it was once called
     "log": _("log"),
     "message": _("message"),
     "policy": _("policy"),

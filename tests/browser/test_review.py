@@ -13,7 +13,7 @@ PLACES = (
     "memory/conversation/",
     "memory/conversation/{pk}/change/",
     "memory/conversation/{pk}/timeline/",
-    "memory/conversation/{pk}/glass/2/",
+    "memory/conversation/{pk}/request/2/",
     "memory/conversation/{pk}/figures/",
     "memory/conversation/{pk}/experiments/",
     "memory/message/",

@@ -1,1 +1,1 @@
-"""The timeline of a conversation, and a reply under the glass."""
+"""The timeline of a conversation, and a reply with its request."""

@@ -1,4 +1,4 @@
-"""Links to the timeline and the glass, for every list and page."""
+"""Links to the timeline and the request inspector, for every list and page."""
 
 from typing import Any
 
@@ -18,6 +18,6 @@ def timeline_link(conversation_id: int, text: str, **params: Any) -> SafeString:
     return format_html('<a href="{}">{}</a>', url, text)
 
 
-def glass_link(conversation_id: int, seq: int, text: str) -> SafeString:
-    url = reverse("admin:desk-glass", args=[conversation_id, seq])
+def request_link(conversation_id: int, seq: int, text: str) -> SafeString:
+    url = reverse("admin:desk-request", args=[conversation_id, seq])
     return format_html('<a href="{}">{}</a>', url, text)

@@ -6,5 +6,5 @@ from . import views
 
 urlpatterns = [
     path("<int:pk>/timeline/", views.timeline, name="desk-timeline"),
-    path("<int:pk>/glass/<int:seq>/", views.glass, name="desk-glass"),
+    path("<int:pk>/request/<int:seq>/", views.inspect_request, name="desk-request"),
 ]

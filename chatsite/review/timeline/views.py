@@ -1,4 +1,4 @@
-"""The timeline's page with its tabs, and the page of one reply under the glass."""
+"""The timeline's page with its tabs, and the page of one reply with its request."""
 
 from collections.abc import Callable
 from typing import Any
@@ -104,7 +104,7 @@ def _view(request: HttpRequest, conversation: Conversation, rights: Rights) -> V
         "sent": request_inspector.build(conversation, call, rights) if call else None,
         "previous": numbers.filter(seq__lt=seq).last() if seq else None,
         "next": numbers.filter(seq__gt=seq).first() if seq else None,
-        "target": f"glass #{seq}" if call else "",
+        "target": f"request #{seq}" if call else "",
     }
 
 
@@ -124,7 +124,7 @@ TABS: dict[str, tuple[Any, Tab]] = {
 
 
 @desk_view()
-def glass(
+def inspect_request(
     request: HttpRequest, conversation: Conversation, rights: Rights, seq: int
 ) -> HttpResponse:
     rows = readable(conversation.messages, rights, redaction.MESSAGE)
@@ -134,12 +134,12 @@ def glass(
         raise Http404(_("There is no reply with this number."))
     if rights.content:
         access_log.record(
-            request, access_log.Action.VIEW, conversation, f"glass #{seq}"
+            request, access_log.Action.VIEW, conversation, f"request #{seq}"
         )
     turns = Turn.objects.filter(conversation=conversation, reply_seq=seq)
     return render(
         request,
-        "admin/desk/timeline/glass.html",
+        "admin/desk/timeline/request.html",
         conversation,
         _("Request for reply #%(seq)s") % {"seq": seq},
         seq=seq,

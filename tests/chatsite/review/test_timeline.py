@@ -172,7 +172,7 @@ def test_the_transcript_says_where_the_model_sees_each_message(timeline, convers
     assert text.count('<a href="?v=1">in summary v1</a>') == 4
     assert "left out" in text
     assert text.count("changed since it was written") == 1
-    assert text.count("under the glass") == 4
+    assert text.count(">request<") == 4
 
 
 def test_the_transcript_has_a_hundred_messages_a_page(timeline, conversation):
