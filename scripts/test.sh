@@ -34,7 +34,7 @@ on() {
 # Without the pure parts, and files whose tests say the same on any database.
 postgresql() {
   for path in memory/engine memory/agents chatsite/llm bench fakes test_architecture.py \
-    test_plugin.py test_readme.py test_catalogs.py test_servers.py deploy/test_files.py \
+    test_plugin.py test_docs.py test_catalogs.py test_servers.py deploy/test_files.py \
     chatsite/live/test_slow_reader.py chatsite/live/test_fragments.py \
     chatsite/ops/test_staticfiles.py chatsite/ops/test_proxies.py \
     chatsite/pages/test_markdown.py chatsite/pages/test_maths.py \

@@ -1,0 +1,159 @@
+"""The documentation names only what is there, and the protocol's page has all of it."""
+
+import ast
+import re
+from dataclasses import fields as fields_of
+from functools import cache
+
+import pytest
+from langchain_core.language_models.fake_chat_models import FakeListChatModel
+from langchain_core.messages import AIMessage, HumanMessage
+
+from chatsite.live import consumer, watcher
+from chatsite.protocol import events
+
+from .servers import ROOT
+
+PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/*.md")])
+PROTOCOL = (ROOT / "docs" / "protocol.md").read_text()
+COMMANDS = {
+    path.stem
+    for top in ("chatsite", "memory")
+    for path in (ROOT / top).glob("**/management/commands/*.py")
+    if path.stem != "__init__"
+}
+DJANGO_COMMANDS = {"check", "collectstatic", "createsuperuser", "makemigrations"}
+FOLDERS = r"(?:chatsite|memory|tests|bench|scripts|static|templates|deploy|docs|locale)"
+
+
+def section(title):
+    return re.search(rf"(?ms)^#+ {title}\n(.+?)(?:^#+ |\Z)", PROTOCOL)[1]
+
+
+def keys(title):
+    """The first cells of a section's table, without what follows a code's name."""
+    return set(re.findall(r"(?m)^\| `?(\w+)", section(title))) - {"code", "event"}
+
+
+def calls():
+    """Every call in the product whose first argument is a plain text."""
+    paths = (
+        path for top in ("chatsite", "memory") for path in (ROOT / top).rglob("*.py")
+    )
+    nodes = (node for path in paths for node in ast.walk(ast.parse(path.read_text())))
+    for node in nodes:
+        first = node.args[0] if isinstance(node, ast.Call) and node.args else None
+        if isinstance(first, ast.Constant) and isinstance(first.value, str):
+            name = getattr(node.func, "attr", getattr(node.func, "id", ""))
+            yield name, first.value, len(node.args)
+
+
+@cache
+def error_codes():
+    named = {
+        text
+        for name, text, _ in calls()
+        if name in ("CommandError", "TextError", "Error") and text.isidentifier()
+    }
+    # A subclass of TextError hands its code on.
+    handed_on = {
+        text
+        for name, text, count in calls()
+        if name == "__init__" and count == 2 and text.isidentifier()
+    }
+    return named | handed_on
+
+
+@cache
+def names_in(path):
+    """Functions, classes, methods as Class.method, and constants of a file."""
+    found = set()
+    for node in ast.parse((ROOT / path).read_text()).body:
+        name = getattr(node, "name", None)
+        targets = [*getattr(node, "targets", []), getattr(node, "target", None)]
+        found |= {each.id for each in targets if isinstance(each, ast.Name)} | {name}
+        inner = node.body if isinstance(node, ast.ClassDef) else []
+        found |= {f"{name}.{getattr(each, 'name', '')}" for each in inner}
+    return found
+
+
+class TestProtocol:
+    def test_it_finds_the_codes(self):
+        assert {"conflict", "superseded", "unavailable"} <= error_codes()
+
+    def test_every_error_code_is_there_and_no_other(self):
+        closing = {"signed_out", "too_many_sockets"}
+        assert keys("Errors") == error_codes() - closing
+        assert all(f"`{code}`" in PROTOCOL for code in closing)
+
+    def test_every_event_is_there_with_its_fields(self):
+        written = dict(re.findall(r"(?m)^\| `(\w+)\{(.+?)\}`", section("Events")))
+        kinds = events.Event.__args__
+        fields = {kind.type: [each.name for each in fields_of(kind)] for kind in kinds}
+        assert {
+            name: text.replace("?", "").split(",") for name, text in written.items()
+        } == fields
+
+    def test_every_command_is_there_with_its_fields(self):
+        rows = re.findall(
+            r'`\{"type":"(\w+)"(.*?)\}`', section("Commands of the client")
+        )
+        written = {name: re.findall(r'"(\w+)"', rest) for name, rest in rows}
+        kinds = events.Command.__args__
+        known = {k.__name__.lower(): [f.name for f in fields_of(k)] for k in kinds}
+        assert written == known
+
+    def test_every_close_code_is_there_and_no_other(self):
+        codes = {*consumer.CLOSE_CODES.values(), consumer.FAILED, watcher.RESTART}
+        codes |= {consumer.TRY_AGAIN_LATER, watcher.SIGNED_OUT, watcher.GONE}
+        assert keys("Close codes") == {str(code) for code in codes}
+
+    def test_every_management_command_is_there(self):
+        assert keys("Commands") - {"command"} == COMMANDS - {"migrate"}
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+class TestNames:
+    def test_every_path_exists(self, page):
+        text = page.read_text()
+        paths = set(re.findall(rf"(?<![\w/.-])({FOLDERS}/[\w./-]+\w)", text))
+        missing = {path for path in paths if not (ROOT / path).exists()}
+        # The example of a language that is not there yet.
+        assert {path for path in missing if not path.startswith("locale/de/")} == set()
+
+    def test_every_link_leads_to_a_file(self, page):
+        links = re.findall(r'(?:\]\(|srcset="|src=")([^)#"]+)', page.read_text())
+        local = {link for link in links if ":" not in link}
+        assert {each for each in local if not (page.parent / each).exists()} == set()
+
+    def test_every_name_in_a_file_is_defined_there(self, page):
+        named = re.findall(r"`([\w/]+\.py)::([\w.]+)`", page.read_text())
+        wrong = [
+            f"{path}::{name}" for path, name in named if name not in names_in(path)
+        ]
+        assert wrong == []
+
+    def test_every_make_target_exists(self, page):
+        targets = set(re.findall(r"(?m)^([\w-]+):", (ROOT / "Makefile").read_text()))
+        code = "".join(re.findall(r"(?s)```.+?```|`[^`\n]+`", page.read_text()))
+        assert set(re.findall(r"\bmake ([a-z][\w-]*)", code)) - targets == set()
+
+    def test_every_management_command_exists(self, page):
+        named = re.findall(r"(?:manage\.py|windowpane-manage) (\w+)", page.read_text())
+        assert set(named) - COMMANDS - DJANGO_COMMANDS - {"COMMAND"} == set()
+
+
+async def test_the_engine_example_compacts_without_django():
+    page = (ROOT / "docs" / "memory.md").read_text()
+    code = re.search(r"```python\n(.+?)```", page, re.DOTALL)[1]
+    indented = "".join(f"    {line}\n" for line in code.splitlines())
+    kinds = [HumanMessage, AIMessage] * 4
+    scope = {
+        "messages": [kind(f"Text {n}", id=str(n)) for n, kind in enumerate(kinds, 1)],
+        "model": FakeListChatModel(responses=["They counted to six."]),
+    }
+    source = f"async def example():\n{indented}    return compaction, summary\n"
+    exec(source, scope)  # noqa: S102
+    compaction, summary = await scope["example"]()
+    assert [message.id for message in compaction.messages] == list("123456")
+    assert summary.text == "They counted to six."
