@@ -82,7 +82,7 @@ def _compactions(camera: Camera, page: Page) -> None:
     expect(page.locator(".divider")).to_have_count(3)
     page.locator(".divider > summary").last.click()
     _scroll_to(page, 1, 120)
-    camera.take(page, "page-folds")
+    camera.take(page, "page-compactions")
 
 
 def _preview(camera: Camera, page: Page) -> None:
