@@ -1,4 +1,4 @@
-"""A reply in the request inspector: what was sent for it, from where, and whether that holds."""
+"""The request inspector: what was sent for a reply, from where, and if it still holds."""
 
 import re
 
