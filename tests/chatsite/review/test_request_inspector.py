@@ -1,4 +1,4 @@
-"""The request inspector: what was sent for a reply, from where, and if it still holds."""
+"""The request inspector: what was sent for a reply, from where, and if it holds."""
 
 import re
 
