@@ -1,8 +1,9 @@
-.PHONY: setup run test lint bench soak screenshots messages
+.PHONY: setup run test test-fast lint bench soak screenshots messages
 
 setup:        ; scripts/setup.sh
 run: setup    ; scripts/run.sh
 test:         ; scripts/test.sh
+test-fast:    ; scripts/test-fast.sh
 lint:         ; scripts/lint.sh
 bench:        ; scripts/bench.sh
 soak:         ; scripts/soak.sh

@@ -1,8 +1,8 @@
 #!/bin/sh
-# The whole suite in three runs side by side, which wait for servers more than they
-# compute: all but the browser on SQLite, what knows a database on PostgreSQL, and the
-# browser with the faults of PostgreSQL behind it, to take as long as the others. The
-# tests start their own servers. Arguments go to pytest.
+# The whole suite on two cores. Two processes take what needs no browser and no faults,
+# on SQLite and then, where the database matters (tests/streams.py), on PostgreSQL. Beside
+# them a third one, which waits for servers more than it computes, takes faults and
+# browser. The tests start their own servers. Arguments go to pytest.
 set -eu
 cd "$(dirname "$0")/.."
 
@@ -13,16 +13,9 @@ scripts/programs.sh
 # again where the environment forbids to keep what was compiled.
 unset PYTHONDONTWRITEBYTECODE
 
-logs="$(mktemp -d)"
-running=""
-trap 'kill $running 2> /dev/null || true; rm -rf "$logs"' EXIT
-
-start() {
-  name="$1"
-  shift
-  "$@" > "$logs/$name" 2>&1 &
-  running="$running $!"
-}
+log="$(mktemp)"
+run="" beside=""
+trap 'kill $run $beside 2> /dev/null || true; rm -f "$log"' EXIT
 
 # In the place of the (sub)shell, so that its number is the one to end it by.
 on() {
@@ -31,43 +24,36 @@ on() {
   exec .venv/bin/python -m pytest -q "$@"
 }
 
-# Without the pure parts, and files whose tests say the same on any database.
-postgresql() {
-  for path in memory/engine memory/agents chatsite/llm bench fakes test_architecture.py \
-    test_plugin.py test_docs.py test_catalogs.py test_servers.py deploy/test_files.py \
-    chatsite/live/test_slow_reader.py chatsite/live/test_fragments.py \
-    chatsite/ops/test_staticfiles.py chatsite/ops/test_proxies.py \
-    chatsite/pages/test_markdown.py chatsite/pages/test_maths.py \
-    chatsite/pages/test_incremental.py chatsite/pages/test_diff.py \
-    chatsite/accounts/test_appearance.py chatsite/accounts/test_languages.py \
-    chatsite/review/test_chart_drawing.py chatsite/review/test_hostile.py \
-    chatsite/review/test_rights.py; do
-    set -- "--ignore=tests/$path" "$@"
-  done
-  on postgresql -m "not browser and not fault" "$@"
-}
-
-browser_then_faults() {
-  trap 'kill "$run"; exit 1' TERM
-  failed=0
-  on sqlite -m browser "$@" & run=$!
-  wait "$run" || failed=1
-  on postgresql -m fault "$@" & run=$!
-  wait "$run" || failed=1
-  return "$failed"
-}
-
-start PostgreSQL postgresql "$@"
-start "browser, then faults on PostgreSQL" browser_then_faults "$@"
-
-echo "Tests on SQLite"
+# A run may fail and the next one follows all the same.
 failed=0
-(on sqlite -m "not browser" "$@") || failed=1
-for run in $running; do
+step() {
+  on "$@" & run=$!
   wait "$run" || failed=1
-done
-for name in PostgreSQL "browser, then faults on PostgreSQL"; do
-  echo "Tests on $name"
-  cat "$logs/$name"
-done
+  run=""
+}
+
+# Whole files, in the order in which they are collected: the slow ones first.
+shared="-n 2 --dist loadfile --no-loadscope-reorder"
+
+servers() {
+  trap 'kill $run; exit 1' TERM
+  echo "Faults and browser on SQLite"
+  step sqlite -m "fault or browser" "$@"
+  echo "Faults on PostgreSQL"
+  step postgresql -m fault "$@"
+  exit "$failed"
+}
+
+servers "$@" > "$log" 2>&1 & beside=$!
+
+# shellcheck disable=SC2086
+{
+  echo "Tests on SQLite"
+  step sqlite $shared -m "not browser and not fault" "$@"
+  echo "Tests on PostgreSQL"
+  step postgresql $shared -m "postgresql and not browser and not fault" "$@"
+}
+wait "$beside" || failed=1
+beside=""
+cat "$log"
 exit "$failed"

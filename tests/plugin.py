@@ -8,6 +8,7 @@ import os
 
 import pytest
 
+from . import streams
 from .servers import Postgres
 
 ENVIRONMENT = {
@@ -45,10 +46,16 @@ os.environ.update(ENVIRONMENT)
 os.environ["DATABASE_URL"] = cluster.url() if cluster else "sqlite:///unused.sqlite3"
 
 
+@pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(
     config: pytest.Config, items: list[pytest.Item]
 ) -> None:
-    """Tests that need one database belong to the run on that database only."""
+    """Tests that need one database belong to the run on that database only. Files with
+    slow ones come first: at the end of a run they would leave a core without work."""
+    for item in items:
+        streams.mark(item)
+    slow = {item.path for item in items if item.get_closest_marker("slow")}
+    items.sort(key=lambda item: item.path not in slow)
     others = [item for item in items if not _belongs(item)]
     if others:
         config.hook.pytest_deselected(items=others)

@@ -6,6 +6,7 @@ import sys
 
 import pytest
 
+from . import streams
 from .servers import ROOT
 
 SUITE = """
@@ -66,3 +67,8 @@ def test_it_refuses_an_unknown_database(run_suite):
 
 def test_it_leaves_no_key_to_the_tests(settings):
     assert (settings.OPENAI_API_KEY, settings.OPENAI_BASE_URL) == ("", "")
+
+
+def test_every_name_in_the_lists_of_runs_is_there():
+    names = {name.partition("::")[0] for name in streams.POSTGRESQL + streams.SLOW}
+    assert [each for each in names if not (ROOT / "tests" / each).exists()] == []

@@ -1,4 +1,6 @@
-"""Pages of the longest texts there can be keep their socket, under each server."""
+"""Pages of the longest texts there can be keep their socket: the longest page under
+each server, and each text under the site's own; chatsite/live has them all.
+"""
 
 import json
 
@@ -36,9 +38,9 @@ WATCH = """window.socketEnds = [];
         socketEnds.push(detail.event.code))"""
 
 
-@pytest.fixture(scope="module", params=[Site, PlainSite], ids=["serve.py", "daphne"])
+@pytest.fixture(scope="module")
 def server(request, make_site):
-    with make_site(kind=request.param, **ENV) as running:
+    with make_site(kind=getattr(request, "param", Site), **ENV) as running:
         yield running
 
 
@@ -77,6 +79,9 @@ def check(page, turns):
     has_lived(page)
 
 
+@pytest.mark.parametrize(
+    "server", [Site, PlainSite], ids=["serve.py", "daphne"], indirect=True
+)
 def test_thirty_turns_with_replies_of_64_kb(open_filled):
     reply = (
         "(f'# Part {number}\\n\\nAll about **harbours** & more.\\n\\n' * 2000)[:65_536]"

@@ -18,7 +18,11 @@ import pytest
 from tests.clients import Person
 from tests.servers import wait_for
 
-pytestmark = [pytest.mark.fault, pytest.mark.timeout(300)]
+pytestmark = [
+    pytest.mark.fault,
+    pytest.mark.database("sqlite"),
+    pytest.mark.timeout(300),
+]
 
 MEGABYTES = float(os.environ.get("IMPORT_MB", "1"))
 # How much later than alone the first word may come, where the machine does other things

@@ -1,0 +1,11 @@
+#!/bin/sh
+# What one runs while working: the tests that start no programs and take no seconds, on
+# SQLite, on two cores. The whole suite is scripts/test.sh. Arguments go to pytest.
+set -eu
+cd "$(dirname "$0")/.."
+
+scripts/setup.sh tests/requirements.txt
+
+unset PYTHONDONTWRITEBYTECODE
+export TEST_DATABASE=sqlite
+exec .venv/bin/python -m pytest -q -n 2 --dist worksteal -m "not slow" "$@"

@@ -1,0 +1,108 @@
+"""Which tests run where: the one place that says so.
+
+Every test runs on SQLite. Here is what runs on PostgreSQL as well, because its SQL, its
+locks and transactions or its migrations matter to what it proves; and what the daily
+run leaves to the whole one, because it takes seconds. docs/testing.md says why.
+"""
+
+from pathlib import Path
+
+import pytest
+
+TESTS = Path(__file__).parent
+POSTGRESQL = (
+    # Rows of messages, summaries and calls; search, audit and migrations.
+    "memory/test_actions.py",
+    "memory/test_audit.py",
+    "memory/test_calibration.py",
+    "memory/test_compaction.py",
+    "memory/test_context.py",
+    "memory/test_erasing.py",
+    "memory/test_library.py",
+    "memory/test_mending.py",
+    "memory/test_migrations.py",
+    "memory/test_prompts.py",
+    "memory/test_property.py",
+    "memory/test_proposals.py",
+    "memory/test_ranges.py",
+    "memory/test_recall.py",
+    "memory/test_signatures.py",
+    # Claims, leases and deadlines; two processes at the same rows.
+    "chatsite/jobs/",
+    "chatsite/protocol/test_layer.py",
+    "chatsite/turns/test_audit.py",
+    "chatsite/turns/test_deleting.py",
+    "chatsite/turns/test_lifecycle.py",
+    "chatsite/turns/test_limits.py",
+    "chatsite/turns/test_spending.py",
+    "chatsite/live/test_socket.py",
+    "chatsite/live/test_two_processes.py",
+    "chatsite/live/test_watcher.py",
+    # Counts, groups, filters and pages of rows that are put together in SQL.
+    "chatsite/accounts/test_account.py",
+    "chatsite/accounts/test_leaving.py::TestNothingIsLeft",
+    "chatsite/accounts/test_leaving.py::TestWhileThingsGoOn",
+    "chatsite/ops/test_commands.py",
+    "chatsite/ops/test_health.py",
+    "chatsite/pages/test_conversation_list.py",
+    "chatsite/pages/test_long_conversation.py",
+    "chatsite/review/test_access_log.py",
+    "chatsite/review/test_actions.py",
+    "chatsite/review/test_charts.py",
+    "chatsite/review/test_history.py",
+    "chatsite/review/test_lists.py",
+    "chatsite/review/test_purge.py",
+    "chatsite/review/test_summaries.py",
+    "chatsite/review/test_timeline.py",
+    "chatsite/review/test_upgrade.py",
+    # What no row can hold is refused by each database in its own words.
+    "chatsite/test_doors.py",
+    "chatsite/transfer/test_branching.py",
+    "chatsite/transfer/test_export.py",
+    "chatsite/transfer/test_importing.py",
+    "test_upgrade.py",
+)
+
+# What takes a second or more when nothing else runs, by the beginnings of names. What
+# starts servers has the mark `server` and is slow as well.
+SLOW = (
+    "bench/",
+    "browser/",
+    "deploy/",
+    "faults/",
+    "chatsite/accounts/test_leaving.py",
+    "chatsite/jobs/test_summary_proposals.py",
+    "chatsite/live/test_socket.py",
+    "chatsite/live/test_socket_ends.py",
+    "chatsite/live/test_socket_fuzz.py",
+    "chatsite/llm/test_fuzzed_streams.py",
+    "chatsite/pages/test_long_conversation.py",
+    "chatsite/pages/test_looking.py",
+    "chatsite/review/test_experiments.py",
+    "chatsite/review/test_hostile.py",
+    "chatsite/review/test_rights.py",
+    "chatsite/test_doors.py",
+    "chatsite/transfer/test_fuzzed_imports.py",
+    "chatsite/turns/test_small_windows.py",
+    "memory/test_compaction.py",
+    "memory/test_mending.py",
+    "memory/test_migrations.py",
+    "memory/test_property.py",
+    "memory/test_replay.py",
+    "test_plugin.py",
+    "test_servers.py",
+    "test_setup.py",
+    "test_upgrade.py",
+)
+
+
+def mark(item: pytest.Item) -> None:
+    """Give a test the marks `postgresql` and `slow` when it belongs there."""
+    if not item.path.is_relative_to(TESTS):
+        return
+    name = item.nodeid.removeprefix(f"{TESTS.name}/")
+    database = item.get_closest_marker("database")
+    if name.startswith(POSTGRESQL) or (database and database.args == ("postgresql",)):
+        item.add_marker("postgresql")
+    if name.startswith(SLOW) or item.get_closest_marker("server"):
+        item.add_marker("slow")
