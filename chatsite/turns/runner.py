@@ -101,7 +101,7 @@ def make_room(conversation_id: int, limit: int | None) -> asyncio.Task[Any] | No
 async def _make_room(conversation_id: int, limit: int | None) -> None:
     is_held = database_sync_to_async(compactor.is_held)
     while await _compact(conversation_id, limit=limit) == "busy":
-        # Somebody else compactions it just now, or the last failure is not long ago.
+        # Another process compacts it just now, or the last failure is not long ago.
         if not await is_held(conversation_id):
             return
         await asyncio.sleep(ROOM_SECONDS)

@@ -27,7 +27,7 @@ from .summarizers import Writer
 
 logger = logging.getLogger(__name__)
 
-# Threads that compaction at the same time; more wait for their turn.
+# Threads that are compacted at the same time; more wait for their turn.
 WORKERS = 4
 LONGEST_REST = 3600.0
 # Providers whose messages give another name than their models.

@@ -56,7 +56,7 @@ INSIST_SECONDS = 60.0
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What a compaction did: "nothing", "busy", "compacted", "discarded", "failed" or
+    """What a compaction did: "nothing", "busy", "folded", "discarded", "failed" or
     "refused"."""
 
     state: str
