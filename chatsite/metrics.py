@@ -25,7 +25,9 @@ REPLY = Histogram(
 MODEL_REQUESTS = Counter(
     "windowpane_model_requests", "Requests to a model.", ["purpose", "outcome"]
 )
-COMPACTIONS = Counter("windowpane_compactions", "Folds that were tried.", ["result"])
+COMPACTIONS = Counter(
+    "windowpane_compactions", "Compactions that were tried.", ["result"]
+)
 FRAMES = Counter("windowpane_frames", "Pieces of replies sent to sockets.")
 SOCKETS = Gauge("windowpane_sockets", "Open sockets of this process.")
 SOCKETS_CUT = Counter(

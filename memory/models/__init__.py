@@ -1,7 +1,7 @@
 """The tables of the thread state: conversations, messages, summaries, model calls.
 
-Nothing here knows a web page. Rows are written by transcript.py, compaction.py and
-context.py; the constraints hold whoever writes.
+Nothing here knows a web page. Rows are written by transcript.py, compaction/ and
+context.py; the constraints hold for every writer.
 """
 
 from .call import ModelCall, Prompt

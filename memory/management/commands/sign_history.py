@@ -20,7 +20,7 @@ class Command(BaseCommand):
         parser.add_argument(
             "--again",
             action="store_true",
-            help="signature every row, as after a change of SIGNING_KEY",
+            help="sign every row, as after a change of SIGNING_KEY",
         )
 
     def handle(self, *args: Any, **options: Any) -> None:
