@@ -6,13 +6,10 @@ died is ended by the sweep of any other.
 import uuid
 from collections.abc import Iterable
 from dataclasses import dataclass
-from datetime import timedelta
 from typing import Any
 
-from django.conf import settings
 from django.contrib.auth.models import AbstractBaseUser
 from django.db import IntegrityError, models, transaction
-from django.db.models import DateTimeField, ExpressionWrapper
 from django.db.models.functions import Now
 from django.utils.translation import gettext_noop
 
@@ -21,6 +18,7 @@ from memory import staging
 from memory.models import Conversation
 
 State = Job.State
+LEASE = Job.LEASE
 # Said of a job whose process ended before it did.
 DIED = gettext_noop(
     "The server was restarted while it worked on this. Nothing was changed: try again."
@@ -58,7 +56,7 @@ def add(
                 conversation=conversation,
                 slot=slot,
                 owner=owner,
-                lease_until=_lease(),
+                lease_until=LEASE.end(),
                 **fields,
             )
     except IntegrityError:
@@ -84,34 +82,30 @@ def begin(claim: Claim, places: int) -> bool:
         return False
     try:
         with transaction.atomic():
-            values = {"state": State.RUNNING, "place": free}
-            return bool(waiting.update(lease_until=_lease(), **values))
+            return LEASE.renew(waiting, state=State.RUNNING, place=free)
     except IntegrityError:
         return False  # another process has just taken the place
 
 
 def held(claim: Claim) -> models.QuerySet[Job]:
-    return Job.objects.filter(
-        pk=claim.job_id, owner=claim.owner, state__in=Job.UNFINISHED
-    )
+    return Job.objects.filter(LEASE.held_by(claim.owner), pk=claim.job_id)
 
 
 def renew(claim: Claim, **values: int) -> bool:
     """Keep the lease and set `done` or `total`. False: the job was ended or erased."""
-    return bool(held(claim).update(lease_until=_lease(), **values))
+    return LEASE.renew(held(claim), **values)
 
 
 def keep(claims: Iterable[Claim]) -> None:
     """Keep the leases of jobs that wait in this process."""
     owners = [claim.owner for claim in claims]
     if owners:
-        rows = Job.objects.filter(owner__in=owners, state__in=Job.UNFINISHED)
-        rows.update(lease_until=_lease())
+        LEASE.renew(Job.objects.filter(owner__in=owners, state__in=Job.UNFINISHED))
 
 
 def save(claim: Claim, saved: dict[str, Any]) -> bool:
     """Keep what was paid for. False: the job was ended or erased."""
-    return bool(held(claim).update(saved=saved, lease_until=_lease()))
+    return LEASE.renew(held(claim), saved=saved)
 
 
 def cancel(job: Job) -> None:
@@ -149,14 +143,14 @@ def give_up(claim: Claim) -> bool:
 
 def end_dead() -> int:
     """End the jobs that no process keeps alive; how many they were."""
-    dead = Job.objects.filter(state__in=Job.UNFINISHED, lease_until__lt=Now())
+    dead = Job.objects.filter(LEASE.expired())
     claims = [Claim(*values) for values in dead.values_list("pk", "owner")]
     return sum(_end_one_dead(claim) for claim in claims)
 
 
 @transaction.atomic
 def _end_one_dead(claim: Claim) -> bool:
-    ended = _end(held(claim).filter(lease_until__lt=Now()), State.FAILED, error=DIED)
+    ended = _end(held(claim).filter(LEASE.expired()), State.FAILED, error=DIED)
     if ended:
         staging.abandon(claim.owner)
     return bool(ended)
@@ -165,11 +159,4 @@ def _end_one_dead(claim: Claim) -> bool:
 def _end(rows: models.QuerySet[Job], state: str, **values: Any) -> int:
     return rows.update(
         state=state, place=None, lease_until=None, finished_at=Now(), **values
-    )
-
-
-def _lease() -> ExpressionWrapper:
-    return ExpressionWrapper(
-        Now() + timedelta(seconds=settings.TURN_LEASE_SECONDS),
-        output_field=DateTimeField(),
     )

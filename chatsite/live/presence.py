@@ -9,16 +9,17 @@ from datetime import timedelta
 from django.conf import settings
 from django.contrib.auth import get_user_model
 from django.db import transaction
-from django.db.models import DateTimeField, ExpressionWrapper, Sum
+from django.db.models import Sum
 from django.db.models.functions import Now
 from django.utils.translation import gettext as _
 
 from chatsite.protocol.errors import CommandError
 from chatsite.turns import limits
 from chatsite.turns.models import Presence
+from memory.leases import Lease
 
 PROCESS = uuid.uuid4().hex
-LEASE = timedelta(seconds=30)
+LEASE = Lease(lambda: timedelta(seconds=30), owner="process")
 
 
 def enter(user_id: int, sockets: int) -> None:
@@ -29,7 +30,7 @@ def enter(user_id: int, sockets: int) -> None:
         return
     with transaction.atomic():
         limits.lock(user_id)
-        elsewhere = Presence.objects.filter(user=user_id, lease_until__gte=Now())
+        elsewhere = Presence.objects.filter(LEASE.alive(), user=user_id)
         elsewhere = elsewhere.exclude(process=PROCESS).aggregate(n=Sum("sockets"))["n"]
         if (elsewhere or 0) + sockets > limit:
             words = _("You have %(limit)s pages open already. Close some, then reload.")
@@ -50,7 +51,7 @@ def renew(sockets: Mapping[int, int]) -> None:
     """Prolong this process's lease on its sockets, given by user."""
     mine = Presence.objects.filter(process=PROCESS)
     if settings.SOCKETS_PER_USER > 0:
-        mine.update(lease_until=_lease())
+        LEASE.renew(mine)
         if dict(mine.values_list("user_id", "sockets")) != sockets:
             # Others took this process for dead, or a change could not be written.
             mine.exclude(user__in=sockets).delete()
@@ -58,7 +59,7 @@ def renew(sockets: Mapping[int, int]) -> None:
             people = get_user_model().objects.filter(pk__in=sockets)
             ids = people.values_list("pk", flat=True)
             _write({user_id: sockets[user_id] for user_id in ids})
-    Presence.objects.filter(lease_until__lt=Now() - 2 * LEASE).delete()
+    Presence.objects.filter(lease_until__lt=Now() - 2 * LEASE.duration()).delete()
 
 
 def forget() -> None:
@@ -69,14 +70,12 @@ def forget() -> None:
 def _write(sockets: Mapping[int, int]) -> None:
     Presence.objects.bulk_create(
         [
-            Presence(process=PROCESS, user_id=user, sockets=count, lease_until=_lease())
+            Presence(
+                process=PROCESS, user_id=user, sockets=count, lease_until=LEASE.end()
+            )
             for user, count in sockets.items()
         ],
         update_conflicts=True,
         unique_fields=["user", "process"],
         update_fields=["sockets", "lease_until"],
     )
-
-
-def _lease() -> ExpressionWrapper:
-    return ExpressionWrapper(Now() + LEASE, output_field=DateTimeField())

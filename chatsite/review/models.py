@@ -6,8 +6,9 @@ from django.conf import settings
 from django.db import models
 from django.utils.translation import gettext_lazy as _
 
-from memory.history import History
+from chatsite.turns.models import Turn
 from memory.models import Conversation
+from memory.models.history import History
 
 
 class AppendOnly(History):
@@ -144,6 +145,7 @@ class Experiment(models.Model):
         FAILED = "failed", _("Failed")
 
     UNFINISHED = (State.QUEUED, State.RUNNING)
+    LEASE = Turn.LEASE
 
     conversation = models.ForeignKey(
         Conversation, models.CASCADE, related_name="experiments"

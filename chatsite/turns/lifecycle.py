@@ -1,20 +1,18 @@
 """The one way in which a turn ends: its last state, its reply, its number."""
 
-import uuid
 from dataclasses import dataclass, replace
-from datetime import timedelta
-from enum import Enum
 from time import monotonic
 
 from django.conf import settings
 from django.db import models, transaction
-from django.db.models import DateTimeField, Exists, ExpressionWrapper, F, OuterRef, Q
+from django.db.models import Exists, F, OuterRef, Q
 from django.db.models.functions import Coalesce, Now
 from django.utils.translation import gettext as _
 
 from chatsite.protocol.errors import CommandError
 from memory import calibration, context, transcript
 from memory.compaction import compactor
+from memory.leases import LeaseStatus, new_owner
 from memory.models import Conversation, Message, ModelCall
 
 from . import limits, requests
@@ -55,8 +53,7 @@ def end(
 
 
 State = Turn.State
-# The first part of every owner token of this process.
-PROCESS = uuid.uuid4().hex[:12]
+LEASE = Turn.LEASE
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,14 +73,6 @@ class Claim:
         return self.renewed_at + settings.TURN_LEASE_SECONDS
 
 
-class LeaseStatus(Enum):
-    """What a checkpoint found: still ours, asked to stop, or somebody else's now."""
-
-    KEPT = "kept"
-    CANCELLED = "cancelled"
-    LOST = "lost"
-
-
 @dataclass(frozen=True, slots=True)
 class Result:
     """How an attempt ended, with what the provider reported about it."""
@@ -100,26 +89,12 @@ class Result:
     attempts: int = 1
 
 
-def _lease() -> ExpressionWrapper:
-    return ExpressionWrapper(
-        Now() + timedelta(seconds=settings.TURN_LEASE_SECONDS),
-        output_field=DateTimeField(),
-    )
-
-
-def _expired() -> Q:
-    return Q(state=State.RUNNING, lease_until__lt=Now())
-
-
-def _free() -> Q:
-    return Q(state=State.QUEUED) | _expired()
-
-
 def _orphans() -> models.QuerySet[Turn]:
     """Turns without a runner that nobody may run again: asked to stop, or given up."""
     most = F("attempts_before") + settings.TURN_MAX_ATTEMPTS
     used_up = Q(state=State.RUNNING, attempt__gte=most)
-    return Turn.objects.filter(_free(), Q(cancel_requested_at__isnull=False) | used_up)
+    stopped = Q(cancel_requested_at__isnull=False)
+    return Turn.objects.filter(LEASE.free(), stopped | used_up)
 
 
 def end_orphans(conversation_id: int) -> list[Turn]:
@@ -157,18 +132,10 @@ def _lock(conversation_id: int) -> None:
 
 
 def _take(turn: Turn) -> Claim | None:
-    # Known to be this process's even if it never hears that it got the turn.
-    owner = PROCESS + uuid.uuid4().hex[: 36 - len(PROCESS)]
-    started = monotonic()
-    may_run = Turn.objects.filter(_free(), pk=turn.pk)
-    taken = may_run.exclude(pk__in=_orphans()).update(
-        state=State.RUNNING,
-        owner=owner,
-        attempt=F("attempt") + 1,
-        lease_until=_lease(),
-        started_at=Coalesce("started_at", Now()),
-    )
-    if not taken:
+    owner, started = new_owner(), monotonic()
+    rows = Turn.objects.filter(pk=turn.pk).exclude(pk__in=_orphans())
+    values = {"attempt": F("attempt") + 1, "started_at": Coalesce("started_at", Now())}
+    if not LEASE.claim(rows, owner, state=State.RUNNING, **values):
         return None
     return Claim(
         turn.pk, turn.conversation_id, owner, turn.attempt + 1, renewed_at=started
@@ -191,23 +158,20 @@ def begin(claim: Claim, built: context.Built, model: str) -> Claim | None:
         model=model,
         tokens_estimated=built.tokens,
     )
-    _held(claim).update(model=model, lease_until=_lease())
+    LEASE.renew(_held(claim), model=model)
     # What an earlier attempt has saved stays with the request that it came from.
     _held(claim).filter(text="").update(call=call)
     return replace(claim, call_id=call.pk, renewed_at=started)
 
 
 def _held(claim: Claim) -> models.QuerySet[Turn]:
-    return Turn.objects.filter(pk=claim.turn_id, owner=claim.owner, state=State.RUNNING)
+    return Turn.objects.filter(LEASE.held_by(claim.owner), pk=claim.turn_id)
 
 
 def checkpoint(claim: Claim, text: str) -> LeaseStatus:
     """Save the reply so far and renew the lease, in one fenced statement."""
-    going = _held(claim).filter(cancel_requested_at=None)
     values = {"text": text, "text_attempt": claim.attempt, "call": claim.call_id}
-    if going.update(lease_until=_lease(), **(values if text else {})):
-        return LeaseStatus.KEPT
-    return LeaseStatus.CANCELLED if _held(claim).exists() else LeaseStatus.LOST
+    return LEASE.renew_unless_cancelled(_held(claim), **(values if text else {}))
 
 
 @transaction.atomic
@@ -284,17 +248,13 @@ def release() -> int:
     This counts as an attempt no more than it must: a queued turn is taken by the next
     sweep, whatever its attempt.
     """
-    mine = Turn.objects.filter(state=State.RUNNING, owner__startswith=PROCESS)
-    return mine.update(state=State.QUEUED, owner="", lease_until=None)
+    mine = Turn.objects.filter(LEASE.held_here())
+    return LEASE.release(mine, state=State.QUEUED)
 
 
 def due() -> list[int]:
     """Conversations that have a turn nobody works on."""
-    alive = Turn.objects.filter(
-        conversation=OuterRef("conversation"),
-        state=State.RUNNING,
-        lease_until__gte=Now(),
-    )
+    alive = Turn.objects.filter(LEASE.alive(), conversation=OuterRef("conversation"))
     waiting = Turn.objects.filter(~Exists(alive), state__in=Turn.UNFINISHED)
     waiting = limits.with_room(waiting).order_by("conversation_id")
     ids = waiting.values_list("conversation_id", flat=True)

@@ -11,7 +11,7 @@ from datetime import date, datetime, time, timedelta
 
 from django.conf import settings
 from django.db import transaction
-from django.db.models import Case, Count, F, OuterRef, Q, QuerySet, Subquery, When
+from django.db.models import Case, Count, F, OuterRef, QuerySet, Subquery, When
 from django.db.models.functions import Coalesce, Now, TruncDate
 from django.utils import timezone
 from django.utils.translation import gettext as _
@@ -181,9 +181,6 @@ def _in_words(seconds: float) -> str:
     return ngettext("%(n)s hour", "%(n)s hours", n) % {"n": n}
 
 
-_alive = Q(state=Turn.State.RUNNING, lease_until__gte=Now())
-
-
 def may_run(turn: Turn) -> bool:
     """Whether the turn's owner has a free place for it. Others that waited longer go
     first, so that one conversation's queue does not keep the next one waiting."""
@@ -207,7 +204,7 @@ def _with_a_place(user_id: int) -> list[int]:
     """The conversations whose next turn may run beside those that do."""
     rows = _unfinished(user_id).order_by("pk")
     ids = rows.values_list("conversation_id", flat=True)
-    running = set(ids.filter(_alive))
+    running = set(ids.filter(Turn.LEASE.alive()))
     waiting = [pk for pk in dict.fromkeys(ids) if pk not in running]
     return waiting[: max(0, settings.TURNS_PER_USER - len(running))]
 
@@ -218,7 +215,7 @@ def with_room(turns: QuerySet[Turn]) -> QuerySet[Turn]:
     if limit <= 0:
         return turns
     same_owner = Turn.objects.filter(
-        _alive, conversation__owner=OuterRef("conversation__owner")
+        Turn.LEASE.alive(), conversation__owner=OuterRef("conversation__owner")
     )
     per_owner = same_owner.order_by().values("conversation__owner")
     count = per_owner.annotate(count=Count("pk")).values("count")

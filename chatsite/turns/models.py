@@ -4,11 +4,14 @@ Preferences: what their new conversations begin with. Job: work of theirs that t
 longer than a request may.
 """
 
+from datetime import timedelta
+
 from django.conf import settings
 from django.db import models
 from django.db.models import Q
 from django.utils.translation import gettext_lazy as _
 
+from memory.leases import Lease
 from memory.models import Conversation, Message, ModelCall
 
 # What went wrong before what did not. Its values stand in the SQL: an index over them
@@ -19,6 +22,10 @@ FAILING_FIRST = models.Func(
     "('failed', 'truncated', 'interrupted') THEN 0 ELSE 1 END",
     output_field=models.SmallIntegerField(),
 ).asc()
+
+
+def lease_duration() -> timedelta:
+    return timedelta(seconds=settings.TURN_LEASE_SECONDS)
 
 
 class Turn(models.Model):
@@ -35,6 +42,9 @@ class Turn(models.Model):
 
     UNFINISHED = (State.QUEUED, State.RUNNING)
     RETRYABLE = (State.STOPPED, State.FAILED, State.TRUNCATED, State.INTERRUPTED)
+    LEASE = Lease(
+        lease_duration, owned=Q(state=State.RUNNING), waiting=Q(state=State.QUEUED)
+    )
 
     conversation = models.ForeignKey(Conversation, models.CASCADE, related_name="turns")
     user_message = models.ForeignKey(Message, models.CASCADE, related_name="turns")
@@ -189,6 +199,7 @@ class Job(models.Model):
         CANCELLED = "cancelled", _("Cancelled")
 
     UNFINISHED = (State.QUEUED, State.RUNNING)
+    LEASE = Lease(lease_duration, owned=Q(state__in=UNFINISHED))
 
     kind = models.CharField(max_length=12)
     user = models.ForeignKey(

@@ -9,6 +9,7 @@ from datetime import timedelta
 from django.db.models import Case, F, Q, QuerySet, When, Window
 from django.db.models.functions import Least, Now, RowNumber
 
+from memory.leases import Lease
 from memory.models import Conversation
 
 MAX_FAILURES = 3
@@ -16,37 +17,29 @@ BACKOFF = timedelta(seconds=30)
 # A dead process blocks nobody for longer.
 LEASE = timedelta(seconds=20)
 DUE_AT_ONCE = 50
+COMPACTION = Lease(lambda: LEASE, "compaction_lease_until", "compaction_owner")
 
 
 def claim(conversation_id: int, owner: str, force: bool) -> bool:
     """Whether this owner may compact now. `force`: rest and failures do not matter."""
-    rows = _free().filter(pk=conversation_id)
+    rows = Conversation.objects.filter(pk=conversation_id, deleted_at=None)
     if not force:
         rows = rows.filter(_rested())
-    end = Now() + LEASE
     # An owner who is still there has not given the lease back: that compaction died,
     # and what it paid for is lost. Uncounted, it would die and pay again without end.
     died = Case(When(compaction_owner="", then=0), default=1)
-    return bool(
-        rows.update(
-            compaction_owner=owner,
-            compaction_lease_until=end,
-            # Should this process die, the next look is due when its lease has ended.
-            compaction_due_at=end,
-            compaction_failures=F("compaction_failures") + died,
-        )
+    return COMPACTION.claim(
+        rows,
+        owner,
+        # Should this process die, the next look is due when its lease has ended.
+        compaction_due_at=COMPACTION.end(),
+        compaction_failures=F("compaction_failures") + died,
     )
-
-
-def _free() -> QuerySet[Conversation]:
-    free = Q(compaction_lease_until=None) | Q(compaction_lease_until__lt=Now())
-    return Conversation.objects.filter(free, deleted_at=None)
 
 
 def is_held(conversation_id: int) -> bool:
     """Whether some process compacts it just now."""
-    rows = Conversation.objects.filter(pk=conversation_id)
-    return rows.filter(compaction_lease_until__gte=Now()).exists()
+    return Conversation.objects.filter(COMPACTION.alive(), pk=conversation_id).exists()
 
 
 def _rested() -> Q:
@@ -59,8 +52,9 @@ def due(limit: int = DUE_AT_ONCE) -> list[int]:
     first of each person, then the second, so that a large import keeps no other one
     waiting."""
     place = Window(RowNumber(), partition_by="owner_id", order_by="compaction_due_at")
-    rows = _free().filter(_rested(), compaction_due_at__lte=Now()).annotate(place=place)
-    ordered = rows.order_by("place", "compaction_due_at")
+    rows = Conversation.objects.filter(COMPACTION.free(), _rested(), deleted_at=None)
+    waiting = rows.filter(compaction_due_at__lte=Now()).annotate(place=place)
+    ordered = waiting.order_by("place", "compaction_due_at")
     return list(ordered.values_list("pk", flat=True)[:limit])
 
 
@@ -78,9 +72,7 @@ def mark_due(conversation_id: int) -> None:
 def stop(conversation_id: int) -> None:
     """End the compaction that runs after the step it is at, which is paid for; the next
     turn marks the conversation due again."""
-    rows = Conversation.objects.filter(
-        pk=conversation_id, compaction_lease_until__gte=Now()
-    )
+    rows = Conversation.objects.filter(COMPACTION.alive(), pk=conversation_id)
     rows.update(compaction_due_at=None)
 
 
@@ -104,20 +96,23 @@ def unmarked(rows: QuerySet[Conversation]) -> QuerySet[Conversation]:
 
 
 def renew(conversation_id: int, owner: str) -> None:
-    rows = Conversation.objects.filter(pk=conversation_id, compaction_owner=owner)
-    rows.update(compaction_lease_until=Now() + LEASE)
-    unmarked(rows).update(compaction_due_at=Now() + LEASE)
+    held = _held(conversation_id, owner)
+    COMPACTION.renew(held)
+    unmarked(held).update(compaction_due_at=COMPACTION.end())
 
 
 def release(conversation_id: int, owner: str) -> None:
-    rows = Conversation.objects.filter(pk=conversation_id, compaction_owner=owner)
-    rows.update(compaction_owner="", compaction_lease_until=None)
+    COMPACTION.release(_held(conversation_id, owner))
+
+
+def _held(conversation_id: int, owner: str) -> QuerySet[Conversation]:
+    return Conversation.objects.filter(COMPACTION.held_by(owner), pk=conversation_id)
 
 
 def count_failure(conversation_id: int, owner: str) -> bool:
     """Let the next try wait, longer after each failure. False: the lease was lost, and
     who has it keeps the books."""
-    rows = Conversation.objects.filter(pk=conversation_id, compaction_owner=owner)
+    rows = _held(conversation_id, owner)
     failures = rows.values_list("compaction_failures", flat=True).first()
     if failures is None:
         return False

@@ -6,10 +6,10 @@ from typing import Any, ClassVar
 from django.db import models
 from django.utils.translation import gettext_lazy as _
 
-from memory.history import NEWEST, History
 from memory.integrity.signatures import SignatureField
 
 from .conversation import Conversation
+from .history import NEWEST, History
 from .message import Message
 from .summary import Summary
 

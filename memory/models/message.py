@@ -7,10 +7,10 @@ from django.db import models
 from django.db.models import Q
 from django.utils.translation import gettext_lazy as _
 
-from memory.history import History
 from memory.integrity.signatures import SignatureField
 
 from .conversation import Conversation
+from .history import History
 
 
 class Message(History):

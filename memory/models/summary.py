@@ -9,12 +9,12 @@ from django.db.models import F, Q
 from django.db.models.fields.json import KeyTextTransform
 from django.utils.translation import gettext_lazy as _
 
-from memory.history import NEWEST, History, HistoryQuerySet
 from memory.integrity import signatures
 from memory.integrity.signatures import SignatureField
 from memory.sql import ListLength
 
 from .conversation import Conversation
+from .history import NEWEST, History, HistoryQuerySet
 
 
 class SummaryQuerySet(HistoryQuerySet):

@@ -2,28 +2,25 @@
 budget, ended. Each function is one short transaction that names the owner it acts for.
 """
 
-import uuid
 from dataclasses import dataclass
-from datetime import timedelta
-from enum import Enum
 from typing import Any
 
 from django.conf import settings
 from django.db import IntegrityError, models, transaction
-from django.db.models import DateTimeField, ExpressionWrapper, F, Q
+from django.db.models import F
 from django.db.models.functions import Now
 
+from memory.leases import LeaseStatus, new_owner
 from memory.models import Conversation
 
 from ..models import Experiment
 from . import steps
 
 State = Experiment.State
+LEASE = Experiment.LEASE
 MAX_ATTEMPTS = 3
 # Experiments that may wait while others run.
 MAX_QUEUED = 20
-# The first part of every owner token of this process.
-PROCESS = uuid.uuid4().hex[:12]
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,25 +29,6 @@ class Claim:
 
     experiment_id: int
     owner: str
-
-
-class LeaseStatus(Enum):
-    """What a renewal found: still ours, asked to stop, or somebody else's now."""
-
-    KEPT = "kept"
-    CANCELLED = "cancelled"
-    LOST = "lost"
-
-
-def _lease() -> ExpressionWrapper:
-    return ExpressionWrapper(
-        Now() + timedelta(seconds=settings.TURN_LEASE_SECONDS),
-        output_field=DateTimeField(),
-    )
-
-
-def _free() -> Q:
-    return Q(state=State.QUEUED) | Q(state=State.RUNNING, lease_until__lt=Now())
 
 
 def has_room() -> bool:
@@ -62,7 +40,7 @@ def claim() -> Claim | None:
 
     None: nothing waits, or as many run on the site as may.
     """
-    waiting = Experiment.objects.filter(_free())
+    waiting = Experiment.objects.filter(LEASE.free())
     if not waiting.exists():
         return None
     _end_orphans()
@@ -76,7 +54,7 @@ def claim() -> Claim | None:
 
 def _end_orphans() -> None:
     """End what nobody plays and nobody may play on: stopped, or given up."""
-    rows = Experiment.objects.filter(_free())
+    rows = Experiment.objects.filter(LEASE.free())
     _end(rows.exclude(cancel_requested_at=None), State.STOPPED, "cancelled")
     worn = rows.filter(state=State.RUNNING, attempt__gte=MAX_ATTEMPTS)
     _end(worn, State.FAILED, "interrupted")
@@ -90,26 +68,19 @@ def _free_place() -> int | None:
 
 
 def _take(experiment: Experiment, place: int) -> Claim | None:
-    owner = PROCESS + uuid.uuid4().hex[: 36 - len(PROCESS)]
-    rows = Experiment.objects.filter(_free(), pk=experiment.pk)
+    owner = new_owner()
+    rows = Experiment.objects.filter(pk=experiment.pk)
+    values = {"state": State.RUNNING, "place": place, "attempt": F("attempt") + 1}
     try:
         with transaction.atomic():
-            taken = rows.update(
-                state=State.RUNNING,
-                owner=owner,
-                place=place,
-                attempt=F("attempt") + 1,
-                lease_until=_lease(),
-            )
+            taken = LEASE.claim(rows, owner, **values)
     except IntegrityError:
         return None  # somebody else has just taken the place
     return Claim(experiment.pk, owner) if taken else None
 
 
 def held(claim: Claim) -> models.QuerySet[Experiment]:
-    return Experiment.objects.filter(
-        pk=claim.experiment_id, owner=claim.owner, state=State.RUNNING
-    )
+    return Experiment.objects.filter(LEASE.held_by(claim.owner), pk=claim.experiment_id)
 
 
 def renew(claim: Claim, done: int, *, heed: bool = True) -> LeaseStatus:
@@ -117,16 +88,15 @@ def renew(claim: Claim, done: int, *, heed: bool = True) -> LeaseStatus:
 
     `heed`: one that should stop is not renewed.
     """
-    going = held(claim).filter(cancel_requested_at=None) if heed else held(claim)
-    if going.update(lease_until=_lease(), done_messages=done):
-        return LeaseStatus.KEPT
-    return LeaseStatus.CANCELLED if held(claim).exists() else LeaseStatus.LOST
+    if heed:
+        return LEASE.renew_unless_cancelled(held(claim), done_messages=done)
+    kept = LEASE.renew(held(claim), done_messages=done)
+    return LeaseStatus.KEPT if kept else LeaseStatus.LOST
 
 
 def save(claim: Claim, steps: dict[str, Any], done: int) -> bool:
     """Where to go on after a crash."""
-    values = {"result": {"steps": steps}, "done_messages": done}
-    return bool(held(claim).update(lease_until=_lease(), **values))
+    return LEASE.renew(held(claim), result={"steps": steps}, done_messages=done)
 
 
 def reserve(claim: Claim, tokens: int) -> bool:
@@ -162,14 +132,8 @@ def finish(
 def _end(
     rows: models.QuerySet[Experiment], state: str, error: str = "", **values: Any
 ) -> int:
-    return rows.update(
-        state=state,
-        error=error,
-        owner="",
-        place=None,
-        lease_until=None,
-        finished_at=Now(),
-        **values,
+    return LEASE.release(
+        rows, state=state, error=error, place=None, finished_at=Now(), **values
     )
 
 
@@ -193,11 +157,5 @@ def cancel(experiment: Experiment) -> None:
 
 def release() -> None:
     """Hand the experiments of this process back before it ends; that was no attempt."""
-    mine = Experiment.objects.filter(state=State.RUNNING, owner__startswith=PROCESS)
-    mine.update(
-        state=State.QUEUED,
-        owner="",
-        place=None,
-        lease_until=None,
-        attempt=F("attempt") - 1,
-    )
+    mine = Experiment.objects.filter(LEASE.held_here())
+    LEASE.release(mine, state=State.QUEUED, place=None, attempt=F("attempt") - 1)

@@ -318,7 +318,9 @@ class TestSocketsPerUser:
         for user in (alice, bob):
             presence.enter(user.pk, 1)
         Presence.objects.filter(user=bob).update(process="another")
-        Presence.objects.update(lease_until=F("lease_until") - 4 * presence.LEASE)
+        Presence.objects.update(
+            lease_until=F("lease_until") - 4 * presence.LEASE.duration()
+        )
         presence.renew({alice.pk: 1})
         assert Presence.objects.get().user == alice
         assert Presence.objects.get().lease_until > timezone.now()

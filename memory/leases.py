@@ -1,0 +1,85 @@
+"""A lease: the right to work on a row for a while. It is kept in the row itself, as a
+token of its owner and an end by the database's clock, on which all processes agree.
+
+It promises that of two that claim a free row one gets it, and that the row is free
+again when its owner has not renewed in time. It does not promise that the owner knows:
+a process that sleeps through the end of its lease learns of it at its next renewal. So
+every write names the owner, and one that lost the row changes nothing (fencing, see
+Martin Kleppmann, "How to do distributed locking", 2016). Such tokens have to grow
+where the storage does not know who holds the lock; here the row itself knows it.
+"""
+
+import uuid
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import timedelta
+from enum import Enum
+from typing import Any
+
+from django.db.models import Q, QuerySet
+from django.db.models.expressions import CombinedExpression
+from django.db.models.functions import Now
+
+# The first part of every token of this process.
+PROCESS = uuid.uuid4().hex[:12]
+
+
+class LeaseStatus(Enum):
+    """What a renewal found: still ours, asked to stop, or another owner's now."""
+
+    KEPT = "kept"
+    CANCELLED = "cancelled"
+    LOST = "lost"
+
+
+def new_owner() -> str:
+    """For one claim; known to be this process's even if the claim's answer is lost."""
+    return PROCESS + uuid.uuid4().hex[: 36 - len(PROCESS)]
+
+
+@dataclass(frozen=True, slots=True)
+class Lease:
+    """How one table keeps its leases: for how long, and in which columns."""
+
+    duration: Callable[[], timedelta]
+    until: str = "lease_until"
+    owner: str = "owner"
+    # Which rows have an owner, and which wait for one: those without an end.
+    owned: Q = Q()
+    waiting: Q = Q()
+
+    def end(self) -> CombinedExpression:
+        return Now() + self.duration()
+
+    def alive(self) -> Q:
+        return self.owned & Q((f"{self.until}__gte", Now()))
+
+    def expired(self) -> Q:
+        return self.owned & Q((f"{self.until}__lt", Now()))
+
+    def free(self) -> Q:
+        return (self.waiting or Q((self.until, None))) | self.expired()
+
+    def held_by(self, owner: str) -> Q:
+        """Also after its end, as long as nobody else has claimed the row."""
+        return self.owned & Q((self.owner, owner))
+
+    def held_here(self) -> Q:
+        return self.owned & Q((f"{self.owner}__startswith", PROCESS))
+
+    def claim(self, rows: QuerySet[Any], owner: str, **values: Any) -> bool:
+        """Take the row if it is free, in one statement."""
+        lease = {self.owner: owner, self.until: self.end()}
+        return bool(rows.filter(self.free()).update(**lease, **values))
+
+    def renew(self, held: QuerySet[Any], **values: Any) -> bool:
+        """Let the lease last from now on, and write the values. False: it was lost."""
+        return bool(held.update(**{self.until: self.end()}, **values))
+
+    def renew_unless_cancelled(self, held: QuerySet[Any], **values: Any) -> LeaseStatus:
+        if self.renew(held.filter(cancel_requested_at=None), **values):
+            return LeaseStatus.KEPT
+        return LeaseStatus.CANCELLED if held.exists() else LeaseStatus.LOST
+
+    def release(self, held: QuerySet[Any], **values: Any) -> int:
+        return held.update(**{self.owner: "", self.until: None}, **values)

@@ -1,0 +1,186 @@
+"""Who may work on a row: claims, renewals, fences."""
+
+from concurrent.futures import ThreadPoolExecutor
+from datetime import timedelta
+from threading import Barrier
+
+import pytest
+from django.db import connection
+from django.db.models import F, Q
+from django.db.models.functions import Now
+
+from chatsite.review.models import Experiment
+from memory import transcript
+from memory.leases import PROCESS, Lease, LeaseStatus, new_owner
+from memory.models import Conversation
+
+pytestmark = pytest.mark.django_db
+
+MINUTE = timedelta(minutes=1)
+# A table whose states say who waits, and one that has nothing but the two columns.
+BY_STATE = Lease(lambda: MINUTE, owned=Q(state="running"), waiting=Q(state="queued"))
+BY_COLUMNS = Lease(lambda: MINUTE, "compaction_lease_until", "compaction_owner")
+
+
+@pytest.fixture
+def conversations(alice):
+    row = transcript.create(alice)
+    return Conversation.objects.filter(pk=row.pk)
+
+
+@pytest.fixture
+def experiments(conversations, alice):
+    row = Experiment.objects.create(
+        conversation=conversations.get(), user=alice, budget=1, last_seq=1
+    )
+    return Experiment.objects.filter(pk=row.pk)
+
+
+@pytest.fixture(params=["state", "columns"])
+def kind(request):
+    """A lease, the row it is about, and what a claim writes beside."""
+    if request.param == "columns":
+        return BY_COLUMNS, request.getfixturevalue("conversations"), {}
+    return BY_STATE, request.getfixturevalue("experiments"), {"state": "running"}
+
+
+def expire(lease, rows):
+    rows.update(**{lease.until: Now() - timedelta(seconds=1)})
+
+
+def held(lease, rows, owner):
+    return rows.filter(lease.held_by(owner))
+
+
+class TestClaim:
+    def test_one_of_two_owners_gets_it(self, kind):
+        lease, rows, values = kind
+        assert rows.filter(lease.free()).exists()
+        assert lease.claim(rows, "one", **values)
+        assert not lease.claim(rows, "two", **values)
+        assert held(lease, rows, "one").exists()
+        assert not held(lease, rows, "two").exists()
+        assert rows.filter(lease.alive()).exists()
+        assert not rows.filter(lease.free() | lease.expired()).exists()
+
+    def test_it_lasts_from_now_on_by_the_clock_of_the_database(self, kind):
+        lease, rows, values = kind
+        lease.claim(rows, "one", **values)
+        lasts = Q((f"{lease.until}__gt", Now() + MINUTE - timedelta(seconds=30)))
+        assert rows.filter(lasts, **{f"{lease.until}__lte": Now() + MINUTE}).exists()
+
+    def test_it_is_one_statement(self, kind, django_assert_num_queries):
+        lease, rows, values = kind
+        with django_assert_num_queries(1):
+            lease.claim(rows, "one", **values)
+
+    def test_what_it_writes_beside_is_written_by_the_winner_alone(self, experiments):
+        values = {"state": "running", "attempt": F("attempt") + 1}
+        for owner in ("one", "two"):
+            BY_STATE.claim(experiments, owner, **values)
+        assert experiments.get().attempt == 1
+
+    def test_a_row_that_has_ended_is_not_free(self, experiments):
+        experiments.update(state="done")
+        assert not BY_STATE.claim(experiments, "one", state="running")
+
+    @pytest.mark.django_db(transaction=True)
+    def test_of_many_that_try_at_once_one_gets_it(self, kind):
+        lease, rows, values = kind
+        barrier = Barrier(4)
+
+        def claim(number):
+            try:
+                barrier.wait()
+                return lease.claim(rows.all(), f"owner {number}", **values)
+            finally:
+                connection.close()
+
+        with ThreadPoolExecutor(4) as threads:
+            assert sorted(threads.map(claim, range(4))) == [False] * 3 + [True]
+
+
+class TestExpiry:
+    def test_an_expired_lease_is_free_for_the_next_one(self, kind):
+        lease, rows, values = kind
+        lease.claim(rows, "one", **values)
+        expire(lease, rows)
+        assert rows.filter(lease.expired()).exists()
+        assert not rows.filter(lease.alive()).exists()
+        assert lease.claim(rows, "two", **values)
+        assert not held(lease, rows, "one").exists()
+
+    def test_a_late_owner_keeps_what_nobody_else_has_claimed(self, kind):
+        lease, rows, values = kind
+        lease.claim(rows, "one", **values)
+        expire(lease, rows)
+        assert lease.renew(held(lease, rows, "one"))
+        assert not lease.claim(rows, "two", **values)
+
+
+class TestRenewal:
+    def test_a_renewed_lease_does_not_end(self, kind):
+        lease, rows, values = kind
+        lease.claim(rows, "one", **values)
+        rows.update(**{lease.until: Now() + timedelta(seconds=1)})
+        assert lease.renew(held(lease, rows, "one"))
+        long = Q((f"{lease.until}__gt", Now() + MINUTE / 2))
+        assert rows.filter(long).exists()
+
+    def test_a_stranger_renews_nothing(self, kind):
+        lease, rows, values = kind
+        lease.claim(rows, "one", **values)
+        expire(lease, rows)
+        assert not lease.renew(held(lease, rows, "two"))
+        assert rows.filter(lease.expired()).exists()
+
+    def test_who_lost_it_writes_nothing(self, experiments):
+        BY_STATE.claim(experiments, "slow", state="running")
+        expire(BY_STATE, experiments)
+        BY_STATE.claim(experiments, "next", state="running")
+        lost = held(BY_STATE, experiments, "slow")
+        assert not BY_STATE.renew(lost, done_messages=9)
+        found = BY_STATE.renew_unless_cancelled(lost, done_messages=9)
+        assert found is LeaseStatus.LOST
+        assert not BY_STATE.release(lost, state="queued")
+        row = experiments.get()
+        assert (row.owner, row.state, row.done_messages) == ("next", "running", 0)
+
+    def test_one_that_should_stop_is_told_so_and_not_renewed(self, experiments):
+        BY_STATE.claim(experiments, "one", state="running")
+        mine = held(BY_STATE, experiments, "one")
+        kept = BY_STATE.renew_unless_cancelled(mine, done_messages=3)
+        assert kept is LeaseStatus.KEPT
+        experiments.update(cancel_requested_at=Now())
+        expire(BY_STATE, experiments)
+        told = BY_STATE.renew_unless_cancelled(mine, done_messages=4)
+        assert told is LeaseStatus.CANCELLED
+        assert experiments.filter(BY_STATE.expired(), done_messages=3).exists()
+
+    def test_an_ended_row_is_nobodys(self, experiments):
+        BY_STATE.claim(experiments, "one", state="running")
+        experiments.update(state="done")
+        assert not BY_STATE.renew(held(BY_STATE, experiments, "one"))
+
+
+class TestRelease:
+    def test_a_released_row_is_free_at_once(self, kind):
+        lease, rows, values = kind
+        lease.claim(rows, "one", **values)
+        back = {"state": "queued"} if values else {}
+        assert lease.release(held(lease, rows, "one"), **back) == 1
+        assert not held(lease, rows, "one").exists()
+        assert lease.claim(rows, "two", **values)
+
+    def test_a_process_knows_what_is_its_own(self, kind):
+        lease, rows, values = kind
+        lease.claim(rows, new_owner(), **values)
+        assert rows.filter(lease.held_here()).exists()
+        expire(lease, rows)
+        lease.claim(rows, "of another process", **values)
+        assert not rows.filter(lease.held_here()).exists()
+
+    def test_no_two_claims_have_the_same_token(self):
+        tokens = {new_owner() for _ in range(100)}
+        assert len(tokens) == 100
+        assert {(token[:12], len(token)) for token in tokens} == {(PROCESS, 36)}
