@@ -16,9 +16,8 @@ from typing import Any
 from langchain_core.messages import AIMessage, BaseMessage
 
 from memory.engine import plan
-from memory.engine.compose import SummaryBlock
+from memory.engine.compaction import MemoryState
 from memory.engine.policy import Policy
-from memory.engine.summaries.summarizer import SummaryText
 from memory.engine.tokens import TokenCounter, count_text
 
 from . import threads
@@ -131,11 +130,18 @@ class Compactor:
         if memory.rest_until > time.time():
             return False
         active = threads.find_active(memory, task.body)
-        step = self._plan(active, task)
+        state = _state(self.policy, memory, active, task.body)
+        step = state.next_step(
+            count_tokens=self.count_tokens,
+            overhead=task.overhead,
+            context_window=self.context_window,
+            reported=_reported_tokens(state.window, self.provider),
+            force=task.force,
+        )
         if step is None:
             return False
         messages = _to_read(step, task.body)
-        record = self._record(memory, step, messages)
+        record = self._record(state, step)
         try:
             made = await self.writer.write(step, messages)
         except Exception as error:  # noqa: BLE001 - somebody else's model or function
@@ -145,42 +151,24 @@ class Compactor:
             failed = memory.failed(replace(record, error=name), self._rest(memory))
             self.store.save(task.thread, failed, seen=memory.version)
             return False
-        compacted = _commit(memory, active, record, made, task.body)
+        segments = _segments(active, state.apply(step, made.text), step, task.body)
+        found = asdict(made)
+        found.pop("requests")
+        record = replace(record, tokens_after=count_text(made.text), **found)
+        compacted = memory.compacted(segments, record)
         return self.store.save(task.thread, compacted, seen=memory.version)
 
-    def _plan(
-        self, active: Sequence[Segment], task: Task
-    ) -> plan.Compaction | plan.Merge | None:
-        blocks = [segment.block for segment in active]
-        cutoff = blocks[-1].last_seq if blocks else 0
-        window = threads.number(task.body[cutoff:], cutoff + 1)
-        return plan.plan_merge(self.policy, blocks) or plan.plan_compaction(
-            self.policy,
-            window,
-            blocks,
-            count_tokens=self.count_tokens,
-            overhead=task.overhead,
-            context_window=self.context_window,
-            reported=_reported_tokens(window, self.provider),
-            force=task.force,
-        )
-
-    def _record(
-        self,
-        memory: ThreadMemory,
-        step: plan.Compaction | plan.Merge,
-        messages: Sequence[BaseMessage],
-    ) -> CompactionRecord:
-        replaced = _replaced(step)
-        read = list(messages) if isinstance(step, plan.Compaction) else []
-        size = self.count_tokens(read) + sum(block.tokens for block in replaced)
+    def _record(self, state: MemoryState, step: plan.Step) -> CompactionRecord:
+        """What is known of a step before its summary is written."""
+        read = step.messages if isinstance(step, plan.Compaction) else ()
+        size = self.count_tokens(read) + sum(block.tokens for block in step.replaces)
         return CompactionRecord(
-            version=len(memory.records) + 1,
+            version=state.version + 1,
             level=step.level,
             first_seq=step.first_seq,
             last_seq=step.last_seq,
             trigger=(step.trigger.kind, step.trigger.value, step.trigger.limit),
-            replaced=tuple(block.version for block in replaced),
+            replaced=tuple(block.version for block in step.replaces),
             tokens_before=size,
             tokens_after=size,
         )
@@ -189,38 +177,32 @@ class Compactor:
         return time.time() + min(self.backoff * 2**memory.failures, LONGEST_REST)
 
 
-def _commit(
+def _state(
+    policy: Policy,
     memory: ThreadMemory,
     active: Sequence[Segment],
-    record: CompactionRecord,
-    made: SummaryText,
     body: Sequence[BaseMessage],
-) -> ThreadMemory:
-    """The memory with the new summary in place of those it replaces."""
-    tokens = count_text(made.text)
-    span = (record.first_seq, record.last_seq)
-    block = SummaryBlock(record.version, record.level, *span, made.text, tokens)
-    (digest,) = threads.digest_prefixes(body, [record.last_seq])
-    kept = [s for s in active if s.block.version not in record.replaced]
-    segments = sorted(
-        [*kept, Segment(block, digest)], key=lambda segment: segment.block.first_seq
+) -> MemoryState:
+    blocks = tuple(segment.block for segment in active)
+    state = MemoryState(policy, blocks, version=len(memory.records))
+    return state.add(*threads.number(body[state.cutoff :], state.cutoff + 1))
+
+
+def _segments(
+    active: Sequence[Segment],
+    state: MemoryState,
+    step: plan.Step,
+    body: Sequence[BaseMessage],
+) -> tuple[Segment, ...]:
+    """Every summary of the new state, with the digest that proves it."""
+    (digest,) = threads.digest_prefixes(body, [step.last_seq])
+    known = {segment.block.version: segment.digest for segment in active}
+    return tuple(
+        Segment(block, known.get(block.version, digest)) for block in state.blocks
     )
-    found = asdict(made)
-    found.pop("requests")
-    return memory.compacted(
-        tuple(segments), replace(record, tokens_after=tokens, **found)
-    )
 
 
-def _replaced(step: plan.Compaction | plan.Merge) -> tuple[SummaryBlock, ...]:
-    if isinstance(step, plan.Merge):
-        return step.blocks
-    return (step.previous,) if step.previous else ()
-
-
-def _to_read(
-    step: plan.Compaction | plan.Merge, body: Sequence[BaseMessage]
-) -> Sequence[BaseMessage]:
+def _to_read(step: plan.Step, body: Sequence[BaseMessage]) -> Sequence[BaseMessage]:
     if isinstance(step, plan.Compaction):
         return step.messages
     return threads.number(body[step.first_seq - 1 : step.last_seq], step.first_seq)

@@ -3,6 +3,7 @@
 import asyncio
 import inspect
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any, Protocol
 
 from langchain_core.exceptions import ContextOverflowError, ModelError
@@ -34,7 +35,7 @@ class Writer(Protocol):
     """Writes the summary of a planned step. Raises SummaryError, or what went wrong."""
 
     async def write(
-        self, step: plan.Compaction | plan.Merge, messages: Sequence[BaseMessage]
+        self, step: plan.Step, messages: Sequence[BaseMessage]
     ) -> SummaryText: ...
 
 
@@ -59,32 +60,22 @@ class ModelWriter:
         self.chunk_tokens = window // 2 if window else summarizer.CHUNK_TOKENS
 
     async def write(
-        self, step: plan.Compaction | plan.Merge, messages: Sequence[BaseMessage]
+        self, step: plan.Step, messages: Sequence[BaseMessage]
     ) -> SummaryText:
         limit = min(self.chunk_tokens, self.policy.chunk_tokens)
+        write = partial(
+            summarizer.write,
+            self.invoke,
+            step,
+            messages,
+            policy=self.policy,
+            count_tokens=self.count_tokens,
+        )
         try:
-            return await self._write(step, messages, limit)
+            return await write(chunk_tokens=limit)
         except ContextOverflowError:
             # Too much for the summariser: all of it is read, in smaller pieces.
-            return await self._write(step, messages, max(1, limit // 4))
-
-    async def _write(
-        self,
-        step: plan.Compaction | plan.Merge,
-        messages: Sequence[BaseMessage],
-        chunk_tokens: int,
-    ) -> SummaryText:
-        options: dict[str, Any] = {
-            "policy": self.policy,
-            "count_tokens": self.count_tokens,
-            "chunk_tokens": chunk_tokens,
-        }
-        if isinstance(step, plan.Merge):
-            return await summarizer.merge(self.invoke, step.blocks, messages, **options)
-        previous = step.previous.text if step.previous else ""
-        return await summarizer.summarize(
-            self.invoke, messages, previous=previous, **options
-        )
+            return await write(chunk_tokens=max(1, limit // 4))
 
     async def invoke(self, messages: list[BaseMessage]) -> AIMessage:
         """One request; what may go better the next time is tried again."""
@@ -109,7 +100,7 @@ class FunctionWriter:
         self.policy = policy
 
     async def write(
-        self, step: plan.Compaction | plan.Merge, messages: Sequence[BaseMessage]
+        self, step: plan.Step, messages: Sequence[BaseMessage]
     ) -> SummaryText:
         previous = getattr(step, "previous", None)
         material = [*_quote([previous] if previous else []), *messages]

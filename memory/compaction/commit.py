@@ -5,7 +5,6 @@ sees has changed since the step was planned.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from time import monotonic
 
 from django.db import transaction
@@ -14,10 +13,10 @@ from django.db.models.functions import Now
 from langchain_core.messages import AIMessage, BaseMessage
 
 from memory import versions
-from memory.engine import plan
+from memory.engine.compaction import Important
 from memory.engine.compose import USUAL_SHAPE, Shape, digest, to_wire
 from memory.engine.exceptions import SummaryError
-from memory.engine.important_patterns import Search
+from memory.engine.plan import Compaction
 from memory.engine.summaries.summarizer import SummaryText
 from memory.engine.tokens import count_tokens
 from memory.models import Conversation, ModelCall, Summary
@@ -94,36 +93,6 @@ def record_call(
     charge(call, str(reply.text) if reply else "")
 
 
-@dataclass(frozen=True, slots=True)
-class Important:
-    """What the policy's patterns found: numbers of messages, and of those that the
-    time did not suffice for, so that people can look at them."""
-
-    seqs: tuple[int, ...] = ()
-    unread: tuple[int, ...] = ()
-
-    @property
-    def flags(self) -> dict[str, list[str]]:
-        ranges = [f"#{a}" if a == b else f"#{a}-{b}" for a, b in to_ranges(self.unread)]
-        return {"unmatched": ranges} if ranges else {}
-
-
-def find_important(job: Job) -> Important:
-    """Compare the messages with the patterns of the policy. Outside of a transaction:
-    patterns of a person can take long, and others wait for the lock."""
-    if not job.policy.important or isinstance(job.step, plan.Merge):
-        return Important()
-    search = Search(job.policy.important)
-    found, unread = [], []
-    for message in job.messages:
-        occurs = search.occurs(str(message.text))
-        if occurs is None:
-            unread.append(int(message.id or 0))
-        elif occurs:
-            found.append(int(message.id or 0))
-    return Important(tuple(found), tuple(unread))
-
-
 @transaction.atomic
 def commit(
     job: Job, model: str, result: SummaryText, important: Important
@@ -150,7 +119,7 @@ def commit(
         text=result.text,
         generation=_generation(job, result),
         structured=result.structured,
-        flags=result.flags | important.flags,
+        flags=result.flags | _unmatched(important),
         prompt_hash=result.prompt_hash,
         status=Summary.Status.ACTIVE,
         tokens_after=tokens_after(job, result.text),
@@ -168,6 +137,12 @@ def _generation(job: Job, result: SummaryText) -> int:
     return 1 + max((source.generation for source in job.sources), default=0)
 
 
+def _unmatched(important: Important) -> dict[str, list[str]]:
+    ranges = to_ranges(important.unread)
+    texts = [f"#{a}" if a == b else f"#{a}-{b}" for a, b in ranges]
+    return {"unmatched": texts} if texts else {}
+
+
 def _pin(job: Job, important: Important) -> None:
     """Keep what the policy calls important word for word, up to a number."""
     if not important.seqs:
@@ -181,7 +156,7 @@ def _pin(job: Job, important: Important) -> None:
 def tokens_after(job: Job, text: str) -> int:
     """The context's size once `text` stands for what it replaces."""
     gone = [versions.to_block(source).text for source in job.sources]
-    if isinstance(job.step, plan.Compaction):
+    if isinstance(job.step, Compaction):
         gone += [str(message.content) for message in job.messages]
     as_messages = [AIMessage(part) for part in gone]
     after = job.tokens_before - job.count_tokens(as_messages)

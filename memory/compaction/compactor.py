@@ -21,7 +21,7 @@ from langchain_core.messages import AIMessage, BaseMessage
 from pydantic import BaseModel
 
 from memory.database import TRANSIENT_DB_ERRORS, name_of, retry
-from memory.engine import plan
+from memory.engine.compaction import find_important
 from memory.engine.exceptions import SummaryError
 from memory.engine.policy import CHUNK_TOKENS
 from memory.engine.summaries import summarizer
@@ -208,7 +208,7 @@ async def _perform(job: Job, summariser: Summariser) -> int | None:
     """Summarise and commit one step. None = the ground changed, result discarded."""
     result = await write(job, summariser)
     # In a thread of its own: patterns of a person can take long.
-    important = await asyncio.to_thread(commit.find_important, job)
+    important = await asyncio.to_thread(find_important, job.policy, job.step)
     return await _insist(commit.commit, job, summariser.model, result, important)
 
 
@@ -229,30 +229,13 @@ async def write(
         return await _request(job, summariser, messages, schema)
 
     invoke.takes_schema = True
-    asked = around(invoke) if around else invoke
-    return await _summarise(job, asked, summariser.chunk_tokens)
-
-
-async def _summarise(
-    job: Job, invoke: summarizer.Invoke, chunk_tokens: int
-) -> summarizer.SummaryText:
-    if isinstance(job.step, plan.Merge):
-        return await summarizer.merge(
-            invoke,
-            job.step.blocks,
-            job.messages,
-            policy=job.policy,
-            count_tokens=job.count_tokens,
-            chunk_tokens=chunk_tokens,
-        )
-    previous = job.step.previous.text if job.step.previous else ""
-    return await summarizer.summarize(
-        invoke,
+    return await summarizer.write(
+        around(invoke) if around else invoke,
+        job.step,
         job.messages,
-        previous=previous,
         policy=job.policy,
         count_tokens=job.count_tokens,
-        chunk_tokens=chunk_tokens,
+        chunk_tokens=summariser.chunk_tokens,
     )
 
 

@@ -14,6 +14,7 @@ from langchain_core.messages import BaseMessage
 
 from memory import context, versions
 from memory.engine import budget, plan
+from memory.engine.compaction import MemoryState
 from memory.engine.policy import Policy
 from memory.engine.tokens import TokenCounter
 from memory.messages import to_langchain
@@ -35,7 +36,7 @@ class Job:
 
     conversation: Conversation
     owner: str
-    step: plan.Compaction | plan.Merge
+    step: plan.Step
     sources: list[Summary]
     messages: list[BaseMessage]
     policy: Policy
@@ -67,7 +68,7 @@ def prepare(
     view = View(conversation, open_from, limit=limit)
     step = view.next_step(context_window, force=force)
     if step is None:
-        _settle(conversation, view.policy, view.window)
+        _settle(conversation, view.state)
         return None
     return view.job(owner, step)
 
@@ -90,10 +91,11 @@ def prepare_through(
     None where the message is not in the window, or in its last turn.
     """
     view = View(conversation, open_from)
-    if not any(message.id == str(seq) for message in view.window):
+    state = view.state
+    if not any(message.id == str(seq) for message in state.window):
         return None
     step = plan.plan_compaction_through(
-        view.policy, view.window, view.blocks, seq, count_tokens=view.count_tokens
+        state.policy, state.window, state.blocks, seq, count_tokens=view.count_tokens
     )
     return view.job(owner, step) if step else None
 
@@ -109,70 +111,42 @@ class View:
         limit: int | None = None,
     ) -> None:
         self.conversation = conversation
-        self.policy = policy or conversation.get_policy()
+        policy = policy or conversation.get_policy()
         self.limit = limit
         if limit:
-            self.policy = context.policy_within(conversation, self.policy, limit)
+            policy = context.policy_within(conversation, policy, limit)
         self.summaries = versions.active(conversation)
-        self.blocks = [versions.to_block(summary) for summary in self.summaries]
         self.count_tokens = context.counter(conversation)
         self.built = context.build(conversation)
-        self.tokens = self.built.tokens
-        cutoff = versions.cutoff(self.summaries)
         self.open_from = open_from(conversation)
-        self.window = _closed_window(conversation, cutoff, self.open_from)
-
-    def plan_mending(self) -> plan.Compaction | None:
-        """The compaction of the changed messages before a summary that was set aside;
-        with those that it stands for, where no other message is left."""
-        if not self.conversation.set_aside or not self.policy.enabled:
-            return None
-        waiting = versions.waiting(self.conversation)
-        if not waiting:
-            return None
-        first = waiting[0]
-        return self._plan_through(first.first_seq - 1) or self._plan_through(
-            first.last_seq
-        )
-
-    def _plan_through(self, end: int) -> plan.Compaction | None:
-        messages = tuple(m for m in self.window if int(m.id or 0) <= end)
-        is_open = self.open_from is not None and self.open_from <= end
-        if not messages or is_open:
-            return None
-        return plan.Compaction(
-            trigger=plan.TriggerHit("change", self.count_tokens(messages), 0),
-            messages=messages,
-            kept=tuple(self.window[len(messages) :]),
-            previous=None,
-            level=0,
-            first_seq=versions.cutoff(self.summaries) + 1,
-            last_seq=end,
+        cutoff = versions.cutoff(self.summaries)
+        self.state = MemoryState(
+            policy,
+            blocks=tuple(map(versions.to_block, self.summaries)),
+            window=tuple(_closed_window(conversation, cutoff, self.open_from)),
         )
 
     def next_step(
         self, context_window: int | None, *, force: bool = False
-    ) -> plan.Compaction | plan.Merge | None:
+    ) -> plan.Step | None:
         """The step that the policy asks for now."""
-        return (
-            self.plan_mending()
-            or plan.plan_merge(
-                self.policy,
-                self.blocks,
-                most=budget.most_summaries(self.limit) if self.limit else None,
-            )
-            or plan.plan_compaction(
-                self.policy,
-                self.window,
-                self.blocks,
-                count_tokens=self.count_tokens,
-                overhead=self.tokens - self.count_tokens(self.window),
-                context_window=context_window,
-                force=force,
-                room=self.room,
-                is_waiting=self.waiting is not None,
-            )
+        return self.state.next_step(
+            set_aside=self._find_set_aside(),
+            open_from=self.open_from,
+            most_summaries=budget.most_summaries(self.limit) if self.limit else None,
+            count_tokens=self.count_tokens,
+            overhead=self.built.tokens - self.count_tokens(self.state.window),
+            context_window=context_window,
+            force=force,
+            room=self.room,
+            is_waiting=self.waiting is not None,
         )
+
+    def _find_set_aside(self) -> tuple[int, int] | None:
+        if not self.conversation.set_aside or not self.state.policy.enabled:
+            return None
+        waiting = versions.waiting(self.conversation)
+        return (waiting[0].first_seq, waiting[0].last_seq) if waiting else None
 
     @property
     def waiting(self) -> BaseMessage | None:
@@ -193,31 +167,31 @@ class View:
         ]
         around += [self.waiting] if self.waiting else []
         return budget.for_window(
-            self.policy,
+            self.state.policy,
             self.limit,
             self.count_tokens(around) + context.overhead(self.conversation, self.limit),
             is_waiting=self.waiting is not None,
         )
 
-    def job(self, owner: str, step: plan.Compaction | plan.Merge) -> Job:
+    def job(self, owner: str, step: plan.Step) -> Job:
+        replaced = {block.version for block in step.replaces}
         return Job(
             conversation=self.conversation,
             owner=owner,
             step=step,
-            sources=_sources(step, self.summaries),
+            sources=[each for each in self.summaries if each.version in replaced],
             messages=_to_read(self.conversation, step),
-            policy=self.policy,
+            policy=self.state.policy,
             count_tokens=self.count_tokens,
-            tokens_before=self.tokens,
+            tokens_before=self.built.tokens,
         )
 
 
-def _settle(
-    conversation: Conversation, policy: Policy, window: list[BaseMessage]
-) -> None:
+def _settle(conversation: Conversation, state: MemoryState) -> None:
     """Nothing is due until an idle or age trigger can fire, or the next turn ends."""
     rows = Conversation.objects.filter(pk=conversation.pk)
-    lease.unmarked(rows).update(compaction_due_at=plan.find_next_due(policy, window))
+    due_at = plan.find_next_due(state.policy, state.window)
+    lease.unmarked(rows).update(compaction_due_at=due_at)
 
 
 def _closed_window(
@@ -230,23 +204,10 @@ def _closed_window(
     return [to_langchain(row) for row in rows]
 
 
-def _to_read(
-    conversation: Conversation, step: plan.Compaction | plan.Merge
-) -> list[BaseMessage]:
+def _to_read(conversation: Conversation, step: plan.Step) -> list[BaseMessage]:
     """The messages the new version will stand for, except what `previous` says."""
     if isinstance(step, plan.Compaction):
         return list(step.messages)
     span = (step.first_seq, step.last_seq)
     rows = context.visible(conversation).filter(seq__range=span)
     return [to_langchain(row) for row in rows]
-
-
-def _sources(
-    step: plan.Compaction | plan.Merge, summaries: list[Summary]
-) -> list[Summary]:
-    """The versions that the new one replaces."""
-    if isinstance(step, plan.Merge):
-        replaced = {block.version for block in step.blocks}
-    else:
-        replaced = {step.previous.version} if step.previous else set()
-    return [summary for summary in summaries if summary.version in replaced]

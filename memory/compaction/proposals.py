@@ -18,6 +18,7 @@ from langchain_core.messages import BaseMessage
 from memory import context, transcript, versions
 from memory.actions import ActError
 from memory.engine import facts
+from memory.engine.compaction import find_important
 from memory.engine.policy import Policy
 from memory.engine.summaries import material
 from memory.engine.summaries.summarizer import SummaryText
@@ -103,8 +104,8 @@ def estimate(
     view = preparation.View(conversation, open_from, policy, limit)
     step = view.next_step(context_window)
     return Estimate(
-        messages=len(view.window),
-        tokens=view.count_tokens(view.window),
+        messages=len(view.state.window),
+        tokens=view.count_tokens(view.state.window),
         step=_longest(view.job("", step)) if step else None,
     )
 
@@ -162,7 +163,8 @@ def accept(
     # Reading all messages takes a while, for which nothing is locked: the version
     # below tells whether they have changed.
     seen = _prepare(conversation, known.seq, open_from)
-    flags, important = _flags(seen, text), commit.find_important(seen)
+    flags = _flags(seen, text)
+    important = find_important(seen.policy, seen.step)
     owner = uuid.uuid4().hex
     with transaction.atomic():
         transcript.lock(conversation)

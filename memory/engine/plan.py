@@ -132,6 +132,7 @@ __all__ = [
     "Compaction",
     "Measures",
     "Merge",
+    "Step",
     "TriggerHit",
     "find_cutoff",
     "find_next_due",
@@ -157,6 +158,10 @@ class Compaction:
     first_seq: int
     last_seq: int
 
+    @property
+    def replaces(self) -> tuple[SummaryBlock, ...]:
+        return (self.previous,) if self.previous else ()
+
 
 @dataclass(frozen=True, slots=True)
 class Merge:
@@ -173,6 +178,13 @@ class Merge:
     @property
     def last_seq(self) -> int:
         return self.blocks[-1].last_seq
+
+    @property
+    def replaces(self) -> tuple[SummaryBlock, ...]:
+        return self.blocks
+
+
+Step = Compaction | Merge
 
 
 def find_cutoff(

@@ -25,8 +25,7 @@ from pydantic import (
 from .compose import SLOT
 from .exceptions import PolicyError
 from .important_patterns import MAX_PATTERN_CHARS, parse_pattern
-from .reasons import reason
-from .wording import Wording
+from .wording import Wording, reason
 from .wording import gettext_noop as _
 
 ContextSize = tuple[str, int | float]

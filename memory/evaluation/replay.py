@@ -6,19 +6,20 @@ Pure: no database; the summariser comes as a callable. Replies are the recorded 
 import json
 from bisect import bisect_left, bisect_right
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from datetime import datetime
 from typing import Any, Literal
 
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
 from pydantic import BaseModel, TypeAdapter
 
-from memory.engine.compose import SummaryBlock, compose, make_fence
+from memory.engine.compaction import MemoryState
+from memory.engine.compose import compose, make_fence
 from memory.engine.exceptions import SummaryError
-from memory.engine.plan import plan_compaction, plan_merge
+from memory.engine.plan import Step
 from memory.engine.policy import CHUNK_TOKENS, Policy
 from memory.engine.ranking import Document, Index
-from memory.engine.summaries.summarizer import Invoke, SummaryText, merge, summarize
+from memory.engine.summaries.summarizer import Invoke, SummaryText, write
 from memory.engine.tokens import TokenCounter, count_text, count_tokens
 
 from .metrics import Tally, cacheable, shared_tokens
@@ -97,9 +98,7 @@ class Player:
         self.summarizer = _Reader(invoke)
         self.count_tokens: TokenCounter = count_tokens
         self.chunk_tokens = CHUNK_TOKENS
-        self.blocks: list[SummaryBlock] = []
-        self.version = 0
-        self.cutoff = 0
+        self.state = MemoryState(policy)
         # Summaries in a row that could not be used.
         self.failures = 0
         self.sent: list[BaseMessage] = []
@@ -115,20 +114,21 @@ class Player:
     async def _step(self, place: int) -> None:
         """One message: what it is sent with, and after its turn what is compacted."""
         before = self.summarizer.requests
-        if isinstance(self.messages[place], HumanMessage):
-            await self._ask(place)
+        message = self.messages[place]
+        if isinstance(message, HumanMessage):
+            await self._ask(message)
             # Any request between a message and its own would have held it up.
             self.tally.blocked_turns += self.summarizer.requests > before
+        self.state = self.state.add(message)
         upcoming = self.messages[place + 1 : place + 2]
         if not upcoming or isinstance(upcoming[0], HumanMessage):
-            await self._compact(place + 1, upcoming)
+            await self._compact(_time_of((upcoming or [message])[0]))
 
-    async def _ask(self, place: int) -> None:
-        newest = self.messages[place]
+    async def _ask(self, newest: BaseMessage) -> None:
         request = compose(
             system_prompt=self.system_prompt,
-            blocks=self.blocks,
-            window=self.messages[self._start : place],
+            blocks=self.state.blocks,
+            window=self.state.window,
             newest=newest,
             fence=make_fence(self.policy.final_prompt),
         ).messages
@@ -140,47 +140,15 @@ class Player:
         self.tally.without_user_message += request[-1] is not newest
         self.sent = request
 
-    async def _compact(self, end: int, upcoming: Sequence[BaseMessage]) -> None:
+    async def _compact(self, now: datetime | None) -> None:
         """Compact what is due in the time before the next message."""
-        compaction = plan_compaction(
-            self.policy,
-            self.messages[self._start : end],
-            self.blocks,
-            count_tokens=self.count_tokens,
-            overhead=count_text(self.system_prompt) + self._summary_tokens(),
-            context_window=self.context_window,
-            now=_time_of(upcoming or self.messages[end - 1 : end]),
-        )
-        if compaction is None:
-            return
-        before = self.summarizer.requests
-        try:
-            made = await summarize(
-                self.summarizer,
-                compaction.messages,
-                previous=compaction.previous.text if compaction.previous else "",
-                policy=self.policy,
-                count_tokens=self.count_tokens,
-                chunk_tokens=self.chunk_tokens,
-            )
-        except SummaryError:
-            self.failures += 1
-            return
-        replaced = [compaction.previous] if compaction.previous else []
-        span = (compaction.first_seq, compaction.last_seq)
-        self._commit(replaced, made, compaction.level, span, before)
-        self.cutoff = compaction.last_seq
-        await self._merge()
-
-    async def _merge(self) -> None:
-        while due := plan_merge(self.policy, self.blocks):
+        while step := self._next_step(now):
             before = self.summarizer.requests
-            first, last = due.blocks[0].first_seq, due.blocks[-1].last_seq
             try:
-                made = await merge(
+                made = await write(
                     self.summarizer,
-                    due.blocks,
-                    self._between(first, last),
+                    step,
+                    self._between(step.first_seq, step.last_seq),
                     policy=self.policy,
                     count_tokens=self.count_tokens,
                     chunk_tokens=self.chunk_tokens,
@@ -188,38 +156,27 @@ class Player:
             except SummaryError:
                 self.failures += 1
                 return
-            self._commit(due.blocks, made, due.level, (first, last), before)
+            await self._commit(step, made, before)
 
-    def _commit(
-        self,
-        replaced: Sequence[SummaryBlock],
-        made: SummaryText,
-        level: int,
-        span: tuple[int, int],
-        before: int,
-    ) -> None:
-        self.version += 1
+    def _next_step(self, now: datetime | None) -> Step | None:
+        return self.state.next_step(
+            count_tokens=self.count_tokens,
+            overhead=count_text(self.system_prompt) + self.state.summary_tokens,
+            context_window=self.context_window,
+            now=now,
+        )
+
+    async def _commit(self, step: Step, made: SummaryText, before: int) -> None:
+        self.state = self.state.apply(step, made.text)
         self.failures = 0
-        tokens = count_text(made.text)
-        block = SummaryBlock(self.version, level, *span, made.text, tokens)
-        kept = [each for each in self.blocks if each not in replaced]
-        self.blocks = sorted([*kept, block], key=lambda each: each.first_seq)
-        for seq in map(_number, self._between(*span)):
+        for seq in map(_number, self._between(step.first_seq, step.last_seq)):
             known = self.generations.get(seq, 0)
             self.generations[seq] = self.summarizer.generation(seq, known, before)
-
-    @property
-    def _start(self) -> int:
-        """Where the window begins in the list of messages."""
-        return bisect_right(self.messages, self.cutoff, key=_number)
 
     def _between(self, first: int, last: int) -> list[BaseMessage]:
         """The messages of these numbers, of which some may be missing."""
         start = bisect_left(self.messages, first, key=_number)
         return self.messages[start : bisect_right(self.messages, last, key=_number)]
-
-    def _summary_tokens(self) -> int:
-        return sum(block.tokens for block in self.blocks)
 
     def _finish(self) -> None:
         self.tally.summary_tokens_in = self.summarizer.tokens_in
@@ -236,12 +193,12 @@ class Player:
         """Put the questions of the recording to the window and to the search."""
         places = {each.id: n for n, each in enumerate(self.recording.messages, 1)}
         documents = list(self._documents())
-        everything, archive = Index(documents), Index(documents[: self.cutoff])
+        everything, archive = Index(documents), Index(documents[: self.state.cutoff])
         for asked in self.recording.qa:
             evidence = {places[id_] for id_ in asked.evidence_ids if id_ in places}
             if not evidence:
                 continue
-            window = set(range(self.cutoff + 1, len(documents) + 1))
+            window = set(range(self.state.cutoff + 1, len(documents) + 1))
             found = _search(everything, asked.question)
             behind = _search(archive, asked.question)
             self.tally.in_window.append(_covered(evidence, window))
@@ -298,8 +255,8 @@ def _number(message: BaseMessage) -> int:
     return int(message.id or 0)
 
 
-def _time_of(messages: Sequence[BaseMessage]) -> datetime | None:
-    return messages[0].additional_kwargs.get("created_at") if messages else None
+def _time_of(message: BaseMessage) -> datetime | None:
+    return message.additional_kwargs.get("created_at")
 
 
 def _search(index: Index, question: str) -> list[int]:

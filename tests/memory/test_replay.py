@@ -81,8 +81,8 @@ async def test_it_loses_no_fact_with_a_perfect_summarizer(preset, words):
     policy = Policy(preset=preset, context_window=16_000)
     player = Player(recording, policy, Summarizer())
     tally = await player.play()
-    known = [block.text for block in player.blocks]
-    known += [message.text for message in player.messages[player.cutoff :]]
+    known = [block.text for block in player.state.blocks]
+    known += [message.text for message in player.messages[player.state.cutoff :]]
     facts = {word for text in known for word in text.split()}
     assert tally.rewrites
     assert {f"number{n}" for n in range(1, 241)} <= facts
@@ -94,10 +94,12 @@ async def test_it_covers_every_message_exactly_once(preset):
     await player.play()
     covered = [
         seq
-        for block in player.blocks
+        for block in player.state.blocks
         for seq in range(block.first_seq, block.last_seq + 1)
     ]
-    assert covered == list(range(1, player.cutoff + 1)) == sorted(player.generations)
+    assert (
+        covered == list(range(1, player.state.cutoff + 1)) == sorted(player.generations)
+    )
 
 
 async def test_it_reports_a_message_whose_text_was_not_read():

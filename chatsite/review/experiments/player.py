@@ -5,6 +5,7 @@ What is recalled comes from the site's own search, read-only; nothing is written
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
+from datetime import datetime
 from math import ceil
 
 from channels.db import database_sync_to_async
@@ -14,12 +15,13 @@ from memory import context
 from memory.compaction.commit import MAX_PINNED
 from memory.compaction.compactor import MAX_FAILURES
 from memory.engine import excerpts
-from memory.engine.compose import SummaryBlock, compose, fit, make_fence
+from memory.engine.compaction import MemoryState, find_important
+from memory.engine.compose import compose, fit, make_fence
 from memory.engine.excerpts import Note
-from memory.engine.important_patterns import Search
+from memory.engine.plan import Step
 from memory.engine.policy import Policy
 from memory.engine.summaries.summarizer import Invoke, SummaryText
-from memory.engine.tokens import TokenCounter, count_message
+from memory.engine.tokens import TokenCounter, count_message, count_text
 from memory.evaluation.metrics import cacheable, shared_tokens
 from memory.evaluation.replay import Player, Recording
 from memory.search import recall
@@ -50,8 +52,6 @@ class ExperimentPlayer(Player):
             material.context_window,
         )
         self.material, self.steps, self.save = material, steps, save
-        # Ranges compacted since they were compared with the policy's patterns.
-        self.unmatched: list[tuple[int, int]] = []
         self.messages = material.messages
         self.by_number = {int(message.id or 0): message for message in self.messages}
         self.chunk_tokens = chunk_tokens
@@ -62,9 +62,15 @@ class ExperimentPlayer(Player):
 
     def _go_on(self, steps: Steps) -> None:
         active = steps.versions_at(len(steps.turns))
-        self.blocks = [version.block() for version in active]
-        self.version = max((each.version for each in steps.versions), default=0)
-        self.cutoff, self.failures = cutoff(active), steps.failures
+        start = cutoff(active)
+        played = self.messages[: steps.place]
+        self.state = MemoryState(
+            self.policy,
+            blocks=tuple(version.block() for version in active),
+            window=tuple(each for each in played if int(each.id or 0) > start),
+            version=max((each.version for each in steps.versions), default=0),
+        )
+        self.failures = steps.failures
         self.generations = dict(steps.generations)
         self.pinned = set(steps.pinned)
 
@@ -87,14 +93,13 @@ class ExperimentPlayer(Player):
         self.steps.pinned = sorted(self.pinned)
         self.steps.failures = self.failures
 
-    async def _ask(self, place: int) -> None:
-        newest = self.messages[place]
+    async def _ask(self, newest: BaseMessage) -> None:
         found = await self._recall(newest)
         built = compose(
             system_prompt=self.system_prompt,
-            blocks=self.blocks,
+            blocks=self.state.blocks,
             pinned=self._pinned(newest),
-            window=self.messages[self._start : place],
+            window=self.state.window,
             recalled=[note.message for note in found],
             newest=newest,
             fence=make_fence(self.policy.final_prompt),
@@ -115,18 +120,18 @@ class ExperimentPlayer(Player):
         now = newest.additional_kwargs["created_at"]
         by_hand = {seq for seq, at in self.material.pins.items() if at < now}
         found = sorted(by_hand | self.pinned)
-        return [self.by_number[seq] for seq in found if seq <= self.cutoff]
+        return [self.by_number[seq] for seq in found if seq <= self.state.cutoff]
 
     async def _recall(self, newest: BaseMessage) -> list[Note]:
         """As the site would have: what matches behind this window."""
         room = self.policy.recall_tokens
-        if not room or not self.cutoff:
+        if not room or not self.state.cutoff:
             return []
         hits = await database_sync_to_async(recall.search)(
             self.material.conversation,
             newest.text,
             limit=context.MAX_RECALLED,
-            before_seq=self.cutoff + 1,
+            before_seq=self.state.cutoff + 1,
         )
         pinned = {int(message.id or 0) for message in self._pinned(newest)}
         known = {
@@ -138,47 +143,31 @@ class ExperimentPlayer(Player):
             hits, known, newest.text, room=room, count_tokens=self.count_tokens
         )
 
-    async def _compact(self, end: int, upcoming: Sequence[BaseMessage]) -> None:
+    async def _compact(self, now: datetime | None) -> None:
         """Like the compaction job, which gives up after a few failures."""
         if self.failures < MAX_FAILURES:
             before = self.failures
-            await super()._compact(end, upcoming)
-            while self.unmatched:
-                # Patterns of a person can take long; replies go on meanwhile.
-                await asyncio.to_thread(self._pin_important, self.unmatched.pop())
+            await super()._compact(now)
             self.steps.rejected += max(0, self.failures - before)
 
-    def _commit(
-        self,
-        replaced: Sequence[SummaryBlock],
-        made: SummaryText,
-        level: int,
-        span: tuple[int, int],
-        before: int,
-    ) -> None:
-        super()._commit(replaced, made, level, span, before)
-        block = next(each for each in self.blocks if each.version == self.version)
+    async def _commit(self, step: Step, made: SummaryText, before: int) -> None:
+        await super()._commit(step, made, before)
         self.steps.versions.append(
             Version(
-                version=block.version,
-                level=block.level,
-                first_seq=block.first_seq,
-                last_seq=block.last_seq,
-                text=block.text,
-                tokens=block.tokens,
+                version=self.state.version,
+                level=step.level,
+                first_seq=step.first_seq,
+                last_seq=step.last_seq,
+                text=made.text,
+                tokens=count_text(made.text),
                 turn=len(self.steps.turns),
-                replaces=[each.version for each in replaced],
+                replaces=[block.version for block in step.replaces],
             )
         )
-        self.unmatched.append(span)
-
-    def _pin_important(self, span: tuple[int, int]) -> None:
-        search = Search(self.policy.important)
-        for message in self._between(*span) if self.policy.important else ():
-            if len(self.pinned) >= MAX_PINNED:
-                return
-            if search.occurs(message.text):
-                self.pinned.add(int(message.id or 0))
+        # Patterns of a person can take long; replies go on meanwhile.
+        important = await asyncio.to_thread(find_important, self.policy, step)
+        room = max(0, MAX_PINNED - len(self.pinned))
+        self.pinned.update(important.seqs[:room])
 
 
 def count_known(messages: Sequence[BaseMessage], ratio: float) -> TokenCounter:

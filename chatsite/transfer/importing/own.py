@@ -15,7 +15,7 @@ from pydantic import ValidationError
 from memory.bundle import Bundle
 from memory.engine.exceptions import PolicyError
 from memory.engine.policy import Policy
-from memory.engine.reasons import reason
+from memory.engine.wording import reason
 
 from .. import export
 from ..copies import TurnInfo

@@ -32,6 +32,7 @@ from ..exceptions import (
     SummaryError,
     TruncatedSummary,
 )
+from ..plan import Merge, Step
 from ..policy import CHUNK_TOKENS, Policy
 from ..tokens import TokenCounter, count_tokens
 from ..wording import gettext_noop as _
@@ -90,6 +91,22 @@ class SummaryText:
     rewritten: bool = False
     structured: dict[str, Any] | None = None
     flags: dict[str, list[str]] = field(default_factory=dict)
+
+
+async def write(
+    invoke: Invoke | StructuredInvoke,
+    step: Step,
+    covered: Sequence[BaseMessage] = (),
+    **options: Any,
+) -> SummaryText:
+    """The summary that a step asks for; `options` are those of `summarize` and `merge`.
+
+    `covered`: the messages that the summaries of a merge stand for.
+    """
+    if isinstance(step, Merge):
+        return await merge(invoke, step.blocks, covered, **options)
+    previous = step.previous.text if step.previous else ""
+    return await summarize(invoke, step.messages, previous=previous, **options)
 
 
 async def summarize(

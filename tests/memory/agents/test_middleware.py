@@ -656,8 +656,8 @@ def test_its_documented_example_runs():
     names = {}
     exec(code, names)  # noqa: S102 - the page's own program
     assert len(names["transcript"]) == 6
-    assert names["folded"].text == "The user is Lance and likes the 49ers."
-    assert (names["folded"].first_seq, names["folded"].last_seq) == (1, 2)
+    assert names["compacted"].text == "The user is Lance and likes the 49ers."
+    assert (names["compacted"].first_seq, names["compacted"].last_seq) == (1, 2)
 
 
 def test_it_loads_without_django():

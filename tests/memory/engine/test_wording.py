@@ -2,10 +2,9 @@
 
 import pytest
 
-from memory.engine import reasons
 from memory.engine.exceptions import PolicyError
 from memory.engine.policy import Policy
-from memory.engine.wording import Wording
+from memory.engine.wording import Wording, reason
 
 GERMAN = {
     "%(value)s: expected one of %(kinds)s": "%(kinds)s erwartet statt %(value)s",
@@ -48,4 +47,4 @@ def test_what_a_person_typed_fills_no_place():
 
 def test_a_reason_that_nobody_has_put_in_words_is_pydantics():
     error = {"type": "url_scheme", "msg": "URL scheme should be 'http'", "ctx": {}}
-    assert reasons.reason(error).say(german) == "URL scheme should be 'http'"
+    assert reason(error).say(german) == "URL scheme should be 'http'"

@@ -1,0 +1,125 @@
+"""The memory of a conversation as a state machine: which step is due, and what it leads
+to.
+
+Pure. A driver reads the messages, has the summary of a step written (`write` in
+summaries/summarizer.py), stores it, and asks again until nothing is due.
+"""
+
+from dataclasses import dataclass, replace
+from typing import Any, Self
+
+from langchain_core.messages import BaseMessage
+
+from .compose import SummaryBlock
+from .important_patterns import Search
+from .plan import Compaction, Step, TriggerHit, plan_compaction, plan_merge
+from .policy import Policy
+from .tokens import TokenCounter, count_text
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryState:
+    """What a model is shown of a conversation: active summaries, then the messages
+    after them. `version` is the number of the newest summary."""
+
+    policy: Policy
+    blocks: tuple[SummaryBlock, ...] = ()
+    window: tuple[BaseMessage, ...] = ()
+    version: int = 0
+
+    @property
+    def cutoff(self) -> int:
+        """The number of the last message behind the window; 0 = all are in it."""
+        return self.blocks[-1].last_seq if self.blocks else 0
+
+    @property
+    def summary_tokens(self) -> int:
+        return sum(block.tokens for block in self.blocks)
+
+    def add(self, *messages: BaseMessage) -> Self:
+        return replace(self, window=(*self.window, *messages))
+
+    def next_step(
+        self,
+        *,
+        set_aside: tuple[int, int] | None = None,
+        open_from: int | None = None,
+        most_summaries: int | None = None,
+        **conditions: Any,
+    ) -> Step | None:
+        """The step that is due, or None. `conditions` are those of plan_compaction.
+
+        `set_aside`: the range of the first summary that waits because messages before
+        it changed. `open_from`: the first message whose turn is not finished.
+        `most_summaries`: tokens from which on all summaries are merged.
+        """
+        return (
+            self._plan_mending(set_aside, open_from, conditions["count_tokens"])
+            or plan_merge(self.policy, self.blocks, most=most_summaries)
+            or plan_compaction(self.policy, self.window, self.blocks, **conditions)
+        )
+
+    def _plan_mending(
+        self,
+        set_aside: tuple[int, int] | None,
+        open_from: int | None,
+        count_tokens: TokenCounter,
+    ) -> Compaction | None:
+        """The compaction of the changed messages before a summary that was set aside;
+        with its own messages, where no other is left."""
+        if not set_aside or not self.policy.enabled:
+            return None
+        for end in (set_aside[0] - 1, set_aside[1]):
+            messages = tuple(m for m in self.window if int(m.id or 0) <= end)
+            is_open = open_from is not None and open_from <= end
+            if messages and not is_open:
+                return Compaction(
+                    trigger=TriggerHit("change", count_tokens(messages), 0),
+                    messages=messages,
+                    kept=self.window[len(messages) :],
+                    previous=None,
+                    level=0,
+                    first_seq=self.cutoff + 1,
+                    last_seq=end,
+                )
+        return None
+
+    def apply(self, step: Step, text: str) -> Self:
+        """The state in which `text` is the summary that the step asked for."""
+        version = self.version + 1
+        span = (step.first_seq, step.last_seq)
+        block = SummaryBlock(version, step.level, *span, text, count_text(text))
+        kept = [each for each in self.blocks if each not in step.replaces]
+        return replace(
+            self,
+            blocks=tuple(sorted([*kept, block], key=lambda each: each.first_seq)),
+            window=step.kept if isinstance(step, Compaction) else self.window,
+            version=version,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Important:
+    """Numbers of the messages that a policy's patterns match, and of those for which
+    no time was left, so that people can look at them."""
+
+    seqs: tuple[int, ...] = ()
+    unread: tuple[int, ...] = ()
+
+
+def find_important(policy: Policy, step: Step) -> Important:
+    """Messages behind a merge are not searched: they were when they left the window.
+
+    Patterns of a person can take long: call it in a thread, outside of a transaction.
+    """
+    found: list[int] = []
+    unread: list[int] = []
+    if policy.important and isinstance(step, Compaction):
+        search = Search(policy.important)
+        for message in step.messages:
+            occurs = search.occurs(str(message.text))
+            if occurs is None:
+                unread.append(int(message.id or 0))
+            elif occurs:
+                found.append(int(message.id or 0))
+    return Important(tuple(found), tuple(unread))
