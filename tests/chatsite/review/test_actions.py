@@ -15,6 +15,7 @@ from chatsite.review.models import AccessEvent, Review
 from memory import actions, library, transcript
 from memory.actions import ActError
 from memory.compaction import commit, lease, preparation
+from memory.engine.compaction import find_important
 from memory.engine.summaries.summarizer import SummaryText
 from memory.models import Conversation, Summary
 from tests.memory.scenes import say, summarise, talk
@@ -158,7 +159,7 @@ class TestRebuild:
         )
         memory.rebuild(conversation)
         late = SummaryText("Too late.", "0" * 64, 1)
-        important = commit.find_important(job)
+        important = find_important(job.policy, job.step)
         assert commit.commit(job, "m", late, important) is None
         assert in_force(conversation) == []
 
