@@ -19,7 +19,7 @@ from zope.interface import implementer
 
 from chatsite import metrics
 
-from .consumer import LINE
+from .consumer import TRANSPORT
 
 logger = logging.getLogger(__name__)
 
@@ -145,7 +145,7 @@ class BoundedServer(Server):
     def create_application(self, protocol: Any, scope: dict[str, Any]) -> Any:
         if isinstance(protocol, BoundedProtocol):
             extensions = scope.get("extensions") or {}
-            scope["extensions"] = {**extensions, LINE: protocol}
+            scope["extensions"] = {**extensions, TRANSPORT: protocol}
         return super().create_application(protocol, scope)
 
 

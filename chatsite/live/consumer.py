@@ -1,5 +1,6 @@
-"""The socket of one conversation: parses commands, asks, forwards. It starts work and
-returns; no query, prompt or model is touched here.
+"""The socket of one conversation: parses commands, starts work and forwards events.
+
+It returns at once: no query, prompt or model is touched here.
 """
 
 import asyncio
@@ -38,10 +39,10 @@ CLOSE_CODES = {
     "too_many_sockets": 4429,
 }
 UNAVAILABLE_SECONDS = 2.0
-# Where a server puts what tells how far a socket is: see backpressure.py.
-LINE = "windowpane.line"
-# Events that wait while a page is brought up to date; with more it is done once again.
-MOST_HELD = 500
+# The key of the server's transport in the scope, where it has one: see backpressure.py.
+TRANSPORT = "windowpane.line"
+# Events that wait during a sync; with more, the sync is repeated.
+MAX_HELD = 500
 
 
 class ConversationConsumer(AsyncWebsocketConsumer):
@@ -49,23 +50,23 @@ class ConversationConsumer(AsyncWebsocketConsumer):
     socket: watcher.Socket | None = None
 
     async def __call__(self, scope: dict[str, Any], receive: Any, send: Any) -> None:
-        # Events that came while a sync is sent; None: there is none under way.
+        # Events that arrive during a sync; None when no sync is running.
         self.held: deque[events.Event] | None = None
         self.is_behind = self.is_asked = self.is_closed = self.is_released = False
         self.syncing: asyncio.Task[None] | None = None
-        # What is rendered first is sent first: a frame says what has changed since.
+        # A frame says what has changed since the last one, so the order has to hold.
         self.order = asyncio.Lock()
-        self.line = scope.get("extensions", {}).get(LINE)
+        self.transport = scope.get("extensions", {}).get(TRANSPORT)
         self.to_server = send
         try:
-            await super().__call__(scope, receive, self._tell)
+            await super().__call__(scope, receive, self._send_to_server)
         finally:
             if self.syncing:
                 self.syncing.cancel()
             self._release()
 
-    async def _tell(self, message: dict[str, Any]) -> None:
-        """To the server, unless the socket is closed. One that takes nothing ends."""
+    async def _send_to_server(self, message: dict[str, Any]) -> None:
+        """Send to the server unless the socket is closed; a failure ends the socket."""
         if self.is_closed:
             return
         self.is_closed = message["type"] == "websocket.close"
@@ -73,11 +74,11 @@ class ConversationConsumer(AsyncWebsocketConsumer):
             await self.to_server(message)
         except Exception as error:
             logger.info("socket lost: %s", type(error).__name__)
-            await self._abandon()
+            await self._close_failed()
             raise StopConsumer from error
 
-    async def _abandon(self) -> None:
-        """Let go of a socket that can't go on; a page comes again."""
+    async def _close_failed(self) -> None:
+        """Close a socket that cannot go on; the page reconnects."""
         self._release()
         if self.is_closed:
             return
@@ -93,8 +94,8 @@ class ConversationConsumer(AsyncWebsocketConsumer):
             return
 
     async def dispatch(self, message: dict[str, Any]) -> None:
-        # Channels visits the one database thread before every message; who needs it
-        # goes there anyway, and the others must not wait for somebody's query.
+        # Channels' own dispatch enters the database thread before every message. Only
+        # handlers that need the database go there; the others must not wait for it.
         handler = getattr(self, get_handler_name(message), None)
         if handler is None:
             logger.warning("socket: nothing takes %s", message["type"])
@@ -105,7 +106,7 @@ class ConversationConsumer(AsyncWebsocketConsumer):
             raise
         except Exception:
             logger.exception("socket failed at %s", message["type"])
-            await self._abandon()
+            await self._close_failed()
             raise StopConsumer from None
 
     async def connect(self) -> None:
@@ -116,7 +117,7 @@ class ConversationConsumer(AsyncWebsocketConsumer):
         self.language = languages.of_scope(self.scope)
         try:
             client = await database_sync_to_async(socket_client.Client.open)(self.scope)
-            await self._enter(client)
+            await self._register(client)
         except CommandError as error:
             metrics.REFUSALS.labels(error.code).inc()
             await self.close(CLOSE_CODES[error.code])
@@ -129,8 +130,8 @@ class ConversationConsumer(AsyncWebsocketConsumer):
                 if client.last_seen and client.last_seen.unfinished:
                     runner.start(client.conversation_id)
 
-    async def _enter(self, client: socket_client.Client) -> None:
-        """Take a place among the person's sockets, and hear of the conversation."""
+    async def _register(self, client: socket_client.Client) -> None:
+        """Count this socket among the person's, and join the conversation's group."""
         self.client = client
         self.share = fair_share.of(client.user_id)
         self.socket = watcher.Socket(
@@ -153,17 +154,17 @@ class ConversationConsumer(AsyncWebsocketConsumer):
         self.socket.joined = await self._join()
 
     def _release(self) -> None:
-        """However the socket ended: it counts no more, and hears of nothing."""
+        """Give up the place and the group, however the socket ended."""
         if self.client is None or self.is_released:
             return
         self.is_released = True
         watcher.current_watcher().remove(self.socket)
-        runner.spawn(_leave(self.client, self.channel_name))
+        runner.spawn(_unregister(self.client, self.channel_name))
 
     async def _join(self) -> bool:
         joined = await layer.join(self.client.group, self.channel_name)
         if self.is_released:
-            # The watcher joins for others; this socket has ended while it did.
+            # The socket ended while it was joining.
             await layer.leave(self.client.group, self.channel_name)
         return joined
 
@@ -176,8 +177,8 @@ class ConversationConsumer(AsyncWebsocketConsumer):
                 with translation.override(self.language):
                     await self._receive(text_data)
         finally:
-            if self.line:
-                self.line.handled()
+            if self.transport:
+                self.transport.handled()
 
     async def _receive(self, text: str | None) -> None:
         try:
@@ -189,10 +190,10 @@ class ConversationConsumer(AsyncWebsocketConsumer):
             self.is_asked = True
             self._sync_soon()
         else:
-            await self._obey(command)
+            await self._try_command(command)
 
-    async def _obey(self, command: events.Command) -> bool:
-        """Whether it was done; else its sender is told why not."""
+    async def _try_command(self, command: events.Command) -> bool:
+        """Whether the command was done; if not, the sender is told why."""
         try:
             with translation.override(self.language):
                 await self._perform(command)
@@ -225,7 +226,7 @@ class ConversationConsumer(AsyncWebsocketConsumer):
         if done.has_work:
             runner.start(conversation_id)
         if not all(told) or (told and not self.socket.joined):
-            # Nobody else will tell this page what it has just asked for.
+            # No event will reach this page for the command that it sent.
             self._sync_soon()
 
     async def chat_gone(self, message: dict[str, Any]) -> None:
@@ -241,13 +242,13 @@ class ConversationConsumer(AsyncWebsocketConsumer):
             logger.warning("socket: unknown event %r", message["event"].get("type"))
             self._sync_soon()
         elif self.held is None:
-            await self._pass_on(event)
-        elif len(self.held) < MOST_HELD:
+            await self._forward(event)
+        elif len(self.held) < MAX_HELD:
             self.held.append(event)
         else:
             self._sync_soon()
 
-    async def _pass_on(self, event: events.Event) -> None:
+    async def _forward(self, event: events.Event) -> None:
         async with self.order:
             texts = self.view.at_once(event)
             for text in texts or ():
@@ -258,12 +259,12 @@ class ConversationConsumer(AsyncWebsocketConsumer):
         elif is_frame or self.share.is_spent:
             self._sync_soon()
         else:
-            await self._draw_event(event)
+            await self._render_event(event)
 
-    async def _draw_event(self, event: events.Event) -> None:
+    async def _render_event(self, event: events.Event) -> None:
         try:
             async with self.order:
-                await self._draw(self.view.event(self.client, event))
+                await self._send_rendered(self.view.event(self.client, event))
         except ObjectDoesNotExist:
             self._sync_soon()  # what it speaks of is gone by now
         except TRANSIENT_DB_ERRORS as error:
@@ -271,22 +272,22 @@ class ConversationConsumer(AsyncWebsocketConsumer):
             self.socket.last_seen = None  # missed: to be read when the database is back
 
     def _sync_soon(self) -> None:
-        """Bring the page up to date: once, however often it is asked for meanwhile."""
+        """Start a sync; requests while one is running are served by one more."""
         self.is_behind = True
         if not self.is_closed and (self.syncing is None or self.syncing.done()):
-            self.syncing = asyncio.create_task(self._bring_up_to_date())
+            self.syncing = asyncio.create_task(self._sync_until_current())
 
-    async def _bring_up_to_date(self) -> None:
+    async def _sync_until_current(self) -> None:
         try:
             while self.is_behind and not self.is_closed:
                 asked, self.is_asked, self.is_behind = self.is_asked, False, False
-                if not asked or await self._obey(events.Sync()):
+                if not asked or await self._try_command(events.Sync()):
                     await self._try_sync(asked)
         except StopConsumer:
             pass  # lost meanwhile
         except Exception:
             logger.exception("socket failed at a sync")
-            await self._abandon()
+            await self._close_failed()
 
     async def _try_sync(self, asked: bool) -> None:
         try:
@@ -304,23 +305,23 @@ class ConversationConsumer(AsyncWebsocketConsumer):
     async def _sync_once(self) -> None:
         async with self.order:
             self.is_behind, self.held = False, deque()
-            await self._draw(self.view.sync(self.client))
+            await self._send_rendered(self.view.sync(self.client))
         while self.held:
-            await self._pass_on(self.held.popleft())
+            await self._forward(self.held.popleft())
 
-    async def _draw(self, rendered: Iterator[list[str]]) -> None:
+    async def _send_rendered(self, rendered: Iterator[list[str]]) -> None:
         """Send what is rendered in the database thread, as fast as it is read."""
         with translation.override(self.language):
             while (texts := await self.share.run(next, rendered, None)) is not None:
                 for text in texts:
                     await self.send(text_data=text)
-                    if self.line:
-                        await self.line.drained()
+                    if self.transport:
+                        await self.transport.drained()
                 if self.is_closed:
                     return
 
 
-async def _leave(client: socket_client.Client, channel: str) -> None:
+async def _unregister(client: socket_client.Client, channel: str) -> None:
     await layer.leave(client.group, channel)
     try:
         count = watcher.current_watcher().count(client.user_id)

@@ -47,8 +47,9 @@ const drafts = (() => {
     return name.slice(key.length + 1);
   }
 
-  function takeUp() {
-    const left = kept().filter((name) => !alive.has(tabOf(name)));
+  // Of the drafts whose tabs were asked: one that is saved later belongs to an open tab.
+  function takeUp(asked) {
+    const left = asked.filter((name) => !alive.has(tabOf(name)));
     const newest = left.map((name) => [name, read(localStorage, name)]).filter(([, draft]) => draft);
     newest.sort(([, one], [, other]) => (other.at || 0) - (one.at || 0));
     if (!newest.length) return null;
@@ -60,11 +61,12 @@ const drafts = (() => {
   function load(show) {
     const own = read(sessionStorage, key);
     if (own) show(own);
-    channel.postMessage({ ask: [tab, ...kept().map(tabOf)] });
+    const asked = kept();
+    channel.postMessage({ ask: [tab, ...asked.map(tabOf)] });
     setTimeout(() => {
       // A tab that was duplicated has the id of the one it came from.
       if (alive.has(tab)) tab = newTab();
-      const found = !own && takeUp();
+      const found = !own && takeUp(asked);
       if (found) show(found);
     }, WAIT);
   }

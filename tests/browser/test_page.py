@@ -104,10 +104,10 @@ def test_the_right_pane_stays_closed_when_it_was_closed(chat):
 def test_a_message_and_its_twin_light_up_together(chat):
     chat.say("Hi, I'm Lance!")
     chat.message(1).hover()
-    expect(chat.right.locator("[data-seq='1']")).to_have_class("twin")
+    expect(chat.right.locator("[data-seq='1']")).to_have_class("counterpart")
     chat.right.locator("[data-seq='2']").hover()
-    expect(chat.page.locator("#message-2")).to_contain_class("twin")
-    expect(chat.page.locator("#message-1")).not_to_contain_class("twin")
+    expect(chat.page.locator("#message-2")).to_contain_class("counterpart")
+    expect(chat.page.locator("#message-1")).not_to_contain_class("counterpart")
 
 
 def test_it_renames_in_place(chat):

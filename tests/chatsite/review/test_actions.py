@@ -140,7 +140,7 @@ class TestRebuild:
         seen = str(reviewing.State.of(conversation))
         post(reviewer, "rebuild", conversation)
         again = post(reviewer, "rebuild", conversation, seen=seen)
-        assert "has changed since this page was drawn" in said(again)[-1]
+        assert "has changed since this page was loaded" in said(again)[-1]
         assert AccessEvent.objects.filter(action="rebuild").count() == 1
 
     def test_there_has_to_be_something_to_rebuild(self, reviewer, conversation):

@@ -228,8 +228,8 @@ class TestStrip:
         compact(old, 1)
         url = reverse("admin:index")
         text = reviewer.get(url, {"first": "2026-03-28", "last": "2026-03-31"})
-        assert "Folds: 1; failed: 0" in text.content.decode()
-        assert "Folds: 1;" not in reviewer.get(url).content.decode()
+        assert "Summaries: 1; failed: 0" in text.content.decode()
+        assert "Summaries: 1;" not in reviewer.get(url).content.decode()
 
     @pytest.mark.parametrize(
         ("first", "last", "words"),

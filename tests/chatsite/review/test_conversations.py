@@ -25,10 +25,10 @@ def test_it_counts_what_a_conversation_has(page, conversation, versions):
 )
 def test_it_finds_where_compaction_fails(page, conversation, failures, state, words):
     plant(conversation, compaction_failures=failures)
-    assert words in page("conversation_changelist", compacting=state)
+    assert words in page("conversation_changelist", compaction=state)
     others = {"working", "failing", "stopped"} - {state}
     for other in others:
-        assert "Audited" not in page("conversation_changelist", compacting=other)
+        assert "Audited" not in page("conversation_changelist", compaction=other)
 
 
 def test_it_is_found_by_its_id_and_owner_only(page, conversation):

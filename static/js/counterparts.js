@@ -1,4 +1,4 @@
-/* A message and its twin on the other side light up together; copying a message. */
+/* A message and its counterpart on the other side light up together; copying a message. */
 (() => {
   const left = document.getElementById("turns");
   const right = document.getElementById("context");
@@ -10,7 +10,7 @@
   }
 
   // Left, the messages of a range; right, whatever overlaps it.
-  function twinsOf(source) {
+  function counterpartsOf(source) {
     const side = left.contains(source) ? right : left;
     const [first, last] = rangeOf(source);
     return [...side.querySelectorAll(side === left ? ".message[data-seq]" : SOURCE)].filter((other) => {
@@ -20,12 +20,12 @@
   }
 
   let source = null;
-  let twins = [];
+  let counterparts = [];
 
   function clear() {
-    for (const twin of twins) twin.classList.remove("twin");
+    for (const counterpart of counterparts) counterpart.classList.remove("counterpart");
     source = null;
-    twins = [];
+    counterparts = [];
   }
 
   // Every step of the mouse comes by here: within one message nothing changes.
@@ -35,8 +35,8 @@
     clear();
     if (!found || !(left.contains(found) || right.contains(found))) return;
     source = found;
-    twins = twinsOf(found);
-    for (const twin of twins) twin.classList.add("twin");
+    counterparts = counterpartsOf(found);
+    for (const counterpart of counterparts) counterpart.classList.add("counterpart");
   }
 
   for (const side of [left, right]) {
@@ -55,7 +55,7 @@
 
   document.addEventListener("htmx:afterSwap", showAgain);
   document.addEventListener("htmx:wsAfterMessage", () => {
-    const isWhole = source?.isConnected && twins.every((twin) => twin.matches(".twin"));
+    const isWhole = source?.isConnected && counterparts.every((counterpart) => counterpart.matches(".counterpart"));
     if (source && !isWhole) showAgain();
   });
 
