@@ -95,7 +95,7 @@ class Upstream:
         self._thread.join()
         self._server.server_close()
 
-    def wait_closed_early(self, count: int = 1, seconds: float = 2.0) -> bool:
+    def wait_closed_early(self, count: int = 1, seconds: float = 10.0) -> bool:
         """Whether `count` clients hung up early, waiting for it if need be."""
         end = time.monotonic() + seconds
         while self.closed_early < count and time.monotonic() < end:

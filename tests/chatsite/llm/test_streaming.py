@@ -217,7 +217,7 @@ class TestDeadlines:
         assert stream.finish_reason == "stop"
 
     async def test_it_ends_a_drip_at_the_total_deadline(self, upstream):
-        stream = ReplyStream("drip", MESSAGES, total=0.8)
+        stream = ReplyStream("drip", MESSAGES, total=2)
         text, error = await read_until_error(stream)
         assert error.code == "timeout"
         assert "x" in text
