@@ -8,4 +8,4 @@ scripts/setup.sh tests/requirements.txt
 
 unset PYTHONDONTWRITEBYTECODE
 export TEST_DATABASE=sqlite
-exec .venv/bin/python -m pytest -q -n 2 --dist worksteal -m "not slow" "$@"
+exec .venv/bin/python -m pytest -q -n 2 --dist loadfile --no-loadscope-reorder -m "not slow" "$@"
