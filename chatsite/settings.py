@@ -307,7 +307,7 @@ TURN_LEASE_SECONDS = env.float("TURN_LEASE_SECONDS", default=10.0)
 TURN_SWEEP_SECONDS = env.float("TURN_SWEEP_SECONDS", default=1.0)
 TURN_MAX_ATTEMPTS = 2
 
-# The policy lab in the admin: experiments played at once on the whole site; 0 = none.
+# Policy experiments in the admin that run at once on the whole site; 0 = none.
 EXPERIMENTS_AT_ONCE = env.int("EXPERIMENTS_AT_ONCE", default=2)
 
 # Limits per user, counted over all processes; 0 = no limit. The defaults are beyond

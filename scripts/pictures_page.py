@@ -5,11 +5,11 @@ from playwright.sync_api import Page, expect
 from .camera import PHONE, SCHEMES, WIDE, Camera
 
 PERSON = "demo"
-# The conversation of the first run, told step by step so that it always compactions
-# alike.
+# The conversation of the first run, told step by step so that it is always
+# compacted alike.
 THREE_COMPACTIONS = """
 from django.contrib.auth import get_user_model
-from chatsite.turns import demo
+from chatsite.pages import demo
 from chatsite.ops.management.commands import seed_demo
 from chatsite.llm import providers
 from memory import transcript

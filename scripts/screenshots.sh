@@ -5,4 +5,4 @@ cd "$(dirname "$0")/.."
 
 scripts/setup.sh tests/requirements.txt
 scripts/programs.sh
-PYTHONPATH=. .venv/bin/python scripts/screenshots.py
+.venv/bin/python -m scripts.screenshots

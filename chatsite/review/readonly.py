@@ -59,7 +59,7 @@ class ReadOnlyAdmin(admin.ModelAdmin):
     conversation_id_field = ""
     owner_field = ""
     # The columns that hold words, those of related rows, and those whose beginnings
-    # the list shows to whoever may read: see words.py.
+    # the list shows to those who may read: see redaction.py.
     texts: tuple[str, ...] = ()
     related_texts: tuple[str, ...] = ()
     heads: tuple[str, ...] = ()

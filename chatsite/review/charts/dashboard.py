@@ -192,7 +192,7 @@ def _latency(figures: SiteFigures, days: Days) -> Chart:
     lines = (
         ("main", _("whole reply"), "reply_ms", "round"),
         ("second", _("first words"), "first_ms", "square"),
-        ("third", _("summarise"), "compaction_ms", "diamond"),
+        ("third", _("summary"), "compaction_ms", "diamond"),
     )
     series = [
         Series(kind, label, [_to_seconds(d, field) for d in figures.days], mark)

@@ -1,3 +1,3 @@
-"""The policy lab: a stored conversation is played through another policy, beside the
+"""Policy experiments: a stored conversation, played through another policy beside the
 real one and without touching any of its rows.
 """

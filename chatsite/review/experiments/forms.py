@@ -1,4 +1,4 @@
-"""What a reviewer asks the policy lab for, checked before anything is stored."""
+"""What a reviewer asks of an experiment, checked before anything is stored."""
 
 from collections.abc import Iterator
 from typing import Any

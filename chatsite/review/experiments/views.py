@@ -1,4 +1,4 @@
-"""The policy lab's pages: what was tried, a new experiment, its progress and its
+"""The pages of policy experiments: what was tried, a new one, its progress and its
 result.
 
 Numbers are for all who may see numbers; to start one takes the right to read, as the

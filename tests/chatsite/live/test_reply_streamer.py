@@ -128,7 +128,7 @@ async def test_a_bug_in_a_checkpoint_ends_the_turn(saving, frames):
         await a_relay(words=1000).run()
 
 
-class TestInsist:
+class TestRetry:
     async def test_it_tries_again_until_the_database_answers(self):
         answers = [TRANSIENT_DB_ERRORS, TRANSIENT_DB_ERRORS, "done"]
         until = time.monotonic() + 5

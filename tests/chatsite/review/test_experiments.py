@@ -1,4 +1,4 @@
-"""The policy lab: what an experiment finds, what it leaves alone, how it ends."""
+"""Policy experiments: what an experiment finds, what it leaves alone, how it ends."""
 
 import asyncio
 import hashlib
