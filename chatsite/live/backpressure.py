@@ -8,12 +8,14 @@ read it, and queues whatever the other end sends.
 
 import asyncio
 import logging
+from collections.abc import Awaitable, Callable
 from typing import Any
 
 from daphne.cli import CommandLineInterface
 from daphne.server import Server
 from daphne.ws_protocol import WebSocketFactory, WebSocketProtocol
 from django.conf import settings
+from twisted.internet.defer import Deferred
 from twisted.internet.interfaces import IPushProducer
 from zope.interface import implementer
 
@@ -140,7 +142,10 @@ class BoundedProtocol(WebSocketProtocol):
 
 
 class BoundedServer(Server):
-    """daphne's server, whose sockets can be waited for by the application."""
+    """daphne's server, whose sockets can be waited for by the application, and which
+    cancels its applications only when they have handed over what they hold."""
+
+    hand_over: Callable[[], Awaitable[None]]
 
     def create_application(self, protocol: Any, scope: dict[str, Any]) -> Any:
         if isinstance(protocol, BoundedProtocol):
@@ -148,8 +153,26 @@ class BoundedServer(Server):
             scope["extensions"] = {**extensions, TRANSPORT: protocol}
         return super().create_application(protocol, scope)
 
+    def kill_all_applications(self) -> Deferred[None]:
+        return Deferred.fromCoroutine(self._end())
 
-def install() -> None:
-    """Let daphne's sockets be of this kind; before it opens its ports."""
+    async def _end(self) -> None:
+        """An application that is cancelled closes no socket: its page would wait for
+        the connection to break, and not learn that it may come again at once."""
+        loop = asyncio.get_running_loop()
+        await Deferred.fromFuture(loop.create_task(type(self).hand_over()))
+        # daphne's own method stops at the first connection without an application,
+        # such as the request that a socket began as.
+        for protocol, details in list(self.connections.items()):
+            if "application_instance" not in details:
+                del self.connections[protocol]
+        await super().kill_all_applications()
+
+
+def install(hand_over: Callable[[], Awaitable[None]]) -> None:
+    """Let daphne's sockets be of this kind; before it opens its ports.
+
+    `hand_over` is awaited when the process is to end."""
+    BoundedServer.hand_over = staticmethod(hand_over)
     WebSocketFactory.protocol = BoundedProtocol
     CommandLineInterface.server_class = BoundedServer

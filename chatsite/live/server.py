@@ -32,21 +32,15 @@ def install() -> None:
     if "daphne.server" not in sys.modules:
         return
     from twisted.internet import reactor
-    from twisted.internet.defer import Deferred
 
     from . import backpressure
 
-    backpressure.install()
-
-    def shut_down() -> Deferred:
-        loop = asyncio.get_event_loop()
-        return Deferred.fromFuture(asyncio.ensure_future(hand_over(), loop=loop))
+    backpressure.install(hand_over)
 
     def start_up() -> None:
         asyncio.get_event_loop().call_soon(_begin)
 
     reactor.callWhenRunning(start_up)
-    reactor.addSystemEventTrigger("before", "shutdown", shut_down)
     reactor.addSystemEventTrigger("after", "shutdown", _end_soon)
 
 

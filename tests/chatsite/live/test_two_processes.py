@@ -90,6 +90,19 @@ def test_limits_and_sessions_hold_over_both(sites):
     assert "clean" in first.manage("audit")
 
 
+def test_a_process_that_ends_tells_its_sockets_to_come_again(start_site):
+    """Both a socket that has just opened and one that has been there for a while:
+    daphne cancels the applications of old ones at once."""
+    site = start_site()
+    alice = Person(site, "alice")
+    path = alice.create()
+    with alice.chat(path) as old:
+        time.sleep(2.5)
+        with alice.chat(path) as young:
+            site.send(signal.SIGTERM)
+            assert [close_code(old), close_code(young)] == [1012, 1012]
+
+
 @pytest.mark.database("sqlite")
 def test_the_second_process_on_one_file_is_told(start_site):
     first = start_site()
