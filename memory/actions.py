@@ -16,6 +16,7 @@ from .engine.policy import Policy
 from .integrity import signatures
 from .models import Conversation, Message, Summary
 from .search import recall
+from .transcript import ActionError
 
 if TYPE_CHECKING:
     from django.contrib.auth.models import AbstractBaseUser
@@ -26,11 +27,7 @@ if TYPE_CHECKING:
 message_deleted = Signal()
 
 
-class ActError(ValueError):
-    """Something that can not be done; the message says why."""
-
-
-class ReplacedError(ActError):
+class ReplacedError(ActionError):
     """Somebody was faster: version `by` has taken the place of the one meant."""
 
     def __init__(self, message: str, by: int) -> None:
@@ -86,18 +83,18 @@ def restore(
 ) -> Summary:
     """Put an older version in force again, as a new version.
 
-    The messages after its range return to the window. Raises ActError when there is
+    The messages after its range return to the window. Raises ActionError when there is
     no such version, when its messages have changed since, or when nothing would stand
     for the messages before it.
     """
     transcript.lock(conversation)
     summary = _find(conversation, version)
     if summary.status != Summary.Status.SUPERSEDED:
-        raise ActError(_no_return(summary))
+        raise ActionError(_no_return(summary))
     versions.retract_to(conversation, summary.first_seq)
     if versions.cutoff(versions.active(conversation)) != summary.first_seq - 1:
         template = _("No summary stands for the messages before #%(seq)s.")
-        raise ActError(template % {"seq": summary.first_seq})
+        raise ActionError(template % {"seq": summary.first_seq})
     new = versions.copy(conversation, summary, author=author)
     compactor.mark_due(conversation.pk)
     return new
@@ -124,7 +121,7 @@ def reinstate(
 ) -> None:
     """Undo: put exactly these versions in force again, those gone as new versions.
 
-    Raises ActError when there is no such version, or when what they stood for has
+    Raises ActionError when there is no such version, or when what they stood for has
     changed since.
     """
     transcript.lock(conversation)
@@ -139,7 +136,9 @@ def _check_tiles(summaries: list[Summary]) -> list[Summary]:
     end = 0
     for summary in summaries:
         if summary.status not in usable or summary.first_seq != end + 1:
-            raise ActError(_("That view can not come back: what it said has changed."))
+            raise ActionError(
+                _("That view can not come back: what it said has changed.")
+            )
         end = summary.last_seq
     return summaries
 
@@ -159,7 +158,7 @@ def rewrite(
     return new
 
 
-def _replaced(conversation: Conversation, summary: Summary) -> ActError:
+def _replaced(conversation: Conversation, summary: Summary) -> ActionError:
     """Why a version that is out of force is not rewritten, and what to do now."""
     for row in versions.active(conversation):
         if (row.first_seq, row.last_seq) == (summary.first_seq, summary.last_seq):
@@ -173,7 +172,7 @@ def _replaced(conversation: Conversation, summary: Summary) -> ActError:
         "v%(old)s is not in force any more, and no other version stands for exactly "
         "its messages. Copy your text before you close this."
     )
-    return ActError(text % {"old": summary.version})
+    return ActionError(text % {"old": summary.version})
 
 
 @transaction.atomic
@@ -190,14 +189,14 @@ def set_policy(
 ) -> None:
     """Remember the conversation in another way from now on; nothing made is lost.
 
-    Raises PolicyError when the policy is wrong, ActError when it is another by now
+    Raises PolicyError when the policy is wrong, ActionError when it is another by now
     than the one that was `seen`.
     """
     Policy.load(value)
     transcript.lock(conversation)
     conversation.refresh_from_db(fields=["policy"])
     if seen is not None and conversation.policy not in (seen, value):
-        raise ActError(_("These settings were changed elsewhere meanwhile."))
+        raise ActionError(_("These settings were changed elsewhere meanwhile."))
     conversation.policy = value
     conversation.save(update_fields=["policy"])
     versions.bump(conversation)
@@ -215,7 +214,7 @@ def _change(
     """Update the rows and take back the summaries that stand for any of them."""
     seqs = sorted(rows.values_list("seq", flat=True))
     if not seqs:
-        raise ActError(_("There is no such message, or nothing to change about it."))
+        raise ActionError(_("There is no such message, or nothing to change about it."))
     conversation.messages.filter(seq__in=seqs).update(**values)
     versions.invalidate(conversation, seqs[0], seqs[-1])
     compactor.mark_due(conversation.pk)
@@ -223,11 +222,11 @@ def _change(
 
 def _mark_pin(conversation: Conversation, seq: int, **values: object) -> None:
     if not _rows(conversation, [seq]).update(**values):
-        raise ActError(_("There is no message #%(seq)s.") % {"seq": seq})
+        raise ActionError(_("There is no message #%(seq)s.") % {"seq": seq})
 
 
 def _find(conversation: Conversation, version: int) -> Summary:
     summary = conversation.summaries.filter(version=version).first()
     if summary is None:
-        raise ActError(_("There is no version %(version)s.") % {"version": version})
+        raise ActionError(_("There is no version %(version)s.") % {"version": version})
     return summary

@@ -18,7 +18,6 @@ from django.db.models import F, Model, QuerySet
 from . import context, prompts
 from .engine.tokens import count_message
 from .integrity import signatures
-from .messages import to_langchain
 from .models import Conversation, Message, ModelCall, RecallEntry, Summary
 from .search import recall
 
@@ -111,7 +110,7 @@ def _write_messages(
     for some in batches(values):
         rows = [Message(conversation=conversation, **each) for each in some]
         for row in rows:
-            row.tokens = 0 if row.deleted_at else count_message(to_langchain(row))
+            row.tokens = 0 if row.deleted_at else count_message(row.to_langchain())
         _bound_times(conversation, rows)
         entries = [RecallEntry(**recall.describe(row)) for row in rows]
         with batch(len(rows)):

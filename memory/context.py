@@ -24,7 +24,6 @@ from .engine.compose import (
 from .engine.excerpts import Note
 from .engine.policy import Policy
 from .engine.tokens import TokenCounter, remembered, scaled
-from .messages import to_langchain
 from .models import Conversation, Message, ModelCall, Prompt, Summary
 from .ranges import Ranges, to_ranges, within
 from .search import recall
@@ -114,10 +113,10 @@ def build(
     context = compose(
         system_prompt=system_prompt(conversation),
         blocks=[versions.to_block(summary) for summary in summaries],
-        pinned=[to_langchain(row) for row in pinned],
-        window=[to_langchain(row) for row in window],
+        pinned=[row.to_langchain() for row in pinned],
+        window=[row.to_langchain() for row in window],
         recalled=[note.message for note in recalled],
-        newest=to_langchain(newest) if newest else None,
+        newest=newest.to_langchain() if newest else None,
         fence=fence(conversation),
     )
     count_tokens = remembered(counter(conversation))
@@ -166,7 +165,7 @@ def _recall(
     rows = visible(conversation).filter(seq__in=[hit.seq for hit in hits])
     return excerpts.choose(
         hits,
-        {row.seq: to_langchain(row) for row in rows if row not in pinned},
+        {row.seq: row.to_langchain() for row in rows if row not in pinned},
         newest.text,
         room=policy.recall_tokens,
         count_tokens=counter(conversation),
@@ -186,7 +185,7 @@ def rebuild(call: ModelCall) -> Built:
         pinned=_messages(conversation, refs["pinned"]),
         window=_messages(conversation, refs["window"]),
         recalled=_recalled(conversation, refs),
-        newest=to_langchain(newest) if newest else None,
+        newest=newest.to_langchain() if newest else None,
     )
     count_tokens = counter(conversation)
     return _built(context, refs, call.model, count_tokens, overhead(conversation))
@@ -289,7 +288,7 @@ def _seqs(context: Context, kind: str) -> list[int]:
 
 def _messages(conversation: Conversation, ranges: Ranges) -> list[BaseMessage]:
     rows = conversation.messages.filter(within(ranges)).order_by("seq")
-    return [to_langchain(row) for row in rows]
+    return [row.to_langchain() for row in rows]
 
 
 def _recalled(conversation: Conversation, refs: dict[str, Any]) -> list[BaseMessage]:

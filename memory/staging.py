@@ -2,13 +2,11 @@
 sees them before they are whole; until then they carry the token of what writes them.
 """
 
-from collections.abc import Iterator
 from datetime import UTC, datetime
 
 from django.db.models import QuerySet
 from django.db.models.functions import Now
 
-from .integrity.audit import Violation
 from .models import Conversation
 
 # In place of a token: its messages are being erased.
@@ -35,11 +33,3 @@ def reveal(token: str) -> None:
 def abandon(token: str) -> None:
     """Leave them to the purge."""
     staged(token).update(staged_by=None)
-
-
-def without_staged(violations: Iterator[Violation]) -> Iterator[Violation]:
-    """Promises are about what is whole."""
-    for violation in violations:
-        rows = Conversation.objects.filter(pk=violation.conversation_id)
-        if not rows.filter(staged_by__isnull=False).exists():
-            yield violation

@@ -14,7 +14,6 @@ from . import versions
 from .engine.blank import is_blank
 from .engine.policy import Policy
 from .engine.tokens import count_message
-from .messages import to_langchain
 from .models import Conversation, Message
 from .search import recall
 
@@ -27,8 +26,12 @@ TITLE_CHARS = 60
 TITLE_TURNS = 4
 
 
+class ActionError(ValueError):
+    """Something a user wants that can't be done now; the message says why."""
+
+
 class TextError(ValueError):
-    """A text or an id that can not be stored; `code` says why, `detail` what to do."""
+    """A text or an id that can't be stored; `code` says why, `detail` what to do."""
 
     def __init__(self, code: str, detail: str) -> None:
         super().__init__(detail)
@@ -225,7 +228,7 @@ def append_reply(
 
 @transaction.atomic
 def _save(message: Message) -> Message:
-    message.tokens = count_message(to_langchain(message))
+    message.tokens = count_message(message.to_langchain())
     message.save()
     recall.index(message)
     return message

@@ -31,6 +31,14 @@ LAYERS = (
     *("review", "live", "pages", "ops", "accounts", "transfer", "jobs", "turns"),
     *("protocol", "llm"),
 )
+# The same for the modules and packages of `memory`. The longest name that fits counts:
+# signatures are a field of the models, the audit reads everything.
+MEMORY_LAYERS = (
+    *("management", "integrity.audit", "library", "actions", "compaction", "bundle"),
+    *("staging", "context", "transcript", "search", "versions", "prompts"),
+    *("calibration", "models", "integrity", "leases", "database", "sql", "ranges"),
+    *("evaluation", "agents", "engine.summaries", "engine"),
+)
 MOST_MODULES = 15
 # Django's own folders, and the roots of the two trees, which load nothing.
 SELF_EXPLAINING = {"management", "commands", "templatetags", "chatsite", "memory"}
@@ -41,6 +49,13 @@ def layer_of(name):
     package = name.removeprefix("chatsite.").partition(".")[0]
     is_inside = name.startswith("chatsite.") and package in LAYERS
     return LAYERS.index(package) if is_inside else None
+
+
+def memory_layer_of(name):
+    """The place of a module or package of the memory in MEMORY_LAYERS, or None."""
+    name = name.removeprefix("memory.") + "."
+    fitting = [layer for layer in MEMORY_LAYERS if name.startswith(f"{layer}.")]
+    return MEMORY_LAYERS.index(max(fitting, key=len)) if fitting else None
 
 
 def product():
@@ -117,6 +132,17 @@ class TestImports:
             for name in imports_of(path):
                 there = layer_of(name)
                 if here is not None and there is not None and there < here:
+                    upward.append(f"{path.relative_to(ROOT)} imports {name}")
+        assert upward == []
+
+    def test_the_memory_imports_downward_only(self):
+        upward = []
+        for path in sources("memory"):
+            here = memory_layer_of(module_of(path))
+            assert here is not None or path.stem in ("__init__", "apps"), path
+            for name in imports_of(path):
+                there = memory_layer_of(name) if name.startswith("memory.") else None
+                if there is not None and there < here:
                     upward.append(f"{path.relative_to(ROOT)} imports {name}")
         assert upward == []
 

@@ -23,7 +23,7 @@ from .catalogs import (
 # In a template these stand as they are, in every language.
 NAMES = {"Windowpane", "transcript.json", "summaries.json", "sha256", "SHA-256"}
 TELLING = {
-    *("ActError", "CommandError", "ReplacedError", "TextError", "ValidationError"),
+    *("ActionError", "CommandError", "ReplacedError", "TextError", "ValidationError"),
     *("EmptySummary", "OverlongSummary", "RefusedSummary", "TruncatedSummary"),
     *("ImportFileError", "ImportItemError", "Notice", "add_error", "success"),
 }

@@ -87,7 +87,7 @@ def describe(job: Job, conversation: Conversation) -> dict[str, Any]:
     }
     try:
         values["plan"] = plan(conversation, job.values["seq"])
-    except actions.ActError as error:
+    except actions.ActionError as error:
         values["error"] = values["error"] or str(error)
     if job.state == State.DONE:
         result = dict(job.result)
@@ -115,7 +115,7 @@ async def _run(running: tasks.Running) -> dict[str, Any]:
             open_from=lifecycle.open_from,
             around=memory.around,
         )
-    except actions.ActError as error:
+    except actions.ActionError as error:
         raise tasks.JobError(str(error)) from None
     except SummaryError as error:
         await memory.forget_last()

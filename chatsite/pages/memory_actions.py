@@ -105,7 +105,7 @@ def act(view: Callable[..., Notice]) -> Callable[..., HttpResponse]:
     ) -> HttpResponse:
         try:
             notice = view(request, conversation, **kwargs)
-        except (actions.ActError, transcript.TextError) as error:
+        except (actions.ActionError, transcript.TextError) as error:
             by = getattr(error, "by", None)
             notice = Notice(str(error), is_error=True, replaced_by=by)
             return _answer(request, conversation, notice)
@@ -184,7 +184,7 @@ def reinstate(request: HttpRequest, conversation: Conversation) -> Notice:
 def _numbers(text: str) -> list[int]:
     parts = [part for part in text.split(",") if part]
     if not all(part.isdecimal() and len(part) < 10 for part in parts):
-        raise actions.ActError(_("The versions must be numbers."))
+        raise actions.ActionError(_("The versions must be numbers."))
     return [int(part) for part in parts]
 
 

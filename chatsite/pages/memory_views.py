@@ -42,7 +42,7 @@ def preview(
     values: dict[str, Any] = {"conversation": conversation, "seq": seq}
     try:
         values["plan"] = summary_proposals.plan(conversation, seq)
-    except actions.ActError as error:
+    except actions.ActionError as error:
         values["error"] = str(error)
     return render(request, "chat/_compaction_preview.html", values)
 
@@ -59,7 +59,7 @@ def propose(
         limits.admit_spending(conversation.owner_id)
         summary_proposals.plan(conversation, seq)
         claim = summary_proposals.start(conversation, seq, typed)
-    except (actions.ActError, CommandError) as error:
+    except (actions.ActionError, CommandError) as error:
         values = {"conversation": conversation, "seq": seq, "typed": typed}
         values["error"] = str(error)
         return render(request, "chat/_compaction_preview.html", values)

@@ -34,7 +34,7 @@ def set_policy(request: HttpRequest, conversation: Conversation) -> HttpResponse
         try:
             _set(conversation, form.cleaned_data["policy"], form.cleaned_data["seen"])
             notice = _notice(conversation, before)
-        except actions.ActError as error:
+        except actions.ActionError as error:
             form = form.seen_again(conversation, str(error))
     if notice and not request.htmx:
         return redirect("conversation-detail", conversation.uuid)
@@ -54,10 +54,10 @@ def undo_policy(request: HttpRequest, conversation: Conversation) -> HttpRespons
     form, before = UndoPolicyForm(request.POST), conversation.policy
     try:
         if not form.is_valid():
-            raise actions.ActError(_("These settings can not be brought back."))
+            raise actions.ActionError(_("These settings can not be brought back."))
         _set(conversation, form.cleaned_data["policy"], form.cleaned_data["seen"])
         notice = _notice(conversation, before)
-    except actions.ActError as error:
+    except actions.ActionError as error:
         notice = Notice(str(error), is_error=True)
     except PolicyError as error:
         notice = Notice(error.say(_), is_error=True)

@@ -7,8 +7,7 @@ from django.conf import settings
 from django.db.models import Count, Exists, F, OuterRef, Q, QuerySet
 from django.db.models.functions import Now
 
-from memory import staging
-from memory.integrity.audit import Finder, Violation
+from memory.integrity.audit import Finder, Violation, without_staged
 from memory.models import Conversation, Message
 
 from .models import Turn
@@ -18,7 +17,7 @@ State = Turn.State
 
 def check() -> Iterator[Violation]:
     for find in FINDERS:
-        yield from staging.without_staged(find())
+        yield from without_staged(find())
 
 
 def find_two_running() -> Iterator[Violation]:

@@ -14,7 +14,6 @@ from chatsite.protocol.errors import CommandError
 from memory import context
 from memory.engine.blank import is_blank
 from memory.engine.compose import Shape
-from memory.messages import to_langchain
 from memory.models import Conversation, Message, ModelCall
 
 from .models import Turn
@@ -63,7 +62,7 @@ def check_fits(conversation: Conversation, message: Message) -> None:
     """Refuse a message that its model could never take, whatever is left out beside
     it. Raises CommandError; the limit is named there."""
     room = providers.context_window(model_of(conversation))
-    alone = [SystemMessage(context.system_prompt(conversation)), to_langchain(message)]
+    alone = [SystemMessage(context.system_prompt(conversation)), message.to_langchain()]
     tokens = context.counter(conversation)(alone)
     if tokens > room:
         text = _(

@@ -17,7 +17,6 @@ from memory.engine import budget, plan
 from memory.engine.compaction import MemoryState
 from memory.engine.policy import Policy
 from memory.engine.tokens import TokenCounter
-from memory.messages import to_langchain
 from memory.models import Conversation, Summary
 
 from . import lease
@@ -201,7 +200,7 @@ def _closed_window(
     rows = context.visible(conversation).filter(seq__gt=cutoff)
     if limit is not None:
         rows = rows.filter(seq__lt=limit)
-    return [to_langchain(row) for row in rows]
+    return [row.to_langchain() for row in rows]
 
 
 def _to_read(conversation: Conversation, step: plan.Step) -> list[BaseMessage]:
@@ -210,4 +209,4 @@ def _to_read(conversation: Conversation, step: plan.Step) -> list[BaseMessage]:
         return list(step.messages)
     span = (step.first_seq, step.last_seq)
     rows = context.visible(conversation).filter(seq__range=span)
-    return [to_langchain(row) for row in rows]
+    return [row.to_langchain() for row in rows]

@@ -16,13 +16,13 @@ from django.utils.translation import gettext as _
 from langchain_core.messages import BaseMessage
 
 from memory import context, transcript, versions
-from memory.actions import ActError
 from memory.engine import facts
 from memory.engine.compaction import find_important
 from memory.engine.policy import Policy
 from memory.engine.summaries import material
 from memory.engine.summaries.summarizer import SummaryText
 from memory.models import Conversation, Summary
+from memory.transcript import ActionError
 
 from . import commit, compactor, lease, preparation
 from .preparation import Job, OpenFrom
@@ -74,7 +74,7 @@ class _Signature:
 
 
 def plan(conversation: Conversation, seq: int, *, open_from: OpenFrom) -> Plan:
-    """What compaction up to message `seq` would do. Raises ActError if it can not
+    """What compaction up to message `seq` would do. Raises ActionError if it can not
     be."""
     return _longest(_prepare(conversation, seq, open_from))
 
@@ -120,7 +120,7 @@ async def propose(
 ) -> Proposal:
     """Have a summary written. Its requests are recorded and billed, nothing else.
 
-    Raises ActError, and SummaryError or InvokeError when the summariser failed.
+    Raises ActionError, and SummaryError or InvokeError when the summariser failed.
     """
     job = await database_sync_to_async(_prepare)(conversation, seq, open_from)
     made = await compactor.write(job, summariser, around)
@@ -155,8 +155,8 @@ def accept(
 ) -> Summary:
     """Put a proposed summary in force, as it was written or in other words.
 
-    Raises ActError when the model's view has changed since, transcript.TextError when
-    the text can not be stored.
+    Raises ActionError when the model's view has changed since, TextError when the text
+    can't be stored.
     """
     text = transcript.check_text(text)
     known = _open(conversation, signature)
@@ -169,10 +169,12 @@ def accept(
     with transaction.atomic():
         transcript.lock(conversation)
         if not lease.claim(conversation.pk, owner, force=True):
-            raise ActError(_("Messages are being summarised just now. Try again soon."))
+            raise ActionError(
+                _("Messages are being summarised just now. Try again soon.")
+            )
         job = _prepare(conversation, known.seq, open_from, owner)
         if job.conversation.memory_version != known.memory_version:
-            raise ActError(
+            raise ActionError(
                 _("What the model sees has changed since. Look at it again.")
             )
         as_proposed = _sha256(text) == known.text_sha256
@@ -198,7 +200,7 @@ def is_changed(conversation: Conversation, signature: str, text: str) -> bool:
     """Whether a person has written something else into the box of a proposal."""
     try:
         return _sha256(text) != _open(conversation, signature).text_sha256
-    except ActError:
+    except ActionError:
         return True
 
 
@@ -208,7 +210,7 @@ def _prepare(
     fresh = Conversation.objects.get(pk=conversation.pk)
     job = preparation.prepare_through(fresh, owner, open_from, seq)
     if job is None:
-        raise ActError(
+        raise ActionError(
             _(
                 "Message #%(seq)s cannot be summarised: it is not in the "
                 "window, or nothing would be left there."
@@ -233,9 +235,9 @@ def _open(conversation: Conversation, signature: str) -> _Signature:
     try:
         known = _Signature(**signing.loads(signature, salt=SALT, max_age=MAX_AGE))
     except signing.BadSignature:
-        raise ActError(_("This preview is too old. Look at it again.")) from None
+        raise ActionError(_("This preview is too old. Look at it again.")) from None
     if known.conversation != conversation.pk:
-        raise ActError(_("This preview belongs to another conversation."))
+        raise ActionError(_("This preview belongs to another conversation."))
     return known
 
 

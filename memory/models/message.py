@@ -6,6 +6,7 @@ from typing import Any, ClassVar
 from django.db import models
 from django.db.models import Q
 from django.utils.translation import gettext_lazy as _
+from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMessage
 
 from memory.integrity.signatures import SignatureField
 
@@ -78,6 +79,20 @@ class Message(History):
             ),
             models.CheckConstraint(condition=Q(seq__gte=1), name="message_seq_from_1"),
         ]
+
+    def to_langchain(self) -> BaseMessage:
+        """Role and text as a LangChain message, which is never stored itself. Its id
+        is the number; the age and idle triggers read `created_at`."""
+        common = {
+            "content": self.text,
+            "id": str(self.seq),
+            "additional_kwargs": {"created_at": self.created_at},
+        }
+        if self.role == self.Role.USER:
+            return HumanMessage(**common)
+        if self.role == self.Role.TOOL:
+            return ToolMessage(tool_call_id=self.tool_call_id, **common)
+        return AIMessage(tool_calls=self.tool_calls, **common)
 
     @classmethod
     def check_change(cls, values: Mapping[str, Any]) -> None:

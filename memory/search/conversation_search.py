@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING
 from django.db import connection
 from django.db.models import QuerySet
 
-from memory import library
 from memory.models import Conversation, Message
 
 from . import recall
@@ -56,8 +55,12 @@ def find_messages(
     user: "AbstractBaseUser", query: str, *, limit: int = LIMIT
 ) -> list[Found]:
     """The person's messages that have all words of the query, the newest first."""
-    rows = _readable(user)
-    ids = list(library.own(user).values_list("pk", flat=True)[:MAX_CONVERSATIONS])
+    rows = Message.objects.filter(
+        conversation__owner=user, conversation__deleted_at=None, deleted_at=None
+    )
+    own = Conversation.objects.filter(owner=user, deleted_at=None)
+    # By their latest change, the newest first.
+    ids = list(own.values_list("pk", flat=True)[:MAX_CONVERSATIONS])
     found = set(_find_words(ids, query, limit))
     # One letter is in every message; one Chinese character is a word.
     if len(found) < limit and (len(query) > 1 or not query.isascii()):
@@ -67,13 +70,8 @@ def find_messages(
 
 
 def find_titles(user: "AbstractBaseUser", query: str) -> QuerySet[Conversation]:
-    return library.own(user).filter(title__icontains=query)
-
-
-def _readable(user: "AbstractBaseUser") -> QuerySet[Message]:
-    return Message.objects.filter(
-        conversation__owner=user, conversation__deleted_at=None, deleted_at=None
-    )
+    rows = Conversation.objects.filter(owner=user, deleted_at=None)
+    return rows.filter(title__icontains=query)
 
 
 def _find_words(ids: list[int], query: str, limit: int) -> list[int]:

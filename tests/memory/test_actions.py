@@ -82,11 +82,11 @@ class TestExclude:
         compact(compacted, "Without three.")
         version = in_force(compacted)[0][0]
         actions.include(compacted, [3])
-        with pytest.raises(actions.ActError, match="messages have changed"):
+        with pytest.raises(actions.ActionError, match="messages have changed"):
             actions.restore(compacted, version, author=alice)
 
     def test_an_unknown_message_is_named(self, compacted):
-        with pytest.raises(actions.ActError, match="no such message"):
+        with pytest.raises(actions.ActionError, match="no such message"):
             actions.exclude(compacted, [99])
 
 
@@ -100,7 +100,7 @@ class TestDelete:
 
     def test_it_stays_deleted(self, compacted):
         actions.delete(compacted, 2)
-        with pytest.raises(actions.ActError):
+        with pytest.raises(actions.ActionError):
             actions.include(compacted, [2])
 
 
@@ -131,7 +131,7 @@ class TestRestore:
 
     def test_a_version_of_changed_messages_can_not(self, compacted, alice):
         actions.exclude(compacted, [8])
-        with pytest.raises(actions.ActError, match="messages have changed"):
+        with pytest.raises(actions.ActionError, match="messages have changed"):
             actions.restore(compacted, 2, author=alice)
 
     def test_a_stretch_in_the_middle_brings_those_before_it(self, alice):

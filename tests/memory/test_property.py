@@ -171,7 +171,7 @@ class Memory(RuleBasedStateMachine):
     @rule(place=places, between=st.booleans(), text=texts)
     def compact_by_hand(self, place, between, text):
         recorder = Recorder("They talked.")
-        with suppress(actions.ActError):
+        with suppress(actions.ActionError):
             proposal = async_to_sync(proposals.propose)(
                 self.conversation,
                 self.pick(place),
@@ -202,7 +202,7 @@ class Memory(RuleBasedStateMachine):
         return seqs[min(int(place * len(seqs)), len(seqs) - 1)]
 
     def try_to(self, act, *args, **kwargs):
-        with suppress(actions.ActError):
+        with suppress(actions.ActionError):
             act(*args, **kwargs)
 
     @precondition(lambda self: self.seqs())

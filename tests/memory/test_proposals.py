@@ -61,12 +61,12 @@ class TestPlan:
 
     @pytest.mark.parametrize("seq", [9, 10, 11])
     def test_it_refuses_the_last_turn_and_what_is_not_there(self, conversation, seq):
-        with pytest.raises(actions.ActError, match=f"#{seq}"):
+        with pytest.raises(actions.ActionError, match=f"#{seq}"):
             plan(conversation, seq)
 
     def test_it_refuses_what_is_compacted_already(self, conversation):
         accept(conversation, propose(conversation, 4))
-        with pytest.raises(actions.ActError, match="not in the window"):
+        with pytest.raises(actions.ActionError, match="not in the window"):
             plan(conversation, 2)
 
 
@@ -121,14 +121,14 @@ class TestAccept:
     def test_it_refuses_when_the_view_has_changed(self, conversation):
         proposal = propose(conversation, 4)
         actions.exclude(conversation, [3])
-        with pytest.raises(actions.ActError, match="changed since"):
+        with pytest.raises(actions.ActionError, match="changed since"):
             accept(conversation, proposal)
         assert in_force(conversation) == []
 
     def test_it_refuses_the_same_one_twice(self, conversation):
         proposal = propose(conversation, 4)
         accept(conversation, proposal)
-        with pytest.raises(actions.ActError):
+        with pytest.raises(actions.ActionError):
             accept(conversation, proposal)
 
     def test_it_refuses_an_empty_text(self, conversation):
@@ -139,9 +139,9 @@ class TestAccept:
         other = transcript.create(alice)
         talk(other, 5)
         proposal = propose(conversation, 4)
-        with pytest.raises(actions.ActError, match="another conversation"):
+        with pytest.raises(actions.ActionError, match="another conversation"):
             accept(other, proposal)
-        with pytest.raises(actions.ActError, match="too old"):
+        with pytest.raises(actions.ActionError, match="too old"):
             proposals.accept(
                 conversation,
                 proposal.signature + "x",
@@ -154,7 +154,7 @@ class TestAccept:
         proposal = propose(conversation, 4)
 
         async def while_compaction():
-            with pytest.raises(actions.ActError, match="just now"):
+            with pytest.raises(actions.ActionError, match="just now"):
                 await asyncio.to_thread(accept, conversation, proposal)
             return "Automatic."
 
@@ -183,13 +183,13 @@ class TestReinstate:
     def test_it_refuses_what_is_no_longer_true(self, conversation):
         accept(conversation, propose(conversation, 4))
         actions.exclude(conversation, [3])
-        with pytest.raises(actions.ActError, match="changed"):
+        with pytest.raises(actions.ActionError, match="changed"):
             actions.reinstate(conversation, [1], author=conversation.owner)
 
     def test_it_refuses_versions_that_leave_a_gap(self, conversation):
         accept(conversation, propose(conversation, 4))
         accept(conversation, propose(conversation, 8))
-        with pytest.raises(actions.ActError, match="can not come back"):
+        with pytest.raises(actions.ActionError, match="can not come back"):
             actions.reinstate(conversation, [2], author=conversation.owner)
-        with pytest.raises(actions.ActError, match="no version 9"):
+        with pytest.raises(actions.ActionError, match="no version 9"):
             actions.reinstate(conversation, [9], author=conversation.owner)

@@ -1,7 +1,7 @@
 """One act on one conversation, whoever asked for it from which page: done, written into
 the access log and the admin's own log, told to the owner's open pages.
 
-Every function gives back a sentence, or raises ActError with the reason; a
+Every function gives back a sentence, or raises ActionError with the reason; a
 conversation that is gone raises Conversation.DoesNotExist.
 """
 

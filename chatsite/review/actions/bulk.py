@@ -17,7 +17,7 @@ from django.utils.translation import gettext_lazy, ngettext
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_POST
 
-from memory.actions import ActError
+from memory.actions import ActionError
 from memory.models import Conversation
 
 from ..pages import desk_view
@@ -131,7 +131,7 @@ def _each(
     for row in rows:
         try:
             done.append(act.do(request, row, **values))
-        except ActError as error:
+        except ActionError as error:
             messages.error(request, f"{row}: {error}")
         except Conversation.DoesNotExist:
             messages.warning(request, _("%(name)s is gone already.") % {"name": row})

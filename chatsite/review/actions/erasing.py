@@ -27,7 +27,7 @@ from chatsite.accounts import account
 from chatsite.turns import lifecycle
 from chatsite.turns.models import Turn
 from memory import library
-from memory.actions import ActError
+from memory.actions import ActionError
 from memory.models import Conversation, Message, ModelCall, Summary
 
 from ..models import Experiment, Review, Tombstone
@@ -96,7 +96,7 @@ def erase(
 ) -> Tombstone:
     """Stop everything that runs for the conversation, then take it away for good.
 
-    Raises Conversation.DoesNotExist when somebody else was faster, ActError when it is
+    Raises Conversation.DoesNotExist when it is gone already, ActionError when it is
     being written to all the time.
     """
     for _attempt in range(ATTEMPTS):
@@ -106,7 +106,7 @@ def erase(
             # A reply or a compaction that is just ending holds rows that would go.
             name = type(error).__name__
             logger.info("not erased yet conversation=%s: %s", conversation.pk, name)
-    raise ActError(
+    raise ActionError(
         _("It is being written to just now, so it could not be erased. Its owner can "
           "not open it any more. Try again.")
     )  # fmt: skip

@@ -13,7 +13,7 @@ from chatsite.protocol import events
 from chatsite.protocol.errors import CommandError
 from chatsite.turns import limits, runner
 from memory import actions, versions
-from memory.actions import ActError
+from memory.actions import ActionError
 from memory.models import Conversation, Summary
 
 if TYPE_CHECKING:
@@ -34,19 +34,19 @@ class Cause(models.TextChoices):
 def rebuild(conversation: Conversation, *, seen: int | None = None) -> None:
     """Void all summaries; the compaction job makes them anew from the transcript.
 
-    `seen` is the state of the view that the reviewer looked at. Raises ActError when it
-    is another by now, or when there is nothing to rebuild.
+    `seen` is the state of the view that the reviewer looked at. Raises ActionError when
+    it is another by now, or when there is nothing to rebuild.
     """
     row = _locked(conversation, seen)
     if not versions.active(row):
-        raise ActError(
+        raise ActionError(
             _("There is nothing to rebuild: no summary is in force, or they are being "
               "made anew already.")
         )  # fmt: skip
     try:
         limits.admit_spending(row.owner_id)
     except CommandError as error:
-        raise ActError(
+        raise ActionError(
             _("The summaries would be written at the expense of the conversation's "
               "owner, whose limit says: %(detail)s") % {"detail": error.detail}
         ) from None  # fmt: skip
@@ -69,9 +69,9 @@ def _locked(conversation: Conversation, seen: int | None) -> Conversation:
     """The row as it is now, kept from others until the transaction ends."""
     row = Conversation.objects.select_for_update().get(pk=conversation.pk)
     if row.deleted_at:
-        raise ActError(_("Its owner has deleted it: there is no view to change."))
+        raise ActionError(_("Its owner has deleted it: there is no view to change."))
     if seen is not None and row.memory_version != seen:
-        raise ActError(
+        raise ActionError(
             _("What the model sees has changed since this page was loaded: "
 "by its owner, by a new summary or by another reviewer. Look "
 "again, then decide.")

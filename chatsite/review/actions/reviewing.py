@@ -12,7 +12,7 @@ from django.http import HttpRequest
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
-from memory.actions import ActError
+from memory.actions import ActionError
 from memory.models import Conversation, Message
 
 from ..models import Review
@@ -39,10 +39,10 @@ class State:
 
     @classmethod
     def read(cls, text: str) -> Self:
-        """From what str() gave. Raises ActError."""
+        """From what str() gave. Raises ActionError."""
         parts = text.split(".")
         if len(parts) != 3 or not all(p.isdecimal() and len(p) < 10 for p in parts):
-            raise ActError(_("The form was not complete. Open the page again."))
+            raise ActionError(_("The form was not complete. Open the page again."))
         return cls(*map(int, parts))
 
     def __str__(self) -> str:
@@ -62,20 +62,20 @@ def review(
 ) -> Review:
     """Mark what was `seen` as reviewed; without it, all that there is now.
 
-    Raises ActError when the same person has said the same of the same before.
+    Raises ActionError when the same person has said the same of the same before.
     """
     row = Conversation.objects.select_for_update().get(pk=conversation.pk)
     now = State.of(row)
     seen = seen or now
     if not now.has_seen(seen):
-        raise ActError(_("The form was not of this conversation. Open it again."))
+        raise ActionError(_("The form was not of this conversation. Open it again."))
     latest = row.reviews.first()
     if latest and (latest.user_id, latest.note, state_of(latest)) == (
         user.pk,
         note,
         seen,
     ):
-        raise ActError(_("You have marked it already, with the same note."))
+        raise ActionError(_("You have marked it already, with the same note."))
     return Review.objects.create(
         conversation=row,
         user=user,

@@ -15,7 +15,7 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_POST
 
 from chatsite.accounts.access import lead_back
-from memory.actions import ActError
+from memory.actions import ActionError
 from memory.models import Conversation
 
 from ..models import Tombstone
@@ -43,7 +43,7 @@ def act(*needs: str) -> Callable[[Act], Callable[..., HttpResponse]]:
                 done = view(request, rows.get(pk=pk), rights)
             except Conversation.DoesNotExist:
                 return gone(request)
-            except ActError as error:
+            except ActionError as error:
                 messages.error(request, str(error))
                 return _back(request, pk)
             if isinstance(done, HttpResponseBase):
@@ -89,7 +89,7 @@ def _seen(request: HttpRequest) -> State:
 def rebuild(request: HttpRequest, conversation: Conversation, rights: Rights) -> str:
     form = RebuildForm(request.POST)
     if not form.is_valid():
-        raise ActError(first_error(form))
+        raise ActionError(first_error(form))
     seen = _seen(request).memory_version
     cause = form.cleaned_data["cause"]
     return apply.rebuild(request, conversation, cause=cause, seen=seen)
@@ -99,7 +99,7 @@ def rebuild(request: HttpRequest, conversation: Conversation, rights: Rights) ->
 def restore(request: HttpRequest, conversation: Conversation, rights: Rights) -> str:
     version = request.POST.get("version", "")
     if not version.isdecimal() or len(version) > 9:
-        raise ActError(_("Choose a version."))
+        raise ActionError(_("Choose a version."))
     seen = _seen(request).memory_version
     return apply.restore(request, conversation, version=int(version), seen=seen)
 
@@ -108,7 +108,7 @@ def restore(request: HttpRequest, conversation: Conversation, rights: Rights) ->
 def review(request: HttpRequest, conversation: Conversation, rights: Rights) -> str:
     form = ReviewForm(request.POST)
     if not form.is_valid():
-        raise ActError(first_error(form))
+        raise ActionError(first_error(form))
     note, seen = form.cleaned_data["note"], _seen(request)
     return apply.review(request, conversation, note=note, seen=seen)
 
@@ -119,5 +119,5 @@ def export(
 ) -> HttpResponseBase:
     form = request.POST.get("format", "")
     if form not in exporting.WRITERS:
-        raise ActError(_("Choose a format: JSON or Markdown."))
+        raise ActionError(_("Choose a format: JSON or Markdown."))
     return exporting.one(request, conversation, rights, form)

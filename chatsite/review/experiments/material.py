@@ -8,7 +8,6 @@ from langchain_core.messages import BaseMessage
 from chatsite.llm import providers
 from chatsite.turns import requests
 from memory import context
-from memory.messages import to_langchain
 from memory.models import Conversation
 
 from ..models import Experiment
@@ -39,7 +38,7 @@ def read(experiment: Experiment) -> Material:
     model = requests.model_of(conversation)
     return Material(
         conversation=conversation,
-        messages=[to_langchain(row) for row in rows],
+        messages=[row.to_langchain() for row in rows],
         pins={row.seq: row.pinned_at for row in rows if row.pinned_at},
         system_prompt=context.system_prompt(conversation),
         context_window=providers.context_window(model),

@@ -16,7 +16,6 @@ from memory.engine import excerpts
 from memory.engine.compose import Section
 from memory.engine.tokens import count_text
 from memory.integrity import signatures
-from memory.messages import to_langchain
 from memory.models import Conversation, Message, ModelCall, Summary
 from memory.ranges import to_ranges, within
 
@@ -186,7 +185,7 @@ class _Parts:
         part = "" if text is None else " · " + _("an excerpt")
         return Item(
             name=f"#{row.seq}{part}",
-            tokens=self.count_tokens([to_langchain(row)])
+            tokens=self.count_tokens([row.to_langchain()])
             if text is None
             else count_text(text),
             text=self.rights.words(shown),
@@ -200,5 +199,5 @@ class _Parts:
         row = self.messages[seq]
         if seq not in spans:
             return self._message(row)
-        cut = excerpts.cut(to_langchain(row), spans[seq])
+        cut = excerpts.cut(row.to_langchain(), spans[seq])
         return self._message(row, str(cut.text))

@@ -12,7 +12,6 @@ from chatsite.pages import diff as differ
 from memory import versions
 from memory.engine.summaries import material
 from memory.integrity import signatures
-from memory.messages import to_langchain
 from memory.models import Conversation, Message, Summary
 from memory.ranges import within
 
@@ -220,7 +219,7 @@ def _invented(
     known = [str(fact) for fact in noted] if isinstance(noted, list) else []
     if messages is None or not shown.text:
         return known
-    texts = [material.describe_text(to_langchain(row)) for row in messages]
+    texts = [material.describe_text(row.to_langchain()) for row in messages]
     sources = [versions.to_block(row).text for row in older] + texts
     dates = [row.created_at.date() for row in messages]
     return marking.invented(shown.text, sources, dates, known)

@@ -13,7 +13,7 @@ from chatsite.protocol import events
 from chatsite.review.actions import memory, reviewing
 from chatsite.review.models import AccessEvent, Review
 from memory import actions, library, transcript
-from memory.actions import ActError
+from memory.actions import ActionError
 from memory.compaction import commit, lease, preparation
 from memory.engine.compaction import find_important
 from memory.engine.summaries.summarizer import SummaryText
@@ -176,7 +176,7 @@ class TestRebuild:
 
     def test_what_the_owner_has_deleted_is_left_alone(self, versions, conversation):
         library.delete(conversation)
-        with pytest.raises(ActError, match="deleted"):
+        with pytest.raises(ActionError, match="deleted"):
             memory.rebuild(conversation)
 
     def test_several_are_asked_about_first(

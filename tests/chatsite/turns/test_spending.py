@@ -117,7 +117,7 @@ class TestUsedUp:
         from chatsite.review.actions import memory
 
         summarise(conversation, 1, 2)
-        with pytest.raises(actions.ActError, match=SENTENCE):
+        with pytest.raises(actions.ActionError, match=SENTENCE):
             memory.rebuild(conversation)
         assert versions.active(conversation)
 
