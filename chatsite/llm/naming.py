@@ -1,13 +1,10 @@
-"""Asking a model for the title of a conversation, and what the demo model answers."""
+"""Asking a model for the title of a conversation."""
 
 import json
 import re
 import unicodedata
-from typing import Any
 
 from langchain_core.messages import BaseMessage, HumanMessage, SystemMessage
-
-from .demo.extractive import split_sentences
 
 # The first line of the system message of every request for a title.
 TITLE_MARK = "[windowpane:title]"
@@ -22,23 +19,6 @@ MAX_QUOTED = 2_000
 LABEL = re.compile(r"^(?:title|标题|主题)\s*[:：]\s*", re.IGNORECASE)
 AROUND = " \t\"'“”‘’«»《》「」『』*#`_.。"
 BIDI = {"LRE", "RLE", "LRO", "RLO", "PDF", "LRI", "RLI", "FSI", "PDI"}
-
-GREETING = re.compile(
-    r"^(?:(?:hi|hello|hey|good (?:morning|evening|day))\b|你好|您好|嗨)"
-    r"[^,.!，。！]{0,20}[,.!，。！]+\s*",
-    re.IGNORECASE,
-)
-FILLER = re.compile(
-    r"^(?:please|can you|could you|would you|i would like to|i want to|i'd like to|"
-    r"(?:i am|i'm)(?= \w+ing\b)|help me(?: to)?|tell me(?: about)?|"
-    r"请问?|帮我|我想|我要|能不能|可以)\s*",
-    re.IGNORECASE,
-)
-CLAUSE = re.compile(r",\s+(?:and|but|so)\s+|[，；;]\s*")
-DEMO_WORDS, DEMO_CHINESE = 7, 16
-# What a title that was cut does not end with.
-LOOSE = re.compile(r"(?:\s+(?:an?|the|in|on|at|of|for|to|and|or|with|by))+$", re.I)
-CHINESE = re.compile(r"[\u3400-\u9fff]")
 
 
 def title_request(question: str, reply: str) -> list[BaseMessage]:
@@ -64,24 +44,3 @@ def read_title(reply: str) -> str:
 def _is_shown(char: str) -> bool:
     is_control = unicodedata.category(char) == "Cc"
     return not is_control and unicodedata.bidirectional(char) not in BIDI
-
-
-def demo_title(document: str) -> str:
-    """The first words that say something of what the user began with."""
-    quoted: list[dict[str, Any]] = json.loads(document)["messages"]
-    text = " ".join(str(quoted[0]["text"]).split())
-    sentences = split_sentences(GREETING.sub("", text))[:3]
-    clauses = [part for each in sentences for part in CLAUSE.split(each)]
-    plain = [FILLER.sub("", FILLER.sub("", clause)) for clause in clauses]
-    return _cut(max(plain, key=len, default="").rstrip(".!?。！？,，:： ") or text)
-
-
-def _cut(text: str) -> str:
-    if CHINESE.search(text):
-        return text[:DEMO_CHINESE].rstrip("，。、 ")
-    words = text.split()
-    title = " ".join(words[:DEMO_WORDS])[:MAX_CHARS]
-    if len(words) > DEMO_WORDS:
-        title = LOOSE.sub("", title)
-    title = title.rstrip(",;:")
-    return title[:1].upper() + title[1:]

@@ -1,7 +1,7 @@
 """What the demo model says: answers drawn from the messages it was sent, only.
 
-Each rule below looks at the newest message and returns an answer or None; the first
-answer counts. Same messages, same answer.
+Each rule looks at the newest message and returns an answer or ""; the first answer
+counts. Same messages, same answer.
 """
 
 import re
@@ -10,23 +10,86 @@ from dataclasses import dataclass
 
 from langchain_core.messages import BaseMessage
 
-from . import questions
 from .extractive import is_personal, is_question, split_sentences
-from .facts import find_name, last_name, last_value, to_second_person
+from .facts import find_name, find_value, to_second_person
 from .phrases import CHINESE, ENGLISH
-from .statements import CHINESE as CHINESE_TEXT
-from .statements import Place, Statement, View, find_terms, read_view, search
+from .statements import Place, Sent, Statement, read_message, read_sent, search
 
 MAX_QUOTE = 300
 MAX_ITEMS = 8
+MAX_GREETING = 40
+
+
+def _pattern(*parts: str) -> re.Pattern[str]:
+    return re.compile("|".join(parts), re.IGNORECASE)
+
+
+# Between two questions in one sentence.
+AND_QUESTION = _pattern(r",?\s+and\s+(?=(?:what|who|where|when|which|how)\b)")
+NAME_QUESTION = _pattern(
+    r"\bmy name\b|\bwho am i\b|\b(?:remember|know) me\b",
+    r"我叫(?:什么|啥)|我的名字|我是谁|叫我什么|认识我|记得我",
+)
+ABOUT_MODEL = _pattern(
+    r"\b(?:who|what|how) are you\b|\bwhat can you do\b",
+    r"你是谁|你是什么|你能做什么|你会什么|你好吗|你怎么样",
+)
+ABOUT_CONTEXT = _pattern(
+    r"\bhow many messages\b|\bwhat (?:do|can) you see\b|\bwhat were you sent\b",
+    r"你(?:能)?(?:看到|收到)了?(?:什么|多少|哪些)|多少条消息",
+)
+ABOUT_ME = _pattern(
+    r"\babout me\b|\bsummar(?:y|ise|ize)\b",
+    r"what (?:did|have) i (?:tell|told|say|said)(?: you)?\W*$",
+    r"关于我|总结|我(?:都)?(?:说|告诉)(?:过|了)?(?:你)?(?:些)?什么",
+)
+FIRST_THING = _pattern(
+    r"\bfirst (?:thing|message|question|sentence)\b", "第一(?:条|句|个)"
+)
+LAST_THING = _pattern(
+    r"\b(?:last|previous) (?:thing|message|question|sentence)\b",
+    r"\bjust (?:say|said|tell|told|ask|asked)\b",
+    "刚才|刚刚|上一(?:条|句|个)",
+)
+VALUE_QUESTION = _pattern(
+    r"\b(?:what|which|who|when|where|how)(?:'s|’s| is| are| was| were|s)? my "
+    r"(?P<key>[^?.!,]{1,60})",
+    r"我的?(?P<zh>[\u4e00-\u9fff\w]{1,12}?)(?:是|叫)(?:什么|谁|哪|多少|几)",
+)
+# "What do I like?" may have several answers.
+LIST_QUESTION = _pattern(
+    r"\b(?:what|which|where|who)\b[^?.!]{0,40}? (?:do|did|would) i (?:really |also )?"
+    r"(?a:like|love|hate|prefer|enjoy|want|need|live|work|have)\W{0,9}$",
+    r"我(?:喜欢|爱|讨厌|想要|住|想|有)(?:在)?(?:什么|啥|哪|谁|多少|几)里?\W{0,9}$",
+)
+NUMBER_QUESTION = _pattern(
+    r"\b(?:when|number|code|date|how (?:many|much|old|long)|what time)\b",
+    r"几|多少|什么时候|号码|密码|日期|多大",
+)
+REQUEST = _pattern(
+    r"^\W*(?:please |could you |can you )?(?:write|explain|give|list|show|describe"
+    r"|translate|make|create|help|suggest|recommend|calculate|draw"
+    r"|tell me (?:a|an|about))\b",
+    r"^\W*请?(?:帮我|写|解释|翻译|列出|推荐|计算)",
+)
+REMEMBER = _pattern(
+    r"^\W*(?:please )?remember(?: that|:)? ", r"^\W*请?记(?:住|得|一下)[，：:, ]*"
+)
+GREETING = _pattern(
+    r"^\W*(?:hi|hello|hey|good (?:morning|evening|afternoon))\b",
+    r"^\W*(?:你好|您好|嗨|早上好)",
+)
+THANKS = _pattern(r"^\W*(?:thanks|thank you|谢谢|多谢)")
+BYE = _pattern(r"^\W*(?:bye|goodbye|see you|再见|拜拜)")
 
 
 @dataclass(frozen=True, slots=True)
-class Talk:
-    """The newest message, what is known beside it, and the language to answer in."""
+class Asked:
+    """A message, or a part that asks one thing, with what was sent before it."""
 
     text: str
-    view: View
+    stated: list[Statement]
+    sent: Sent
     phrases: dict[str, str]
 
     @property
@@ -35,258 +98,203 @@ class Talk:
         asked = [s for s in split_sentences(self.text) if is_question(s)]
         return asked[-1] if asked else self.text
 
+    @property
+    def facts(self) -> list[Statement]:
+        """What the user stated in earlier messages."""
+        return [s for s in self.sent.statements if s.is_user and not s.is_question]
+
+    def find_name(self) -> tuple[str, Place]:
+        """The name that the user stated last, and where; "" if there is none."""
+        for statement in reversed([*self.facts, *self.stated]):
+            if name := find_name(statement.text):
+                return name, statement.place
+        return "", Place()
+
     def say(self, phrase: str, /, **values: object) -> str:
         return self.phrases[phrase].format(**values)
 
-    @property
-    def facts(self) -> list[Statement]:
-        """What the user stated, the newest message not counted."""
-        return [s for s in self.view.statements if s.is_user and not s.is_question]
+    def address(self, phrase: str) -> str:
+        """A phrase with ", Lance" if the name is known."""
+        name, _ = self.find_name()
+        return self.say(phrase, name=self.say("comma") + name if name else "")
 
     def where(self, place: Place) -> str:
         if place.version:
             return self.say("summary", first=place.first, last=place.last)
-        if place.first:
-            return self.say("message", n=place.first)
-        return self.say("earlier")
+        return (
+            self.say("message", n=place.first) if place.first else self.say("earlier")
+        )
 
-    def source(self, statement: Statement) -> str:
-        place = statement.place
-        if not place.first:
-            return self.say("earlier_source")
-        key = "summary_source" if place.version else "source"
-        return self.say(key, where=self.where(place))
+    def source(self, place: Place) -> str:
+        phrase = "summary_source" if place.version else "source"
+        return self.say(phrase, where=self.where(place))
 
-    def quote(self, statement: Statement, key: str = "") -> str:
-        key = key or ("said" if statement.is_user else "answered")
+    def quote(self, statement: Statement, phrase: str = "") -> str:
+        phrase = phrase or ("said" if statement.is_user else "answered")
         where = self.where(statement.place)
-        return self.say(key, text=shorten(statement.shown), where=where)
+        return self.say(phrase, text=shorten(statement.shown), where=where)
 
-    def describe_view(self) -> str:
-        count = self.view.message_count
-        key = "one_message" if count == 1 else "messages"
+    def quote_all(self, statements: list[Statement]) -> str:
+        if len(statements) < 2:
+            return self.quote(statements[0]) if statements else ""
+        # Said twice, or recalled as well as summarised: once is enough.
+        last = {s.shown: s for s in statements}.values()
+        lines = [self.quote(s, "item") for s in list(last)[-MAX_ITEMS:]]
+        return "\n".join([self.say("list"), *lines])
+
+    def describe_sent(self) -> str:
+        count = self.sent.message_count + 1
         parts = [
-            self.say("summaries", first=p.first, last=p.last, version=p.version)
-            for p in self.view.summaries
+            self.say("version", first=p.first, last=p.last, version=p.version)
+            for p in self.sent.summaries
         ]
-        return self.say("and").join([*parts, self.say(key, n=count)])
+        messages = self.say("one_message" if count == 1 else "messages", n=count)
+        return self.say("and").join([*parts, messages])
 
     def with_hint(self, text: str) -> str:
         """The first reply of a conversation says whom people are talking to."""
-        is_first = self.view.message_count == 1 and not self.view.summaries
+        is_first = not self.sent.message_count and not self.sent.summaries
         return f"{text}{self.say('space')}{self.say('hint')}" if is_first else text
-
-    def addressed(self) -> str:
-        """ ", Lance" if the name is known."""
-        known = find_name(self.text) or (last_name(self.facts) or [""])[0]
-        return self.say("comma") + known if known else ""
 
 
 def answer(messages: Sequence[BaseMessage]) -> str:
     """The reply of the demo model to these messages."""
     chat = [m for m in messages if m.type in ("human", "ai", "tool")]
     text = chat[-1].text.strip() if chat else ""
-    view = read_view(chat[:-1])
-    view = View(view.statements, view.summaries, view.message_count + bool(chat))
+    stated = [s for s in read_message(chat[-1]) if not s.is_question] if chat else []
     phrases = CHINESE if is_chinese(text) else ENGLISH
-    replies = [_apply_rules(Talk(part, view, phrases)) for part in split_parts(text)]
+    # "What's my name, and where am I going?" asks two things; most texts are one.
+    is_short = len(text) <= MAX_QUOTE and is_question(text)
+    parts = AND_QUESTION.split(text) if is_short else [text]
+    sent = read_sent(chat[:-1])
+    replies = []
+    for part in parts:
+        asked = Asked(part, stated, sent, phrases)
+        rule, reply = next((rule, said) for rule in RULES if (said := rule(asked)))
+        replies.append((rule, reply))
     known = [reply for rule, reply in replies if rule is not answer_unknown]
     return phrases["space"].join(dict.fromkeys(known)) or replies[0][1]
 
 
-def _apply_rules(talk: Talk) -> tuple[Callable[[Talk], str | None], str]:
-    """The first rule with an answer, and the answer."""
-    return next((rule, reply) for rule in RULES if (reply := rule(talk)))
-
-
-def split_parts(text: str) -> list[str]:
-    """ "What's my name, and where am I going?" asks two things; most texts are one."""
-    if len(text) > MAX_QUOTE or not is_question(text):
-        return [text]
-    return questions.AND_QUESTION.split(text)
-
-
 def is_chinese(text: str) -> bool:
     """Whether Chinese characters carry the text, names and numbers in Latin aside."""
-    characters = sum(map(len, CHINESE_TEXT.findall(text)))
-    words = len(re.findall(r"[A-Za-z]+", text))
-    return characters > words
+    characters = sum("\u3400" <= char <= "\u9fff" for char in text)
+    return characters > len(re.findall(r"[A-Za-z]+", text))
 
 
 def shorten(text: str) -> str:
     return text if len(text) <= MAX_QUOTE else text[: MAX_QUOTE - 1] + "…"
 
 
-def answer_name(talk: Talk) -> str | None:
-    if not (
-        questions.NAME_QUESTION.search(talk.question) and is_question(talk.question)
-    ):
-        return None
-    if found := last_name([*talk.facts, *said_now(talk)]):
-        name, statement = found
-        return talk.say("name", name=name, source=talk.source(statement)).strip()
-    return talk.say("unknown", view=talk.describe_view())
+def answer_name(asked: Asked) -> str:
+    if not (NAME_QUESTION.search(asked.question) and is_question(asked.question)):
+        return ""
+    name, place = asked.find_name()
+    if not name:
+        return asked.say("unknown", sent=asked.describe_sent())
+    return asked.say("name", name=name, source=asked.source(place))
 
 
-def said_now(talk: Talk) -> list[Statement]:
-    """Statements of the newest message itself: "I'm Lance. What's my name?"."""
-    return [
-        Statement(sentence, sentence, True, Place(), frozenset())
-        for sentence in split_sentences(talk.text)
-        if not is_question(sentence)
-    ]
+def answer_about_model(asked: Asked) -> str:
+    for phrase, pattern in (("who", ABOUT_MODEL), ("sent", ABOUT_CONTEXT)):
+        if pattern.search(asked.question):
+            return asked.say(phrase, sent=asked.describe_sent())
+    return ""
 
 
-def answer_about_model(talk: Talk) -> str | None:
-    if not questions.ABOUT_MODEL.search(talk.question):
-        return None
-    return talk.say("who", view=talk.describe_view())
+def answer_about_me(asked: Asked) -> str:
+    if not ABOUT_ME.search(asked.question):
+        return ""
+    return asked.quote_all([s for s in asked.facts if is_personal(s.text)])
 
 
-def answer_about_view(talk: Talk) -> str | None:
-    if not questions.ABOUT_VIEW.search(talk.question):
-        return None
-    return talk.say("view", view=talk.describe_view())
-
-
-def answer_about_me(talk: Talk) -> str | None:
-    if not questions.ABOUT_ME.search(talk.question):
-        return None
-    return list_statements(talk, [s for s in talk.facts if is_personal(s.text)])
-
-
-def list_statements(talk: Talk, statements: list[Statement]) -> str | None:
-    if len(statements) < 2:
-        return talk.quote(statements[0]) if statements else None
-    # Said twice, or recalled as well as summarised: once is enough.
-    last = {s.shown: s for s in statements}.values()
-    lines = [talk.quote(s, "item") for s in list(last)[-MAX_ITEMS:]]
-    return "\n".join([talk.say("list"), *lines])
-
-
-def answer_value(talk: Talk) -> str | None:
-    """ "What is my favourite colour?" """
-    match = questions.VALUE_QUESTION.search(talk.question)
-    if not match:
-        return None
-    key = (match["key"] or match["zh"]).strip()
-    if found := last_value(talk.facts, key):
-        value, statement = found
-        source = talk.source(statement)
-        return talk.say("value", key=key, value=shorten(value), source=source)
-    habit = questions.KEY_HABITS.get(key.lower())
-    return list_statements(talk, find_habit(talk, habit)) if habit else None
-
-
-def answer_position(talk: Talk) -> str | None:
+def answer_position(asked: Asked) -> str:
     """ "What did I just say?" """
-    said = [s for s in talk.view.statements if s.is_user]
-    if not said or not is_question(talk.question):
-        return None
-    if questions.FIRST_THING.search(talk.question):
-        return talk.quote(said[0])
-    return talk.quote(said[-1]) if questions.LAST_THING.search(talk.question) else None
+    said = [s for s in asked.sent.statements if s.is_user]
+    if not said or not is_question(asked.question):
+        return ""
+    if FIRST_THING.search(asked.question):
+        return asked.quote(said[0])
+    return asked.quote(said[-1]) if LAST_THING.search(asked.question) else ""
 
 
-def answer_habit(talk: Talk, *, is_exact: bool = True) -> str | None:
-    """ "What do I like?" """
-    match = questions.HABIT_QUESTION.search(talk.question)
+def answer_value(asked: Asked) -> str:
+    """ "What is my favourite colour?" """
+    match = VALUE_QUESTION.search(asked.question)
     if not match:
-        return None
-    if is_exact and list(find_terms(talk.question[match.end() :])):
-        # It asks for something narrower, which the search may find.
-        return None
-    verb = (match["verb"] or match["zh"]).lower()
-    habit = questions.SAME_HABIT.get(verb, verb)
-    return list_statements(talk, find_habit(talk, habit))
+        return ""
+    key = (match["key"] or match["zh"]).strip()
+    try:
+        value, statement = find_value(asked.facts, key)
+    except LookupError:
+        return ""
+    source = asked.source(statement.place)
+    return asked.say("value", key=key, value=shorten(value), source=source)
 
 
-def answer_any_habit(talk: Talk) -> str | None:
-    return answer_habit(talk, is_exact=False)
-
-
-def find_habit(talk: Talk, habit: str) -> list[Statement]:
-    pattern = re.compile(
-        rf"\b(?:i|i'm|i've|we|my)\b[^.!?]{{0,30}}?\b(?:{questions.HABITS[habit]})"
-        rf"|我.{{0,6}}(?:{questions.HABITS[habit]})",
-        re.IGNORECASE,
-    )
-    return [s for s in talk.facts if pattern.search(s.text)]
-
-
-def answer_from_search(talk: Talk) -> str | None:
+def answer_from_search(asked: Asked) -> str:
     """The earlier sentence that has most in common with the question."""
-    if not is_question(talk.question):
-        return None
-    hits = search(talk.view.statements, talk.question)
-    if hits and questions.NUMBER_QUESTION.search(talk.question):
-        best = hits[0][0]
-        with_digits = [h for h in hits if re.search(r"\d", h[1].text)]
-        hits = [h for h in with_digits if h[0] > best / 2] or hits
-    return talk.quote(hits[0][1]) if hits else None
+    if not is_question(asked.question):
+        return ""
+    hits = search(asked.sent.statements, asked.question)
+    if LIST_QUESTION.search(asked.question):
+        found = {statement for _, statement in hits}
+        return asked.quote_all([s for s in asked.facts if s in found])
+    if NUMBER_QUESTION.search(asked.question):
+        numbers = [hit for hit in hits if re.search(r"\d", hit[1].text)]
+        hits = [hit for hit in numbers if hit[0] > hits[0][0] / 2] or hits
+        # It may name nothing else: the last one stated.
+        stated = [s for s in reversed(asked.facts) if re.search(r"\d", s.text)]
+        hits = hits or [(0, statement) for statement in stated]
+    return asked.quote(hits[0][1]) if hits else ""
 
 
-def answer_number(talk: Talk) -> str | None:
-    """A question for a number that names nothing else: the last one stated."""
-    if not (
-        is_question(talk.question) and questions.NUMBER_QUESTION.search(talk.question)
-    ):
-        return None
-    numbers = [s for s in talk.facts if re.search(r"\d", s.text)]
-    return talk.quote(numbers[-1]) if numbers else None
+def answer_unknown(asked: Asked) -> str:
+    if REQUEST.search(asked.text):
+        return asked.say("unable", sent=asked.describe_sent())
+    if is_question(asked.text):
+        return asked.say("unknown", sent=asked.describe_sent())
+    return ""
 
 
-def answer_unknown(talk: Talk) -> str | None:
-    if questions.REQUEST.search(talk.text):
-        return talk.say("can_not", view=talk.describe_view())
-    if is_question(talk.text):
-        return talk.say("unknown", view=talk.describe_view())
-    return None
+def answer_courtesy(asked: Asked) -> str:
+    if THANKS.search(asked.text):
+        return asked.address("thanks")
+    return asked.address("bye") if BYE.search(asked.text) else ""
 
 
-def answer_courtesy(talk: Talk) -> str | None:
-    if questions.THANKS.search(talk.text):
-        return talk.say("thanks", name=talk.addressed())
-    if questions.BYE.search(talk.text):
-        return talk.say("bye", name=talk.addressed())
-    return None
-
-
-def acknowledge(talk: Talk) -> str | None:
+def acknowledge(asked: Asked) -> str:
     """Greets by name and repeats what was said, from the other side."""
-    sentences = split_sentences(talk.text)
-    name = next(filter(None, map(find_name, sentences)), None)
-    facts = [s for s in sentences if is_personal(s) and not find_name(s)]
-    parts = [talk.say("welcome", name=name)] if name else []
-    if facts:
-        told = [questions.REMEMBER.sub("", s).rstrip(" .!。！") for s in facts]
-        told = [to_second_person(s) for s in told]
-        parts.append(talk.say("noted", facts=shorten(talk.say("join").join(told))))
-    return talk.with_hint(talk.say("space").join(parts)) if parts else None
+    sentences = split_sentences(asked.text)
+    name = next(filter(None, map(find_name, sentences)), "")
+    parts = [asked.say("welcome", name=name)] if name else []
+    told = [
+        to_second_person(REMEMBER.sub("", sentence).rstrip(" .!。！"))
+        for sentence in sentences
+        if is_personal(sentence) and not find_name(sentence)
+    ]
+    if told:
+        facts = shorten(asked.say("join").join(told))
+        parts.append(asked.say("noted", facts=facts))
+    return asked.with_hint(asked.say("space").join(parts)) if parts else ""
 
 
-def greet(talk: Talk) -> str | None:
-    is_greeting = questions.GREETING.search(talk.text) and len(talk.text) < 40
-    if not talk.text or is_greeting:
-        return talk.say("hello", name=talk.addressed())
-    return None
+def greet(asked: Asked) -> str:
+    is_greeting = GREETING.search(asked.text) and len(asked.text) < MAX_GREETING
+    return asked.address("hello") if is_greeting or not asked.text else ""
 
 
-def repeat(talk: Talk) -> str:
-    return talk.with_hint(talk.say("quoted", text=shorten(talk.text)))
+def repeat(asked: Asked) -> str:
+    return asked.with_hint(asked.say("quoted", text=shorten(asked.text)))
 
 
-RULES: Sequence[Callable[[Talk], str | None]] = (
+RULES: Sequence[Callable[[Asked], str]] = (
     answer_name,
     answer_about_model,
-    answer_about_view,
     answer_about_me,
     answer_position,
     answer_value,
-    answer_habit,
     answer_from_search,
-    answer_any_habit,
-    answer_number,
     answer_unknown,
     answer_courtesy,
     acknowledge,

@@ -7,7 +7,6 @@ that everything the site does can be seen, and tested, without a key.
 import asyncio
 import json
 import re
-import time
 from collections.abc import AsyncIterator, Iterator, Sequence
 from typing import Any
 
@@ -16,12 +15,12 @@ from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage
 from langchain_core.messages.ai import UsageMetadata
 from langchain_core.outputs import ChatGeneration, ChatGenerationChunk, ChatResult
 
-from ..naming import TITLE_MARK, demo_title
-from .answers import answer
-from .extractive import summarize_extractively
+from memory.engine.summaries.prompts import MARKER as SUMMARY_MARK
 
-# The first line of the system message of every request for a summary.
-SUMMARY_MARK = "[windowpane:summarise]"
+from ..naming import TITLE_MARK
+from .answers import answer
+from .extractive import make_title, summarize_extractively
+
 DEFAULT_SUMMARY_TOKENS = 400
 PIECE = re.compile(r"\s*(?:[\w'’-]{1,12}|\W)\s*?", re.ASCII)
 
@@ -40,35 +39,20 @@ class DemoChatModel(BaseChatModel):
         self, messages: list[BaseMessage], *args: Any, **kwargs: Any
     ) -> ChatResult:
         text = reply_to(messages)
-        message = AIMessage(
-            text,
-            usage_metadata=_usage(messages, text),
-            response_metadata={"finish_reason": "stop", "model_name": "demo"},
-        )
+        message = AIMessage(text, **_metadata(messages, text))
         return ChatResult(generations=[ChatGeneration(message=message)])
-
-    def _stream(
-        self, messages: list[BaseMessage], *args: Any, **kwargs: Any
-    ) -> Iterator[ChatGenerationChunk]:
-        text = reply_to(messages)
-        for piece in split_tokens(text):
-            time.sleep(self._delay)
-            yield _chunk(piece)
-        yield _last_chunk(messages, text)
 
     async def _astream(
         self, messages: list[BaseMessage], *args: Any, **kwargs: Any
     ) -> AsyncIterator[ChatGenerationChunk]:
         # A long conversation takes a while to read; other replies go on meanwhile.
         text = await asyncio.to_thread(reply_to, messages)
+        pause = 1 / self.tokens_per_second if self.tokens_per_second > 0 else 0.0
         for piece in split_tokens(text):
-            await asyncio.sleep(self._delay)
-            yield _chunk(piece)
-        yield _last_chunk(messages, text)
-
-    @property
-    def _delay(self) -> float:
-        return 1 / self.tokens_per_second if self.tokens_per_second > 0 else 0.0
+            await asyncio.sleep(pause)
+            yield ChatGenerationChunk(message=AIMessageChunk(piece))
+        last = AIMessageChunk("", **_metadata(messages, text))
+        yield ChatGenerationChunk(message=last)
 
 
 def reply_to(messages: Sequence[BaseMessage]) -> str:
@@ -76,7 +60,7 @@ def reply_to(messages: Sequence[BaseMessage]) -> str:
     if messages and messages[0].text.startswith(SUMMARY_MARK):
         return _summarize(messages[-1].text)
     if messages and messages[0].text.startswith(TITLE_MARK):
-        return demo_title(messages[-1].text)
+        return make_title(str(json.loads(messages[-1].text)["messages"][0]["text"]))
     return answer(messages)
 
 
@@ -108,25 +92,14 @@ def _quote(messages: list[dict[str, Any]]) -> Iterator[str]:
         yield f"{role}{mark}: {message.get('text', '')}"
 
 
-def _chunk(text: str) -> ChatGenerationChunk:
-    return ChatGenerationChunk(message=AIMessageChunk(text))
-
-
-def _last_chunk(messages: Sequence[BaseMessage], text: str) -> ChatGenerationChunk:
-    message = AIMessageChunk(
-        "",
-        usage_metadata=_usage(messages, text),
-        response_metadata={"finish_reason": "stop", "model_name": "demo"},
+def _metadata(messages: Sequence[BaseMessage], text: str) -> dict[str, Any]:
+    read = sum(_count_tokens(message.text) + 4 for message in messages)
+    written = _count_tokens(text)
+    usage = UsageMetadata(
+        input_tokens=read, output_tokens=written, total_tokens=read + written
     )
-    return ChatGenerationChunk(message=message)
-
-
-def _usage(messages: Sequence[BaseMessage], text: str) -> UsageMetadata:
-    sent = sum(_count_tokens(m.text) + 4 for m in messages)
-    made = _count_tokens(text)
-    return UsageMetadata(
-        input_tokens=sent, output_tokens=made, total_tokens=sent + made
-    )
+    end = {"finish_reason": "stop", "model_name": "demo"}
+    return {"usage_metadata": usage, "response_metadata": end}
 
 
 def _count_tokens(text: str) -> int:

@@ -1,12 +1,11 @@
-"""A summariser without a model: keeps the sentences that carry facts, word for word.
+"""Summaries and titles without a model: sentences that carry facts, word for word.
 
 Deterministic. Each text may begin with who said it ("User: ", "Assistant: "), and every
-line of the summary does so again: no text can put words into another mouth.
+line of a summary does so again: no text can put words into another mouth.
 """
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 MAX_LINE_CHARS = 240
 MAX_GREETING_CHARS = 8
@@ -38,23 +37,22 @@ MAX_QUESTION_CHARS = 200
 MESSAGE_NUMBER = re.compile(r"\bmessages? \d|第 ?\d+")
 NEW_FACT = re.compile(r"\d[\w.:,-]*|(?<=[a-z,;] )[A-Z][a-z]+")
 
-
-@dataclass(frozen=True, slots=True)
-class Line:
-    """One sentence with who said it, and how much it deserves to stay (0..4)."""
-
-    index: int
-    text: str
-    rank: int
-
-    @property
-    def cost(self) -> int:
-        # Plus one byte for the line break.
-        return count_bytes(self.text) + 1
-
-
-def count_bytes(text: str) -> int:
-    return len(text.encode("utf-8", "replace"))
+GREETING = re.compile(
+    r"^(?:(?:hi|hello|hey|good (?:morning|evening|day))\b|你好|您好|嗨)"
+    r"[^,.!，。！]{0,20}[,.!，。！]+\s*",
+    re.IGNORECASE,
+)
+FILLER = re.compile(
+    r"^(?:please|can you|could you|would you|i would like to|i want to|i'd like to|"
+    r"(?:i am|i'm)(?= \w+ing\b)|help me(?: to)?|tell me(?: about)?|"
+    r"请问?|帮我|我想|我要|能不能|可以)\s*",
+    re.IGNORECASE,
+)
+CLAUSE_END = re.compile(r",\s+(?:and|but|so)\s+|[，；;]\s*")
+CHINESE = re.compile(r"[\u3400-\u9fff]")
+MAX_TITLE_CHARS, MAX_TITLE_WORDS, MAX_CHINESE_TITLE_CHARS = 60, 7, 16
+# What a title that was cut does not end with.
+LOOSE_END = re.compile(r"(?:\s+(?:an?|the|in|on|at|of|for|to|and|or|with|by))+$", re.I)
 
 
 def split_sentences(text: str) -> list[str]:
@@ -68,7 +66,7 @@ def is_question(text: str) -> bool:
 
 
 def is_personal(sentence: str) -> bool:
-    """Whether somebody says something about themselves in it."""
+    """Whether people say something about themselves in it."""
     has_mark = PERSONAL.search(sentence.replace("’", "'"))
     return bool(has_mark) and not is_question(sentence)
 
@@ -78,56 +76,49 @@ def summarize_extractively(
 ) -> str:
     """The sentences worth keeping, in their order, in at most `max_tokens` tokens.
 
-    What the user says of themselves comes first, then facts, then the user's other
-    first sentences. Where room ends, both the oldest and the newest have a place.
+    What users say of themselves comes first, then facts, then the user's other first
+    sentences. Where room ends, both the oldest and the newest have a place.
     `previous`: summaries that this one replaces.
     """
-    lines = list(_unique(_read_lines(texts, previous)))
-    kept = _choose([line for line in lines if line.rank], max_tokens * 4)
+    lines = [line for summary in previous for line in summary.splitlines()]
+    ranks: dict[str, int] = {}
+    for line, rank in _rank_lines([*lines, *texts]):
+        ranks.setdefault(line, rank)
+    budget = max_tokens * 4
+    kept = set()
+    for rank in (4, 3, 2, 1):
+        for line in _from_both_ends([line for line in ranks if ranks[line] == rank]):
+            size = len(f"{line}\n".encode("utf-8", "replace"))
+            if size <= budget:
+                budget -= size
+                kept.add(line)
     if not kept:
         # Small talk, or the beginning of it, is better than nothing.
-        return _cut(lines[0].text, max_tokens * 4) if lines else ""
-    return "\n".join(line.text for line in sorted(kept, key=lambda line: line.index))
+        first = next(iter(ranks), "").encode("utf-8", "replace")
+        return first[: max_tokens * 4].decode("utf-8", "ignore")
+    return "\n".join(line for line in ranks if line in kept)
 
 
-def _cut(text: str, size: int) -> str:
-    return text.encode("utf-8", "replace")[:size].decode("utf-8", "ignore")
-
-
-def _choose(lines: list[Line], budget: int) -> list[Line]:
-    kept = []
-    for rank in sorted({line.rank for line in lines}, reverse=True):
-        for line in _from_both_ends([each for each in lines if each.rank == rank]):
-            if line.cost <= budget:
-                budget -= line.cost
-                kept.append(line)
-    return kept
-
-
-def _read_lines(texts: Sequence[str], previous: Sequence[str]) -> Iterator[Line]:
-    index = 0
+def _rank_lines(texts: Sequence[str]) -> Iterator[tuple[str, int]]:
+    """Each sentence that may stay, with its speaker and how much it deserves to."""
     known = ""
-    for text in [*_split_lines(previous), *texts]:
+    for text in texts:
         match = SPEAKER.match(text)
         speaker = match.group() if match else ""
+        is_user = not speaker.startswith(("Assistant", "Tool"))
         for position, sentence in enumerate(split_sentences(text[len(speaker) :])):
-            rank = _rank(speaker, sentence, known, is_first=position == 0)
+            rank = _rank(sentence, known, is_user=is_user, is_first=position == 0)
             if rank is not None:
-                yield Line(index, _shorten(speaker + sentence), rank)
-                index += 1
+                line = speaker + sentence
+                is_long = len(line) > MAX_LINE_CHARS
+                yield line[: MAX_LINE_CHARS - 1] + "…" if is_long else line, rank
             known += sentence + " "
 
 
-def _split_lines(summaries: Sequence[str]) -> Iterator[str]:
-    for summary in summaries:
-        yield from summary.splitlines()
-
-
-def _rank(speaker: str, sentence: str, known: str, *, is_first: bool) -> int | None:
-    """4 the user about themselves, 3 a fact of the user, 2 one that the assistant
+def _rank(sentence: str, known: str, *, is_user: bool, is_first: bool) -> int | None:
+    """4 users about themselves, 3 a fact of the user, 2 one that the assistant
     brought up, 1 and 0 first sentences of either; None: not worth keeping.
     """
-    is_user = not speaker.startswith(("Assistant", "Tool"))
     if is_user and is_personal(sentence):
         return 4
     is_fact = FACT.search(sentence) and not is_question(sentence)
@@ -143,19 +134,7 @@ def _rank(speaker: str, sentence: str, known: str, *, is_first: bool) -> int | N
     return int(is_user and is_worth_it)
 
 
-def _shorten(text: str) -> str:
-    return text if len(text) <= MAX_LINE_CHARS else text[: MAX_LINE_CHARS - 1] + "…"
-
-
-def _unique(lines: Iterator[Line]) -> Iterator[Line]:
-    seen = set()
-    for line in lines:
-        if line.text not in seen:
-            seen.add(line.text)
-            yield line
-
-
-def _from_both_ends(lines: list[Line]) -> Iterator[Line]:
+def _from_both_ends(lines: list[str]) -> Iterator[str]:
     """Oldest, newest, second oldest, second newest, ..."""
     left, right = 0, len(lines) - 1
     while left <= right:
@@ -163,3 +142,20 @@ def _from_both_ends(lines: list[Line]) -> Iterator[Line]:
         if left < right:
             yield lines[right]
         left, right = left + 1, right - 1
+
+
+def make_title(text: str) -> str:
+    """The first words of a message that say something."""
+    text = " ".join(text.split())
+    sentences = split_sentences(GREETING.sub("", text))[:3]
+    clauses = [part for each in sentences for part in CLAUSE_END.split(each)]
+    plain = [FILLER.sub("", FILLER.sub("", clause)) for clause in clauses]
+    title = max(plain, key=len, default="").rstrip(".!?。！？,，:： ") or text
+    if CHINESE.search(title):
+        return title[:MAX_CHINESE_TITLE_CHARS].rstrip("，。、 ")
+    words = title.split()
+    title = " ".join(words[:MAX_TITLE_WORDS])[:MAX_TITLE_CHARS]
+    if len(words) > MAX_TITLE_WORDS:
+        title = LOOSE_END.sub("", title)
+    title = title.rstrip(",;:")
+    return title[:1].upper() + title[1:]

@@ -30,9 +30,6 @@ NO_NAME = re.compile(
 )
 SECOND_PERSON = {
     "i'm": "you're",
-    "i've": "you've",
-    "i'd": "you'd",
-    "i'll": "you'll",
     "i am": "you are",
     "i was": "you were",
     "am i": "are you",
@@ -47,33 +44,22 @@ SECOND_PERSON = {
 }
 # ASCII only: re.IGNORECASE alone also takes "ı" and "İ" for an "i".
 FIRST_PERSON = re.compile(
-    r"\b(?ai:i'm|i've|i'd|i'll|i am|i was|am i|was i|myself|mine|my|me|i)\b|我|咱们"
+    r"\b(?ai:i'm|i am|i was|am i|was i|myself|mine|my|me|i)\b|我|咱们"
 )
 
 
-def find_name(text: str) -> str | None:
-    """The name by which somebody introduces themselves in this sentence."""
+def find_name(text: str) -> str:
+    """The name by which people introduce themselves in this sentence, or ""."""
     for pattern in STATED_NAMES:
         match = pattern.search(text)
         if match and not NO_NAME.fullmatch(match["name"]):
             name = match["name"].strip(" '’-")
-            return name[0].upper() + name[1:] if name else None
-    return None
+            return name[:1].upper() + name[1:]
+    return ""
 
 
-def last_name(statements: Sequence[Statement]) -> tuple[str, Statement] | None:
-    """The name stated last, with the statement."""
-    for statement in reversed(statements):
-        is_stated = statement.is_user and not statement.is_question
-        if is_stated and (name := find_name(statement.text)):
-            return name, statement
-    return None
-
-
-def last_value(
-    statements: Sequence[Statement], key: str
-) -> tuple[str, Statement] | None:
-    """What "my <key> is …" said last, with the statement."""
+def find_value(statements: Sequence[Statement], key: str) -> tuple[str, Statement]:
+    """What "my <key> is …" said last, and the statement; raises LookupError."""
     word = re.escape(key)
     pattern = re.compile(
         rf"\bmy (?:\w+ )?{word}(?: is| are| was|'s|’s|:| =) (?P<value>.+)"
@@ -81,17 +67,14 @@ def last_value(
         re.IGNORECASE,
     )
     for statement in reversed(statements):
-        match = pattern.search(statement.text) if statement.is_user else None
-        if match and not statement.is_question:
+        if match := pattern.search(statement.text):
             value = match["value"] or match["zh"]
             return to_second_person(value.rstrip(" .!。！")), statement
-    return None
+    raise LookupError(key)
 
 
 def to_second_person(text: str) -> str:
     """ "I like my dog" -> "you like your dog"."""
-
-    def swap(match: re.Match[str]) -> str:
-        return SECOND_PERSON[match.group().lower()]
-
-    return FIRST_PERSON.sub(swap, text.replace("’", "'"))
+    return FIRST_PERSON.sub(
+        lambda match: SECOND_PERSON[match.group().lower()], text.replace("’", "'")
+    )

@@ -18,18 +18,17 @@ ENGLISH = {
     "summary_source": "That comes from {where}.",
     "message": "message {n}",
     "summary": "the summary of messages {first}–{last}",
-    "earlier": "earlier in this conversation",
-    "earlier_source": "You told me earlier in this conversation.",
-    "unknown": "I can not find that in what I was sent: {view}.",
-    "can_not": "I am the demo model and can only work with what this conversation "
-    "says. For this one I was sent {view}. A real model answers here as soon as the "
+    "earlier": "an earlier message",
+    "unknown": "I can't find that in what I was sent: {sent}.",
+    "unable": "I am the demo model and can only work with what this conversation "
+    "says. For this one I was sent {sent}. A real model answers here as soon as the "
     "site has an OPENAI_API_KEY or an OPENAI_BASE_URL.",
     "who": "I am the demo model of this site. I answer only from the messages I am "
-    "sent: {view}.",
-    "view": "I was sent {view}.",
+    "sent: {sent}.",
+    "sent": "I was sent {sent}.",
     "messages": "{n} messages",
     "one_message": "1 message",
-    "summaries": "the summary of messages {first}–{last} (version {version})",
+    "version": "the summary of messages {first}–{last} (version {version})",
     "and": " and ",
     "thanks": "You are welcome{name}!",
     "bye": "Goodbye{name}!",
@@ -54,16 +53,15 @@ CHINESE = {
     "summary_source": "这来自{where}。",
     "message": "第 {n} 条消息",
     "summary": "第 {first}–{last} 条消息的摘要",
-    "earlier": "之前的对话",
-    "earlier_source": "这是你之前告诉我的。",
-    "unknown": "在我收到的内容里找不到：{view}。",
-    "can_not": "我是演示模型，只能使用这段对话里的内容。这次我收到的是{view}。"
+    "earlier": "之前的消息",
+    "unknown": "在我收到的内容里找不到：{sent}。",
+    "unable": "我是演示模型，只能使用这段对话里的内容。这次我收到的是：{sent}。"
     "网站设置 OPENAI_API_KEY 或 OPENAI_BASE_URL 之后，就由真正的模型来回答。",
-    "who": "我是本站的演示模型，只根据收到的消息回答。我收到的是{view}。",
-    "view": "我收到的是{view}。",
+    "who": "我是本站的演示模型，只根据收到的消息回答。我收到的是：{sent}。",
+    "sent": "我收到的是：{sent}。",
     "messages": "{n} 条消息",
     "one_message": "1 条消息",
-    "summaries": "第 {first}–{last} 条消息的摘要（版本 {version}）",
+    "version": "第 {first}–{last} 条消息的摘要（版本 {version}）",
     "and": "和",
     "thanks": "不客气{name}！",
     "bye": "再见{name}！",

@@ -1,4 +1,4 @@
-"""What the demo model can know: every sentence it was sent, and where it stands.
+"""What the demo model was sent: every sentence, who said it, and where it stands.
 
 Reads the messages of a request, including the quoted history that comes in elements
 such as <summary messages="1-20" version="3">…</summary>.
@@ -8,10 +8,12 @@ import html
 import math
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
 from langchain_core.messages import BaseMessage
+
+from memory.engine import ranking
 
 from .extractive import SPEAKER, is_question, split_sentences
 
@@ -31,90 +33,45 @@ THIRD_PERSON = [
     (re.compile(r"\bI (\w{3,})s\b"), r"I \1"),
     (re.compile("用户"), "我"),
 ]
-# Terms that ask for one another, as find_terms() gives them.
+# Words of questions about anything, beside the usual stop words.
+ASKING = frozenset(
+    ranking.terms(
+        """
+        ago again back come coming earlier just know let please remember remind said
+        say tell told us 我的 你的 是什 我在 我是 你知 知道 道我 还记 记得 得我 我说
+        说过 过的 多少 告诉 诉我 请告 哪里 在哪 几个 是多 么时 时候 是谁 怎么 我们
+        的是 是几
+        """
+    )
+)
+# Words that ask for one another, and other forms of a word.
 RELATED = [
-    frozenset(group.split("|"))
-    for group in (
-        "go|trip|travel|visit|jorney|plann",
-        "eat|vegetarian|vegan|food|meal|allergic",
-        "liv|hom|hous|flat|address",
-        "work|job|company",
-        "cost|pric|budget|pay|euro|dollar|spend",
-        "old|born|birthday|year",
-        "sport|team|football",
-        "phon|telephon|mobil|call",
+    frozenset(ranking.terms(group))
+    for group in re.findall(
+        r"[^;]+",
+        """
+        go goes going went trip travel visit journey plan fly flew flight;
+        eat ate vegetarian vegan food meal allergic; live moved home house flat address;
+        work job occupation profession company; like love enjoy prefer adore hobby;
+        hate dislike; want need; cost price budget pay paid euro dollar spend spent;
+        old born birthday year; sport team football; phone telephone mobile call;
+        colour color; favourite favorite; bring brought; build built; buy bought;
+        choose chose; drink drank; drive drove; find found; forget forgot; give gave;
+        leave left; lose lost; make made; meet met; run ran; see saw; sell sold;
+        study studied; take took; teach taught; win won; write wrote;
+        工作 职业 上班; 喜欢 我爱 爱好
+        """,
     )
 ]
-CHINESE = re.compile(r"[\u3400-\u9fff]+")
-WORD = re.compile(r"[a-z0-9]+(?:[.,:/'-][a-z0-9]+)*|[^\W\d_a-z\u3400-\u9fff]+")
-STOP_WORDS = frozenset(
-    re.findall(
-        r"\S+",
-        """
-        a about again all also am an and any are as at be been but by can come coming
-        could did do does earlier for from had has have he her his how i i'm i've if
-        in into is it its just know let me mine my no not now of on or our please
-        remember remind said say she so some tell that the their them then there they
-        this to told up us was we were what what's when where which who whom whose
-        why will with would you your
-        """,
-    )
-)
-STOP_BIGRAMS = frozenset(
-    re.findall(
-        r"\S+",
-        """
-        什么 我的 你的 是什 我在 我是 你知 知道 道我 还记 记得 得我 我说 说过 过的 多少
-        告诉 诉我 请告 哪里 在哪 几个 是多 么时 时候 是谁 怎么 我们 的是 是几
-        """,
-    )
-)
-IRREGULAR = {
-    "ate": "eat",
-    "began": "begin",
-    "bought": "buy",
-    "broke": "break",
-    "built": "build",
-    "came": "come",
-    "chose": "choos",
-    "drank": "drink",
-    "drove": "driv",
-    "fell": "fall",
-    "flew": "fly",
-    "found": "find",
-    "forgot": "forget",
-    "gave": "giv",
-    "goes": "go",
-    "going": "go",
-    "got": "get",
-    "kept": "keep",
-    "left": "leav",
-    "lost": "los",
-    "made": "mak",
-    "met": "meet",
-    "paid": "pay",
-    "ran": "run",
-    "saw": "see",
-    "sold": "sell",
-    "spent": "spend",
-    "studies": "study",
-    "studied": "study",
-    "taught": "teach",
-    "took": "tak",
-    "went": "go",
-    "won": "win",
-    "wrote": "writ",
-}
-ENDINGS = re.compile(r"(?<=[a-z]{3})(?:'s|ing|ed|es|s|e)$")
 
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where a statement stands: a message, or a summary of a range of them."""
+    """Where a statement stands: a message, or a summary of a range; 0: not known."""
 
-    first: int | None = None
-    last: int | None = None
-    version: int | None = None
+    first: int = 0
+    last: int = 0
+    version: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,7 +82,6 @@ class Statement:
     shown: str
     is_user: bool
     place: Place
-    terms: frozenset[str] = field(repr=False)
 
     @property
     def is_question(self) -> bool:
@@ -133,34 +89,30 @@ class Statement:
 
 
 @dataclass(frozen=True, slots=True)
-class View:
-    """What the model was sent: statements, oldest first, and how it was made up."""
+class Sent:
+    """What came before the newest message: statements, oldest first, and how many
+    messages and which summaries they come from."""
 
     statements: list[Statement]
     summaries: list[Place]
     message_count: int
 
 
-def read_view(messages: Sequence[BaseMessage]) -> View:
-    """Everything but the system prompt and the last message, which is the question."""
+def read_sent(messages: Sequence[BaseMessage]) -> Sent:
     statements: list[Statement] = []
-    summaries: list[Place] = []
     count = 0
     for message in messages:
         fenced = _find_fenced(message.text) if message.type == "human" else None
         if fenced is not None:
-            found = list(_read_fenced(fenced))
-            statements += found
-            summaries += {s.place: None for s in found if s.place.version}
+            statements += _read_fenced(fenced)
         elif message.type in ("human", "ai"):
             count += 1
-            statements += _read_message(message)
-    # Pinned and recalled messages are older than the window they stand around.
-    known = sorted(
-        (s for s in statements if s.place.first), key=lambda s: s.place.first or 0
-    )
-    unknown = [s for s in statements if not s.place.first]
-    return View(list(_unique(known + unknown)), summaries, count)
+            statements += read_message(message)
+    summaries = dict.fromkeys(s.place for s in statements if s.place.version)
+    # Pinned and recalled messages are older than the window they stand around, and may
+    # stand in it, too.
+    statements.sort(key=lambda s: s.place.first or math.inf)
+    return Sent(list(dict.fromkeys(statements)), list(summaries), count)
 
 
 def _find_fenced(text: str) -> str | None:
@@ -175,87 +127,57 @@ def _find_fenced(text: str) -> str | None:
 def _read_fenced(text: str) -> Iterator[Statement]:
     for first, last, version, body in SUMMARY.findall(text):
         place = Place(int(first), int(last), int(version))
-        yield from _read_summary(html.unescape(body), place)
+        for line in html.unescape(body).splitlines():
+            match = SPEAKER.match(line)
+            speaker = match.group() if match else ""
+            is_user = not speaker or speaker.startswith("User")
+            yield from _split(line[len(speaker) :], is_user, place)
     for number, role, body in QUOTED.findall(text):
-        place = Place(first=int(number)) if number else Place()
-        yield from _split(html.unescape(body), role == "user", place)
+        yield from _split(html.unescape(body), role == "user", Place(int(number or 0)))
 
 
-def _read_summary(text: str, place: Place) -> Iterator[Statement]:
-    for line in text.splitlines():
-        speaker = SPEAKER.match(line)
-        if speaker:
-            is_user = speaker.group().startswith("User")
-            yield from _split(line[speaker.end() :], is_user, place)
-        else:
-            yield from _split(line, True, place)
-
-
-def _read_message(message: BaseMessage) -> Iterator[Statement]:
+def read_message(message: BaseMessage) -> Iterator[Statement]:
     number = message.id or ""
-    place = Place(first=int(number)) if number.isdecimal() else Place()
+    place = Place(int(number)) if number.isdecimal() else Place()
     return _split(message.text, message.type == "human", place)
 
 
 def _split(text: str, is_user: bool, place: Place) -> Iterator[Statement]:
     for shown in split_sentences(text):
-        sentence = _to_first_person(shown) if place.version else shown
-        terms = frozenset(find_terms(sentence))
-        yield Statement(sentence, shown, is_user, place, terms)
-
-
-def _unique(statements: Iterable[Statement]) -> Iterator[Statement]:
-    """Without what stands both in the window and among the recalled messages."""
-    seen = set()
-    for statement in statements:
-        key = (statement.text, statement.is_user, statement.place)
-        if key not in seen:
-            seen.add(key)
-            yield statement
-
-
-def _to_first_person(text: str) -> str:
-    text = text.replace("’", "'")
-    for pattern, replacement in THIRD_PERSON:
-        text = pattern.sub(replacement, text)
-    return text
-
-
-def find_terms(text: str) -> Iterator[str]:
-    """Words without their endings, and pairs of Chinese characters."""
-    text = text.lower().replace("’", "'")
-    for word in WORD.findall(text):
-        if word not in STOP_WORDS:
-            # Colour and color are one word.
-            word = IRREGULAR.get(word) or ENDINGS.sub("", word)
-            yield word.replace("our", "or")
-    for run in CHINESE.findall(text):
-        for start in range(len(run) - 1):
-            if (pair := run[start : start + 2]) not in STOP_BIGRAMS:
-                yield pair
+        sentence = shown
+        if place.version:
+            sentence = sentence.replace("’", "'")
+            for pattern, replacement in THIRD_PERSON:
+                sentence = pattern.sub(replacement, sentence)
+        yield Statement(sentence, shown, is_user, place)
 
 
 def search(
     statements: Sequence[Statement], query: str
 ) -> list[tuple[float, Statement]]:
-    """Statements that share terms with the query, best first, later before earlier.
+    """Statements that share words with the query, best first, later before earlier.
 
-    Of the assistant only what has all the terms: it mostly repeats the user.
+    Of the assistant only what has all the words: it mostly repeats the user.
     """
-    terms = set(find_terms(query))
-    related = {t for group in RELATED if group & terms for t in group} - terms
-    counts = Counter(t for s in statements for t in s.terms & (terms | related))
+    asked = find_terms(query)
+    related = {t for group in RELATED if group & asked for t in group} - asked
+    found = [find_terms(s.text) for s in statements]
+    counts = Counter(t for terms in found for t in terms & (asked | related))
     hits = []
-    for position, statement in enumerate(statements):
-        shared = statement.terms & (terms | related)
-        is_close = statement.is_user or shared == terms
+    for position, (statement, terms) in enumerate(zip(statements, found, strict=True)):
+        shared = terms & (asked | related)
+        is_close = statement.is_user or shared == asked
         if shared and is_close and not statement.is_question:
             score = sum(
-                math.log(1 + len(statements) / counts[t]) * (1 if t in terms else 0.4)
+                math.log(1 + len(statements) / counts[t]) * (1 if t in asked else 0.4)
                 for t in shared
             )
             # Of two equal ones the shorter says it more clearly.
-            score /= 1 + 0.01 * len(statement.terms)
+            score /= 1 + 0.01 * len(terms)
             hits.append((score, statement.is_user, position, statement))
     hits.sort(key=lambda hit: hit[:3], reverse=True)
     return [(score, statement) for score, _, _, statement in hits]
+
+
+def find_terms(text: str) -> set[str]:
+    return {*ranking.terms(text.replace("’", "'"))} - ASKING

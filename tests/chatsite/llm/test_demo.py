@@ -6,11 +6,7 @@ import time
 import pytest
 from langchain_core.messages import AIMessage, HumanMessage, SystemMessage
 
-from chatsite.llm.demo.chat_model import (
-    DemoChatModel,
-    reply_to,
-    split_tokens,
-)
+from chatsite.llm.demo.chat_model import DemoChatModel, reply_to, split_tokens
 from chatsite.llm.streaming import ReplyStream, complete
 
 SYSTEM = SystemMessage("You are a helpful assistant.")
@@ -66,7 +62,7 @@ class TestEnglish:
 
     @pytest.mark.parametrize("said", ["I'm German", "I'm sorry", "I am not sure"])
     def test_it_takes_no_adjective_for_a_name(self, said):
-        assert "can not find" in talk(said, "what's my name?")
+        assert "can't find" in talk(said, "what's my name?")
 
     def test_it_greets_by_name(self):
         assert "Lance" in talk("hi! I'm Lance")
@@ -83,7 +79,12 @@ class TestEnglish:
         assert "Kyoto" in reply
 
     def test_it_quotes_no_small_talk_of_its_own(self):
-        assert "can not find" in talk("hi", *FILLER, "Who is coming with me?")
+        assert "can't find" in talk("hi", *FILLER, "Who is coming with me?")
+
+    def test_it_lists_all_answers_to_a_general_question(self):
+        reply = talk("I like tea", "I love jazz", *FILLER, "What do I like?")
+        assert "tea" in reply
+        assert "jazz" in reply
 
     def test_it_lists_what_it_knows(self):
         reply = talk("I'm Lance", "i like the 49ers!", "What do you know about me?")
@@ -95,7 +96,7 @@ class TestEnglish:
 
     def test_it_never_invents(self):
         reply = talk("hi! I'm Lance", "What is the capital of France?")
-        assert "can not find that" in reply
+        assert "can't find that" in reply
         assert "3 messages" in reply
 
     def test_it_says_what_it_can_not_do(self):
@@ -173,7 +174,7 @@ class TestSummaryBlock:
 
     def test_it_does_not_take_the_assistants_words_for_the_users(self):
         reply = ask_summary("Assistant: I'm Demo", "what's my name?")
-        assert "can not find" in reply
+        assert "can't find" in reply
 
     def test_it_reads_recalled_messages(self):
         note = '<message n="5" role="user" date="2026-05-01">i like tea</message>'
@@ -240,7 +241,7 @@ class TestStreaming:
     async def test_it_says_the_same_however_it_is_asked(self):
         messages = [SYSTEM, HumanMessage("hi! I'm Lance")]
         model = DemoChatModel()
-        streamed = "".join(chunk.text for chunk in model.stream(messages))
+        streamed = "".join([chunk.text async for chunk in model.astream(messages)])
         assert model.invoke(messages).text == streamed
         assert (await complete("demo", messages)).text == streamed
 
