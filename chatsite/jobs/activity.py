@@ -1,4 +1,4 @@
-"""What goes on for a conversation beside its replies, as lines on its page: summaries
+"""What goes on for a conversation beside its replies, as shown on its page: summaries
 that are being written or proposed, and how to end each.
 """
 
@@ -20,81 +20,71 @@ State = Job.State
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
-    """One piece of work: a sentence, where to look at it, how to end or drop it."""
+class Activity:
+    """A sentence, and the addresses that show, end or drop what it is about."""
 
     text: str
-    is_running: bool
-    end: str = ""  # an address
-    end_label: str = ""
-    look: str = ""  # an address
+    is_running: bool = False
     is_error: bool = False
+    show_url: str = ""
+    end_url: str = ""
+    end_label: str = ""
 
 
-def lines(conversation: Conversation) -> list[Line]:
-    job = summary_proposals.latest(conversation)
-    shown = job and job.state != State.CANCELLED
-    found = [_proposal(job, conversation)] if shown else []
-    lease = conversation.compaction_lease_until
-    if lease and lease > timezone.now():
-        found.append(_compact(conversation))
-    elif (
-        conversation.compaction_due_at
-        and conversation.compaction_due_at > timezone.now()
-    ):
-        found += _waiting(conversation)
-    return found
-
-
-def _waiting(conversation: Conversation) -> list[Line]:
-    """Compaction that a limit has put off."""
-    try:
-        limits.admit_spending(conversation.owner_id)
-    except CommandError as error:
-        text = _("Earlier messages are not summarised now. %(why)s")
-        return [Line(text % {"why": error.detail}, is_running=False)]
-    return []
-
-
-def values(conversation: Conversation, *, oob: bool = False) -> dict[str, Any]:
-    """Those of the template of these lines; `oob`: they come with something else."""
-    work = lines(conversation)
-    working = any(line.is_running for line in work)
+def template_values(conversation: Conversation, *, oob: bool = False) -> dict[str, Any]:
+    """For chat/_work.html; `oob`: it comes with something else."""
+    found = activities(conversation)
     return {
         "conversation": conversation,
-        "work": work,
-        "is_working": working,
+        "activities": found,
+        "is_working": any(activity.is_running for activity in found),
         "oob": oob,
     }
 
 
-def _compact(conversation: Conversation) -> Line:
-    if conversation.compaction_due_at is None:
-        text = _("Stopping as soon as the summary that is being written is done…")
-        return Line(text, is_running=True)
-    return Line(
-        _("Summarising earlier messages…"),
-        is_running=True,
-        end=reverse("memory-stop", args=[conversation.uuid]),
-        end_label=_("Stop"),
-    )
+def activities(conversation: Conversation) -> list[Activity]:
+    found = []
+    job = summary_proposals.latest(conversation)
+    if job and job.state != State.CANCELLED:
+        found.append(_describe_proposal(job, conversation))
+    lease, due_at = conversation.compaction_lease_until, conversation.compaction_due_at
+    if lease and lease > timezone.now():
+        if due_at is None:
+            text = _("Stopping as soon as the summary that is being written is done…")
+            found.append(Activity(text, is_running=True))
+        else:
+            found.append(
+                Activity(
+                    _("Summarising earlier messages…"),
+                    is_running=True,
+                    end_url=reverse("memory-stop", args=[conversation.uuid]),
+                    end_label=_("Stop"),
+                )
+            )
+    elif due_at and due_at > timezone.now():
+        try:
+            limits.admit_spending(conversation.owner_id)
+        except CommandError as error:
+            text = _("Earlier messages are not summarised now. %(why)s")
+            found.append(Activity(text % {"why": error.detail}))
+    return found
 
 
-def _proposal(job: Job, conversation: Conversation) -> Line:
+def _describe_proposal(job: Job, conversation: Conversation) -> Activity:
     seq = job.values["seq"]
     if job.cancel_requested_at and not job.is_finished:
         text = _("Cancelling the summary up to #%(seq)s…")
-        return Line(text % {"seq": seq}, is_running=True)
+        return Activity(text % {"seq": seq}, is_running=True)
     texts = {
         State.DONE: _("A summary up to #%(seq)s is proposed."),
         State.FAILED: _("No summary up to #%(seq)s: %(why)s"),
     }
     text = texts.get(job.state, _("Writing a summary up to #%(seq)s…"))
-    return Line(
+    return Activity(
         text % {"seq": seq, "why": _(job.error) if job.error else ""},
         is_running=not job.is_finished,
-        end=reverse("memory-end-job", args=[conversation.uuid, job.pk]),
-        end_label=_("Drop") if job.is_finished else _("Cancel"),
-        look=reverse("memory-proposal", args=[conversation.uuid, seq]),
         is_error=job.state == State.FAILED,
+        show_url=reverse("memory-proposal", args=[conversation.uuid, seq]),
+        end_url=reverse("memory-end-job", args=[conversation.uuid, job.pk]),
+        end_label=_("Drop") if job.is_finished else _("Cancel"),
     )

@@ -1,6 +1,6 @@
-"""Work that takes longer than a request: queued, run in few places by the process that
-has what it needs, ended. Each function is one short transaction; a job whose process
-died is ended by the sweep of any other.
+"""The table of jobs: work that takes longer than a request is queued, run by the
+process that has what it needs, and ended. Each function is one short transaction; a job
+whose process died is ended by the sweep of any other.
 """
 
 import uuid
@@ -19,7 +19,7 @@ from memory.models import Conversation
 
 State = Job.State
 LEASE = Job.LEASE
-# Said of a job whose process ended before it did.
+# The error of a job whose process ended before it did.
 DIED = gettext_noop(
     "The server was restarted while it worked on this. Nothing was changed: try again."
 )
@@ -48,8 +48,7 @@ def add(
     owner = uuid.uuid4().hex
     try:
         with transaction.atomic():
-            old = Job.objects.filter(slot=slot).exclude(state__in=Job.UNFINISHED)
-            old.delete()
+            Job.objects.filter(slot=slot).exclude(state__in=Job.UNFINISHED).delete()
             job = Job.objects.create(
                 kind=kind,
                 user=user,
@@ -91,8 +90,9 @@ def held(claim: Claim) -> models.QuerySet[Job]:
     return Job.objects.filter(LEASE.held_by(claim.owner), pk=claim.job_id)
 
 
-def renew(claim: Claim, **values: int) -> bool:
-    """Keep the lease and set `done` or `total`. False: the job was ended or erased."""
+def renew(claim: Claim, **values: Any) -> bool:
+    """Keep the lease, and set how far it is (`done`, `total`) or what it has paid for
+    (`saved`). False: the job was ended or erased."""
     return LEASE.renew(held(claim), **values)
 
 
@@ -103,15 +103,10 @@ def keep(claims: Iterable[Claim]) -> None:
         LEASE.renew(Job.objects.filter(owner__in=owners, state__in=Job.UNFINISHED))
 
 
-def save(claim: Claim, saved: dict[str, Any]) -> bool:
-    """Keep what was paid for. False: the job was ended or erased."""
-    return LEASE.renew(held(claim), saved=saved)
-
-
 def cancel(job: Job) -> None:
     """Ask it to end; what it is paying for is kept first."""
-    rows = Job.objects.filter(pk=job.pk, state__in=Job.UNFINISHED)
-    rows.update(cancel_requested_at=Now())
+    unfinished = Job.objects.filter(pk=job.pk, state__in=Job.UNFINISHED)
+    unfinished.update(cancel_requested_at=Now())
 
 
 def is_cancelled(claim: Claim) -> bool:
@@ -121,42 +116,38 @@ def is_cancelled(claim: Claim) -> bool:
 @transaction.atomic
 def finish(claim: Claim, result: dict[str, Any]) -> bool:
     """End it as done, and show what it wrote. False: it was ended or erased."""
-    done = bool(_end(held(claim), State.DONE, result=result))
-    if done:
+    is_done = _end(held(claim), State.DONE, result=result)
+    if is_done:
         staging.reveal(claim.owner)
-    return done
+    return is_done
 
 
 @transaction.atomic
 def fail(claim: Claim, error: str) -> bool:
-    """End it with what people are told; nothing that it wrote stays."""
+    """End it with an error for people; nothing that it wrote stays."""
     staging.abandon(claim.owner)
-    return bool(_end(held(claim), State.FAILED, error=error))
+    return _end(held(claim), State.FAILED, error=error)
 
 
 @transaction.atomic
 def give_up(claim: Claim) -> bool:
     """End it as cancelled; nothing that it wrote stays."""
     staging.abandon(claim.owner)
-    return bool(_end(held(claim), State.CANCELLED))
+    return _end(held(claim), State.CANCELLED)
 
 
 def end_dead() -> int:
     """End the jobs that no process keeps alive; how many they were."""
-    dead = Job.objects.filter(LEASE.expired())
-    claims = [Claim(*values) for values in dead.values_list("pk", "owner")]
-    return sum(_end_one_dead(claim) for claim in claims)
+    ended = 0
+    for job in Job.objects.filter(LEASE.expired()).only("owner"):
+        dead = held(Claim(job.pk, job.owner)).filter(LEASE.expired())
+        with transaction.atomic():
+            if _end(dead, State.FAILED, error=DIED):
+                staging.abandon(job.owner)
+                ended += 1
+    return ended
 
 
-@transaction.atomic
-def _end_one_dead(claim: Claim) -> bool:
-    ended = _end(held(claim).filter(LEASE.expired()), State.FAILED, error=DIED)
-    if ended:
-        staging.abandon(claim.owner)
-    return bool(ended)
-
-
-def _end(rows: models.QuerySet[Job], state: str, **values: Any) -> int:
-    return rows.update(
-        state=state, place=None, lease_until=None, finished_at=Now(), **values
-    )
+def _end(rows: models.QuerySet[Job], state: str, **values: Any) -> bool:
+    closed = {"place": None, "lease_until": None, "finished_at": Now()}
+    return bool(rows.update(state=state, **closed, **values))

@@ -1,10 +1,10 @@
-"""*Summarise up to here*: a summary that is proposed to a person, as a background job.
+"""*Summarise up to here*: a summary that is proposed to the user, as a background job.
 It waits on the page until it is accepted or dropped.
 """
 
 from collections.abc import Awaitable, Callable
 from contextlib import nullcontext
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from channels.db import database_sync_to_async
@@ -27,39 +27,27 @@ from . import queue, tasks
 
 KIND = "proposal"
 State = Job.State
-# What an ended job may leave for the next one: its state says that more was to come.
-LEAVES = (State.FAILED, State.CANCELLED)
-
-
-@dataclass(frozen=True, slots=True)
-class Shown:
-    """A proposal as the dialog shows it."""
-
-    text: str
-    unsupported: list[str]
-    model: str
-    signature: str
+# Jobs that ended early leave to the next one what they have paid for.
+ENDED_EARLY = (State.FAILED, State.CANCELLED)
 
 
 def start(conversation: Conversation, seq: int, typed: str) -> queue.Claim | None:
-    """Have a summary up to message `seq` written; None: that goes on already.
+    """Have a summary up to message `seq` written; None: one is being written already.
 
-    `typed` is what the person had made of the last proposal; it stays in sight.
+    `typed` is what the user had made of the last proposal; it is shown again.
     Raises CommandError while a summary up to another message is written.
     """
     before = latest(conversation)
     if before and not before.is_finished and before.values["seq"] == seq:
         return None
-    left = before.saved if before and before.state in LEAVES else {}
-    values = {"seq": seq, "typed": typed}
     try:
         return queue.add(
             KIND,
             conversation.owner,
             f"{KIND}:{conversation.pk}",
             conversation,
-            values=values,
-            saved=left,
+            values={"seq": seq, "typed": typed},
+            saved=before.saved if before and before.state in ENDED_EARLY else {},
         )
     except queue.JobBusyError:
         text = _("Another summary is being written here. Wait for it, or cancel it.")
@@ -67,17 +55,17 @@ def start(conversation: Conversation, seq: int, typed: str) -> queue.Claim | Non
 
 
 def latest(conversation: Conversation) -> Job | None:
-    """A conversation has one at a time, whatever came of it."""
+    """A conversation has one at a time, in whatever state."""
     return conversation.jobs.filter(kind=KIND).order_by("-pk").first()
 
 
 def drop(conversation: Conversation) -> None:
-    """Forget what was proposed: it was accepted, or is made of a text that is gone."""
+    """Forget the proposal: it was accepted, or its messages have changed."""
     conversation.jobs.filter(kind=KIND).delete()
 
 
 def describe(job: Job, conversation: Conversation) -> dict[str, Any]:
-    """Values of the dialog's template for a job, in whatever state it is."""
+    """Values of the dialog's template for a job in any state."""
     values: dict[str, Any] = {
         "conversation": conversation,
         "seq": job.values["seq"],
@@ -90,10 +78,9 @@ def describe(job: Job, conversation: Conversation) -> dict[str, Any]:
     except actions.ActionError as error:
         values["error"] = values["error"] or str(error)
     if job.state == State.DONE:
-        result = dict(job.result)
-        after = result.pop("tokens_after")
-        values["proposal"] = Shown(**result)
+        values["proposal"] = job.result
         if "plan" in values:
+            after = job.result["tokens_after"]
             values["plan"] = replace(values["plan"], tokens_after=after)
     return values
 
@@ -105,20 +92,20 @@ def plan(conversation: Conversation, seq: int) -> proposals.Plan:
 async def _run(running: tasks.Running) -> dict[str, Any]:
     conversation, model = await database_sync_to_async(_read)(running)
     summariser = runner.summariser(model, payer=running.job.user_id)
-    memory = _Memory(running, summariser.door)
+    answers = _PaidAnswers(running, summariser.door)
     try:
         made = await proposals.propose(
             conversation,
             running.job.values["seq"],
-            # The door is passed outside of what a wish to cancel waits for.
+            # `around` waits at the door instead, while the job can still be cancelled.
             replace(summariser, door=nullcontext),
             open_from=lifecycle.open_from,
-            around=memory.around,
+            around=answers.around,
         )
     except actions.ActionError as error:
         raise tasks.JobError(str(error)) from None
     except SummaryError as error:
-        await memory.forget_last()
+        await answers.forget_last()
         raise tasks.JobError(error.say(_)) from None
     except InvokeError as error:
         raise tasks.JobError(explain(error.code)) from None
@@ -136,8 +123,8 @@ def _read(running: tasks.Running) -> tuple[Conversation, str]:
     return conversation, providers.summary_model(requests.model_of(conversation))
 
 
-class _Memory:
-    """Keeps each answer that was paid for, so that no later attempt pays again."""
+class _PaidAnswers:
+    """Keeps each answer of the model, so that no later attempt pays for it again."""
 
     def __init__(self, running: tasks.Running, door: Callable[[], Any]) -> None:
         self.running, self.door = running, door
@@ -163,10 +150,9 @@ class _Memory:
         return invoke
 
     async def forget_last(self) -> None:
-        """What was not good enough is asked for again."""
-        saved = dict(self.running.job.saved)
-        saved.pop(self.last, None)
-        await self.running.save(saved)
+        """It was not good enough: the next attempt asks again."""
+        saved = self.running.job.saved
+        await self.running.save({k: v for k, v in saved.items() if k != self.last})
 
 
 tasks.WORK[KIND] = _run

@@ -1,5 +1,5 @@
-"""Jobs that are done in the event loop of a server process: the task of each, which
-renews its lease, hears of a wish to cancel, and always writes down an end.
+"""Jobs that run in the event loop of a server process: the task of each, which renews
+its lease, notices when it is cancelled, and always records an end.
 """
 
 import asyncio
@@ -36,12 +36,12 @@ SWEEP_SECONDS = 5.0
 RENEW_SECONDS = 1.0
 # How long a job that has ended waits for the database to take it.
 FINISH_SECONDS = 60.0
-# What came of a job is kept so long for a person who comes back later.
-KEPT = timedelta(days=1)
+# For people who come back later.
+RESULTS_KEPT = timedelta(days=1)
 
 
 class JobError(Exception):
-    """It can't be done; the sentence says why, in the language of the person."""
+    """It can't be done; the sentence says why, in the user's language."""
 
 
 class LostError(Exception):
@@ -61,13 +61,13 @@ class Running:
     async def save(self, saved: dict[str, Any]) -> None:
         """Keep what a later job would otherwise pay for again. Raises LostError."""
         self.job.saved = saved
-        if not await database_sync_to_async(queue.save)(self.claim, saved):
+        if not await database_sync_to_async(queue.renew)(self.claim, saved=saved):
             raise LostError
 
     @asynccontextmanager
     async def paid(self) -> AsyncIterator[None]:
-        """Around what costs money and keeping it: who cancels meanwhile waits for the
-        end of that, and nothing else is paid for."""
+        """Around what costs money and saving it: cancelling waits for its end, and
+        nothing else is paid for."""
         if self.is_cancelled:
             raise asyncio.CancelledError
         self._paying += 1
@@ -84,26 +84,26 @@ class Running:
 
 Work = Callable[[Running], Awaitable[dict[str, Any]]]
 
-# By kind: what is done; it gives the result, or raises JobError.
+# By kind: the work itself, which returns the result or raises JobError.
 WORK: dict[str, Work] = {}
 _running: dict[queue.Claim, Running] = {}
 
 
 async def start(claim: queue.Claim, kind: str, conversation_id: int | None) -> None:
-    """Do a job of this process in a detached task."""
+    """Run a job of this process in a detached task."""
     await tell(kind, conversation_id, State.QUEUED)
     if runner.is_sweeping():
         runner.spawn(run(claim, translation.get_language()))
 
 
 async def tell(kind: str, conversation_id: int | None, state: str) -> None:
-    """Let the open pages of its conversation draw it."""
+    """Have the open pages of its conversation draw it."""
     if conversation_id:
         await events.publish(conversation_id, events.Job(kind, state))
 
 
 async def run(claim: queue.Claim, language: str | None = None) -> None:
-    """Do one job to its end, however it ends, and tell the pages."""
+    """Run one job to its end, however it ends, and tell the pages."""
     job = await database_sync_to_async(_begin)(claim)
     if job is None:
         return
@@ -126,11 +126,9 @@ async def run(claim: queue.Claim, language: str | None = None) -> None:
 
 
 def _begin(claim: queue.Claim) -> Job | None:
-    # Any number may run: what they pay for passes the door of spending.
-    rows = queue.held(claim).filter(state=State.QUEUED)
-    if not rows.update(state=State.RUNNING):
-        return None
-    return queue.held(claim).first()
+    # Any number may run: the limits of spending bound what they pay for.
+    waiting = queue.held(claim).filter(state=State.QUEUED)
+    return queue.held(claim).first() if waiting.update(state=State.RUNNING) else None
 
 
 async def _outcome(running: Running) -> tuple[str, tuple[Any, ...]]:
@@ -152,12 +150,19 @@ async def _outcome(running: Running) -> tuple[str, tuple[Any, ...]]:
 
 
 async def _under_lease(running: Running) -> dict[str, Any]:
+    """The result of the work, while its lease is renewed. Raises LostError."""
     task = asyncio.ensure_future(WORK[running.job.kind](running))
     running._task = task
     seconds = min(RENEW_SECONDS, settings.TURN_LEASE_SECONDS / 5)
     try:
         while not (await asyncio.wait({task}, timeout=seconds))[0]:
-            await _keep(running)
+            try:
+                if not await database_sync_to_async(queue.renew)(running.claim):
+                    raise LostError
+                if await database_sync_to_async(queue.is_cancelled)(running.claim):
+                    running.cancel()
+            except TRANSIENT_DB_ERRORS as error:
+                logger.warning("job not renewed: %s", name_of(error))
         return task.result()
     finally:
         task.cancel()
@@ -165,35 +170,21 @@ async def _under_lease(running: Running) -> dict[str, Any]:
         await asyncio.wait({task})
 
 
-async def _keep(running: Running) -> None:
-    """Renew the lease, and hear whether it should end. Raises LostError."""
-    try:
-        if not await database_sync_to_async(queue.renew)(running.claim):
-            raise LostError
-        if await database_sync_to_async(queue.is_cancelled)(running.claim):
-            running.cancel()
-    except TRANSIENT_DB_ERRORS as error:
-        logger.warning("job not renewed: %s", name_of(error))
-
-
 _swept_at = -SWEEP_SECONDS
 
 
 async def sweep() -> None:
-    """End what died, and drop what came of jobs long ago."""
+    """End jobs that died, and delete those that ended long ago."""
     global _swept_at
     if monotonic() - _swept_at >= SWEEP_SECONDS:
         _swept_at = monotonic()
         await database_sync_to_async(queue.end_dead)()
-        await database_sync_to_async(_drop_old)()
-
-
-def _drop_old() -> None:
-    Job.objects.filter(finished_at__lt=Now() - KEPT).delete()
+        old = Job.objects.filter(finished_at__lt=Now() - RESULTS_KEPT)
+        await database_sync_to_async(old.delete)()
 
 
 def release() -> None:
-    """The process ends: say so at once, not when the leases have ended."""
+    """The process ends: its jobs end at once, not when their leases do."""
     for claim in list(_running):
         queue.fail(claim, queue.DIED)
 

@@ -10,7 +10,7 @@ from django.template.loader import render_to_string
 from django.utils.html import format_html
 from django.utils.translation import gettext as _
 
-from chatsite.jobs.activity import values as work_values
+from chatsite.jobs import activity
 from chatsite.pages.presenters import transcript_pane
 from chatsite.protocol import events
 from chatsite.turns.models import Turn
@@ -87,7 +87,9 @@ def title(conversation: Conversation) -> str:
 
 
 def work(conversation: Conversation) -> str:
-    return render_to_string("chat/_work.html", work_values(conversation, oob=True))
+    return render_to_string(
+        "chat/_work.html", activity.template_values(conversation, oob=True)
+    )
 
 
 def _refresh(conversation: Conversation) -> str:

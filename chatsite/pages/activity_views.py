@@ -1,4 +1,4 @@
-"""The lines of work beside the replies: drawn again, cancelled, dropped."""
+"""What goes on beside the replies: shown, cancelled, dropped."""
 
 from asgiref.sync import async_to_sync
 from django.http import HttpRequest, HttpResponse
@@ -16,7 +16,7 @@ from memory.models import Conversation
 @private
 @with_conversation
 def show(request: HttpRequest, conversation: Conversation) -> HttpResponse:
-    return _lines(request, conversation)
+    return _draw(request, conversation)
 
 
 @require_POST
@@ -30,7 +30,7 @@ def end(request: HttpRequest, conversation: Conversation, *, job: int) -> HttpRe
     else:
         queue.cancel(row)
     async_to_sync(tasks.tell)(row.kind, conversation.pk, "cancelled")
-    return _lines(request, conversation)
+    return _draw(request, conversation)
 
 
 @require_POST
@@ -41,8 +41,8 @@ def stop(request: HttpRequest, conversation: Conversation) -> HttpResponse:
     lease.stop(conversation.pk)
     conversation.refresh_from_db()
     async_to_sync(events.publish)(conversation.pk, events.Job("fold", "stopping"))
-    return _lines(request, conversation)
+    return _draw(request, conversation)
 
 
-def _lines(request: HttpRequest, conversation: Conversation) -> HttpResponse:
-    return render(request, "chat/_work.html", activity.values(conversation))
+def _draw(request: HttpRequest, conversation: Conversation) -> HttpResponse:
+    return render(request, "chat/_work.html", activity.template_values(conversation))

@@ -101,7 +101,7 @@ def detail(request: HttpRequest, conversation: Conversation) -> HttpResponse:
         "policy_form": PolicyForm.of(conversation),
         "max_chars": settings.MESSAGE_MAX_CHARS,
         **conversation_list.listed(request.user, request.GET),
-        **activity.values(conversation),
+        **activity.template_values(conversation),
     }
     return render(request, "chat/conversation.html", values)
 

@@ -40,7 +40,7 @@ def test_what_comes_of_it_is_kept(perform):
     assert (job.state, job.result) == ("done", {"seven": 7})
 
 
-def test_why_it_can_not_be_done_is_kept(perform):
+def test_the_reason_of_a_failure_is_kept(perform):
     async def work(running):
         raise tasks.JobError("The file is torn.")
 
@@ -73,10 +73,13 @@ def test_a_row_that_is_gone_ends_it(perform):
 
 
 def test_what_another_process_ended_stays_ended(perform):
+    def lose():
+        # In one call: no renewal comes in between.
+        Job.objects.update(lease_until=Now() - timedelta(seconds=1))
+        queue.end_dead()
+
     async def work(running):
-        past = Now() - timedelta(seconds=1)
-        await Job.objects.aupdate(lease_until=past)
-        await sync_to_async(queue.end_dead)()
+        await sync_to_async(lose)()
         return {"late": True}
 
     job = perform(work)

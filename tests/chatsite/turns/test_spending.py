@@ -134,8 +134,8 @@ class TestUsedUp:
         assert after.compaction_failures == 0
         assert after.compaction_due_at > timezone.now()
         assert not ModelCall.objects.filter(purpose="summary").exists()
-        [line] = activity.lines(after)
-        assert SENTENCE in line.text
+        [shown] = activity.activities(after)
+        assert SENTENCE in shown.text
         assert SENTENCE in client.get(url("detail", conversation)).content.decode()
 
     def test_a_title(self, used_up, alice, settings):
@@ -326,8 +326,8 @@ class TestCompactions:
         lease.renew(conversation.pk, "me")
         row = Conversation.objects.get(pk=conversation.pk)
         assert lease.is_stopped(row, "me")
-        [line] = activity.lines(row)
-        assert "Stopping" in line.text
+        [shown] = activity.activities(row)
+        assert "Stopping" in shown.text
         lease.release(conversation.pk, "me")
         assert conversation.pk not in lease.due()
 
