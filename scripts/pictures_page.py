@@ -91,7 +91,7 @@ def _preview(camera: Camera, page: Page) -> None:
     message.locator(".message-menu > summary").click()
     message.locator("[hx-get*='/memory/summarise/']").click()
     dialog = page.locator("#dialog")
-    dialog.get_by_text("Propose a summary").click()
+    dialog.get_by_text("Draft a summary").click()
     expect(dialog.locator("textarea")).to_be_visible()
     camera.take(page, "page-preview")
     page.keyboard.press("Escape")

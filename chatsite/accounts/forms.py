@@ -25,7 +25,7 @@ class PreferencesForm(forms.ModelForm):
         super().__init__(*args, **kwargs)
         site = providers.label(providers.default_model())
         models = [(name, providers.label(name)) for name in providers.models()]
-        own = _("The site's choice (%(model)s)") % {"model": site}
+        own = _("Site default (%(model)s)") % {"model": site}
         self.fields["model"] = forms.ChoiceField(
             label=_("Model"),
             choices=[("", own), *models],
@@ -33,7 +33,7 @@ class PreferencesForm(forms.ModelForm):
         )
         self.fields["preset"] = forms.ChoiceField(
             label=_("How it remembers"),
-            choices=[("", _("The site's choice")), *policy.choices(gettext)],
+            choices=[("", _("Site default")), *policy.choices(gettext)],
             required=False,
         )
 

@@ -60,7 +60,7 @@ def page(request: HttpRequest) -> HttpResponse:
     form = PreferencesForm(request.POST or None, instance=preferred)
     if request.method == "POST" and form.is_valid():
         form.save()
-        messages.success(request, _("Saved. New conversations begin with this."))
+        messages.success(request, _("Saved."))
         return redirect("account")
     return _render(request, preferences=form)
 
@@ -99,7 +99,7 @@ def sign_out(request: HttpRequest) -> HttpResponse:
     request.user.set_password(form.cleaned_data["password"])
     request.user.save(update_fields=["password"])
     update_session_auth_hash(request, request.user)
-    messages.success(request, _("Signed out everywhere else."))
+    messages.success(request, _("Logged out of other devices."))
     return redirect("account")
 
 

@@ -50,7 +50,7 @@ def activities(conversation: Conversation) -> list[Activity]:
     lease, due_at = conversation.compaction_lease_until, conversation.compaction_due_at
     if lease and lease > timezone.now():
         if due_at is None:
-            text = _("Stopping as soon as the summary that is being written is done…")
+            text = _("Stopping when the current summary is finished…")
             found.append(Activity(text, is_running=True))
         else:
             found.append(
@@ -76,7 +76,7 @@ def _describe_proposal(job: Job, conversation: Conversation) -> Activity:
         text = _("Cancelling the summary up to #%(seq)s…")
         return Activity(text % {"seq": seq}, is_running=True)
     texts = {
-        State.DONE: _("A summary up to #%(seq)s is proposed."),
+        State.DONE: _("A draft summary up to #%(seq)s is ready."),
         State.FAILED: _("No summary up to #%(seq)s: %(why)s"),
     }
     text = texts.get(job.state, _("Writing a summary up to #%(seq)s…"))
@@ -86,5 +86,5 @@ def _describe_proposal(job: Job, conversation: Conversation) -> Activity:
         is_error=job.state == State.FAILED,
         show_url=reverse("memory-proposal", args=[conversation.uuid, seq]),
         end_url=reverse("memory-end-job", args=[conversation.uuid, job.pk]),
-        end_label=_("Drop") if job.is_finished else _("Cancel"),
+        end_label=_("Discard") if job.is_finished else _("Cancel"),
     )

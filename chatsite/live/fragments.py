@@ -114,7 +114,7 @@ def status_of(event: events.Event, conversation: Conversation) -> str:
             return _("Reply ended")
         case events.Memory(state="folded"):
             newest = conversation.summaries.get(version=event.version)
-            return _("Messages %(first)s to %(last)s summarised as v%(version)s") % {
+            return _("Messages %(first)s–%(last)s were summarised (v%(version)s)") % {
                 "first": newest.first_seq,
                 "last": newest.last_seq,
                 "version": newest.version,

@@ -52,7 +52,7 @@ class Client:
         session_key = scope["session"].session_key
         user = sessions.user_of(session_key)
         if not user.is_authenticated:
-            raise CommandError("signed_out", _("Sign in first."))
+            raise CommandError("signed_out", _("Log in first."))
         uuid = scope["url_route"]["kwargs"]["uuid"]
         try:
             conversation = transcript.get_for(user, uuid)
@@ -77,7 +77,7 @@ class Client:
         try:
             presence.enter(self.user_id, sockets)
         except IntegrityError:
-            raise CommandError("signed_out", _("Sign in first.")) from None
+            raise CommandError("signed_out", _("Log in first.")) from None
 
     def leave(self, sockets: int) -> None:
         presence.leave(self.user_id, sockets)
@@ -99,7 +99,7 @@ class Client:
             conversation = transcript.get_for(user, self.uuid)
         except Conversation.DoesNotExist:
             raise CommandError(
-                "not_found", _("This conversation does not exist any more.")
+                "not_found", _("This conversation no longer exists.")
             ) from None
         return _perform(conversation, command)
 

@@ -25,29 +25,29 @@ DETAILS = {
         "The model is receiving too many requests. Try again in a moment."
     ),
     "rate_limited_long": _(
-        "The model provider accepts no more requests for now, and not within the next "
-        "seconds. Try again later; if it stays, ask the person who runs this site."
+        "The model provider accepts no more requests for now. Try again later. If the "
+        "problem persists, ask the site administrator."
     ),
     "quota": _(
-        "The account at the model provider is used up. "
-        "Ask the person who runs this site to top it up."
+        "The account at the model provider is used up. Ask the site administrator to "
+        "top it up."
     ),
     "auth": _(
-        "The model provider refused the key of this site. "
-        "Ask the person who runs this site to check OPENAI_API_KEY."
+        "The model provider refused this site's key. Ask the site administrator to "
+        "check OPENAI_API_KEY."
     ),
     "context_length": _(
         "The conversation is too long for this model. "
         "Summarise it or choose a model with a larger context."
     ),
     "bad_request": _(
-        "The model provider refused the request. "
-        "Ask the person who runs this site to check the model's name and settings."
+        "The model provider refused the request. Ask the site administrator to check "
+        "the model's name and settings."
     ),
-    "unavailable": _("The model can not be reached at the moment. Try again."),
+    "unavailable": _("Can't reach the model right now. Try again."),
     "bad_response": _(
-        "The model sent something that is not a reply. "
-        "Try again; if it stays, ask the person who runs this site."
+        "The model sent something that is not a reply. Try again. If the problem "
+        "persists, ask the site administrator."
     ),
     "only_reasoning": _(
         "The model ended after its reasoning, without an answer. Try again."

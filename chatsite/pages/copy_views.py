@@ -63,8 +63,9 @@ def take_in(request: HttpRequest) -> HttpResponse:
             form.add_error(
                 "file",
                 _(
-                    "Another import of yours is under way, so this file was not taken. "
-                    "Wait for its end, then choose the file again."
+                    "Another import of yours is still running, so this file was not "
+                    "imported. Wait until it has finished, then choose the file "
+                    "again."
                 ),
             )
     values = {"form": form, **_shown(request)}

@@ -17,7 +17,7 @@ from memory.models import Conversation
 if TYPE_CHECKING:
     from django.contrib.auth.models import AbstractBaseUser
 
-TITLE = _("Show me the split")
+TITLE = _("Demo conversation")
 POLICY = {
     "preset": "layered",
     "trigger": ["tokens", 240],

@@ -116,10 +116,10 @@ class PolicyForm(forms.Form):
     preset = forms.ChoiceField(label=_("How it remembers"), choices=preset_choices)
     no_compaction = forms.BooleanField(label=_("Never summarise"), required=False)
     no_recall = forms.BooleanField(
-        label=_("Do not search earlier messages for each reply"), required=False
+        label=_("Don't search earlier messages"), required=False
     )
     overrides = OverridesField(
-        label=_("Settings over the preset, as JSON"),
+        label=_("Override the preset (JSON)"),
         required=False,
         widget=forms.Textarea(
             attrs={
@@ -172,7 +172,7 @@ class PolicyForm(forms.Form):
         data["seen"] = json.dumps(conversation.policy)
         form = type(self)(data)
         preset = preset_name(conversation.get_policy().preset)
-        now = _("“%(preset)s” is in force now. Apply again to replace it.")
+        now = _("It is “%(preset)s” now. Apply again to overwrite it.")
         form.add_error(None, f"{why} {now % {'preset': preset}}")
         return form
 

@@ -72,9 +72,9 @@ def _rename(conversation: Conversation, data: QueryDict) -> str:
         conversation, form.cleaned_data["title"], seen=data.get("seen")
     ):
         return ""
-    return _("It was named “%(title)s” meanwhile. Save again to replace that.") % {
-        "title": conversation.title
-    }
+    return _(
+        "The title was changed to “%(title)s” elsewhere. Save again to overwrite it."
+    ) % {"title": conversation.title}
 
 
 def _act(do: Callable[[Conversation], None]) -> Callable[..., HttpResponse]:

@@ -72,7 +72,9 @@ def _tell(conversation: Conversation, event: events.Event) -> None:
 
 MESSAGE_ACTS = {
     "pin": MessageAct(
-        actions.pin, gettext_lazy("Message #%(seq)s stays word for word."), "unpin"
+        actions.pin,
+        gettext_lazy("Message #%(seq)s will always be sent in full."),
+        "unpin",
     ),
     "unpin": MessageAct(
         actions.unpin, gettext_lazy("Message #%(seq)s is no longer pinned."), "pin"
@@ -87,9 +89,7 @@ MESSAGE_ACTS = {
         gettext_lazy("The model sees message #%(seq)s again."),
         "leave-out",
     ),
-    "delete": MessageAct(
-        _delete, gettext_lazy("The text of message #%(seq)s is gone.")
-    ),
+    "delete": MessageAct(_delete, gettext_lazy("Message #%(seq)s was deleted.")),
 }
 
 
@@ -194,7 +194,7 @@ def restore(
 ) -> Notice:
     before = _in_force(conversation)
     new = actions.restore(conversation, version, author=request.user)
-    text = _("Version %(old)s is in force again, as v%(new)s.")
+    text = _("Version %(old)s was restored as v%(new)s.")
     return Notice(
         text % {"old": version, "new": new.version}, **_undo_to(conversation, before)
     )
@@ -209,7 +209,9 @@ def rewrite(
     # Told that another version has taken its place, a person can send it once more.
     seen = (_numbers(request.POST.get("seen", "")) or [version])[0]
     new = actions.rewrite(conversation, seen, text, author=request.user)
-    text = _("The model now reads your words, as v%(new)s.") % {"new": new.version}
+    text = _("Saved as v%(new)s. The model now reads your version.") % {
+        "new": new.version
+    }
     return Notice(text, **_undo_to(conversation, before))
 
 
@@ -219,7 +221,7 @@ def rebuild(request: HttpRequest, conversation: Conversation) -> Notice:
     before = _in_force(conversation)
     actions.rebuild(conversation)
     async_to_sync(runner.compact_soon)(conversation.pk)
-    text = _("All messages are in the window again and will be summarised anew.")
+    text = _("Summaries cleared. New ones will be written when needed.")
     return Notice(text, **_undo_to(conversation, before))
 
 
@@ -235,7 +237,7 @@ def accept(request: HttpRequest, conversation: Conversation) -> Notice:
         open_from=lifecycle.open_from,
     )
     summary_proposals.drop(conversation)
-    text = _("Messages #%(first)s–#%(last)s are summarised as v%(version)s.") % {
+    text = _("Messages #%(first)s–#%(last)s were summarised (v%(version)s).") % {
         "first": new.first_seq,
         "last": new.last_seq,
         "version": new.version,

@@ -54,7 +54,7 @@ def undo_policy(request: HttpRequest, conversation: Conversation) -> HttpRespons
     form, before = UndoPolicyForm(request.POST), conversation.policy
     try:
         if not form.is_valid():
-            raise actions.ActionError(_("These settings can not be brought back."))
+            raise actions.ActionError(_("These settings can't be restored."))
         _set(conversation, form.cleaned_data["policy"], form.cleaned_data["seen"])
         notice = _notice(conversation, before)
     except actions.ActionError as error:
@@ -83,7 +83,7 @@ async def _tell(conversation_id: int) -> None:
 
 def _notice(conversation: Conversation, before: object) -> Notice:
     preset = preset_name(conversation.get_policy().preset)
-    text = _("Remembered by “%(preset)s” from now on.") % {"preset": preset}
+    text = _("Memory is now “%(preset)s”.") % {"preset": preset}
     undo = reverse("conversation-policy-undo", args=[conversation.uuid])
     values = {
         "policy": json.dumps(before),

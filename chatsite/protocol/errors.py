@@ -11,10 +11,7 @@ EXPLANATIONS = DETAILS | {
     "length": _("The reply was cut off at the model's limit."),
     "cut_off": _("The model's provider ended the reply before it was complete."),
     "no_finish_reason": _("The connection to the model ended before the reply did."),
-    "quota": _(
-        "The tokens of today are used up. Nothing is lost; try again tomorrow, when "
-        "there are new ones."
-    ),
+    "quota": _("Today's tokens are used up. Nothing is lost; try again tomorrow."),
     "interrupted": _("The server stopped while the reply was being written."),
     "message_deleted": _("The message was deleted before it was answered."),
     "no_reply": _("There is no reply here. Retry asks the model for one."),
@@ -30,7 +27,7 @@ COMPACTION_EXPLANATIONS = {
     "ErrorSummary": _("The model answered with an error, not with a summary."),
     "RefusedSummary": _("The model declined to summarise."),
     "TruncatedSummary": _("The summary was cut off by the provider."),
-    "OverlongSummary": _("The summary was longer than what it would stand for."),
+    "OverlongSummary": _("The summary was longer than the text it would replace."),
 }
 
 

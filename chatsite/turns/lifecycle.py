@@ -422,7 +422,7 @@ def regenerate(conversation: Conversation, turn_id: int) -> Turn:
     if conversation.turns.filter(pk__gt=turn.pk).exists():
         raise CommandError(
             "not_latest",
-            _("Only the latest reply can be written anew; branch from an older one."),
+            _("Only the latest reply can be regenerated. Branch to redo an older one."),
         )
     check_answerable(turn)
     if turn.reply:

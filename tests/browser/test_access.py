@@ -117,7 +117,7 @@ def test_the_list_and_dialogs_shut_nobody_out(demo):
     demo.act(28, "⋯")
     is_clean(page, "#message-28")
     page.get_by_role("button", name="Summarise up to here…").click()
-    page.get_by_role("button", name="Propose a summary").click()
+    page.get_by_role("button", name="Draft a summary").click()
     expect(page.locator("#proposal")).to_be_visible()
     is_clean(page, "#dialog")
     page.keyboard.press("Escape")

@@ -22,14 +22,14 @@ def test_it_compacts_and_shows_where(open_page, site):
     chat = open_page(site)
     chat.create("langgraph")
     chat.say("Hi, I'm Lance!")
-    expect(chat.mark(1)).to_have_text("In window")
+    expect(chat.mark(1)).to_have_text("Sent in full")
     for text in ("I like the 49ers.", "我住在苏黎世。", "My budget is 1,200 CHF."):
         chat.say(text)
     expect(chat.page.locator(".divider .label")).to_contain_text("→ v1")
-    expect(chat.mark(1)).to_have_text("In summary v1")
+    expect(chat.mark(1)).to_have_text("Summarised (v1)")
     expect(chat.right.locator(".summary-block")).to_contain_text("v1")
-    expect(chat.right).to_contain_text("8 of 8 accounted for")
-    expect(chat.status).to_contain_text("summarised as v1")
+    expect(chat.right).to_contain_text("All 8 messages accounted for")
+    expect(chat.status).to_contain_text("summarised (v1)")
     assert len(chat.transcript()) == 8
 
 
@@ -125,7 +125,7 @@ def test_an_edit_supersedes_what_came_after(chat):
     chat.send("I live in Basel")
     expect(chat.page.locator("details.superseded")).to_have_count(1)
     expect(chat.message(3)).to_contain_text("I live in Basel")
-    expect(chat.right).to_contain_text("2 superseded")
+    expect(chat.right).to_contain_text("2 replaced")
 
 
 def test_the_first_run_compactions_by_itself(open_page, site):

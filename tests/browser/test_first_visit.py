@@ -27,7 +27,7 @@ def test_a_person_signs_up_begins_with_a_starter_and_takes_everything_away(
     chat.is_live()
     expect(chat.in_state("done")).to_have_count(1)
     expect(chat.right).to_contain_text("Nothing saved yet")
-    expect(chat.right).to_contain_text("2 of 2 accounted for")
+    expect(chat.right).to_contain_text("All 2 messages accounted for")
     page.get_by_label("More", exact=True).click()
     with page.expect_download() as download:
         page.get_by_role("link", name="Export as Markdown").click()
@@ -43,7 +43,7 @@ def test_a_person_signs_up_begins_with_a_starter_and_takes_everything_away(
 def delete_account(page, site):
     page.goto(f"{site.url}/account/")
     page.fill("[name=deletion-password]", PASSWORD)
-    page.get_by_role("button", name="Delete my account for good").click()
+    page.get_by_role("button", name="Delete my account permanently").click()
     expect(page.get_by_role("heading", name="Your account is deleted")).to_be_visible()
     page.goto(f"{site.url}/accounts/login/")
     page.fill("[name=username]", "passer-by")

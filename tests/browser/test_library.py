@@ -89,7 +89,7 @@ def test_rows_are_pinned_archived_deleted_and_brought_back_by_keyboard(chat, sit
     act_on(chat, "Row to be moved about", "Archive")
     expect(row_of(chat, "Row to be moved about")).to_have_count(0)
     chat.page.get_by_role("link", name="Archived (").click()
-    act_on(chat, "Row to be moved about", "Take out of the archive")
+    act_on(chat, "Row to be moved about", "Unarchive")
     expect(chat.page.locator("#conversation-list")).to_contain_text("Nothing is")
     chat.page.get_by_role("link", name="All conversations").click()
     act_on(chat, "Row to be moved about", "Delete")

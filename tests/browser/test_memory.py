@@ -12,7 +12,7 @@ def talked(chat):
     for text in ("I'm Lance.", "I like 红茶.", "The budget is 3,200.", "Hello again."):
         chat.send(text)
     expect(chat.in_state("done")).to_have_count(4)
-    expect(chat.right).to_contain_text("8 of 8 accounted for")
+    expect(chat.right).to_contain_text("All 8 messages accounted for")
     return chat
 
 
@@ -29,7 +29,7 @@ def notice(chat):
 def compact_up_to(chat, seq, text=None):
     open_menu(chat, seq, "Summarise up to here…")
     dialog = chat.page.locator("#dialog")
-    dialog.get_by_text("Propose a summary").click()
+    dialog.get_by_text("Draft a summary").click()
     box = dialog.locator("textarea")
     expect(box).to_be_visible()
     if text:
@@ -47,11 +47,11 @@ def test_the_latest_turn_can_not_be_compacted(talked):
 
 
 def test_a_message_is_left_out_and_comes_back(talked):
-    open_menu(talked, 3, "Leave out")
+    open_menu(talked, 3, "Hide from the model")
     expect(talked.mark(3)).to_have_text("Left out")
-    expect(talked.right).to_contain_text("1 left out")
+    expect(talked.right).to_contain_text("1 hidden from the model")
     notice(talked).get_by_text("Undo").click()
-    expect(talked.mark(3)).to_have_text("In window")
+    expect(talked.mark(3)).to_have_text("Sent in full")
 
 
 def test_a_pinned_message_stays_word_for_word_in_every_tab(talked, open_page, site):
@@ -66,16 +66,16 @@ def test_a_pinned_message_stays_word_for_word_in_every_tab(talked, open_page, si
 
 def test_a_compaction_is_looked_at_changed_and_undone(talked):
     compact_up_to(talked, 4, "They met. 他们喜欢红茶。")
-    expect(talked.mark(3)).to_have_text("In summary v1")
+    expect(talked.mark(3)).to_have_text("Summarised (v1)")
     divider = talked.page.locator(".divider")
     expect(divider).to_contain_text("#1–#4 → v1")
     divider.locator("> summary").click()
     expect(divider.locator(".summary-text")).to_contain_text("他们喜欢红茶")
     expect(talked.right.locator(".summary-text")).to_contain_text("他们喜欢红茶")
-    expect(talked.right).to_contain_text("8 of 8 accounted for")
+    expect(talked.right).to_contain_text("All 8 messages accounted for")
     notice(talked).get_by_text("Undo").click()
     expect(talked.page.locator(".divider")).to_have_count(0)
-    expect(talked.mark(3)).to_have_text("In window")
+    expect(talked.mark(3)).to_have_text("Sent in full")
 
 
 def test_a_summary_is_edited_and_its_history_shows_what_changed(talked):
@@ -117,12 +117,12 @@ def test_what_was_forgotten_is_found_and_brought_back(talked):
     page.click("#find > summary")
     page.fill("#find input", "红茶")
     found = page.locator("#found li").filter(has_text="#3")
-    expect(found).to_contain_text("which does not have these words")
-    found.get_by_text("Bring back").click()
+    expect(found).to_contain_text("these words are not in it")
+    found.get_by_text("Pin for the model").click()
     expect(talked.right.locator(".part-pinned")).to_contain_text("红茶")
-    expect(found).to_contain_text("sees it word for word: it is pinned")
+    expect(found).to_contain_text("Sent in full, because it is pinned")
     notice(talked).get_by_text("Undo").click()
-    expect(found).to_contain_text("which does not have these words")
+    expect(found).to_contain_text("these words are not in it")
 
 
 def test_the_right_pane_follows_what_is_typed_and_shows_the_raw_request(talked):

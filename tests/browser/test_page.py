@@ -158,7 +158,7 @@ def test_nothing_is_left_to_go_back_to_after_the_log_out(chat):
 
 def test_it_says_so_when_the_session_ends(chat):
     chat.site.manage("shell", "-c", DROP_SESSIONS)
-    expect(chat.page.locator("#connection")).to_contain_text("Signed out")
+    expect(chat.page.locator("#connection")).to_contain_text("Logged out")
 
 
 DROP_SESSIONS = (
@@ -189,6 +189,4 @@ def test_it_changes_how_it_remembers_and_keeps_a_wrong_text(chat):
     policy.locator("select").select_option("langgraph")
     policy.locator("textarea").fill("")
     policy.get_by_role("button", name="Apply").click()
-    expect(chat.right).to_contain_text(
-        "LangGraph tutorial: summarises the window at 7 messages"
-    )
+    expect(chat.right).to_contain_text("LangGraph tutorial: summarises at 7 messages")

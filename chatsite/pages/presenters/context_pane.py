@@ -170,7 +170,7 @@ TITLES = {
     "window": gettext_lazy("Window"),
     "recalled": gettext_lazy("Recalled"),
     "newest": gettext_lazy("Next message"),
-    "reserve": gettext_lazy("Kept free for the reply"),
+    "reserve": gettext_lazy("Reserved for the reply"),
     "free": gettext_lazy("Free"),
 }
 

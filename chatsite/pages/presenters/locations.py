@@ -34,15 +34,15 @@ def mark_of(row: Message, state: str | None, summaries: list[Summary]) -> Mark:
     if row.deleted_at:
         return Mark("deleted", _("deleted"))
     if row.superseded_at:
-        return Mark("superseded", _("superseded"))
+        return Mark("superseded", _("replaced"))
     if row.excluded_at:
-        return Mark("excluded", _("left out"))
+        return Mark("excluded", _("hidden from the model"))
     if state == Turn.State.QUEUED:
         return Mark("queued", _("queued"))
     if state == Turn.State.RUNNING:
         return Mark("sending", _("sending"))
     for summary in summaries:
         if summary.first_seq <= row.seq <= summary.last_seq:
-            text = _("in summary v%(version)s") % {"version": summary.version}
+            text = _("summarised (v%(version)s)") % {"version": summary.version}
             return Mark("summary", text, summary.version)
-    return Mark("window", _("in window"))
+    return Mark("window", _("sent in full"))

@@ -63,12 +63,12 @@ def _mark(
     if seq == refs["newest"]:
         return Mark("sending", _("newest message"))
     if _is_in(seq, refs["window"]):
-        return Mark("window", _("in window"))
+        return Mark("window", _("sent in full"))
     if seq in refs["recalled"]:
         return Mark("recalled", _("recalled"))
     for summary in summaries:
         if summary.first_seq <= seq <= summary.last_seq:
-            text = _("in summary v%(version)s") % {"version": summary.version}
+            text = _("summarised (v%(version)s)") % {"version": summary.version}
             return Mark("summary", text, summary.version)
     return None
 

@@ -52,7 +52,7 @@ def from_talk(source: str, title: object, talk: Iterable[Said]) -> Draft:
     """A draft of messages in turns: replies that follow each other become one."""
     said = _in_turns(talk)
     if not said:
-        raise ImportItemError(_("it has no messages with text."))
+        raise ImportItemError(_("it contains no text."))
     check_count(len(said))
     now = timezone.now()
     rows, at = [], said[0].at or now

@@ -19,7 +19,7 @@ CLAUDE_ROLES = {"human": "user", "assistant": "assistant"}
 def read_chatgpt(item: dict[str, Any]) -> Draft:
     mapping = item.get("mapping")
     if not isinstance(mapping, dict):
-        raise ImportItemError(_("mapping: it is no object."))
+        raise ImportItemError(_("mapping: it isn't an object."))
     key = item.get("conversation_id") or item.get("id") or item.get("create_time")
     talk = [said for node in _open_branch(mapping, item) for said in _of_node(node)]
     return from_talk(f"chatgpt:{_short(key)}", _text(item.get("title")), talk)
@@ -77,18 +77,18 @@ def _parts(content: dict[str, Any]) -> Iterator[str]:
         if isinstance(part, str) and part.strip():
             yield clean(part)
         elif isinstance(part, dict):
-            yield _("[a file that the export does not hold]")
+            yield _("[attachment not included in the export]")
 
 
 def read_claude(item: dict[str, Any]) -> Draft:
     messages = item.get("chat_messages")
     if not isinstance(messages, list):
-        raise ImportItemError(_("chat_messages: it is no list."))
+        raise ImportItemError(_("chat_messages: it isn't a list."))
     talk = []
     for number, message in enumerate(messages, 1):
         if not isinstance(message, dict):
             raise ImportItemError(
-                _("chat_messages, %(number)s: it is no object.") % {"number": number}
+                _("chat_messages, %(number)s: it isn't an object.") % {"number": number}
             )
         role = CLAUDE_ROLES.get(_text(message.get("sender")))
         if role:
@@ -122,5 +122,7 @@ def _text(value: object) -> str:
 
 def _short(value: object) -> str:
     if not isinstance(value, (str, int, float)) or value in ("", None):
-        raise ImportItemError(_("it has no id, so a second import would double it."))
+        raise ImportItemError(
+            _("it has no id, so importing it again would duplicate it.")
+        )
     return clean(str(value))[:150]

@@ -133,7 +133,7 @@ def _check_summaries(rows: list[OwnSummary], said: list[OwnMessage]) -> None:
 
 def _wrong_with(row: OwnSummary, rows: list[OwnSummary], last: int, free: int) -> str:
     if not row.first_seq <= row.last_seq <= last:
-        return _("it stands for messages that are not there.")
+        return _("it covers messages that are not there.")
     if row.status == "active" and row.first_seq != free:
         return _("those in force leave a message out, or have one twice.")
     if row.status in ("active", "superseded") and (row.error or not row.text):
@@ -147,9 +147,7 @@ def _wrong_with(row: OwnSummary, rows: list[OwnSummary], last: int, free: int) -
     for version in row.folded_from:
         source = known.get(version)
         if source is None or not _is_inside(source, row):
-            return _("it can not be made of version %(version)s.") % {
-                "version": version
-            }
+            return _("it can't be based on version %(version)s.") % {"version": version}
     return ""
 
 

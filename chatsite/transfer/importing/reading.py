@@ -105,8 +105,8 @@ def _check_shape(data: bytes) -> None:
 def too_much() -> ImportFileError:
     return ImportFileError(
         _(
-            "The file holds more values than an import may have at once. Nothing of it "
-            "was stored: split it and import the parts."
+            "The file has more values than one import may have. Nothing was stored: "
+            "split it and import the parts."
         )
     )
 
@@ -126,7 +126,7 @@ def _decode(data: bytes) -> Any:
         ) from None
     except ValueError:
         raise ImportFileError(
-            _("The file is not valid JSON: it has a number that is none.")
+            _("The file is not valid JSON: it has an invalid number.")
         ) from None
 
 
@@ -141,8 +141,8 @@ def _items(value: Any) -> list[Any]:
     if not any(kind_of(item) for item in items) and items:
         raise ImportFileError(
             _(
-                "This is no export of Windowpane, ChatGPT or Claude. Choose the "
-                "conversations.json, or the archive that it came in."
+                "This isn't a Windowpane, ChatGPT or Claude export. Choose "
+                "conversations.json, or the .zip that contains it."
             )
         )
     return items
@@ -179,7 +179,7 @@ def check_values(item: Any) -> None:
             waiting += [(part, (*path, n)) for n, part in enumerate(value, 1)]
         elif not _is_storable(value):
             raise ImportItemError(
-                _("%(place)s: it holds characters or a number that can not be stored.")
+                _("%(place)s: it has characters or a number that can't be stored.")
                 % {"place": place(path)}
             )
 

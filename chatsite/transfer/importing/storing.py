@@ -138,7 +138,7 @@ def _read(item: Any, user: AbstractBaseUser) -> Draft:
             return foreign.read_chatgpt(item)
         case "claude":
             return foreign.read_claude(item)
-    raise ImportItemError(_("it is no conversation of a kind that is known here."))
+    raise ImportItemError(_("its format is unknown."))
 
 
 def _tell(number: int, item: Any, error: ImportItemError) -> str:

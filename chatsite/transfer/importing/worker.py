@@ -31,13 +31,12 @@ logger = logging.getLogger(__name__)
 
 RENEW_SECONDS = 1.0
 TOO_LONG = gettext_noop(
-    "The import was stopped after %(minutes)s minutes, and nothing of it was stored. "
-    "Split the file, or ask the people who run this site to allow more."
+    "The import was stopped after %(minutes)s minutes, and nothing was stored. Split "
+    "the file, or ask the site administrator to allow more."
 )
 CRASHED = gettext_noop(
-    "The import was stopped: the file took more memory than an import may have, or "
-    "something failed on this site. Nothing of it was stored. Split the file and try "
-    "again."
+    "The import was stopped: the file took more memory than an import may use, or "
+    "something failed on this site. Nothing was stored. Split the file and try again."
 )
 
 

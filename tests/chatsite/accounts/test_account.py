@@ -47,7 +47,7 @@ class TestAccess:
         settings.STAFF_CAN_READ_CHATS = readable
         page = client.get(reverse("account")).content.decode()
         assert ("can open transcripts" in page) is readable
-        assert ("neither titles nor texts" in page) is not readable
+        assert ("no titles and no texts" in page) is not readable
 
 
 class TestPasswords:
@@ -225,7 +225,7 @@ class TestDelete:
         hidden = transcript.create(alice, system_prompt="My own prompt.")
         talk_in_turns(hidden, "Deleted before")
         library.delete(hidden)
-        assert b"Nothing of it is left" in post(client, "account-delete").content
+        assert b"Your data has been deleted" in post(client, "account-delete").content
         assert not get_user_model().objects.filter(username="alice").exists()
         for model in (Message, ModelCall, Turn):
             assert {row.conversation for row in model.objects.all()} == {other}
@@ -259,5 +259,5 @@ class TestDelete:
             conversation.owner_id, key, str(conversation.uuid), conversation.pk
         )
         client.post(url("delete", conversation))
-        with pytest.raises(CommandError, match="does not exist any more"):
+        with pytest.raises(CommandError, match="no longer exists"):
             open_socket.perform(events.Sync())

@@ -58,7 +58,7 @@ class TestAccount:
         for _ in range(3):
             answer = self.log_in(Client(), typed="wrong")
         assert answer.status_code == 429
-        assert b"Too many tries" in answer.content
+        assert b"Too many attempts" in answer.content
         assert self.log_in(Client()).status_code == 429
 
     def test_it_logs_out_by_post_only(self, client):

@@ -179,7 +179,7 @@ class TestWhileThingsGoOn:
         assert answer.status_code == 422
         assert "Try again" in answer.content.decode()
         monkeypatch.undo()
-        assert b"Nothing of it is left" in post(client, "account-delete").content
+        assert b"Your data has been deleted" in post(client, "account-delete").content
         assert not QuerySet(get_user_model()).exists()
         assert not Session.objects.exists()
 

@@ -53,7 +53,7 @@ class TestPage:
         assert "Writing a summary up to #2" in page_of(client, conversation)
         work_off()
         page = page_of(client, conversation)
-        assert "A summary up to #2 is proposed." in page
+        assert "A draft summary up to #2 is ready." in page
         assert 'name="signature"' not in page
 
     def test_a_dialog_that_waits_is_left_alone_until_the_end(
@@ -186,5 +186,5 @@ def test_a_slow_summary_outlives_its_request(start_site, upstream):
     alice.post(f"{path}memory/summarise/2/propose/")
     assert time.monotonic() - began < 2
     assert "Writing a summary up to #2" in alice.get(path)
-    wait_for(lambda: "A summary up to #2 is proposed." in alice.get(path))
+    wait_for(lambda: "A draft summary up to #2 is ready." in alice.get(path))
     assert 'name="signature"' in alice.get(f"{path}memory/summarise/2/proposal/")

@@ -73,7 +73,7 @@ class TestPolicy:
         post(client, send, preset="langgraph", seen=seen)
         mine = {"preset": "guide", "overrides": '{"max_summary_tokens": 77}'}
         page = post(client, send, **mine, seen=seen)
-        assert "is in force now. Apply again" in told(page)
+        assert "now. Apply again" in told(page)
         assert '"max_summary_tokens": 77' in page
         assert self.policy_of(conversation) == "langgraph"
         post(client, send, **mine, seen=hidden(page, "seen"))
@@ -81,7 +81,7 @@ class TestPolicy:
 
     def test_a_change_is_said_and_undone(self, client, conversation, seen):
         page = post(client, url("policy", conversation), preset="guide", seen=seen)
-        assert "from now on." in page
+        assert "Memory is now “" in page
         assert "null</textarea>" not in page
         undo = {name: hidden(page, name) for name in ("policy",)}
         now = re.findall(r'name="seen" value="(.*?)">', page, re.DOTALL)[-1]

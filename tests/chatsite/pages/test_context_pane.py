@@ -83,11 +83,11 @@ def test_it_says_that_a_message_was_deleted_instead_of_crying_foul(alice):
     actions.delete(made, 1)
     client, address = signed_in(alice), url("context", made)
     then = client.get(f"{address}?reply=4").content.decode()
-    assert "a message of it was deleted since" in then
+    assert "one of its messages was deleted later" in then
     assert "does not match" not in then
     assert "3 messages before this reply" in then
     now = client.get(address).content.decode()
-    assert "4 of 4 accounted for" in now
+    assert "All 4 messages accounted for" in now
     assert "1 deleted" in now
 
 
@@ -99,4 +99,4 @@ def test_a_policy_that_is_not_valid_costs_no_reply_and_is_told(alice, policy):
     talk_in_turns(made, "Two")
     assert made.messages.last().text == "Reply to: Two"
     page = signed_in(alice).get(url("detail", made)).content.decode()
-    assert "are not valid, so the default is in force" in page
+    assert "are not valid, so the default applies" in page

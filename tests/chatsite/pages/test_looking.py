@@ -205,12 +205,14 @@ class TestRaw:
 class TestEstimate:
     def test_it_says_what_would_be_compacted(self, client, long):
         settings = {"preset": "langgraph"}
-        assert "#13–#18 are summarised" in page(client, long, "estimate", **settings)
+        assert "will summarise messages #13–#18" in page(
+            client, long, "estimate", **settings
+        )
         assert long.summaries.count() == 1
 
     def test_it_says_when_nothing_would(self, client, long):
         shown = page(client, long, "estimate", preset="langgraph", no_compaction="on")
-        assert "nothing is summarised now" in shown
+        assert "summarise nothing now" in shown
         assert "8 messages" in shown
 
     def test_it_says_what_is_wrong(self, client, long):

@@ -98,7 +98,7 @@ class TestAccess:
 class TestList:
     def test_it_explains_itself_when_empty(self, client):
         page = client.get("/").content.decode()
-        assert "Show me the split" in page
+        assert "Watch a 30-second demo" in page
         assert "Two views of every conversation" in page
 
     def test_it_lists_only_ones_own(self, client, bob, conversation):
@@ -184,7 +184,7 @@ class TestDetail:
         assert "You see" in page
         assert "The model sees" in page
         assert "Reply to: What is my budget?" in page
-        assert "4 of 4 accounted for" in page
+        assert "All 4 messages accounted for" in page
         assert page.count("mark-window") == 4
 
     def test_it_marks_compacted_messages_and_draws_the_divider(
@@ -192,8 +192,8 @@ class TestDetail:
     ):
         summarise(conversation, 1, 2, text="They said hello.")
         page = client.get(url("detail", conversation)).content.decode()
-        assert page.count("In summary v1") == 2
-        assert page.count("In window") == 2
+        assert page.count('mark-summary">Summarised (v1)') == 2
+        assert page.count('mark-window">Sent in full') == 2
         assert 'id="divider-1"' in page
         assert "#1–#2 → v1" in page
         assert page.count("They said hello.") == 3

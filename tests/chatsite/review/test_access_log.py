@@ -211,5 +211,5 @@ def test_the_chat_page_says_whether_staff_can_read(alice, settings, readable):
     client.force_login(alice)
     page = reverse("conversation-detail", args=[transcript.create(alice).uuid])
     text = client.get(page).content.decode()
-    assert ("You and the staff of this site can read" in text) is readable
+    assert ("You and this site's administrators can read" in text) is readable
     assert ("Only you can read this conversation" in text) is not readable

@@ -169,8 +169,8 @@ def test_the_transcript_says_where_the_model_sees_each_message(timeline, convers
     actions.exclude(conversation, [8])
     plant(conversation.messages.get(seq=7), text="Forged")
     text = timeline(tab="transcript")
-    assert text.count('<a href="?v=1">in summary v1</a>') == 4
-    assert "left out" in text
+    assert text.count('<a href="?v=1">summarised (v1)</a>') == 4
+    assert "hidden from the model" in text
     assert text.count("changed since it was written") == 1
     assert text.count(">request<") == 4
 

@@ -348,10 +348,10 @@ class TestFile:
             (b"[" * 100_000, "nested too deeply"),
             (b'{"a": NaN}', "number"),
             (b'{"a": ' + b"9" * 6_000 + b"}", "number"),
-            (b"{}", "no export"),
-            (b"[1, 2]", "no export"),
+            (b"{}", "Claude export"),
+            (b"[1, 2]", "Claude export"),
             (b"[]", "no conversation"),
-            (b'"text"', "no export"),
+            (b'"text"', "Claude export"),
             (b"PK\x03\x04 broken", "archive"),
         ],
     )
@@ -480,7 +480,7 @@ class TestPage:
         page = post(client, [CLAUDE, {"mapping": 5}])
         assert "1 conversation imported" in page
         assert "From Claude" in page
-        assert "mapping: it is no object." in page
+        assert "mapping: it isn&#x27;t an object." in page
 
     def test_it_says_why_nothing_was_imported(self, client):
         page = post(client, b"{broken")
@@ -489,14 +489,14 @@ class TestPage:
 
     def test_it_shows_how_far_it_is_and_takes_one_at_a_time(self, client):
         again = client.post(reverse("import"), {"file": upload([CLAUDE])}, follow=True)
-        assert "The file waits for a free place." in again.content.decode()
+        assert "The file is waiting for its turn." in again.content.decode()
         queue.begin(worker.waiting[0].claim, 1)
         queue.renew(worker.waiting[0].claim, done=3, total=7)
         page = client.get(reverse("import-progress")).content.decode()
         assert 'value="3" max="7"' in page
         second = client.post(reverse("import"), {"file": upload([CLAUDE])})
         assert second.status_code == 422
-        assert "Another import of yours is under way" in second.content.decode()
+        assert "Another import of yours is still running" in second.content.decode()
         assert len(worker.waiting) == 1
         work_off()
 
