@@ -104,7 +104,7 @@ class Meter:
         places = {each.id: n for n, each in enumerate(self.recording.messages, 1)}
         archive = Index(
             [
-                Document(
+                Document.read(
                     seq,
                     self.recording.roles.get(each.role, each.role),
                     each.content,

@@ -101,7 +101,7 @@ class Viewer:
                 return known
         index = Index(
             [
-                Document(seq, role_of(message), message.text)
+                Document.read(seq, role_of(message), message.text)
                 for seq, message in enumerate(covered, start=1)
                 # A call without words, or an answer cut out, says nothing.
                 if message.text

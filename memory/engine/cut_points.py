@@ -20,7 +20,7 @@ def find_cut_points(messages: Sequence[BaseMessage]) -> list[int]:
 def _last_results(messages: Sequence[BaseMessage]) -> dict[int, int]:
     """Index of each message that calls tools -> index of the last of their results."""
     ends: dict[int, int] = {}
-    # Some models number the calls of every message anew: the latest one counts.
+    # Some models number the calls of each message from the start: the latest counts.
     called_at: dict[str | None, int] = {}
     for index, message in enumerate(messages):
         if isinstance(message, AIMessage):

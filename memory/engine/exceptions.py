@@ -2,7 +2,7 @@
 
 EngineError
 ├── PolicyError        a policy with a wrong value; also a ValueError
-└── SummaryError       the summariser's reply can not become memory
+└── SummaryError       the summariser's reply cannot become memory
     ├── EmptySummary
     ├── ErrorSummary
     ├── RefusedSummary
@@ -52,4 +52,4 @@ class TruncatedSummary(SummaryError):  # noqa: N818
 
 
 class OverlongSummary(SummaryError):  # noqa: N818
-    """The reply is longer than its cap and than what it stands for."""
+    """The reply is longer than its cap and than what it replaces."""

@@ -13,13 +13,13 @@ from .compose import compose, quote_message
 from .ranking import CHINESE, WORD, Hit, read_query, stem
 from .tokens import TokenCounter
 
-# Of what a message could score that has every word of the question, the share below
-# which a hit is taken for chance. What it costs and saves: docs/memory.md.
+# A hit with less than this share of the score that a message with every word of the
+# question could have is taken for chance. What it costs and saves: docs/memory.md.
 MIN_FIT = 0.12
 # A hit that takes more than one such part of the room is shown in part.
 PARTS = 3
 MARK = "…"
-# Ends of an excerpt move so far at most to where a word ends.
+# The ends of an excerpt move by at most so many characters to the end of a word.
 WORD_CHARS = 20
 
 Span = tuple[int, int]
@@ -50,7 +50,7 @@ def choose(
     for hit in hits:
         if hit.fit < MIN_FIT or hit.seq not in messages:
             continue
-        note = _take(hit.seq, messages[hit.seq], wanted, measure, most)
+        note = _make_note(hit.seq, messages[hit.seq], wanted, measure, most)
         if (size := measure(note.message)) <= room:
             notes.append(note)
             room -= size
@@ -81,7 +81,7 @@ class _Measure:
         return self.count_tokens([quote]) - self.nothing + 1
 
 
-def _take(
+def _make_note(
     seq: int, message: BaseMessage, wanted: frozenset[str], measure: _Measure, most: int
 ) -> Note:
     """The message as a note of `most` tokens, or whole where that is too little."""
@@ -99,11 +99,19 @@ def _take(
 def find_span(text: str, wanted: frozenset[str], size: int) -> Span:
     """The part of up to `size` characters with most of the wanted terms; of several
     the first, and the beginning where there is none."""
-    first, last = _find_thickest(_find_places(text, wanted), size)
+    first, last = _find_densest(_find_places(text, wanted), size)
     spare = max(0, size - (last - first))
     start = max(0, min(first - spare // 2, len(text) - size))
     end = min(len(text), start + size)
-    return _begin_word(text, start, first), _end_word(text, end, last)
+    # Move both ends to where a word begins or ends, if there is one nearby.
+    if start and not text[start - 1].isspace():
+        gap = re.search(r"\s", text[start : min(start + WORD_CHARS, first)])
+        start += gap.end() if gap else 0
+    if end < len(text) and not text[end].isspace():
+        after = max(end - WORD_CHARS, last)
+        gap = re.search(r"\s\S*$", text[after:end])
+        end = after + gap.start() if gap else end
+    return start, end
 
 
 def _find_places(text: str, wanted: frozenset[str]) -> list[tuple[int, int, str]]:
@@ -119,7 +127,7 @@ def _find_places(text: str, wanted: frozenset[str]) -> list[tuple[int, int, str]
     return sorted(place for place in places if place[2] in wanted)
 
 
-def _find_thickest(places: Sequence[tuple[int, int, str]], size: int) -> Span:
+def _find_densest(places: Sequence[tuple[int, int, str]], size: int) -> Span:
     """From which place to which one most different terms are, within `size`."""
     held: Counter[str] = Counter()
     left, best, span = 0, (0, 0), (0, 0)
@@ -131,18 +139,3 @@ def _find_thickest(places: Sequence[tuple[int, int, str]], size: int) -> Span:
         if (found := (len(held), held.total())) > best:
             best, span = found, (places[left][0], end)
     return span
-
-
-def _begin_word(text: str, start: int, latest: int) -> int:
-    if not start or text[start - 1].isspace():
-        return start
-    gap = re.search(r"\s", text[start : min(start + WORD_CHARS, latest)])
-    return start + gap.end() if gap else start
-
-
-def _end_word(text: str, end: int, earliest: int) -> int:
-    if end == len(text) or text[end].isspace():
-        return end
-    after = max(end - WORD_CHARS, earliest)
-    gap = re.search(r"\s\S*$", text[after:end])
-    return after + gap.start() if gap else end

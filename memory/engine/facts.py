@@ -1,7 +1,7 @@
 """Facts of a text that can be checked without a model: numbers, dates, names,
 quotations and identifiers, in English and Chinese.
 
-A summary is held against the messages it stands for. Doubt favours the summary: what
+A summary is compared with the messages it replaces. In doubt the summary is right: what
 can be read in several ways counts as said if one of them was said.
 """
 
@@ -38,8 +38,8 @@ CODE_MIN_CHARS = 5
 QUOTE = re.compile(r"[\"“「『《]([^\"“”「」『』《》\n]{2,120})[\"”」』》]")
 
 MONTHS = tuple(month.lower() for month in calendar.month_name[1:])
-# Upper and lower case count as one in ASCII only, part by part: re.IGNORECASE alone
-# also takes "ı", "İ", "ſ" and "K" for letters of these words, which no table below has.
+# Case is ignored in ASCII only, part by part: re.IGNORECASE alone also takes "ı", "İ",
+# "ſ" and "K" for letters of these words, and no table below has those.
 MONTH = r"(?P<{}>(?ai:(?:jan|feb|mar|apr|may|jun|jul|aug|sept?|oct|nov|dec)[a-z]*))\.?"
 # A word goes on here; Chinese may follow without a space.
 LATIN = r"[A-Za-z\u00c0-\u00d6\u00d8-\u00f6\u00f8-\u024f\u1e00-\u1eff]"
@@ -62,8 +62,8 @@ REACH = timedelta(days=62)
 
 SCALES = {"k": 3, "thousand": 3, "m": 6, "million": 6, "bn": 9, "billion": 9}
 SCALES |= {"十": 1, "百": 2, "千": 3, "万": 4, "亿": 8}
-# Stands for what was read already: no letter, and no white space either, which would
-# look like the start of a sentence.
+# Replaces what was read already: no letter, and no white space either, which would look
+# like the start of a sentence.
 GAP = "\ufffc"
 NUMBER = re.compile(
     rf"(?<![A-Za-z0-9_.\ufffc])(?P<digits>\d{{1,3}}(?:,\d{{3}})+(?:\.\d+)?|\d+(?:\.\d+)?)(?::00)?"
@@ -121,13 +121,40 @@ class Fact:
 
 def find_facts(text: str) -> list[Fact]:
     """The facts of a text, each once, in the order of their kinds."""
-    return list(dict.fromkeys(_find_all(text)))
+    facts = [Fact("identifier", identifier) for identifier in find_identifiers(text)]
+    # What is part of something larger is no fact of its own.
+    text = IDENTIFIER.sub(_blank, text)
+    facts += [Fact("quote", match[1].strip()) for match in QUOTE.finditer(text)]
+    facts += [Fact("date", match[0]) for match in DATE.finditer(text)]
+    text = DATE.sub(_blank, text)
+    text = LIST_NUMBER.sub("", HEADING.sub("", text))
+    facts += [Fact("number", match[0].strip()) for match in NUMBER.finditer(text)]
+    for match in NAME.finditer(text):
+        name = match[0].strip("_")
+        starts = SENTENCE_START.search(text[max(0, match.start() - 6) : match.start()])
+        if len(name) > 1 and not starts and name.lower() not in STOP_NAMES:
+            facts.append(Fact("name", name))
+    facts += [Fact("name", match[1]) for match in CHINESE_NAME.finditer(text)]
+    return list(dict.fromkeys(facts))
+
+
+def _blank(match: re.Match[str]) -> str:
+    return GAP * len(match[0])
 
 
 def find_identifiers(text: str) -> list[str]:
     """E-mail addresses, links, paths, order numbers and the like, as written."""
-    found = (_trim(match) for match in IDENTIFIER.finditer(text))
-    return list(dict.fromkeys(filter(None, found)))
+    found: dict[str, None] = {}
+    for match in IDENTIFIER.finditer(text):
+        # Without the full stop of the sentence.
+        identifier = match[0].rstrip(".,;:!?")
+        if "(" not in identifier:
+            identifier = identifier.rstrip(")")
+        # Some short words only look like a code.
+        is_code = match.lastgroup == "code"
+        if not is_code or len(identifier.lstrip("#")) >= CODE_MIN_CHARS:
+            found[identifier] = None
+    return list(found)
 
 
 def unsupported(
@@ -166,44 +193,6 @@ def missing_identifiers(summary: str, sources: Iterable[str]) -> list[str]:
     return [each for each in found if each not in summary]
 
 
-def _find_all(text: str) -> Iterator[Fact]:
-    for identifier in find_identifiers(text):
-        yield Fact("identifier", identifier)
-    # What is part of something larger is no fact of its own.
-    text = IDENTIFIER.sub(_blank, text)
-    for match in QUOTE.finditer(text):
-        yield Fact("quote", match[1].strip())
-    for match in DATE.finditer(text):
-        yield Fact("date", match[0])
-    text = DATE.sub(_blank, text)
-    text = LIST_NUMBER.sub("", HEADING.sub("", text))
-    for match in NUMBER.finditer(text):
-        yield Fact("number", match[0].strip())
-    yield from (Fact("name", name) for name in _find_names(text))
-
-
-def _blank(match: re.Match[str]) -> str:
-    return GAP * len(match[0])
-
-
-def _find_names(text: str) -> Iterator[str]:
-    for match in NAME.finditer(text):
-        name = match[0].strip("_")
-        starts = SENTENCE_START.search(text[max(0, match.start() - 6) : match.start()])
-        if len(name) > 1 and not starts and name.lower() not in STOP_NAMES:
-            yield name
-    for match in CHINESE_NAME.finditer(text):
-        yield match[1]
-
-
-def _trim(match: re.Match[str]) -> str:
-    """Without the full stop of the sentence; "" for what only looks like a code."""
-    text = match[0].rstrip(".,;:!?")
-    text = text if "(" in text else text.rstrip(")")
-    is_short = match.lastgroup == "code" and len(text.lstrip("#")) < CODE_MIN_CHARS
-    return "" if is_short else text
-
-
 class _Known:
     """Everything that the sources say, in the forms that facts are looked up in."""
 
@@ -232,23 +221,21 @@ class _Known:
         year, month, day = _read_date(text)
         if any(_is_near(known, year, month, day) for known in self.days):
             return True
+        # A year is often left out: it is then that of the message or next to it.
+        years = [str(known.year + n) for known in self.days for n in (-1, 0, 1)]
         return (
-            (not year or self._has_year(year))
-            and (not month or self._has_month(month))
+            (not year or str(year) in self.numbers.union(years))
+            and (
+                not month
+                or MONTHS[month - 1][:3] in self.text
+                or str(month) in self.numbers
+            )
             and (not day or str(day) in self.numbers)
         )
 
-    def _has_year(self, year: int) -> bool:
-        # Often left out: it is then that of the message, or the one beside it.
-        is_near = any(abs(known.year - year) <= 1 for known in self.days)
-        return is_near or str(year) in self.numbers
-
-    def _has_month(self, month: int) -> bool:
-        return MONTHS[month - 1][:3] in self.text or str(month) in self.numbers
-
 
 def _is_near(known: date, year: int | None, month: int | None, day: int | None) -> bool:
-    """Whether somebody could have meant that day by "yesterday" or "last month"."""
+    """Whether "yesterday" or "last month" can have meant that day."""
     if not month:
         return abs(known.year - (year or 0)) <= 1
     try:

@@ -1,4 +1,4 @@
-"""Regular expressions that people give to mark messages as important.
+"""Regular expressions with which users mark messages as important.
 
 Python's `re` can neither be interrupted nor given a time limit, so a pattern is only
 taken if the most work it can make for one stretch of text is small.
@@ -19,7 +19,7 @@ STRETCH, STEP = 200, 100
 # A longer message is no remark to be kept word for word, but a document.
 MAX_TEXT_CHARS = 4000
 MAX_WORK = 1000
-# For all messages of a compaction together.
+# For all messages of one compaction.
 SEARCH_SECONDS = 1.0
 
 TOKEN = re.compile(
@@ -31,32 +31,39 @@ REFUSED_ESCAPE = re.compile(r"\\[1-9]")
 
 
 def parse_pattern(text: str) -> str:
-    """The pattern as it was given; raises PolicyError for one that can not be used."""
+    """The pattern as it was given; raises PolicyError for one that can't be used."""
     try:
         _compile(text)
-        _check_work(text.removeprefix("(?i)"))
+        if (work := _estimate_work(text.removeprefix("(?i)"))) > MAX_WORK:
+            raise PolicyError(
+                _(
+                    "it may take %(work)s steps at a place, more than %(limit)s; two "
+                    "of * or + are too many"
+                ),
+                work=f"{work:,}",
+                limit=f"{MAX_WORK:,}",
+            )
     except (re.error, OverflowError, PolicyError) as error:
+        if isinstance(error, PolicyError):
+            why = error.wording
+        else:
+            place = (getattr(error, "pos", None) or 0) + 1
+            template = _("it makes no sense at character %(place)s")
+            why = Wording(template, {"place": place})
         raise PolicyError(
             _("%(pattern)s: expected a simple regular expression (%(why)s)"),
             pattern=repr(text),
-            why=_reason(error),
+            why=why,
         ) from error
     return text
 
 
-def _reason(error: Exception) -> Wording:
-    if isinstance(error, PolicyError):
-        return error.wording
-    place = getattr(error, "pos", None) or 0
-    return Wording(_("it makes no sense at character %(place)s"), {"place": place + 1})
-
-
 class Search:
-    """Looks for patterns in one text after the other, in a time for all together.
+    """Looks for patterns in one text after another, with a time limit for all of them.
 
-    What one stretch of text can cost is small, but twenty patterns over a long
-    conversation are minutes. The time is that of this thread, so that others who keep
-    the machine busy change nothing about what is found.
+    One stretch of text costs little, but twenty patterns over a long conversation take
+    minutes. The time is that of this thread, so the result does not depend on what else
+    the machine does.
     """
 
     def __init__(
@@ -88,18 +95,6 @@ def _compile(pattern: str) -> re.Pattern[str]:
     return re.compile(pattern)
 
 
-def _check_work(pattern: str) -> None:
-    if (work := _estimate_work(pattern)) > MAX_WORK:
-        raise PolicyError(
-            _(
-                "it may take %(work)s steps at a place, more than %(limit)s; two of * "
-                "or + are too many"
-            ),
-            work=f"{work:,}",
-            limit=f"{MAX_WORK:,}",
-        )
-
-
 def _estimate_work(pattern: str) -> int:
     """An upper bound of the ways to match at one place: the product of all choices."""
     work = 1
@@ -115,13 +110,14 @@ def _estimate_work(pattern: str) -> int:
             work *= branches.pop()
         elif kind == "repeat":
             work *= _count_repeats(token, before)
-        elif kind == "escape":
-            _refuse_reference(token)
+        elif kind == "escape" and REFUSED_ESCAPE.match(token):
+            raise PolicyError(_("no reference to a group"))
         before = kind
     return work
 
 
 def _count_repeats(mark: str, before: str) -> int:
+    """How many lengths the repetition can have."""
     # After an opening bracket: a look-around, a name or a flag, all of them too much.
     if before == "open":
         raise PolicyError(_("of groups only (...) and (?:...), and (?i) in front"))
@@ -130,19 +126,9 @@ def _count_repeats(mark: str, before: str) -> int:
     # Repeated groups are where the time grows exponentially.
     if before == "close":
         raise PolicyError(_("no group may be repeated"))
-    return _width(mark)
-
-
-def _width(mark: str) -> int:
-    """How many lengths the repetition can have."""
     first, comma, last = mark.strip("{}").partition(",")
     if mark in ("*", "+") or (comma and not last):
         return STRETCH
     if not comma:
         return 1
     return int(last) - int(first or 0) + 1
-
-
-def _refuse_reference(token: str) -> None:
-    if REFUSED_ESCAPE.match(token):
-        raise PolicyError(_("no reference to a group"))

@@ -1,7 +1,4 @@
-"""When to compact: a window measured in every unit a trigger knows, and what fires.
-
-Nothing here decides what is compacted; plan.py does.
-"""
+"""When a compaction or a merge of summaries is due, and which messages it covers."""
 
 from bisect import bisect_left
 from collections.abc import Sequence
@@ -15,6 +12,8 @@ from .compose import SummaryBlock
 from .cut_points import find_cut_points
 from .policy import Clause, ContextSize, Policy, adaptive_trigger
 from .tokens import TokenCounter
+
+Messages = Sequence[BaseMessage]
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,8 +37,45 @@ class TriggerHit:
     limit: int | float
 
 
+@dataclass(frozen=True, slots=True)
+class Compaction:
+    """Summarise `messages` (extending `previous`, if any); `kept` stays verbatim."""
+
+    trigger: TriggerHit
+    messages: tuple[BaseMessage, ...]
+    kept: tuple[BaseMessage, ...]
+    previous: SummaryBlock | None
+    level: int
+    first_seq: int
+    last_seq: int
+
+    @property
+    def replaces(self) -> tuple[SummaryBlock, ...]:
+        return (self.previous,) if self.previous else ()
+
+
+@dataclass(frozen=True, slots=True)
+class Merge:
+    """Replace these adjacent summaries by one, a level up."""
+
+    trigger: TriggerHit
+    replaces: tuple[SummaryBlock, ...]
+    level: int
+
+    @property
+    def first_seq(self) -> int:
+        return self.replaces[0].first_seq
+
+    @property
+    def last_seq(self) -> int:
+        return self.replaces[-1].last_seq
+
+
+Step = Compaction | Merge
+
+
 def measure(
-    messages: Sequence[BaseMessage],
+    messages: Messages,
     *,
     count_tokens: TokenCounter,
     overhead: int = 0,
@@ -56,24 +92,37 @@ def measure(
     """
     tokens = max(count_tokens(messages), reported - overhead)
     now = now or datetime.now(UTC)
+
+    def seconds_since(messages: Messages) -> float | None:
+        times = [message.additional_kwargs.get("created_at") for message in messages]
+        return (now - times[0]).total_seconds() if times and times[0] else None
+
     return Measures(
         tokens=tokens,
         messages=len(messages),
-        turns=count_turns(messages),
+        turns=len(_turn_starts(messages)),
         fraction=(tokens + overhead) / context_window if context_window else None,
-        age=_seconds_since(messages[:1], now),
-        idle=_seconds_since(messages[-1:], now),
+        age=seconds_since(messages[:1]),
+        idle=seconds_since(messages[-1:]),
     )
 
 
 def find_trigger(policy: Policy, measures: Measures) -> TriggerHit | None:
     """The first condition of the first clause that holds, or None."""
-    hits = (_match(clause, measures) for clause in policy.trigger)
-    return next((hit for hit in hits if hit), None)
+
+    def match(clause: Clause) -> TriggerHit | None:
+        hits = [
+            TriggerHit(kind, value, limit)
+            for kind, limit in clause
+            if (value := getattr(measures, kind)) is not None and value >= limit
+        ]
+        return hits[0] if len(hits) == len(clause) else None
+
+    return next(filter(None, map(match, policy.trigger)), None)
 
 
 def find_next_due(
-    policy: Policy, window: Sequence[BaseMessage], *, now: datetime | None = None
+    policy: Policy, window: Messages, *, now: datetime | None = None
 ) -> datetime | None:
     """When an age or idle condition comes true without a new message; None = never."""
     now = now or datetime.now(UTC)
@@ -89,6 +138,7 @@ def find_next_due(
 
 
 def adapt(policy: Policy, measures: Measures, blocks: Sequence[SummaryBlock]) -> Policy:
+    """An adaptive policy with the trigger that is cheapest for these turns."""
     if not policy.adaptive:
         return policy
     limit = adaptive_trigger(
@@ -103,92 +153,8 @@ def adapt(policy: Policy, measures: Measures, blocks: Sequence[SummaryBlock]) ->
     return policy.model_copy(update={"trigger": trigger})
 
 
-def _match(clause: Clause, measures: Measures) -> TriggerHit | None:
-    """The first condition of the clause, if all of them hold."""
-    hits = [
-        TriggerHit(kind, value, limit)
-        for kind, limit in clause
-        if (value := getattr(measures, kind)) is not None and value >= limit
-    ]
-    return hits[0] if len(hits) == len(clause) else None
-
-
-def turn_starts(messages: Sequence[BaseMessage]) -> list[int]:
-    return [
-        i for i, message in enumerate(messages) if isinstance(message, HumanMessage)
-    ]
-
-
-def count_turns(messages: Sequence[BaseMessage]) -> int:
-    return len(turn_starts(messages))
-
-
-def _seconds_since(messages: Sequence[BaseMessage], now: datetime) -> float | None:
-    times = [message.additional_kwargs.get("created_at") for message in messages]
-    return (now - times[0]).total_seconds() if times and times[0] else None
-
-
-__all__ = [
-    "Compaction",
-    "Measures",
-    "Merge",
-    "Step",
-    "TriggerHit",
-    "find_cutoff",
-    "find_next_due",
-    "find_trigger",
-    "measure",
-    "plan_compaction",
-    "plan_compaction_through",
-    "plan_merge",
-]
-
-Messages = tuple[BaseMessage, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Compaction:
-    """Summarise `messages` (extending `previous`, if any); `kept` stays verbatim."""
-
-    trigger: TriggerHit
-    messages: Messages
-    kept: Messages
-    previous: SummaryBlock | None
-    level: int
-    first_seq: int
-    last_seq: int
-
-    @property
-    def replaces(self) -> tuple[SummaryBlock, ...]:
-        return (self.previous,) if self.previous else ()
-
-
-@dataclass(frozen=True, slots=True)
-class Merge:
-    """Replace these adjacent summaries by one, a level up."""
-
-    trigger: TriggerHit
-    blocks: tuple[SummaryBlock, ...]
-    level: int
-
-    @property
-    def first_seq(self) -> int:
-        return self.blocks[0].first_seq
-
-    @property
-    def last_seq(self) -> int:
-        return self.blocks[-1].last_seq
-
-    @property
-    def replaces(self) -> tuple[SummaryBlock, ...]:
-        return self.blocks
-
-
-Step = Compaction | Merge
-
-
 def find_cutoff(
-    messages: Sequence[BaseMessage],
+    messages: Messages,
     keep: ContextSize,
     *,
     count_tokens: TokenCounter,
@@ -200,22 +166,22 @@ def find_cutoff(
     that fit. The newest turn always stays.
     """
     points = find_cut_points(messages)
-    if not points:
-        return 0
     kind, amount = keep
-    if kind == "messages":
-        return _last_before(points, len(messages) - int(amount))
-    if kind == "turns":
-        return _last_before(points, _nth_last_turn(messages, int(amount)))
+    if kind in ("messages", "turns"):
+        latest = len(messages) - int(amount)
+        if kind == "turns":
+            starts = _turn_starts(messages)
+            latest = starts[-int(amount)] if amount <= len(starts) else 0
+        return max((point for point in points if point <= latest), default=0)
     if kind == "fraction":
         # Without a known window the smallest possible context is the safe one.
         amount = max(1, int(amount * (context_window or 0)))
-    return _first_fitting(messages, points, int(amount), count_tokens)
+    return _cut_to(messages, points, int(amount), count_tokens)
 
 
 def plan_compaction(
     policy: Policy,
-    window: Sequence[BaseMessage],
+    window: Messages,
     blocks: Sequence[SummaryBlock] = (),
     *,
     count_tokens: TokenCounter,
@@ -246,61 +212,28 @@ def plan_compaction(
     )
     if force:
         hit = TriggerHit("manual", measures.tokens, 0)
-    elif not (
-        hit := find_trigger(adapt(policy, measures, blocks), measures)
-        or _overflow(measures, room)
-    ):
-        return None
-    cutoff = _choose_cutoff(policy, window, count_tokens, context_window)
+    elif not (hit := find_trigger(adapt(policy, measures, blocks), measures)):
+        if room is None or measures.tokens <= room:
+            return None
+        hit = TriggerHit("room", measures.tokens, room)
+    cutoff = _find_policy_cutoff(policy, window, count_tokens, context_window)
     if room is not None:
+        points = find_cut_points(window) + [len(window)] * is_waiting
         # Down to half, so that the next turn is not the next compaction.
         most = room // 2 if hit.kind == "room" else room
-        cutoff = max(cutoff, _cut_to(window, most, count_tokens, is_waiting))
+        cutoff = max(cutoff, _cut_to(window, points, most, count_tokens))
     if force and not cutoff:
         cutoff = find_cutoff(window, ("turns", 1), count_tokens=count_tokens)
     is_urgent = force or hit.kind == "room"
-    too_few = not is_urgent and count_turns(window[:cutoff]) < policy.batch
+    too_few = not is_urgent and len(_turn_starts(window[:cutoff])) < policy.batch
     if not cutoff or too_few:
         return None
     return _compact_at(cutoff, hit, policy, window, blocks)
 
 
-def _overflow(measures: Measures, room: int | None) -> TriggerHit | None:
-    if room is None or measures.tokens <= room:
-        return None
-    return TriggerHit("room", measures.tokens, room)
-
-
-def _cut_to(
-    window: Sequence[BaseMessage],
-    most: int,
-    count_tokens: TokenCounter,
-    is_waiting: bool,
-) -> int:
-    """Index of the first message to keep for the rest to have `most` tokens."""
-    points = find_cut_points(window)
-    if is_waiting:
-        points.append(len(window))
-    return _first_fitting(window, points, most, count_tokens) if points else 0
-
-
-def _choose_cutoff(
-    policy: Policy,
-    window: Sequence[BaseMessage],
-    count_tokens: TokenCounter,
-    context_window: int | None,
-) -> int:
-    if policy.fold_least:
-        least, budget = policy.fold_least, int(policy.keep[1])
-        return _find_least(window, least, budget, count_tokens)
-    return find_cutoff(
-        window, policy.keep, count_tokens=count_tokens, context_window=context_window
-    )
-
-
 def plan_compaction_through(
     policy: Policy,
-    window: Sequence[BaseMessage],
+    window: Messages,
     blocks: Sequence[SummaryBlock],
     seq: int,
     *,
@@ -311,8 +244,7 @@ def plan_compaction_through(
     None where that would leave no turn in the window.
     """
     points = find_cut_points(window)
-    after = (point for point in points if int(window[point].id or 0) > seq)
-    cutoff = next(after, 0)
+    cutoff = next((point for point in points if int(window[point].id or 0) > seq), 0)
     if not cutoff:
         return None
     hit = TriggerHit("manual", count_tokens(window), 0)
@@ -327,39 +259,34 @@ def plan_merge(
     Like carrying in a counter: `fan_in` neighbours of one level become one of the next,
     the lowest level first. So a fact is rewritten O(log n) times even by a summariser
     that shortens nothing; then the summaries take more than their budget, but no more
-    than `fan_in` of each level.
+    than `fan_in` of each level. Over `most` tokens all of them become one.
     """
     total = sum(block.tokens for block in blocks)
     if policy.strategy != "layered" or not policy.enabled:
         return None
     if total <= policy.summary_budget:
         return None
-    merged = _choose_merge(blocks, policy.fan_in)
+    runs = [tuple(run) for _, run in groupby(blocks, key=lambda block: block.level)]
+    full = [run[: policy.fan_in] for run in runs if len(run) >= policy.fan_in]
+    merged = min(full, key=lambda run: run[0].level, default=())
     if not merged and most is not None and total > most and len(blocks) > 1:
         merged = tuple(blocks)
+    if not merged:
+        return None
     hit = TriggerHit("summary_tokens", total, policy.summary_budget)
-    level = 1 + max((block.level for block in merged), default=0)
-    return Merge(hit, merged, level) if merged else None
-
-
-def _choose_merge(
-    blocks: Sequence[SummaryBlock], fan_in: int
-) -> tuple[SummaryBlock, ...]:
-    levels = groupby(blocks, key=lambda block: block.level)
-    runs = [tuple(run) for _, run in levels]
-    full = [run[:fan_in] for run in runs if len(run) >= fan_in]
-    return min(full, key=lambda run: run[0].level, default=())
+    return Merge(hit, merged, 1 + max(block.level for block in merged))
 
 
 def _compact_at(
     cutoff: int,
     hit: TriggerHit,
     policy: Policy,
-    window: Sequence[BaseMessage],
+    window: Messages,
     blocks: Sequence[SummaryBlock],
 ) -> Compaction:
     newest = blocks[-1] if blocks else None
     previous = None if policy.strategy == "layered" else newest
+    first_seq = newest.last_seq + 1 if newest else 1
     kept = tuple(window[cutoff:])
     return Compaction(
         trigger=hit,
@@ -368,54 +295,51 @@ def _compact_at(
         previous=previous,
         level=previous.level if previous else 0,
         # Excluded messages have no place in the window, but in the ranges, which tile.
-        first_seq=_first_seq(previous, newest),
+        first_seq=previous.first_seq if previous else first_seq,
         last_seq=int(kept[0].id or 0) - 1 if kept else int(window[-1].id or 0),
     )
 
 
-def _first_seq(previous: SummaryBlock | None, newest: SummaryBlock | None) -> int:
-    if previous:
-        return previous.first_seq
-    return newest.last_seq + 1 if newest else 1
+def _turn_starts(messages: Messages) -> list[int]:
+    return [i for i, each in enumerate(messages) if isinstance(each, HumanMessage)]
 
 
-def _nth_last_turn(messages: Sequence[BaseMessage], n: int) -> int:
-    starts = turn_starts(messages)
-    return starts[-n] if n <= len(starts) else 0
-
-
-def _last_before(points: Sequence[int], limit: int) -> int:
-    return max((point for point in points if point <= limit), default=0)
-
-
-def _first_fitting(
-    messages: Sequence[BaseMessage],
-    points: Sequence[int],
-    budget: int,
-    count_tokens: TokenCounter,
+def _cut_to(
+    messages: Messages, points: Sequence[int], budget: int, count_tokens: TokenCounter
 ) -> int:
-    if count_tokens(messages) <= budget:
+    """The point from which on the messages have no more than `budget` tokens; 0 where
+    all of them fit, or there is no point."""
+    if not points or count_tokens(messages) <= budget:
         return 0
     return _earliest_fitting(messages, points, budget, count_tokens)
 
 
-def _find_least(
-    messages: Sequence[BaseMessage], least: int, budget: int, count_tokens: TokenCounter
+def _find_policy_cutoff(
+    policy: Policy,
+    window: Messages,
+    count_tokens: TokenCounter,
+    context_window: int | None,
 ) -> int:
-    """Index after the first turns that have `least` tokens and leave no more than the
-    budget; 0 = there are not so many before the newest turn."""
-    points = find_cut_points(messages)
-    enough = bisect_left(points, least, key=lambda n: count_tokens(messages[:n]))
+    """With `fold_least` the index after the first turns that have so many tokens and
+    leave no more than `keep`; 0 = there are not so many before the newest turn."""
+    if not policy.fold_least:
+        return find_cutoff(
+            window,
+            policy.keep,
+            count_tokens=count_tokens,
+            context_window=context_window,
+        )
+    points = find_cut_points(window)
+    enough = bisect_left(
+        points, policy.fold_least, key=lambda n: count_tokens(window[:n])
+    )
     if enough == len(points):
         return 0
-    return _earliest_fitting(messages, points[enough:], budget, count_tokens)
+    return _earliest_fitting(window, points[enough:], int(policy.keep[1]), count_tokens)
 
 
 def _earliest_fitting(
-    messages: Sequence[BaseMessage],
-    points: Sequence[int],
-    budget: int,
-    count_tokens: TokenCounter,
+    messages: Messages, points: Sequence[int], budget: int, count_tokens: TokenCounter
 ) -> int:
     # A later start never counts more, so a binary search finds the earliest that fits.
     fits = bisect_left(

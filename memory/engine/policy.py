@@ -8,6 +8,7 @@ import hashlib
 import json
 import reprlib
 from collections.abc import Callable, Iterable
+from functools import partial
 from math import sqrt
 from typing import Annotated, Any, Literal, Self
 
@@ -40,6 +41,8 @@ MAX_SIZE = 10_000_000
 # Seconds, of "age" and "idle": ten years.
 MAX_SECONDS = 315_360_000
 MAX_PROMPT_CHARS = 8000
+CHUNK_TOKENS = 8000
+LEAST_CHUNK = 500
 MAX_PATTERNS = 20
 
 
@@ -51,7 +54,11 @@ def parse_size(value: object, kinds: tuple[str, ...]) -> ContextSize:
         expected = ", ".join(kinds)
         raise _error(_("%(value)s: expected one of %(kinds)s"), kind, kinds=expected)
     if kind == "fraction":
-        return kind, _parse_fraction(amount)
+        # bool is an int, and NaN fails every comparison.
+        if type(amount) not in (int, float) or not 0 < amount <= 1:
+            template = _("fraction %(value)s: expected a number above 0 and up to 1")
+            raise _error(template, amount)
+        return kind, float(amount)
     limit = MAX_SECONDS if kind in ("age", "idle") else MAX_SIZE
     if type(amount) is not int or not 1 <= amount <= limit:
         raise _error(
@@ -61,15 +68,6 @@ def parse_size(value: object, kinds: tuple[str, ...]) -> ContextSize:
             limit=f"{limit:,}",
         )
     return kind, amount
-
-
-def _parse_fraction(amount: object) -> float:
-    # bool is an int, and NaN fails every comparison.
-    if type(amount) not in (int, float) or not 0 < amount <= 1:
-        raise _error(
-            _("fraction %(value)s: expected a number above 0 and up to 1"), amount
-        )
-    return float(amount)
 
 
 def parse_trigger(value: object) -> Trigger:
@@ -83,24 +81,19 @@ def parse_trigger(value: object) -> Trigger:
 
 
 def _parse_clause(value: object) -> Clause:
-    conditions: Iterable[object]
+    conditions: Iterable[object] = ()
     if isinstance(value, dict):
         conditions = value.items()
     elif _is_pair(value):
         conditions = [value]
-    else:
-        # The parsed form itself: a tuple of pairs.
-        conditions = value if isinstance(value, (list, tuple)) else ()
+    elif isinstance(value, (list, tuple)):
+        conditions = value
     clause = tuple(parse_size(condition, TRIGGER_KINDS) for condition in conditions)
     if not clause:
         raise _error(_("%(value)s: expected at least one condition"), value)
     if len(dict(clause)) < len(clause):
         raise _error(_("%(value)s: expected each kind once"), value)
     return clause
-
-
-def parse_keep(value: object) -> ContextSize:
-    return parse_size(value, KEEP_KINDS)
 
 
 def parse_important(value: object) -> tuple[str, ...]:
@@ -136,8 +129,8 @@ def parse_prompt(value: object) -> str:
 
 
 def parse_final_prompt(value: object) -> str:
-    """A `{blocks}` of its own is left out when it is sent; one that would still be
-    there after that is a mistake, or an attempt."""
+    """Refuses a `{blocks}` inside another one: it would still be there after compose.py
+    has removed one."""
     text = parse_prompt(value)
     if SLOT in text.replace(SLOT, ""):
         template = _("%(value)s: expected a text without %(slot)s inside of another")
@@ -160,20 +153,6 @@ def _error(template: str, value: object, **values: object) -> PolicyError:
 def show(value: object) -> str:
     return reprlib.repr(value)
 
-
-__all__ = [
-    "KEEP_KINDS",
-    "PRESETS",
-    "TRIGGER_KINDS",
-    "Clause",
-    "ContextSize",
-    "Policy",
-    "adaptive_trigger",
-    "choices",
-]
-
-CHUNK_TOKENS = 8000
-LEAST_CHUNK = 500
 
 Profile = Literal["general", "customer_service", "tutoring", "project"]
 
@@ -259,7 +238,7 @@ FinalPrompt = Annotated[str, BeforeValidator(parse_final_prompt)]
 
 
 class Policy(BaseModel):
-    """How one conversation is remembered. Values not given come from the preset."""
+    """When and how a conversation is summarised. Other values come from the preset."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -267,21 +246,21 @@ class Policy(BaseModel):
     enabled: StrictBool = True
     strategy: Literal["running", "layered", "topics"]
     trigger: Annotated[Trigger, BeforeValidator(parse_trigger)]
-    keep: Annotated[ContextSize, BeforeValidator(parse_keep)]
+    keep: Annotated[ContextSize, BeforeValidator(partial(parse_size, kinds=KEEP_KINDS))]
     max_summary_tokens: StrictInt = Field(400, ge=1, le=32_000)
-    # A summary that is shorter is asked for once more, which costs a second request.
+    # For a shorter summary a second request is sent.
     min_summary_chars: StrictInt = Field(0, ge=0, le=8_000)
     fan_in: StrictInt = Field(5, ge=2, le=100)
     summary_budget: StrictInt = Field(1600, ge=1, le=200_000)
     context_window: Annotated[StrictInt, Field(ge=1, le=MAX_SIZE)] | None = None
     adaptive: StrictBool = False
-    # Tokens. Compaction the first whole turns that have so many, and no more than that
-    # as long as the rest is within `keep`; 0 = down to `keep`.
+    # Compact the first whole turns that have so many tokens, and no more than that as
+    # long as the rest is within `keep`; 0 = down to `keep`.
     fold_least: StrictInt = Field(0, ge=0, le=MAX_SIZE)
     # Compaction only when at least so many whole turns leave the window.
     batch: StrictInt = Field(1, ge=1, le=10_000)
-    # What one request of the summariser may hold; more is read in several. Each of
-    # them is paid for with the prompt and the summary so far, so tiny ones cost most.
+    # Tokens of messages in one request of the summariser; more take several. Each has
+    # the prompt and the summary so far as well, so tiny ones cost most.
     chunk_tokens: StrictInt = Field(CHUNK_TOKENS, ge=LEAST_CHUNK, le=1_000_000)
     # Messages that match one of these stay word for word.
     important: Annotated[tuple[str, ...], BeforeValidator(parse_important)] = ()
@@ -291,7 +270,7 @@ class Policy(BaseModel):
     recall_tokens: StrictInt = Field(500, ge=0, le=100_000)
     # Characters; 0 leaves the arguments of old tool calls as they are.
     truncate_tool_args: StrictInt = Field(0, ge=0, le=MAX_SIZE)
-    # In place of the built-in texts where not empty; the last one stands before the
+    # They replace the built-in texts where not empty; the last one comes before the
     # summaries in the context.
     initial_prompt: Prompt = ""
     extend_prompt: Prompt = ""
@@ -311,40 +290,6 @@ class Policy(BaseModel):
             template = _("%(value)s: expected an object of policy settings")
             raise PolicyError(template, value=show(value))
         return cls(**value)
-
-    @classmethod
-    def langmem(
-        cls,
-        *,
-        max_tokens: int,
-        max_tokens_before_summary: int | None = None,
-        max_summary_tokens: int = 256,
-        **others: Any,
-    ) -> Self:
-        """From the numbers of LangMem's `summarize_messages`.
-
-        The same messages are compacted, in whole turns. Nothing that is read is trimmed
-        to `max_tokens`, and the newest turn stays however long it is.
-        """
-        cls(preset="langmem", max_summary_tokens=max_summary_tokens)
-        if type(max_tokens) is not int or max_summary_tokens >= max_tokens:
-            raise PolicyError(
-                _(
-                    "max_tokens %(value)s: expected a whole number above "
-                    "max_summary_tokens %(least)s"
-                ),
-                value=show(max_tokens),
-                least=max_summary_tokens,
-            )
-        least = max_tokens_before_summary or max_tokens
-        trigger = parse_trigger(("tokens", least))
-        sizes: dict[str, Any] = {
-            "trigger": trigger,
-            "keep": ("tokens", max(1, min(max_tokens - max_summary_tokens, least - 1))),
-            "fold_least": least,
-            "max_summary_tokens": max_summary_tokens,
-        }
-        return cls(preset="langmem", **sizes | others)
 
     @classmethod
     def langchain(
@@ -392,7 +337,7 @@ class Policy(BaseModel):
         return chosen | values
 
     @model_validator(mode="after")
-    def _keeps_less_than_triggers(self) -> Self:
+    def _check_keep(self) -> Self:
         kind, kept = self.keep
         for clause in self.trigger:
             limit = dict(clause).get(kind, MAX_SIZE + 1)
@@ -406,18 +351,9 @@ class Policy(BaseModel):
                     kind=kind,
                     limit=limit,
                 )
-        return self
-
-    @model_validator(mode="after")
-    def _can_fold_least(self) -> Self:
-        if self.fold_least and self.keep[0] != "tokens":
+        if self.fold_least and kind != "tokens":
             template = _("keep %(keep)s: fold_least expects tokens")
             raise PolicyError(template, keep=str(self.keep))
-        return self
-
-    @model_validator(mode="after")
-    def _can_adapt(self) -> Self:
-        kind, kept = self.keep
         if self.adaptive and (kind != "tokens" or kept >= ADAPTIVE_MIN):
             raise PolicyError(
                 _("keep %(keep)s: adaptive expects tokens, below %(limit)s"),
@@ -428,20 +364,17 @@ class Policy(BaseModel):
 
 
 def _explain(error: ValidationError) -> PolicyError:
-    parts = [_placed(item) for item in error.errors(include_url=False)]
-    places = [f"part_{number}" for number in range(len(parts))]
-    template = "; ".join(f"%({place})s" for place in places)
-    return PolicyError(template, **dict(zip(places, parts, strict=True)))
-
-
-def _placed(item: Any) -> Wording:
-    """What is wrong, after the name of the setting where there is one."""
-    cause = item.get("ctx", {}).get("error")
-    if isinstance(cause, PolicyError):
-        wrong = cause.wording
-    else:
-        values = {"value": show(item["input"]), "why": reason(item)}
-        wrong = Wording(_("%(value)s: %(why)s"), values)
-    if not item["loc"]:
-        return wrong
-    return Wording(_("%(name)s: %(wrong)s"), {"name": item["loc"][0], "wrong": wrong})
+    """What is wrong, each after the name of the setting where there is one."""
+    parts = {}
+    for item in error.errors(include_url=False):
+        cause = item.get("ctx", {}).get("error")
+        if isinstance(cause, PolicyError):
+            wrong = cause.wording
+        else:
+            values = {"value": show(item["input"]), "why": reason(item)}
+            wrong = Wording(_("%(value)s: %(why)s"), values)
+        if item["loc"]:
+            values = {"name": item["loc"][0], "wrong": wrong}
+            wrong = Wording(_("%(name)s: %(wrong)s"), values)
+        parts[f"part_{len(parts)}"] = wrong
+    return PolicyError("; ".join(f"%({name})s" for name in parts), **parts)

@@ -6,11 +6,11 @@ repeats its question) and by its date. Any word of the query may match.
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from math import log
-from typing import Protocol
+from typing import Self
 
 K1 = 1.2
 # Share of the length normalisation, in every field.
@@ -40,29 +40,20 @@ STOP_WORDS = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """One message of the archive; `speaker` is a name or a role."""
-
-    seq: int
-    speaker: str
-    text: str
-    created_at: datetime | None = None
-
-    @property
-    def terms(self) -> Counter[str]:
-        return Counter(terms(self.text))
-
-    @property
-    def dates(self) -> Counter[str]:
-        return Counter(date_terms(self.created_at))
-
-
-class Counted(Protocol):
-    """What the ranker needs of a document; terms may be written in any code."""
+    """One message of the archive; `speaker` is a name or a role. The terms may be
+    written in any code, such as hashes."""
 
     seq: int
     speaker: str
     terms: Counter[str]
     dates: Counter[str]
+
+    @classmethod
+    def read(
+        cls, seq: int, speaker: str, text: str, created_at: datetime | None = None
+    ) -> Self:
+        dates = Counter(date_terms(created_at))
+        return cls(seq, speaker, Counter(terms(text)), dates)
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,11 +92,6 @@ def read_query(text: str, speakers: Collection[str]) -> Query:
     return Query(frozenset(told), frozenset(named))
 
 
-def rank(query: str, documents: Sequence[Document], *, limit: int = 10) -> list[Hit]:
-    """The documents that match best, best first; none if no word matches."""
-    return Index(documents).search(query, limit=limit)
-
-
 class Index:
     """Documents in the order they were said, prepared for many queries.
 
@@ -113,9 +99,7 @@ class Index:
     """
 
     def __init__(
-        self,
-        documents: Sequence[Counted] | Sequence[Document],
-        corpus: Corpus | None = None,
+        self, documents: Sequence[Document], corpus: Corpus | None = None
     ) -> None:
         self.documents = documents
         self.corpus = corpus or Corpus(len(documents))
@@ -128,20 +112,24 @@ class Index:
         self._add([document.dates for document in documents], DATE_WEIGHT)
 
     def search(self, query: str, *, limit: int = 10) -> list[Hit]:
+        """The documents that match best, best first; none if no word matches."""
         return self.match(read_query(query, self.speakers), limit=limit)
 
     def match(self, query: Query, *, limit: int | None = 10) -> list[Hit]:
         scores: dict[int, float] = defaultdict(float)
         for term in sorted(query.terms):
-            for place, gain in self._gains(term):
-                scores[place] += gain
-        best = self._best_score(query)
-        hits = [
-            Hit(document.seq, boosted, boosted / best)
-            for place, score in scores.items()
-            if (document := self.documents[place])
-            and (boosted := score * self._boost(document, query))
-        ]
+            rarity = self._rarity(term)
+            for place, frequency in self.postings.get(term, {}).items():
+                scores[place] += rarity * frequency / (K1 + frequency)
+        # What a message with all the words would come close to. A word that is in no
+        # message counts like one said once: in and beside a few messages.
+        best = sum(self._rarity(term, 2 * REACH + 1) for term in query.terms)
+        hits = []
+        for place, score in scores.items():
+            document = self.documents[place]
+            if document.speaker.casefold() in query.speakers:
+                score *= SPEAKER_BOOST
+            hits.append(Hit(document.seq, score, score / best))
         return sorted(hits, key=lambda hit: (-hit.score, -hit.seq))[:limit]
 
     def _add(self, counted: Sequence[Counter[str]], weight: float) -> None:
@@ -163,37 +151,23 @@ class Index:
                     around[term] = around.get(term, 0) + count
         return Counter(around)
 
-    def _gains(self, term: str) -> Iterator[tuple[int, float]]:
-        rarity = self._rarity(term)
-        for place, frequency in self.postings.get(term, {}).items():
-            yield place, rarity * frequency / (K1 + frequency)
-
     def _rarity(self, term: str, at_least: int = 0) -> float:
         known = self.corpus.having.get(term, 0)
         having = max(known, len(self.postings.get(term, ())), at_least)
         size = max(self.corpus.size, len(self.documents))
         return log(1 + (size - min(having, size) + 0.5) / (having + 0.5))
 
-    def _best_score(self, query: Query) -> float:
-        """What a message with all the words would come close to. A word that nobody
-        said counts like one said once: in and beside a few messages."""
-        once = 2 * REACH + 1
-        return sum(self._rarity(term, once) for term in query.terms)
-
-    def _boost(self, document: Counted, query: Query) -> float:
-        return SPEAKER_BOOST if document.speaker.casefold() in query.speakers else 1.0
-
 
 def terms(text: str) -> list[str]:
     """Stemmed words without stop words; of Chinese the pairs of characters."""
     text = text.casefold()
     words = (stem(word) for word in WORD.findall(CHINESE.sub(" ", text)))
-    pairs = (pair for run in CHINESE.findall(text) for pair in _pairs(run))
+    pairs = (
+        run[i : i + 2]
+        for run in CHINESE.findall(text)
+        for i in range(max(len(run) - 1, 1))
+    )
     return [term for term in (*words, *pairs) if term not in STOP_WORDS]
-
-
-def _pairs(run: str) -> list[str]:
-    return [run[i : i + 2] for i in range(len(run) - 1)] or [run]
 
 
 def stem(word: str) -> str:

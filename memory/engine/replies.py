@@ -77,8 +77,8 @@ def why_cut_off(reason: str | None) -> str:
 
 
 def why_metadata_cut_off(metadata: Mapping[str, Any]) -> str:
-    """The same for a reply's metadata. A library that tells no reason at all read the
-    whole reply; one that tells None saw a stream end without one."""
+    """The same for a reply's metadata. A library that gives no reason at all has read
+    the whole reply; None means that a stream ended without one."""
     for key in REASON_KEYS:
         if key in metadata:
             value = metadata[key]
@@ -132,7 +132,7 @@ class ReasoningSplitter:
         return ""
 
     def _open(self) -> bool:
-        """Whether reasoning begins here; sets `_is_answer` once it can not any more."""
+        """Whether reasoning begins here; sets `_is_answer` once it no longer can."""
         start = self._held.lstrip()[:LONGEST_TAG].lower()
         for opening, closing in TAGS.items():
             if start.startswith(opening):
@@ -163,23 +163,16 @@ class ReasoningSplitter:
 def split_reasoning(text: str) -> tuple[str, str]:
     """A whole reply as its reasoning and its answer."""
     splitter = ReasoningSplitter()
-    answer = splitter.feed(text) + splitter.end()
-    reasoning = splitter.reasoning
-    if not reasoning:
-        reasoning, answer = _split_at_closing(answer)
-    return reasoning.strip(), answer
-
-
-def _split_at_closing(text: str) -> tuple[str, str]:
-    """At a closing tag without an opening one; data and code are left alone."""
-    if text.lstrip().startswith(("{", "```")):
-        return "", text
-    found = _CLOSED_ONLY.search(text)
-    before = text[: found.start()] if found else ""
-    if not found or before.count("```") % 2 or _ANY_OPENING.search(before):
-        return "", text
-    answer = text[found.end() :].lstrip()
-    return (before, answer) if answer else ("", text)
+    text = splitter.feed(text) + splitter.end()
+    if splitter.reasoning or text.lstrip().startswith(("{", "```")):
+        return splitter.reasoning.strip(), text
+    # A closing tag without an opening one; data and code are left alone.
+    if found := _CLOSED_ONLY.search(text):
+        before, answer = text[: found.start()], text[found.end() :].lstrip()
+        is_in_code = before.count("```") % 2
+        if answer and not is_in_code and not _ANY_OPENING.search(before):
+            return before.strip(), answer
+    return "", text
 
 
 def strip_reasoning(text: str) -> str:

@@ -1,6 +1,6 @@
 """Sentences that can be said in any language: a template, and what fills its places.
 
-The engine speaks English; whoever shows a sentence to people hands over a translation.
+The engine speaks English; the caller that shows a sentence to users translates it.
 """
 
 from collections.abc import Callable, Mapping

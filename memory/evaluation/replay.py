@@ -209,7 +209,7 @@ class Player:
     def _documents(self) -> Iterator[Document]:
         for seq, message in enumerate(self.recording.messages, start=1):
             speaker = self.recording.roles.get(message.role, message.role)
-            yield Document(seq, speaker, message.content, message.created_at)
+            yield Document.read(seq, speaker, message.content, message.created_at)
 
 
 class _Reader:

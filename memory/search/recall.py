@@ -21,6 +21,7 @@ from memory.engine.ranking import (
     NEIGHBOUR_WEIGHT,
     REACH,
     Corpus,
+    Document,
     Hit,
     Index,
     Query,
@@ -138,8 +139,8 @@ def search(
     before = before_seq or _next_seq(conversation)
     archive = _Archive(before)
     candidates = archive.find(keys)
-    entries = [*_entries(conversation, candidates, before, keys, names)]
-    ranked = Index(entries, Corpus(before - 1, archive.having)).match(
+    documents = [*_read_documents(conversation, candidates, before, keys, names)]
+    ranked = Index(documents, Corpus(before - 1, archive.having)).match(
         Query(frozenset(keys), asked.speakers), limit=None
     )
     return [hit for hit in ranked if hit.seq in candidates][:limit]
@@ -251,23 +252,13 @@ def _spread(seqs: set[int], before: int) -> set[int]:
     return {seq for seq in near if 0 < seq < before}
 
 
-@dataclass(frozen=True, slots=True)
-class _Entry:
-    """An indexed message as the ranker counts it."""
-
-    seq: int
-    speaker: str
-    terms: Counter[str]
-    dates: Counter[str]
-
-
-def _entries(
+def _read_documents(
     conversation: Conversation,
     candidates: set[int],
     before: int,
     keys: list[str],
     names: Mapping[str, str],
-) -> Iterator[_Entry]:
+) -> Iterator[Document]:
     """The candidates and their neighbours, without what was taken out of the view."""
     # As one list of numbers: given a range as well, SQLite would read all of it.
     rows = RecallEntry.objects.filter(
@@ -277,10 +268,9 @@ def _entries(
         message__superseded_at=None,
         message__deleted_at=None,
     ).order_by("seq")
-    for seq, role, text, dates in rows.values_list(
-        "seq", "message__role", "terms", "dates"
-    ):
-        yield _Entry(seq, names.get(role, ""), _count(text, keys), _count(dates, keys))
+    for seq, role, *texts in rows.values_list("seq", "message__role", "terms", "dates"):
+        words, dates = (_count(text, keys) for text in texts)
+        yield Document(seq, names.get(role, ""), words, dates)
 
 
 def _count(text: str, keys: list[str]) -> Counter[str]:

@@ -9,7 +9,7 @@ from django.db import connection, transaction
 from django.test.utils import CaptureQueriesContext
 
 from memory import actions, context, transcript, versions
-from memory.engine.ranking import Document, rank
+from memory.engine.ranking import Document, Index
 from memory.integrity import audit
 from memory.models import Message, ModelCall, RecallEntry, Summary
 from memory.search import recall
@@ -112,9 +112,9 @@ class TestSearch:
 
     def test_it_gives_what_the_ranker_gives(self, conversation):
         rows = conversation.messages.order_by("seq")
-        documents = [Document(r.seq, "", r.text, r.created_at) for r in rows]
+        documents = [Document.read(r.seq, "", r.text, r.created_at) for r in rows]
         for query in ("Lisbon kitchen", "puppy breed hiking", "snow again", "绿茶"):
-            expected = [hit.seq for hit in rank(query, documents)]
+            expected = [hit.seq for hit in Index(documents).search(query)]
             assert found(conversation, query) == expected
 
     def test_it_finds_an_answer_by_the_question_before_it(self, conversation):

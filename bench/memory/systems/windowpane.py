@@ -61,7 +61,10 @@ class Windowpane(System):
     def _index(self) -> Index:
         behind = self.messages[: self.state.cutoff] if self.recall_tokens else []
         return Index(
-            [Document(seq, m.type, m.text) for seq, m in enumerate(behind, start=1)]
+            [
+                Document.read(seq, m.type, m.text)
+                for seq, m in enumerate(behind, start=1)
+            ]
         )
 
     def _recall(self, text: str) -> list[BaseMessage]:

@@ -22,30 +22,23 @@ def chunk(
     messages: Sequence[BaseMessage], count_tokens: TokenCounter, limit: int
 ) -> Iterator[list[Document]]:
     """The messages as documents, in lists of at most `limit` tokens."""
-    part: list[Document] = []
+    some: list[Document] = []
     size = 0
-    for document in _describe_all(messages, count_tokens, limit):
-        tokens = _count(document, count_tokens)
-        if part and size + tokens > limit:
-            yield part
-            part, size = [], 0
-        part.append(document)
-        size += tokens
-    if part:
-        yield part
-
-
-def _describe_all(
-    messages: Sequence[BaseMessage], count_tokens: TokenCounter, limit: int
-) -> Iterator[Document]:
     for message in messages:
-        document = describe(message)
-        if _count(document, count_tokens) <= limit:
-            yield document
-            continue
-        parts = list(_split(document, count_tokens, limit))
-        for number, part in enumerate(parts, start=1):
-            yield part | {"part": f"{number}/{len(parts)}"}
+        parts = list(_split(describe(message), count_tokens, limit))
+        if len(parts) > 1:
+            numbers = range(1, len(parts) + 1)
+            labels = [{"part": f"{number}/{len(parts)}"} for number in numbers]
+            parts = [part | label for part, label in zip(parts, labels, strict=True)]
+        for document in parts:
+            tokens = _count(document, count_tokens)
+            if some and size + tokens > limit:
+                yield some
+                some, size = [], 0
+            some.append(document)
+            size += tokens
+    if some:
+        yield some
 
 
 def _split(
@@ -62,10 +55,11 @@ def _split(
 
 
 def describe(message: BaseMessage) -> Document:
-    """A message as the summariser reads it; as JSON its role can not be forged."""
+    """A message as the summariser reads it; as JSON its role cannot be forged."""
     created_at = message.additional_kwargs.get("created_at")
+    number = message.id
     return {
-        "n": _number(message.id),
+        "n": int(number) if number and number.isdecimal() else number,
         "role": role_of(message),
         "date": created_at.isoformat(timespec="minutes")
         if isinstance(created_at, datetime)
@@ -75,29 +69,18 @@ def describe(message: BaseMessage) -> Document:
 
 
 def describe_text(message: BaseMessage) -> str:
-    parts = [message.text, *_describe_media(message), *_describe_calls(message)]
-    return "\n".join(filter(None, parts))
-
-
-def _describe_media(message: BaseMessage) -> Iterator[str]:
-    """Pictures and files by their address. Their bytes say nothing to a summariser."""
-    if isinstance(message.content, str):
-        return
-    for block in message.content_blocks:
+    """The text, then pictures and files by their address, then calls of tools."""
+    parts = [message.text]
+    # The bytes of a picture say nothing to a summariser.
+    blocks = () if isinstance(message.content, str) else message.content_blocks
+    for block in blocks:
         if block["type"] in MEDIA:
             address = str(block.get("url") or "")
             where = f": {address}" if address.startswith(("http:", "https:")) else ""
-            yield f"[{block['type']}{where}]"
-
-
-def _describe_calls(message: BaseMessage) -> Iterator[str]:
-    if isinstance(message, AIMessage):
-        for call in message.tool_calls:
-            yield f"[called the tool {call['name']} with {to_json(call['args'])}]"
-
-
-def _number(id_: str | None) -> int | str | None:
-    return int(id_) if id_ and id_.isdecimal() else id_
+            parts.append(f"[{block['type']}{where}]")
+    for call in message.tool_calls if isinstance(message, AIMessage) else ():
+        parts.append(f"[called the tool {call['name']} with {to_json(call['args'])}]")
+    return "\n".join(filter(None, parts))
 
 
 def _count(document: Document, count_tokens: TokenCounter) -> int:

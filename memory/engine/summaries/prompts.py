@@ -1,23 +1,21 @@
-"""What the summariser is told. Plain constants, put one after the other.
+"""The prompts of the summariser, as plain constants.
 
-Nothing is formatted into them: what they speak about travels as JSON in the message
-after them, so no text of a conversation can alter an instruction.
+Nothing is formatted into them: their subject is JSON in the message after them, so no
+text of a conversation can alter an instruction.
 """
 
 import json
 import re
-from collections.abc import Iterator
 from functools import cache
 from typing import Any
 
 from pydantic import BaseModel, Field, ValidationError, model_validator
-from pydantic.fields import FieldInfo
 
 from ..blank import is_blank
 from ..policy import Policy
 
-# The first line of every summariser request, so that a model of our own and a test
-# server can tell it from a chat.
+# The first line of every summariser request, by which the demo model and test servers
+# tell it from a chat.
 MARKER = "[windowpane:summarise]"
 
 _MATERIAL = """\
@@ -59,7 +57,7 @@ corrects it, and say each only once.
 
 {_RULES}"""
 
-# Follows a prompt of somebody's own, which need not know the form of what it is given.
+# Follows a user's own prompt, which need not know the form of what it is given.
 CUSTOM_RULES = f"""\
 {_MATERIAL}
 "previous_summary", where it is not empty, stands for all that came before "messages"; \
@@ -152,16 +150,13 @@ def schema_for(policy: Policy) -> type[Outline]:
 @cache
 def describe_schema(schema: type[Outline]) -> str:
     """The schema for a prompt, as the object to be written: a third of the tokens that
-    its JSON schema takes, and as clear to a model.
-    """
-    fields = schema.model_fields.items()
-    shape = {name: [_describe_entry(field)] for name, field in fields}
+    its JSON schema takes, and as clear to a model."""
+    shape = {}
+    for name, field in schema.model_fields.items():
+        text = str(field.description)
+        is_topic = field.annotation == list[Topic]
+        shape[name] = [{"topic": "", "text": text} if is_topic else text]
     return json.dumps(shape, ensure_ascii=False, separators=(",", ":"))
-
-
-def _describe_entry(field: FieldInfo) -> str | dict[str, str]:
-    text = str(field.description)
-    return {"topic": "", "text": text} if field.annotation == list[Topic] else text
 
 
 def parse(schema: type[Outline], text: str) -> dict[str, Any] | None:
@@ -176,20 +171,15 @@ def parse(schema: type[Outline], text: str) -> dict[str, Any] | None:
 
 def render(structured: dict[str, Any]) -> str:
     """The text of a summary from its data: a heading and a list for each field."""
-    return "\n".join(_render_fields(structured))
-
-
-def _render_fields(structured: dict[str, Any]) -> Iterator[str]:
+    lines = []
     for name, entries in structured.items():
-        lines = list(filter(None, map(_render_entry, entries)))
-        if lines:
-            yield f"{name.replace('_', ' ').capitalize()}:"
-            yield from lines
-
-
-def _render_entry(entry: str | dict[str, str]) -> str:
-    if isinstance(entry, dict):
-        entry = f"{entry['topic'].strip()}: {entry['text'].strip()}".strip(": ")
-    # One entry is one line, so that a heading can not be forged by a line break.
-    text = " ".join(entry.split())
-    return "" if is_blank(text) else f"- {text}"
+        heading = f"{name.replace('_', ' ').capitalize()}:"
+        for entry in entries:
+            if isinstance(entry, dict):
+                entry = f"{entry['topic'].strip()}: {entry['text'].strip()}".strip(": ")
+            # One entry is one line, so a line break can't forge a heading.
+            text = " ".join(entry.split())
+            if not is_blank(text):
+                lines += [heading, f"- {text}"] if heading else [f"- {text}"]
+                heading = ""
+    return "\n".join(lines)

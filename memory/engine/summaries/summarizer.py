@@ -65,7 +65,7 @@ class StructuredInvoke(Protocol):
     """An Invoke that wants to know the schema that the reply should follow.
 
     One whose model has structured output sets `takes_schema` and binds it. The schema
-    is None where a prompt of somebody's own asks for another form.
+    is None where a user's own prompt asks for another form.
     """
 
     takes_schema: bool
@@ -99,12 +99,12 @@ async def write(
     covered: Sequence[BaseMessage] = (),
     **options: Any,
 ) -> SummaryText:
-    """The summary that a step asks for; `options` are those of `summarize` and `merge`.
+    """The summary of a step; `options` are those of `summarize` and `merge`.
 
-    `covered`: the messages that the summaries of a merge stand for.
+    `covered`: the messages that the summaries of a merge cover.
     """
     if isinstance(step, Merge):
-        return await merge(invoke, step.blocks, covered, **options)
+        return await merge(invoke, step.replaces, covered, **options)
     previous = step.previous.text if step.previous else ""
     return await summarize(invoke, step.messages, previous=previous, **options)
 
@@ -148,7 +148,7 @@ async def merge(
 ) -> SummaryText:
     """One summary for adjacent ones: from their messages if those fit in one request.
 
-    Read again from the transcript, nothing is rewritten twice. Raises SummaryError.
+    Read from the transcript again, nothing is rewritten twice. Raises SummaryError.
     """
     limit = min(chunk_tokens, policy.chunk_tokens)
     if messages and len(list(material.chunk(messages, count_tokens, limit))) == 1:
@@ -183,7 +183,8 @@ def validate(
     text = replies.strip_reasoning(str(reply.text)) if text is None else text
     if replies.why_metadata_cut_off(reply.response_metadata):
         raise TruncatedSummary(_("The summary was cut off by the provider."))
-    if reply.additional_kwargs.get("refusal") or is_refusal(text):
+    is_refusal = len(text) <= REFUSAL_MAX_CHARS and REFUSAL.match(text)
+    if reply.additional_kwargs.get("refusal") or is_refusal:
         raise RefusedSummary(_("The model declined to summarise."))
     if is_blank(text):
         raise EmptySummary(_("The summary is empty."))
@@ -201,10 +202,6 @@ def validate(
             input=input_tokens,
         )
     return text
-
-
-def is_refusal(text: str) -> bool:
-    return len(text) <= REFUSAL_MAX_CHARS and REFUSAL.match(text) is not None
 
 
 class _Writer:
@@ -238,14 +235,22 @@ class _Writer:
     async def _ask(
         self, task: Task, document: material.Document, more: str = ""
     ) -> str:
-        prompt, schema = build_prompt(self.policy, task)
+        if custom := getattr(self.policy, f"{task}_prompt"):
+            schema = None
+            prompt = f"{prompts.MARKER}\n{custom}\n\n{prompts.CUSTOM_RULES}"
+        else:
+            schema = prompts.schema_for(self.policy)
+            structure = prompts.STRUCTURE + prompts.describe_schema(schema)
+            prompt = f"{BUILT_IN[task]}\n\n{structure}"
         self.prompts.append(prompt + more)
         cap = {"max_tokens": self.policy.max_summary_tokens}
         request = [
             SystemMessage(prompt + more),
             HumanMessage(material.to_json(document | cap)),
         ]
-        reply = await self._invoke(request, schema)
+        takes_schema = getattr(self.invoke, "takes_schema", False)
+        options = {"schema": schema} if takes_schema else {}
+        reply = await self.invoke(request, **options)
         answer = replies.strip_reasoning(str(reply.text))
         structured = prompts.parse(schema, answer) if schema else None
         text = validate(
@@ -259,29 +264,23 @@ class _Writer:
             self.structured[text] = structured
         return text
 
-    async def _invoke(
-        self, request: list[BaseMessage], schema: type[BaseModel] | None
-    ) -> AIMessage:
-        if getattr(self.invoke, "takes_schema", False):
-            return await self.invoke(request, schema=schema)
-        return await self.invoke(request)
-
     async def finish(
         self, text: str, texts: Sequence[str], messages: Sequence[BaseMessage]
     ) -> SummaryText:
         # Reading all of a long conversation again takes a while; replies go on.
-        return await asyncio.to_thread(self._check, text, texts, messages)
+        return await asyncio.to_thread(self._finish, text, texts, messages)
 
-    def _check(
+    def _finish(
         self, text: str, texts: Sequence[str], messages: Sequence[BaseMessage]
     ) -> SummaryText:
-        """The summary, checked against the texts and messages that it stands for."""
+        """The summary, checked against the texts and messages that it replaces."""
         used = "\n\n".join(dict.fromkeys(self.prompts))
         sources = [*texts, *map(material.describe_text, messages)]
         flags: dict[str, list[str]] = {}
         if len(text) <= MAX_CHECKED_CHARS:
-            found = facts.unsupported(text, sources, _dates(messages))
-            flags["unsupported"] = found
+            times = (m.additional_kwargs.get("created_at") for m in messages)
+            dates = [time for time in times if isinstance(time, date)]
+            flags["unsupported"] = facts.unsupported(text, sources, dates)
         complete = text
         if self.policy.protect and self._count(text) < self.policy.max_summary_tokens:
             by_user = [*texts, *(m.text for m in messages if m.type == "human")]
@@ -312,20 +311,3 @@ class _Writer:
 
     def _count(self, text: str) -> int:
         return self.count_tokens([HumanMessage(text)])
-
-
-def build_prompt(
-    policy: Policy, task: Task
-) -> tuple[str, type[prompts.Outline] | None]:
-    """The system prompt of a request, and the schema that it asks the reply to have."""
-    custom = getattr(policy, f"{task}_prompt")
-    if custom:
-        return f"{prompts.MARKER}\n{custom}\n\n{prompts.CUSTOM_RULES}", None
-    schema = prompts.schema_for(policy)
-    structure = prompts.STRUCTURE + prompts.describe_schema(schema)
-    return f"{BUILT_IN[task]}\n\n{structure}", schema
-
-
-def _dates(messages: Sequence[BaseMessage]) -> list[date]:
-    times = (message.additional_kwargs.get("created_at") for message in messages)
-    return [time for time in times if isinstance(time, date)]

@@ -28,8 +28,15 @@ def plan(policy, messages, blocks=(), count=len):
 
 
 def numbers(max_tokens, before=None):
-    return Policy.langmem(
-        max_tokens=max_tokens, max_tokens_before_summary=before, max_summary_tokens=1
+    """The policy for LangMem's max_tokens and max_tokens_before_summary, with
+    max_summary_tokens=1."""
+    least = before or max_tokens
+    return Policy(
+        preset="langmem",
+        trigger=("tokens", least),
+        keep=("tokens", min(max_tokens - 1, least - 1)),
+        fold_least=least,
+        max_summary_tokens=1,
     )
 
 

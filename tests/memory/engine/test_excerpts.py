@@ -16,7 +16,7 @@ def message(number, text):
 
 def choose(texts, question, *, room=500, count=count_tokens):
     messages = {n: message(n, text) for n, text in enumerate(texts, start=1)}
-    hits = Index([Document(n, "user", text) for n, text in enumerate(texts, 1)])
+    hits = Index([Document.read(n, "user", text) for n, text in enumerate(texts, 1)])
     return excerpts.choose(
         hits.search(question), messages, question, room=room, count_tokens=count
     )
@@ -67,7 +67,7 @@ def test_it_passes_over_hits_whose_message_is_not_given():
 
 
 def test_a_word_that_nobody_said_counts_as_rare():
-    index = Index([Document(n, "user", f"text {n}") for n in range(1, 60)])
+    index = Index([Document.read(n, "user", f"text {n}") for n in range(1, 60)])
     known = index.search("text 7")[0].fit
     assert 0 < index.search("text 7 zeppelin")[0].fit < known <= 1
 

@@ -384,13 +384,13 @@ def blocks_of(*levels, tokens=400):
 )
 def test_it_merges_as_many_neighbours_of_one_level_as_its_fan_in(levels, merged, level):
     merge = plan_merge(Policy(), blocks_of(*levels))
-    assert (merge and [b.version for b in merge.blocks]) == merged
+    assert (merge and [b.version for b in merge.replaces]) == merged
     assert (merge and merge.level) == level
 
 
 def test_it_merges_no_more_than_its_fan_in():
     merge = plan_merge(Policy(fan_in=3), blocks_of(1, 0, 0, 0, 0))
-    assert [b.version for b in merge.blocks] == [1, 2, 3]
+    assert [b.version for b in merge.replaces] == [1, 2, 3]
 
 
 def test_it_merges_nothing_within_the_budget():
@@ -416,11 +416,11 @@ def test_it_rewrites_a_fact_a_logarithmic_number_of_times(tokens):
         blocks.append(block(n, n, n, tokens=tokens))
         rewrites[n] = 1
         while merge := plan_merge(Policy(), blocks):
-            first, last = merge.blocks[0].first_seq, merge.blocks[-1].last_seq
+            first, last = merge.replaces[0].first_seq, merge.replaces[-1].last_seq
             for fact in range(first, last + 1):
                 rewrites[fact] += 1
-            start = blocks.index(merge.blocks[0])
+            start = blocks.index(merge.replaces[0])
             merged = block(1000 + n, first, last, level=merge.level, tokens=tokens)
-            blocks[start : start + len(merge.blocks)] = [merged]
+            blocks[start : start + len(merge.replaces)] = [merged]
     assert max(rewrites.values()) <= 4  # 1 + log5(200)
     assert len(blocks) <= 4 * 4

@@ -216,34 +216,11 @@ def test_it_refuses_prompts_that_can_not_be_sent(prompt):
         Policy(merge_prompt=prompt)
 
 
-def test_it_takes_the_numbers_of_langmem():
-    policy = Policy.langmem(max_tokens=2000, max_summary_tokens=128)
-    assert policy.trigger == ((("tokens", 2000),),)
-    assert policy.max_summary_tokens == 128
-    late = Policy.langmem(max_tokens=2000, max_tokens_before_summary=4000)
-    assert (late.fold_least, late.keep) == (4000, ("tokens", 1744))
-    assert Policy.langmem(max_tokens=4000) == Policy(preset="langmem")
-
-
 def test_it_lets_numbers_of_ones_own_replace_those_of_langmem():
     policy = Policy(preset="langmem", keep=("turns", 2))
     assert (policy.keep, policy.fold_least) == (("turns", 2), 0)
     with pytest.raises(PolicyError, match="fold_least expects tokens"):
         Policy(preset="langmem", keep=("turns", 2), fold_least=100)
-
-
-@pytest.mark.parametrize(
-    "wrong",
-    [
-        {"max_tokens": 256},
-        {"max_tokens": "2000"},
-        {"max_tokens": 2000, "max_summary_tokens": 2000},
-        {"max_tokens": 2000, "max_tokens_before_summary": -1},
-    ],
-)
-def test_it_refuses_wrong_numbers_of_langmem(wrong):
-    with pytest.raises(PolicyError, match="expected"):
-        Policy.langmem(**wrong)
 
 
 def test_it_takes_the_arguments_of_langchain():

@@ -3,7 +3,7 @@ from time import perf_counter
 
 import pytest
 
-from memory.engine.ranking import Document, Hit, Index, rank, stem, terms
+from memory.engine.ranking import Document, Hit, Index, stem, terms
 
 TALK = [
     ("Ann", "I adopted a puppy yesterday, she is called Luna."),
@@ -20,9 +20,13 @@ TALK = [
 
 def documents(talk=TALK):
     return [
-        Document(n, speaker, text, datetime(2026, n, 7, tzinfo=UTC))
+        Document.read(n, speaker, text, datetime(2026, n, 7, tzinfo=UTC))
         for n, (speaker, text) in enumerate(talk, start=1)
     ]
+
+
+def rank(query, documents, **options):
+    return Index(documents).search(query, **options)
 
 
 def first(query):
@@ -77,12 +81,14 @@ def test_it_returns_the_best_first_up_to_the_limit():
 
 def test_it_works_without_documents_and_without_dates():
     assert rank("tea", []) == []
-    assert rank("tea", [Document(1, "user", "green tea")])[0].seq == 1
+    assert rank("tea", [Document.read(1, "user", "green tea")])[0].seq == 1
 
 
 @pytest.mark.parametrize("text", ["\ud800 tea", "\x00tea", "TEA", "tea" * 9000])
 def test_it_takes_any_text(text):
-    hits = rank(text, [Document(1, "user", text), Document(2, "user", "coffee")])
+    hits = rank(
+        text, [Document.read(1, "user", text), Document.read(2, "user", "coffee")]
+    )
     assert hits[0].seq == 1
 
 
@@ -106,7 +112,7 @@ def test_it_takes_chinese_by_pairs_of_characters():
 
 
 def test_it_searches_ten_thousand_messages_in_a_blink():
-    index = Index([Document(n, "user", f"word{n} tea cup") for n in range(10_000)])
+    index = Index([Document.read(n, "user", f"word{n} tea cup") for n in range(10_000)])
     began = perf_counter()
     assert index.search("word77")[0].seq == 77
     assert perf_counter() - began < 0.5
