@@ -15,9 +15,8 @@ from chatsite.turns import lifecycle
 from memory import transcript
 from tests.memory.scenes import summarise
 
-from .scenes import signed_in, talk_in_turns
+from .scenes import HTMX, signed_in, talk_in_turns
 
-HTMX = {"HX-Request": "true"}
 BAD_FILE = json.dumps(
     {"format": 2, "conversation": {"uuid": "梨", "title": "梨"}, "messages": []}
 )

@@ -1,4 +1,4 @@
-"""People, conversations and turns for the tests of pages."""
+"""People, conversations and turns for the tests of the site."""
 
 import html
 import uuid
@@ -8,9 +8,13 @@ from django.test import Client
 from django.urls import reverse
 
 from chatsite.jobs import queue, tasks
+from chatsite.turns import audit as turn_audit
 from chatsite.turns import lifecycle
 from chatsite.turns.models import Job, Turn
 from memory import context
+from memory.integrity import audit
+
+HTMX = {"HX-Request": "true"}
 
 
 def signed_in(user, **options):
@@ -23,16 +27,32 @@ def url(name, conversation):
     return reverse(f"conversation-{name}", args=[conversation.uuid])
 
 
+def memory_url(view, conversation, **kwargs):
+    return reverse(f"memory-{view}", kwargs={"uuid": conversation.uuid, **kwargs})
+
+
+def page_of(client, conversation):
+    return client.get(url("detail", conversation)).content.decode()
+
+
+def submit(conversation, text="Hello", client_id=None):
+    client_id = client_id or uuid.uuid4().hex
+    return lifecycle.submit(conversation, text=text, client_id=client_id)
+
+
+def answer(conversation, text="Reply", state=Turn.State.DONE, **reported):
+    """Claim the turn that waits longest and end it as a runner would."""
+    claim = lifecycle.claim(conversation.pk)
+    newest = Turn.objects.get(pk=claim.turn_id).user_message
+    built = context.build(conversation, newest=newest, model="demo")
+    claim = lifecycle.begin(claim, built, "demo")
+    return lifecycle.finish(claim, lifecycle.Result(state, text, **reported))
+
+
 def talk_in_turns(conversation, *texts, reply="Reply to: {}"):
     for text in texts:
-        sent = lifecycle.submit(conversation, text=text, client_id=uuid.uuid4().hex)
-        claim = lifecycle.claim(conversation.pk)
-        built = context.build(conversation, newest=sent.message, model="demo")
-        claim = lifecycle.begin(claim, built, "demo")
-        result = lifecycle.Result(
-            Turn.State.DONE, reply.format(text), tokens_input=40, tokens_output=7
-        )
-        lifecycle.finish(claim, result)
+        submit(conversation, text)
+        answer(conversation, reply.format(text), tokens_input=40, tokens_output=7)
 
 
 def work_off():
@@ -43,18 +63,13 @@ def work_off():
 
 def propose(client, conversation, seq, **fields):
     """What the dialog shows when a summary that was asked for is there."""
-    headers = {"HX-Request": "true"}
-    base = f"/c/{conversation.uuid}/memory/summarise/{seq}"
-    client.post(f"{base}/propose/", fields, headers=headers)
+    target = memory_url("propose", conversation, seq=seq)
+    client.post(target, fields, headers=HTMX)
     work_off()
-    page = client.get(f"{base}/proposal/", headers=headers)
+    page = client.get(memory_url("proposal", conversation, seq=seq), headers=HTMX)
     return html.unescape(page.content.decode())
 
 
-def answer(conversation, text):
-    """Let the turn that waits longest get this reply."""
-    claim = lifecycle.claim(conversation.pk)
-    newest = Turn.objects.get(pk=claim.turn_id).user_message
-    built = context.build(conversation, newest=newest, model="demo")
-    claim = lifecycle.begin(claim, built, "demo")
-    lifecycle.finish(claim, lifecycle.Result(Turn.State.DONE, text))
+def violations():
+    """What the audits of the memory and of the turns find."""
+    return [str(found) for check in (audit, turn_audit) for found in check.check()]

@@ -23,7 +23,7 @@ from tests.hostile import ROUNDS, SEED, TEXTS, form, randomness
 
 from .review import planted
 from .review.walk import places
-from .scenes import signed_in
+from .scenes import HTMX, signed_in
 
 pytestmark = [
     pytest.mark.django_db,
@@ -66,7 +66,6 @@ VALUES = {"seq": 3, "version": 1, "name": "pin"}
 # At how many addresses, with how many fields wrong, and in how many ways.
 PLACES, MOST_NAMES, SHOTS = 50, 4, 1
 KEY = re.compile(r"[0-9a-f]{8}-[0-9a-f-]{27}|[0-9]+")
-HTMX = {"HX-Request": "true"}
 
 
 @pytest.fixture

@@ -5,29 +5,28 @@ import time
 
 import pytest
 from asgiref.sync import async_to_sync
-from django.urls import reverse
 
 from chatsite.jobs import queue, summary_proposals, tasks
 from chatsite.turns.models import Job
 from memory import transcript
 from memory.models import ModelCall
+from tests.servers import wait_for
 
-from ..scenes import propose, signed_in, talk_in_turns, url, work_off
+from ..scenes import (
+    HTMX,
+    memory_url,
+    page_of,
+    propose,
+    signed_in,
+    talk_in_turns,
+    work_off,
+)
 
 pytestmark = pytest.mark.django_db(transaction=True)
-HTMX = {"HX-Request": "true"}
-
-
-def address(name, conversation, **kwargs):
-    return reverse(f"memory-{name}", kwargs={"uuid": conversation.uuid, **kwargs})
-
-
-def page_of(client, conversation):
-    return client.get(url("detail", conversation)).content.decode()
 
 
 def ask(client, conversation, seq=2):
-    return client.post(address("propose", conversation, seq=seq), headers=HTMX)
+    return client.post(memory_url("propose", conversation, seq=seq), headers=HTMX)
 
 
 def summaries():
@@ -60,7 +59,7 @@ class TestPage:
         self, client, conversation
     ):
         ask(client, conversation)
-        waiting = address("proposal", conversation, seq=2) + "?wait=1"
+        waiting = memory_url("proposal", conversation, seq=2) + "?wait=1"
         assert client.get(waiting, headers=HTMX).status_code == 204
         work_off()
         assert b'name="signature"' in client.get(waiting, headers=HTMX).content
@@ -87,19 +86,19 @@ class TestPage:
         page = propose(client, conversation, 2)
         signature = page.split('name="signature" value="')[1].split('"')[0]
         values = {"signature": signature, "text": "Mine."}
-        client.post(address("accept", conversation), values, headers=HTMX)
+        client.post(memory_url("accept", conversation), values, headers=HTMX)
         assert "is proposed" not in page_of(client, conversation)
 
     def test_a_proposal_is_dropped(self, client, conversation):
         propose(client, conversation, 2)
         job = Job.objects.get()
-        client.post(address("end-job", conversation, job=job.pk), headers=HTMX)
+        client.post(memory_url("end-job", conversation, job=job.pk), headers=HTMX)
         assert not Job.objects.exists()
 
     def test_it_keeps_no_word_of_a_deleted_message(self, client, conversation):
         propose(client, conversation, 2)
-        kwargs = {"uuid": conversation.uuid, "seq": 1, "name": "delete"}
-        client.post(reverse("memory-message", kwargs=kwargs), headers=HTMX)
+        target = memory_url("message", conversation, seq=1, name="delete")
+        client.post(target, headers=HTMX)
         assert not Job.objects.exists()
 
     def test_a_job_of_another_conversation_is_not_there(
@@ -108,7 +107,7 @@ class TestPage:
         ask(client, conversation)
         foreign = transcript.create(bob)
         job = Job.objects.get()
-        target = address("end-job", foreign, job=job.pk)
+        target = memory_url("end-job", foreign, job=job.pk)
         assert signed_in(bob).post(target, headers=HTMX).status_code == 404
 
 
@@ -158,14 +157,6 @@ class TestPaidOnce:
         assert len(upstream.calls) == asked + 1
 
 
-def wait_for(condition, seconds=20):
-    end = time.monotonic() + seconds
-    while not (found := condition()):
-        assert time.monotonic() < end
-        time.sleep(0.2)
-    return found
-
-
 def test_a_slow_summary_outlives_its_request(start_site, upstream):
     """A server gives up a request long before a slow summariser has written."""
     from tests.clients import Person
@@ -186,5 +177,5 @@ def test_a_slow_summary_outlives_its_request(start_site, upstream):
     alice.post(f"{path}memory/summarise/2/propose/")
     assert time.monotonic() - began < 2
     assert "Writing a summary up to #2" in alice.get(path)
-    wait_for(lambda: "A draft summary up to #2 is ready." in alice.get(path))
+    wait_for(lambda: "A draft summary up to #2 is ready." in alice.get(path), 20)
     assert 'name="signature"' in alice.get(f"{path}memory/summarise/2/proposal/")

@@ -13,10 +13,9 @@ from chatsite.turns import lifecycle
 from memory import versions
 from tests.memory.scenes import summarise
 
-from ..scenes import answer, propose, talk_in_turns, url
+from ..scenes import HTMX, answer, propose, talk_in_turns, url
 
 pytestmark = pytest.mark.django_db(transaction=True)
-HTMX = {"HX-Request": "true"}
 
 
 def post(client, address, **values):

@@ -3,19 +3,17 @@
 import json
 
 import pytest
-from django.urls import reverse
 
 from chatsite.jobs import queue, summary_proposals
 from chatsite.protocol.errors import CommandError, explain
 from chatsite.transfer import export
-from chatsite.turns import attempt, audit, lifecycle, titles
+from chatsite.turns import attempt, lifecycle, titles
 from chatsite.turns.models import Job, Turn
 from memory import context, transcript
-from memory.integrity import audit as memory_audit
 from memory.models import Conversation, ModelCall, Summary
 from tests.memory.scenes import summarise
 
-from ..scenes import talk_in_turns, url
+from ..scenes import HTMX, memory_url, page_of, talk_in_turns, url, violations
 
 KEY = "AKIA4711SECRET99"
 State = Turn.State
@@ -29,25 +27,14 @@ def conversation(alice):
 
 
 def delete(client, conversation, seq):
-    address = reverse(
-        "memory-message",
-        kwargs={"uuid": conversation.uuid, "seq": seq, "name": "delete"},
-    )
-    answer = client.post(address, headers={"HX-Request": "true"})
+    target = memory_url("message", conversation, seq=seq, name="delete")
+    answer = client.post(target, headers=HTMX)
     assert answer.status_code == 200, answer.content
     conversation.refresh_from_db()
 
 
-def page(client, conversation):
-    return client.get(url("detail", conversation)).content.decode()
-
-
 def exported(conversation):
     return json.loads(json.dumps(export.whole(conversation), default=str))
-
-
-def violations():
-    return [*memory_audit.check(), *audit.check()]
 
 
 class TestWords:
@@ -87,12 +74,10 @@ class TestWords:
     def test_the_history_says_why_a_version_has_no_text(self, client, conversation):
         summarise(conversation, 1, 2, text=f"A key {KEY}.")
         delete(client, conversation, 1)
-        versions = client.get(reverse("memory-summaries", args=[conversation.uuid]))
+        versions = client.get(memory_url("summaries", conversation))
         assert "deleted for good" in versions.content.decode()
-        restored = client.post(
-            reverse("memory-restore", args=[conversation.uuid, 1]),
-            headers={"HX-Request": "true"},
-        )
+        target = memory_url("restore", conversation, version=1)
+        restored = client.post(target, headers=HTMX)
         assert "erased" in restored.content.decode()
         assert not Summary.objects.filter(status="active").exists()
 
@@ -147,7 +132,7 @@ class TestTurns:
         turn = Turn.objects.get(pk=second.turn.pk)
         assert (turn.state, turn.error) == (State.STOPPED, "message_deleted")
         assert lifecycle.claim(conversation.pk).turn_id == first.pk
-        assert explain("message_deleted") in page(client, conversation)
+        assert explain("message_deleted") in page_of(client, conversation)
         row = next(m for m in exported(conversation)["messages"] if m["seq"] == 9)
         assert row["error"] == "message_deleted"
 
@@ -158,7 +143,7 @@ class TestTurns:
         delete(client, conversation, sent.message.seq)
         with pytest.raises(CommandError, match="is gone"):
             lifecycle.retry(conversation, sent.turn.pk)
-        assert 'value="retry"' not in page(client, conversation)
+        assert 'value="retry"' not in page_of(client, conversation)
 
     def test_one_that_runs_is_stopped(self, client, conversation):
         sent = lifecycle.submit(conversation, text="my card is 4111", client_id="a")

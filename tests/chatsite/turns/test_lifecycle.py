@@ -14,6 +14,8 @@ from memory import context, transcript, versions
 from memory.models import ModelCall
 from tests.servers import wait_for
 
+from ..scenes import answer, submit
+
 pytestmark = pytest.mark.django_db
 
 State = Turn.State
@@ -24,46 +26,32 @@ def conversation(alice):
     return transcript.create(alice)
 
 
-def send(conversation, text="Hello", client_id=None):
-    client_id = client_id or f"id-{text}"
-    return lifecycle.submit(conversation, text=text, client_id=client_id)
-
-
 def expire(turn_id):
     Turn.objects.filter(pk=turn_id).update(lease_until=Now() - timedelta(seconds=1))
 
 
-def run(conversation, text="Reply", state=State.DONE, **reported):
-    """Claim the next turn and end it like a runner would."""
-    claim = lifecycle.claim(conversation.pk)
-    turn = Turn.objects.get(pk=claim.turn_id)
-    built = context.build(conversation, newest=turn.user_message, model="m")
-    begun = lifecycle.begin(claim, built, "m")
-    return lifecycle.finish(begun, lifecycle.Result(state, text, **reported))
-
-
 class TestSubmit:
     def test_it_stores_the_message_and_queues_its_turn(self, conversation):
-        sent = send(conversation)
+        sent = submit(conversation)
         assert sent.created
         assert (sent.message.seq, sent.turn.reply_seq) == (1, 2)
         assert sent.turn.state == State.QUEUED
 
     def test_it_keeps_room_for_the_reply_of_a_queued_message(self, conversation):
-        sent = [send(conversation, text) for text in "abc"]
+        sent = [submit(conversation, text) for text in "abc"]
         assert [each.message.seq for each in sent] == [1, 3, 5]
         assert [each.position for each in sent] == [0, 1, 2]
 
     def test_it_stores_the_same_client_id_once(self, conversation):
-        first, again = send(conversation), send(conversation)
+        first, again = (submit(conversation, client_id="same") for _ in range(2))
         assert not again.created
         assert (again.turn, again.message) == (first.turn, first.message)
         assert conversation.messages.count() == 1
 
     def test_it_refuses_a_client_id_with_another_text(self, conversation):
-        send(conversation, "Hello", "x")
+        submit(conversation, "Hello", "x")
         with pytest.raises(transcript.TextError) as refused:
-            send(conversation, "Bye", "x")
+            submit(conversation, "Bye", "x")
         assert refused.value.code == "conflict"
 
     @pytest.mark.parametrize(
@@ -88,7 +76,7 @@ class TestSubmit:
 
     def test_it_names_the_limit_of_a_long_text(self, conversation):
         with pytest.raises(transcript.TextError, match="32,000"):
-            send(conversation, "x" * 32_001, "x")
+            submit(conversation, "x" * 32_001, "x")
 
     @pytest.mark.parametrize("client_id", ["", None, 7, "a b", "x" * 65, "é"])
     def test_it_refuses_a_bad_client_id(self, conversation, client_id):
@@ -97,32 +85,32 @@ class TestSubmit:
         assert refused.value.code == "bad_client_id"
 
     def test_it_titles_the_conversation_once(self, conversation):
-        assert send(conversation, "  Plan   a trip ", "x").title == "Plan a trip"
-        assert send(conversation, "And now?", "y").title == ""
+        assert submit(conversation, "  Plan   a trip ", "x").title == "Plan a trip"
+        assert submit(conversation, "And now?", "y").title == ""
         conversation.refresh_from_db()
         assert conversation.title == "Plan a trip"
 
     def test_it_leaves_a_title_that_a_person_set(self, conversation):
         transcript.rename(conversation, "Mine")
-        assert send(conversation).title == ""
+        assert submit(conversation).title == ""
 
 
 class TestClaim:
     def test_it_takes_the_oldest_turn_once(self, conversation):
-        first = send(conversation, "a")
-        send(conversation, "b")
+        first = submit(conversation, "a")
+        submit(conversation, "b")
         claim = lifecycle.claim(conversation.pk)
         assert (claim.turn_id, claim.attempt) == (first.turn.pk, 1)
         assert lifecycle.claim(conversation.pk) is None
 
     def test_the_database_allows_one_running_turn(self, conversation):
-        first, second = send(conversation, "a").turn, send(conversation, "b").turn
+        first, second = submit(conversation, "a").turn, submit(conversation, "b").turn
         Turn.objects.filter(pk=first.pk).update(state=State.RUNNING)
         with pytest.raises(IntegrityError), transaction.atomic():
             Turn.objects.filter(pk=second.pk).update(state=State.RUNNING)
 
     def test_it_takes_over_when_the_lease_has_ended(self, conversation):
-        send(conversation)
+        submit(conversation)
         lost = lifecycle.claim(conversation.pk)
         expire(lost.turn_id)
         taken = lifecycle.claim(conversation.pk)
@@ -132,7 +120,7 @@ class TestClaim:
         assert not conversation.messages.filter(seq=2).exists()
 
     def test_it_interrupts_a_turn_after_two_attempts(self, conversation):
-        turn = send(conversation).turn
+        turn = submit(conversation).turn
         for _ in range(2):
             claim = lifecycle.claim(conversation.pk)
             lifecycle.checkpoint(claim, "So far")
@@ -144,8 +132,8 @@ class TestClaim:
         assert turn.reply.text == "So far"
 
     def test_it_goes_on_with_the_next_turn_after_an_orphan(self, conversation):
-        orphan = send(conversation, "a").turn
-        waiting = send(conversation, "b").turn
+        orphan = submit(conversation, "a").turn
+        waiting = submit(conversation, "b").turn
         lifecycle.claim(conversation.pk)
         Turn.objects.filter(pk=orphan.pk).update(attempt=2)
         expire(orphan.pk)
@@ -153,7 +141,7 @@ class TestClaim:
         assert lifecycle.claim(conversation.pk).turn_id == waiting.pk
 
     def test_it_ends_an_orphan_that_was_asked_to_stop(self, conversation):
-        turn = send(conversation).turn
+        turn = submit(conversation).turn
         lifecycle.claim(conversation.pk)
         lifecycle.stop(conversation, turn.pk)
         assert lifecycle.end_orphans(conversation.pk) == []
@@ -162,7 +150,7 @@ class TestClaim:
         assert lifecycle.end_orphans(conversation.pk)[0].state == State.STOPPED
 
     def test_a_released_turn_is_taken_at_once(self, conversation):
-        send(conversation)
+        submit(conversation)
         lifecycle.claim(conversation.pk)
         assert lifecycle.release() == 1
         assert lifecycle.due() == [conversation.pk]
@@ -171,7 +159,7 @@ class TestClaim:
     def test_a_released_turn_that_was_asked_to_stop_does_not_run_again(
         self, conversation
     ):
-        turn = send(conversation).turn
+        turn = submit(conversation).turn
         lifecycle.claim(conversation.pk)
         lifecycle.stop(conversation, turn.pk)
         lifecycle.release()
@@ -179,7 +167,7 @@ class TestClaim:
         assert lifecycle.end_orphans(conversation.pk)[0].state == State.STOPPED
 
     def test_a_process_hands_back_only_its_own_turns(self, conversation):
-        turn = send(conversation).turn
+        turn = submit(conversation).turn
         lifecycle.claim(conversation.pk)
         Turn.objects.filter(pk=turn.pk).update(owner="f" * 36)
         assert lifecycle.release() == 0
@@ -187,38 +175,38 @@ class TestClaim:
 
 class TestFinish:
     def test_it_stores_reply_and_bill_together(self, conversation):
-        send(conversation)
-        turn = run(conversation, "Hi!", tokens_input=20, tokens_output=2)
+        submit(conversation)
+        turn = answer(conversation, "Hi!", tokens_input=20, tokens_output=2)
         assert (turn.state, turn.reply.seq, turn.reply.text) == ("done", 2, "Hi!")
         call = ModelCall.objects.get()
         assert (call.message, call.tokens_input) == (turn.reply, 20)
         assert context.verify(call)
 
     def test_a_failed_turn_without_text_gives_its_number_back(self, conversation):
-        send(conversation, "a")
-        turn = run(conversation, "", State.FAILED, error="unavailable")
+        submit(conversation, "a")
+        turn = answer(conversation, "", State.FAILED, error="unavailable")
         assert turn.reply is None
-        assert send(conversation, "b").message.seq == 2
+        assert submit(conversation, "b").message.seq == 2
 
     def test_it_keeps_what_an_earlier_attempt_had_saved(self, conversation):
-        message = send(conversation).message
+        message = submit(conversation).message
         built = context.build(conversation, newest=message)
         first = lifecycle.begin(lifecycle.claim(conversation.pk), built, "m")
         lifecycle.checkpoint(first, "Once upon")
         expire(first.turn_id)
-        turn = run(conversation, "", State.FAILED, error="unavailable")
+        turn = answer(conversation, "", State.FAILED, error="unavailable")
         assert turn.reply.text == "Once upon"
         assert turn.reply.model_calls.get().pk == first.call_id
         assert ModelCall.objects.exclude(pk=first.call_id).get().error == "unavailable"
 
     def test_it_calibrates_the_token_estimate(self, conversation):
-        send(conversation)
-        run(conversation, tokens_input=2000)
+        submit(conversation)
+        answer(conversation, tokens_input=2000)
         conversation.refresh_from_db()
         assert context.build(conversation).tokens > 1500
 
     def test_a_second_call_finds_what_the_first_one_did(self, conversation):
-        send(conversation)
+        submit(conversation)
         claim = lifecycle.claim(conversation.pk)
         first = lifecycle.finish(claim, lifecycle.Result(State.DONE, "Hi!"))
         again = lifecycle.finish(claim, lifecycle.Result(State.DONE, "Hi!"))
@@ -227,13 +215,13 @@ class TestFinish:
 
 class TestStop:
     def test_a_queued_turn_ends_at_once(self, conversation):
-        send(conversation, "a")
-        queued = send(conversation, "b").turn
+        submit(conversation, "a")
+        queued = submit(conversation, "b").turn
         assert lifecycle.stop(conversation, queued.pk).state == State.STOPPED
         assert lifecycle.claim(conversation.pk).turn_id != queued.pk
 
     def test_a_running_turn_is_asked_and_keeps_its_text(self, conversation):
-        turn = send(conversation).turn
+        turn = submit(conversation).turn
         claim = lifecycle.claim(conversation.pk)
         lifecycle.stop(conversation, turn.pk)
         assert lifecycle.checkpoint(claim, "So") is lifecycle.LeaseStatus.CANCELLED
@@ -241,12 +229,12 @@ class TestStop:
         assert (ended.state, ended.reply.text) == (State.STOPPED, "So")
 
     def test_a_finished_turn_stays_as_it_is(self, conversation):
-        send(conversation)
-        turn = run(conversation)
+        submit(conversation)
+        turn = answer(conversation)
         assert lifecycle.stop(conversation, turn.pk).state == State.DONE
 
     def test_a_foreign_turn_is_not_found(self, conversation, bob):
-        other = send(transcript.create(bob)).turn
+        other = submit(transcript.create(bob)).turn
         with pytest.raises(CommandError) as refused:
             lifecycle.stop(conversation, other.pk)
         assert refused.value.code == "not_found"
@@ -254,26 +242,26 @@ class TestStop:
 
 class TestRetry:
     def test_it_runs_again_and_supersedes_the_partial_reply(self, conversation):
-        send(conversation)
-        turn = run(conversation, "Half", State.TRUNCATED, error="length")
+        submit(conversation)
+        turn = answer(conversation, "Half", State.TRUNCATED, error="length")
         lifecycle.retry(conversation, turn.pk)
-        again = run(conversation, "Whole")
+        again = answer(conversation, "Whole")
         assert again.pk == turn.pk
         kept = conversation.messages.filter(superseded_at=None)
         assert list(kept.values_list("text", flat=True)) == ["Hello", "Whole"]
         assert conversation.messages.get(seq=2).text == "Half"
 
     def test_a_done_turn_can_not_be_retried(self, conversation):
-        send(conversation)
-        turn = run(conversation)
+        submit(conversation)
+        turn = answer(conversation)
         with pytest.raises(CommandError) as refused:
             lifecycle.retry(conversation, turn.pk)
         assert refused.value.code == "not_retryable"
 
     def test_only_the_latest_turn_can_be_retried(self, conversation):
-        send(conversation, "a")
-        turn = run(conversation, "", State.FAILED, error="timeout")
-        send(conversation, "b")
+        submit(conversation, "a")
+        turn = answer(conversation, "", State.FAILED, error="timeout")
+        submit(conversation, "b")
         with pytest.raises(CommandError) as refused:
             lifecycle.retry(conversation, turn.pk)
         assert refused.value.code == "not_latest"
@@ -281,18 +269,18 @@ class TestRetry:
 
 class TestEdit:
     def test_it_supersedes_from_the_message_on(self, conversation):
-        send(conversation, "a")
-        run(conversation, "A")
-        send(conversation, "b")
-        run(conversation, "B")
+        submit(conversation, "a")
+        answer(conversation, "A")
+        submit(conversation, "b")
+        answer(conversation, "B")
         sent = lifecycle.edit(conversation, seq=3, text="b2", client_id="new")
         assert sent.message.seq == 5
         kept = conversation.messages.filter(superseded_at=None)
         assert list(kept.values_list("text", flat=True)) == ["a", "A", "b2"]
 
     def test_it_takes_a_summary_of_the_edited_message_back(self, conversation):
-        send(conversation, "a")
-        run(conversation, "A")
+        submit(conversation, "a")
+        answer(conversation, "A")
         versions.append(
             conversation, first_seq=1, last_seq=2, text="v1", status="active"
         )
@@ -301,22 +289,22 @@ class TestEdit:
         assert conversation.summaries.get().status == "stale"
 
     def test_the_same_edit_twice_is_one(self, conversation):
-        send(conversation, "a")
-        run(conversation)
+        submit(conversation, "a")
+        answer(conversation)
         first = lifecycle.edit(conversation, seq=1, text="b", client_id="new")
         again = lifecycle.edit(conversation, seq=1, text="b", client_id="new")
         assert (again.created, again.message) == (False, first.message)
 
     @pytest.mark.parametrize("seq", [2, 9])
     def test_only_an_own_message_can_be_edited(self, conversation, seq):
-        send(conversation, "a")
-        run(conversation)
+        submit(conversation, "a")
+        answer(conversation)
         with pytest.raises(CommandError) as refused:
             lifecycle.edit(conversation, seq=seq, text="b", client_id="new")
         assert refused.value.code == "not_found"
 
     def test_it_waits_for_the_running_reply(self, conversation):
-        send(conversation, "a")
+        submit(conversation, "a")
         lifecycle.claim(conversation.pk)
         with pytest.raises(CommandError) as refused:
             lifecycle.edit(conversation, seq=1, text="b", client_id="new")
@@ -327,16 +315,16 @@ class TestDue:
     def test_it_names_queued_and_orphaned_conversations(self, alice):
         queued, running, orphaned, done = (transcript.create(alice) for _ in range(4))
         for each in (queued, running, orphaned, done):
-            send(each)
+            submit(each)
         for each in (running, orphaned):
             lifecycle.claim(each.pk)
         expire(orphaned.turns.get().pk)
-        run(done)
+        answer(done)
         assert lifecycle.due() == [queued.pk, orphaned.pk]
 
     def test_a_turn_behind_a_running_one_is_not_due(self, conversation):
-        send(conversation, "a")
-        send(conversation, "b")
+        submit(conversation, "a")
+        submit(conversation, "b")
         lifecycle.claim(conversation.pk)
         assert lifecycle.due() == []
 
@@ -345,7 +333,7 @@ class TestDue:
 @pytest.mark.django_db(transaction=True)
 def test_stopping_a_reply_that_is_just_ending_is_no_deadlock(alice):
     conversation = transcript.create(alice)
-    send(conversation)
+    submit(conversation)
     claim = lifecycle.claim(conversation.pk)
 
     def finish():

@@ -39,10 +39,9 @@ from memory.models import Conversation, ModelCall
 from tests.fakes import upstream as fake
 from tests.memory.scenes import summarise
 
-from ..scenes import signed_in, talk_in_turns, url
+from ..scenes import HTMX, page_of, signed_in, talk_in_turns, url
 
 pytestmark = pytest.mark.django_db(transaction=True)
-HTMX = {"HX-Request": "true"}
 SENTENCE = "Your 100 tokens of today are used up. There are new ones in "
 
 
@@ -136,7 +135,7 @@ class TestUsedUp:
         assert not ModelCall.objects.filter(purpose="summary").exists()
         [shown] = activity.activities(after)
         assert SENTENCE in shown.text
-        assert SENTENCE in client.get(url("detail", conversation)).content.decode()
+        assert SENTENCE in page_of(client, conversation)
 
     def test_a_title(self, used_up, alice, settings):
         settings.TITLES_ENABLED = True
