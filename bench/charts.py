@@ -6,10 +6,8 @@ milliseconds, the median of 5, without the minute's cache; then the page with it
 """
 
 import itertools
-import os
 import random
 import statistics
-import sys
 import time
 from collections.abc import Callable, Iterable, Iterator
 from datetime import datetime, timedelta
@@ -69,7 +67,7 @@ def fill() -> None:
     Conversation.objects.update(created_at=begun)
     insert(Summary, summaries([row.pk for row in made], now))
     insert(ModelCall, calls([row.pk for row in made], now))
-    analyse()
+    databases.analyse()
 
 
 def summaries(ids: list[int], now: datetime) -> Iterator[dict]:
@@ -121,23 +119,12 @@ def calls(ids: list[int], now: datetime) -> Iterator[dict]:
         }
 
 
-def analyse() -> None:
-    from django.db import connection
-
-    with connection.cursor() as cursor:
-        cursor.execute("ANALYZE")
+def show(name: str, action: Callable[[], object]) -> None:
+    times = databases.measure(action, RUNS)
+    print(f"{name:44} {statistics.median(times):7.0f} ms, at most {max(times):.0f}")
 
 
-def show(name: str, act: Callable[[], object]) -> None:
-    taken = []
-    for _ in range(RUNS):
-        started = time.perf_counter()
-        act()
-        taken.append((time.perf_counter() - started) * 1000)
-    print(f"{name:44} {statistics.median(taken):7.0f} ms, at most {max(taken):.0f}")
-
-
-def measure_all() -> None:
+def report() -> None:
     from django.contrib.auth import get_user_model
     from django.core.cache import cache
     from django.test import Client
@@ -145,6 +132,9 @@ def measure_all() -> None:
     from chatsite.review.charts import site_metrics
     from chatsite.review.charts.days import Days
 
+    started = time.perf_counter()
+    fill()
+    print(f"filled in {time.perf_counter() - started:.0f} s")
     for count in (7, 30, 90):
         days = Days.until_today(count)
         show(f"figures of {count} days", lambda days=days: site_metrics.measure(days))
@@ -164,24 +154,5 @@ def measure_all() -> None:
     show("the admin's first page, a minute later", a_minute_later)
 
 
-def main() -> None:
-    os.environ.setdefault("DJANGO_SETTINGS_MODULE", "chatsite.settings")
-    import django
-
-    django.setup()
-    from django.conf import settings
-    from django.core.management import call_command
-
-    settings.ALLOWED_HOSTS = ["testserver"]
-    call_command("migrate", verbosity=0)
-    started = time.perf_counter()
-    fill()
-    print(f"filled in {time.perf_counter() - started:.0f} s")
-    measure_all()
-
-
 if __name__ == "__main__":
-    if databases.is_inner():
-        main()
-    else:
-        databases.run_each("bench.charts", sys.argv[1:])
+    databases.run("bench.charts", report)

@@ -1,39 +1,15 @@
 """What a long transcript costs: the context of a reply, the search behind its window,
-a new message and a compaction, for 100 and for 100,000 messages.
+a new message and a compaction, for 100 and for 100,000 messages, on SQLite and on
+PostgreSQL. Prints milliseconds (median), queries, and the ratio long / short.
 
-Runs on a SQLite file of its own, or on the empty database of BENCH_DATABASE_URL. Prints
-milliseconds (median), queries, and the ratio long / short.
+    python -m bench.context_size [sqlite|postgresql ...]
 """
 
-import os
 import random
 import statistics
-import tempfile
-import time
 from collections.abc import Callable, Iterator, Sequence
-from pathlib import Path
 
-folder = tempfile.TemporaryDirectory()
-own = f"sqlite:///{Path(folder.name) / 'bench.sqlite3'}"
-os.environ.setdefault("DEBUG", "true")
-os.environ["DATABASE_URL"] = os.environ.get("BENCH_DATABASE_URL", own)
-os.environ.setdefault("DJANGO_SETTINGS_MODULE", "chatsite.settings")
-
-import django  # noqa: E402
-
-django.setup()
-
-from django.conf import settings  # noqa: E402
-from django.contrib.auth import get_user_model  # noqa: E402
-from django.core.management import call_command  # noqa: E402
-from django.db import connection, transaction  # noqa: E402
-from django.test.utils import CaptureQueriesContext  # noqa: E402
-
-from memory import context, transcript, versions  # noqa: E402
-from memory.compaction import commit, preparation  # noqa: E402
-from memory.engine.summaries.summarizer import SummaryText  # noqa: E402
-from memory.models import Conversation, Message, Summary  # noqa: E402
-from memory.search import recall  # noqa: E402
+from . import databases
 
 SIZES = (100, 100_000)
 RUNS = 30
@@ -55,8 +31,12 @@ def texts(count: int) -> Iterator[str]:
         yield " ".join(rng.choices(WORDS, WEIGHTS, k=30))
 
 
-def make(owner: object, size: int) -> Conversation:
+def make(owner: object, size: int) -> object:
     """`size` messages in whole turns, all but the window compacted."""
+    from memory import transcript, versions
+    from memory.models import Conversation, Message, Summary
+    from memory.search import recall
+
     conversation = transcript.create(owner, title=f"{size} messages")
     roles = (Message.Role.USER, Message.Role.ASSISTANT)
     rows = (
@@ -71,9 +51,7 @@ def make(owner: object, size: int) -> Conversation:
     )
     Message.objects.bulk_create(rows, batch_size=1000)
     recall.index_all()
-    # A server does it by itself, some time after so many rows were written.
-    with connection.cursor() as cursor:
-        cursor.execute("ANALYZE")
+    databases.analyse()
     versions.append(
         conversation,
         first_seq=1,
@@ -86,32 +64,35 @@ def make(owner: object, size: int) -> Conversation:
     return conversation
 
 
-def measure(acts: Sequence[Callable[[], object]]) -> list[tuple[float, int]]:
+def measure(actions: Sequence[Callable[[], object]]) -> list[tuple[float, int]]:
     """Milliseconds (median) and most queries of each; in turns, so that both get the
     same share of what else the machine does."""
-    times: list[list[float]] = [[] for _ in acts]
-    for act in acts:
-        act()
+    times: list[list[float]] = [[] for _ in actions]
+    for action in actions:
+        action()
     for _ in range(RUNS):
-        for act, taken in zip(acts, times, strict=True):
-            started = time.perf_counter()
-            act()
-            taken.append((time.perf_counter() - started) * 1000)
+        for action, taken in zip(actions, times, strict=True):
+            taken += databases.measure(action, 1)
     medians = [statistics.median(taken) for taken in times]
-    return list(zip(medians, map(count_queries, acts), strict=True))
+    return list(zip(medians, map(count_queries, actions), strict=True))
 
 
-def count_queries(act: Callable[[], object]) -> int:
+def count_queries(action: Callable[[], object]) -> int:
+    from django.db import connection
+    from django.test.utils import CaptureQueriesContext
+
     counts = []
     for _ in range(RUNS):
         with CaptureQueriesContext(connection) as queries:
-            act()
+            action()
         counts.append(len(queries))
     return max(counts)
 
 
-def questions(conversation: Conversation) -> Iterator[Message]:
-    """Ever new ones of six words, rare and common as in what was said."""
+def questions(conversation: object) -> Iterator[object]:
+    """Always new ones of six words, rare and common as in the transcript."""
+    from memory.models import Message
+
     rng = random.Random(1)
     while True:
         yield Message(
@@ -122,29 +103,42 @@ def questions(conversation: Conversation) -> Iterator[Message]:
         )
 
 
-@transaction.atomic
-def write(conversation: Conversation) -> None:
+def write(conversation: object) -> None:
     """Store a message of thirty words, index and all, and undo it."""
-    text = next(texts(1))
-    transcript.append_user_message(conversation, text=text, client_id="written")
-    transaction.set_rollback(True)
+    from django.db import transaction
+
+    from memory import transcript
+
+    with transaction.atomic():
+        text = next(texts(1))
+        transcript.append_user_message(conversation, text=text, client_id="written")
+        transaction.set_rollback(True)
 
 
-@transaction.atomic
-def commit_summary(conversation: Conversation) -> float:
+def commit_summary(conversation: object) -> float:
     """Put a summary of the window in force, and undo it; milliseconds of the commit."""
-    Conversation.objects.filter(pk=conversation.pk).update(compaction_owner="bench")
-    job = preparation.prepare(
-        conversation.pk, "bench", lambda _: None, None, force=True
-    )
-    started = time.perf_counter()
-    commit.commit(job, "m", SummaryText("They talked.", "0" * 64, 1))
-    taken = (time.perf_counter() - started) * 1000
-    transaction.set_rollback(True)
+    from django.db import transaction
+
+    from memory.compaction import commit, lease, preparation
+    from memory.engine.compaction import find_important
+    from memory.engine.summaries.summarizer import SummaryText
+
+    with transaction.atomic():
+        lease.claim(conversation.pk, "bench", force=True)
+        job = preparation.prepare(
+            conversation.pk, "bench", lambda _: None, None, None, force=True
+        )
+        text = SummaryText("They talked.", "0" * 64, 1)
+        important = find_important(job.policy, job.step)
+        [taken] = databases.measure(lambda: commit.commit(job, "m", text, important), 1)
+        transaction.set_rollback(True)
     return taken
 
 
-def acts(conversation: Conversation) -> dict[str, Callable[[], object]]:
+def actions_on(conversation: object) -> dict[str, Callable[[], object]]:
+    from memory import context
+    from memory.search import recall
+
     asked = questions(conversation)
     common = "word0x word1x word2x word3x word4x word5x word6x word7x"
     long = " ".join(texts(1)) + " ".join(f"other{n}" for n in range(3000))
@@ -161,20 +155,22 @@ def acts(conversation: Conversation) -> dict[str, Callable[[], object]]:
 
 def index_bytes() -> int:
     """What the search index takes on disk, the words of its entries included."""
+    from django.db import connection
+
     with connection.cursor() as cursor:
         cursor.execute(INDEX_BYTES[connection.vendor])
         return int(cursor.fetchone()[0])
 
 
-def main() -> None:
-    # With DEBUG, Django keeps a log of all queries.
-    settings.DEBUG = False
-    call_command("migrate", verbosity=0)
-    owner = get_user_model().objects.create_user(f"bench{time.time_ns()}")
+def report() -> None:
+    from django.contrib.auth import get_user_model
+
+    owner = get_user_model().objects.create_user("bench")
     made = [make(owner, size) for size in SIZES]
-    print(f"{connection.vendor}; {SIZES[0]:,} and {SIZES[1]:,} messages")
-    for name, *same in zip(acts(made[0]), *(acts(c).values() for c in made), strict=1):
-        (short, few), (long, many) = measure(same)
+    print(f"{SIZES[0]:,} and {SIZES[1]:,} messages")
+    short_ones, long_ones = map(actions_on, made)
+    for name, action in short_ones.items():
+        (short, few), (long, many) = measure([action, long_ones[name]])
         print(
             f"{name:28} {short:6.1f} ms {long:6.1f} ms  ratio {long / short:5.2f}"
             f"  queries {few} and {many}"
@@ -185,5 +181,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
-    folder.cleanup()
+    databases.run("bench.context_size", report)

@@ -4,10 +4,7 @@ searches, for 100 and for 10,000 messages, on SQLite and on PostgreSQL.
 Prints milliseconds (median of 7), the queries of each, and the ratio long / short.
 """
 
-import os
 import statistics
-import sys
-import time
 from collections.abc import Callable
 from itertools import pairwise
 
@@ -19,8 +16,8 @@ WINDOW = 20
 SUMMARIES = 6
 TEXT = (
     "A sentence of a usual length about nothing much, 42 words or fewer, with "
-    "**emphasis** and `code` where somebody wanted it. The ferry to pier {n} takes "
-    "{minutes} minutes, says captain Nobody{n}, and costs {minutes}.50."
+    "**emphasis** and `code` where it was wanted. The ferry to pier {n} takes "
+    "{minutes} minutes, says captain Nemo{n}, and costs {minutes}.50."
 )
 
 
@@ -77,7 +74,7 @@ def compact(conversation: object, last: int) -> None:
         )
 
 
-def measure(act: Callable[[], object]) -> tuple[float, int]:
+def measure(action: Callable[[], object]) -> tuple[float, int]:
     """Milliseconds and queries; the first run only warms up."""
     from django.db import connection
 
@@ -88,13 +85,8 @@ def measure(act: Callable[[], object]) -> tuple[float, int]:
         return execute(*args)
 
     with connection.execute_wrapper(count):
-        act()
-    times = []
-    for _ in range(RUNS):
-        started = time.perf_counter()
-        act()
-        times.append((time.perf_counter() - started) * 1000)
-    return statistics.median(times), len(queries)
+        action()
+    return statistics.median(databases.measure(action, RUNS)), len(queries)
 
 
 def get(client: object, path: str) -> None:
@@ -103,7 +95,7 @@ def get(client: object, path: str) -> None:
         raise RuntimeError(f"{path} answered {response.status_code}")
 
 
-def acts_on(client: object, conversation: object) -> dict[str, Callable[[], object]]:
+def actions_on(client: object, conversation: object) -> dict[str, Callable[[], object]]:
     from chatsite.live import fragments
     from memory import context
     from memory.compaction import preparation
@@ -127,37 +119,30 @@ def acts_on(client: object, conversation: object) -> dict[str, Callable[[], obje
         "sync of a socket": lambda: list(fragments.Page().sync(conversation)),
         "context": lambda: context.build(conversation),
         "compaction plan": lambda: preparation.prepare(
-            conversation.pk, "", lambda _: None, None, force=False
+            conversation.pk, "", lambda _: None, None, None, force=False
         ),
-        "find: a rare word": find(f"nobody{seq}"),
+        "find: a rare word": find(f"nemo{seq}"),
         "find: in every message": find("ferry"),
         "find: several words": find("captain+minutes+pier+harbour"),
         "find: nothing": find("zzqx+wwvy"),
-        "search all: a rare word": search(f"nobody{seq}"),
+        "search all: a rare word": search(f"nemo{seq}"),
         "search all: every message": search("ferry"),
         "search all: nothing": search("zzqx+wwvy"),
     }
 
 
 def report() -> None:
-    """Measure on the database of this process."""
-    os.environ.setdefault("DJANGO_SETTINGS_MODULE", "chatsite.settings")
-    import django
-
-    django.setup()
     from django.contrib.auth import get_user_model
-    from django.core.management import call_command
     from django.test import Client
 
-    call_command("migrate", verbosity=0)
     results: dict[str, list[tuple[float, int]]] = {}
     for size in SIZES:
         owner = get_user_model().objects.create_user(f"bench-{size}")
-        client = Client(headers={"host": "127.0.0.1"})
+        client = Client()
         client.force_login(owner)
         conversation = make(owner, size)
-        for name, act in acts_on(client, conversation).items():
-            results.setdefault(name, []).append(measure(act))
+        for name, action in actions_on(client, conversation).items():
+            results.setdefault(name, []).append(measure(action))
     heads = "".join(f"{size:>9,}" for size in SIZES)
     print(f"{'':26}{heads}   ratio  queries")
     for name, (short, long) in results.items():
@@ -169,7 +154,4 @@ def report() -> None:
 
 
 if __name__ == "__main__":
-    if databases.is_inner():
-        report()
-    else:
-        databases.run_each("bench.long_conversation", sys.argv[1:])
+    databases.run("bench.long_conversation", report)

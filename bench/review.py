@@ -1,14 +1,14 @@
-"""What the staff's desk costs when it is full: 100,000 summaries and 1,000,000 messages
-in 1,000 conversations, and one of 10,000 messages and 2,000 versions; on SQLite and on
-PostgreSQL, each a database of its own. Prints milliseconds, the median of 7.
+"""What the pages of staff cost when there is much to review: 100,000 summaries and
+1,000,000 messages in 1,000 conversations, and one of 10,000 messages and 2,000
+versions; on SQLite and on PostgreSQL, each a database of its own. Prints milliseconds,
+the median of 7.
 
     python -m bench.review [sqlite|postgresql ...]
 """
 
 import itertools
-import os
+import re
 import statistics
-import sys
 import time
 from collections.abc import Callable, Iterable, Iterator
 
@@ -18,36 +18,17 @@ RUNS = 7
 CONVERSATIONS, MESSAGES, VERSIONS = 1_000, 1_000, 100
 LONG_MESSAGES, LONG_VERSIONS = 10_000, 2_000
 PEOPLE = 200
-# Messages that no summary stands for yet.
+# Messages that no summary covers yet.
 WINDOW = 40
 TEXT = "We pay {} euros on 1{} May at the harbour, as Anna said in the morning. " * 4
-WORDS = [
-    "they",
-    "pay",
-    "Anna",
-    "Berlin",
-    "harbour",
-    "station",
-    "museum",
-    "bridge",
-    "garden",
-    "market",
-    "train",
-    "early",
-    "late",
-    "rain",
-    "coffee",
-    "order",
-    "ticket",
-    "because",
-    "again",
-    "never",
-    "always",
-    "hotel",
-    "night",
-    "budget",
-    "euros",
-]
+WORDS = re.findall(
+    r"\w+",
+    """
+    they pay Anna Berlin harbour station museum bridge garden market train early
+    late rain coffee order ticket because again never always hotel night budget
+    euros
+    """,
+)
 
 
 def summary_of(version: int) -> str:
@@ -114,7 +95,7 @@ class Filler:
             Message.objects.bulk_create(batch)
 
     def running(self, messages: int, versions: int) -> Iterator[dict]:
-        """Each stands for all before it; some have failed."""
+        """Each covers all messages before it; some have failed."""
         step = messages // (versions + 1)
         made = 0
         for version in range(1, versions + 1):
@@ -246,7 +227,7 @@ def pages(filler: Filler) -> dict[str, str]:
         "summaries, rewritten": f"{listed}?flag=rewritten",
         "summaries, gap": f"{listed}?flag=gap",
         "summaries, level": f"{listed}?level=1",
-        "summaries, level nobody has": f"{listed}?level=more",
+        "summaries, a level that none has": f"{listed}?level=more",
         "summaries, preset": f"{listed}?preset=layered",
         "summaries, five filters": f"{listed}?preset=layered&level=1&flag=unsupported"
         "&status__exact=active&trigger=summary_tokens",
@@ -256,7 +237,7 @@ def pages(filler: Filler) -> dict[str, str]:
         "summaries of a person": f"{listed}?q=person-00003",
         "summaries of 100 people": f"{listed}?q=person-000",
         "summaries of an address": f"{listed}?q=p5@example.org",
-        "summaries of nobody": f"{listed}?q=nobody",
+        "summaries of a name that none has": f"{listed}?q=stranger",
         "one summary": f"{listed}{last}/change/",
         "timeline, 1,000 messages": short,
         "timeline, 10,000 messages": long,
@@ -272,49 +253,34 @@ def pages(filler: Filler) -> dict[str, str]:
     }
 
 
-def measure(act: Callable[[], object]) -> str:
-    times = []
-    for _ in range(RUNS):
-        started = time.perf_counter()
-        act()
-        times.append((time.perf_counter() - started) * 1000)
+def measure(action: Callable[[], object]) -> str:
+    times = databases.measure(action, RUNS)
     return f"{statistics.median(times):7.0f} ms ({min(times):.0f} to {max(times):.0f})"
 
 
-def timed(words: str, act: Callable[[], object]) -> None:
+def time_once(name: str, action: Callable[[], object]) -> None:
     started = time.perf_counter()
-    act()
-    print(f"{words:32} {time.perf_counter() - started:8.1f} s", flush=True)
+    action()
+    print(f"{name:32} {time.perf_counter() - started:8.1f} s", flush=True)
 
 
-def main() -> None:
-    os.environ.setdefault("DJANGO_SETTINGS_MODULE", "chatsite.settings")
-    import django
-
-    django.setup()
-    from django.conf import settings
-    from django.core.management import call_command
-    from django.db import connection
+def report() -> None:
     from django.test import Client
 
-    # Django keeps every query of a process in debug mode.
-    settings.DEBUG = False
-    call_command("migrate", verbosity=0)
     filler = Filler()
-    timed("filled in", filler.fill)
-    with connection.cursor() as cursor:
-        cursor.execute("ANALYZE")
-    client = Client(headers={"host": "127.0.0.1"})
+    time_once("filled in", filler.fill)
+    databases.analyse()
+    client = Client()
     client.force_login(filler.staff)
     for name, path in pages(filler).items():
 
-        def act(path: str = path) -> None:
+        def get(path: str = path) -> None:
             response = client.get(path)
             if response.status_code != 200:
                 raise RuntimeError(f"{path} answered {response.status_code}")
 
-        act()
-        print(f"{name:32} {measure(act)}", flush=True)
+        get()
+        print(f"{name:32} {measure(get)}", flush=True)
     audit()
 
 
@@ -328,14 +294,11 @@ def audit() -> None:
         ("audit, missing versions", audit.find_missing_versions),
         ("audit, missing messages", find_missing_messages),
     ):
-        timed(name, lambda find=find: list(find()))
+        time_once(name, lambda find=find: list(find()))
     row, field = Message.objects.last(), Message._meta.get_field("signature")
     took = measure(lambda: [field.make(row) for _ in range(1000)])
     print(f"{'1,000 signatures':32} {took}")
 
 
 if __name__ == "__main__":
-    if databases.is_inner():
-        main()
-    else:
-        databases.run_each("bench.review", sys.argv[1:])
+    databases.run("bench.review", report)
