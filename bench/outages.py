@@ -5,7 +5,6 @@ Usage: python -m bench.outages [replies at once] [tokens per reply]
 """
 
 import statistics
-import subprocess
 import sys
 import tempfile
 import time
@@ -13,6 +12,8 @@ from pathlib import Path
 
 from tests.faults.harness import Topology
 from tests.faults.viewers import Viewer
+
+from .provider import running_provider
 
 LEASE, SWEEP = 10.0, 1.0
 # Seconds between two tokens.
@@ -39,9 +40,9 @@ class Outages:
             viewers = self.topology.begin_stories(crowd, self.count, **self.story)
             time.sleep(2)
             began = time.monotonic()
-            words = fault(viewers)
+            outcome = fault(viewers)
             self.topology.settle_and_check(viewers, seconds=600)
-            report(name, viewers, began, f"{words}; {self.find_lag(viewers)}")
+            report(name, viewers, began, f"{outcome}; {self.find_lag(viewers)}")
         self.topology.start_all()
 
     def find_lag(self, viewers: list[Viewer]) -> str:
@@ -89,11 +90,11 @@ class Outages:
         return f"back after {REDIS_AWAY:.0f} s"
 
 
-def report(name: str, viewers: list[Viewer], began: float, words: str) -> None:
+def report(name: str, viewers: list[Viewer], began: float, outcome: str) -> None:
     replies = [viewer.reply_to(viewer.story) for viewer in viewers]
     lags = [reply.ended_at - began for reply in replies]
     print(
-        f"{name}: {words}; {len(viewers)} of {len(viewers)} replies complete on the "
+        f"{name}: {outcome}; {len(viewers)} of {len(viewers)} replies complete on the "
         f"screens, the last {max(lags):.1f} s after the fault; "
         f"{sum(reply.frames for reply in replies)} frames, "
         f"{sum(reply.gaps for reply in replies)} gaps healed, "
@@ -103,23 +104,16 @@ def report(name: str, viewers: list[Viewer], began: float, words: str) -> None:
 
 
 def main(count: int = 50, tokens: int = 500) -> None:
-    command = [sys.executable, "-m", "tests.fakes.upstream", "--port", "0"]
-    provider = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
-    try:
-        url = provider.stdout.readline().strip().partition("=")[2]
-        env = {**SETTINGS, "OPENAI_BASE_URL": url}
-        with (
-            tempfile.TemporaryDirectory() as folder,
-            Topology(Path(folder), **env) as topology,
-        ):
-            outages = Outages(topology, count, tokens)
-            outages.run("Nothing happens", outages.nothing)
-            outages.run("kill -9 of one process", outages.kill)
-            outages.run("SIGTERM to one process", outages.end)
-            outages.run(f"Redis away for {REDIS_AWAY:.0f} s", outages.lose_redis)
-    finally:
-        provider.kill()
-        provider.wait()
+    with (
+        running_provider() as provider_url,
+        tempfile.TemporaryDirectory() as folder,
+        Topology(Path(folder), **SETTINGS, OPENAI_BASE_URL=provider_url) as topology,
+    ):
+        outages = Outages(topology, count, tokens)
+        outages.run("Nothing happens", outages.nothing)
+        outages.run("kill -9 of one process", outages.kill)
+        outages.run("SIGTERM to one process", outages.end)
+        outages.run(f"Redis away for {REDIS_AWAY:.0f} s", outages.lose_redis)
 
 
 if __name__ == "__main__":

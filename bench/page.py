@@ -5,7 +5,6 @@ with the fake provider in a process of its own. Usage: python -m bench.page [cha
 """
 
 import statistics
-import subprocess
 import sys
 import tempfile
 import time
@@ -17,6 +16,8 @@ from urllib.parse import urlparse
 from playwright.sync_api import Browser, BrowserContext, Page, expect, sync_playwright
 
 from tests.servers import Site, find_chromium
+
+from .provider import running_provider
 
 USER, PASSWORD = "bench", "correct horse battery"
 MESSAGES = 10_000
@@ -56,19 +57,8 @@ GO_UP = """async () => {
 }"""
 
 
-def tell(what: str, figure: str) -> None:
-    print(f"| {what} | {figure} |", flush=True)
-
-
-@contextmanager
-def provider() -> Iterator[str]:
-    command = [sys.executable, "-m", "tests.fakes.upstream", "--port", "0"]
-    server = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
-    try:
-        yield server.stdout.readline().strip().split("=")[1]
-    finally:
-        server.kill()
-        server.wait()
+def show(name: str, figure: str) -> None:
+    print(f"| {name} | {figure} |", flush=True)
 
 
 @contextmanager
@@ -120,7 +110,7 @@ def measure_paint(browser: Browser, name: str, address: str, cookies: list) -> N
         times.append(page.evaluate(FIRST_PAINT))
         context.close()
     median = statistics.median(times)
-    tell(f"first contentful paint, {name}", f"{median:.0f} ms, at most {max(times)}")
+    show(f"first contentful paint, {name}", f"{median:.0f} ms, at most {max(times)}")
 
 
 def measure_bytes(page: Page) -> None:
@@ -135,7 +125,7 @@ def measure_bytes(page: Page) -> None:
             sums[kind] = [sums[kind][0] + sent, sums[kind][1] + whole]
     for kind, (sent, whole) in sums.items():
         size = f"{whole / 1000:.1f} kB, {sent / 1000:.1f} kB as it travels"
-        tell(f"{kind} of the split page", size)
+        show(f"{kind} of the split page", size)
 
 
 def stream(page: Page, chars: int, domain: str) -> dict[str, float]:
@@ -174,14 +164,14 @@ def measure_stream(page: Page, chars: int) -> None:
             f"{name.removesuffix('Duration').lower()} {value / total:.1%}"
             for name, value in spent.items()
         )
-        tell(f"main thread during {total:.0f} s of reply, by {clock}", parts)
+        show(f"main thread during {total:.0f} s of reply, by {clock}", parts)
     shifts = page.evaluate("shifts")
-    tell("layout shifts, summed up", f"{sum(shifts):.4f} in {len(shifts)}")
+    show("layout shifts, summed up", f"{sum(shifts):.4f} in {len(shifts)}")
     expect(page.locator("#turns .turn").last).to_have_attribute("data-state", "done")
     streamed = page.evaluate(LAST_TURN)
     open_conversation(page, page.url)
     same = streamed == page.evaluate(LAST_TURN)
-    tell("DOM of the streamed turn", "equals the loaded one" if same else "DIFFERS")
+    show("DOM of the streamed turn", "equals the loaded one" if same else "DIFFERS")
 
 
 def measure_way_up(page: Page, address: str) -> None:
@@ -189,14 +179,14 @@ def measure_way_up(page: Page, address: str) -> None:
     found = [page.evaluate(GO_UP) for _ in range(10)]
     times, moved = zip(*found, strict=True)
     median = f"{statistics.median(times):.0f} ms, at most {max(times):.0f}"
-    tell("the next 30 turns on the way up, until they stand there", median)
-    tell("what was on the screen moved by", f"{max(moved):.0f} px at most")
+    show("the next 30 turns on the way up, until they are there", median)
+    show("what was on the screen moved by", f"{max(moved):.0f} px at most")
 
 
 def main(chars: int) -> None:
     with (
         tempfile.TemporaryDirectory() as folder,
-        provider() as provider_url,
+        running_provider() as provider_url,
         running_site(Path(folder), provider_url) as site,
         sync_playwright() as playwright,
     ):

@@ -18,7 +18,7 @@ if [ "$(cat "$stamp" 2>/dev/null)" != "$wanted" ]; then
 fi
 
 # As modules: a script's own folder would come first, and bench/memory hide memory.
-for bench in bench/*.py; do
+for bench in $(grep -l __main__ bench/*.py); do
     echo "== $bench"
     DEBUG=true ENV_FILE= .venv/bin/python -m "bench.$(basename "$bench" .py)"
 done

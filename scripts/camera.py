@@ -11,7 +11,7 @@ from tests.servers import Site
 
 FOLDER = Path(__file__).resolve().parent.parent / "docs" / "pictures"
 SCHEMES = ("light", "dark")
-WIDE, DESK, PHONE = (1440, 900), (1760, 1000), (390, 844)
+WIDE, DESKTOP, PHONE = (1440, 900), (1760, 1000), (390, 844)
 # The most that a picture may weigh in the repository.
 MAX_BYTES = 150_000
 QUALITIES = (0.8, 0.65, 0.5)
@@ -31,8 +31,8 @@ TO_WEBP = """
 class Camera:
     def __init__(self, browser: Browser, site: Site) -> None:
         self.browser, self.site = browser, site
-        # No page of the site would let a script make pictures.
-        self.laboratory = browser.new_page()
+        # The site's content security policy would forbid it.
+        self.converter = browser.new_page()
         self.taken: list[str] = []
 
     @contextmanager
@@ -63,14 +63,14 @@ class Camera:
         context.close()
 
     def take(self, page: Page, name: str, *, whole: bool = False) -> None:
-        """What the window shows, or the `whole` page below it, too."""
+        """A picture of the window, or of the `whole` page."""
         page.mouse.move(0, 0)
         page.wait_for_load_state("load")
-        # Whatever moves has come to rest by then.
+        # Animations have ended by then.
         page.wait_for_timeout(500)
         png = base64.b64encode(page.screenshot(full_page=whole)).decode()
         for quality in QUALITIES:
-            made = self.laboratory.evaluate(TO_WEBP, [png, quality])
+            made = self.converter.evaluate(TO_WEBP, [png, quality])
             picture = base64.b64decode(made)
             if len(picture) <= MAX_BYTES:
                 break

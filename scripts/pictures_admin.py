@@ -1,12 +1,12 @@
-"""The pictures of the staff's desk: one review from start to finish, told in
-docs/admin.md.
+"""The pictures of the admin: one review from start to finish, as docs/admin.md tells
+it.
 """
 
 import re
 
 from playwright.sync_api import Page, expect
 
-from .camera import DESK, SCHEMES, Camera
+from .camera import DESKTOP, SCHEMES, Camera
 from .pictures_page import make_three_compactions
 
 REVIEWER, CLERK = "reviewer", "clerk"
@@ -60,11 +60,11 @@ def take_all(camera: Camera) -> None:
     with camera.visit(REVIEWER) as page:
         pk = _review(camera, page)
     for scheme in SCHEMES:
-        with camera.visit(REVIEWER, scheme=scheme, size=DESK) as page:
+        with camera.visit(REVIEWER, scheme=scheme, size=DESKTOP) as page:
             for name, place, whole in PLACES:
                 _go(camera, page, place, pk)
                 camera.take(page, f"admin-{name}-{scheme}", whole=whole)
-    with camera.visit(CLERK, size=DESK) as page:
+    with camera.visit(CLERK, size=DESKTOP) as page:
         for name, place, whole in PLACES:
             if name in MASKED:
                 _go(camera, page, place, pk)

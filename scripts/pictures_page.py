@@ -5,8 +5,8 @@ from playwright.sync_api import Page, expect
 from .camera import PHONE, SCHEMES, WIDE, Camera
 
 PERSON = "demo"
-# The conversation of the first run, told step by step so that it is always
-# compacted alike.
+# The conversation of the first run, step by step, so that it is always compacted in
+# the same places.
 THREE_COMPACTIONS = """
 from django.contrib.auth import get_user_model
 from chatsite.pages import demo

@@ -1,7 +1,7 @@
 #!/bin/sh
 # The programs that tests and screenshots need: Chromium, Redis, PostgreSQL, nginx, openssl,
 # faketime, systemd's checker of units and a font with Chinese characters. Root gets them
-# installed, anybody else is told how.
+# installed, everyone else sees the command.
 set -eu
 
 has_postgres() { command -v initdb || ls /usr/lib/postgresql/*/bin/initdb; }
@@ -15,7 +15,7 @@ has_nginx() { command -v nginx || ls /usr/sbin/nginx; }
 has_font() { ls /usr/share/fonts/*/noto/NotoSansCJK* || fc-list :lang=zh | grep -q .; }
 
 # Debian has one that can do without a screen, which makes the tests shorter. Where there
-# is none, and for those who can not install it, any will do.
+# is none, and for those who can't install it, any will do.
 chromium=chromium-headless-shell
 apt-cache show "$chromium" > /dev/null 2>&1 || chromium=chromium
 

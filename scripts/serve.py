@@ -2,8 +2,8 @@
 
 With --prepare first it migrates the database and, on a machine with DEBUG, makes sure
 of the user demo. In one process, because importing everything is what takes the time.
-Under systemd (Type=notify) it says when it listens, so that others can wait for it, and
-that it is not stuck.
+Under systemd (Type=notify) it reports when it listens, so that others can wait for it,
+and that it is not stuck.
 """
 
 import os
@@ -13,7 +13,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 FLAGS = [
-    # A socket may stay open for ever, and pings find the dead ones.
+    # A socket may stay open without an end; pings find the dead ones.
     "--websocket_timeout=-1",
     "--ping-interval=20",
     "--ping-timeout=20",
@@ -40,20 +40,20 @@ def report() -> None:
     """Tell systemd that the site listens, and from then on that it is not stuck."""
     from twisted.internet.task import LoopingCall
 
-    tell_manager(b"READY=1")
+    notify_systemd(b"READY=1")
     if limit := int(os.environ.get("WATCHDOG_USEC", "0")):
-        LoopingCall(tell_manager, b"WATCHDOG=1").start(limit / 3_000_000)
+        LoopingCall(notify_systemd, b"WATCHDOG=1").start(limit / 3_000_000)
 
 
-def tell_manager(word: bytes) -> None:
+def notify_systemd(state: bytes) -> None:
     """systemd's protocol: one datagram to the socket that the environment names."""
     address = os.environ.get("NOTIFY_SOCKET", "")
     if not address:
         return
-    # An @ stands for the NUL byte that addresses without a file begin with.
+    # Addresses without a file begin with a NUL byte, written as @.
     address = "\0" + address[1:] if address.startswith("@") else address
     with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as manager:
-        manager.sendto(word, address)
+        manager.sendto(state, address)
 
 
 def main(arguments: list[str]) -> None:

@@ -19,7 +19,7 @@ def test_it_finds_the_socket_of_the_service_manager(monkeypatch, tmp_path, prefi
     with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as manager:
         manager.bind("\0" + path if prefix else path)
         manager.settimeout(5)
-        serve.tell_manager(b"READY=1")
+        serve.notify_systemd(b"READY=1")
         assert manager.recv(64) == b"READY=1"
 
 
@@ -27,7 +27,7 @@ def test_it_is_silent_without_one(monkeypatch):
     monkeypatch.delenv("NOTIFY_SOCKET", raising=False)
     sent = []
     monkeypatch.setattr(socket.socket, "sendto", lambda *args: sent.append(args))
-    serve.tell_manager(b"READY=1")
+    serve.notify_systemd(b"READY=1")
     assert sent == []
 
 

@@ -48,7 +48,7 @@ def load() -> dict[str, list[Recording]]:
 
 
 def make_up(seed: int, turns: int = 150) -> Recording:
-    """Somebody tells of things bought in places; later it is asked what and where."""
+    """The user tells of things bought in places; later questions ask what and where."""
     chance = random.Random(seed)
     messages = []
     questions = []

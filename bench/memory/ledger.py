@@ -54,7 +54,7 @@ class Ledger:
                     yield id_
 
     def _find(self, said: Said) -> str:
-        """Some requests tell no ids: the first message with this text nobody read."""
+        """Some requests tell no ids: the first unread message with this text."""
         same = self.places.get(said.text, [])
         unread = (id_ for id_ in same if not self.was_read(id_))
         return next(unread, same[-1] if same else "")

@@ -7,7 +7,7 @@ from langchain_core.messages import AIMessage, HumanMessage
 
 from ..models import Log, ReplyModel, SummaryModel, Write
 
-# A safe guess for a model nobody knows; the site makes the same one.
+# A safe guess for an unknown model; the site makes the same one.
 CONTEXT_WINDOW = 32_000
 
 
