@@ -13,7 +13,7 @@ TIMEOUT = 20
 
 
 class Person:
-    """Somebody who has just signed up, with a browser that has no screen."""
+    """A new user with an HTTP client."""
 
     def __init__(self, site, name, password="correct horse battery"):
         self.site = site

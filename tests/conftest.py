@@ -27,12 +27,12 @@ def pytest_configure(config):
 
 def pytest_collection_modifyitems(items):
     """Browser tests come last: Playwright keeps an event loop running in this thread
-    as long as its browser lives, and async tests can not start theirs beside it."""
+    as long as its browser lives, and async tests can't start theirs beside it."""
     items.sort(key=lambda item: item.get_closest_marker("browser") is not None)
 
 
 def pytest_sessionfinish(session):
-    """In CI a skipped test is a failure: nobody would look for it."""
+    """In CI a skipped test is a failure, because it would not be noticed."""
     reporter = session.config.pluginmanager.get_plugin("terminalreporter")
     skipped = reporter.stats.get("skipped", []) if reporter else []
     if skipped and os.environ.get("CI") == "true":
@@ -59,7 +59,7 @@ def django_db_keepdb():
 
 @pytest.fixture(scope="session")
 def migrated(tmp_path_factory):
-    """The file or the name of a migrated database that nobody writes to."""
+    """The file or the name of a migrated database that stays as it is."""
     path, name = tmp_path_factory.mktemp("migrated") / "site.sqlite3", "migrated"
     url = f"sqlite:///{path}"
     if plugin.cluster:

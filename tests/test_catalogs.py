@@ -64,7 +64,7 @@ def test_there_is_a_language_to_translate_to(settings):
 
 @pytest.mark.parametrize("locale", locales())
 class TestCatalog:
-    """`make messages` adds what is missing; then somebody has to translate it."""
+    """`make messages` adds what is missing; it has to be translated by hand."""
 
     def test_it_has_every_string_of_the_sources(self, locale, strings):
         rows = catalog(locale, "po")

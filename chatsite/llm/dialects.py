@@ -1,9 +1,8 @@
-"""Dialects: what a provider accepts of a request, beside what all of them do.
+"""Dialects: what a server that calls itself compatible accepts of a request.
 
-Many servers that call themselves compatible refuse a field, the role of the system
-prompt, or two messages of one role in a row. Such a refusal is recognised once, the
-request is sent again in another dialect, and the one that worked is remembered for the
-model, in this process.
+Many refuse a field, the role of the system prompt, or two messages of one role in a
+row. The request is then sent again in another dialect, and the one that worked is
+remembered for the model, in this process.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -13,7 +12,7 @@ from itertools import pairwise
 from django.conf import settings
 from langchain_core.messages import BaseMessage
 
-# Where a refused role goes: every server takes the last one.
+# What replaces a refused role: every server takes the last one.
 NEXT_ROLE = {"developer": "system", "system": "user"}
 # Servers that render a template on the way fail with 500 where its author raised.
 REFUSING = {400, 404, 415, 422, 500, 501}
@@ -28,9 +27,9 @@ UNKNOWN_FIELD_MARKS = (
     *("unknown field", "unknown parameter", "unrecognized", "unrecognised"),
     *("unexpected keyword", "unknown_parameter", "unsupported_parameter"),
 )
-# Of a refusal only these parts are read: others repeat what was sent.
-TELLING = ("message", "msg", "param", "loc", "detail", "error", "errors", "type")
-MAX_TOLD = 1_000
+# Only these parts of a refusal are read: others repeat what was sent.
+ERROR_FIELDS = ("message", "msg", "param", "loc", "detail", "error", "errors", "type")
+MAX_ERROR_CHARS = 1_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +50,7 @@ _known: dict[tuple[str, str], Dialect] = {}
 
 
 def of(name: str) -> Dialect:
-    """The dialect of a model: what was found out, else what the settings say."""
+    """The dialect of a model: the one that worked, else the one in the settings."""
     without = frozenset() if settings.STREAM_USAGE else frozenset({"stream_options"})
     configured = Dialect(settings.SYSTEM_ROLE, without=without)
     return _known.get((settings.OPENAI_BASE_URL, name), configured)
@@ -72,47 +71,42 @@ def find_other(
     fields: Iterable[str],
 ) -> Dialect | None:
     """The dialect to try after this refusal of `messages`, sent with the optional
-    `fields`; None where it is about something else."""
+    `fields`; None if the error is about something else."""
     import openai
 
     status = getattr(error, "status_code", 400)
     if not isinstance(error, openai.APIError) or status not in REFUSING:
         return None
-    told = " ".join(_read(error.body)).lower()
-    if named := [name for name in fields if name in told]:
+    text = " ".join(_read(error.body)).lower()
+    if named := [name for name in fields if name in text]:
         return replace(dialect, without=dialect.without | set(named))
-    if _has(told, ALTERNATION_MARKS):
-        is_cure = not dialect.joined and _has_neighbours(messages)
-        return replace(dialect, joined=True) if is_cure else None
+    if any(mark in text for mark in ALTERNATION_MARKS):
+        has_neighbours = any(a.type == b.type for a, b in pairwise(messages))
+        helps = has_neighbours and not dialect.joined
+        return replace(dialect, joined=True) if helps else None
     role = NEXT_ROLE.get(dialect.system_role)
-    if role and _refuses_role(told):
+    if role and _refuses_role(text):
         return replace(dialect, system_role=role)
     fields = frozenset(fields)
-    if fields and status < 500 and _has(told, UNKNOWN_FIELD_MARKS):
+    is_unknown_field = any(mark in text for mark in UNKNOWN_FIELD_MARKS)
+    if fields and status < 500 and is_unknown_field:
         return replace(dialect, without=dialect.without | fields)
     return None
 
 
 def _read(value: object, depth: int = 0) -> Iterator[str]:
     if isinstance(value, str):
-        yield value[:MAX_TOLD]
+        yield value[:MAX_ERROR_CHARS]
     elif isinstance(value, dict) and depth < 5:
-        for name in TELLING:
+        for name in ERROR_FIELDS:
             yield from _read(value.get(name), depth + 1)
     elif isinstance(value, list) and depth < 5:
         for each in value[:20]:
             yield from _read(each, depth + 1)
 
 
-def _has(told: str, marks: Iterable[str]) -> bool:
-    return any(mark in told for mark in marks)
-
-
-def _has_neighbours(messages: Sequence[BaseMessage]) -> bool:
-    return any(one.type == other.type for one, other in pairwise(messages))
-
-
-def _refuses_role(told: str) -> bool:
-    is_about = "role" in told and ("system" in told or "developer" in told)
-    is_system = "system message" in told or "system prompt" in told
-    return (is_about or is_system) and _has(told, UNSUPPORTED_MARKS)
+def _refuses_role(text: str) -> bool:
+    is_about = "role" in text and ("system" in text or "developer" in text)
+    is_system = "system message" in text or "system prompt" in text
+    is_unsupported = any(mark in text for mark in UNSUPPORTED_MARKS)
+    return is_unsupported and (is_about or is_system)

@@ -113,7 +113,7 @@ def translate(exc: BaseException) -> LLMError:
 
 
 def _find_code(exc: BaseException) -> str:
-    # Not at the top: it takes a third of a second that the demo model need not pay.
+    # Not at the top: it takes a third of a second, which the demo model can save.
     import openai
 
     if isinstance(exc, ContextOverflowError):
@@ -161,13 +161,13 @@ def _code_of_stream_error(exc: openai.APIError) -> str:
 
 
 def _says_context_length(exc: openai.APIError) -> bool:
-    # Servers agree on the words more than on the code (vLLM, llama.cpp, LiteLLM).
+    # Servers agree on words more than on codes (vLLM, llama.cpp, LiteLLM).
     text = f"{exc.code} {exc.type} {exc.message}".lower()
     return any(mark in text for mark in CONTEXT_LENGTH_MARKS)
 
 
 def _is_transport_error(exc: BaseException) -> bool:
-    # By name: which httpx the openai package uses is its own affair.
+    # By name: the openai package decides which httpx it uses.
     roots = {base.__module__.partition(".")[0] for base in type(exc).__mro__}
     return bool(roots & {"httpx", "httpx2", "httpcore", "httpcore2"})
 

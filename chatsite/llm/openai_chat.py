@@ -1,6 +1,5 @@
 """The client of OpenAI-compatible servers: LangChain's, made to read what such servers
-really send. Importing this takes a second, which a site with the demo model need not
-pay.
+really send. Importing this takes a second, so a site with the demo model does without.
 """
 
 import json
@@ -17,13 +16,13 @@ BOM = b"\xef\xbb\xbf"
 MAX_JSON_BYTES = 8_000_000
 # No request is larger; a count beyond it is a mistake of the server.
 MAX_TOKENS = 10_000_000
-# What servers call the text that a model thinks before it answers.
+# Servers' names for what a model thinks before it answers.
 REASONING = ("reasoning_content", "reasoning", "thinking")
 
 
 class OpenAIChat(ChatOpenAI):
-    """Takes over what LangChain leaves out of a chunk (reasoning, a refusal), and lets
-    no field of a wrong type cost the reply.
+    """Keeps what LangChain leaves out of a chunk (reasoning, a refusal), and tolerates
+    fields of a wrong type.
 
     Both methods are those that LangChain's own packages for other providers override.
     """
@@ -105,7 +104,7 @@ def _read_content(content: object) -> tuple[str, str]:
 
 
 def read_usage(usage: object) -> dict[str, Any] | None:
-    """A provider's token counts; 0 for those that it can not mean."""
+    """A provider's token counts; 0 for impossible ones."""
     if not isinstance(usage, dict):
         return None
     details = usage.get("prompt_tokens_details")
@@ -141,7 +140,7 @@ async def as_events(chunks: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
     """A body as the event stream that was asked for.
 
     A byte order mark would cost the first event; a reply as one JSON document, from a
-    server that can not stream, becomes one event.
+    server that can't stream, becomes one event.
     """
     head = b""
     async for chunk in chunks:

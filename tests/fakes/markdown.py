@@ -1,4 +1,4 @@
-"""A long reply with every kind of block, for whoever looks at how one is drawn."""
+"""A long reply with every kind of block, to see how each is shown."""
 
 PARTS = (
     """## Part {n}: what the harbour needs
@@ -33,8 +33,8 @@ def leave(pier: int = {n}) -> str:
 | 东 | 苍鹭 | {n}:59 | `free` |
 
 """,
-    """> Whoever comes late by {n} minutes waits for the next one,
-> and the sum $a_{n} * b_{n} * c$ is theirs to pay.
+    """> If you are {n} minutes late, you wait for the next one,
+> and the sum $a_{n} * b_{n} * c$ is yours to pay.
 
 - [ ] a lamp
 - [x] a rope of {n} metres

@@ -26,7 +26,7 @@ from . import markdown
 SUMMARY_MARK = "[windowpane:summarise]"
 # A message that begins with this chooses how it is answered, among many at once.
 MODE_MARK = "mode="
-FOREVER = 3600.0
+A_LONG_TIME = 3600.0
 CREATED = 1_700_000_000
 
 
@@ -517,7 +517,7 @@ def answer_think(x: Exchange) -> None:
 
 
 def answer_slow_start(x: Exchange, seconds: str = "0.5") -> None:
-    """Silent at first, like a model that thinks where nobody sees it."""
+    """Silent at first, like a model that thinks out of sight."""
     x.chunk({"role": "assistant", "content": ""})
     x.wait(float(seconds))
     x.text("At last.")
@@ -545,7 +545,7 @@ def answer_plain_json(x: Exchange) -> None:
 
 
 def answer_refusal(x: Exchange) -> None:
-    x.chunk({"refusal": "I can not "})
+    x.chunk({"refusal": "I cannot "})
     x.chunk({"refusal": "talk about that."})
     x.end()
 
@@ -591,19 +591,19 @@ def answer_retry_after(x: Exchange, seconds: str = "1") -> None:
 
 def answer_hang(x: Exchange) -> None:
     """Accepts the request and never answers."""
-    x.wait(FOREVER)
+    x.wait(A_LONG_TIME)
 
 
 def answer_hang_mid(x: Exchange) -> None:
     x.texts("Before the silence")
-    x.wait(FOREVER)
+    x.wait(A_LONG_TIME)
 
 
 def answer_hang_end(x: Exchange) -> None:
     """Complete with its finish reason, but the connection stays open."""
     x.texts("All is said")
     x.chunk({}, "stop")
-    x.wait(FOREVER)
+    x.wait(A_LONG_TIME)
 
 
 def answer_drip(x: Exchange, delay: str = "0.1") -> None:
@@ -633,7 +633,7 @@ def answer_empty_deltas(x: Exchange, count: str = "20000") -> None:
 
 
 def answer_foreign_events(x: Exchange) -> None:
-    """Events and fields that nobody asked for, around an honest reply."""
+    """Unexpected events and fields around an ordinary reply."""
     x.write(b'event: execute\ndata: {"code": "alert(1)"}\n\n')
     x.text("Honest")
     call = {"index": 0, "id": "c1", "function": {"name": "rm", "arguments": "{}"}}

@@ -21,7 +21,7 @@ def main():
         except SystemExit:
             output.write("violated\n")
         except Exception as error:  # noqa: BLE001
-            # Whoever asked has to hear of it, or would wait for ever.
+            # The test that waits for the answer has to see it.
             output.write(f"failed: {error!r}\n")
         connections.close_all()
         print(f"{output.getvalue()}{END}", flush=True)  # noqa: T201

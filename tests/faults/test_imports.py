@@ -1,4 +1,4 @@
-"""Large imports beside replies: nobody waits for one, and none survives its server.
+"""Large imports beside replies: no reply waits for one, and none outlives its server.
 
 IMPORT_MB makes the file larger.
 """

@@ -43,7 +43,7 @@ def test_what_is_sent_meanwhile_arrives_once(pair, crowd):
     pair.postgres.terminate()
     waiting = [viewer.send(story_text(5)) for viewer in viewers]
     closed = pair.upstream.closed_early
-    # Longer than a lease: whoever holds a turn has to let it go.
+    # Longer than a lease: the process that holds a turn loses it.
     assert pair.upstream.wait_closed_early(closed + 3, LEASE + 2)
     pair.postgres.start()
     pair.settle_and_check(viewers)

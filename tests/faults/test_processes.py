@@ -42,7 +42,7 @@ def test_a_process_that_is_asked_to_end_hands_its_replies_on(pair, crowd, count)
     started = time.monotonic()
     assert here.terminate() == 0
     assert time.monotonic() - started < EXIT_SECONDS
-    # Nobody has to wait for a lease to end.
+    # The next process need not wait for a lease to end.
     left = [(row.state, row.attempt) for row in pair.truth.unfinished()]
     assert ("running", 1) not in left
     wait_taken_over(pair, viewers, TAKEOVER)

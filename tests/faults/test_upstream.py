@@ -44,7 +44,7 @@ OUTCOMES = {
     "think": ("done", "", "Hello there!"),
     "reasoning": ("done", "", "The answer."),
     "only-reasoning": ("failed", "only_reasoning", ""),
-    "refusal": ("done", "", "I can not talk about that."),
+    "refusal": ("done", "", "I cannot talk about that."),
     "bom": ("done", "", "First, second."),
     "plain-json": ("done", "", "Reply to: mode=plain-json"),
     "after-stop": ("done", "", "All is said."),

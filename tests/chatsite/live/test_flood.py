@@ -1,4 +1,4 @@
-"""One person's busy sockets delay nobody else's, and cost no memory without bounds."""
+"""One user's busy sockets delay no others, and their memory is bounded."""
 
 import asyncio
 import time

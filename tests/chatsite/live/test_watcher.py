@@ -1,4 +1,4 @@
-"""What looks after the open sockets: sessions that end, replies nobody told them of,
+"""What looks after the open sockets: sessions that end, replies without an event,
 sockets that are too many, a database that is away. All of it in a few queries.
 """
 
@@ -209,7 +209,7 @@ def idle_socket(conversation):
 class TestCatchingUp:
     @pytest.fixture
     def deaf(self, monkeypatch):
-        """Sockets that nobody tells anything."""
+        """Sockets that get no events."""
 
         async def nothing(*args):
             return True
@@ -342,7 +342,7 @@ class TestSocketsPerUser:
 class TestDatabaseAway:
     @pytest.fixture
     async def break_database(self):
-        """break_database(True): every statement fails, as if nobody answered."""
+        """break_database(True): every statement fails, as if the server were away."""
 
         def fail(execute, sql, params, many, context):
             raise OperationalError("gone, with what you typed in it")

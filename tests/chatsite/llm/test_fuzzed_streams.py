@@ -103,7 +103,7 @@ def make_plan(seed):
 
 
 def make_document(dice):
-    """A reply in plain JSON, from a server that can not stream."""
+    """A reply in plain JSON, from a server that can't stream."""
     text, reason = "".join(dice.choices(WORDS, k=4)) + ".", dice.choice(REASONS)
     message = {"role": "assistant", "content": text}
     thought = dice.choice(["", "Hmm."])

@@ -244,12 +244,12 @@ class TestQuirks:
 
     async def test_a_refusal_alone_is_the_reply(self, upstream):
         stream = ReplyStream("refusal", MESSAGES)
-        assert await read(stream) == "I can not talk about that."
-        assert stream.refusal == "I can not talk about that."
+        assert await read(stream) == "I cannot talk about that."
+        assert stream.refusal == "I cannot talk about that."
 
     async def test_a_refusal_to_summarise_is_known_as_one(self, upstream):
         message = await complete("refusal", MESSAGES)
-        assert message.additional_kwargs["refusal"] == "I can not talk about that."
+        assert message.additional_kwargs["refusal"] == "I cannot talk about that."
 
     @pytest.mark.parametrize(
         ("usage", "expected"),

@@ -204,7 +204,7 @@ class TestMissing:
 
 
 def remove(conversation, *seqs):
-    """As somebody would in SQL, with all that hangs on the messages."""
+    """In SQL, with everything that refers to the messages."""
     wanted = conversation.messages.filter(seq__in=seqs)
     keys = list(wanted.values_list("pk", flat=True))
     QuerySet(Turn).filter(user_message__in=keys).delete()
