@@ -3,37 +3,38 @@
 from typing import Any
 
 from django.contrib import admin
-from django.db.models import F, Q, QuerySet, Window
-from django.db.models.functions import Coalesce, Lag
+from django.contrib.auth import get_user_model
+from django.db.models import Exists, F, OuterRef, Q, QuerySet, Subquery, Window
+from django.db.models.functions import Lag
 from django.http import HttpRequest
 from django.utils.translation import gettext_lazy as _
 
 from memory.compaction import compactor
 from memory.engine.policy import PRESETS, TRIGGER_KINDS
-from memory.models import Summary
+from memory.models import Message, Summary
 
-from .labels import trigger_words
+from .labels import trigger_label
+from .models import Review
 
-Filters = list[tuple[str, Any]]
+Lookups = list[tuple[Any, Any]]
+OTHER_KINDS = ("manual", "change", "edit", "restore")
 # Levels that a filter names one by one.
 LEVELS = 4
-
-
-OTHER_KINDS = ("manual", "change", "edit", "restore")
+MAX_STAFF = 100
 
 
 class ChoiceFilter(admin.SimpleListFilter):
     """One of a few conditions, each with its name in the address."""
 
     def conditions(self) -> dict[str, tuple[Any, Q]]:
-        """The words and the condition behind each name."""
+        """The label and the condition behind each name."""
         raise NotImplementedError
 
-    def lookups(self, request: HttpRequest, model_admin: Any) -> Filters:
-        return [(name, words) for name, (words, _q) in self.conditions().items()]
+    def lookups(self, request: HttpRequest, model_admin: Any) -> Lookups:
+        return [(name, label) for name, (label, _q) in self.conditions().items()]
 
     def queryset(self, request: HttpRequest, queryset: QuerySet) -> QuerySet:
-        _words, condition = self.conditions().get(self.value(), ("", Q()))
+        _label, condition = self.conditions().get(self.value(), ("", Q()))
         return queryset.filter(condition)
 
 
@@ -59,7 +60,7 @@ class TriggerFilter(ChoiceFilter):
 
     def conditions(self) -> dict[str, tuple[Any, Q]]:
         kinds = (*TRIGGER_KINDS, "summary_tokens", "room", *OTHER_KINDS)
-        return {kind: (trigger_words(kind), Q(trigger_kind=kind)) for kind in kinds}
+        return {kind: (trigger_label(kind), Q(trigger_kind=kind)) for kind in kinds}
 
 
 class PresetFilter(ChoiceFilter):
@@ -92,13 +93,57 @@ class FlagFilter(ChoiceFilter):
                 Q(unsupported__isnull=False),
             ),
             "rewritten": (_("Made of an older summary"), Q(generation__gt=1)),
-            "gap": (_("Gap before it"), Q(pk__in=after_a_gap())),
+            "gap": (_("Gap before it"), Q(pk__in=after_a_gap().values("pk"))),
         }
 
 
-def after_a_gap() -> QuerySet:
-    """The keys of summaries in force that do not follow on the one before."""
-    before = Window(Lag("last_seq"), "conversation", F("first_seq").asc())
-    in_force = Summary.objects.filter(status="active").order_by()
-    rows = in_force.annotate(end=Coalesce(before, 0))
-    return rows.exclude(first_seq=F("end") + 1).values("pk")
+def after_a_gap() -> QuerySet[Summary]:
+    """Summaries in force that do not follow on the one before."""
+    before = Window(Lag("last_seq", default=0), "conversation", F("first_seq").asc())
+    in_force = Summary.objects.filter(status=Summary.Status.ACTIVE).order_by()
+    return in_force.annotate(end=before).exclude(first_seq=F("end") + 1)
+
+
+class ReviewFilter(admin.SimpleListFilter):
+    """Reviewed as it is now, changed since its latest review, or never reviewed."""
+
+    title = _("reviewed")
+    parameter_name = "reviewed"
+
+    def lookups(self, request: HttpRequest, model_admin: Any) -> Lookups:
+        return [
+            ("yes", _("reviewed")),
+            ("changed", _("changed since review")),
+            ("no", _("not yet")),
+        ]
+
+    def queryset(self, request: HttpRequest, queryset: QuerySet) -> QuerySet:
+        reviews = Review.objects.filter(conversation=OuterRef("pk")).order_by("-id")
+        if self.value() == "no":
+            return queryset.filter(~Exists(reviews))
+        if self.value() not in ("yes", "changed"):
+            return queryset
+        rows = queryset.annotate(
+            reviewed_version=Subquery(reviews.values("memory_version")[:1]),
+            reviewed_seq=Subquery(reviews.values("last_seq")[:1]),
+        ).filter(reviewed_seq__isnull=False)
+        newer = Message.objects.filter(
+            conversation=OuterRef("pk"), seq__gt=OuterRef("reviewed_seq")
+        )
+        changed = ~Q(memory_version=F("reviewed_version")) | Exists(newer)
+        return rows.filter(changed if self.value() == "changed" else ~changed)
+
+
+class StaffFilter(admin.SimpleListFilter):
+    """By who works here now; a person who has left is found by name."""
+
+    title = _("who")
+    parameter_name = "staff"
+
+    def lookups(self, request: HttpRequest, model_admin: Any) -> Lookups:
+        staff = get_user_model().objects.filter(is_staff=True).order_by("username")
+        return list(staff.values_list("pk", "username")[:MAX_STAFF])
+
+    def queryset(self, request: HttpRequest, queryset: QuerySet) -> QuerySet:
+        known = {str(pk) for pk, _name in self.lookup_choices}
+        return queryset.filter(user=self.value()) if self.value() in known else queryset

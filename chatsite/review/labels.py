@@ -1,5 +1,9 @@
-"""What lists and pages say of one version of a summary, in words and numbers."""
+"""What lists and pages say about a version of a summary, and what tokens cost."""
 
+from typing import Any
+
+from django.conf import settings
+from django.contrib import admin
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
@@ -19,30 +23,41 @@ TRIGGERS = {
     "edit": gettext_lazy("edited by hand"),
     "restore": gettext_lazy("restored"),
 }
+# What the triggers of policies count in.
+POLICY_UNITS = {
+    "tokens": gettext_lazy("tokens"),
+    "messages": gettext_lazy("messages"),
+    "turns": gettext_lazy("turns"),
+    "fraction": gettext_lazy("of the model's window, 0 to 1"),
+    "age": gettext_lazy("seconds since its oldest message"),
+    "idle": gettext_lazy("seconds of silence"),
+}
 
 
-def trigger_words(kind: str) -> str:
-    """What set off a compaction; what nobody knows is shown as it is."""
+def trigger_label(kind: str) -> str:
+    """What set off a compaction; a kind without a label is shown as it is."""
     return str(TRIGGERS.get(kind, kind.replace("_", " ")))
 
 
+@admin.display(description=gettext_lazy("trigger"))
 def because(row: Summary) -> str:
     trigger = row.trigger if isinstance(row.trigger, dict) else {}
-    value, limit = trigger.get("value"), trigger.get("limit")
     name = str(trigger.get("kind", ""))
-    kind = trigger_words(name)
-    if name in ("edit", "restore") and value:
-        return _("%(kind)s: v%(value)s") % {"kind": kind, "value": value}
-    if not limit:
-        return kind
-    words = _("%(kind)s: %(value)s (limit %(limit)s)")
-    return words % {"kind": kind, "value": value, "limit": limit}
+    values: dict[str, Any] = {**trigger, "kind": trigger_label(name)}
+    if name in ("edit", "restore") and values.get("value"):
+        return _("%(kind)s: v%(value)s") % values
+    if not values.get("limit"):
+        return values["kind"]
+    values.setdefault("value", None)
+    return _("%(kind)s: %(value)s (limit %(limit)s)") % values
 
 
+@admin.display(description=gettext_lazy("messages"))
 def span(row: Summary) -> str:
     return f"#{row.first_seq}–#{row.last_seq}"
 
 
+@admin.display(description=gettext_lazy("tokens"))
 def tokens(row: Summary) -> str:
     both = f"{row.tokens_before:,}\u00a0→\u00a0{row.tokens_after:,}"
     if not row.tokens_before:
@@ -50,18 +65,21 @@ def tokens(row: Summary) -> str:
     return f"{both} ({row.tokens_after / row.tokens_before:.0%})"
 
 
-def compacted(row: Summary) -> int:
-    """How many numbers it was the first to stand for."""
+@admin.display(description=gettext_lazy("summarised"))
+def compacted(row: Summary) -> str:
+    """How many numbers it was the first to cover."""
     spans = [(each.first_seq, each.last_seq) for each in row.folded_from.all()]
     before = sum(last - first + 1 for first, last in spans)
-    return max(0, row.last_seq - row.first_seq + 1 - before)
+    return f"+{max(0, row.last_seq - row.first_seq + 1 - before):,}"
 
 
+@admin.display(description=gettext_lazy("by"))
 def author(row: Summary) -> str:
     return row.author.get_username() if row.author else _("automatic")
 
 
-def flags(row: Summary) -> list[str]:
+@admin.display(description=gettext_lazy("flags"))
+def flags(row: Summary) -> str:
     """What is doubtful about a version; `follows` says whether another ends before."""
     found = []
     if count := row.unsupported:
@@ -75,4 +93,18 @@ def flags(row: Summary) -> list[str]:
         found.append(_("gap before it"))
     if row.generation > 1:
         found.append(_("generation %(n)s") % {"n": row.generation})
-    return found
+    return ", ".join(found) or "–"
+
+
+def has_prices() -> bool:
+    return bool(settings.PRICE_INPUT or settings.PRICE_OUTPUT)
+
+
+def cost(tokens_in: int, tokens_out: int) -> str:
+    """Dollars by the prices of the settings, as if no token came from a cache."""
+    if not has_prices():
+        return "–"
+    spent = tokens_in * settings.PRICE_INPUT + tokens_out * settings.PRICE_OUTPUT
+    spent /= 1_000_000
+    # Small sums are what a call costs, so they keep their digits.
+    return f"${spent:,.2f}" if spent >= 1 else f"${spent:.4f}"

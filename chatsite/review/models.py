@@ -1,5 +1,5 @@
-"""What the desk itself has to remember: who looked, who reviewed, what was erased, and
-what became of a policy that was tried on a stored conversation.
+"""What the review app itself records: who looked, who reviewed, what was erased, and
+what came of trying a policy on a stored conversation.
 """
 
 from django.conf import settings
@@ -21,9 +21,9 @@ class AppendOnly(History):
 
 
 class AccessEvent(AppendOnly):
-    """Somebody of the staff saw or did something to a person's conversation.
+    """Someone of the staff saw a person's conversation or did something to it.
 
-    It outlives the conversation, so it knows it by its uuid alone.
+    It outlives the conversation, so it knows only its uuid.
     """
 
     class Action(models.TextChoices):
@@ -70,7 +70,7 @@ class AccessEvent(AppendOnly):
 
 
 class Review(AppendOnly):
-    """A reviewer's word on a conversation as it was then."""
+    """A reviewer has looked at a conversation as it was then."""
 
     conversation = models.ForeignKey(
         Conversation, models.CASCADE, related_name="reviews"
@@ -100,7 +100,7 @@ class Review(AppendOnly):
 
 
 class Tombstone(AppendOnly):
-    """What is left of an erased conversation: numbers and a hash, no word of it."""
+    """What is left of an erased conversation: numbers and a hash, no text of it."""
 
     conversation = models.UUIDField(_("conversation"), unique=True)
     messages = models.PositiveIntegerField(_("messages"))
@@ -131,10 +131,10 @@ class Tombstone(AppendOnly):
 
 
 class Experiment(models.Model):
-    """A stored conversation played through another policy, beside the real one.
+    """A stored conversation played through another policy, next to the real one.
 
-    Its state is kept like a turn's: whoever holds the owner token and renews the lease
-    plays it, and every write names that token.
+    Its state is kept like a turn's: the process that holds the owner token and renews
+    the lease plays it, and every write names that token.
     """
 
     class State(models.TextChoices):

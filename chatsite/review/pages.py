@@ -1,6 +1,4 @@
-"""The desk's own views: within the admin, for those who have the right, about one
-conversation.
-"""
+"""Pages of the admin about one conversation: rights, layout, and links to them."""
 
 from collections.abc import Callable
 from functools import wraps
@@ -11,6 +9,10 @@ from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404
 from django.template.response import TemplateResponse
+from django.urls import reverse
+from django.utils.html import format_html
+from django.utils.http import urlencode
+from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 from django.views.decorators.cache import never_cache
 
@@ -20,10 +22,11 @@ from . import redaction
 from .rights import rights_of
 
 View = Callable[..., HttpResponse]
+MAX_NUMBER = 2**31 - 1
 
 
-def desk_view(*needs: str) -> Callable[[View], View]:
-    """A view of one conversation by its `pk`; `needs` names the rights it takes beside
+def review_page(*needs: str) -> Callable[[View], View]:
+    """A view of one conversation by its `pk`; `needs` names the rights it takes besides
     metadata, such as "content". The view gets (request, conversation, rights, ...).
     """
 
@@ -36,7 +39,7 @@ def desk_view(*needs: str) -> Callable[[View], View]:
             row = get_object_or_404(redaction.conversations(rights), pk=pk)
             return view(request, row, rights, **kwargs)
 
-        # For whoever wants to know, such as the test that walks all addresses.
+        # For the test that walks all addresses.
         guarded.needs = needs
         return admin.site.admin_view(never_cache(guarded))
 
@@ -62,3 +65,20 @@ def render(
         **context,
     }
     return TemplateResponse(request, template, values)
+
+
+def timeline_url(conversation_id: int, **params: Any) -> str:
+    url = reverse("admin:desk-timeline", args=[conversation_id])
+    return f"{url}?{urlencode(params)}" if params else url
+
+
+def timeline_link(conversation_id: int, text: str, **params: Any) -> SafeString:
+    url = timeline_url(conversation_id, **params)
+    return format_html('<a href="{}">{}</a>', url, text)
+
+
+def number(request: HttpRequest, name: str) -> int | None:
+    """A positive number from the address; None for anything else."""
+    text = request.GET.get(name, "")
+    is_number = text.isascii() and text.isdecimal() and len(text) <= 10
+    return int(text) if is_number and 1 <= int(text) <= MAX_NUMBER else None

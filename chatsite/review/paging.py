@@ -53,7 +53,7 @@ class OpenChangeList(ChangeList):
         shown = keys[: self.list_per_page]
         self.result_list = [rows[key] for key in shown if key in rows]
         self.result_count = start + len(keys)
-        # The same, as nobody knows how many there are without the filters.
+        # The same: how many there are without the filters is not counted.
         self.full_result_count = self.result_count
         self.show_full_result_count = False
         self.show_admin_actions, self.can_show_all = True, False

@@ -1,8 +1,9 @@
-"""What the admin's pages have in common: read-only lists and pages without a word for
-those who may not read, every view of words written down, links between the pages.
+"""What the admin's pages have in common: read-only lists and pages, without texts for
+staff who may not read them; every view of a text is logged; links between the pages.
 """
 
 import json
+from collections.abc import Callable
 from typing import Any
 from uuid import UUID
 
@@ -23,8 +24,8 @@ from django.utils.translation import gettext_lazy as _
 from memory.models import Conversation
 
 from . import access_log, redaction
+from .pages import timeline_link
 from .rights import rights_of
-from .timeline.links import timeline_link
 
 SEARCH_HELP = _(
     "The id of a conversation or its first eight characters, the beginning of a user "
@@ -34,7 +35,7 @@ MAX_PEOPLE = 100
 
 
 class ShortPaginator(Paginator):
-    """Counts as far as anybody would turn pages, never a whole table."""
+    """Counts as far as anyone would turn pages, never a whole table."""
 
     most = 10_000
 
@@ -49,7 +50,7 @@ class ShortPaginator(Paginator):
 
 
 class ReadOnlyAdmin(admin.ModelAdmin):
-    """Found by people and exact ids; what people wrote can not be searched."""
+    """Found by people and exact ids; what people wrote can't be searched."""
 
     show_full_result_count = False
     # Facets would count the whole table for each of their choices.
@@ -58,8 +59,8 @@ class ReadOnlyAdmin(admin.ModelAdmin):
     paginator = ShortPaginator
     conversation_id_field = ""
     owner_field = ""
-    # The columns that hold words, those of related rows, and those whose beginnings
-    # the list shows to those who may read: see redaction.py.
+    # The columns that hold texts, those of related rows, and those whose beginnings
+    # the list shows to staff who may read: see redaction.py.
     texts: tuple[str, ...] = ()
     related_texts: tuple[str, ...] = ()
     heads: tuple[str, ...] = ()
@@ -70,17 +71,12 @@ class ReadOnlyAdmin(admin.ModelAdmin):
     def has_view_permission(self, request: HttpRequest, obj: Any = None) -> bool:
         return rights_of(request.user).metadata
 
-    def has_module_permission(self, request: HttpRequest) -> bool:
-        return rights_of(request.user).metadata
+    has_module_permission = has_view_permission
 
     def has_add_permission(self, request: HttpRequest, obj: Any = None) -> bool:
         return False
 
-    def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        return False
-
-    def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        return False
+    has_change_permission = has_delete_permission = has_add_permission
 
     def get_queryset(self, request: HttpRequest) -> QuerySet:
         return redaction.mark(
@@ -103,9 +99,9 @@ class ReadOnlyAdmin(admin.ModelAdmin):
     def lookup_allowed(
         self, lookup: str, value: Any, request: HttpRequest | None = None
     ) -> bool:
-        # Which rows a question about words finds would answer it.
-        asks_for_words = lookup.partition("__")[0] in self.texts
-        return not asks_for_words and super().lookup_allowed(lookup, value, request)
+        # Which rows a filter on a text finds would tell the text.
+        is_text = lookup.partition("__")[0] in self.texts
+        return not is_text and super().lookup_allowed(lookup, value, request)
 
     def get_search_results(
         self, request: HttpRequest, queryset: QuerySet, search_term: str
@@ -113,19 +109,12 @@ class ReadOnlyAdmin(admin.ModelAdmin):
         term = search_term.strip()
         if not term or not self.owner_field:
             return queryset, False
-        found = self._by_id(queryset, term)
-        if found is not None:
-            return found, False
-        lookup = {f"{self.owner_field}__in": people_found(term)}
+        span = uuid_span(term) if self.conversation_id_field else None
+        if span and Conversation.objects.filter(uuid__range=span).exists():
+            lookup = {f"{self.conversation_id_field}__range": span}
+        else:
+            lookup = {f"{self.owner_field}__in": people_found(term)}
         return queryset.filter(**lookup), False
-
-    def _by_id(self, rows: QuerySet, term: str) -> QuerySet | None:
-        span = uuid_span(term)
-        if not span or not self.conversation_id_field:
-            return None
-        if not Conversation.objects.filter(uuid__range=span).exists():
-            return None
-        return rows.filter(**{f"{self.conversation_id_field}__range": span})
 
     def target_of(self, row: Any) -> str:
         """Which part of a conversation its page is, for the access log."""
@@ -188,7 +177,7 @@ class ConversationPartAdmin(ReadOnlyAdmin):
 
     @admin.display(description=_("error"))
     def error_code(self, row: Any) -> str:
-        """For lists, which are not written down for it: codes alone."""
+        """For lists, which are not logged for it: only codes."""
         return redaction.code(row.error)
 
     @admin.display(description=_("error"))
@@ -219,16 +208,6 @@ def uuid_span(term: str) -> tuple[UUID, UUID] | None:
     return UUID(digits.ljust(32, "0")), UUID(digits.ljust(32, "f"))
 
 
-def kept_of(rows: QuerySet, term: str) -> QuerySet | None:
-    """Of rows that outlive a conversation and know it by its id alone: those of the
-    one whose id begins so. All of them without a term, None where it is no known id."""
-    if not term.strip():
-        return rows
-    span = uuid_span(term.strip())
-    found = rows.filter(conversation__range=span) if span else rows.none()
-    return found if found.exists() else None
-
-
 def link_to(row: Model, text: str) -> SafeString:
     meta = row._meta
     url = reverse(f"admin:{meta.app_label}_{meta.model_name}_change", args=[row.pk])
@@ -245,14 +224,34 @@ def as_text(text: str) -> SafeString:
     return format_html('<pre class="wrap">{}</pre>', text)
 
 
-def as_json(value: object) -> SafeString:
-    return as_text(json.dumps(value, ensure_ascii=False, indent=2))
-
-
 def json_of(row: Model, name: str) -> SafeString | str:
     """A column of JSON, or in its place how long it is."""
     if redaction.may_read(row):
-        return as_json(getattr(row, name))
+        value = getattr(row, name)
+        return as_text(json.dumps(value, ensure_ascii=False, indent=2))
     # "[]", "{}" and "null" tell that there is nothing.
     is_empty = (getattr(row, f"{name}_chars", None) or 0) <= len("null")
     return "-" if is_empty else redaction.read(row, name)
+
+
+def seconds(ms: float | None) -> str:
+    return "–" if ms is None else f"{ms / 1000:.1f}\u00a0s"
+
+
+def beginning_of(name: str, label: Any) -> Callable[..., str]:
+    """A column of a list: how the text `name` begins."""
+    return admin.display(description=label)(
+        lambda self, row: redaction.beginning(row, name)
+    )
+
+
+def whole(name: str, label: Any) -> Callable[..., SafeString]:
+    """A field of a page: the text `name`."""
+    return admin.display(description=label)(
+        lambda self, row: as_text(redaction.read(row, name))
+    )
+
+
+def whole_json(name: str, label: Any) -> Callable[..., SafeString | str]:
+    """A field of a page: the JSON in `name`."""
+    return admin.display(description=label)(lambda self, row: json_of(row, name))

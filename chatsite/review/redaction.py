@@ -1,5 +1,5 @@
-"""The words of people and models. Whoever may not read them gets rows that do not hold
-them, only how long they are; a row that says nothing about rights shows nothing.
+"""The texts of people and models. Staff who may not read them get rows without them,
+only with their lengths; a row that says nothing about rights shows nothing.
 """
 
 from collections.abc import Iterable
@@ -25,7 +25,7 @@ CALL = ("refs",)
 PROMPT = ("text",)
 TURN = ("text",)
 
-# What the error columns hold, unless somebody put something else there.
+# What the error columns hold, unless an import brought something else.
 ERROR_CODES = {
     *EXPLANATIONS,
     *(kind.__name__ for kind in (SummaryError, *SummaryError.__subclasses__())),
@@ -44,9 +44,10 @@ def mark(
     related: Iterable[str] = (),
     heads: Iterable[str] = (),
 ) -> QuerySet:
-    """The rows without these columns, each of which says whether it may be read.
+    """The rows without these columns; each says whether it may be read.
 
-    They know how long their `own` are; who may read gets the beginnings of `heads`.
+    They know how long their `own` columns are, and for staff who may read, how those
+    in `heads` begin.
     """
     values: dict[str, Any] = {"may_read": Value(rights.content)}
     for name in own:
@@ -57,11 +58,21 @@ def mark(
 
 
 def conversations(rights: Rights) -> QuerySet[Conversation]:
-    """For pages about one of them: whole for those who may read."""
+    """For pages about one of them: whole for staff who may read."""
     rows = Conversation.objects.select_related("owner")
     if rights.content:
         return rows.annotate(may_read=Value(value=True))
     return mark(rows, rights, ("title",), related=CONVERSATION)
+
+
+def readable(rows: QuerySet, rights: Rights, columns: Iterable[str]) -> QuerySet:
+    """The rows, without these columns for staff who may not read them."""
+    return rows if rights.content else mark(rows, rights, columns)
+
+
+def text_of(row: Any, rights: Rights) -> str:
+    """The text of a row from `readable`, or how long it is."""
+    return row.text if rights.content else read(row, "text")
 
 
 def may_read(row: Model) -> bool:
@@ -74,7 +85,7 @@ def read(row: Model, name: str) -> str:
 
 
 def beginning(row: Model, name: str) -> str:
-    """For lists: what the database cut off for those who may read."""
+    """For lists: as much as the database sent, for staff who may read."""
     head = getattr(row, f"{name}_head", None) if may_read(row) else None
     if head is None:
         return _hidden(row, name)
@@ -86,7 +97,7 @@ def error(row: Any) -> str:
 
 
 def code(text: str) -> str:
-    """Codes are for everybody; what is none may tell more."""
+    """Codes are for all staff; another text may tell more."""
     name, _, reason = text.partition(":")
     # What a provider calls the end of a reply is a code too.
     is_code = name in ERROR_CODES and (not reason or replies.REASON.fullmatch(reason))

@@ -1,9 +1,9 @@
 """What one member of the staff may do: four permissions, each of its own.
 
-`memory.view_metadata` opens the desk: who, when, how much, no word of anybody.
+`memory.view_metadata` opens the review pages: who, when, how much, but no text.
 `memory.read_content` adds texts and titles, `memory.export_conversations` the files to
 hand over, `memory.purge_conversations` erasing for good. The last three do nothing
-without the first. Where STAFF_CAN_READ_CHATS is off, nobody reads, superusers neither.
+without the first. If STAFF_CAN_READ_CHATS is off, no one can read, not even superusers.
 """
 
 from dataclasses import dataclass
@@ -34,7 +34,7 @@ NONE = Rights()
 
 
 def hidden(count: int | None) -> str:
-    """In the place of a text of so many characters; None: nobody counted."""
+    """In place of a text of so many characters; None: their number is not known."""
     if count is None:
         return _("hidden")
     return _("hidden, %(count)s characters") % {"count": count} if count else ""

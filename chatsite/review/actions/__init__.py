@@ -1,3 +1,3 @@
-"""What staff may do to a conversation beside looking: rebuild, restore, mark reviewed,
+"""What staff may do to a conversation besides looking: rebuild, restore, mark reviewed,
 take a copy, erase. Nothing here changes what was said.
 """

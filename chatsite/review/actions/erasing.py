@@ -1,8 +1,8 @@
 """The right to erasure: everything of a conversation goes, a tombstone with numbers and
 a hash stays.
 
-What the database's own files, its journal and backups still hold is said in
-docs/admin.md; `manage.py scrub` rewrites the files.
+docs/admin.md says what the database's own files, its journal and backups still hold;
+`manage.py scrub` rewrites the files.
 """
 
 import hashlib
@@ -14,12 +14,7 @@ from typing import TYPE_CHECKING, Any
 from asgiref.sync import async_to_sync
 from django.contrib.admin.models import LogEntry
 from django.contrib.contenttypes.models import ContentType
-from django.db import (
-    IntegrityError,
-    OperationalError,
-    models,
-    transaction,
-)
+from django.db import IntegrityError, OperationalError, models, transaction
 from django.db.models.functions import Cast
 from django.utils.translation import gettext as _
 
@@ -48,11 +43,10 @@ LOGGED = (*PARTS.values(), Review, Experiment)
 
 
 def count(conversation: Conversation) -> dict[str, int]:
-    """How many rows of each kind a tombstone would speak of."""
-    rows = {name: model.objects for name, model in PARTS.items()}
+    """The rows of each kind, as a tombstone names them."""
     return {
-        name: each.filter(conversation=conversation).count()
-        for name, each in rows.items()
+        name: model.objects.filter(conversation=conversation).count()
+        for name, model in PARTS.items()
     }
 
 
@@ -94,14 +88,20 @@ def digest(
 def erase(
     conversation: Conversation, *, user: "AbstractBaseUser", reason: str = ""
 ) -> Tombstone:
-    """Stop everything that runs for the conversation, then take it away for good.
+    """Stop everything that runs for the conversation, then delete it for good.
 
     Raises Conversation.DoesNotExist when it is gone already, ActionError when it is
     being written to all the time.
     """
     for _attempt in range(ATTEMPTS):
         try:
-            return _erase(conversation, user, reason)
+            # From here on no one opens it, and nothing new begins for it.
+            library.delete(conversation)
+            fence = lifecycle.fence(conversation)
+            async_to_sync(account.end_all)(conversation.pk, fence)
+            tombstone = _replace_by_tombstone(conversation, user, reason)
+            logger.info("erased conversation=%s", conversation.pk)
+            return tombstone
         except (IntegrityError, OperationalError) as error:
             # A reply or a compaction that is just ending holds rows that would go.
             name = type(error).__name__
@@ -110,17 +110,6 @@ def erase(
         _("It is being written to just now, so it could not be erased. Its owner can "
           "not open it any more. Try again.")
     )  # fmt: skip
-
-
-def _erase(
-    conversation: Conversation, user: "AbstractBaseUser", reason: str
-) -> Tombstone:
-    # From here on nobody opens it, and nothing new begins for it.
-    library.delete(conversation)
-    async_to_sync(account.end_all)(conversation.pk, lifecycle.fence(conversation))
-    tombstone = _replace_by_tombstone(conversation, user, reason)
-    logger.info("erased conversation=%s", conversation.pk)
-    return tombstone
 
 
 @transaction.atomic

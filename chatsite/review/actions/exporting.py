@@ -1,12 +1,13 @@
 """Copies of conversations to hand over: one or many, as JSON, as Markdown, as a zip.
 
 They are written while they are sent, conversation by conversation, and each is in the
-access log before a word of it leaves. Without the right to read, the words are masked.
+access log before any of it is sent. Without the right to read, the texts are masked.
 """
 
+import hashlib
 import json
 import zipfile
-from collections.abc import AsyncIterator, Callable, Iterable, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable
 from io import RawIOBase
 from typing import Any
 
@@ -14,27 +15,47 @@ from channels.db import database_sync_to_async
 from django.core.serializers.json import DjangoJSONEncoder
 from django.http import HttpRequest, StreamingHttpResponse
 from django.utils import timezone
+from django.utils.translation import gettext as _
 
 from chatsite.transfer import export, export_markdown
 from memory.models import Conversation
 
 from .. import access_log
+from ..redaction import ERROR_CODES
 from ..rights import Rights
-from . import masking
 
 TYPES = {"json": "application/json", "md": "text/markdown; charset=utf-8"}
 
 Writer = Callable[[Conversation, Rights], str]
+Values = dict[str, Any]
+
+# What is masked.
+OF_CONVERSATION = ("title", "system_prompt", "own_policy")
+OF_POLICY = (
+    "important",
+    "initial_prompt",
+    "extend_prompt",
+    "merge_prompt",
+    "final_prompt",
+)
+OF_MESSAGE = ("text", "reasoning", "tool_calls", "tool_call_id", "client_id", "error")
+OF_SUMMARY = ("text", "structured", "flags", "error")
+OF_CALL = ("error",)
+# An import may have brought more of them, with whatever in it.
+REFS = (
+    *("system", "fence", "summaries", "pinned", "window", "left_out", "recalled"),
+    *("excerpts", "newest", "messages"),
+)
 
 
 def as_json(conversation: Conversation, rights: Rights) -> str:
     value = export.whole(conversation)
-    value = value if rights.content else masking.hide(value)
+    value = value if rights.content else mask(value)
     return _dump({**value, "texts": rights.content})
 
 
 def as_markdown(conversation: Conversation, rights: Rights) -> str:
-    show = str if rights.content else masking.hide_words
+    show = str if rights.content else mask_text
     return export_markdown.markdown(conversation, show=show)
 
 
@@ -45,7 +66,7 @@ def one(
     request: HttpRequest, conversation: Conversation, rights: Rights, form: str
 ) -> StreamingHttpResponse:
     async def parts() -> AsyncIterator[str]:
-        for _, text in await _files(request, conversation.pk, rights, form):
+        for _file, text in await _files(request, conversation.pk, rights, form):
             yield text
 
     return _answer(parts(), TYPES[form], f"{_name(conversation)}.{form}")
@@ -66,12 +87,12 @@ def many_as_json(
         yield _dump(head)[:-1] + ', "conversations": ['
         separator = "\n"
         for pk in ids:
-            for _, text in await _files(request, pk, rights, "json"):
+            for _file, text in await _files(request, pk, rights, "json"):
                 yield separator + text
                 separator = ",\n"
         yield "\n]}\n"
 
-    return _answer(parts(), TYPES["json"], f"conversations-{_today()}.json")
+    return _answer(parts(), TYPES["json"], _archive_name("json"))
 
 
 def many_as_zip(
@@ -88,7 +109,7 @@ def many_as_zip(
                     yield pipe.take()
         yield pipe.take()
 
-    return _answer(parts(), "application/zip", f"conversations-{_today()}.zip")
+    return _answer(parts(), "application/zip", _archive_name("zip"))
 
 
 class _Pipe(RawIOBase):
@@ -109,17 +130,11 @@ class _Pipe(RawIOBase):
         return taken
 
 
-Files = list[tuple[str, str]]
-
-
-async def _files(request: HttpRequest, pk: int, rights: Rights, *forms: str) -> Files:
-    return await database_sync_to_async(_write)(request, pk, rights, forms)
-
-
-def _write(
-    request: HttpRequest, pk: int, rights: Rights, forms: Sequence[str]
-) -> Files:
-    """Nothing when it was erased while the others were written."""
+@database_sync_to_async
+def _files(
+    request: HttpRequest, pk: int, rights: Rights, *forms: str
+) -> list[tuple[str, str]]:
+    """Names and texts; nothing when it was erased while the others were written."""
     conversation = Conversation.objects.select_related("owner").filter(pk=pk).first()
     if conversation is None:
         return []
@@ -143,9 +158,59 @@ def _answer(
     return answer
 
 
-def _today() -> str:
-    return f"{timezone.localdate():%Y-%m-%d}"
+def _archive_name(form: str) -> str:
+    return f"conversations-{timezone.localdate():%Y-%m-%d}.{form}"
 
 
 def _dump(value: dict[str, Any]) -> str:
     return json.dumps(value, cls=DjangoJSONEncoder, ensure_ascii=False)
+
+
+def mask(value: Values) -> Values:
+    """What export.whole() gave, with null in place of each text, its length and its
+    hash, so that a copy can be compared without being read. The numbers stay."""
+    conversation = _hide(value["conversation"], OF_CONVERSATION)
+    policy = _hide(conversation["policy"], OF_POLICY)
+    prompts = value["prompts"]
+    return value | {
+        "conversation": conversation | {"policy": policy},
+        "messages": [_hide(row, OF_MESSAGE) for row in value["messages"]],
+        "summaries": [_hide(row, OF_SUMMARY) for row in value["summaries"]],
+        "model_calls": [_hide_refs(row) for row in value["model_calls"]],
+        "prompts": dict.fromkeys(prompts),
+        "prompts_length": {sha256: len(text) for sha256, text in prompts.items()},
+    }
+
+
+def mask_text(text: str) -> str:
+    """For a text to read: how long it is, and its hash."""
+    if not text:
+        return ""
+    redaction = _("hidden, %(count)s characters") % {"count": len(text)}
+    return f"[{redaction}, sha256 {_sha256(text)}]"
+
+
+def _hide(row: Values, names: tuple[str, ...]) -> Values:
+    shown = dict(row)
+    for name in names:
+        value = row.get(name)
+        # Errors are codes of the site, unless an import has brought its own.
+        if value and not (name == "error" and value in ERROR_CODES):
+            text = value
+            if not isinstance(value, str):
+                text = json.dumps(
+                    value, ensure_ascii=False, sort_keys=True, separators=(",", ":")
+                )
+            hidden = {f"{name}_length": len(text), f"{name}_sha256": _sha256(text)}
+            shown |= {name: None, **hidden}
+    return shown
+
+
+def _hide_refs(row: Values) -> Values:
+    refs = row["refs"] if isinstance(row["refs"], dict) else {}
+    known = {name: refs[name] for name in REFS if name in refs}
+    return _hide(row, OF_CALL) | {"refs": known}
+
+
+def _sha256(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()

@@ -1,4 +1,4 @@
-"""What the forms of the acts send; anything else gets a sentence that says so."""
+"""The forms of the staff's actions."""
 
 import hashlib
 from collections.abc import Sequence
@@ -9,20 +9,28 @@ from django import forms
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
-from .memory import Cause
+from .services import Cause
 
 MAX_NOTE = 2_000
 CODE_CHARS = 8
 
 
-class RebuildForm(forms.Form):
-    # Nothing is chosen at first: a cause that nobody meant would be worse than none.
+class ActionForm(forms.Form):
+    """`uuids`: the conversations that it is about."""
+
+    def __init__(self, *args: Any, uuids: Sequence[UUID] = (), **options: Any) -> None:
+        super().__init__(*args, **options)
+        self.uuids = uuids
+
+
+class RebuildForm(ActionForm):
+    # Nothing is chosen at first: a cause chosen by mistake would be worse than none.
     cause = forms.ChoiceField(
         label=gettext_lazy("Because"), choices=[("", "…"), *Cause.choices]
     )
 
 
-class ReviewForm(forms.Form):
+class ReviewForm(ActionForm):
     note = forms.CharField(
         label=gettext_lazy("Note"),
         required=False,
@@ -31,8 +39,8 @@ class ReviewForm(forms.Form):
     )
 
 
-class PurgeForm(forms.Form):
-    """Erases the conversations with these uuids, once their code was typed."""
+class PurgeForm(ActionForm):
+    """Erases the conversations, once their code was typed."""
 
     reason = forms.CharField(
         label=gettext_lazy("Reason"),
@@ -46,15 +54,11 @@ class PurgeForm(forms.Form):
         widget=forms.TextInput(attrs={"autocomplete": "off", "size": CODE_CHARS}),
     )
 
-    def __init__(self, uuids: Sequence[UUID], *args: Any, **options: Any) -> None:
-        super().__init__(*args, **options)
-        self.expected = code_of(uuids)
-
     def clean_code(self) -> str:
-        typed = self.cleaned_data["code"].strip().lower()
-        if typed != self.expected:
+        typed, expected = self.cleaned_data["code"].strip().lower(), code_of(self.uuids)
+        if typed != expected:
             raise forms.ValidationError(
-                _("This is not the code: type %(code)s.") % {"code": self.expected}
+                _("This is not the code: type %(code)s.") % {"code": expected}
             )
         return typed
 

@@ -1,16 +1,22 @@
-"""The acts on one conversation, each a POST from its pages in the admin."""
+"""The addresses of the staff's actions: a POST for one conversation, or a page that
+asks first, for one or for those chosen in the list.
+"""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from functools import wraps
+from typing import Any
 from uuid import UUID
 
 from django.contrib import admin, messages
 from django.core.exceptions import PermissionDenied
+from django.db.models import QuerySet
 from django.http import Http404, HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
-from django.shortcuts import redirect
-from django.urls import reverse
+from django.shortcuts import redirect, render
+from django.urls import path, reverse
 from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy, ngettext
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_POST
 
@@ -19,101 +25,135 @@ from memory.actions import ActionError
 from memory.models import Conversation
 
 from ..models import Tombstone
+from ..pages import review_page
 from ..rights import Rights, rights_of
-from . import apply, exporting
-from .forms import RebuildForm, ReviewForm, first_error
-from .reviewing import State
+from . import erasing, exporting, services
+from .forms import ActionForm, PurgeForm, RebuildForm, ReviewForm, code_of, first_error
+from .services import State
 
-Act = Callable[[HttpRequest, Conversation, Rights], HttpResponseBase | str]
+MAX_AT_ONCE = 50
+
+View = Callable[[HttpRequest, Conversation, Rights], HttpResponseBase | str]
 
 
-def act(*needs: str) -> Callable[[Act], Callable[..., HttpResponse]]:
+@dataclass(frozen=True, slots=True)
+class BulkAction:
+    """An action that asks first: the right it takes, its form, what it does to each."""
+
+    need: str
+    title: str
+    button: str
+    form: type[ActionForm]
+    perform: Callable[..., str]
+
+
+BULK_ACTIONS = {
+    "rebuild": BulkAction(
+        "content",
+        gettext_lazy("Rebuild from the transcript"),
+        gettext_lazy("Rebuild"),
+        RebuildForm,
+        services.rebuild,
+    ),
+    "review": BulkAction(
+        "content",
+        gettext_lazy("Mark reviewed"),
+        gettext_lazy("Mark reviewed"),
+        ReviewForm,
+        services.review,
+    ),
+    "purge": BulkAction(
+        "purge",
+        gettext_lazy("Erase for good"),
+        gettext_lazy("Erase for good"),
+        PurgeForm,
+        services.purge,
+    ),
+}
+
+
+def check_rights(request: HttpRequest, *needs: str) -> Rights:
+    rights = rights_of(request.user)
+    if not all(getattr(rights, need) for need in ("metadata", *needs)):
+        raise PermissionDenied
+    return rights
+
+
+def post_action(*needs: str) -> Callable[[View], Callable[..., HttpResponse]]:
     """A POST that does something and goes back to the page it came from, where a
     message says what was done, or why not."""
 
-    def decorate(view: Act) -> Callable[..., HttpResponse]:
+    def decorate(view: View) -> Callable[..., HttpResponse]:
         @require_POST
         @wraps(view)
-        def acted(request: HttpRequest, pk: int) -> HttpResponse:
-            rights = rights_of(request.user)
-            if not all(getattr(rights, need) for need in ("metadata", *needs)):
-                raise PermissionDenied
+        def perform(request: HttpRequest, pk: int) -> HttpResponse:
+            rights = check_rights(request, *needs)
+            rows = Conversation.objects.select_related("owner")
             try:
-                rows = Conversation.objects.select_related("owner")
                 done = view(request, rows.get(pk=pk), rights)
             except Conversation.DoesNotExist:
-                return gone(request)
+                return _gone(request)
             except ActionError as error:
                 messages.error(request, str(error))
-                return _back(request, pk)
-            if isinstance(done, HttpResponseBase):
-                return done
-            messages.success(request, done)
-            return _back(request, pk)
+            else:
+                if isinstance(done, HttpResponseBase):
+                    return done
+                messages.success(request, done)
+            page = reverse("admin:memory_conversation_change", args=[pk])
+            return lead_back(request, otherwise=page)
 
-        return admin.site.admin_view(never_cache(acted))
+        return admin.site.admin_view(never_cache(perform))
 
     return decorate
 
 
-def gone(request: HttpRequest) -> HttpResponse:
-    """Somebody was faster; the tombstone says who, where there is one."""
-    text = _("This conversation is gone already: nothing was done.")
-    if stone := Tombstone.objects.filter(
-        conversation__in=posted_uuids(request)
-    ).first():
-        text = _("%(user)s has erased this conversation already: nothing was done.")
-        text %= {"user": stone.username}
-    messages.warning(request, text)
-    return redirect("admin:memory_conversation_changelist")
-
-
-def posted_uuids(request: HttpRequest) -> list[UUID]:
-    """What the form was about, known by what outlives the rows."""
+def _posted_uuids(request: HttpRequest) -> list[UUID]:
+    """The conversations of the form, by what outlives their rows."""
     try:
         return [UUID(text) for text in request.POST.getlist("uuid")]
     except ValueError:
         raise Http404 from None
 
 
-def _back(request: HttpRequest, pk: int) -> HttpResponse:
-    page = reverse("admin:memory_conversation_change", args=[pk])
-    return lead_back(request, otherwise=page)
+def _gone(request: HttpRequest) -> HttpResponse:
+    """Another one of the staff was faster; a tombstone says who."""
+    text = _("This conversation is gone already: nothing was done.")
+    uuids = _posted_uuids(request)
+    if stone := Tombstone.objects.filter(conversation__in=uuids).first():
+        text = _("%(user)s has erased this conversation already: nothing was done.")
+        text %= {"user": stone.username}
+    messages.warning(request, text)
+    return redirect("admin:memory_conversation_changelist")
 
 
-def _seen(request: HttpRequest) -> State:
-    return State.read(request.POST.get("seen", ""))
-
-
-@act("content")
-def rebuild(request: HttpRequest, conversation: Conversation, rights: Rights) -> str:
-    form = RebuildForm(request.POST)
+def _read(request: HttpRequest, form_class: type[ActionForm]) -> dict[str, Any]:
+    """The form's values, with the state that the reviewer saw. Raises ActionError."""
+    form = form_class(request.POST)
     if not form.is_valid():
         raise ActionError(first_error(form))
-    seen = _seen(request).memory_version
-    cause = form.cleaned_data["cause"]
-    return apply.rebuild(request, conversation, cause=cause, seen=seen)
+    return {**form.cleaned_data, "seen": State.read(request.POST.get("seen", ""))}
 
 
-@act("content")
+@post_action("content")
+def rebuild(request: HttpRequest, conversation: Conversation, rights: Rights) -> str:
+    return services.rebuild(request, conversation, **_read(request, RebuildForm))
+
+
+@post_action("content")
 def restore(request: HttpRequest, conversation: Conversation, rights: Rights) -> str:
     version = request.POST.get("version", "")
     if not version.isdecimal() or len(version) > 9:
         raise ActionError(_("Choose a version."))
-    seen = _seen(request).memory_version
-    return apply.restore(request, conversation, version=int(version), seen=seen)
+    seen = State.read(request.POST.get("seen", ""))
+    return services.restore(request, conversation, version=int(version), seen=seen)
 
 
-@act("content")
+@post_action("content")
 def review(request: HttpRequest, conversation: Conversation, rights: Rights) -> str:
-    form = ReviewForm(request.POST)
-    if not form.is_valid():
-        raise ActionError(first_error(form))
-    note, seen = form.cleaned_data["note"], _seen(request)
-    return apply.review(request, conversation, note=note, seen=seen)
+    return services.review(request, conversation, **_read(request, ReviewForm))
 
 
-@act("export")
+@post_action("export")
 def export(
     request: HttpRequest, conversation: Conversation, rights: Rights
 ) -> HttpResponseBase:
@@ -121,3 +161,101 @@ def export(
     if form not in exporting.WRITERS:
         raise ActionError(_("Choose a format: JSON or Markdown."))
     return exporting.one(request, conversation, rights, form)
+
+
+def ask(
+    request: HttpRequest,
+    name: str,
+    rows: Sequence[Conversation],
+    form: ActionForm | None = None,
+) -> HttpResponse:
+    """The page before the action; with a form that was not right, what is wrong."""
+    action, uuids = BULK_ACTIONS[name], [row.uuid for row in rows]
+    values: dict[str, Any] = {
+        **admin.site.each_context(request),
+        "opts": Conversation._meta,
+        "title": action.title,
+        "name": name,
+        "action": action,
+        "rows": rows,
+        "form": form or action.form(uuids=uuids),
+    }
+    if name == "purge":
+        values["counted"] = [(row, erasing.count(row)) for row in rows]
+        values["copies"] = sum(erasing.copies(row).count() for row in rows)
+        values["code"] = code_of(uuids)
+    status = 422 if form else 200
+    return render(request, "admin/desk/confirm_action.html", values, status=status)
+
+
+def ask_about_chosen(
+    request: HttpRequest, name: str, queryset: QuerySet
+) -> HttpResponse | None:
+    """For the list's actions; None: back to the list, with a message."""
+    rows = list(queryset.select_related("owner").order_by("pk")[: MAX_AT_ONCE + 1])
+    if len(rows) <= MAX_AT_ONCE:
+        return ask(request, name, rows)
+    text = _("Choose at most %(count)s conversations at once.")
+    messages.error(request, text % {"count": MAX_AT_ONCE})
+    return None
+
+
+@review_page("purge")
+def purge_page(
+    request: HttpRequest, conversation: Conversation, rights: Rights
+) -> HttpResponse:
+    return ask(request, "purge", [conversation])
+
+
+@require_POST
+def _perform_bulk(request: HttpRequest, name: str) -> HttpResponse:
+    if name not in BULK_ACTIONS:
+        raise Http404
+    action = BULK_ACTIONS[name]
+    check_rights(request, action.need)
+    uuids = _posted_uuids(request)
+    rows = Conversation.objects.select_related("owner").filter(uuid__in=uuids)
+    rows = list(rows.order_by("pk")[:MAX_AT_ONCE])
+    if not rows:
+        return _gone(request)
+    form = action.form(request.POST, uuids=uuids)
+    if not form.is_valid():
+        return ask(request, name, rows, form)
+    values = {key: form.cleaned_data[key] for key in form.fields if key != "code"}
+    _perform_each(request, action, rows, values)
+    return redirect("admin:memory_conversation_changelist")
+
+
+def _perform_each(
+    request: HttpRequest,
+    action: BulkAction,
+    rows: list[Conversation],
+    values: dict[str, str],
+) -> None:
+    done = []
+    for row in rows:
+        try:
+            done.append(action.perform(request, row, **values))
+        except ActionError as error:
+            messages.error(request, f"{row}: {error}")
+        except Conversation.DoesNotExist:
+            messages.warning(request, _("%(name)s is gone already.") % {"name": row})
+    if len(done) == 1:
+        messages.success(request, done[0])
+    elif done:
+        text = ngettext(
+            "%(count)s conversation: done.", "%(count)s conversations: done.", len(done)
+        )
+        messages.success(request, text % {"count": len(done)})
+
+
+perform_bulk = admin.site.admin_view(never_cache(_perform_bulk))
+
+urlpatterns = [
+    path("<int:pk>/rebuild/", rebuild, name="desk-rebuild"),
+    path("<int:pk>/restore/", restore, name="desk-restore"),
+    path("<int:pk>/review/", review, name="desk-review"),
+    path("<int:pk>/export/", export, name="desk-export"),
+    path("<int:pk>/purge/", purge_page, name="desk-purge"),
+    path("acts/<slug:name>/", perform_bulk, name="desk-acts"),
+]

@@ -1,25 +1,13 @@
 """The pages of the admin; importing this package registers them."""
 
-from . import (
-    calls,
-    conversations,
-    events,
-    messages,
-    people,
-    reviews,
-    summaries,
-    tombstones,
-    turns,
-)
+from . import calls, conversations, messages, people, records, summaries, turns
 
 __all__ = [
     "calls",
     "conversations",
-    "events",
     "messages",
     "people",
-    "reviews",
+    "records",
     "summaries",
-    "tombstones",
     "turns",
 ]

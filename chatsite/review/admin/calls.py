@@ -3,7 +3,7 @@
 from typing import Any
 
 from django.contrib import admin
-from django.contrib.admin import DateFieldListFilter, EmptyFieldListFilter
+from django.contrib.admin import EmptyFieldListFilter
 from django.db.models import QuerySet
 from django.http import HttpRequest
 from django.utils.safestring import SafeString
@@ -11,14 +11,15 @@ from django.utils.translation import gettext_lazy as _
 
 from memory.models import ModelCall, Prompt
 
-from .. import costs, redaction
+from .. import labels, redaction
 from ..readonly import (
-    SEARCH_HELP,
     ConversationPartAdmin,
     ReadOnlyAdmin,
-    as_text,
-    json_of,
+    beginning_of,
     link_to,
+    seconds,
+    whole,
+    whole_json,
 )
 from ..rights import rights_of
 from ..timeline import request_inspector
@@ -42,12 +43,7 @@ class ModelCallAdmin(ConversationPartAdmin):
         "in_all",
         "attempts",
     )
-    list_filter = (
-        "purpose",
-        ("error", EmptyFieldListFilter),
-        ("created_at", DateFieldListFilter),
-    )
-    search_help_text = SEARCH_HELP
+    list_filter = ("purpose", ("error", EmptyFieldListFilter), "created_at")
     ordering = ("-id",)
     texts = redaction.CALL
     related_texts = (
@@ -94,12 +90,11 @@ class ModelCallAdmin(ConversationPartAdmin):
 
     @admin.display(description=_("first word"), ordering="first_token_ms")
     def first_word(self, row: ModelCall) -> str:
-        ms = row.first_token_ms
-        return "–" if ms is None else f"{ms / 1000:.1f}\u00a0s"
+        return seconds(row.first_token_ms)
 
     @admin.display(description=_("in all"), ordering="total_ms")
     def in_all(self, row: ModelCall) -> str:
-        return f"{row.total_ms / 1000:.1f}\u00a0s"
+        return seconds(row.total_ms)
 
     @admin.display(description=_("drift"))
     def drift(self, row: ModelCall) -> str:
@@ -119,7 +114,7 @@ class ModelCallAdmin(ConversationPartAdmin):
         tokens_in, tokens_out = row.tokens_input, row.tokens_output
         if tokens_in is None:
             tokens_in = 0 if row.error else row.tokens_estimated
-        return costs.in_words(costs.cost(tokens_in, tokens_out or 0))
+        return labels.cost(tokens_in, tokens_out or 0)
 
     @admin.display(description=_("message"))
     def made_message(self, row: ModelCall) -> SafeString | str:
@@ -129,9 +124,7 @@ class ModelCallAdmin(ConversationPartAdmin):
     def made_summary(self, row: ModelCall) -> SafeString | str:
         return link_to(row.summary, str(row.summary)) if row.summary else "-"
 
-    @admin.display(description=_("sent, by reference"))
-    def wide_refs(self, row: ModelCall) -> SafeString | str:
-        return json_of(row, "refs")
+    wide_refs = whole_json("refs", _("sent, by reference"))
 
     def sections(self, request: HttpRequest, obj: ModelCall) -> dict[str, Any]:
         rights = rights_of(request.user)
@@ -152,13 +145,8 @@ class PromptAdmin(ReadOnlyAdmin):
     texts = redaction.PROMPT
     heads = ("text",)
 
+    beginning = beginning_of("text", _("text"))
+    wide_text = whole("text", _("text"))
+
     def target_of(self, row: Prompt) -> str:
         return f"prompt {row}"
-
-    @admin.display(description=_("text"))
-    def beginning(self, row: Prompt) -> str:
-        return redaction.beginning(row, "text")
-
-    @admin.display(description=_("text"))
-    def wide_text(self, row: Prompt) -> SafeString:
-        return as_text(redaction.read(row, "text"))

@@ -3,11 +3,11 @@
 from typing import Any
 
 from django.contrib import admin
-from django.contrib.admin import DateFieldListFilter, EmptyFieldListFilter
+from django.contrib.admin import EmptyFieldListFilter
 from django.db.models import Count, F, IntegerField, Model, OuterRef, QuerySet, Subquery
 from django.db.models.fields.json import KT
 from django.db.models.functions import Coalesce
-from django.http import HttpRequest
+from django.http import HttpRequest, HttpResponse
 from django.urls import URLPattern
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
@@ -19,13 +19,24 @@ from memory.compaction import compactor
 from memory.engine.policy import DEFAULT_PRESET, PRESETS
 from memory.models import Conversation, Message, ModelCall, Summary
 
-from .. import redaction, urls
-from ..actions.list_actions import ConversationActs
-from ..actions.reviewing import ReviewFilter
-from ..filters import CompactionFilter
-from ..readonly import SEARCH_HELP, ReadOnlyAdmin, as_text, json_of, link_to_list
+from .. import redaction
+from ..actions import exporting
+from ..actions import views as action_views
+from ..actions.views import ask_about_chosen
+from ..charts import conversation as chart_views
+from ..experiments import views as experiment_views
+from ..filters import CompactionFilter, ReviewFilter
+from ..pages import timeline_link
+from ..readonly import (
+    SEARCH_HELP,
+    ReadOnlyAdmin,
+    as_text,
+    beginning_of,
+    json_of,
+    link_to_list,
+)
 from ..rights import rights_of
-from ..timeline.links import timeline_link
+from ..timeline import views as timeline_views
 
 
 def _count(model: type[Model], **lookups: Any) -> Coalesce:
@@ -36,7 +47,8 @@ def _count(model: type[Model], **lookups: Any) -> Coalesce:
 
 
 @admin.register(Conversation)
-class ConversationAdmin(ConversationActs, ReadOnlyAdmin):
+class ConversationAdmin(ReadOnlyAdmin):
+    actions = ("export_json", "export_zip", "mark_reviewed", "rebuild", "purge")
     list_display = (
         "short_id",
         "title_shown",
@@ -52,7 +64,7 @@ class ConversationAdmin(ConversationActs, ReadOnlyAdmin):
         CompactionFilter,
         ReviewFilter,
         ("archived_at", EmptyFieldListFilter),
-        ("created_at", DateFieldListFilter),
+        "created_at",
     )
     list_select_related = ("owner",)
     search_fields = ("owner__username",)
@@ -76,9 +88,17 @@ class ConversationAdmin(ConversationActs, ReadOnlyAdmin):
         ("created_at", "updated_at"),
     )
 
+    title_shown = beginning_of("title", gettext_lazy("title"))
+
     def get_urls(self) -> list[URLPattern]:
         # Django's own end with a pattern that takes everything.
-        return [*urls.urlpatterns, *super().get_urls()]
+        return [
+            *timeline_views.urlpatterns,
+            *chart_views.urlpatterns,
+            *experiment_views.urlpatterns,
+            *action_views.urlpatterns,
+            *super().get_urls(),
+        ]
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Conversation]:
         rows = super().get_queryset(request)
@@ -98,13 +118,9 @@ class ConversationAdmin(ConversationActs, ReadOnlyAdmin):
         uuid = str(row.uuid)
         return format_html('<span title="{}">{}</span>', uuid, uuid[:8])
 
-    @admin.display(description=gettext_lazy("title"))
-    def title_shown(self, row: Conversation) -> str:
-        return redaction.beginning(row, "title")
-
     @admin.display(description=gettext_lazy("preset"))
     def preset(self, row: Conversation) -> str:
-        # By its name alone: a policy can hold somebody's own prompts.
+        # Only its name: a policy can hold the owner's own prompts.
         name = row.preset_name or DEFAULT_PRESET
         whole = Conversation(policy=getattr(row, "stored_policy", {}))
         return _("not valid") if name not in PRESETS or whole.policy_error else name
@@ -169,3 +185,42 @@ class ConversationAdmin(ConversationActs, ReadOnlyAdmin):
             ),
             link_to_list(ModelCall, _("model calls"), **only),
         )
+
+    # Django offers an action to staff for whom `has_<permission>_permission` is true.
+
+    def has_content_permission(self, request: HttpRequest) -> bool:
+        return rights_of(request.user).content
+
+    def has_export_permission(self, request: HttpRequest) -> bool:
+        return rights_of(request.user).export
+
+    def has_purge_permission(self, request: HttpRequest) -> bool:
+        return rights_of(request.user).purge
+
+    @admin.action(description=gettext_lazy("Export as JSON"), permissions=["export"])
+    def export_json(self, request: HttpRequest, queryset: QuerySet) -> HttpResponse:
+        ids = list(queryset.order_by("pk").values_list("pk", flat=True))
+        return exporting.many_as_json(request, ids, rights_of(request.user))
+
+    @admin.action(
+        description=gettext_lazy("Export as Markdown and JSON (zip)"),
+        permissions=["export"],
+    )
+    def export_zip(self, request: HttpRequest, queryset: QuerySet) -> HttpResponse:
+        ids = list(queryset.order_by("pk").values_list("pk", flat=True))
+        return exporting.many_as_zip(request, ids, rights_of(request.user))
+
+    @admin.action(description=gettext_lazy("Mark reviewed…"), permissions=["content"])
+    def mark_reviewed(self, request: HttpRequest, queryset: QuerySet) -> Any:
+        return ask_about_chosen(request, "review", queryset)
+
+    @admin.action(
+        description=gettext_lazy("Rebuild from the transcript…"),
+        permissions=["content"],
+    )
+    def rebuild(self, request: HttpRequest, queryset: QuerySet) -> Any:
+        return ask_about_chosen(request, "rebuild", queryset)
+
+    @admin.action(description=gettext_lazy("Erase for good…"), permissions=["purge"])
+    def purge(self, request: HttpRequest, queryset: QuerySet) -> Any:
+        return ask_about_chosen(request, "purge", queryset)

@@ -1,14 +1,13 @@
 """Messages in the admin: the transcript as it was written."""
 
 from django.contrib import admin
-from django.contrib.admin import DateFieldListFilter, EmptyFieldListFilter
-from django.utils.safestring import SafeString
+from django.contrib.admin import EmptyFieldListFilter
 from django.utils.translation import gettext_lazy as _
 
 from memory.models import Message
 
 from .. import redaction
-from ..readonly import ConversationPartAdmin, as_text, json_of
+from ..readonly import ConversationPartAdmin, beginning_of, whole, whole_json
 
 
 @admin.register(Message)
@@ -30,7 +29,7 @@ class MessageAdmin(ConversationPartAdmin):
         ("pinned_at", EmptyFieldListFilter),
         ("excluded_at", EmptyFieldListFilter),
         ("superseded_at", EmptyFieldListFilter),
-        ("created_at", DateFieldListFilter),
+        "created_at",
     )
     ordering = ("-id",)
     texts = redaction.MESSAGE
@@ -46,22 +45,14 @@ class MessageAdmin(ConversationPartAdmin):
         "created_at",
     )
 
+    beginning = beginning_of("text", _("text"))
+    wide_text = whole("text", _("text"))
+    wide_tool_calls = whole_json("tool_calls", _("tool calls"))
+
     def target_of(self, row: Message) -> str:
         return f"message #{row.seq}"
 
-    @admin.display(description=_("text"))
-    def beginning(self, row: Message) -> str:
-        return redaction.beginning(row, "text")
-
-    @admin.display(description=_("text"))
-    def wide_text(self, row: Message) -> SafeString:
-        return as_text(redaction.read(row, "text"))
-
-    @admin.display(description=_("tool calls"))
-    def wide_tool_calls(self, row: Message) -> SafeString | str:
-        return json_of(row, "tool_calls")
-
-    # Whoever wrote the message, or the model, chose these two.
+    # The author of the message, or the model, chose these two.
     @admin.display(description=_("answers the tool call"))
     def tool_call(self, row: Message) -> str:
         return redaction.read(row, "tool_call_id") or "-"

@@ -2,13 +2,15 @@
 and the one number about them that staff may change here.
 """
 
+from datetime import timedelta
 from typing import Any
 
 from django.contrib import admin
 from django.contrib.admin import EmptyFieldListFilter
 from django.contrib.auth import get_user_model
 from django.contrib.auth.admin import UserAdmin
-from django.db.models import QuerySet
+from django.db.models import Count, Q, QuerySet, Sum
+from django.db.models.functions import Coalesce, TruncDate
 from django.http import HttpRequest, HttpResponse
 from django.utils import timezone
 from django.utils.safestring import SafeString
@@ -17,29 +19,96 @@ from django.utils.translation import gettext_lazy
 
 from chatsite.turns import limits
 from chatsite.turns.models import Allowance
-from memory.models import Conversation
+from memory.models import Conversation, Message, ModelCall
 
-from .. import people
+from .. import labels
 from ..readonly import ShortPaginator, link_to, people_found
 from ..rights import rights_of
 
 User = get_user_model()
+DAYS = 14
+
+
+def figures_of(user: Any) -> dict[str, Any]:
+    """What one person has used of the site, from their own rows alone."""
+    stored = Allowance.objects.filter(user=user).first()
+    allowance = stored or Allowance(user=user)
+    uses = _uses(user)
+    tokens_in = sum(use["tokens_in"] for use in uses)
+    tokens_out = sum(use["tokens_out"] for use in uses)
+    return {
+        "user": user,
+        "conversations": Conversation.objects.filter(owner=user).count(),
+        "messages": Message.objects.filter(conversation__owner=user).count(),
+        "used_today": limits.used_on(allowance, timezone.localdate()),
+        "budget": limits.budget_of(allowance),
+        "allowance": stored,
+        "days": DAYS,
+        "uses": uses,
+        "tokens": tokens_in + tokens_out,
+        "cost": labels.cost(tokens_in, tokens_out),
+        "has_prices": labels.has_prices(),
+    }
+
+
+def _uses(user: Any) -> list[dict[str, Any]]:
+    """Requests by day and model, the latest day first."""
+    # A failed request that reported nothing cost nothing.
+    billed = Q(error="") | Q(tokens_input__isnull=False)
+    tokens_in = Coalesce("tokens_input", "tokens_estimated")
+    rows = (
+        ModelCall.objects.filter(
+            conversation__owner=user,
+            # So that the index by conversation, purpose and time serves.
+            purpose__in=ModelCall.Purpose.values,
+            created_at__gte=timezone.now() - timedelta(days=DAYS),
+        )
+        .annotate(day=TruncDate("created_at"))
+        .values("day", "model")
+        .annotate(
+            requests=Count("pk"),
+            tokens_in=Sum(tokens_in, filter=billed, default=0),
+            tokens_out=Sum("tokens_output", default=0),
+            tokens_cached=Sum("tokens_cached", default=0),
+        )
+        .order_by("-day", "model")
+    )
+    return [
+        {**row, "cost": labels.cost(row["tokens_in"], row["tokens_out"])}
+        for row in rows
+    ]
+
+
+class FiguresAdmin(admin.ModelAdmin):
+    """Shows below a form what the person has used, to staff who may see numbers."""
+
+    change_form_template = "admin/desk/person.html"
+    paginator = ShortPaginator
+    show_full_result_count = False
+    show_facets = admin.ShowFacets.NEVER
+
+    class Media:
+        css = {"all": ["css/admin.css"]}
+
+    def render_change_form(
+        self, request: HttpRequest, context: dict[str, Any], *args: Any, **kwargs: Any
+    ) -> HttpResponse:
+        row = kwargs.get("obj")
+        if row and rights_of(request.user).metadata:
+            context["person"] = figures_of(getattr(row, "user", row))
+        return super().render_change_form(request, context, *args, **kwargs)
 
 
 @admin.register(Allowance)
-class AllowanceAdmin(admin.ModelAdmin):
-    """What people have used; `tokens_per_day` alone can be changed, by those who have
-    Django's permission to change allowances beside the desk's to see numbers.
+class AllowanceAdmin(FiguresAdmin):
+    """What people have used; `tokens_per_day` alone can be changed, by staff with
+    Django's permission to change allowances besides the one to see numbers.
     """
 
-    change_form_template = "admin/desk/person.html"
     list_display = ("user", "used_today", "budget", "tokens_per_day", "account")
     list_filter = (("tokens_per_day", EmptyFieldListFilter),)
     list_select_related = ("user",)
     list_per_page = 50
-    paginator = ShortPaginator
-    show_full_result_count = False
-    show_facets = admin.ShowFacets.NEVER
     ordering = ("-day", "-tokens_used")
     search_fields = ("user__username",)
     search_help_text = gettext_lazy(
@@ -48,33 +117,27 @@ class AllowanceAdmin(admin.ModelAdmin):
     raw_id_fields = ("user",)
     fields = ("user", "account", "tokens_per_day", "budget", "used_today")
 
-    class Media:
-        css = {"all": ["css/admin.css"]}
-
     def get_readonly_fields(
         self, request: HttpRequest, obj: Allowance | None = None
     ) -> tuple[str, ...]:
         shown = ("account", "budget", "used_today")
         return ("user", *shown) if obj else shown
 
-    def has_module_permission(self, request: HttpRequest) -> bool:
-        return rights_of(request.user).metadata
-
     def has_view_permission(self, request: HttpRequest, obj: Any = None) -> bool:
         return rights_of(request.user).metadata
 
+    has_module_permission = has_view_permission
+
     def has_add_permission(self, request: HttpRequest) -> bool:
-        return self._may(request) and super().has_add_permission(request)
+        return rights_of(request.user).metadata and super().has_add_permission(request)
 
     def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        return self._may(request) and super().has_change_permission(request, obj)
+        may_see = rights_of(request.user).metadata
+        return may_see and super().has_change_permission(request, obj)
 
     def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
         # It would give back what was used.
         return False
-
-    def _may(self, request: HttpRequest) -> bool:
-        return rights_of(request.user).metadata
 
     def get_search_results(
         self, request: HttpRequest, queryset: QuerySet, search_term: str
@@ -82,13 +145,6 @@ class AllowanceAdmin(admin.ModelAdmin):
         term = search_term.strip()
         found = queryset.filter(user__in=people_found(term)) if term else queryset
         return found, False
-
-    def render_change_form(
-        self, request: HttpRequest, context: dict[str, Any], *args: Any, **kwargs: Any
-    ) -> HttpResponse:
-        if row := kwargs.get("obj"):
-            context["person"] = people.figures_of(row.user)
-        return super().render_change_form(request, context, *args, **kwargs)
 
     @admin.display(description=gettext_lazy("used today"), ordering="tokens_used")
     def used_today(self, row: Allowance) -> str:
@@ -108,39 +164,19 @@ admin.site.unregister(User)
 
 
 @admin.register(User)
-class PersonAdmin(UserAdmin):
+class PersonAdmin(FiguresAdmin, UserAdmin):
     """Django's own page of a user, with what the person has used below."""
-
-    change_form_template = "admin/desk/person.html"
-    paginator = ShortPaginator
-    show_full_result_count = False
-    show_facets = admin.ShowFacets.NEVER
-
-    class Media:
-        css = {"all": ["css/admin.css"]}
-
-    def render_change_form(
-        self, request: HttpRequest, context: dict[str, Any], *args: Any, **kwargs: Any
-    ) -> HttpResponse:
-        row = kwargs.get("obj")
-        if row and rights_of(request.user).metadata:
-            context["person"] = people.figures_of(row)
-        return super().render_change_form(request, context, *args, **kwargs)
 
     def get_deleted_objects(
         self, objs: Any, request: HttpRequest
     ) -> tuple[Any, Any, Any, Any]:
         # Django would load all messages of these people to list them.
-        if people_kept := _has_conversations(objs):
-            words = _(
-                "%(name)s has conversations: erase them first, or let %(name)s delete "
-                "the account."
-            )
-            kept = [words % {"name": row.get_username()} for row in people_kept]
+        owners = Conversation.objects.filter(owner__in=objs).values("owner")
+        words = _(
+            "%(name)s has conversations: erase them first, or let %(name)s delete "
+            "the account."
+        )
+        people = User.objects.filter(pk__in=owners)
+        if kept := [words % {"name": row.get_username()} for row in people]:
             return [], {}, set(), kept
         return super().get_deleted_objects(objs, request)
-
-
-def _has_conversations(people: Any) -> list[Any]:
-    owners = Conversation.objects.filter(owner__in=people).values("owner")
-    return list(User.objects.filter(pk__in=owners))

@@ -1,11 +1,10 @@
 """Summaries in the admin: every version, what set it off and what is doubtful about it.
-What it was made of stands beside it in the timeline of its conversation.
+The timeline of its conversation shows what it was made of.
 """
 
 from typing import Any
 
 from django.contrib import admin
-from django.contrib.admin import DateFieldListFilter
 from django.contrib.admin.views.main import ChangeList
 from django.db.models import Exists, OuterRef, Prefetch, QuerySet
 from django.http import HttpRequest
@@ -18,9 +17,9 @@ from memory.models import Summary
 
 from .. import labels, redaction
 from ..filters import FlagFilter, LevelFilter, PresetFilter, TriggerFilter
+from ..pages import timeline_link
 from ..paging import OpenChangeList
-from ..readonly import ConversationPartAdmin, as_text, json_of, link_to
-from ..timeline.links import timeline_link
+from ..readonly import ConversationPartAdmin, link_to, whole, whole_json
 
 RANGES = Summary.objects.only("first_seq", "last_seq", "version")
 
@@ -32,19 +31,19 @@ class SummaryAdmin(ConversationPartAdmin):
         "in_conversation",
         "owner_name",
         "level",
-        "covers",
-        "compacted",
-        "tokens",
+        labels.span,
+        labels.compacted,
+        labels.tokens,
         "status",
-        "doubts",
-        "made_because",
+        labels.flags,
+        labels.because,
         "model",
-        "made_by",
+        labels.author,
         "created_at",
     )
     list_display_links = None
     list_filter = (
-        ("created_at", DateFieldListFilter),
+        "created_at",
         TriggerFilter,
         "status",
         FlagFilter,
@@ -53,18 +52,17 @@ class SummaryAdmin(ConversationPartAdmin):
     )
     # Two sorts have an index; another would sort all there are.
     sortable_by = ("created_at",)
-    show_facets = admin.ShowFacets.NEVER
     ordering = ("-created_at", "-id")
     texts = redaction.SUMMARY
     select_related = ("conversation__owner", "author")
     fields = (
         ("in_conversation", "version", "status"),
-        ("covers", "compacted", "level", "generation"),
-        ("made_because", "preset", "made_by"),
+        (labels.span, labels.compacted, "level", "generation"),
+        (labels.because, "preset", labels.author),
         ("tokens_before", "tokens_after"),
         ("model", "tokens_in", "tokens_out", "ms"),
         "error_code",
-        "doubts",
+        labels.flags,
         "wide_text",
         "wide_structured",
         "wide_flags",
@@ -75,6 +73,10 @@ class SummaryAdmin(ConversationPartAdmin):
 
     class Media:
         css = {"all": ["css/review-timeline.css"]}
+
+    wide_text = whole("text", gettext_lazy("text"))
+    wide_structured = whole_json("structured", gettext_lazy("structured"))
+    wide_flags = whole_json("flags", gettext_lazy("found by the checks"))
 
     def get_changelist(self, request: HttpRequest, **options: Any) -> type[ChangeList]:
         return OpenChangeList
@@ -99,42 +101,6 @@ class SummaryAdmin(ConversationPartAdmin):
     def in_conversation(self, row: Summary) -> SafeString:
         name = str(row.conversation.uuid)[:8]
         return timeline_link(row.conversation_id, name, v=row.version)
-
-    @admin.display(description=gettext_lazy("messages"))
-    def covers(self, row: Summary) -> str:
-        return labels.span(row)
-
-    @admin.display(description=gettext_lazy("summarised"))
-    def compacted(self, row: Summary) -> str:
-        return f"+{labels.compacted(row):,}"
-
-    @admin.display(description=gettext_lazy("tokens"))
-    def tokens(self, row: Summary) -> str:
-        return labels.tokens(row)
-
-    @admin.display(description=gettext_lazy("trigger"))
-    def made_because(self, row: Summary) -> str:
-        return labels.because(row)
-
-    @admin.display(description=gettext_lazy("flags"))
-    def doubts(self, row: Summary) -> str:
-        return ", ".join(labels.flags(row)) or "–"
-
-    @admin.display(description=gettext_lazy("by"))
-    def made_by(self, row: Summary) -> str:
-        return labels.author(row)
-
-    @admin.display(description=gettext_lazy("text"))
-    def wide_text(self, row: Summary) -> SafeString:
-        return as_text(redaction.read(row, "text"))
-
-    @admin.display(description=gettext_lazy("structured"))
-    def wide_structured(self, row: Summary) -> SafeString | str:
-        return json_of(row, "structured")
-
-    @admin.display(description=gettext_lazy("found by the checks"))
-    def wide_flags(self, row: Summary) -> SafeString | str:
-        return json_of(row, "flags")
 
     @admin.display(description=gettext_lazy("made of"))
     def made_of(self, row: Summary) -> SafeString | str:

@@ -3,7 +3,7 @@
 from datetime import datetime
 
 from django.contrib import admin
-from django.contrib.admin import DateFieldListFilter, EmptyFieldListFilter
+from django.contrib.admin import EmptyFieldListFilter
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext_lazy as _
 
@@ -11,7 +11,7 @@ from chatsite.protocol.errors import explain
 from chatsite.turns.models import FAILING_FIRST, Turn
 
 from .. import redaction
-from ..readonly import ConversationPartAdmin, as_text, link_to
+from ..readonly import ConversationPartAdmin, link_to, seconds, whole
 
 
 @admin.register(Turn)
@@ -32,11 +32,7 @@ class TurnAdmin(ConversationPartAdmin):
         "model",
         "request_made",
     )
-    list_filter = (
-        "state",
-        ("error", EmptyFieldListFilter),
-        ("created_at", DateFieldListFilter),
-    )
+    list_filter = ("state", ("error", EmptyFieldListFilter), "created_at")
     ordering = (FAILING_FIRST, "-id")
     texts = redaction.TURN
     related_texts = (
@@ -57,6 +53,8 @@ class TurnAdmin(ConversationPartAdmin):
         ("created_at", "started_at", "finished_at"),
     )
 
+    wide_text = whole("text", _("text as far as it was saved"))
+
     def target_of(self, row: Turn) -> str:
         return f"turn #{row.reply_seq}"
 
@@ -74,25 +72,20 @@ class TurnAdmin(ConversationPartAdmin):
 
     @admin.display(description=_("queued"))
     def queued_for(self, row: Turn) -> str:
-        return _seconds(row.created_at, row.started_at)
+        return _between(row.created_at, row.started_at)
 
     @admin.display(description=_("first word"))
     def first_token(self, row: Turn) -> str:
-        ms = row.call.first_token_ms if row.call else None
-        return "–" if ms is None else f"{ms / 1000:.1f}\u00a0s"
+        return seconds(row.call.first_token_ms if row.call else None)
 
     @admin.display(description=_("in all"))
     def total(self, row: Turn) -> str:
-        return _seconds(row.created_at, row.finished_at)
-
-    @admin.display(description=_("text as far as it was saved"))
-    def wide_text(self, row: Turn) -> SafeString:
-        return as_text(redaction.read(row, "text"))
+        return _between(row.created_at, row.finished_at)
 
     @admin.display(description=_("error"))
     def explanation(self, row: Turn) -> str:
         return f"{redaction.error(row)}: {explain(row.error)}" if row.error else "-"
 
 
-def _seconds(start: datetime, end: datetime | None) -> str:
-    return f"{(end - start).total_seconds():.1f}\u00a0s" if end else "–"
+def _between(start: datetime, end: datetime | None) -> str:
+    return seconds((end - start).total_seconds() * 1000 if end else None)

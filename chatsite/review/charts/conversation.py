@@ -1,5 +1,5 @@
-"""What one conversation's prompts took, turn by turn, with its compactions: the chart,
-and how large the whole transcript would have been.
+"""The figures of one conversation: what its prompts took, turn by turn, with its
+summaries, and how large the whole transcript would have been. Numbers, no text.
 """
 
 from bisect import bisect_right
@@ -8,7 +8,10 @@ from dataclasses import dataclass
 from math import ceil
 
 from django.db.models import F
+from django.http import HttpRequest, HttpResponse
+from django.urls import path
 from django.utils.translation import gettext as _
+from django.views.decorators.http import require_GET
 
 from chatsite.llm import providers
 from chatsite.pages.presenters import savings
@@ -17,10 +20,10 @@ from chatsite.turns.requests import model_of
 from memory.engine.policy import ADAPTIVE_MAX, ADAPTIVE_MIN, Policy
 from memory.models import Conversation, Summary
 
-from ..units import KINDS
-from .drawing import WIDE, draw_lines, say
-from .model import Chart, Series, Table
-from .scale import show
+from ..labels import POLICY_UNITS
+from ..pages import render, review_page
+from ..rights import Rights
+from .drawing import WIDE, Chart, Series, Table, draw_lines, show
 
 # More turns than these are drawn as the largest of several neighbours.
 MAX_POINTS = 400
@@ -56,7 +59,9 @@ def limit_of(policy: Policy, context_window: int) -> Limit:
         words = _("summarises at %(tokens)s tokens in the window")
         return Limit(min(sizes), words % {"tokens": show(min(sizes))})
     units = ", ".join(
-        f"{show(n)} {KINDS[kind]}" for clause in policy.trigger for kind, n in clause
+        f"{show(n)} {POLICY_UNITS[kind]}"
+        for clause in policy.trigger
+        for kind, n in clause
     )
     return Limit(
         None,
@@ -64,44 +69,89 @@ def limit_of(policy: Policy, context_window: int) -> Limit:
     )
 
 
+@require_GET
+@review_page()
+def show_figures(
+    request: HttpRequest, conversation: Conversation, rights: Rights
+) -> HttpResponse:
+    return render(
+        request,
+        "admin/desk/figures.html",
+        conversation,
+        _("Figures"),
+        chart=draw(conversation),
+        savings=savings.of(conversation),
+    )
+
+
+urlpatterns = [path("<int:pk>/figures/", show_figures, name="desk-figures")]
+
+
 def draw(conversation: Conversation) -> Chart:
     """Prompt tokens per turn, from the requests that were made here."""
     name, title = "prompts", _("Prompt tokens per turn")
     prompts = savings.prompts(conversation)
     if not prompts:
-        return say(name, title, _("No reply was made here yet: nothing to draw."))
+        words = _("No reply was made here yet: nothing to draw.")
+        return Chart(name, title, words=words)
     window = providers.context_window(model_of(conversation))
     limit = limit_of(conversation.get_policy(), window)
     compactions = _compactions(conversation, prompts)
     step = ceil(len(prompts) / MAX_POINTS)
     groups = [prompts[n : n + step] for n in range(0, len(prompts), step)]
+    numbers = [
+        f"{n * step + 1}"
+        if len(group) == 1
+        else f"{n * step + 1}–{n * step + len(group)}"
+        for n, group in enumerate(groups)
+    ]
+    sent = [max(p.sent for p in group) for group in groups]
+    whole = [max(p.whole for p in group) for group in groups]
+    reported = sum(prompt.is_reported for prompt in prompts)
+    label = _("sent, reported where known, else estimated")
+    if reported in (0, len(prompts)):
+        label = _("sent, reported") if reported else _("sent, estimated")
+    made: dict[int, list[str]] = {}
+    for place, tip in compactions:
+        made.setdefault(max(0, int(place)) // step, []).append(tip)
     return draw_lines(
         name,
         title,
-        describe(prompts, len(compactions), limit),
+        _describe(prompts, len(compactions), limit),
         [
             Series(
-                "quiet",
-                _("the whole transcript each time, estimated"),
-                [max(p.whole for p in group) for group in groups],
-                "none",
+                "quiet", _("the whole transcript each time, estimated"), whole, "none"
             ),
-            Series(
-                "main", _sent_label(prompts), [max(p.sent for p in g) for g in groups]
-            ),
+            Series("main", label, sent),
         ],
-        [_numbers(n * step, len(group)) for n, group in enumerate(groups)],
+        numbers,
         size=WIDE,
         x_label=_("turn"),
         y_label=_("tokens"),
         marks=[((place + 0.5) / step - 0.5, tip) for place, tip in compactions],
         mark_label=_("a summary was written"),
         level=(limit.tokens, limit.words) if limit.tokens else None,
-        table=_table(groups, step, compactions),
+        table=Table(
+            (
+                *(_("Turn"), _("Reply"), _("Sent"), _("Known from")),
+                *(_("Whole transcript"), _("Summarised then")),
+            ),
+            tuple(
+                (
+                    numbers[n],
+                    f"#{group[-1].seq}",
+                    show(sent[n]),
+                    _("report") if all(p.is_reported for p in group) else _("estimate"),
+                    show(round(whole[n])),
+                    ", ".join(made.get(n, ())),
+                )
+                for n, group in enumerate(groups)
+            ),
+        ),
     )
 
 
-def describe(prompts: Sequence[Prompt], compactions: int, limit: Limit) -> str:
+def _describe(prompts: Sequence[Prompt], compactions: int, limit: Limit) -> str:
     sent = sum(prompt.sent for prompt in prompts)
     whole = round(sum(prompt.whole for prompt in prompts))
     words = _(
@@ -116,19 +166,6 @@ def describe(prompts: Sequence[Prompt], compactions: int, limit: Limit) -> str:
         "whole": show(whole),
     }
     return words if limit.tokens else f"{words} {limit.words}"
-
-
-def _sent_label(prompts: Sequence[Prompt]) -> str:
-    reported = sum(prompt.is_reported for prompt in prompts)
-    if reported == len(prompts):
-        return _("sent, reported")
-    if not reported:
-        return _("sent, estimated")
-    return _("sent, reported where known, else estimated")
-
-
-def _numbers(first: int, count: int) -> str:
-    return f"{first + 1}" if count == 1 else f"{first + 1}–{first + count}"
 
 
 def _compactions(
@@ -146,31 +183,3 @@ def _compactions(
         (bisect_right(times, at) - 0.5, f"v{version}: #{first}–#{last}")
         for version, first, last, at in values
     ]
-
-
-def _table(
-    groups: Sequence[Sequence[Prompt]],
-    step: int,
-    compactions: Sequence[tuple[float, str]],
-) -> Table:
-    made: dict[int, list[str]] = {}
-    for place, tip in compactions:
-        made.setdefault(max(0, int(place)) // step, []).append(tip)
-    head = (
-        *(_("Turn"), _("Reply"), _("Sent"), _("Known from")),
-        *(_("Whole transcript"), _("Summarised then")),
-    )
-    return Table(
-        head,
-        tuple(
-            (
-                _numbers(n * step, len(group)),
-                f"#{group[-1].seq}",
-                show(max(p.sent for p in group)),
-                _("report") if all(p.is_reported for p in group) else _("estimate"),
-                show(round(max(p.whole for p in group))),
-                ", ".join(made.get(n, ())),
-            )
-            for n, group in enumerate(groups)
-        ),
-    )

@@ -59,10 +59,10 @@ class Days:
         return Q(**{f"{field}__gte": _begin(self.first), f"{field}__lt": end})
 
     def number(self, field: str) -> Expression:
-        """Which day of the range a row's time is on, from 0, told by the database.
+        """Which day of the range a row's time is on, from 0, as an expression.
 
-        By comparisons alone: what SQLite knows of time zones is a Python function,
-        which takes seconds for the rows of a large site.
+        Only comparisons: SQLite's time zones are a Python function, which takes seconds
+        for the rows of a large site.
         """
         starts = [_begin(day) for day in self]
         return _halve(field, starts, 0, len(starts))
@@ -92,7 +92,7 @@ def _date_field(label: Any) -> forms.DateField:
 
 
 class DaysForm(forms.Form):
-    """The range somebody asks for; without one the last thirty days."""
+    """The range asked for; without one the last thirty days."""
 
     first = _date_field(gettext_lazy("From"))
     last = _date_field(gettext_lazy("to"))
@@ -117,7 +117,7 @@ class DaysForm(forms.Form):
 
     @classmethod
     def read(cls, data: QueryDict) -> tuple["DaysForm", Days]:
-        """The form and the range: the default one where the wish can not be had."""
+        """The form and the range; the default range if the form is not valid."""
         default = Days.until_today()
         if "first" not in data and "last" not in data:
             return cls(initial={"first": default.first, "last": default.last}), default

@@ -1,66 +1,101 @@
-"""From values to charts: plain functions that know neither tables nor requests."""
+"""Charts as SVG: from values to what `_chart.html` needs. Knows no tables or requests.
+
+Coordinates are texts, so that no language's way to write numbers gets into the SVG.
+"""
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from itertools import accumulate
+from math import ceil, floor, log10
 from typing import Any
-
-from .model import (
-    Bar,
-    Chart,
-    Dot,
-    Key,
-    Line,
-    Mark,
-    Plot,
-    Row,
-    Series,
-    Table,
-    Tick,
-)
-from .scale import at, find_ticks, show, spread
 
 SMALL, WIDE = (420, 220), (860, 320)
 LEFT, TOP, RIGHT, BOTTOM = 62, 26, 14, 40
 # Points with a shape of their own; more would only thicken the line.
 MAX_DOTS = 62
 LABEL_WIDTH = 62
-# Of the bars that lie.
+# Of horizontal bars.
 NAME_WIDTH, NUMBER_WIDTH, ROW_HEIGHT, BAR_HEIGHT = 150, 92, 26, 14
 MAX_NAME = 22
 
+Shape = dict[str, Any]
 
-class Field:
-    """Where the values of a chart stand in its picture."""
+
+@dataclass(frozen=True, slots=True)
+class Series:
+    """Values over the places of a chart; None: nothing is known there.
+
+    `kind` names its look in the style sheet; `mark` the shape of its points, so that
+    no line is told from another by its colour alone.
+    """
+
+    kind: str
+    label: str
+    values: Sequence[float | None]
+    mark: str = "round"
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """The numbers of a chart, to be read, heard or copied."""
+
+    head: tuple[str, ...] = ()
+    rows: tuple[tuple[str, ...], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Chart:
+    """One picture; if there is nothing to draw, `words` replace it."""
+
+    name: str
+    title: str
+    description: str = ""
+    words: str = ""
+    width: int = 0
+    height: int = 0
+    plot: Any = None
+    x_label: str = ""
+    y_label: str = ""
+    x_ticks: Sequence[Shape] = ()
+    y_ticks: Sequence[Shape] = ()
+    lines: Sequence[Shape] = ()
+    bars: Sequence[Shape] = ()
+    rows: Sequence[Shape] = ()
+    marks: Sequence[Shape] = ()
+    level: Shape | None = None
+    keys: Sequence[Shape] = ()
+    table: Table = Table()
+
+
+class Plot:
+    """The field inside the axes, and where values stand in it."""
+
+    left, top = LEFT, TOP
 
     def __init__(
-        self, size: tuple[int, int], count: int, top: float, *, whole: bool
+        self, size: tuple[int, int], labels: Sequence[str], top: float, *, whole: bool
     ) -> None:
-        self.width, self.height = width, height = size
-        self.plot = Plot(LEFT, TOP, width - RIGHT, height - BOTTOM)
-        self.count = count
+        self.size, self.labels = size, labels
+        self.right, self.bottom = size[0] - RIGHT, size[1] - BOTTOM
+        self.step = (self.right - LEFT) / len(labels)
         self.ticks = find_ticks(top, whole=whole)
 
     def x(self, place: float) -> float:
-        return self.plot.left + (place + 0.5) * self.plot.width / self.count
+        return LEFT + (place + 0.5) * self.step
 
     def y(self, value: float) -> float:
-        return self.plot.bottom - value / self.ticks[-1] * self.plot.height
+        return self.bottom - value / self.ticks[-1] * (self.bottom - TOP)
 
-    def x_ticks(self, labels: Sequence[str]) -> tuple[Tick, ...]:
-        places = spread(self.count, max(2, self.plot.width // LABEL_WIDTH))
-        return tuple(Tick(at(self.x(n)), labels[n]) for n in places)
-
-    def y_ticks(self) -> tuple[Tick, ...]:
-        return tuple(Tick(at(self.y(each)), show(each)) for each in self.ticks)
-
-    def frame(self, labels: Sequence[str]) -> dict[str, Any]:
+    def axes(self) -> dict[str, Any]:
         """What is around the values, for a Chart."""
+        count = len(self.labels)
+        places = spread(count, max(2, (self.right - LEFT) // LABEL_WIDTH))
         return {
-            "width": self.width,
-            "height": self.height,
-            "plot": self.plot,
-            "x_ticks": self.x_ticks(labels),
-            "y_ticks": self.y_ticks(),
+            "width": self.size[0],
+            "height": self.size[1],
+            "plot": self,
+            "x_ticks": [{"at": at(self.x(n)), "text": self.labels[n]} for n in places],
+            "y_ticks": [{"at": at(self.y(n)), "text": show(n)} for n in self.ticks],
         }
 
 
@@ -84,51 +119,44 @@ def draw_lines(
     happened there; `level`: a value that all lines are read against."""
     highest = [value for each in series for value in each.values if value is not None]
     top = max([*highest, level[0] if level else 0], default=0)
-    field = Field(size, len(labels), top, whole=whole)
-    keys = [Key(each.kind, each.label, "line", each.mark) for each in series]
-    keys += [Key("mark", mark_label, "mark")] if marks else []
-    keys += [Key("level", level[1], "level")] if level else []
+    plot = Plot(size, labels, top, whole=whole)
+    keys = [
+        {"kind": each.kind, "label": each.label, "shape": "line", "mark": each.mark}
+        for each in series
+    ]
+    keys += [{"label": mark_label, "shape": "mark"}] if marks else []
+    keys += [{"label": level[1], "shape": "level"}] if level else []
     return Chart(
         name=name,
         title=title,
         description=description,
         x_label=x_label,
         y_label=y_label,
-        **field.frame(labels),
-        lines=tuple(_line(each, labels, field) for each in series),
-        marks=tuple(Mark(at(field.x(place)), tip) for place, tip in marks),
-        level=Tick(at(field.y(level[0])), level[1]) if level else None,
-        keys=tuple(keys),
+        **plot.axes(),
+        lines=[_line(each, plot) for each in series],
+        marks=[{"x": at(plot.x(place)), "tip": tip} for place, tip in marks],
+        level={"at": at(plot.y(level[0]))} if level else None,
+        keys=keys,
         table=table,
     )
 
 
-def _line(series: Series, labels: Sequence[str], field: Field) -> Line:
-    known = [(n, v) for n, v in enumerate(series.values) if v is not None]
-    dots = known if len(known) <= MAX_DOTS else ()
-    return Line(
-        kind=series.kind,
-        mark=series.mark,
-        path=" ".join(_steps(series.values, field)),
-        dots=tuple(
-            Dot(
-                at(field.x(n)),
-                at(field.y(value)),
-                f"{labels[n]}: {show(value)}, {series.label}",
-            )
-            for n, value in dots
-        ),
-    )
-
-
-def _steps(values: Sequence[float | None], field: Field) -> Iterator[str]:
-    """The commands of an SVG path; it is broken where nothing is known."""
-    goes_on = False
-    for place, value in enumerate(values):
+def _line(series: Series, plot: Plot) -> Shape:
+    steps, dots, goes_on = [], [], False
+    for place, value in enumerate(series.values):
         if value is not None:
-            command = "L" if goes_on else "M"
-            yield f"{command}{at(field.x(place))} {at(field.y(value))}"
+            x, y = at(plot.x(place)), at(plot.y(value))
+            # The line is broken where nothing is known.
+            steps.append(f"{'L' if goes_on else 'M'}{x} {y}")
+            tip = f"{plot.labels[place]}: {show(value)}, {series.label}"
+            dots.append({"x": x, "y": y, "tip": tip})
         goes_on = value is not None
+    return {
+        "kind": series.kind,
+        "mark": series.mark,
+        "path": " ".join(steps),
+        "dots": dots if len(dots) <= MAX_DOTS else (),
+    }
 
 
 def draw_bars(
@@ -139,44 +167,39 @@ def draw_bars(
     labels: Sequence[str],
     *,
     table: Table,
-    size: tuple[int, int] = SMALL,
-    x_label: str = "",
-    y_label: str = "",
 ) -> Chart:
     """One bar for each place, made of the series from the bottom up."""
     piles = list(zip(*(each.values for each in series), strict=True))
-    field = Field(size, len(labels), max(map(sum, piles), default=0), whole=True)
-    bars = (
-        bar for n, pile in enumerate(piles) for bar in _pile(n, pile, series, field)
-    )
+    plot = Plot(SMALL, labels, max(map(sum, piles), default=0), whole=True)
     return Chart(
         name=name,
         title=title,
         description=description,
-        x_label=x_label,
-        y_label=y_label,
-        **field.frame(labels),
-        bars=tuple(bars),
-        keys=tuple(Key(each.kind, each.label, "bar") for each in series),
+        **plot.axes(),
+        bars=[
+            bar for n, pile in enumerate(piles) for bar in _pile(n, pile, series, plot)
+        ],
+        keys=[
+            {"kind": each.kind, "label": each.label, "shape": "bar"} for each in series
+        ],
         table=table,
     )
 
 
 def _pile(
-    place: int, values: Sequence[float], series: Sequence[Series], field: Field
-) -> Iterator[Bar]:
-    width = min(28, field.plot.width / field.count * 0.7)
-    tops = list(accumulate(values))
-    for each, value, top in zip(series, values, tops, strict=True):
+    place: int, values: Sequence[float], series: Sequence[Series], plot: Plot
+) -> Iterator[Shape]:
+    width = min(28, plot.step * 0.7)
+    for each, value, top in zip(series, values, accumulate(values), strict=True):
         if value:
-            yield Bar(
-                kind=each.kind,
-                x=at(field.x(place) - width / 2),
-                y=at(field.y(top)),
-                width=at(width),
-                height=at(field.y(top - value) - field.y(top)),
-                tip=f"{show(value)}, {each.label}",
-            )
+            yield {
+                "kind": each.kind,
+                "x": at(plot.x(place) - width / 2),
+                "y": at(plot.y(top)),
+                "width": at(width),
+                "height": at(plot.y(top - value) - plot.y(top)),
+                "tip": f"{show(value)}, {each.label}",
+            }
 
 
 def draw_rows(
@@ -186,39 +209,80 @@ def draw_rows(
     rows: Sequence[tuple[str, float, str]],
     *,
     table: Table,
-    width: int = SMALL[0],
 ) -> Chart:
-    """A lying bar for each (name, value, the value in words), longest scale for all."""
-    room = width - NAME_WIDTH - NUMBER_WIDTH
+    """A horizontal bar for each (name, value, the value in words)."""
+    room = SMALL[0] - NAME_WIDTH - NUMBER_WIDTH
     largest = max((value for _, value, _ in rows), default=0) or 1
+    drawn = []
+    for place, (label, value, text) in enumerate(rows):
+        top = 4 + place * ROW_HEIGHT + (ROW_HEIGHT - BAR_HEIGHT) / 2
+        length = room * value / largest
+        drawn.append(
+            {
+                "name": label
+                if len(label) <= MAX_NAME
+                else f"{label[: MAX_NAME - 1]}…",
+                "text": text,
+                "tip": f"{label}: {text}",
+                "x": at(NAME_WIDTH),
+                "y": at(top),
+                "width": at(length),
+                "height": at(BAR_HEIGHT),
+                "end": at(NAME_WIDTH + length),
+                "text_y": at(top + BAR_HEIGHT - 2.5),
+            }
+        )
     return Chart(
         name=name,
         title=title,
         description=description,
-        width=width,
+        width=SMALL[0],
         height=len(rows) * ROW_HEIGHT + 8,
-        plot=Plot(NAME_WIDTH, 4, width - NUMBER_WIDTH, len(rows) * ROW_HEIGHT + 4),
-        rows=tuple(_row(n, row, room * row[1] / largest) for n, row in enumerate(rows)),
+        plot={"left": NAME_WIDTH},
+        rows=drawn,
         table=table,
     )
 
 
-def _row(place: int, row: tuple[str, float, str], length: float) -> Row:
-    name, _, text = row
-    top = place * ROW_HEIGHT + 4 + (ROW_HEIGHT - BAR_HEIGHT) / 2
-    bar = Bar(
-        kind="main",
-        x=at(NAME_WIDTH),
-        y=at(top),
-        width=at(length),
-        height=at(BAR_HEIGHT),
-        tip=f"{name}: {text}",
-    )
-    short = name if len(name) <= MAX_NAME else f"{name[: MAX_NAME - 1]}…"
-    end = at(NAME_WIDTH + length)
-    return Row(short, text, at(top + BAR_HEIGHT - 2.5), end, bar)
+def find_ticks(top: float, steps: int = 4, *, whole: bool = True) -> list[float]:
+    """Round numbers from 0 up to at least `top`, in about so many steps.
+
+    `whole`: for things that are counted, which have no halves.
+    """
+    step = round_up(max(top, 0) / steps or 1)
+    if whole:
+        step = max(1, ceil(step))
+    # A hair of rounding must not add a step.
+    count = max(1, ceil(top / step - 1e-9))
+    return [round(step * n, 10) for n in range(count + 1)]
 
 
-def say(name: str, title: str, words: str) -> Chart:
-    """In place of a picture of nothing."""
-    return Chart(name=name, title=title, words=words)
+def round_up(step: float) -> float:
+    """The next number above with one digit that is 1, 2 or 5."""
+    power = 10.0 ** floor(log10(step))
+    sizes = (n * power for n in (1, 2, 5, 10))
+    return next(size for size in sizes if size >= step * (1 - 1e-9))
+
+
+def show(value: float | None, unit: str = "") -> str:
+    """With separators of thousands and no digits that say nothing; "–" if unknown."""
+    if value is None:
+        return "–"
+    digits = 0 if value == round(value) or abs(value) >= 100 else 2
+    text = f"{value:,.{digits}f}"
+    text = text.rstrip("0").rstrip(".") if digits else text
+    return f"{text}\u00a0{unit}" if unit else text
+
+
+def percent(share: float | None) -> str:
+    return "–" if share is None else f"{share:.0%}".replace("%", "\u00a0%")
+
+
+def at(value: float) -> str:
+    """A coordinate, written the same in every language."""
+    return f"{value:.1f}".removesuffix(".0")
+
+
+def spread(count: int, most: int) -> range:
+    """At most so many of the places 0..count-1, evenly apart."""
+    return range(0, count, max(1, ceil(count / most)))

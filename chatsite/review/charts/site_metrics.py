@@ -2,10 +2,13 @@
 over the day answers.
 """
 
-from collections.abc import Iterable
+from bisect import bisect_left
+from collections import Counter
 from dataclasses import dataclass, replace
 from datetime import date
 from functools import partial
+from itertools import accumulate
+from math import ceil
 
 from django.contrib.auth import get_user_model
 from django.core.cache import cache
@@ -13,21 +16,23 @@ from django.db.models import (
     BigIntegerField,
     Case,
     Count,
+    ExpressionWrapper,
     F,
+    IntegerField,
     Q,
     QuerySet,
     Sum,
     When,
-    Window,
 )
-from django.db.models.functions import Coalesce, Lag
+from django.db.models.expressions import Combinable
+from django.db.models.functions import Coalesce
 
 from chatsite.turns.models import Turn
 from memory.compaction import compactor
 from memory.models import Conversation, ModelCall, Summary
 
+from ..filters import after_a_gap
 from ..models import Experiment
-from .counting import STEP_MS, Counts, count, median_share, p95_ms
 from .days import Days
 
 OLD_SECONDS, NEW_SECONDS = 600, 60
@@ -35,6 +40,12 @@ UNDONE = (Summary.Status.FAILED, Summary.Status.REJECTED)
 # Versions that a person wrote or brought back: nothing was compacted.
 BY_HAND = ("edit", "restore")
 FAILING = (Turn.State.FAILED, Turn.State.TRUNCATED, Turn.State.INTERRUPTED)
+MEDIAN, P95 = 50, 95
+# Latencies are told apart, and shown, to so many milliseconds.
+STEP_MS = 10
+
+# Of each day how many rows have which value.
+Counts = dict[date, Counter[int]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,14 +75,6 @@ class Spending:
     def tokens(self) -> int:
         return self.read + self.written
 
-    def __add__(self, other: "Spending") -> "Spending":
-        return replace(
-            self,
-            requests=self.requests + other.requests,
-            read=self.read + other.read,
-            written=self.written + other.written,
-        )
-
 
 @dataclass(frozen=True, slots=True)
 class Part:
@@ -80,18 +83,15 @@ class Part:
     compactions: dict[date, tuple[int, int]]  # made and failed
     ratios: Counts
     times: dict[str, Counts]
-    spending: tuple[Spending, ...]
+    spending: list[Spending]
     failing_turns: int
 
     def __add__(self, other: "Part") -> "Part":
         return Part(
             compactions=self.compactions | other.compactions,
-            ratios=Counts(self.ratios | other.ratios),
-            times={
-                name: Counts(each | other.times[name])
-                for name, each in self.times.items()
-            },
-            spending=_add_up([*self.spending, *other.spending]),
+            ratios=self.ratios | other.ratios,
+            times={name: self.times[name] | other.times[name] for name in self.times},
+            spending=self.spending + other.spending,
             failing_turns=self.failing_turns + other.failing_turns,
         )
 
@@ -131,9 +131,9 @@ def _figures(days: Days, part: Part, gaps: int) -> SiteFigures:
     )
     return SiteFigures(
         days=tuple(_day(day, part) for day in days),
-        ratio=median_share(part.ratios.total()),
-        reply_ms=p95_ms(part.times["reply_ms"].total()),
-        spending=part.spending,
+        ratio=median_share(sum(part.ratios.values(), Counter())),
+        reply_ms=p95_ms(sum(part.times["reply_ms"].values(), Counter())),
+        spending=_add_up(part.spending),
         failing_turns=part.failing_turns,
         stopped=stopped.count(),
         gaps=gaps,
@@ -150,12 +150,60 @@ def _day(day: date, part: Part) -> Day:
     )
 
 
+def _add_up(spending: list[Spending]) -> tuple[Spending, ...]:
+    """One row for each person and model."""
+    found: dict[tuple[str, str, bool], Spending] = {}
+    for each in spending:
+        key = (each.user, each.model, each.is_experiment)
+        if same := found.get(key):
+            each = replace(
+                each,
+                requests=same.requests + each.requests,
+                read=same.read + each.read,
+                written=same.written + each.written,
+            )
+        found[key] = each
+    return tuple(found.values())
+
+
+def p95_ms(counts: Counter[int] | None) -> float | None:
+    found = find_percentile(counts or Counter(), P95)
+    return None if found is None else found * STEP_MS
+
+
+def median_share(counts: Counter[int] | None) -> float | None:
+    found = find_percentile(counts or Counter(), MEDIAN)
+    return None if found is None else found / 1000
+
+
+def find_percentile(counts: Counter[int], percent: int) -> float | None:
+    """The nearest rank, and of the median the mean of the two middle ones. None: there
+    are no values."""
+    size = counts.total()
+    if not size:
+        return None
+    values = sorted(counts)
+    ends = list(accumulate(counts[value] for value in values))
+    lower = values[bisect_left(ends, ceil(size * percent / 100))]
+    if percent != MEDIAN:
+        return lower
+    return (lower + values[bisect_left(ends, size // 2 + 1)]) / 2
+
+
 def read(days: Days) -> Part:
-    compactions, calls = _compactions(days), _calls(days)
+    # A branch or an import brings older rows along: they were not made here.
+    made_here = (
+        days.during("created_at"),
+        Q(created_at__gte=F("conversation__created_at")),
+    )
+    compactions = Summary.objects.filter(*made_here).order_by()
+    compactions = compactions.exclude(trigger_kind__in=BY_HAND)
+    calls = ModelCall.objects.filter(*made_here).order_by()
     made = compactions.exclude(status__in=UNDONE)
     replies = calls.filter(purpose=ModelCall.Purpose.REPLY, error="")
     left = made.filter(tokens_before__gt=0)
     first = replies.exclude(first_token_ms=None)
+    failing = Turn.objects.filter(days.during("created_at"), state__in=FAILING)
     return Part(
         compactions=_count_compactions(compactions, days),
         ratios=count(left, days, F("tokens_after") * 1000 / F("tokens_before")),
@@ -164,26 +212,24 @@ def read(days: Days) -> Part:
             "first_ms": count(first, days, F("first_token_ms") / STEP_MS),
             "compaction_ms": count(made, days, F("ms") / STEP_MS),
         },
-        spending=(*_spending(calls), *_experiments(days)),
-        failing_turns=Turn.objects.filter(
-            days.during("created_at"), state__in=FAILING
-        ).count(),
+        spending=_spending(calls) + _experiments(days),
+        failing_turns=failing.count(),
     )
 
 
-def _compactions(days: Days) -> QuerySet[Summary]:
-    """Made here: a branch or an import brings older ones along."""
-    rows = Summary.objects.filter(
-        days.during("created_at"), created_at__gte=F("conversation__created_at")
-    )
-    return rows.exclude(trigger_kind__in=BY_HAND).order_by()
+def count(rows: QuerySet, days: Days, value: Combinable) -> Counts:
+    """How many rows of each day have which value.
 
-
-def _calls(days: Days) -> QuerySet[ModelCall]:
-    rows = ModelCall.objects.filter(
-        days.during("created_at"), created_at__gte=F("conversation__created_at")
-    )
-    return rows.order_by()
+    The database counts to a hundredth of a second or a tenth of a percent, which is
+    all that is shown; so medians and percentiles are exact and the same on both.
+    """
+    whole = ExpressionWrapper(value, output_field=IntegerField())
+    groups = rows.annotate(day=days.number("created_at"), value=whole)
+    counted = groups.values("day", "value").annotate(count=Count("pk"))
+    dates, counts = list(days), {}
+    for day, found, number in counted.values_list("day", "value", "count"):
+        counts.setdefault(dates[day], Counter())[found] = number
+    return counts
 
 
 def _count_compactions(
@@ -210,67 +256,29 @@ def _spending(calls: QuerySet[ModelCall]) -> list[Spending]:
     asked = Coalesce("tokens_input", "tokens_estimated", output_field=number)
     read = Case(When(free, then=0), default=asked, output_field=number)
     written = Coalesce("tokens_output", "message__tokens", 0, output_field=number)
-    people = calls.values("conversation__owner", "model")
-    rows = people.annotate(
+    rows = calls.values_list("conversation__owner", "model").annotate(
         requests=Count("pk"), sum_read=Sum(read), sum_written=Sum(written)
     )
-    names = _names({row["conversation__owner"] for row in rows})
-    return [
-        Spending(
-            user=names[row["conversation__owner"]],
-            model=row["model"],
-            is_experiment=False,
-            requests=row["requests"],
-            read=row["sum_read"],
-            written=row["sum_written"],
-        )
-        for row in rows
-    ]
-
-
-def _add_up(spending: Iterable[Spending]) -> tuple[Spending, ...]:
-    """One row for each person and model."""
-    found: dict[tuple[str, str, bool], Spending] = {}
-    for each in spending:
-        key = (each.user, each.model, each.is_experiment)
-        found[key] = found[key] + each if key in found else each
-    return tuple(found.values())
-
-
-def _names(ids: set[int]) -> dict[int, str]:
     users = get_user_model()
-    rows = users._default_manager.filter(pk__in=ids)
-    return dict(rows.values_list("pk", users.USERNAME_FIELD))
+    people = users._default_manager.filter(pk__in={owner for owner, *_ in rows})
+    names = dict(people.values_list("pk", users.USERNAME_FIELD))
+    return [Spending(names[owner], model, False, *sums) for owner, model, *sums in rows]
 
 
 def _experiments(days: Days) -> list[Spending]:
     rows = Experiment.objects.filter(days.during("created_at")).order_by()
-    sums = rows.values("user__username", "model").annotate(
+    rows = rows.values_list("user__username", "model").annotate(
         sum_requests=Sum("requests"),
         sum_read=Sum("tokens_in"),
         sum_written=Sum("tokens_out"),
     )
     return [
-        Spending(
-            user=row["user__username"] or "–",
-            model=row["model"],
-            is_experiment=True,
-            requests=row["sum_requests"],
-            read=row["sum_read"],
-            written=row["sum_written"],
-        )
-        for row in sums
-        if row["sum_requests"]
+        Spending(user or "–", model, True, requests, *tokens)
+        for user, model, requests, *tokens in rows
+        if requests
     ]
 
 
 def _count_gaps() -> int:
     """Conversations whose active summaries leave messages out, or take some twice."""
-    before = Window(
-        Lag("last_seq", default=0),
-        partition_by="conversation_id",
-        order_by=F("first_seq").asc(),
-    )
-    rows = Summary.objects.filter(status=Summary.Status.ACTIVE).order_by()
-    wrong = rows.annotate(end=before).filter(~Q(first_seq=F("end") + 1))
-    return len(set(wrong.values_list("conversation_id", flat=True)))
+    return len(set(after_a_gap().values_list("conversation_id", flat=True)))

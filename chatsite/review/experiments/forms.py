@@ -13,7 +13,7 @@ from chatsite.pages.forms import PolicyForm
 from memory.engine.policy import KEEP_KINDS, TRIGGER_KINDS
 from memory.models import Conversation
 
-from ..units import KINDS
+from ..labels import POLICY_UNITS
 
 MAX_BUDGET = 10_000_000
 LEAST_BUDGET = 20_000
@@ -23,7 +23,7 @@ PROMPTS = ("initial_prompt", "extend_prompt", "merge_prompt")
 
 
 def _kinds(names: Any) -> list[tuple[str, Any]]:
-    return [(name, KINDS[name]) for name in names]
+    return [(name, POLICY_UNITS[name]) for name in names]
 
 
 def _prompt(label: Any) -> forms.CharField:
@@ -128,7 +128,7 @@ def _fields_of(policy: dict[str, Any]) -> Iterator[tuple[str, Any]]:
     """Values of the form's fields, as far as the stored settings have that form."""
     for name in ("trigger", "keep"):
         match policy.get(name):
-            case [str(kind), int() | float() as size] if kind in KINDS:
+            case [str(kind), int() | float() as size] if kind in POLICY_UNITS:
                 yield f"{name}_kind", kind
                 yield f"{name}_size", size
     for name in ("max_summary_tokens", *PROMPTS):

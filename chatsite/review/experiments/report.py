@@ -15,9 +15,7 @@ from memory.engine.policy import CACHED_PRICE
 from memory.evaluation.metrics import WRITTEN_PRICE
 
 from ..charts.conversation import MAX_POINTS
-from ..charts.drawing import WIDE, draw_lines, say
-from ..charts.model import Chart, Series, Table
-from ..charts.scale import show
+from ..charts.drawing import WIDE, Chart, Series, Table, draw_lines, show
 from ..models import Experiment
 from .comparing import Side
 from .steps import Steps, Turn
@@ -161,7 +159,7 @@ def draw(experiment: Experiment, steps: Steps) -> Chart:
     experiment."""
     name, title = "experiment", _("Prompt tokens per turn")
     if not steps.turns:
-        return say(name, title, _("No turn was played."))
+        return Chart(name, title, words=_("No turn was played."))
     real = {turn.seq: turn.tokens for turn in _real(experiment)}
     step = ceil(len(steps.turns) / MAX_POINTS)
     groups = [steps.turns[n : n + step] for n in range(0, len(steps.turns), step)]

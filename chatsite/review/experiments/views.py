@@ -28,7 +28,7 @@ from memory.models import Conversation
 
 from .. import access_log
 from ..models import Experiment
-from ..pages import desk_view, render
+from ..pages import render, review_page
 from ..rights import Rights
 from . import report, sides, store
 from .forms import ExperimentForm
@@ -38,7 +38,7 @@ MAX_LISTED = 100
 
 
 @require_http_methods(["GET", "POST"])
-@desk_view()
+@review_page()
 def show_experiments(
     request: HttpRequest, conversation: Conversation, rights: Rights
 ) -> HttpResponse:
@@ -130,7 +130,7 @@ def _find(conversation: Conversation, experiment: int) -> Experiment:
 
 
 @require_GET
-@desk_view()
+@review_page()
 def show_experiment(
     request: HttpRequest, conversation: Conversation, rights: Rights, experiment: int
 ) -> HttpResponse:
@@ -213,7 +213,7 @@ def why(experiment: Experiment) -> str:
 
 
 @require_GET
-@desk_view()
+@review_page()
 def show_progress(
     request: HttpRequest, conversation: Conversation, rights: Rights, experiment: int
 ) -> HttpResponse:
@@ -226,7 +226,7 @@ def show_progress(
 
 
 @require_POST
-@desk_view("content")
+@review_page("content")
 def cancel(
     request: HttpRequest, conversation: Conversation, rights: Rights, experiment: int
 ) -> HttpResponse:

@@ -1,5 +1,5 @@
-"""What pages show of the desk: numbers as people write them, and, on the account page,
-which of a person's conversations staff have read.
+"""What templates show of the review app: on the admin's pages, and on the account page
+the conversations of a person that staff have read.
 """
 
 from typing import Any
@@ -9,35 +9,61 @@ from django.conf import settings
 from django.core.paginator import Paginator
 from django.http import HttpRequest
 
-from chatsite import languages
-from memory.models import Conversation
+from memory.models import Conversation, Summary
 
-from .. import access_log, redaction
+from .. import access_log, labels, redaction
+from ..actions.forms import RebuildForm, ReviewForm
+from ..actions.services import State, is_outdated
+from ..charts import dashboard
+from ..charts.days import DaysForm
 from ..models import AccessEvent
+from ..rights import rights_of
 
 PAGE = 20
 
 register = template.Library()
+register.simple_tag(rights_of, name="rights_of")
+register.filter("error_code", redaction.code)
+register.filter("summary_author", labels.author)
+register.filter("summary_because", labels.because)
+register.filter("summary_compacted", labels.compacted)
+register.filter("summary_flags", labels.flags)
+register.filter("summary_span", labels.span)
+register.filter("summary_tokens", labels.tokens)
 
 
-@register.filter
-def thousands(number: int | None) -> str:
-    return "–" if number is None else languages.thousands(number)
+@register.simple_tag(takes_context=True)
+def site_dashboard(context: dict[str, Any]) -> dashboard.Dashboard | None:
+    """None for staff who may not see numbers."""
+    request = context["request"]
+    if not rights_of(request.user).metadata:
+        return None
+    return dashboard.build(*DaysForm.read(request.GET))
 
 
-@register.filter
-def error_code(text: str) -> str:
-    return redaction.code(text)
-
-
-@register.filter
-def part(event: AccessEvent) -> str:
-    return access_log.in_words(event.target)
+@register.simple_tag
+def actions_of(
+    conversation: Conversation, version: Summary | int | None = None
+) -> dict[str, Any]:
+    """`version` is one that may come back into force: a summary, or its number."""
+    state = State.of(conversation)
+    review = conversation.reviews.first()
+    if isinstance(version, int):
+        version = conversation.summaries.filter(version=version).first()
+    is_old = bool(version) and version.status == Summary.Status.SUPERSEDED
+    return {
+        "seen": state,
+        "review": review,
+        "is_outdated": bool(review) and is_outdated(review, state),
+        "restorable": version if is_old else None,
+        "rebuild_form": RebuildForm(auto_id="rebuild_%s"),
+        "review_form": ReviewForm(auto_id="review_%s"),
+    }
 
 
 @register.inclusion_tag("review/_accesses.html", takes_context=True)
 def accesses(context: dict[str, Any]) -> dict[str, Any]:
-    """What staff did with the conversations of whoever is signed in, if the settings
+    """What staff did with the conversations of the signed-in person, if the settings
     let people know."""
     request: HttpRequest = context["request"]
     shown = settings.STAFF_ACCESS_SHOWN
@@ -45,23 +71,19 @@ def accesses(context: dict[str, Any]) -> dict[str, Any]:
         return {"is_shown": False}
     events = AccessEvent.objects.filter(owner=request.user)
     page = Paginator(events, PAGE).get_page(request.GET.get("accesses"))
+    still_there = Conversation.objects.filter(
+        owner=request.user,
+        uuid__in={event.conversation for event in page},
+        deleted_at=None,
+    )
+    found = {row.uuid: row for row in still_there.only("uuid", "title")}
+    rows = [
+        (event, access_log.in_words(event.target), found.get(event.conversation))
+        for event in page
+    ]
     return {
         "is_shown": True,
         "with_names": shown == "names",
         "page": page,
-        "conversations": _own(request, page.object_list),
+        "rows": rows,
     }
-
-
-def _own(request: HttpRequest, events: Any) -> dict[Any, Conversation]:
-    """Those that are still there, by their ids."""
-    uuids = {event.conversation for event in events}
-    rows = Conversation.objects.filter(
-        owner=request.user, uuid__in=uuids, deleted_at=None
-    )
-    return {row.uuid: row for row in rows.only("uuid", "title")}
-
-
-@register.filter
-def get(values: dict[Any, Any], key: Any) -> Any:
-    return values.get(key)

@@ -3,8 +3,9 @@ with where each comes from; and whether it is proved.
 """
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from typing import Any
 
 from django.utils.translation import gettext as _
 
@@ -17,26 +18,17 @@ from memory.engine.compose import Section
 from memory.engine.tokens import count_text
 from memory.integrity import signatures
 from memory.models import Conversation, Message, ModelCall, Summary
-from memory.ranges import to_ranges, within
+from memory.ranges import Ranges, to_ranges, within
 
+from ..pages import timeline_url
 from ..rights import Rights
-from .links import timeline_url
 
-Purpose = ModelCall.Purpose
 FENCED = ("summaries", "pinned", "recalled")
 
 
-@dataclass(frozen=True, slots=True)
-class Item:
-    """One message or summary of a part."""
-
-    name: str
-    tokens: int
-    text: str
-    url: str = ""
-    role: str = ""
-    # Whether the row is as it was written; None: it is no row.
-    holds: bool | None = None
+# One message or summary of a part: name, tokens, text, and for a row also its url, role
+# and whether it still is as it was written.
+Item = dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +37,7 @@ class Part:
     title: str
     tokens: int
     items: list[Item]
-    # What several were put into one message as, word for word; "": they stand alone.
+    # The text of the one message that several were sent in; "": they were sent alone.
     whole: str = ""
 
 
@@ -55,7 +47,6 @@ class Sent:
     # matches, differs, erased or broken
     state: str
     parts: list[Part] = field(default_factory=list)
-    tokens: int = 0
     sha256: str = ""
     wire: str = ""
     refs: str = ""
@@ -87,28 +78,23 @@ def call_of(conversation: Conversation, seq: int) -> ModelCall | None:
     return call
 
 
-def latest_reply(conversation: Conversation) -> int | None:
-    rows = conversation.messages.filter(role=Message.Role.ASSISTANT)
-    return rows.order_by("-seq").values_list("seq", flat=True).first()
-
-
 def build(conversation: Conversation, call: ModelCall, rights: Rights) -> Sent:
     call.conversation = conversation
+    refs = _json(call.refs) if rights.content else ""
     try:
         built = context.rebuild(call)
         same = built.sha256 == call.sha256
         erased = not same and context.is_erased(call)
         parts = list(_Parts(conversation, built, rights))
     except (LookupError, TypeError, ValueError, AttributeError):
-        return Sent(call, "broken", refs=_json(call.refs) if rights.content else "")
+        return Sent(call, "broken", refs=refs)
     return Sent(
         call=call,
         state="matches" if same else "erased" if erased else "differs",
         parts=parts,
-        tokens=built.tokens,
         sha256=built.sha256,
         wire=_json(built.wire) if rights.content else "",
-        refs=_json(call.refs) if rights.content else "",
+        refs=refs,
     )
 
 
@@ -124,80 +110,72 @@ class _Parts:
     ) -> None:
         self.conversation, self.built, self.rights = conversation, built, rights
         self.count_tokens = context.counter(conversation)
-        self.messages = self._messages()
-        versions = conversation.summaries.filter(version__in=built.refs["summaries"])
+        refs = built.refs
+        single = [*refs["recalled"], *([refs["newest"]] if refs["newest"] else [])]
+        ranges = [*refs["pinned"], *refs["window"], *to_ranges(single)]
+        rows = conversation.messages.filter(within(ranges))
+        self.messages = {row.seq: row for row in rows}
+        versions = conversation.summaries.filter(version__in=refs["summaries"])
         self.summaries = list(versions.order_by("first_seq"))
 
     def __iter__(self) -> Iterator[Part]:
         for section in self.built.context.sections:
-            is_fenced = section.kind in FENCED
-            text = str(section.messages[0].content) if is_fenced else ""
+            is_newest = section.kind == "newest"
+            title = _("The message that it answers") if is_newest else ""
+            is_whole = section.kind in FENCED and self.rights.content
             yield Part(
                 kind=section.kind,
-                title=self._title(section.kind),
+                title=title or TITLES[section.kind],
                 tokens=self.count_tokens(section.messages),
                 items=list(self._items(section)),
-                whole=text if self.rights.content else "",
+                whole=str(section.messages[0].content) if is_whole else "",
             )
 
-    def _title(self, kind: str) -> str:
-        return _("The message that it answers") if kind == "newest" else TITLES[kind]
-
-    def _messages(self) -> Mapping[int, Message]:
-        refs = self.built.refs
-        single = [*refs["recalled"], *([refs["newest"]] if refs["newest"] else [])]
-        ranges = [*refs["pinned"], *refs["window"], *to_ranges(single)]
-        rows = self.conversation.messages.filter(within(ranges))
-        return {row.seq: row for row in rows}
-
-    def _items(self, section: Section) -> Iterator[Item]:
+    def _items(self, section: Section) -> Iterable[Item]:
         refs = self.built.refs
         if section.kind == "system":
             text = str(section.messages[0].content)
             tokens = self.count_tokens(section.messages)
-            yield Item(refs["system"][:12], tokens, self.rights.words(text))
-        elif section.kind == "summaries":
-            yield from map(self._summary, self.summaries)
-        elif section.kind == "pinned":
-            yield from (
-                self._message(row)
-                for seq, row in sorted(self.messages.items())
-                if any(first <= seq <= last for first, last in refs["pinned"])
-            )
-        elif section.kind == "recalled":
-            yield from map(self._recalled, sorted(refs["recalled"]))
+            name = refs["system"][:12]
+            return [{"name": name, "tokens": tokens, "text": self.rights.words(text)}]
+        if section.kind == "summaries":
+            return map(self._summary, self.summaries)
+        if section.kind == "recalled":
+            spans = {n: (a, b) for n, a, b in refs.get("excerpts", ())}
+            seqs = sorted(refs["recalled"])
+            return [self._message(self.messages[n], spans.get(n)) for n in seqs]
+        if section.kind == "pinned":
+            seqs = [n for n in sorted(self.messages) if _is_in(n, refs["pinned"])]
         else:
-            for message in section.messages:
-                yield self._message(self.messages[int(message.id)])
+            seqs = [int(message.id) for message in section.messages]
+        return [self._message(self.messages[n]) for n in seqs]
 
     def _summary(self, row: Summary) -> Item:
         span = {"first": row.first_seq, "last": row.last_seq, "version": row.version}
-        return Item(
-            name=_("v%(version)s of #%(first)s–#%(last)s") % span,
-            tokens=count_text(row.text),
-            text=self.rights.words(row.text),
-            url=timeline_url(self.conversation.pk, v=row.version),
-            holds=signatures.holds(row),
-        )
+        return {
+            "name": _("v%(version)s of #%(first)s–#%(last)s") % span,
+            "tokens": count_text(row.text),
+            "text": self.rights.words(row.text),
+            "url": timeline_url(self.conversation.pk, v=row.version),
+            "holds": signatures.holds(row),
+        }
 
-    def _message(self, row: Message, text: str | None = None) -> Item:
-        shown = row.text if text is None else text
-        part = "" if text is None else " · " + _("an excerpt")
-        return Item(
-            name=f"#{row.seq}{part}",
-            tokens=self.count_tokens([row.to_langchain()])
-            if text is None
-            else count_text(text),
-            text=self.rights.words(shown),
-            url=timeline_url(self.conversation.pk, tab="transcript", seq=row.seq),
-            role=row.get_role_display(),
-            holds=signatures.holds(row),
-        )
+    def _message(self, row: Message, span: tuple[int, int] | None = None) -> Item:
+        """`span`: of a message that was recalled in part, from where to where."""
+        name, text, message = f"#{row.seq}", row.text, row.to_langchain()
+        tokens = self.count_tokens([message])
+        if span:
+            text = str(excerpts.cut(message, span).text)
+            name, tokens = f"{name} · " + _("an excerpt"), count_text(text)
+        return {
+            "name": name,
+            "tokens": tokens,
+            "text": self.rights.words(text),
+            "url": timeline_url(self.conversation.pk, tab="transcript", seq=row.seq),
+            "role": row.get_role_display(),
+            "holds": signatures.holds(row),
+        }
 
-    def _recalled(self, seq: int) -> Item:
-        spans = {n: (a, b) for n, a, b in self.built.refs.get("excerpts", ())}
-        row = self.messages[seq]
-        if seq not in spans:
-            return self._message(row)
-        cut = excerpts.cut(row.to_langchain(), spans[seq])
-        return self._message(row, str(cut.text))
+
+def _is_in(seq: int, ranges: Ranges) -> bool:
+    return any(first <= seq <= last for first, last in ranges)

@@ -1,55 +1,53 @@
 """The timeline's page with its tabs, and the page of one reply with its request."""
 
-from collections.abc import Callable
 from typing import Any
 
+from django.core.paginator import Paginator
 from django.http import Http404, HttpRequest, HttpResponse
-from django.urls import reverse
+from django.urls import path, reverse
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
+from chatsite.pages.presenters.locations import mark_of, states_of
 from chatsite.turns.models import Turn
 from memory.integrity import signatures
-from memory.models import Conversation, Message
+from memory.models import Conversation, Message, Summary
 
 from .. import access_log, redaction
-from ..pages import desk_view, render
+from ..pages import number, render, review_page, timeline_url
+from ..redaction import readable, text_of
 from ..rights import Rights
-from . import log, picture, request_inspector, steps, transcript
-from .links import timeline_url
-from .reading import number, readable, text_of
+from . import log, picture, request_inspector, steps
+
+PAGE_MESSAGES = 100
 
 Values = dict[str, Any]
-Tab = Callable[[HttpRequest, Conversation, Rights], Values]
 
 
-@desk_view()
+@review_page()
 def timeline(
     request: HttpRequest, conversation: Conversation, rights: Rights
 ) -> HttpResponse:
     name = request.GET.get("tab", "")
     name = name if name in TABS else "steps"
-    title, show = TABS[name]
+    _title, show = TABS[name]
     values = show(request, conversation, rights)
     if rights.content and (target := values.pop("target", "")):
         access_log.record(request, access_log.Action.VIEW, conversation, target)
+    tabs = [
+        (each, title, timeline_url(conversation.pk, tab=each))
+        for each, (title, _show) in TABS.items()
+    ]
     return render(
         request,
         f"admin/desk/timeline/{name}.html",
         conversation,
         _("Timeline"),
         tab=name,
-        tabs=_tabs(conversation),
+        tabs=tabs,
         messages_count=max(conversation.next_seq - 1, 0),
         **values,
     )
-
-
-def _tabs(conversation: Conversation) -> list[tuple[str, str, str]]:
-    return [
-        (name, str(title), timeline_url(conversation.pk, tab=name))
-        for name, (title, _show) in TABS.items()
-    ]
 
 
 def _steps(request: HttpRequest, conversation: Conversation, rights: Rights) -> Values:
@@ -58,7 +56,11 @@ def _steps(request: HttpRequest, conversation: Conversation, rights: Rights) -> 
     if shown is None:
         return {"step": None, "missing": wanted, "target": ""}
     step = steps.step_of(conversation, rights, shown, number(request, "page"))
-    old, new = _compared(request, step)
+    # Two versions, as asked for; else the shown one with the one it went on from.
+    old, new = number(request, "a"), number(request, "b")
+    if not old and not new and len(step["sources"]) == 1 and step["pieces"]:
+        old = step["sources"][0]["row"].version
+    new = new or shown.version
     target = f"timeline v{shown.version}"
     comparison = None
     if rights.content and old:
@@ -66,7 +68,7 @@ def _steps(request: HttpRequest, conversation: Conversation, rights: Rights) -> 
         target += f", v{old}–v{new}"
     return {
         "step": step,
-        "around": steps.block_of(conversation, shown),
+        "around": steps.neighbours(conversation, shown),
         "legend": picture.LEGEND,
         "compared": (old, new),
         "comparison": comparison,
@@ -74,31 +76,37 @@ def _steps(request: HttpRequest, conversation: Conversation, rights: Rights) -> 
     }
 
 
-def _compared(request: HttpRequest, step: steps.Step) -> tuple[int | None, int]:
-    """Two versions, as asked for; else the shown one with the one it went on from."""
-    shown = step.line.row.version
-    old, new = number(request, "a"), number(request, "b")
-    if not old and not new and len(step.sources) == 1 and step.pieces:
-        old = step.sources[0].row.version
-    return old, new or shown
-
-
 def _transcript(
     request: HttpRequest, conversation: Conversation, rights: Rights
 ) -> Values:
+    """The whole transcript, and where the model sees each message."""
     page, seq = number(request, "page"), number(request, "seq")
     if seq and not page:
-        page = transcript.page_of(conversation, seq)
-    found = transcript.build(conversation, rights, page)
-    target = f"transcript {found.span}" if found.entries else ""
-    return {"transcript": found, "wanted": seq, "target": target}
+        page = conversation.messages.filter(seq__lt=seq).count() // PAGE_MESSAGES + 1
+    rows = readable(conversation.messages, rights, redaction.MESSAGE).order_by("seq")
+    shown = Paginator(rows, PAGE_MESSAGES).get_page(page)
+    found = list(shown)
+    states = states_of(conversation, [row.seq for row in found])
+    active = conversation.summaries.filter(status=Summary.Status.ACTIVE)
+    summaries = list(active.order_by("first_seq").defer(*redaction.SUMMARY))
+    entries = [
+        {
+            "row": row,
+            "text": text_of(row, rights),
+            "mark": mark_of(row, states.get(row.seq), summaries),
+            "holds": signatures.holds(row) if rights.content else None,
+        }
+        for row in found
+    ]
+    target = f"transcript #{found[0].seq}–#{found[-1].seq}" if found else ""
+    return {"page": shown, "entries": entries, "wanted": seq, "target": target}
 
 
 def _view(request: HttpRequest, conversation: Conversation, rights: Rights) -> Values:
-    seq = number(request, "reply") or request_inspector.latest_reply(conversation)
-    call = request_inspector.call_of(conversation, seq) if seq else None
     replies = conversation.messages.filter(role=Message.Role.ASSISTANT).order_by("seq")
     numbers = replies.values_list("seq", flat=True)
+    seq = number(request, "reply") or numbers.last()
+    call = request_inspector.call_of(conversation, seq) if seq else None
     return {
         "seq": seq,
         "sent": request_inspector.build(conversation, call, rights) if call else None,
@@ -110,11 +118,11 @@ def _view(request: HttpRequest, conversation: Conversation, rights: Rights) -> V
 
 def _log(request: HttpRequest, conversation: Conversation, rights: Rights) -> Values:
     found = log.build(conversation, rights, number(request, "page"))
-    # The notes of reviews stand in it.
+    # The notes of reviews are in it.
     return {"log": found, "target": "log"}
 
 
-TABS: dict[str, tuple[Any, Tab]] = {
+TABS = {
     "steps": (gettext_lazy("Versions"), _steps),
     "transcript": (gettext_lazy("Transcript"), _transcript),
     "view": (gettext_lazy("Model's view"), _view),
@@ -123,7 +131,7 @@ TABS: dict[str, tuple[Any, Tab]] = {
 }
 
 
-@desk_view()
+@review_page()
 def inspect_request(
     request: HttpRequest, conversation: Conversation, rights: Rights, seq: int
 ) -> HttpResponse:
@@ -151,3 +159,9 @@ def inspect_request(
         parent_title=_("Timeline"),
         sent=request_inspector.build(conversation, call, rights) if call else None,
     )
+
+
+urlpatterns = [
+    path("<int:pk>/timeline/", timeline, name="desk-timeline"),
+    path("<int:pk>/request/<int:seq>/", inspect_request, name="desk-request"),
+]

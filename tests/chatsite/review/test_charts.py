@@ -202,17 +202,17 @@ class TestSiteFigures:
         assert site_metrics.of(days).spending[0].read == 15
 
 
-class TestStrip:
-    def test_those_who_see_numbers_see_the_strip(self, client, staff_with, old):
+class TestDashboard:
+    def test_those_who_see_numbers_see_the_dashboard(self, client, staff_with, old):
         client.force_login(staff_with("metadata"))
         text = client.get(reverse("admin:index")).content.decode()
-        assert "desk-strip" in text
+        assert "desk-dashboard" in text
         assert "SECRET" not in text
 
     def test_it_is_for_nobody_else(self, client, django_user_model):
         client.force_login(django_user_model.objects.create_user("new", is_staff=True))
         text = client.get(reverse("admin:index")).content.decode()
-        assert "desk-strip" not in text
+        assert "desk-dashboard" not in text
 
     def test_an_empty_site_says_so_in_words(self, reviewer):
         text = reviewer.get(reverse("admin:index")).content.decode()
@@ -256,7 +256,7 @@ class TestStrip:
 
     def test_an_app_has_its_list_alone(self, reviewer):
         text = reviewer.get(reverse("admin:app_list", args=["memory"])).content.decode()
-        assert "desk-strip" not in text
+        assert "desk-dashboard" not in text
 
     @pytest.mark.parametrize("language", ["en", "zh-hans"])
     def test_the_days_end_today_and_browsers_can_read_them(self, language):
@@ -291,8 +291,8 @@ class TestConversationFigures:
     def test_a_compaction_is_marked_after_the_turn_it_followed(self, talked):
         chart = self.draw(talked)
         (mark,) = chart.marks
-        xs = [float(dot.x) for dot in chart.lines[1].dots]
-        assert xs[2] < float(mark.x) < xs[3]
+        xs = [float(dot["x"]) for dot in chart.lines[1]["dots"]]
+        assert xs[2] < float(mark["x"]) < xs[3]
         assert [row[5] for row in chart.table.rows] == ["", "", "v1: #1–#2", "", ""]
 
     def test_failed_compactions_are_no_marks(self, talked):

@@ -14,7 +14,8 @@ from django.db import connection
 from django.urls import reverse
 
 from chatsite.accounts import account
-from chatsite.review.actions import erasing, reviewing
+from chatsite.review.actions import erasing
+from chatsite.review.actions.services import State
 from chatsite.review.models import AccessEvent, Experiment, Review, Tombstone
 from chatsite.transfer import copies, export
 from chatsite.turns import lifecycle
@@ -189,7 +190,7 @@ class TestErasing:
 
 
 def vars_of(conversation):
-    state = reviewing.State.of(conversation)
+    state = State.of(conversation)
     return {
         "version": state.version,
         "last_seq": state.last_seq,

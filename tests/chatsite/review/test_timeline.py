@@ -8,7 +8,7 @@ from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
 from chatsite.review.models import AccessEvent, Review
-from chatsite.review.timeline import marking, picture
+from chatsite.review.timeline import picture, steps
 from memory import actions, transcript
 from memory.models import Message, Summary
 from tests.memory.scenes import plant, say, summarise, talk
@@ -113,30 +113,28 @@ def test_its_bars_stand_where_their_messages_are():
         Summary(version=2, first_seq=51, last_seq=90, status="active", level=1),
     ]
     drawn = picture.of_levels(1, rows, newest=100, shown=2)
-    places = [(int(bar.x), int(bar.width)) for bar in drawn.bars]
+    places = [(int(bar["x"]), int(bar["width"])) for bar in drawn.bars]
     span = picture.RIGHT - picture.LEFT
     assert places == [
         (picture.LEFT + span // 2, span * 4 // 10),
         (picture.LEFT, span // 2),
         (picture.LEFT + span * 9 // 10, span - span * 9 // 10),
     ]
-    assert [name.text for name in drawn.names] == ["level 1", "level 0", "window"]
+    assert [name["text"] for name in drawn.names] == ["level 1", "level 0", "window"]
 
 
 @pytest.mark.parametrize("newest", [1, 7, 80, 99, 1234, 10_000_000])
 def test_its_scale_has_few_numbers(newest):
     drawn = picture.of_levels(1, [], newest=newest, shown=0)
     assert 1 <= len(drawn.ticks) <= 10
-    assert all(picture.LEFT <= int(tick.x) <= picture.RIGHT for tick in drawn.ticks)
+    assert all(picture.LEFT <= int(tick["x"]) <= picture.RIGHT for tick in drawn.ticks)
 
 
 def test_a_fact_is_marked_whole_or_not_at_all():
-    pieces = marking.mark("In 2012 we paid 12 to Ann, not Anna.", ["12", "Ann"])
-    assert [piece.text for piece in pieces if piece.marked] == ["12", "Ann"]
-    assert (
-        "".join(piece.text for piece in pieces)
-        == "In 2012 we paid 12 to Ann, not Anna."
-    )
+    text = "In 2012 we paid 12 to Ann, not Anna."
+    pieces = steps.mark(text, ["12", "Ann"])
+    assert [piece for piece, is_marked in pieces if is_marked] == ["12", "Ann"]
+    assert "".join(piece for piece, _is_marked in pieces) == text
 
 
 def test_it_steps_with_links_that_say_their_keys(timeline, conversation):

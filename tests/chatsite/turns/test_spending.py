@@ -112,12 +112,14 @@ class TestUsedUp:
         assert int(plain["Retry-After"]) > 0
         assert versions.active(conversation)
 
-    def test_a_rebuild_by_staff(self, used_up, staff, conversation):
-        from chatsite.review.actions import memory
+    def test_a_rebuild_by_staff(self, used_up, staff, conversation, rf):
+        from chatsite.review.actions import services
 
         summarise(conversation, 1, 2)
+        request = rf.post("/")
+        request.user = staff
         with pytest.raises(actions.ActionError, match=SENTENCE):
-            memory.rebuild(conversation)
+            services.rebuild(request, conversation, cause="lost")
         assert versions.active(conversation)
 
     def test_a_compact_by_hand(self, used_up, client, conversation):

@@ -1,0 +1,205 @@
+"""What staff may do to one conversation. Each action takes the request of a reviewer,
+is written into the access log and the admin's own log, and reaches open pages.
+
+Each returns a sentence, or raises ActionError with the reason; a conversation that is
+gone raises Conversation.DoesNotExist.
+"""
+
+from dataclasses import astuple, dataclass
+from typing import Self
+
+from asgiref.sync import async_to_sync
+from django.contrib import admin
+from django.contrib.admin.models import DELETION, LogEntry
+from django.db import models, transaction
+from django.db.models import Max
+from django.http import HttpRequest
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+
+from chatsite.protocol import events
+from chatsite.protocol.errors import CommandError
+from chatsite.turns import limits, runner
+from memory import actions, versions
+from memory.actions import ActionError
+from memory.models import Conversation
+
+from ..access_log import Action, record
+from ..models import Review
+from . import erasing
+
+
+class Cause(models.TextChoices):
+    """Why summaries are written again: a word for the access log, never a text."""
+
+    LOST = "lost", gettext_lazy("something was lost")
+    INVENTED = "invented", gettext_lazy("something was invented")
+    CHANGED = "changed", gettext_lazy("a text was changed by hand")
+    OUTDATED = "outdated", gettext_lazy("made by an old model or prompt")
+    ASKED = "asked", gettext_lazy("its owner asked for it")
+
+
+@dataclass(frozen=True, slots=True)
+class State:
+    """How far a conversation has come: what a reviewer can have seen of it."""
+
+    memory_version: int
+    version: int
+    last_seq: int
+
+    @classmethod
+    def of(cls, conversation: Conversation) -> Self:
+        version = conversation.summaries.aggregate(newest=Max("version"))["newest"]
+        last = conversation.messages.aggregate(newest=Max("seq"))["newest"]
+        return cls(conversation.memory_version, version or 0, last or 0)
+
+    @classmethod
+    def of_review(cls, row: Review) -> Self:
+        return cls(row.memory_version, row.version, row.last_seq)
+
+    @classmethod
+    def read(cls, text: str) -> Self:
+        """From what str() gave. Raises ActionError."""
+        parts = text.split(".")
+        if len(parts) != 3 or not all(p.isdecimal() and len(p) < 10 for p in parts):
+            raise ActionError(_("The form was not complete. Open the page again."))
+        return cls(*map(int, parts))
+
+    def __str__(self) -> str:
+        return ".".join(map(str, astuple(self)))
+
+    def has_seen(self, other: "State") -> bool:
+        return all(a >= b for a, b in zip(astuple(self), astuple(other), strict=True))
+
+
+def rebuild(
+    request: HttpRequest,
+    conversation: Conversation,
+    *,
+    cause: str,
+    seen: State | None = None,
+) -> str:
+    """Void all summaries; they are written again from the transcript.
+
+    `seen` is what the reviewer looked at; an ActionError is raised if it is another by
+    now, or if there is nothing to rebuild.
+    """
+    with transaction.atomic():
+        row = _locked(conversation, seen)
+        if not versions.active(row):
+            raise ActionError(
+                _("There is nothing to rebuild: no summary is in force, or they are "
+                  "already being written again.")
+            )  # fmt: skip
+        try:
+            limits.admit_spending(row.owner_id)
+        except CommandError as error:
+            raise ActionError(
+                _("The summaries would be written at the expense of the conversation's "
+                  "owner, whose limit says: %(detail)s") % {"detail": error.detail}
+            ) from None  # fmt: skip
+        actions.rebuild(row)
+        record(request, Action.REBUILD, conversation, f"cause {cause}")
+        _log(request, conversation, f"Rebuilt the summaries: {cause}.")
+    _refresh_open_pages(conversation)
+    return _("Summaries cleared. New ones will be written when needed.")
+
+
+def restore(
+    request: HttpRequest,
+    conversation: Conversation,
+    *,
+    version: int,
+    seen: State | None = None,
+) -> str:
+    """Put an older version in force again, as a new one by the reviewer."""
+    with transaction.atomic():
+        row = _locked(conversation, seen)
+        new = actions.restore(row, version, author=request.user)
+        target = f"version {version} as {new.version}"
+        record(request, Action.RESTORE, conversation, target)
+        _log(request, conversation, f"Restored v{version} as v{new.version}.")
+    _refresh_open_pages(conversation)
+    text = _("Version %(old)s is in force again, as v%(new)s.")
+    return text % {"old": version, "new": new.version}
+
+
+def _locked(conversation: Conversation, seen: State | None) -> Conversation:
+    """The row as it is now, kept from others until the transaction ends."""
+    row = Conversation.objects.select_for_update().get(pk=conversation.pk)
+    if row.deleted_at:
+        raise ActionError(_("Its owner has deleted it: there is no view to change."))
+    if seen is not None and row.memory_version != seen.memory_version:
+        raise ActionError(
+            _("What the model sees has changed since this page was loaded: "
+              "by its owner, by a new summary or by another reviewer. Look "
+              "again, then decide.")
+        )  # fmt: skip
+    return row
+
+
+def _refresh_open_pages(conversation: Conversation) -> None:
+    async_to_sync(events.publish)(conversation.pk, events.Memory(None, "changed"))
+    async_to_sync(runner.compact_soon)(conversation.pk)
+
+
+def review(
+    request: HttpRequest,
+    conversation: Conversation,
+    *,
+    note: str,
+    seen: State | None = None,
+) -> str:
+    """Mark what was `seen` as reviewed; without it, everything up to now.
+
+    Raises ActionError when the same person has said the same about the same before.
+    """
+    with transaction.atomic():
+        row = Conversation.objects.select_for_update().get(pk=conversation.pk)
+        now = State.of(row)
+        seen = seen or now
+        if not now.has_seen(seen):
+            raise ActionError(
+                _("The form was not of this conversation. Open it again.")
+            )
+        latest = row.reviews.first()
+        if latest and (latest.user_id, latest.note, State.of_review(latest)) == (
+            request.user.pk,
+            note,
+            seen,
+        ):
+            raise ActionError(_("You have marked it already, with the same note."))
+        Review.objects.create(
+            conversation=row,
+            user=request.user,
+            username=request.user.get_username(),
+            version=seen.version,
+            last_seq=seen.last_seq,
+            memory_version=seen.memory_version,
+            note=note,
+        )
+        target = f"transcript #1-#{seen.last_seq}, v{seen.version}"
+        record(request, Action.REVIEW, conversation, target)
+        _log(request, conversation, f"Marked reviewed: {target}.")
+    return _("Marked reviewed up to message #%(seq)s.") % {"seq": seen.last_seq}
+
+
+def is_outdated(row: Review, now: State) -> bool:
+    """Whether the conversation went on, or its view changed, after the review."""
+    return (row.memory_version, row.last_seq) != (now.memory_version, now.last_seq)
+
+
+def purge(request: HttpRequest, conversation: Conversation, *, reason: str) -> str:
+    tombstone = erasing.erase(conversation, user=request.user, reason=reason)
+    record(request, Action.PURGE, conversation, f"conversation {tombstone.sha256}")
+    LogEntry.objects.log_actions(
+        request.user.pk, [conversation], DELETION, "Erased.", single_object=True
+    )
+    text = _("%(name)s is erased. Its tombstone stays.")
+    return text % {"name": conversation}
+
+
+def _log(request: HttpRequest, conversation: Conversation, message: str) -> None:
+    """Into Django's own log, which never holds a text or a title."""
+    site = admin.site.get_model_admin(Conversation)
+    site.log_change(request, conversation, message)

@@ -1,0 +1,166 @@
+"""What the review app records itself: the access log, reviews and tombstones. In the
+admin no one adds to them, changes them or deletes from them.
+"""
+
+from django.contrib import admin
+from django.contrib.auth import get_user_model
+from django.db.models import Q, QuerySet
+from django.http import HttpRequest
+from django.utils.safestring import SafeString
+from django.utils.translation import gettext_lazy as _
+
+from memory.models import Conversation
+
+from .. import access_log
+from ..filters import StaffFilter
+from ..models import AccessEvent, Review, Tombstone
+from ..readonly import (
+    ConversationPartAdmin,
+    ReadOnlyAdmin,
+    as_text,
+    beginning_of,
+    link_to_list,
+    uuid_span,
+    whole,
+)
+
+HASH_CHARS = 12
+
+
+class RecordAdmin(ReadOnlyAdmin):
+    """Rows that outlive a conversation: they know its id and the names of people."""
+
+    # See get_search_results.
+    search_fields = ("username",)
+    search_help_text = _(
+        "The id of a conversation or its first eight characters, or an exact user name."
+    )
+    ordering = ("-id",)
+    sortable_by = ()
+
+    def get_search_results(
+        self, request: HttpRequest, queryset: QuerySet, search_term: str
+    ) -> tuple[QuerySet, bool]:
+        term = search_term.strip()
+        if not term:
+            return queryset, False
+        span = uuid_span(term)
+        found = queryset.filter(conversation__range=span) if span else queryset.none()
+        return found if found.exists() else self.find_by_name(queryset, term), False
+
+    def find_by_name(self, rows: QuerySet, name: str) -> QuerySet:
+        return rows.filter(username=name)
+
+
+@admin.register(AccessEvent)
+class AccessEventAdmin(RecordAdmin):
+    list_display = (
+        "created_at",
+        "username",
+        "action",
+        "part",
+        "in_conversation",
+        "owner",
+        "address",
+    )
+    list_filter = ("action", "created_at", StaffFilter)
+    list_select_related = ("owner",)
+    fields = (
+        "created_at",
+        ("username", "user"),
+        ("action", "part"),
+        ("of_conversation", "owner"),
+        "address",
+    )
+
+    def find_by_name(self, rows: QuerySet, name: str) -> QuerySet:
+        """By or of this person."""
+        people = get_user_model().objects.filter(username=name)
+        owners = list(people.values_list("pk", flat=True))
+        return rows.filter(Q(username=name) | Q(owner__in=owners))
+
+    @admin.display(description=_("what"))
+    def part(self, row: AccessEvent) -> str:
+        return access_log.in_words(row.target)
+
+    @admin.display(description=_("conversation"))
+    def in_conversation(self, row: AccessEvent) -> SafeString | str:
+        return self._link(row, str(row.conversation)[:8])
+
+    @admin.display(description=_("conversation"))
+    def of_conversation(self, row: AccessEvent) -> SafeString | str:
+        return self._link(row, str(row.conversation))
+
+    def _link(self, row: AccessEvent, name: str) -> SafeString | str:
+        """To the conversation, which may be erased: then the list is empty."""
+        if not row.conversation:
+            return "–"
+        return link_to_list(Conversation, name, q=str(row.conversation))
+
+
+@admin.register(Review)
+class ReviewAdmin(ConversationPartAdmin):
+    """Written by staff actions only; the notes are for staff who may read."""
+
+    list_display = (
+        "created_at",
+        "in_conversation",
+        "owner_name",
+        "username",
+        "up_to",
+        "note_shown",
+    )
+    list_filter = ("created_at", StaffFilter)
+    texts = ("note",)
+    heads = ("note",)
+    ordering = ("-id",)
+    sortable_by = ()
+    fields = (
+        "created_at",
+        ("in_conversation", "owner_name"),
+        "username",
+        "up_to",
+        "note_wide",
+    )
+
+    note_shown = beginning_of("note", _("note"))
+    note_wide = whole("note", _("note"))
+
+    def target_of(self, row: Review) -> str:
+        return f"review {row.pk}"
+
+    @admin.display(description=_("up to"))
+    def up_to(self, row: Review) -> str:
+        return f"#{row.last_seq}, v{row.version}"
+
+
+@admin.register(Tombstone)
+class TombstoneAdmin(RecordAdmin):
+    list_display = (
+        "created_at",
+        "conversation",
+        "begun_at",
+        "messages",
+        "summaries",
+        "model_calls",
+        "turns",
+        "username",
+        "hash",
+    )
+    list_filter = ("created_at", StaffFilter)
+    fields = (
+        ("created_at", "username"),
+        "conversation",
+        "begun_at",
+        ("messages", "summaries", "model_calls", "turns"),
+        "sha256",
+        "reason_wide",
+    )
+
+    @admin.display(description="SHA-256")
+    def hash(self, row: Tombstone) -> str:
+        return f"{row.sha256[:HASH_CHARS]}…"
+
+    @admin.display(description=_("reason"))
+    def reason_wide(self, row: Tombstone) -> SafeString:
+        return as_text(row.reason)
