@@ -1,26 +1,27 @@
 """Two memories of one conversation side by side: what they cost, what they carry."""
 
 import asyncio
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
-from datetime import date
 from statistics import median
 from typing import Any
 
 from channels.db import database_sync_to_async
+from django.conf import settings
 from langchain_core.messages import BaseMessage
 
 from chatsite.pages.presenters import savings
 from memory import versions
 from memory.engine import facts
 from memory.engine.compose import SummaryBlock, compose
-from memory.engine.facts import Fact
+from memory.engine.policy import CACHED_PRICE
 from memory.engine.summaries import material as documents
 from memory.engine.tokens import scaled
+from memory.evaluation.metrics import WRITTEN_PRICE
 
 from ..models import Experiment
 from . import real
-from .material import Material
+from .player import Material
 from .steps import Steps, Turn, cutoff
 
 # Looking up more of them would hold up the replies that this process streams.
@@ -52,6 +53,29 @@ class Side:
     facts_nowhere: int = 0
     # Some of the last ones, as they were said: content.
     lost: list[str] = field(default_factory=list)
+
+    @property
+    def mean_prompt(self) -> int:
+        return round(self.prompt_tokens / self.turns) if self.turns else 0
+
+    @property
+    def cached_share(self) -> float:
+        return self.cached / self.prompt_tokens if self.prompt_tokens else 0.0
+
+    @property
+    def _fresh(self) -> float:
+        """Tokens that are read, those of a provider's cache at their price."""
+        return self.prompt_tokens - (1 - CACHED_PRICE) * self.cached + self.read
+
+    @property
+    def cost(self) -> int:
+        """In fresh tokens."""
+        return round(self._fresh + WRITTEN_PRICE * self.written)
+
+    @property
+    def dollars(self) -> float:
+        spent = self._fresh * settings.PRICE_INPUT
+        return (spent + self.written * settings.PRICE_OUTPUT) / 1_000_000
 
 
 async def compare(
@@ -134,45 +158,30 @@ def _weigh(
     blocks: dict[str, Sequence[SummaryBlock]],
     sides: dict[str, Side],
 ) -> dict[str, Any]:
-    """Where the messages and the facts of them stand at the end, on both sides."""
-    known = list(dict.fromkeys(_facts_of(messages)))
-    wanted = known[-MAX_FACTS:]
-    for name, side in sides.items():
-        _place(side, blocks[name], messages, wanted, material)
-    return {"looked_at": len(wanted), "found": len(known)}
-
-
-def _facts_of(messages: Iterable[BaseMessage]) -> Iterable[Fact]:
-    for message in messages:
-        yield from facts.find_facts(message.text)
-
-
-def _place(
-    side: Side,
-    blocks: Sequence[SummaryBlock],
-    messages: Sequence[BaseMessage],
-    wanted: Sequence[Fact],
-    material: Material,
-) -> None:
-    end = cutoff(blocks)
-    window = [message for message in messages if int(message.id or 0) > end]
-    view = compose(
-        system_prompt=material.system_prompt, blocks=blocks, window=window
-    ).messages
-    side.context_tokens = scaled(material.conversation.token_ratio)(view)
-    side.summaries, side.in_window = len(blocks), len(window)
-    side.in_summaries = len(messages) - len(window)
-    shown = facts.find_said(wanted, map(documents.describe_text, window))
-    days = _days(messages)
-    told = facts.find_said(
-        [fact for fact in wanted if fact not in shown],
-        [block.text for block in blocks],
-        days,
+    """Where the messages and their facts are at the end, on both sides."""
+    known = list(
+        dict.fromkeys(
+            fact for message in messages for fact in facts.find_facts(message.text)
+        )
     )
-    nowhere = [fact.text for fact in wanted if fact not in shown and fact not in told]
-    side.facts_in_window, side.facts_in_summaries = len(shown), len(told)
-    side.facts_nowhere, side.lost = len(nowhere), nowhere[-MAX_LOST:]
-
-
-def _days(messages: Iterable[BaseMessage]) -> list[date]:
-    return [message.additional_kwargs["created_at"] for message in messages]
+    wanted = known[-MAX_FACTS:]
+    days = [message.additional_kwargs["created_at"] for message in messages]
+    count_tokens = scaled(material.conversation.token_ratio)
+    for name, side in sides.items():
+        end = cutoff(blocks[name])
+        window = [message for message in messages if int(message.id or 0) > end]
+        view = compose(
+            system_prompt=material.system_prompt, blocks=blocks[name], window=window
+        )
+        side.context_tokens = count_tokens(view.messages)
+        side.summaries, side.in_window = len(blocks[name]), len(window)
+        side.in_summaries = len(messages) - len(window)
+        texts = [block.text for block in blocks[name]]
+        shown = facts.find_said(wanted, map(documents.describe_text, window))
+        rest = [fact for fact in wanted if fact not in shown]
+        summarised = facts.find_said(rest, texts, days)
+        nowhere = [fact.text for fact in rest if fact not in summarised]
+        side.facts_in_window = len(shown)
+        side.facts_in_summaries = len(summarised)
+        side.facts_nowhere, side.lost = len(nowhere), nowhere[-MAX_LOST:]
+    return {"looked_at": len(wanted), "found": len(known)}

@@ -1,6 +1,6 @@
-"""What a reviewer asks of an experiment, checked before anything is stored."""
+"""The form that starts an experiment."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from django import forms
@@ -22,8 +22,12 @@ BUDGET_FACTOR = 4
 PROMPTS = ("initial_prompt", "extend_prompt", "merge_prompt")
 
 
-def _kinds(names: Any) -> list[tuple[str, Any]]:
-    return [(name, POLICY_UNITS[name]) for name in names]
+def _unit_field(names: Iterable[str], label: Any) -> forms.ChoiceField:
+    return forms.ChoiceField(
+        choices=lambda: [(name, POLICY_UNITS[name]) for name in names],
+        required=False,
+        widget=forms.Select(attrs={"aria-label": label}),
+    )
 
 
 def _prompt(label: Any) -> forms.CharField:
@@ -36,22 +40,12 @@ def _prompt(label: Any) -> forms.CharField:
 
 
 class ExperimentForm(PolicyForm):
-    """A policy to try, with its most usual settings as fields, and what it may cost."""
+    """A policy to try, its most common settings as fields, and what it may cost."""
 
     trigger_size = forms.FloatField(label=gettext_lazy("Summarise at"), required=False)
-    trigger_kind = forms.ChoiceField(
-        choices=lambda: _kinds(TRIGGER_KINDS),
-        required=False,
-        widget=forms.Select(
-            attrs={"aria-label": gettext_lazy("Summarise at, counted in")}
-        ),
-    )
+    trigger_kind = _unit_field(TRIGGER_KINDS, gettext_lazy("Summarise at, counted in"))
     keep_size = forms.FloatField(label=gettext_lazy("Keep"), required=False)
-    keep_kind = forms.ChoiceField(
-        choices=lambda: _kinds(KEEP_KINDS),
-        required=False,
-        widget=forms.Select(attrs={"aria-label": gettext_lazy("Keep, counted in")}),
-    )
+    keep_kind = _unit_field(KEEP_KINDS, gettext_lazy("Keep, counted in"))
     max_summary_tokens = forms.IntegerField(
         label=gettext_lazy("Longest summary, in tokens"), required=False
     )
@@ -90,7 +84,7 @@ class ExperimentForm(PolicyForm):
         return cls(initial=initial)
 
     def rows(self) -> Iterator[tuple[BoundField, BoundField | None]]:
-        """The fields as they stand on the page: a size beside its unit."""
+        """The fields as they are on the page: a size with its unit."""
         for field in self.visible_fields():
             if not field.name.endswith("_kind"):
                 kind = field.name.replace("_size", "_kind")
@@ -109,7 +103,8 @@ class ExperimentForm(PolicyForm):
             size = self.cleaned_data.get(f"{name}_size")
             if size is not None:
                 kind = self.cleaned_data.get(f"{name}_kind")
-                found[name] = [kind, size if kind == "fraction" else _whole(size)]
+                is_whole = kind != "fraction" and size == int(size)
+                found[name] = [kind, int(size) if is_whole else size]
         for name in ("max_summary_tokens", *PROMPTS):
             if self.cleaned_data.get(name) not in (None, ""):
                 found[name] = self.cleaned_data[name]
@@ -134,7 +129,3 @@ def _fields_of(policy: dict[str, Any]) -> Iterator[tuple[str, Any]]:
     for name in ("max_summary_tokens", *PROMPTS):
         if name in policy:
             yield name, policy[name]
-
-
-def _whole(size: float) -> float | int:
-    return int(size) if size == int(size) else size

@@ -20,8 +20,8 @@ from memory.engine.tokens import count_tokens
 from memory.models import Conversation
 
 from ..models import Experiment
-from . import comparing, material, store
-from .player import ExperimentPlayer
+from . import comparing, store
+from .player import ExperimentPlayer, read_material
 from .steps import Steps
 from .store import Claim, LeaseStatus
 
@@ -39,7 +39,7 @@ class BudgetError(Exception):
 
 
 class StopError(Exception):
-    """Somebody wants it to stop."""
+    """It was cancelled."""
 
 
 class LostError(Exception):
@@ -80,39 +80,38 @@ async def _finish(claim: Claim, *outcome: Any) -> None:
 
 
 class _Play:
-    """One attempt at an experiment: the player, its purse and its lease."""
+    """One attempt at an experiment: the player, its budget and its lease."""
 
     def __init__(self, claim: Claim, experiment: Experiment) -> None:
         self.claim, self.experiment = claim, experiment
         self.policy = Policy.load(experiment.policy)
-        # Where the account of the person who started it is gone, the owner's limits.
+        # If the account that started it is gone, the owner's limits count.
         self.payer = experiment.user_id or experiment.conversation.owner_id
         self.summariser = runner.summariser(experiment.model, payer=self.payer)
         self.steps = Steps("")
 
     async def run(self) -> None:
-        self.material = await database_sync_to_async(material.read)(self.experiment)
-        self.steps = self._begin()
+        self.material = await database_sync_to_async(read_material)(self.experiment)
+        self.steps = Steps(self.material.name)
+        saved = (self.experiment.result or {}).get("steps")
+        if saved and saved["of"] == self.material.name:
+            # Where an earlier attempt stopped.
+            self.steps = Steps.load(saved)
         try:
             state, error = await self._under_lease(self._play())
         except StopError:
             state, error = Experiment.State.STOPPED, "cancelled"
-        result = await self._under_lease(self._compare(), heed=False)
+        compared = comparing.compare(self.experiment.pk, self.material, self.steps)
+        result = await self._under_lease(compared, heed=False)
         await _finish(self.claim, state, error, result, self.steps.place)
         logger.info(
             "experiment ended experiment=%s state=%s", self.experiment.pk, state
         )
 
-    def _begin(self) -> Steps:
-        """Where an earlier attempt stopped, if its messages are still the same."""
-        saved = (self.experiment.result or {}).get("steps")
-        if saved and saved["of"] == self.material.name:
-            return Steps.load(saved)
-        return Steps(self.material.name)
-
     async def _play(self) -> tuple[str, str]:
         async def invoke(messages: list[BaseMessage], **options: Any) -> AIMessage:
-            return await self._pay(messages, **options)
+            async with self.summariser.door():
+                return await self._pay_for(messages, **options)
 
         invoke.takes_schema = True
         player = ExperimentPlayer(
@@ -131,41 +130,32 @@ class _Play:
             return Experiment.State.FAILED, error.code
         return Experiment.State.DONE, ""
 
-    async def _pay(self, messages: list[BaseMessage], **options: Any) -> AIMessage:
-        """Send one request, if the budget has room for the most it can take and the
-        person who started the experiment may spend it."""
-        async with self.summariser.door():
-            return await self._send(messages, **options)
-
-    async def _send(self, messages: list[BaseMessage], **options: Any) -> AIMessage:
+    async def _pay_for(self, messages: list[BaseMessage], **options: Any) -> AIMessage:
+        """Send one request, if the budget has room for the most it can take."""
         ratio = max(1.0, self.material.conversation.token_ratio)
         asked = ceil(count_tokens(messages) * ratio)
         most = asked + self.policy.max_summary_tokens
         if not await database_sync_to_async(store.reserve)(self.claim, most):
             still = await database_sync_to_async(store.held(self.claim).exists)()
             raise BudgetError if still else LostError
-        read = written = 0
         try:
             reply = await self.summariser.invoke(messages, **options)
-            usage = reply.usage_metadata or {}
-            read = usage.get("input_tokens") or count_tokens(messages)
-            written = usage.get("output_tokens") or count_tokens([reply])
         except InvokeError:
             # What never answered costs nothing; cut off in the middle it may have.
             await database_sync_to_async(store.settle)(self.claim, most, 0, 0)
             raise
+        usage = reply.usage_metadata or {}
+        read = usage.get("input_tokens") or count_tokens(messages)
+        written = usage.get("output_tokens") or count_tokens([reply])
         await database_sync_to_async(store.settle)(self.claim, most, read, written)
         await database_sync_to_async(limits.charge_tokens)(self.payer, read + written)
         return reply
 
     async def _save(self) -> None:
-        if not await database_sync_to_async(store.save)(
-            self.claim, self.steps.dump(), self.steps.place
-        ):
+        steps = self.steps
+        save = database_sync_to_async(store.save)
+        if not await save(self.claim, steps.dump(), steps.place):
             raise LostError
-
-    async def _compare(self) -> dict[str, Any]:
-        return await comparing.compare(self.experiment.pk, self.material, self.steps)
 
     async def _under_lease(self, work: Awaitable[T], *, heed: bool = True) -> T:
         """Do it while the lease is renewed. Raises StopError or LostError."""
@@ -182,13 +172,13 @@ class _Play:
 
     async def _renew(self, heed: bool) -> None:
         try:
-            hold = await database_sync_to_async(store.renew)(
+            status = await database_sync_to_async(store.renew)(
                 self.claim, self.steps.place, heed=heed
             )
         except TRANSIENT_DB_ERRORS as error:
             logger.warning("experiment not renewed: %s", name_of(error))
             return
-        if hold is LeaseStatus.LOST:
+        if status is LeaseStatus.LOST:
             raise LostError
-        if hold is LeaseStatus.CANCELLED:
+        if status is LeaseStatus.CANCELLED:
             raise StopError

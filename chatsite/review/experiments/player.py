@@ -1,16 +1,19 @@
-"""Plays a conversation's messages through a policy, and notes every step.
+"""Plays a conversation's messages through a policy, and records every step.
 
-What is recalled comes from the site's own search, read-only; nothing is written here.
+What is recalled comes from the site's own search; nothing is written here.
 """
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from math import ceil
 
 from channels.db import database_sync_to_async
 from langchain_core.messages import BaseMessage
 
+from chatsite.llm import providers
+from chatsite.turns import requests
 from memory import context
 from memory.compaction.commit import MAX_PINNED
 from memory.compaction.compactor import MAX_FAILURES
@@ -24,16 +27,50 @@ from memory.engine.summaries.summarizer import Invoke, SummaryText
 from memory.engine.tokens import TokenCounter, count_message, count_text
 from memory.evaluation.metrics import cacheable, shared_tokens
 from memory.evaluation.replay import Player, Recording
+from memory.models import Conversation
 from memory.search import recall
 
-from .material import Material
-from .steps import Steps, Turn, Version, cutoff
+from ..models import Experiment
+from .steps import Steps, Turn, Version, cutoff, name_of
 
 Save = Callable[[], Awaitable[None]]
 
 
+@dataclass(frozen=True, slots=True)
+class Material:
+    """What an experiment is played from, read once: the messages that are not excluded,
+    up to the last one when it was started."""
+
+    conversation: Conversation
+    messages: list[BaseMessage]
+    # When a person pinned them, by number.
+    pins: dict[int, datetime]
+    system_prompt: str
+    context_window: int
+    # Tokens that a request may have.
+    limit: int
+
+    @property
+    def name(self) -> str:
+        return name_of(int(message.id or 0) for message in self.messages)
+
+
+def read_material(experiment: Experiment) -> Material:
+    conversation = Conversation.objects.get(pk=experiment.conversation_id)
+    rows = list(context.visible(conversation).filter(seq__lte=experiment.last_seq))
+    model = requests.model_of(conversation)
+    return Material(
+        conversation=conversation,
+        messages=[row.to_langchain() for row in rows],
+        pins={row.seq: row.pinned_at for row in rows if row.pinned_at},
+        system_prompt=context.system_prompt(conversation),
+        context_window=providers.context_window(model),
+        limit=requests.limit_of(model),
+    )
+
+
 class ExperimentPlayer(Player):
-    """Goes on where the steps end; `save` is called whenever money was spent."""
+    """Continues where the steps end; `save` is called whenever money was spent."""
 
     def __init__(
         self,
@@ -58,9 +95,7 @@ class ExperimentPlayer(Player):
         self.count_tokens = count_known(
             self.messages, material.conversation.token_ratio
         )
-        self._go_on(steps)
-
-    def _go_on(self, steps: Steps) -> None:
+        # Where an earlier attempt stopped.
         active = steps.versions_at(len(steps.turns))
         start = cutoff(active)
         played = self.messages[: steps.place]
@@ -116,7 +151,7 @@ class ExperimentPlayer(Player):
         self.sent = request
 
     def _pinned(self, newest: BaseMessage) -> list[BaseMessage]:
-        """Those behind the window that a person had pinned by then, or the policy."""
+        """Those behind the window that a person or the policy had pinned by then."""
         now = newest.additional_kwargs["created_at"]
         by_hand = {seq for seq, at in self.material.pins.items() if at < now}
         found = sorted(by_hand | self.pinned)
@@ -171,7 +206,7 @@ class ExperimentPlayer(Player):
 
 
 def count_known(messages: Sequence[BaseMessage], ratio: float) -> TokenCounter:
-    """The calibrated counter; what it is asked again and again it knows by heart."""
+    """The calibrated counter, with the sizes of these messages counted once."""
     # They live as long as the counter does, so no other object has one of these ids.
     known = {id(message): count_message(message) for message in messages}
 

@@ -3,19 +3,19 @@ how much of it a provider's cache could have held.
 """
 
 from collections.abc import Iterable, Sequence
-from itertools import accumulate
+from itertools import accumulate, takewhile
 from math import ceil
 from statistics import median
 from typing import Any
 
 from memory import versions
-from memory.engine.compose import SummaryBlock, quote_summary
+from memory.engine.compose import quote_summary
 from memory.engine.tokens import MESSAGE_OVERHEAD, count_text
 from memory.evaluation.metrics import cacheable
 from memory.models import Conversation, ModelCall, Prompt, Summary
 from memory.ranges import Ranges
 
-from .material import Material
+from .player import Material
 from .steps import Turn
 
 REFS = {"system", "fence", "summaries", "pinned", "window", "recalled", "newest"}
@@ -52,13 +52,12 @@ def read_turns(material: Material, last_seq: int) -> list[Turn]:
 
 
 def is_whole(refs: object) -> bool:
-    """False where somebody has tampered with the references of a request."""
+    """False if the references of a request were tampered with."""
     return isinstance(refs, dict) and refs.keys() >= REFS
 
 
 def rewrites(material: Material, active: Sequence[Summary]) -> tuple[float, int]:
-    """Of the messages that summaries stand for: median and most, as the
-    experiment's."""
+    """How often messages in summaries were rewritten: median and most."""
     counts: list[int] = []
     for summary in active:
         inside = sum(
@@ -81,7 +80,7 @@ class _Sizes:
         newest = max(sizes, default=0)
         self.totals = list(accumulate(sizes.get(seq, 0) for seq in range(newest + 1)))
         self.blocks = {
-            row.version: _quoted(versions.to_block(row))
+            row.version: count_text(quote_summary(versions.to_block(row)))
             for row in conversation.summaries.only(
                 "version", "first_seq", "last_seq", "text"
             )
@@ -95,7 +94,10 @@ class _Sizes:
         tokens = self._prompt(after["system"]) + MESSAGE_OVERHEAD
         if before["fence"] != after["fence"]:
             return tokens
-        common = _common(before["summaries"], after["summaries"])
+        pairs = zip(before["summaries"], after["summaries"], strict=False)
+        common = [
+            one for one, _other in takewhile(lambda pair: pair[0] == pair[1], pairs)
+        ]
         if common or before["summaries"] or after["summaries"]:
             both = before["summaries"] and after["summaries"]
             tokens += self._prompt(after["fence"]) + MESSAGE_OVERHEAD if both else 0
@@ -135,19 +137,6 @@ class _Sizes:
             row = Prompt.objects.filter(pk=sha256).first()
             self.prompts[sha256] = count_text(row.text) if row else 0
         return self.prompts[sha256]
-
-
-def _quoted(block: SummaryBlock) -> int:
-    return count_text(quote_summary(block))
-
-
-def _common(before: Sequence[int], after: Sequence[int]) -> list[int]:
-    found = []
-    for one, other in zip(before, after, strict=False):
-        if one != other:
-            break
-        found.append(one)
-    return found
 
 
 def _joined(ranges: Iterable[Sequence[int]]) -> Ranges:

@@ -1,16 +1,15 @@
-"""The two views of a turn, or of the end, side by side: what stands in summaries, what
-in the window, with the words for those who may read them.
+"""The two views of a turn, or of the end, side by side: what is in summaries and what
+in the window, with the texts for staff who may read them.
 """
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable
 from typing import Any
 
 from django.db.models import QuerySet
 
 from memory import context
 from memory.models import Message, ModelCall
-from memory.ranges import Ranges, within
+from memory.ranges import within
 
 from ..models import Experiment
 from ..rights import Rights
@@ -20,137 +19,77 @@ from .steps import Steps, Turn, cutoff
 # Longer windows are shown by their newest messages.
 MAX_SHOWN = 40
 
-
-@dataclass(frozen=True, slots=True)
-class Block:
-    """A summary as it is shown."""
-
-    version: int
-    first_seq: int
-    last_seq: int
-    level: int
-    text: str
+# What one memory would have sent, see _view; None where no request is known.
+View = dict[str, Any] | None
 
 
-@dataclass(frozen=True, slots=True)
-class SideView:
-    """What one memory would have sent; `messages` are of the window, the newest."""
-
-    blocks: Sequence[Block]
-    first: int | None
-    last: int | None
-    count: int
-    messages: Sequence[Message]
-    pinned: Sequence[int] = ()
-    recalled: Sequence[int] = ()
-    tokens: int | None = None
-
-    @property
-    def left_out(self) -> int:
-        """Of the window, what is not shown here."""
-        return self.count - len(self.messages)
-
-
-@dataclass(frozen=True, slots=True)
-class Pair:
-    """Both sides; real is None where no request of that turn is known."""
-
-    experiment: SideView
-    real: SideView | None
-
-
-def at_end(experiment: Experiment, steps: Steps, rights: Rights) -> Pair:
+def at_end(experiment: Experiment, steps: Steps, rights: Rights) -> dict[str, View]:
     conversation = experiment.conversation
-    turns = len(steps.turns)
     active = conversation.summaries.filter(
         version__in=experiment.result["real"]["versions"]
     )
-    blocks = [_block(row, rights) for row in active.order_by("first_seq")]
-    end = max((block.last_seq for block in blocks), default=0)
+    active = active.order_by("first_seq")
+    mine = steps.versions_at(len(steps.turns))
     rows = context.visible(conversation).filter(seq__lte=experiment.last_seq)
-    played = _reached(steps, experiment)
-    mine = [_block(each, rights) for each in steps.versions_at(turns)]
-    return Pair(
-        experiment=_view(
-            mine,
-            rows.filter(seq__gt=cutoff(steps.versions_at(turns)), seq__lte=played),
-            rights,
-        ),
-        real=_view(blocks, rows.filter(seq__gt=end), rights),
-    )
+    is_done = experiment.state == Experiment.State.DONE or not steps.turns
+    played = experiment.last_seq if is_done else steps.turns[-1].seq
+    window = rows.filter(seq__gt=cutoff(mine), seq__lte=played)
+    return {
+        "experiment": _view(mine, window, rights),
+        "real": _view(active, rows.filter(seq__gt=cutoff(active)), rights),
+    }
 
 
-def _reached(steps: Steps, experiment: Experiment) -> int:
-    """The number of the last message that was played."""
-    done = experiment.state == Experiment.State.DONE or not steps.turns
-    return experiment.last_seq if done else steps.turns[-1].seq
-
-
-def at_turn(experiment: Experiment, steps: Steps, number: int, rights: Rights) -> Pair:
+def at_turn(
+    experiment: Experiment, steps: Steps, number: int, rights: Rights
+) -> dict[str, View]:
     """`number` counts from 1: the summaries made before it were sent with it."""
     turn = steps.turns[number - 1]
     versions = steps.versions_at(number - 1)
-    conversation = experiment.conversation
-    rows = context.visible(conversation).filter(
-        seq__gt=cutoff(versions), seq__lte=turn.seq
-    )
-    return Pair(
-        experiment=_view(
-            [_block(each, rights) for each in versions],
-            rows,
-            rights,
-            recalled=turn.recalled,
-            tokens=turn.tokens,
-        ),
-        real=_real_at(experiment, turn.seq, rights),
-    )
+    rows = context.visible(experiment.conversation)
+    rows = rows.filter(seq__gt=cutoff(versions), seq__lte=turn.seq)
+    values = {"recalled": turn.recalled, "tokens": turn.tokens}
+    return {
+        "experiment": _view(versions, rows, rights, **values),
+        "real": _real_at(experiment, turn.seq, rights),
+    }
 
 
-def _real_at(experiment: Experiment, seq: int, rights: Rights) -> SideView | None:
+def _real_at(experiment: Experiment, seq: int, rights: Rights) -> View:
     """From the references of the request that was sent for this message."""
     turns = [Turn(*each) for each in experiment.result["real"]["turns"]]
     known = next((turn for turn in turns if turn.seq == seq), None)
     call = ModelCall.objects.filter(pk=known.call).first() if known else None
     if call is None or not real.is_whole(call.refs):
         return None
-    refs = call.refs
-    conversation = experiment.conversation
+    refs, conversation = call.refs, experiment.conversation
     found = conversation.summaries.filter(version__in=refs["summaries"])
     sent = [*refs["window"], [refs["newest"], refs["newest"]]]
     return _view(
-        [_block(row, rights) for row in found.order_by("first_seq")],
+        found.order_by("first_seq"),
         conversation.messages.filter(within(sent)).order_by("seq"),
         rights,
-        pinned=_seqs(refs["pinned"]),
+        pinned=[seq for a, b in refs["pinned"] for seq in range(a, b + 1)],
         recalled=refs["recalled"],
         tokens=known.tokens,
     )
 
 
-def _seqs(ranges: Ranges) -> list[int]:
-    return [seq for first, last in ranges for seq in range(first, last + 1)]
-
-
-def _block(row: Any, rights: Rights) -> Block:
-    return Block(
-        row.version, row.first_seq, row.last_seq, row.level, rights.words(row.text)
-    )
-
-
 def _view(
-    blocks: Sequence[Block],
-    rows: QuerySet[Message],
-    rights: Rights,
-    **values: Any,
-) -> SideView:
-    """The texts of a window are not read at all for those who may not see them."""
+    versions: Iterable[Any], rows: QuerySet[Message], rights: Rights, **values: Any
+) -> dict[str, Any]:
+    """The texts of a window are not even read for staff who may not see them."""
     seqs = list(rows.values_list("seq", flat=True))
     newest = seqs[-MAX_SHOWN:] if rights.content else ()
-    return SideView(
-        blocks=blocks,
-        first=seqs[0] if seqs else None,
-        last=seqs[-1] if seqs else None,
-        count=len(seqs),
-        messages=list(rows.filter(seq__in=newest)) if newest else (),
+    messages = list(rows.filter(seq__in=newest)) if newest else []
+    return {
+        "blocks": [(each, rights.words(each.text)) for each in versions],
+        "first": seqs[0] if seqs else None,
+        "last": seqs[-1] if seqs else None,
+        "count": len(seqs),
+        # Of the window, the newest, and how many are not among them.
+        "messages": messages,
+        "left_out": len(seqs) - len(messages),
+        "tokens": None,
         **values,
-    )
+    }

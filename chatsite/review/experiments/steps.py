@@ -1,9 +1,9 @@
 """What an experiment has done so far, as plain values that go to JSON and come back:
-every turn, and every summary once, from which any turn's view can be told.
+every turn, and every summary once. Any turn's view follows from them.
 """
 
 import hashlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import asdict, dataclass, field
 from typing import Any, Self
 
@@ -49,8 +49,8 @@ class Version:
 
 @dataclass(slots=True)
 class Steps:
-    """`of` names the messages that are played: should they change while a process is
-    gone, the experiment begins anew."""
+    """`of` names the messages that are played: if they change while a process is gone,
+    the experiment starts again."""
 
     of: str
     turns: list[Turn] = field(default_factory=list)
@@ -119,5 +119,6 @@ def name_of(seqs: Iterable[int]) -> str:
     return hashlib.sha256(",".join(map(str, seqs)).encode()).hexdigest()
 
 
-def cutoff(versions: Sequence[Version | SummaryBlock]) -> int:
+def cutoff(versions: Iterable[Any]) -> int:
+    """The last message in these versions, blocks or summaries."""
     return max((each.last_seq for each in versions), default=0)

@@ -43,21 +43,26 @@ def claim() -> Claim | None:
     waiting = Experiment.objects.filter(LEASE.free())
     if not waiting.exists():
         return None
-    _end_orphans()
+    # Those that no process may play on: cancelled, or given up after some attempts.
+    _end(waiting.exclude(cancel_requested_at=None), State.STOPPED, "cancelled")
+    worn = waiting.filter(state=State.RUNNING, attempt__gte=MAX_ATTEMPTS)
+    _end(worn, State.FAILED, "interrupted")
     left = waiting.filter(state=State.RUNNING).order_by("pk").first()
     experiment = left or waiting.order_by("pk").first()
     if experiment is None:
         return None
     place = experiment.place if left else _free_place()
-    return None if place is None else _take(experiment, place)
-
-
-def _end_orphans() -> None:
-    """End what nobody plays and nobody may play on: stopped, or given up."""
-    rows = Experiment.objects.filter(LEASE.free())
-    _end(rows.exclude(cancel_requested_at=None), State.STOPPED, "cancelled")
-    worn = rows.filter(state=State.RUNNING, attempt__gte=MAX_ATTEMPTS)
-    _end(worn, State.FAILED, "interrupted")
+    if place is None:
+        return None
+    owner = new_owner()
+    rows = Experiment.objects.filter(pk=experiment.pk)
+    values = {"state": State.RUNNING, "place": place, "attempt": F("attempt") + 1}
+    try:
+        with transaction.atomic():
+            taken = LEASE.claim(rows, owner, **values)
+    except IntegrityError:
+        return None  # another process has just taken the place
+    return Claim(experiment.pk, owner) if taken else None
 
 
 def _free_place() -> int | None:
@@ -67,26 +72,14 @@ def _free_place() -> int | None:
     return next(places, None)
 
 
-def _take(experiment: Experiment, place: int) -> Claim | None:
-    owner = new_owner()
-    rows = Experiment.objects.filter(pk=experiment.pk)
-    values = {"state": State.RUNNING, "place": place, "attempt": F("attempt") + 1}
-    try:
-        with transaction.atomic():
-            taken = LEASE.claim(rows, owner, **values)
-    except IntegrityError:
-        return None  # somebody else has just taken the place
-    return Claim(experiment.pk, owner) if taken else None
-
-
 def held(claim: Claim) -> models.QuerySet[Experiment]:
     return Experiment.objects.filter(LEASE.held_by(claim.owner), pk=claim.experiment_id)
 
 
 def renew(claim: Claim, done: int, *, heed: bool = True) -> LeaseStatus:
-    """Keep the lease, say how far it is, and hear whether it should stop.
+    """Keep the lease, record the progress, and find out whether it was cancelled.
 
-    `heed`: one that should stop is not renewed.
+    `heed`: a cancelled one is not renewed.
     """
     if heed:
         return LEASE.renew_unless_cancelled(held(claim), done_messages=done)
@@ -107,7 +100,7 @@ def reserve(claim: Claim, tokens: int) -> bool:
 
 
 def settle(claim: Claim, reserved: int, read: int, written: int) -> None:
-    """Put what a request took in the place of what was set aside for it."""
+    """Replace what was set aside for a request by what it took."""
     held(claim).update(
         spent=F("spent") - reserved + read + written,
         requests=F("requests") + 1,
@@ -138,8 +131,8 @@ def _end(
 
 
 def forget(conversation: Conversation, seq: int) -> None:
-    """Message `seq` was deleted for good: no experiment goes on with its text, and what
-    was written about it is blanked."""
+    """Message `seq` was deleted for good: no experiment continues with its text, and
+    what was written about it is blanked."""
     rows = Experiment.objects.filter(conversation=conversation, last_seq__gte=seq)
     going = rows.filter(state__in=Experiment.UNFINISHED)
     _end(going, State.STOPPED, "message_deleted", result=None)
@@ -149,7 +142,7 @@ def forget(conversation: Conversation, seq: int) -> None:
 
 
 def cancel(experiment: Experiment) -> None:
-    """Stop it: at once while it waits, else as soon as its player hears of it."""
+    """Stop it: at once while it waits, otherwise when its player renews the lease."""
     rows = Experiment.objects.filter(pk=experiment.pk)
     if not _end(rows.filter(state=State.QUEUED), State.STOPPED, "cancelled"):
         rows.filter(state=State.RUNNING).update(cancel_requested_at=Now())

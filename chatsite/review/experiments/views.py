@@ -28,7 +28,7 @@ from memory.models import Conversation
 
 from .. import access_log
 from ..models import Experiment
-from ..pages import render, review_page
+from ..pages import number, render, review_page
 from ..rights import Rights
 from . import report, sides, store
 from .forms import ExperimentForm
@@ -48,7 +48,9 @@ def show_experiments(
     )
     form = None
     if request.method == "POST":
-        form = _posted(request, rights)
+        if not rights.content:
+            raise PermissionDenied
+        form = ExperimentForm(request.POST)
         if experiment := _start(request, conversation, form, size["last_seq"]):
             access_log.record(
                 request, "try", conversation, f"experiment {experiment.pk}"
@@ -57,24 +59,17 @@ def show_experiments(
     elif rights.content:
         form = ExperimentForm.for_experiment(conversation, size["tokens"] or 0)
         access_log.record(request, "view", conversation, "policy")
+    rows = conversation.experiments.select_related("user").defer("result")
     return render(
         request,
         "admin/desk/experiments.html",
         conversation,
         _("Policy experiments"),
-        experiments=conversation.experiments.select_related("user").defer("result")[
-            :MAX_LISTED
-        ],
+        experiments=rows[:MAX_LISTED],
         form=form,
         is_empty=size["last_seq"] is None,
         model=providers.label(_summariser(conversation)),
     )
-
-
-def _posted(request: HttpRequest, rights: Rights) -> ExperimentForm:
-    if not rights.content:
-        raise PermissionDenied
-    return ExperimentForm(request.POST)
 
 
 def _start(
@@ -87,7 +82,7 @@ def _start(
     values."""
     if not form.is_valid():
         return None
-    if error := _hindrance(request.user.pk, last_seq):
+    if error := _why_not(request.user.pk, last_seq):
         form.add_error(None, error)
         return None
     return Experiment.objects.create(
@@ -101,7 +96,8 @@ def _start(
     )
 
 
-def _hindrance(user_id: int, last_seq: int | None) -> str:
+def _why_not(user_id: int, last_seq: int | None) -> str:
+    """Why no experiment can be started; "": it can."""
     try:
         limits.admit_spending(user_id)
     except CommandError as error:
@@ -135,38 +131,34 @@ def show_experiment(
     request: HttpRequest, conversation: Conversation, rights: Rights, experiment: int
 ) -> HttpResponse:
     row = _find(conversation, experiment)
-    values: dict[str, Any] = {"experiment": row, "is_compared": _is_compared(row)}
+    is_compared = row.is_finished and "sides" in (row.result or {})
+    values: dict[str, Any] = {"experiment": row, "is_compared": is_compared}
     if rights.content:
         access_log.record(request, "view", conversation, f"experiment {row.pk}")
         values["policy_text"] = json.dumps(row.policy, ensure_ascii=False)
-    if values["is_compared"]:
+    if is_compared:
         values |= _compared(request, row, rights)
     return render(
         request,
         "admin/desk/experiment.html",
         conversation,
         _("Experiment %(number)s") % {"number": row.pk},
-        **_progress(row),
+        why=why(row),
         **values,
         parent=reverse("admin:desk-experiments", args=[conversation.pk]),
         parent_title=_("Policy experiments"),
     )
 
 
-def _is_compared(experiment: Experiment) -> bool:
-    return experiment.is_finished and "sides" in (experiment.result or {})
-
-
 def _compared(
     request: HttpRequest, experiment: Experiment, rights: Rights
 ) -> dict[str, Any]:
     steps = Steps.load(experiment.result["steps"])
-    turn = _turn(request, len(steps.turns))
-    pair = (
-        sides.at_turn(experiment, steps, turn, rights)
-        if turn
-        else sides.at_end(experiment, steps, rights)
-    )
+    turn = number(request, "turn")
+    if turn and turn <= len(steps.turns):
+        pair = sides.at_turn(experiment, steps, turn, rights)
+    else:
+        turn, pair = None, sides.at_end(experiment, steps, rights)
     return {
         "lines": report.compare(experiment),
         "chart": report.draw(experiment, steps),
@@ -174,23 +166,7 @@ def _compared(
         "turn": turn,
         "turns": len(steps.turns),
         "facts": experiment.result["facts"],
-        "lost": {
-            name: report.lost(experiment, name) for name in ("real", "experiment")
-        },
-    }
-
-
-def _turn(request: HttpRequest, most: int) -> int | None:
-    """The turn that is asked for; None: the end, also for what is no turn."""
-    asked = request.GET.get("turn", "")
-    number = int(asked) if asked.isascii() and asked.isdigit() and len(asked) < 9 else 0
-    return number if 1 <= number <= most else None
-
-
-def _progress(experiment: Experiment) -> dict[str, Any]:
-    return {
-        "why": why(experiment),
-        "left": max(0, experiment.budget - experiment.spent),
+        "lost": {name: report.lost(experiment, name) for name in pair},
     }
 
 
@@ -205,11 +181,8 @@ def why(experiment: Experiment) -> str:
             "The servers that played it stopped several times. Try again."
         ),
     }
-    return (
-        words[experiment.error]
-        if experiment.error in words
-        else explain(experiment.error)
-    )
+    code = experiment.error
+    return words[code] if code in words else explain(code)
 
 
 @require_GET
@@ -237,21 +210,10 @@ def cancel(
     return redirect("admin:desk-experiment", conversation.pk, row.pk)
 
 
+ONE = "<int:pk>/experiments/<int:experiment>/"
 urlpatterns = [
     path("<int:pk>/experiments/", show_experiments, name="desk-experiments"),
-    path(
-        "<int:pk>/experiments/<int:experiment>/",
-        show_experiment,
-        name="desk-experiment",
-    ),
-    path(
-        "<int:pk>/experiments/<int:experiment>/progress/",
-        show_progress,
-        name="desk-experiment-progress",
-    ),
-    path(
-        "<int:pk>/experiments/<int:experiment>/cancel/",
-        cancel,
-        name="desk-experiment-cancel",
-    ),
+    path(ONE, show_experiment, name="desk-experiment"),
+    path(f"{ONE}progress/", show_progress, name="desk-experiment-progress"),
+    path(f"{ONE}cancel/", cancel, name="desk-experiment-cancel"),
 ]

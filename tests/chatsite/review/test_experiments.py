@@ -13,7 +13,8 @@ from django.db.models import QuerySet
 from django.db.models.functions import Now
 from django.urls import reverse
 
-from chatsite.review.experiments import job, material, real, store
+from chatsite.review.experiments import job, real, store
+from chatsite.review.experiments.player import read_material
 from chatsite.review.experiments.steps import Steps, Turn
 from chatsite.review.models import AccessEvent, Experiment
 from chatsite.turns import runner
@@ -399,14 +400,14 @@ class TestReal:
         calls = talk(made, 2)
         plant(calls[0], refs={"newest": 1})
         experiment = Experiment(conversation=made, last_seq=4)
-        assert [t.seq for t in real.read_turns(material.read(experiment), 4)] == [3]
+        assert [t.seq for t in real.read_turns(read_material(experiment), 4)] == [3]
 
     def test_the_latest_request_of_a_message_counts(self, alice):
         made = transcript.create(alice)
         calls = talk(made, 2)
         plant(calls[0], tokens_input=500)
         experiment = Experiment(conversation=made, last_seq=4)
-        turns = real.read_turns(material.read(experiment), 4)
+        turns = real.read_turns(read_material(experiment), 4)
         assert [(t.seq, t.tokens, t.call) for t in turns] == [
             (1, 500, calls[0].pk),
             (3, calls[1].tokens_estimated, calls[1].pk),
