@@ -5,7 +5,6 @@ were copied or imported.
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
 
 from django.db import transaction
 from django.utils import timezone
@@ -25,7 +24,7 @@ NO_REPLY = "no_reply"
 
 @dataclass(frozen=True, slots=True)
 class TurnInfo:
-    """What is known of the turn of a copied message beside its messages."""
+    """What is known of the turn of a copied message besides its messages."""
 
     state: str = State.DONE
     model: str = ""
@@ -62,7 +61,10 @@ def branch(conversation: Conversation, seq: int) -> Conversation:
     made.token_sums = conversation.token_sums
     made.save()
     messages = bundle.write(made, _as_it_was(conversation, message))
-    write_turns(made, messages, _infos(conversation, seq))
+    rows = conversation.turns.filter(user_message__seq__lte=seq).order_by("pk")
+    values = rows.values("user_message__seq", *TurnInfo.__slots__)
+    infos = {row.pop("user_message__seq"): TurnInfo(**row) for row in values}
+    write_turns(made, messages, infos)
     compactor.mark_due(made.pk)
     limits.admit_conversation(conversation.owner_id)
     return made
@@ -74,28 +76,16 @@ def _as_it_was(conversation: Conversation, last: Message) -> bundle.Bundle:
     since = last.superseded_at
     if since is None:
         return rows
-    revived = [
-        row["seq"]
-        for row in rows.messages
-        if row["superseded_at"] and row["superseded_at"] >= since
-    ]
+    revived = []
     for row in rows.messages:
-        if row["seq"] in set(revived):
+        if row["superseded_at"] and row["superseded_at"] >= since:
             row["superseded_at"] = None
+            revived.append(row["seq"])
     for row in rows.summaries:
-        # Such a version may stand for messages that were hidden when it was written.
+        # Such a version may cover messages that were hidden when it was written.
         if row["last_seq"] >= revived[0] and row["status"] == Summary.Status.ACTIVE:
             row["status"] = Summary.Status.STALE
     return rows
-
-
-def _infos(conversation: Conversation, last: int) -> dict[int, TurnInfo]:
-    names = [*TurnInfo.__slots__]
-    rows = conversation.turns.filter(user_message__seq__lte=last).order_by("pk")
-    values = rows.values_list("user_message__seq", *names)
-    return {
-        seq: TurnInfo(**dict(zip(names, rest, strict=True))) for seq, *rest in values
-    }
 
 
 def write_turns(
@@ -114,9 +104,14 @@ def write_turns(
     turns = []
     for user, following in _exchanges(messages.values()):
         info = infos.get(user.seq, TurnInfo())
-        reply = _reply_of(user, following)
-        values = _values(user, reply, info)
+        replies = [row for row in following if row.role == Message.Role.ASSISTANT]
+        reply = replies[-1] if replies else None
+        # The reply in force, or the last one if the message itself was superseded.
+        if reply and reply.superseded_at and not user.superseded_at:
+            reply = None
         call = calls.get(reply.pk) if reply else None
+        ended_at = info.finished_at or (reply or user).created_at or timezone.now()
+        state, error = _outcome(reply, info)
         turns.append(
             Turn(
                 conversation=conversation,
@@ -124,7 +119,12 @@ def write_turns(
                 reply=reply,
                 call=call,
                 model=info.model or (call.model if call else ""),
-                **values,
+                state=state,
+                error=error,
+                text=reply.text if reply else "",
+                reply_seq=reply.seq if reply else info.reply_seq or user.seq + 1,
+                started_at=info.started_at,
+                finished_at=ended_at,
             )
         )
     for some in bundle.batches(turns, lambda turn: len(turn.text)):
@@ -133,7 +133,7 @@ def write_turns(
 
 
 def _exchanges(rows: Iterable[Message]) -> Iterator[tuple[Message, list[Message]]]:
-    """Each user message with what follows it; what stands before the first has none."""
+    """Each user message with what follows it, from the first one on."""
     user, following = None, []
     for row in rows:
         if row.role == Message.Role.USER:
@@ -146,27 +146,9 @@ def _exchanges(rows: Iterable[Message]) -> Iterator[tuple[Message, list[Message]
         yield user, following
 
 
-def _reply_of(user: Message, following: list[Message]) -> Message | None:
-    """The reply in force, or the last one when the message itself was superseded."""
-    replies = [row for row in following if row.role == Message.Role.ASSISTANT]
-    if not replies or (replies[-1].superseded_at and not user.superseded_at):
-        return None
-    return replies[-1]
-
-
-def _values(user: Message, reply: Message | None, info: TurnInfo) -> dict[str, Any]:
+def _outcome(reply: Message | None, info: TurnInfo) -> tuple[str, str]:
+    """State and error: no copied turn is unfinished, none is done without a reply."""
     ended = info.state not in Turn.UNFINISHED
-    state, error = info.state if ended else State.STOPPED, info.error
-    if reply is None and (state == State.DONE or not ended):
-        state, error = State.STOPPED, NO_REPLY
-    if reply and not ended:
-        state = State.DONE
-    finished_at = info.finished_at or (reply or user).created_at or timezone.now()
-    return {
-        "state": state,
-        "error": error,
-        "text": reply.text if reply else "",
-        "reply_seq": reply.seq if reply else info.reply_seq or user.seq + 1,
-        "started_at": info.started_at,
-        "finished_at": finished_at,
-    }
+    if reply is None and (info.state == State.DONE or not ended):
+        return State.STOPPED, NO_REPLY
+    return (info.state if ended else State.DONE), info.error

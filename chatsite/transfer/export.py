@@ -1,7 +1,6 @@
 """A conversation as data: the owner's JSON views and the files to take away."""
 
 from collections.abc import Iterator
-from itertools import groupby
 from typing import Any
 
 from chatsite.turns import requests
@@ -10,76 +9,57 @@ from memory import context
 from memory.models import Conversation, Message, ModelCall, Prompt
 
 FORMAT = 1
-
-
 TIMES = ("superseded_at", "excluded_at", "pinned_at", "deleted_at", "imported_at")
 
 
 def messages(conversation: Conversation) -> Iterator[dict[str, Any]]:
     """Every message in order, and the running reply as far as it was saved."""
-    turns = list(conversation.turns.select_related("user_message").order_by("id"))
-    rows = conversation.messages.order_by("seq")
-    for turn, group in groupby(rows, key=_turn_finder(turns)):
-        for row in group:
-            yield _message(row, turn, conversation)
-        if turn and turn.state == Turn.State.RUNNING and turn.text:
-            yield _running(turn, conversation)
+    rows = conversation.turns.select_related("user_message").order_by("id")
+    turns = {turn.user_message.seq: turn for turn in rows}
+    turn = None
+    for row in conversation.messages.order_by("seq"):
+        # Messages come in order, so each turn begins at its user message.
+        if row.seq in turns:
+            yield from _running(turn, conversation)
+            turn = turns[row.seq]
+        is_reply = row.role == Message.Role.ASSISTANT
+        yield {
+            "seq": row.seq,
+            "role": row.role,
+            "text": row.text,
+            "reasoning": row.reasoning,
+            "state": turn.state if turn else Turn.State.DONE,
+            "created_at": row.created_at,
+            "client_id": row.client_id,
+            "turn": turn.pk if turn else None,
+            "model": _model(turn, conversation) if is_reply else "",
+            "error": turn.error if turn else "",
+            "tool_calls": row.tool_calls,
+            "tool_call_id": row.tool_call_id,
+            "superseded": row.superseded_at is not None,
+            "excluded": row.excluded_at is not None,
+            "pinned": row.pinned_at is not None,
+            "deleted": row.deleted_at is not None,
+            **{name: getattr(row, name) for name in TIMES},
+        }
+    yield from _running(turn, conversation)
 
 
-def _turn_finder(turns: list[Turn]) -> Any:
-    """Messages come in order, so each turn begins where its user message stands."""
-    waiting = iter(turns)
-    upcoming = next(waiting, None)
-    current: Turn | None = None
-
-    def turn_of(row: Message) -> Turn | None:
-        nonlocal upcoming, current
-        while upcoming and upcoming.user_message.seq <= row.seq:
-            current, upcoming = upcoming, next(waiting, None)
-        return current
-
-    return turn_of
-
-
-def _message(
-    row: Message, turn: Turn | None, conversation: Conversation
-) -> dict[str, Any]:
-    is_reply = row.role == Message.Role.ASSISTANT
-    return {
-        "seq": row.seq,
-        "role": row.role,
-        "text": row.text,
-        "reasoning": row.reasoning,
-        "state": turn.state if turn else Turn.State.DONE,
-        "created_at": row.created_at,
-        "client_id": row.client_id,
-        "turn": turn.pk if turn else None,
-        "model": _model(turn, conversation) if is_reply else "",
-        "error": turn.error if turn else "",
-        "tool_calls": row.tool_calls,
-        "tool_call_id": row.tool_call_id,
-        "superseded": row.superseded_at is not None,
-        "excluded": row.excluded_at is not None,
-        "pinned": row.pinned_at is not None,
-        "deleted": row.deleted_at is not None,
-        **{name: getattr(row, name) for name in TIMES},
-    }
-
-
-def _running(turn: Turn, conversation: Conversation) -> dict[str, Any]:
-    return {
-        "seq": turn.reply_seq,
-        "role": Message.Role.ASSISTANT,
-        "text": turn.text,
-        "state": turn.state,
-        "created_at": turn.started_at,
-        "client_id": None,
-        "turn": turn.pk,
-        "model": _model(turn, conversation),
-        "superseded": False,
-        "excluded": False,
-        "pinned": False,
-    }
+def _running(turn: Turn | None, conversation: Conversation) -> Iterator[dict[str, Any]]:
+    if turn and turn.state == Turn.State.RUNNING and turn.text:
+        yield {
+            "seq": turn.reply_seq,
+            "role": Message.Role.ASSISTANT,
+            "text": turn.text,
+            "state": turn.state,
+            "created_at": turn.started_at,
+            "client_id": None,
+            "turn": turn.pk,
+            "model": _model(turn, conversation),
+            "superseded": False,
+            "excluded": False,
+            "pinned": False,
+        }
 
 
 def _model(turn: Turn | None, conversation: Conversation) -> str:
@@ -112,17 +92,16 @@ def context_of(conversation: Conversation, reply: int | None) -> dict[str, Any]:
 
 
 SUMMARY_FIELDS = (
+    *("version", "level", "generation", "first_seq", "last_seq", "text", "status"),
     *(
-        "version",
-        "level",
-        "generation",
-        "first_seq",
-        "last_seq",
-        "text",
-        "status",
         "trigger",
+        "model",
+        "tokens_in",
+        "tokens_out",
+        "tokens_before",
+        "tokens_after",
+        "ms",
     ),
-    *("model", "tokens_in", "tokens_out", "tokens_before", "tokens_after", "ms"),
     *("error", "policy_hash", "prompt_hash", "structured", "flags", "created_at"),
 )
 

@@ -24,7 +24,7 @@ NOTES = {
 
 
 def markdown(conversation: Conversation, *, show: Callable[[str], str] = str) -> str:
-    """`show` turns every text before it is written; who may not read sees hints."""
+    """`show` changes every text before it is written, such as to mask it."""
     summaries = list(conversation.summaries.order_by("version"))
     ends = {row.last_seq: row for row in summaries if row.status == "active"}
     calls = _calls(conversation)

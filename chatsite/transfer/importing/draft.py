@@ -36,7 +36,7 @@ class Draft:
 
 @dataclass(slots=True)
 class Said:
-    """One message of somebody else's export."""
+    """One message of another chat's export."""
 
     role: str
     text: str

@@ -29,22 +29,15 @@ def _open_branch(mapping: dict[str, Any], item: dict[str, Any]) -> list[Any]:
     """From the first message to the one that was shown last."""
     name, path, seen = item.get("current_node"), [], set()
     if not isinstance(name, str) or name not in mapping:
-        name = _latest_leaf(mapping)
+        nodes = mapping.items()
+        leaves = [n for n, v in nodes if isinstance(v, dict) and not v.get("children")]
+        name = leaves[-1] if leaves else None
     while isinstance(name, str) and name in mapping and name not in seen:
         seen.add(name)
         node = mapping[name] if isinstance(mapping[name], dict) else {}
         path.append(node)
         name = node.get("parent")
     return path[::-1]
-
-
-def _latest_leaf(mapping: dict[str, Any]) -> str | None:
-    leaves = [
-        name
-        for name, node in mapping.items()
-        if isinstance(node, dict) and not node.get("children")
-    ]
-    return leaves[-1] if leaves else None
 
 
 def _of_node(node: dict[str, Any]) -> Iterator[Said]:

@@ -1,6 +1,5 @@
 """What came of a file, as its job keeps it and as the page shows it."""
 
-from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -24,14 +23,15 @@ class Outcome:
     @classmethod
     def of(cls, job: Job) -> "Outcome":
         """Without what was deleted since."""
-        found = {str(row.uuid): row for row in _rows(job)}
-
-        def still(name: str) -> list[Conversation]:
-            uuids = job.result.get(name, [])
-            return [found[uuid] for uuid in uuids if uuid in found]
-
-        told, untold = job.result.get("told", []), job.result.get("untold", 0)
-        return cls(still("imported"), still("known"), told, untold)
+        imported, known = (job.result.get(name, []) for name in ("imported", "known"))
+        rows = library.own(job.user).filter(uuid__in=[*imported, *known])
+        found = {str(row.uuid): row for row in rows}
+        return cls(
+            imported=[found[uuid] for uuid in imported if uuid in found],
+            known=[found[uuid] for uuid in known if uuid in found],
+            told=job.result.get("told", []),
+            untold=job.result.get("untold", 0),
+        )
 
     def refuse(self, why: str) -> None:
         if len(self.told) < MAX_TOLD:
@@ -46,8 +46,3 @@ class Outcome:
             "told": self.told,
             "untold": self.untold,
         }
-
-
-def _rows(job: Job) -> Iterable[Conversation]:
-    uuids = [*job.result.get("imported", []), *job.result.get("known", [])]
-    return library.own(job.user).filter(uuid__in=uuids)

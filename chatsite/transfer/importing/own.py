@@ -1,10 +1,9 @@
 """This site's own export, read strictly: what an audit would object to is refused, and
-what can not be proved loses its claim to be.
+a reply that can't be proved is marked as imported.
 """
 
-from collections.abc import Iterator
 from datetime import datetime
-from itertools import pairwise
+from itertools import pairwise, zip_longest
 from typing import Any
 
 from django.conf import settings
@@ -43,12 +42,17 @@ def read(item: dict[str, Any], user_id: int) -> Draft:
         values = {"place": place(where), "why": reason(first).say(_)}
         raise ImportItemError(_("%(place)s: %(why)s.") % values) from None
     # A reply that was being written is not final anywhere.
-    said = [row for row in own.messages if not _is_partial(row)]
+    said = [
+        row
+        for row in own.messages
+        if row.role != "assistant" or row.state not in ("queued", "running")
+    ]
     _check_messages(said)
     _check_summaries(own.summaries, said)
     replies = {row.seq for row in said if row.role == "assistant"}
     calls = [_call(row) for row in own.model_calls if _is_known(row, replies)]
-    for text in own.prompts.values():
+    prompt = own.conversation.system_prompt
+    for text in (*own.prompts.values(), prompt):
         check_length(0, text)
     explained = {call["seq"] for call in calls}
     return Draft(
@@ -60,10 +64,11 @@ def read(item: dict[str, Any], user_id: int) -> Draft:
             calls=calls,
             prompts=own.prompts,
         ),
-        infos={row.seq: info for row, info in _infos(said)},
+        infos=_infos(said),
         policy=_policy(own),
         model=own.conversation.model,
-        system_prompt=_system_prompt(own),
+        # Only one of the conversation's own; the site's may change.
+        system_prompt="" if prompt == settings.SYSTEM_PROMPT else prompt,
     )
 
 
@@ -76,10 +81,6 @@ def _check_format(number: Any) -> None:
             )
             % {"number": str(number)[:20], "known": export.FORMAT}
         )
-
-
-def _is_partial(row: OwnMessage) -> bool:
-    return row.role == "assistant" and row.state in ("queued", "running")
 
 
 def _check_messages(rows: list[OwnMessage]) -> None:
@@ -103,7 +104,7 @@ def _check_replies(rows: list[OwnMessage]) -> None:
     for row in rows:
         if row.role == "user":
             answered = False
-        elif row.role == "assistant" and not _is_superseded(row):
+        elif row.role == "assistant" and not (row.superseded or row.superseded_at):
             if answered:
                 raise _bad_message(row, _("it answers no message of its own."))
             answered = True
@@ -111,10 +112,6 @@ def _check_replies(rows: list[OwnMessage]) -> None:
 
 def _bad_message(row: OwnMessage, why: str) -> ImportItemError:
     return ImportItemError(_("message %(seq)s: %(why)s") % {"seq": row.seq, "why": why})
-
-
-def _is_superseded(row: OwnMessage) -> bool:
-    return row.superseded or row.superseded_at is not None
 
 
 def _check_summaries(rows: list[OwnSummary], said: list[OwnMessage]) -> None:
@@ -172,13 +169,9 @@ def _is_known(row: OwnCall, replies: set[int]) -> bool:
 
 
 def _call(row: OwnCall) -> dict[str, Any]:
-    values = row.model_dump()
+    values = row.model_dump(exclude={"message__seq", "summary__version"})
     return {
-        **{
-            k: v
-            for k, v in values.items()
-            if k not in ("message__seq", "summary__version")
-        },
+        **values,
         "seq": row.message__seq if row.purpose == "reply" else None,
         "version": row.summary__version if row.purpose == "summary" else None,
     }
@@ -212,7 +205,8 @@ def _message(row: OwnMessage, explained: bool) -> dict[str, Any]:
 def _summaries(
     rows: list[OwnSummary], calls: list[dict[str, Any]], user_id: int
 ) -> list[dict[str, Any]]:
-    """With the first in force that nobody vouches for, all later ones are stale."""
+    """The first one in force without an author or a request makes all later ones stale,
+    and is stale itself."""
     answered = {call["version"] for call in calls if not call["error"]}
     made, trusted = [], True
     for row in sorted(rows, key=lambda row: row.first_seq):
@@ -225,37 +219,26 @@ def _summaries(
     return made
 
 
-def _infos(said: list[OwnMessage]) -> Iterator[tuple[OwnMessage, TurnInfo]]:
+def _infos(said: list[OwnMessage]) -> dict[int, TurnInfo]:
     """Every message of the file carries the state of its turn."""
-    rows: list[OwnMessage | None] = [*said, None]
-    for row, following in pairwise(rows):
+    infos = {}
+    for row, following in zip_longest(said, said[1:]):
         if row.role == "user":
             reply = following if following and following.role != "user" else None
-            yield (
-                row,
-                TurnInfo(
-                    state=row.state,
-                    model=reply.model if reply else "",
-                    error=row.error,
-                    finished_at=reply.created_at if reply else row.created_at,
-                ),
+            infos[row.seq] = TurnInfo(
+                state=row.state,
+                model=reply.model if reply else "",
+                error=row.error,
+                finished_at=reply.created_at if reply else row.created_at,
             )
+    return infos
 
 
 def _policy(own: OwnExport) -> dict[str, Any]:
-    conversation = own.conversation
-    value = conversation.policy
-    if conversation.own_policy is not None:
-        value = conversation.own_policy
+    value = own.conversation.own_policy
+    value = own.conversation.policy if value is None else value
     try:
         Policy.load(value)
     except PolicyError as error:
         raise ImportItemError(_("policy: %(why)s") % {"why": error.say(_)}) from None
     return value
-
-
-def _system_prompt(own: OwnExport) -> str:
-    """Only one of the conversation's own; the site's may change."""
-    prompt = own.conversation.system_prompt
-    check_length(0, prompt)
-    return "" if prompt == settings.SYSTEM_PROMPT else prompt

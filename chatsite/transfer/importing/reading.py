@@ -28,12 +28,16 @@ class ImportFileError(Exception):
 
 
 class ImportItemError(Exception):
-    """One conversation of a file that can not be imported."""
+    """One conversation of a file that can't be imported."""
 
 
 def read(file: IO[bytes]) -> list[Any]:
     """The conversations of the file. Raises ImportFileError."""
-    data = _unpack(file)
+    limit = settings.IMPORT_MAX_MB * MEGABYTE
+    data = file.read(limit + 1)
+    if data.startswith(ZIP_MARK):
+        data = _unzip(data, limit)
+    check_size(len(data))
     _check_shape(data)
     value = _decode(data)
     items = _items(value)
@@ -53,15 +57,6 @@ def check_size(size: int) -> None:
             _("The file is larger than %(limit)s MB.")
             % {"limit": settings.IMPORT_MAX_MB}
         )
-
-
-def _unpack(file: IO[bytes]) -> bytes:
-    limit = settings.IMPORT_MAX_MB * MEGABYTE
-    data = file.read(limit + 1)
-    if data.startswith(ZIP_MARK):
-        data = _unzip(data, limit)
-    check_size(len(data))
-    return data
 
 
 def _unzip(data: bytes, limit: int) -> bytes:
