@@ -32,6 +32,7 @@ ORIGIN = re.compile(
     r"(http(?!.*:80$)|https(?!.*:443$))://([a-z0-9.-]+|\[[0-9a-f:.]+\])(:[0-9]{1,5})?"
 )
 
+NUMBER = re.compile(r"\d+")
 # Older ones have published holes that a stranger can use without logging in.
 SAFE_VERSIONS = {"Django": (5, 2, 14), "daphne": (4, 2, 2)}
 
@@ -84,7 +85,7 @@ def check_origins_set(app_configs: Apps, **kwargs: Any) -> list[CheckMessage]:
 
 @register(Tags.database)
 def check_database(app_configs: Apps, **kwargs: Any) -> list[CheckMessage]:
-    # Redis is there for several processes, and several machines can not share a file.
+    # Redis is there for several processes, and several machines can't share a file.
     if not settings.REDIS_URL or connection.vendor != "sqlite":
         return []
     return [
@@ -102,8 +103,7 @@ def check_layer(app_configs: Apps, **kwargs: Any) -> list[CheckMessage]:
         return []
     return [
         Warning(
-            "REDIS_URL is not set, so the processes of this site can not tell each "
-            "other what happens.",
+            "REDIS_URL is not set, so the processes can't exchange events.",
             hint="Set REDIS_URL as soon as there is more than one process.",
             id="chat.W004",
         )
@@ -120,12 +120,8 @@ def check_versions(app_configs: Apps, **kwargs: Any) -> list[CheckMessage]:
             id="chat.E003",
         )
         for name, safe in SAFE_VERSIONS.items()
-        if _numbers(metadata.version(name)) < safe
+        if tuple(map(int, NUMBER.findall(metadata.version(name))[:3])) < safe
     ]
-
-
-def _numbers(version: str) -> tuple[int, ...]:
-    return tuple(map(int, re.findall(r"\d+", version)[:3]))
 
 
 @register()
@@ -156,7 +152,7 @@ def check_window(app_configs: Apps, **kwargs: Any) -> list[CheckMessage]:
         messages.append(
             Error(
                 f"CONTEXT_WINDOW of {window:,} tokens leaves "
-                f"{max(0, limit - system):,} for a conversation, beside SYSTEM_PROMPT "
+                f"{max(0, limit - system):,} for a conversation, besides SYSTEM_PROMPT "
                 "and the reply.",
                 hint="Set CONTEXT_WINDOW to what the model takes, or shorten "
                 "SYSTEM_PROMPT.",
@@ -191,11 +187,6 @@ def check_tracing(app_configs: Apps, **kwargs: Any) -> list[CheckMessage]:
             hint=f"Unset {name} unless people know that their chats leave this site.",
             id="chat.W003",
         )
-        for name in _tracing_on()
+        for name in TRACING_VARIABLES
+        if os.environ.get(name, "").strip().lower() in ("true", "1")
     ]
-
-
-def _tracing_on() -> Iterator[str]:
-    for name in TRACING_VARIABLES:
-        if os.environ.get(name, "").strip().lower() in ("true", "1"):
-            yield name

@@ -26,8 +26,8 @@ READY_SECONDS = 3.0
 
 @require_GET
 def healthz(request: HttpRequest) -> HttpResponse:
-    """The process answers; nothing behind it is asked."""
-    return _words("ok")
+    """The process answers; the database and the others are not asked."""
+    return _plain("ok")
 
 
 @never_cache
@@ -42,14 +42,14 @@ async def readyz(request: HttpRequest) -> HttpResponse:
             migrated = await sync_to_async(_is_migrated)()
     except (TimeoutError, TROUBLE) as error:
         read_only = is_read_only(error)
-        return _words("database is read-only" if read_only else "database", status=503)
+        return _plain("database is read-only" if read_only else "database", status=503)
     if not migrated:
-        return _words("migrations", status=503)
-    told = await layer.send("readyz", {"type": "readyz"})
-    return _words("ready" if told else "degraded: channel layer")
+        return _plain("migrations", status=503)
+    sent = await layer.send("readyz", {"type": "readyz"})
+    return _plain("ready" if sent else "degraded: channel layer")
 
 
-def _words(text: str, status: int = 200) -> HttpResponse:
+def _plain(text: str, status: int = 200) -> HttpResponse:
     return HttpResponse(text, content_type="text/plain", status=status)
 
 
@@ -77,7 +77,7 @@ def metrics(request: HttpRequest) -> HttpResponse:
         raise Http404
     sent = request.headers.get("Authorization", "")
     if not constant_time_compare(sent, f"Bearer {settings.METRICS_TOKEN}"):
-        response = _words("unauthorized", status=401)
+        response = _plain("unauthorized", status=401)
         response["WWW-Authenticate"] = "Bearer"
         return response
     body = generate_latest(REGISTRY) + generate_latest(_database)
@@ -90,13 +90,13 @@ class _Turns:
     def collect(self) -> Iterator[GaugeMetricFamily]:
         up = GaugeMetricFamily("windowpane_database_up", "Whether it answers.")
         try:
-            families = list(self._read())
+            families = self._read()
         except TROUBLE:
             families = []
         up.add_metric([], float(bool(families)))
         yield from [up, *families]
 
-    def _read(self) -> Iterator[GaugeMetricFamily]:
+    def _read(self) -> list[GaugeMetricFamily]:
         rows = Turn.objects.filter(state__in=Turn.UNFINISHED).order_by()
         counted = rows.values("state").annotate(n=Count("pk"), since=Min("created_at"))
         found = {row["state"]: row for row in counted}
@@ -105,18 +105,15 @@ class _Turns:
         )
         for state in Turn.UNFINISHED:
             turns.add_metric([state], found[state]["n"] if state in found else 0)
-        yield turns
-        yield GaugeMetricFamily(
+        age = 0.0
+        if waiting := found.get(Turn.State.QUEUED):
+            age = max(0.0, (timezone.now() - waiting["since"]).total_seconds())
+        oldest = GaugeMetricFamily(
             "windowpane_queue_oldest_seconds",
             "Age of the oldest turn that waits.",
-            value=self._age(found.get(Turn.State.QUEUED)),
+            value=age,
         )
-
-    @staticmethod
-    def _age(row: dict | None) -> float:
-        if row is None:
-            return 0.0
-        return max(0.0, (timezone.now() - row["since"]).total_seconds())
+        return [turns, oldest]
 
 
 _database = CollectorRegistry()

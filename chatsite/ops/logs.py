@@ -1,7 +1,7 @@
-"""How log records are written: one line each, as words or as JSON.
+"""How log records are written: one line each, as text or as JSON.
 
-No text of a person or a model is ever in one: an exception is told by its class and
-its place, because its own words can hold what was typed. With DEBUG it is told whole.
+No text of a person or a model is ever in one: of an exception only its class and place
+are written, because its message can contain what was typed. With DEBUG all of it is.
 """
 
 import json

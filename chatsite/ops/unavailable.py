@@ -1,5 +1,5 @@
 """What people see when the database gives no rows: 503 and a page that says so while it
-is away, 400 for what it can not hold.
+is away, 400 for what it can't hold.
 """
 
 import logging
@@ -44,7 +44,7 @@ def server_error(request: HttpRequest) -> HttpResponse:
 
 def _page(request: HttpRequest, error: BaseException) -> HttpResponse:
     logger.warning("database away: %s", name_of(error))
-    # Without the request: whoever is signed in is in the database, too.
+    # Without the request: the signed-in user is in the database, too.
     response = HttpResponse(render_to_string("503.html", looks(request)), status=503)
     response["Retry-After"] = str(RETRY_SECONDS)
     response["Cache-Control"] = "no-store"

@@ -8,8 +8,7 @@ from django.core.exceptions import ValidationError
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.db import transaction
 
-# What the desk asks for (chatsite.review.rights); handing over and erasing are given by
-# hand.
+# See chatsite.review.rights; handing over and erasing are granted by hand.
 READING = ("view_metadata", "read_content")
 
 
@@ -33,27 +32,21 @@ class Command(BaseCommand):
     @transaction.atomic
     def handle(self, *args: Any, **options: Any) -> None:
         name = options["name"]
-        user_model = get_user_model()
-        taken = user_model.objects.filter(username=name).exists()
-        if taken and not options["if_missing"]:
-            raise CommandError(f"There is a user {name!r} already.")
-        if taken:
+        if get_user_model().objects.filter(username=name).exists():
+            if not options["if_missing"]:
+                raise CommandError(f"There is a user {name!r} already.")
             self.stdout.write(f"User {name!r} is there already.")
             return
-        _create(name, options["password"], staff=options["staff"])
+        if not options["password"]:
+            raise CommandError("The password is empty.")
+        user = get_user_model()(username=name, is_staff=options["staff"])
+        user.set_password(options["password"])
+        try:
+            user.full_clean()
+        except ValidationError as error:
+            raise CommandError(" ".join(error.messages)) from error
+        user.save()
+        if options["staff"]:
+            rows = Permission.objects.filter(content_type__app_label="memory")
+            user.user_permissions.set(rows.filter(codename__in=READING))
         self.stdout.write(self.style.SUCCESS(f"User {name!r} created."))
-
-
-def _create(name: str, password: str, *, staff: bool) -> None:
-    if not password:
-        raise CommandError("The password is empty.")
-    user = get_user_model()(username=name, is_staff=staff)
-    user.set_password(password)
-    try:
-        user.full_clean()
-    except ValidationError as error:
-        raise CommandError(" ".join(error.messages)) from error
-    user.save()
-    if staff:
-        rows = Permission.objects.filter(content_type__app_label="memory")
-        user.user_permissions.set(rows.filter(codename__in=READING))

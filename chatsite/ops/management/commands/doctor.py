@@ -1,10 +1,10 @@
-"""Tells an operator what works and what does not, without printing a secret."""
+"""Tells an operator what works and what does not, without printing secrets."""
 
 import asyncio
 import json
 import time
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from typing import Any
 from urllib.parse import urlsplit
@@ -68,16 +68,12 @@ class Command(BaseCommand):
         if options["json"]:
             rows = [asdict(finding) for finding in findings]
             self.stdout.write(json.dumps({"ok": ok, "checks": rows}, indent=2))
-        else:
-            self._print(findings)
-        if not ok:
-            raise SystemExit(1)
-
-    def _print(self, findings: list[Finding]) -> None:
-        for finding in findings:
+        for finding in () if options["json"] else findings:
             word = "ok  " if finding.ok else "FAIL"
             style = self.style.SUCCESS if finding.ok else self.style.ERROR
             self.stdout.write(f"{style(word)}  {finding.name:<14} {finding.detail}")
+        if not ok:
+            raise SystemExit(1)
 
 
 def _examine(name: str, check: Check) -> Finding:
@@ -85,27 +81,23 @@ def _examine(name: str, check: Check) -> Finding:
         return Finding(name, True, check())
     except Exception as error:  # noqa: BLE001
         # Whatever a check runs into is what the operator wants to know.
-        return Finding(name, False, _describe(error))
+        text = " ".join(str(error).split())
+        if not isinstance(error, DoctorError):
+            text = f"{type(error).__name__}: {text}"
+        return Finding(name, False, _without_secrets(text))
 
 
-def _describe(error: Exception) -> str:
-    text = " ".join(str(error).split())
-    if not isinstance(error, DoctorError):
-        text = f"{type(error).__name__}: {text}"
-    for secret in _secrets():
-        text = text.replace(secret, "…")
-    return text
-
-
-def _secrets() -> Iterator[str]:
-    candidates = (
+def _without_secrets(text: str) -> str:
+    secrets = (
         settings.SECRET_KEY,
         settings.OPENAI_API_KEY,
         settings.DATABASES["default"].get("PASSWORD"),
         urlsplit(settings.REDIS_URL).password,
         urlsplit(settings.OPENAI_BASE_URL).password,
     )
-    yield from filter(None, candidates)
+    for secret in filter(None, secrets):
+        text = text.replace(secret, "…")
+    return text
 
 
 def check_settings() -> str:
@@ -139,7 +131,7 @@ def check_search_index() -> str:
     count = Message.objects.filter(recall_entry=None).count()
     if count:
         raise DoctorError(
-            f"{count} messages can not be found. Run manage.py index_messages."
+            f"{count} messages can't be found. Run manage.py index_messages."
         )
     return "every message is in it"
 
@@ -236,12 +228,9 @@ def check_model_settings() -> str:
     if not settings.OPENAI_API_KEY and not settings.OPENAI_BASE_URL:
         raise DoctorError(f"CHAT_MODEL is {name!r}, but OPENAI_API_KEY is not set.")
     key = "a key is set" if settings.OPENAI_API_KEY else "no key is set"
-    return f"{name} at {_host()}, summaries by {providers.summary_model(name)}; {key}"
-
-
-def _host() -> str:
-    """The provider's host; a base URL can hold a password beside it."""
-    return urlsplit(settings.OPENAI_BASE_URL).hostname or "OpenAI"
+    # Only the host: a base URL can contain a password.
+    host = urlsplit(settings.OPENAI_BASE_URL).hostname or "OpenAI"
+    return f"{name} at {host}, summaries by {providers.summary_model(name)}; {key}"
 
 
 def check_token_counter() -> str:

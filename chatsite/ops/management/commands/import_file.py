@@ -5,7 +5,7 @@ import os
 import resource
 import sys
 import threading
-from typing import IO, Any
+from typing import Any
 
 from django.conf import settings
 from django.core.management.base import BaseCommand, CommandParser
@@ -39,15 +39,12 @@ class Command(BaseCommand):
             os.fdopen(options["file"], "rb") as file,
         ):
             file.seek(0)
-            self._take(claim, file)
-
-    def _take(self, claim: queue.Claim, file: IO[bytes]) -> None:
-        try:
-            storing.take(claim, file)
-        except Exception:
-            # The site sees by the exit code that nobody ended the job.
-            logger.exception("import crashed job=%s", claim.job_id)
-            sys.exit(1)
+            try:
+                storing.take(claim, file)
+            except Exception:
+                # The site sees by the exit code that the job was not ended.
+                logger.exception("import crashed job=%s", claim.job_id)
+                sys.exit(1)
 
 
 def _limit_itself() -> None:
@@ -61,6 +58,6 @@ def _limit_itself() -> None:
 
 
 def _end_with_the_site() -> None:
-    """The site holds the other end of this pipe; nobody waits for the rest without."""
+    """The site holds the other end of this pipe; without it the rest is not needed."""
     sys.stdin.read()
     os._exit(1)
