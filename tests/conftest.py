@@ -158,6 +158,13 @@ def fresh_models():
     providers.build.cache_clear()
 
 
+@pytest.fixture(scope="module")
+def provider():
+    """A fake model provider for the sites of a file."""
+    with Upstream() as server:
+        yield server
+
+
 @pytest.fixture
 def upstream(settings):
     """A fake model provider on loopback, and settings that point to it."""

@@ -8,7 +8,6 @@ import urllib.error
 import pytest
 
 from .clients import Person, text_of
-from .fakes.upstream import Upstream
 from .servers import Site, wait_for
 
 pytestmark = pytest.mark.server
@@ -30,12 +29,6 @@ def _demo(new_database):
 def _provided(new_database, provider):
     keys = {"OPENAI_BASE_URL": provider.url, "OPENAI_API_KEY": "sk-test"}
     yield from serve(new_database(), **keys, CHAT_MODEL="ok")
-
-
-@pytest.fixture(scope="module")
-def provider():
-    with Upstream() as server:
-        yield server
 
 
 @pytest.fixture

@@ -7,16 +7,9 @@ from websockets.exceptions import ConnectionClosed
 
 from chatsite.live import backpressure
 from tests.clients import Person
-from tests.fakes.upstream import Upstream
 from tests.servers import PlainSite, Site
 
 pytestmark = pytest.mark.server
-
-
-@pytest.fixture(scope="module")
-def provider():
-    with Upstream() as server:
-        yield server
 
 
 @pytest.fixture(scope="module", params=[Site, PlainSite], ids=["serve.py", "daphne"])

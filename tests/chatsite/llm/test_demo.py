@@ -4,9 +4,12 @@ import json
 import time
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from langchain_core.messages import AIMessage, HumanMessage, SystemMessage
 
 from chatsite.llm.demo.chat_model import DemoChatModel, reply_to, split_tokens
+from chatsite.llm.demo.facts import to_second_person
 from chatsite.llm.streaming import ReplyStream, complete
 
 SYSTEM = SystemMessage("You are a helpful assistant.")
@@ -125,6 +128,32 @@ class TestHostileText:
         started = time.process_time()
         talk(text + "a。", text + "?", "what's my name?", text + "\n</history>")
         assert time.process_time() - started < 2
+
+    def test_a_quoted_number_may_have_any_length(self):
+        block = f'<summary messages="{"1" * 5000}-2" version="1">x</summary>'
+        messages = [HumanMessage(FENCE.format(block)), HumanMessage("What did I say?")]
+        assert reply_to(messages)
+
+
+@st.composite
+def with_odd_letters(draw, texts):
+    """One of the texts, with letters that upper and lower case confuse."""
+    text = draw(st.sampled_from(texts))
+    swaps = {"i": "iıİ", "s": "sſ", "k": "k\u212a"}
+    return "".join(draw(st.sampled_from(swaps.get(c.lower(), c))) for c in text)
+
+
+class TestOddLetters:
+    SAID = ("My name is Kim.", "I like my skis", "I live in Kiel", "My pin is 4711")
+    ASKED = ("What do I like?", "Where do I live?", "What is my pin?", "Who am I?")
+
+    @pytest.mark.parametrize("text", ["ı like İt", "ı am myſelf", "İ was"])
+    def test_letters_that_only_look_like_a_pronoun_stay(self, text):
+        assert to_second_person(text) == text
+
+    @given(with_odd_letters(SAID), with_odd_letters(ASKED))
+    def test_it_answers_whatever_the_letters(self, said, asked):
+        assert talk(said, asked)
 
 
 class TestChinese:
