@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from xml.sax.saxutils import unescape
 
@@ -46,9 +46,13 @@ def read_request(request: Sequence[BaseMessage]) -> Material:
     if request[0].text.startswith(OURS):
         return _read_json(request[-1].text)
     if len(request) == 1 and XML_MESSAGE.search(request[0].text):
-        return _sort(_read_xml(request[0].text))
+        found = XML_MESSAGE.findall(request[0].text)
+        return _sort(
+            [Said(ROLES.get(kind, kind), unescape(text)) for kind, text in found]
+        )
     *messages, instruction = request
-    return _sort([*map(_read_message, messages), Said("User", instruction.text)])
+    said = [Said(ROLES.get(m.type, m.type), m.text, m.id or "") for m in messages]
+    return _sort([*said, Said("User", instruction.text)])
 
 
 def _read_json(text: str) -> Material:
@@ -62,26 +66,14 @@ def _read_json(text: str) -> Material:
     return Material([text for text in earlier if text], messages)
 
 
-def _read_xml(text: str) -> Iterator[Said]:
-    for kind, content in XML_MESSAGE.findall(text):
-        yield Said(ROLES.get(kind, kind), unescape(content))
-
-
-def _read_message(message: BaseMessage) -> Said:
-    return Said(ROLES.get(message.type, message.type), message.text, message.id or "")
-
-
-def _sort(said: Iterator[Said] | list[Said]) -> Material:
+def _sort(said: list[Said]) -> Material:
     """Tell quoted summaries, and the instruction to write one, from what was said."""
     material = Material([], [])
     for each in said:
-        if text := _earlier_summary(each.text):
-            material.earlier.append(text)
+        found = (pattern.match(each.text) for pattern in EARLIER)
+        earlier = next((match.group(1) for match in found if match), "")
+        if earlier:
+            material.earlier.append(earlier)
         elif each.text != "Create a summary of the conversation above:":
             material.messages.append(each)
     return material
-
-
-def _earlier_summary(text: str) -> str:
-    found = (pattern.match(text) for pattern in EARLIER)
-    return next((match.group(1) for match in found if match), "")

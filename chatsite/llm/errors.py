@@ -109,7 +109,9 @@ def translate(exc: BaseException) -> LLMError:
     """The LLMError for anything that a model raised; never contains its text."""
     if isinstance(exc, LLMError):
         return exc
-    return LLMError(_find_code(exc), retry_after=_find_retry_after(exc))
+    headers = getattr(getattr(exc, "response", None), "headers", None) or {}
+    retry_after = parse_retry_after(headers.get("retry-after", ""))
+    return LLMError(_find_code(exc), retry_after=retry_after)
 
 
 def _find_code(exc: BaseException) -> str:
@@ -126,7 +128,9 @@ def _find_code(exc: BaseException) -> str:
         return "unavailable"
     if isinstance(exc, openai.APIError):
         return _code_of_stream_error(exc)
-    if isinstance(exc, OSError) or _is_transport_error(exc):
+    # By name: the openai package decides which httpx it uses.
+    roots = {base.__module__.partition(".")[0] for base in type(exc).__mro__}
+    if isinstance(exc, OSError) or roots & {"httpx", "httpx2", "httpcore", "httpcore2"}:
         return "unavailable"
     # JSON, Unicode, a shape that LangChain did not expect, no chunk at all.
     return "bad_response"
@@ -164,17 +168,6 @@ def _says_context_length(exc: openai.APIError) -> bool:
     # Servers agree on words more than on codes (vLLM, llama.cpp, LiteLLM).
     text = f"{exc.code} {exc.type} {exc.message}".lower()
     return any(mark in text for mark in CONTEXT_LENGTH_MARKS)
-
-
-def _is_transport_error(exc: BaseException) -> bool:
-    # By name: the openai package decides which httpx it uses.
-    roots = {base.__module__.partition(".")[0] for base in type(exc).__mro__}
-    return bool(roots & {"httpx", "httpx2", "httpcore", "httpcore2"})
-
-
-def _find_retry_after(exc: BaseException) -> float | None:
-    headers = getattr(getattr(exc, "response", None), "headers", None) or {}
-    return parse_retry_after(headers.get("retry-after", ""))
 
 
 def parse_retry_after(value: str) -> float | None:

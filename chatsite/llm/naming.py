@@ -32,15 +32,15 @@ def title_request(question: str, reply: str) -> list[BaseMessage]:
 
 
 def read_title(reply: str) -> str:
-    """The title in a model's reply; "" if it is none that could be used."""
+    """The title in a model's reply; "" if there is none."""
     lines = [line.strip() for line in reply.splitlines() if line.strip()]
     if len(lines) != 1:
         return ""
-    plain = "".join(char for char in lines[0] if _is_shown(char))
+    plain = "".join(
+        char
+        for char in lines[0]
+        if unicodedata.category(char) != "Cc"
+        and unicodedata.bidirectional(char) not in BIDI
+    )
     title = " ".join(LABEL.sub("", plain.strip(AROUND)).strip(AROUND).split())
     return title if len(title) <= MAX_CHARS else ""
-
-
-def _is_shown(char: str) -> bool:
-    is_control = unicodedata.category(char) == "Cc"
-    return not is_control and unicodedata.bidirectional(char) not in BIDI
