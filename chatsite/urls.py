@@ -8,7 +8,7 @@ from django.views.i18n import set_language
 
 from .accounts import appearance, views
 from .ops import health
-from .pages import copy_views
+from .pages import list_views
 
 urlpatterns = [
     path("", include("chatsite.pages.urls")),
@@ -24,8 +24,8 @@ urlpatterns = [
     path("account/export.json", views.export, name="account-export"),
     path("account/sign-out/", views.sign_out, name="account-sign-out"),
     path("account/delete/", views.delete, name="account-delete"),
-    path("import/", copy_views.take_in, name="import"),
-    path("import/progress/", copy_views.progress, name="import-progress"),
+    path("import/", list_views.import_file, name="import"),
+    path("import/progress/", list_views.import_progress, name="import-progress"),
     path("theme/", appearance.set_theme, name="theme"),
     path("language/", set_language, name="language"),
     # Django's own page for it counts no wrong guesses.

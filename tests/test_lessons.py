@@ -79,18 +79,18 @@ def test_marks_bar_request_and_header_say_the_same(compacted):
     actions.exclude(compacted, [25])
     lifecycle.submit(compacted, text="Waiting", client_id="w")
     items = transcript_pane.transcript(compacted).items
-    marks = [e.mark for item in items for e in getattr(item, "entries", ())]
+    marks = [e.location for item in items for e in getattr(item, "messages", ())]
     view = context_pane.model_view(compacted)
     sent = export.context_of(compacted, None)
     counts = Counter({"queued": "window"}.get(mark.kind, mark.kind) for mark in marks)
     assert counts == view.counts
     assert view.accounted == view.total == len(marks) == 27
     assert {m.version for m in marks} - {None} == set(sent["refs"]["summaries"])
-    assert view.gauge.used == sum(part.tokens for part in view.parts)
+    assert view.gauge.used == sum(part.tokens for part in view.sections)
     assert view.gauge.used == sent["tokens"]["estimated"] == view.tokens_estimated
     assert (view.sha256, list(view.wire)) == (sent["sha256"], sent["messages"])
     html = signed_in(compacted.owner).get(url("context", compacted)).content.decode()
-    assert "27 of 27 accounted for" in html
+    assert "All 27 messages accounted for" in html
     assert f">{len(view.wire)} messages<" in html
 
 

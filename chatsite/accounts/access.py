@@ -11,6 +11,7 @@ from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.shortcuts import resolve_url
 from django.utils.http import url_has_allowed_host_and_scheme
 from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_http_methods
 from django_htmx.http import HttpResponseClientRedirect
 
 from memory import transcript
@@ -33,21 +34,22 @@ def private(view: View) -> View:
     return never_cache(checked)
 
 
-def with_conversation(view: View) -> View:
-    """Hand the view the person's conversation in place of its id."""
+def conversation_view(method: str) -> Callable[[View], View]:
+    """For requests by this method. The view gets the user's conversation in place of
+    its id; another user's is as missing as one that never existed."""
 
-    @wraps(view)
-    def guarded(request: HttpRequest, uuid: UUID, **kwargs: Any) -> HttpResponse:
-        return view(request, _own(request, uuid), **kwargs)
+    def decorate(view: View) -> View:
+        @wraps(view)
+        def guarded(request: HttpRequest, uuid: UUID, **kwargs: Any) -> HttpResponse:
+            try:
+                conversation = transcript.get_for(request.user, uuid)
+            except Conversation.DoesNotExist:
+                raise Http404 from None
+            return view(request, conversation, **kwargs)
 
-    return guarded
+        return require_http_methods([method])(private(guarded))
 
-
-def _own(request: HttpRequest, uuid: UUID) -> Conversation:
-    try:
-        return transcript.get_for(request.user, uuid)
-    except Conversation.DoesNotExist:
-        raise Http404 from None
+    return decorate
 
 
 def lead_back(request: HttpRequest, otherwise: str = "/") -> HttpResponse:

@@ -22,11 +22,11 @@ class LiveReply:
     turn: int
     attempt: int = 0
     text: str = ""
-    view: incremental.View = field(default_factory=incremental.View)
+    view: incremental.RenderedReply = field(default_factory=incremental.RenderedReply)
 
     @classmethod
     def of(cls, turn: TurnView) -> "LiveReply":
-        return cls(turn.id, turn.text_attempt, turn.partial or "", turn.grown)
+        return cls(turn.id, turn.text_attempt, turn.partial or "", turn.rendered)
 
     def take(self, frame: events.Frame) -> str | None:
         """The change as fragments. "" = nothing new, None = this page must sync."""
@@ -57,7 +57,7 @@ class LiveReply:
 
     def _body(self) -> SafeString:
         """All of it, in place of what another attempt had."""
-        shown = {"turn": {"id": self.turn, "grown": self.view}}
+        shown = {"turn": {"id": self.turn, "rendered": self.view}}
         return format_html(
             '<div id="turn-{}-body" hx-swap-oob="innerHTML">{}</div>',
             self.turn,
@@ -72,7 +72,7 @@ class LiveReply:
         )
 
     def _open(self) -> SafeString:
-        shown = {"turn": {"id": self.turn, "grown": self.view}}
+        shown = {"turn": {"id": self.turn, "rendered": self.view}}
         return format_html(
             '<div id="turn-{}-open" hx-swap-oob="innerHTML">{}</div>',
             self.turn,

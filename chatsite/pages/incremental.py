@@ -32,7 +32,7 @@ _pool = ThreadPoolExecutor(max_workers=1, thread_name_prefix="settle")
 
 
 @dataclass(frozen=True, slots=True)
-class Piece:
+class RenderedBlocks:
     """Settled blocks as HTML, and where they end in the text."""
 
     end: int
@@ -62,10 +62,10 @@ class Fence:
 
 
 @dataclass(frozen=True, slots=True)
-class View:
+class RenderedReply:
     """A reply as a page can show it now: settled blocks, then what is open."""
 
-    pieces: tuple[Piece, ...] = ()
+    pieces: tuple[RenderedBlocks, ...] = ()
     form: str = "text"  # how the open part is drawn: text, code, or wrap for all of it
     tail: str = ""  # the open part
     code_class: str = ""
@@ -74,7 +74,7 @@ class View:
     def end(self) -> int:
         return self.pieces[-1].end if self.pieces else 0
 
-    def continues(self, before: "View") -> bool:
+    def continues(self, before: "RenderedReply") -> bool:
         """Whether it begins with the blocks of the view before."""
         return self.pieces[: len(before.pieces)] == before.pieces
 
@@ -88,7 +88,7 @@ class View:
 @dataclass(frozen=True, slots=True)
 class _State:
     text: str = ""  # what is settled
-    pieces: tuple[Piece, ...] = ()
+    pieces: tuple[RenderedBlocks, ...] = ()
     fence: Fence | None = None
     is_plain: bool = False  # not formatted at all: too long, or nested too deep
 
@@ -109,7 +109,7 @@ class IncrementalRenderer:
         """Whether the text is this reply, as far as both of them go."""
         return text.startswith(self._read) or self._read.startswith(text)
 
-    def view(self, text: str) -> View:
+    def view(self, text: str) -> RenderedReply:
         """What is ready, at once; what is not yet is made for the next time."""
         if self._is_due(text) and (self._work is None or self._work.done()):
             self._work = _pool.submit(self.settle, text)
@@ -147,7 +147,7 @@ class IncrementalRenderer:
         html = markdown.render_part(rest[:end], self._links)
         if html is None:
             return _State(is_plain=True)
-        piece = Piece(before + end, html)
+        piece = RenderedBlocks(before + end, html)
         return _State(text[: piece.end], (*self.state.pieces, piece), fence)
 
 
@@ -209,15 +209,15 @@ def _is_closed(fence: Token) -> bool:
     return fence.content.count("\n") == last - first - 2
 
 
-def _view(state: _State, text: str) -> View:
+def _view(state: _State, text: str) -> RenderedReply:
     if state.is_plain:
-        return View((), "wrap", text)
+        return RenderedReply((), "wrap", text)
     pieces = tuple(piece for piece in state.pieces if piece.end <= len(text))
     end = pieces[-1].end if pieces else 0
     fence = state.fence
     if fence and end == len(state.text) and len(text) >= fence.start:
-        return View(pieces, "code", fence.content(text), fence.code_class)
-    return View(pieces, "text", text[end:].strip("\r\n"))
+        return RenderedReply(pieces, "code", fence.content(text), fence.code_class)
+    return RenderedReply(pieces, "text", text[end:].strip("\r\n"))
 
 
 _replies: OrderedDict[tuple[int, int], IncrementalRenderer] = OrderedDict()
@@ -238,7 +238,7 @@ def of(turn: int, attempt: int, text: str) -> IncrementalRenderer:
     return settler
 
 
-def view_of(turn: int, attempt: int, text: str) -> View:
+def view_of(turn: int, attempt: int, text: str) -> RenderedReply:
     """A reply as a page that is drawn from the database shows it."""
     settler = of(turn, attempt, text)
     settler.settle(text)

@@ -1,28 +1,34 @@
-"""The list and what people do to whole conversations: name, pin, archive, delete.
-
-Each act answers htmx with the list drawn anew, and a browser without it with a
-redirect.
+"""The list of conversations, and what people do to whole conversations: start, name,
+pin, archive, delete, branch, import.
 """
 
 from collections.abc import Callable
+from math import ceil
+from uuid import uuid4
 
 from asgiref.sync import async_to_sync
-from django.http import Http404, HttpRequest, HttpResponse, QueryDict
+from django.db import transaction
+from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.utils.translation import gettext as _
-from django.views.decorators.http import require_GET, require_POST
+from django.views.decorators.http import require_GET, require_http_methods, require_POST
 from django_htmx.http import HttpResponseClientRedirect
 
 from chatsite.accounts import account, preferences
-from chatsite.accounts.access import private, with_conversation
+from chatsite.accounts.access import conversation_view, private
+from chatsite.jobs import queue
 from chatsite.protocol import events
-from chatsite.turns import lifecycle
+from chatsite.protocol.errors import CommandError
+from chatsite.transfer import copies, importing
+from chatsite.turns import lifecycle, limits
 from memory import library, transcript
 from memory.engine import policy
+from memory.engine.blank import is_blank
 from memory.models import Conversation
 
-from .forms import NewConversationForm, RenameForm
+from . import demo as demo_conversation
+from .forms import BranchForm, ImportForm, NewConversationForm, RenameForm
 from .presenters import conversation_list
 
 
@@ -38,49 +44,92 @@ def index(request: HttpRequest) -> HttpResponse:
     return render(request, "chat/list.html", {"form": form, **shown})
 
 
-@require_GET
+@require_POST
 @private
-@with_conversation
-def menu(request: HttpRequest, conversation: Conversation) -> HttpResponse:
-    """What can be done to one row, fetched when somebody opens it."""
-    return render(request, "chat/_row_menu.html", {"row": conversation})
+def create(request: HttpRequest) -> HttpResponse:
+    form = NewConversationForm(request.POST)
+    if not form.is_valid():
+        shown = {"form": form, **conversation_list.listed(request.user, request.GET)}
+        return render(request, "chat/list.html", shown, status=400)
+    first = form.cleaned_data.pop("first")
+    values = preferences.values_for(request.user, **form.cleaned_data)
+
+    def make() -> Conversation:
+        made = transcript.create(request.user, **values)
+        if not is_blank(first):
+            # The page that opens next starts the reply.
+            lifecycle.submit(made, text=first, client_id=uuid4().hex)
+            limits.admit_turn(request.user.pk)
+        return made
+
+    return _start(request, form, make)
 
 
 @require_POST
 @private
-@with_conversation
-def rename(request: HttpRequest, conversation: Conversation) -> HttpResponse:
-    why = _rename(conversation, request.POST)
-    if not why:
-        event = events.Title(conversation.title)
-        async_to_sync(events.publish)(conversation.pk, event)
-    here = request.POST.get("open") in (None, str(conversation.uuid))
-    values = {"conversation": conversation, "error": why, "has_header": here}
-    if request.htmx:
-        return render(request, "chat/_renamed.html", values)
-    if why:
-        return render(request, "chat/refused.html", {"detail": why}, status=409)
+def demo(request: HttpRequest) -> HttpResponse:
+    form = NewConversationForm()
+    return _start(request, form, lambda: demo_conversation.start(request.user))
+
+
+def _start(
+    request: HttpRequest, form: NewConversationForm, make: Callable[[], Conversation]
+) -> HttpResponse:
+    """Lead to a new conversation, unless there were too many in a short time."""
+    try:
+        with transaction.atomic():
+            conversation = make()
+            limits.admit_conversation(request.user.pk)
+    except CommandError as error:
+        values = {
+            "form": form,
+            "refusal": error.detail,
+            **conversation_list.listed(request.user, request.GET),
+        }
+        return retry_later(render(request, "chat/list.html", values), error)
     return redirect("conversation-detail", conversation.uuid)
 
 
-def _rename(conversation: Conversation, data: QueryDict) -> str:
-    """Why it keeps its name; "" = it has the new one."""
-    form = RenameForm(data)
+def retry_later(response: HttpResponse, error: CommandError) -> HttpResponse:
+    """The answer to what a limit refuses, with the seconds to wait."""
+    response.status_code = 429
+    response["Retry-After"] = str(ceil(error.retry_after or 1))
+    return response
+
+
+@conversation_view("GET")
+def menu(request: HttpRequest, conversation: Conversation) -> HttpResponse:
+    """What can be done to one row, fetched when its menu is opened."""
+    return render(request, "chat/_row_menu.html", {"row": conversation})
+
+
+@conversation_view("POST")
+def rename(request: HttpRequest, conversation: Conversation) -> HttpResponse:
+    form, error = RenameForm(request.POST), ""
     if not form.is_valid():
-        return form.errors["title"][0]
-    if transcript.rename(
-        conversation, form.cleaned_data["title"], seen=data.get("seen")
+        error = form.errors["title"][0]
+    elif transcript.rename(
+        conversation, form.cleaned_data["title"], seen=request.POST.get("seen")
     ):
-        return ""
-    return _(
-        "The title was changed to “%(title)s” elsewhere. Save again to overwrite it."
-    ) % {"title": conversation.title}
+        event = events.Title(conversation.title)
+        async_to_sync(events.publish)(conversation.pk, event)
+    else:
+        text = _(
+            "The title was changed to “%(title)s” elsewhere. Save again to overwrite "
+            "it."
+        )
+        error = text % {"title": conversation.title}
+    if request.htmx:
+        is_open = request.POST.get("open") in (None, str(conversation.uuid))
+        values = {"conversation": conversation, "error": error, "has_header": is_open}
+        return render(request, "chat/_renamed.html", values)
+    if error:
+        return render(request, "chat/refused.html", {"detail": error}, status=409)
+    return redirect("conversation-detail", conversation.uuid)
 
 
-def _act(do: Callable[[Conversation], None]) -> Callable[..., HttpResponse]:
-    @require_POST
-    @private
-    @with_conversation
+def _action(do: Callable[[Conversation], None]) -> Callable[..., HttpResponse]:
+    @conversation_view("POST")
     def view(request: HttpRequest, conversation: Conversation) -> HttpResponse:
         do(conversation)
         return _list(request)
@@ -88,17 +137,15 @@ def _act(do: Callable[[Conversation], None]) -> Callable[..., HttpResponse]:
     return view
 
 
-pin = _act(library.pin)
-unpin = _act(library.unpin)
-archive = _act(library.archive)
-unarchive = _act(library.unarchive)
+pin = _action(library.pin)
+unpin = _action(library.unpin)
+archive = _action(library.archive)
+unarchive = _action(library.unarchive)
 
 
-@require_POST
-@private
-@with_conversation
+@conversation_view("POST")
 def delete(request: HttpRequest, conversation: Conversation) -> HttpResponse:
-    """Gone at once, with its replies stopped; for some minutes it can come back."""
+    """Its replies stop at once; for some minutes it can be restored."""
     library.delete(conversation)
     async_to_sync(account.end_all)(conversation.pk, lifecycle.stop_all(conversation))
     if request.POST.get("open") == str(conversation.uuid):
@@ -119,8 +166,65 @@ def undelete(request: HttpRequest, uuid: str) -> HttpResponse:
 
 
 def _list(request: HttpRequest) -> HttpResponse:
-    """The list as the page that asked shows it."""
+    """The list as the page shows it that sent the request."""
     if not request.htmx:
         return redirect("conversation-list")
     shown = conversation_list.listed(request.user, request.POST)
     return render(request, "chat/_conversation_list.html", shown)
+
+
+@conversation_view("POST")
+def branch(request: HttpRequest, conversation: Conversation) -> HttpResponse:
+    form = BranchForm(request.POST)
+    if not form.is_valid():
+        raise Http404
+    try:
+        made = copies.branch(conversation, form.cleaned_data["seq"])
+    except CommandError as error:
+        if error.code == "not_found":
+            raise Http404 from None
+        values = {"code": error.code, "detail": error.detail}
+        if request.htmx:
+            # htmx swaps in nothing that came with an error.
+            return render(request, "chat/_error.html", values)
+        return retry_later(render(request, "chat/refused.html", values), error)
+    if request.htmx:
+        return HttpResponseClientRedirect(
+            reverse("conversation-detail", args=[made.uuid])
+        )
+    return redirect("conversation-detail", made.uuid)
+
+
+@require_http_methods(["GET", "POST"])
+@private
+def import_file(request: HttpRequest) -> HttpResponse:
+    sent = (request.POST, request.FILES) if request.method == "POST" else ()
+    form = ImportForm(*sent)
+    if sent and form.is_valid():
+        try:
+            importing.add(request.user, form.cleaned_data["file"])
+            return redirect("import")
+        except importing.ImportFileError as error:
+            form.add_error("file", str(error))
+        except queue.JobBusyError:
+            form.add_error(
+                "file",
+                _(
+                    "Another import of yours is still running, so this file was not "
+                    "imported. Wait until it has finished, then choose the file again."
+                ),
+            )
+    values = {"form": form, **_import_values(request)}
+    status = 422 if form.errors else 200
+    return render(request, "chat/import.html", values, status=status)
+
+
+@require_GET
+@private
+def import_progress(request: HttpRequest) -> HttpResponse:
+    return render(request, "chat/_import.html", _import_values(request))
+
+
+def _import_values(request: HttpRequest) -> dict[str, object]:
+    job = queue.latest(importing.KIND, request.user)
+    return {"job": job, "outcome": importing.Outcome.of(job) if job else None}

@@ -1,11 +1,11 @@
-"""Acts on the model's view from the page: each answers with a notice that offers to
-undo it; the panes of every tab redraw themselves on the event that it publishes.
+"""Actions on the memory from the page. Each answers with a notice that offers to undo
+it; the panes of every tab redraw themselves on the event that it publishes.
 """
 
+import json
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import wraps
-from math import ceil
 from typing import Any
 
 from asgiref.sync import async_to_sync
@@ -15,37 +15,81 @@ from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
-from django.views.decorators.http import require_POST
 from django_htmx.http import reswap, retarget
 
-from chatsite.accounts.access import private, with_conversation
+from chatsite.accounts.access import conversation_view
 from chatsite.jobs import summary_proposals
 from chatsite.protocol import events
 from chatsite.protocol.errors import CommandError
 from chatsite.turns import lifecycle, limits, runner
 from chatsite.turns.models import Turn
 from memory import actions, transcript, versions
-from memory.compaction import proposals
+from memory.compaction import compactor, proposals
+from memory.engine.exceptions import PolicyError
 from memory.models import Conversation
+
+from .forms import PolicyForm, UndoPolicyForm, preset_name
+from .list_views import retry_later
+from .views import context_values
 
 
 @dataclass(frozen=True, slots=True)
 class Notice:
-    """What an act has done, in words, and the form that undoes it."""
+    """What an action has done, in words, and the form that undoes it."""
 
     text: str
     undo: str = ""  # an address
     values: dict[str, str] = field(default_factory=dict)
     is_error: bool = False
-    # The version that has taken the place of the one that was to be rewritten.
+    # The version that has replaced the one that was to be rewritten.
     replaced_by: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class MessageAct:
-    do: Callable[[Conversation, int], None]
-    done: str
-    opposite: str = ""
+def memory_action(view: Callable[..., Notice]) -> Callable[..., HttpResponse]:
+    """A view that changes the memory and says what it did, or why it did not."""
+
+    @conversation_view("POST")
+    @wraps(view)
+    def acted(
+        request: HttpRequest, conversation: Conversation, **kwargs: Any
+    ) -> HttpResponse:
+        try:
+            notice = view(request, conversation, **kwargs)
+        except (actions.ActionError, transcript.TextError) as error:
+            by = getattr(error, "by", None)
+            notice = Notice(str(error), is_error=True, replaced_by=by)
+        except CommandError as error:
+            return _refuse(request, conversation, error)
+        else:
+            _publish(conversation, events.Memory(None, "changed"))
+        if request.htmx:
+            values = {"conversation": conversation, "notice": notice}
+            return render(request, "chat/_notice.html", values)
+        if notice.is_error:
+            return HttpResponse(notice.text, status=409, content_type="text/plain")
+        return redirect("conversation-detail", conversation.uuid)
+
+    return acted
+
+
+def _refuse(
+    request: HttpRequest, conversation: Conversation, error: CommandError
+) -> HttpResponse:
+    """What the user's limits do not allow now, as a notice, whatever the target is."""
+    if request.htmx:
+        notice = Notice(error.detail, is_error=True)
+        values = {"conversation": conversation, "notice": notice}
+        shown = render(request, "chat/_notice.html", values)
+        return reswap(retarget(shown, "#notice"), "innerHTML")
+    return retry_later(HttpResponse(error.detail, content_type="text/plain"), error)
+
+
+def _publish(conversation: Conversation, event: events.Event) -> None:
+    async_to_sync(events.publish)(conversation.pk, event)
+
+
+def _address(conversation: Conversation, view: str, **kwargs: Any) -> str:
+    return reverse(f"memory-{view}", kwargs={"uuid": conversation.uuid, **kwargs})
 
 
 def _delete(conversation: Conversation, seq: int) -> None:
@@ -58,174 +102,113 @@ def _delete(conversation: Conversation, seq: int) -> None:
     before = conversation.title
     conversation.refresh_from_db(fields=["title", "title_set_by"])
     if conversation.title != before:
-        _tell(conversation, events.Title(conversation.title))
+        _publish(conversation, events.Title(conversation.title))
     for turn in Turn.objects.select_related("reply").filter(pk__in=cancelled):
         if turn.is_finished:
-            _tell(conversation, events.End.of(turn))
+            _publish(conversation, events.End.of(turn))
         else:
             async_to_sync(events.hint_stop)(turn.pk)
 
 
-def _tell(conversation: Conversation, event: events.Event) -> None:
-    async_to_sync(events.publish)(conversation.pk, event)
-
-
-MESSAGE_ACTS = {
-    "pin": MessageAct(
+# Name in the address -> what to do, what to say then, the name of what undoes it.
+MESSAGE_ACTIONS = {
+    "pin": (
         actions.pin,
         gettext_lazy("Message #%(seq)s will always be sent in full."),
         "unpin",
     ),
-    "unpin": MessageAct(
-        actions.unpin, gettext_lazy("Message #%(seq)s is no longer pinned."), "pin"
+    "unpin": (
+        actions.unpin,
+        gettext_lazy("Message #%(seq)s is no longer pinned."),
+        "pin",
     ),
-    "leave-out": MessageAct(
+    "leave-out": (
         lambda conversation, seq: actions.exclude(conversation, [seq]),
         gettext_lazy("The model no longer sees message #%(seq)s."),
         "bring-back",
     ),
-    "bring-back": MessageAct(
+    "bring-back": (
         lambda conversation, seq: actions.include(conversation, [seq]),
         gettext_lazy("The model sees message #%(seq)s again."),
         "leave-out",
     ),
-    "delete": MessageAct(_delete, gettext_lazy("Message #%(seq)s was deleted.")),
+    "delete": (_delete, gettext_lazy("Message #%(seq)s was deleted."), ""),
 }
 
 
-def act(view: Callable[..., Notice]) -> Callable[..., HttpResponse]:
-    """A view that changes the model's view and says what it did, or why it did not."""
-
-    @require_POST
-    @private
-    @with_conversation
-    @wraps(view)
-    def acted(
-        request: HttpRequest, conversation: Conversation, **kwargs: Any
-    ) -> HttpResponse:
-        try:
-            notice = view(request, conversation, **kwargs)
-        except (actions.ActionError, transcript.TextError) as error:
-            by = getattr(error, "by", None)
-            notice = Notice(str(error), is_error=True, replaced_by=by)
-            return _answer(request, conversation, notice)
-        except CommandError as error:
-            return refuse(request, conversation, error)
-        _tell(conversation, events.Memory(None, "changed"))
-        return _answer(request, conversation, notice)
-
-    return acted
-
-
-def _answer(
-    request: HttpRequest, conversation: Conversation, notice: Notice
-) -> HttpResponse:
-    if request.htmx:
-        values = {"conversation": conversation, "notice": notice}
-        return render(request, "chat/_notice.html", values)
-    if notice.is_error:
-        return HttpResponse(notice.text, status=409, content_type="text/plain")
-    return redirect("conversation-detail", conversation.uuid)
-
-
-def refuse(
-    request: HttpRequest, conversation: Conversation, error: CommandError
-) -> HttpResponse:
-    """What the person's limits do not allow now, as a notice, wherever it was asked."""
-    if request.htmx:
-        notice = Notice(error.detail, is_error=True)
-        values = {"conversation": conversation, "notice": notice}
-        shown = render(request, "chat/_notice.html", values)
-        return reswap(retarget(shown, "#notice"), "innerHTML")
-    response = HttpResponse(error.detail, status=429, content_type="text/plain")
-    response["Retry-After"] = str(ceil(error.retry_after or 1))
-    return response
-
-
-def _address(conversation: Conversation, view: str, **kwargs: Any) -> str:
-    return reverse(f"memory-{view}", kwargs={"uuid": conversation.uuid, **kwargs})
-
-
-def _undo_to(conversation: Conversation, before: list[int]) -> dict[str, Any]:
-    return {
-        "undo": _address(conversation, "reinstate"),
-        "values": {"versions": ",".join(map(str, before))},
-    }
+@memory_action
+def message(
+    request: HttpRequest, conversation: Conversation, *, seq: int, name: str
+) -> Notice:
+    if name not in MESSAGE_ACTIONS:
+        raise Http404
+    do, done, opposite = MESSAGE_ACTIONS[name]
+    do(conversation, seq)
+    undo = opposite and _address(conversation, "message", seq=seq, name=opposite)
+    return Notice(str(done) % {"seq": seq}, undo)
 
 
 def _in_force(conversation: Conversation) -> list[int]:
     return [summary.version for summary in versions.active(conversation)]
 
 
-@act
-def message(
-    request: HttpRequest, conversation: Conversation, *, seq: int, name: str
-) -> Notice:
-    chosen = MESSAGE_ACTS.get(name)
-    if chosen is None:
-        raise Http404
-    chosen.do(conversation, seq)
-    text = str(chosen.done) % {"seq": seq}
-    if not chosen.opposite:
-        return Notice(text)
-    undo = _address(conversation, "message", seq=seq, name=chosen.opposite)
-    return Notice(text, undo)
+def _undoable(conversation: Conversation, text: str, before: list[int]) -> Notice:
+    """A notice whose undo puts the versions `before` in force again."""
+    values = {"versions": ",".join(map(str, before))}
+    return Notice(text, _address(conversation, "reinstate"), values)
 
 
-@act
-def reinstate(request: HttpRequest, conversation: Conversation) -> Notice:
-    """Undo: the versions named are in force again."""
-    wanted = _numbers(request.POST.get("versions", ""))
-    before = _in_force(conversation)
-    actions.reinstate(conversation, wanted, author=request.user)
-    return Notice(_("Undone."), **_undo_to(conversation, before))
-
-
-def _numbers(text: str) -> list[int]:
+def _read_versions(text: str) -> list[int]:
     parts = [part for part in text.split(",") if part]
     if not all(part.isdecimal() and len(part) < 10 for part in parts):
         raise actions.ActionError(_("The versions must be numbers."))
     return [int(part) for part in parts]
 
 
-@act
+@memory_action
+def reinstate(request: HttpRequest, conversation: Conversation) -> Notice:
+    """Undo: the versions named are in force again."""
+    wanted = _read_versions(request.POST.get("versions", ""))
+    before = _in_force(conversation)
+    actions.reinstate(conversation, wanted, author=request.user)
+    return _undoable(conversation, _("Undone."), before)
+
+
+@memory_action
 def restore(
     request: HttpRequest, conversation: Conversation, *, version: int
 ) -> Notice:
     before = _in_force(conversation)
     new = actions.restore(conversation, version, author=request.user)
     text = _("Version %(old)s was restored as v%(new)s.")
-    return Notice(
-        text % {"old": version, "new": new.version}, **_undo_to(conversation, before)
-    )
+    return _undoable(conversation, text % {"old": version, "new": new.version}, before)
 
 
-@act
+@memory_action
 def rewrite(
     request: HttpRequest, conversation: Conversation, *, version: int
 ) -> Notice:
     before = _in_force(conversation)
-    text = request.POST.get("text")
-    # Told that another version has taken its place, a person can send it once more.
-    seen = (_numbers(request.POST.get("seen", "")) or [version])[0]
-    new = actions.rewrite(conversation, seen, text, author=request.user)
-    text = _("Saved as v%(new)s. The model now reads your version.") % {
-        "new": new.version
-    }
-    return Notice(text, **_undo_to(conversation, before))
+    # Told that another version has replaced it, a user can send the text once more.
+    seen = (_read_versions(request.POST.get("seen", "")) or [version])[0]
+    new = actions.rewrite(
+        conversation, seen, request.POST.get("text"), author=request.user
+    )
+    text = _("Saved as v%(new)s. The model now reads your version.")
+    return _undoable(conversation, text % {"new": new.version}, before)
 
 
-@act
+@memory_action
 def rebuild(request: HttpRequest, conversation: Conversation) -> Notice:
     limits.admit_spending(conversation.owner_id)
     before = _in_force(conversation)
     actions.rebuild(conversation)
     async_to_sync(runner.compact_soon)(conversation.pk)
     text = _("Summaries cleared. New ones will be written when needed.")
-    return Notice(text, **_undo_to(conversation, before))
+    return _undoable(conversation, text, before)
 
 
-@act
+@memory_action
 def accept(request: HttpRequest, conversation: Conversation) -> Notice:
     """Compact as previewed, with the text of the box."""
     before = _in_force(conversation)
@@ -242,4 +225,68 @@ def accept(request: HttpRequest, conversation: Conversation) -> Notice:
         "last": new.last_seq,
         "version": new.version,
     }
-    return Notice(text, **_undo_to(conversation, before))
+    return _undoable(conversation, text, before)
+
+
+@conversation_view("POST")
+def compact(request: HttpRequest, conversation: Conversation) -> HttpResponse:
+    """Let the compaction job try again after it had given up."""
+    try:
+        limits.admit_spending(conversation.owner_id)
+    except CommandError as error:
+        return _refuse(request, conversation, error)
+    compactor.reset(conversation)
+    async_to_sync(runner.compact_soon)(conversation.pk)
+    if request.htmx:
+        conversation.refresh_from_db()
+        values = context_values(request, conversation)
+        return render(request, "chat/_context.html", values)
+    return redirect("conversation-detail", conversation.uuid)
+
+
+@conversation_view("POST")
+def set_policy(request: HttpRequest, conversation: Conversation) -> HttpResponse:
+    """Change the memory settings; what was typed stays when it is wrong."""
+    form, notice = PolicyForm(request.POST), None
+    if form.is_valid():
+        try:
+            notice = _set_policy(conversation, form.cleaned_data)
+            if not request.htmx:
+                return redirect("conversation-detail", conversation.uuid)
+            form = PolicyForm.of(conversation)
+        except actions.ActionError as error:
+            form = form.seen_again(conversation, str(error))
+    values = {"conversation": conversation, "policy_form": form, "notice": notice}
+    # htmx swaps in nothing that came with an error.
+    status = 200 if request.htmx else 422
+    return render(request, "chat/_policy.html", values, status=status)
+
+
+@conversation_view("POST")
+def undo_policy(request: HttpRequest, conversation: Conversation) -> HttpResponse:
+    """Restore the settings before a change, unless they were changed since."""
+    form = UndoPolicyForm(request.POST)
+    try:
+        if not form.is_valid():
+            raise actions.ActionError(_("These settings can't be restored."))
+        notice = _set_policy(conversation, form.cleaned_data)
+    except actions.ActionError as error:
+        notice = Notice(str(error), is_error=True)
+    except PolicyError as error:
+        notice = Notice(error.say(_), is_error=True)
+    if not request.htmx:
+        return redirect("conversation-detail", conversation.uuid)
+    form = PolicyForm.of(conversation)
+    values = {"conversation": conversation, "policy_form": form, "notice": notice}
+    return render(request, "chat/_policy_undone.html", values)
+
+
+def _set_policy(conversation: Conversation, cleaned: dict[str, Any]) -> Notice:
+    before = conversation.policy
+    actions.set_policy(conversation, cleaned["policy"], seen=cleaned["seen"])
+    _publish(conversation, events.Memory(None, "changed"))
+    async_to_sync(runner.compact_soon)(conversation.pk)
+    preset = preset_name(conversation.get_policy().preset)
+    undo = reverse("conversation-policy-undo", args=[conversation.uuid])
+    values = {"policy": json.dumps(before), "seen": json.dumps(conversation.policy)}
+    return Notice(_("Memory is now “%(preset)s”.") % {"preset": preset}, undo, values)

@@ -1,5 +1,5 @@
-"""Looking at the model's view from the page: previews, versions and what they changed,
-what was forgotten, what it saved, how it stood at a moment.
+"""Looking at the memory from the page: previews, drafts of summaries, versions and
+their differences, search, savings, snapshots, and what goes on in the background.
 """
 
 import json
@@ -9,32 +9,28 @@ from asgiref.sync import async_to_sync
 from django.conf import settings
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, render
-from django.views.decorators.http import require_GET, require_POST
 
-from chatsite.accounts.access import private, with_conversation
-from chatsite.jobs import summary_proposals, tasks
+from chatsite.accounts.access import conversation_view
+from chatsite.jobs import activity, queue, summary_proposals, tasks
 from chatsite.llm import providers
+from chatsite.protocol import events
 from chatsite.protocol.errors import CommandError
-from chatsite.transfer import export
 from chatsite.turns import lifecycle, limits, requests
 from chatsite.turns.models import Job
 from memory import actions
-from memory.compaction import proposals
+from memory.compaction import lease, proposals
 from memory.engine.policy import Policy
-from memory.models import Conversation, ModelCall, Summary
+from memory.models import Conversation
 
 from .diff import diff as compare
-from .forms import NumberForm, PolicyForm, SearchForm
-from .presenters import context_pane, savings, search
-from .presenters.snapshot import messages_at
+from .forms import PolicyForm, SearchForm
+from .presenters import context_pane, savings, search, snapshot
+from .views import context_of, read_number
 
 MAX_VERSIONS = 200
-State = Job.State
 
 
-@require_GET
-@private
-@with_conversation
+@conversation_view("GET")
 def preview(
     request: HttpRequest, conversation: Conversation, *, seq: int
 ) -> HttpResponse:
@@ -47,14 +43,15 @@ def preview(
     return render(request, "chat/_compaction_preview.html", values)
 
 
-@require_POST
-@private
-@with_conversation
+@conversation_view("POST")
 def propose(
     request: HttpRequest, conversation: Conversation, *, seq: int
 ) -> HttpResponse:
-    """Have a summary written, to be accepted, changed or dropped."""
-    typed = _own_words(request, conversation)
+    """Have a summary written, to be accepted, changed or discarded."""
+    # What the user has made of the last proposal stays in sight beside the next.
+    signature, text = request.POST.get("signature", ""), request.POST.get("text", "")
+    is_own = bool(text) and proposals.is_changed(conversation, signature, text)
+    typed = text if is_own else request.POST.get("typed", "")
     try:
         limits.admit_spending(conversation.owner_id)
         summary_proposals.plan(conversation, seq)
@@ -68,15 +65,13 @@ def propose(
     return _proposal(request, conversation, summary_proposals.latest(conversation))
 
 
-@require_GET
-@private
-@with_conversation
+@conversation_view("GET")
 def proposal(
     request: HttpRequest, conversation: Conversation, *, seq: int
 ) -> HttpResponse:
     """How far the summary up to a message is; a dialog that waits is left alone."""
     job = summary_proposals.latest(conversation)
-    if job is None or job.state == State.CANCELLED or job.values["seq"] != seq:
+    if job is None or job.state == Job.State.CANCELLED or job.values["seq"] != seq:
         return preview(request, uuid=conversation.uuid, seq=seq)
     if "wait" in request.GET and not job.is_finished:
         return HttpResponse(status=204)
@@ -90,16 +85,35 @@ def _proposal(
     return render(request, "chat/_compaction_preview.html", values)
 
 
-def _own_words(request: HttpRequest, conversation: Conversation) -> str:
-    """What a person had made of the last proposal; the next one keeps it in sight."""
-    signature, text = request.POST.get("signature", ""), request.POST.get("text", "")
-    is_own = bool(text) and proposals.is_changed(conversation, signature, text)
-    return text if is_own else request.POST.get("typed", "")
+@conversation_view("GET")
+def show_activity(request: HttpRequest, conversation: Conversation) -> HttpResponse:
+    return render(request, "chat/_work.html", activity.template_values(conversation))
 
 
-@require_POST
-@private
-@with_conversation
+@conversation_view("POST")
+def end_job(
+    request: HttpRequest, conversation: Conversation, *, job: int
+) -> HttpResponse:
+    """Cancel a job that goes on; discard the result of one that has ended."""
+    row = get_object_or_404(conversation.jobs, pk=job)
+    if row.is_finished:
+        row.delete()
+    else:
+        queue.cancel(row)
+    async_to_sync(tasks.tell)(row.kind, conversation.pk, "cancelled")
+    return render(request, "chat/_work.html", activity.template_values(conversation))
+
+
+@conversation_view("POST")
+def stop_compaction(request: HttpRequest, conversation: Conversation) -> HttpResponse:
+    """End the compaction that runs, when the summary that it writes is done."""
+    lease.stop(conversation.pk)
+    conversation.refresh_from_db()
+    async_to_sync(events.publish)(conversation.pk, events.Job("fold", "stopping"))
+    return render(request, "chat/_work.html", activity.template_values(conversation))
+
+
+@conversation_view("POST")
 def estimate(request: HttpRequest, conversation: Conversation) -> HttpResponse:
     """What the settings in the form would do now; nothing is changed."""
     form = PolicyForm(request.POST)
@@ -114,9 +128,7 @@ def estimate(request: HttpRequest, conversation: Conversation) -> HttpResponse:
     return render(request, "chat/_estimate.html", values)
 
 
-@require_GET
-@private
-@with_conversation
+@conversation_view("GET")
 def summaries(request: HttpRequest, conversation: Conversation) -> HttpResponse:
     """The history of versions, newest first."""
     rows = conversation.summaries.order_by("-version").select_related("author")
@@ -124,14 +136,12 @@ def summaries(request: HttpRequest, conversation: Conversation) -> HttpResponse:
     return render(request, "chat/_history.html", values)
 
 
-@require_GET
-@private
-@with_conversation
+@conversation_view("GET")
 def diff(
     request: HttpRequest, conversation: Conversation, *, version: int
 ) -> HttpResponse:
     """What a version changed in those that it replaced, word by word."""
-    summary = _summary(conversation, version)
+    summary = get_object_or_404(conversation.summaries, version=version)
     older = list(summary.folded_from.order_by("first_seq"))
     before = "\n\n".join(row.text for row in older)
     pieces = compare(before, summary.text) if older else []
@@ -139,22 +149,18 @@ def diff(
     return render(request, "chat/_diff.html", values)
 
 
-@require_GET
-@private
-@with_conversation
+@conversation_view("GET")
 def edit(
     request: HttpRequest, conversation: Conversation, *, version: int
 ) -> HttpResponse:
-    summary = _summary(conversation, version)
+    summary = get_object_or_404(conversation.summaries, version=version)
     values = {"conversation": conversation, "summary": summary}
     return render(request, "chat/_summary_edit.html", values)
 
 
-@require_GET
-@private
-@with_conversation
+@conversation_view("GET")
 def find(request: HttpRequest, conversation: Conversation) -> HttpResponse:
-    """What did it forget? Where the model sees what was said about something."""
+    """Does it still remember? Where the model sees what was said about something."""
     form = SearchForm(request.GET)
     query = form.cleaned_data["q"] if form.is_valid() else ""
     found = search.find(conversation, query)
@@ -162,17 +168,13 @@ def find(request: HttpRequest, conversation: Conversation) -> HttpResponse:
     return render(request, "chat/_found.html", values)
 
 
-@require_GET
-@private
-@with_conversation
+@conversation_view("GET")
 def saved(request: HttpRequest, conversation: Conversation) -> HttpResponse:
     values = {"savings": savings.of(conversation)}
     return render(request, "chat/_savings.html", values)
 
 
-@require_POST
-@private
-@with_conversation
+@conversation_view("POST")
 def draft(request: HttpRequest, conversation: Conversation) -> HttpResponse:
     """The right pane with what is being typed, as if it were sent now."""
     text = request.POST.get("draft", "")[: settings.MESSAGE_MAX_CHARS]
@@ -181,41 +183,24 @@ def draft(request: HttpRequest, conversation: Conversation) -> HttpResponse:
     return render(request, "chat/_context.html", values)
 
 
-@require_GET
-@private
-@with_conversation
-def moment(request: HttpRequest, conversation: Conversation) -> HttpResponse:
-    """Both panes as they stood when a reply was asked for."""
-    call = _call(request, conversation)
+@conversation_view("GET")
+def show_snapshot(request: HttpRequest, conversation: Conversation) -> HttpResponse:
+    """Both panes as they were when a reply was requested."""
+    reply = read_number(request, "reply")
+    call = requests.reply_call(conversation, reply) if reply else None
+    if call is None:
+        raise Http404
     values = {
         "conversation": conversation,
-        "context": context_pane.model_view(conversation, reply=call.message.seq),
-        "messages": messages_at(conversation, call),
+        "context": context_pane.model_view(conversation, reply=reply),
+        "messages": snapshot.messages_at(conversation, call),
     }
     return render(request, "chat/_moment.html", values)
 
 
-@require_GET
-@private
-@with_conversation
+@conversation_view("GET")
 def raw(request: HttpRequest, conversation: Conversation) -> HttpResponse:
     """The request's `messages` as they are sent, or were for a reply."""
-    has_reply = bool(request.GET.get("reply"))
-    call = _call(request, conversation) if has_reply else None
-    reply = call.message.seq if call else None
-    wire = export.context_of(conversation, reply)["messages"]
+    wire = context_of(request, conversation)["messages"]
     text = json.dumps(wire, ensure_ascii=False, indent=2)
     return render(request, "chat/_raw.html", {"text": text})
-
-
-def _call(request: HttpRequest, conversation: Conversation) -> ModelCall:
-    form = NumberForm(request.GET)
-    reply = form.cleaned_data["reply"] if form.is_valid() else None
-    call = requests.reply_call(conversation, reply) if reply else None
-    if call is None:
-        raise Http404
-    return call
-
-
-def _summary(conversation: Conversation, version: int) -> Summary:
-    return get_object_or_404(conversation.summaries, version=version)

@@ -1,8 +1,60 @@
 """Pages, fragments and JSON of conversations."""
 
-from django.urls import include, path
+from django.urls import include, path, register_converter
+from django.urls.converters import IntConverter
 
-from . import copy_views, list_views, policy_views, views
+from . import list_views, memory_actions, memory_views, views
+
+
+class NumberConverter(IntConverter):
+    """The number of a message or a version, as far as there can be one."""
+
+    regex = "[1-9][0-9]{0,8}"
+
+
+register_converter(NumberConverter, "number")
+
+memory = [
+    path(
+        "messages/<number:seq>/<slug:name>/",
+        memory_actions.message,
+        name="memory-message",
+    ),
+    path("summarise/<number:seq>/", memory_views.preview, name="memory-preview"),
+    path(
+        "summarise/<number:seq>/propose/", memory_views.propose, name="memory-propose"
+    ),
+    path(
+        "summarise/<number:seq>/proposal/",
+        memory_views.proposal,
+        name="memory-proposal",
+    ),
+    path("summarise/stop/", memory_views.stop_compaction, name="memory-stop"),
+    path("work/", memory_views.show_activity, name="memory-work"),
+    path("work/<number:job>/end/", memory_views.end_job, name="memory-end-job"),
+    path("summarise/accept/", memory_actions.accept, name="memory-accept"),
+    path("summaries/", memory_views.summaries, name="memory-summaries"),
+    path("summaries/<number:version>/diff/", memory_views.diff, name="memory-diff"),
+    path("summaries/<number:version>/edit/", memory_views.edit, name="memory-edit"),
+    path(
+        "summaries/<number:version>/rewrite/",
+        memory_actions.rewrite,
+        name="memory-rewrite",
+    ),
+    path(
+        "summaries/<number:version>/restore/",
+        memory_actions.restore,
+        name="memory-restore",
+    ),
+    path("reinstate/", memory_actions.reinstate, name="memory-reinstate"),
+    path("estimate/", memory_views.estimate, name="memory-estimate"),
+    path("find/", memory_views.find, name="memory-find"),
+    path("savings/", memory_views.saved, name="memory-savings"),
+    path("draft/", memory_views.draft, name="memory-draft"),
+    path("moment/", memory_views.show_snapshot, name="memory-moment"),
+    path("raw/", memory_views.raw, name="memory-raw"),
+    path("rebuild/", memory_actions.rebuild, name="memory-rebuild"),
+]
 
 conversation = [
     path("", views.detail, name="conversation-detail"),
@@ -14,11 +66,11 @@ conversation = [
     path("unarchive/", list_views.unarchive, name="conversation-unarchive"),
     path("delete/", list_views.delete, name="conversation-delete"),
     path("undelete/", list_views.undelete, name="conversation-undelete"),
-    path("branch/", copy_views.branch, name="conversation-branch"),
-    path("policy/", policy_views.set_policy, name="conversation-policy"),
-    path("policy/undo/", policy_views.undo_policy, name="conversation-policy-undo"),
-    path("summarise/", views.compact, name="conversation-compact"),
-    path("memory/", include("chatsite.pages.memory_urls")),
+    path("branch/", list_views.branch, name="conversation-branch"),
+    path("policy/", memory_actions.set_policy, name="conversation-policy"),
+    path("policy/undo/", memory_actions.undo_policy, name="conversation-policy-undo"),
+    path("summarise/", memory_actions.compact, name="conversation-compact"),
+    path("memory/", include(memory)),
     path("messages/", views.messages, name="conversation-messages"),
     path("context/", views.context, name="conversation-context"),
     path("transcript.json", views.transcript_json, name="conversation-transcript"),
@@ -30,7 +82,7 @@ conversation = [
 
 urlpatterns = [
     path("", list_views.index, name="conversation-list"),
-    path("demo/", views.demo, name="conversation-demo"),
-    path("c/", views.create, name="conversation-create"),
+    path("demo/", list_views.demo, name="conversation-demo"),
+    path("c/", list_views.create, name="conversation-create"),
     path("c/<uuid:uuid>/", include(conversation)),
 ]

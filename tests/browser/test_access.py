@@ -99,7 +99,7 @@ def test_the_split_page_shuts_nobody_out(demo):
     is_clean(page)
     for details in ("header.bar .menu", "#policy", ".user-menu", ".divider >> nth=-1"):
         page.locator(details).evaluate("(element) => { element.open = true }")
-    expect(page.locator("#policy .estimate")).to_contain_text("With these settings")
+    expect(page.locator("#policy .estimate")).to_contain_text("These settings")
     is_clean(page, "header.bar, .user-menu, .divider[open]")
     page.keyboard.press("Escape")
     page.locator("#find > summary").click()

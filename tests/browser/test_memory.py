@@ -159,7 +159,7 @@ def test_settings_say_what_they_would_do(talked):
     estimate = page.locator("#policy .estimate")
     expect(estimate).to_contain_text("#1–#6 are summarised at once")
     page.locator("#policy").get_by_text("Never summarise").click()
-    expect(estimate).to_contain_text("nothing is summarised now")
+    expect(estimate).to_contain_text("summarise nothing now")
     page.locator("#policy").get_by_role("button", name="Apply").click()
     expect(talked.right).to_contain_text("never summarises")
     expect(notice(talked)).to_contain_text("LangGraph")

@@ -2,9 +2,8 @@
 plain values for the templates.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import reduce
 from typing import Any
 
 from django.utils.text import capfirst
@@ -27,9 +26,22 @@ from memory.models import Conversation, Message, ModelCall, Summary
 
 from ..forms import preset_name
 
+MAX_REPLIES = 200
+AHEAD_OF_WINDOW = ("system", "summaries", "pinned")
+TITLES = {
+    "system": gettext_lazy("System prompt"),
+    "summaries": gettext_lazy("Summaries"),
+    "pinned": gettext_lazy("Pinned"),
+    "window": gettext_lazy("Window"),
+    "recalled": gettext_lazy("Recalled"),
+    "newest": gettext_lazy("Next message"),
+    "reserve": gettext_lazy("Reserved for the reply"),
+    "free": gettext_lazy("Free"),
+}
+
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class ContextSection:
     """One section of the right pane, in the order of the payload."""
 
     kind: str  # system, summaries, pinned, window, recalled, newest
@@ -48,7 +60,7 @@ class Part:
 class Segment:
     """One piece of the token bar. `x` and `width` are permille of the bar."""
 
-    kind: str  # the parts' kinds, then reserve and free
+    kind: str  # the sections' kinds, then reserve and free
     title: str
     tokens: int
     x: int
@@ -60,7 +72,7 @@ class Gauge:
     segments: tuple[Segment, ...]
     used: int
     capacity: int
-    reserve: int  # kept free for the reply
+    reserve: int  # reserved for the reply
     # Compaction starts when the window has so many tokens; None = not by tokens.
     window_limit: int | None = None
     # The place of the compaction point on the bar, in permille; None = it is not on it.
@@ -72,7 +84,7 @@ class ContextPane:
     """The right pane. `reply` is the shown reply's number, None for the next turn."""
 
     reply: int | None
-    parts: tuple[Part, ...]
+    sections: tuple[ContextSection, ...]
     gauge: Gauge
     tokens_estimated: int
     # Messages by kind of place, now or when the shown reply was asked for.
@@ -114,28 +126,38 @@ def model_view(
 
     Raises ModelCall.DoesNotExist for a number that is no reply.
     """
-    call = None
+    call = verified = None
     if reply is not None:
         call = reply_call(conversation, reply)
         if call is None:
             raise ModelCall.DoesNotExist
     built = context.rebuild(call) if call else next_turn(conversation, draft)
+    if call:
+        verified = built.sha256 == call.sha256
+        if not verified and context.is_erased(call):
+            verified = None  # unknown: a message of it was deleted since
+        counts = context.count_sent(call)
+    else:
+        counts = context.count_places(conversation, built.refs["left_out"])
     model = call.model if call else model_of(conversation)
-    parts = tuple(_parts(conversation, built, draft, is_past=call is not None))
-    gauge = _gauge(conversation, parts, model)
+    sections = tuple(_sections(conversation, built, draft, is_past=bool(call)))
+    gauge = _gauge(conversation, sections, model)
+    answered = conversation.model_calls.filter(purpose=ModelCall.Purpose.REPLY)
+    answered = answered.exclude(message=None).order_by("-id")
+    # Only replies with a known request: there is nothing to show for the others.
+    replies = conversation.messages.filter(has_request(), role=Message.Role.ASSISTANT)
+    replies = replies.order_by("-seq").values_list("seq", flat=True)[:MAX_REPLIES]
     return ContextPane(
         reply=reply,
-        parts=parts,
+        sections=sections,
         gauge=gauge,
         tokens_estimated=built.tokens,
-        counts=context.count_sent(call)
-        if call
-        else context.count_places(conversation, built.refs["left_out"]),
+        counts=counts,
         model=providers.label(model),
         is_demo=providers.is_demo(model),
-        call=call or _latest_call(conversation),
-        verified=_verify(call, built) if call else None,
-        replies=tuple(_replies(conversation)),
+        call=call or answered.first(),
+        verified=verified,
+        replies=tuple(replies),
         wire=built.wire,
         sha256=built.sha256,
         policy=preset_name(conversation.get_policy().preset),
@@ -145,49 +167,9 @@ def model_view(
     )
 
 
-def _verify(call: ModelCall, built: context.Built) -> bool | None:
-    """None when it can not be told, because a message was deleted since."""
-    same = built.sha256 == call.sha256
-    return None if not same and context.is_erased(call) else same
-
-
-def _latest_call(conversation: Conversation) -> ModelCall | None:
-    calls = conversation.model_calls.filter(purpose=ModelCall.Purpose.REPLY)
-    return calls.exclude(message=None).order_by("-id").first()
-
-
-def _replies(conversation: Conversation) -> Iterator[int]:
-    """Those whose requests are known; there is nothing to show of the others."""
-    rows = conversation.messages.filter(has_request(), role=Message.Role.ASSISTANT)
-    return rows.order_by("-seq").values_list("seq", flat=True)[:200].iterator()
-
-
-AHEAD_OF_WINDOW = ("system", "summaries", "pinned")
-TITLES = {
-    "system": gettext_lazy("System prompt"),
-    "summaries": gettext_lazy("Summaries"),
-    "pinned": gettext_lazy("Pinned"),
-    "window": gettext_lazy("Window"),
-    "recalled": gettext_lazy("Recalled"),
-    "newest": gettext_lazy("Next message"),
-    "reserve": gettext_lazy("Reserved for the reply"),
-    "free": gettext_lazy("Free"),
-}
-
-
-def _title(kind: str, is_past: bool) -> str:
-    """What was the next message once is not any more."""
-    is_newest = is_past and kind == "newest"
-    return capfirst(_("newest message")) if is_newest else TITLES[kind]
-
-
-def _parts(
-    conversation: Conversation,
-    built: context.Built,
-    draft: str = "",
-    *,
-    is_past: bool = False,
-) -> Iterator[Part]:
+def _sections(
+    conversation: Conversation, built: context.Built, draft: str, *, is_past: bool
+) -> Iterator[ContextSection]:
     count_tokens = context.counter(conversation)
     for section in built.context.sections:
         seqs = [int(message.id) for message in section.messages if message.id]
@@ -195,10 +177,14 @@ def _parts(
         messages = tuple(rows) if seqs else ()
         versions_sent = built.refs["summaries"] if section.kind == "summaries" else []
         summaries = conversation.summaries.filter(version__in=versions_sent)
-        is_draft = bool(draft) and section.kind == "newest" and not messages
-        yield Part(
+        title = TITLES[section.kind]
+        if section.kind == "newest" and is_past:
+            title = capfirst(_("newest message"))
+        elif section.kind == "newest" and draft and not messages:
+            title = _("Your draft")
+        yield ContextSection(
             kind=section.kind,
-            title=_("Your draft") if is_draft else _title(section.kind, is_past),
+            title=title,
             tokens=count_tokens(section.messages),
             messages=messages,
             summaries=tuple(summaries.order_by("first_seq")) if versions_sent else (),
@@ -207,23 +193,32 @@ def _parts(
         )
 
 
-def _gauge(conversation: Conversation, parts: Sequence[Part], model: str) -> Gauge:
+def _gauge(
+    conversation: Conversation, sections: Sequence[ContextSection], model: str
+) -> Gauge:
     """The bar reaches to the compaction point or to what is used, with a little air,
     not to the model's whole window: against 128,000 tokens nothing would be seen. The
     reserve is drawn once it is in sight."""
-    used = sum(part.tokens for part in parts)
-    window = providers.context_window(model)
-    window_limit, fraction = _compact_limits(conversation)
-    ahead = sum(part.tokens for part in parts if part.kind in AHEAD_OF_WINDOW)
-    # Where less than that fits, compaction starts earlier.
-    most = _most_of_window(conversation, model, ahead)
-    window_limit = min(window_limit, most) if window_limit else None
+    used = sum(section.tokens for section in sections)
+    window, limit = providers.context_window(model), limit_of(model)
+    ahead = sum(part.tokens for part in sections if part.kind in AHEAD_OF_WINDOW)
+    # The smallest triggers that fire alone: on the window's tokens, on the share of
+    # the model's whole window that the context takes.
+    policy = conversation.get_policy()
+    alone = [clause[0] for clause in policy.trigger if len(clause) == 1]
+    window_limit = min((int(n) for kind, n in alone if kind == "tokens"), default=None)
+    fraction = min((n for kind, n in alone if kind == "fraction"), default=None)
+    if window_limit:
+        # Where less than that fits, compaction starts earlier.
+        within = context.policy_within(conversation, policy, limit)
+        most = budget.for_window(within, limit, ahead, is_waiting=False)
+        window_limit = min(window_limit, most)
     limits = [ahead + window_limit] if window_limit else []
     limits += [int(fraction * window)] if fraction else []
     compact_at = min(limits, default=None)
-    reserve = window - limit_of(model)
     scale = max(int(used * 1.1), int((compact_at or 0) * 1.15), 1)
-    sizes = [(part.kind, part.tokens) for part in parts]
+    reserve = window - limit
+    sizes = [(section.kind, section.tokens) for section in sections]
     if scale + reserve >= window:
         scale = max(window, used)
         sizes += [("free", max(0, scale - used - reserve)), ("reserve", reserve)]
@@ -239,12 +234,6 @@ def _gauge(conversation: Conversation, parts: Sequence[Part], model: str) -> Gau
     )
 
 
-def _most_of_window(conversation: Conversation, model: str, around: int) -> int:
-    limit = limit_of(model)
-    policy = context.policy_within(conversation, conversation.get_policy(), limit)
-    return budget.for_window(policy, limit, around, is_waiting=False)
-
-
 def _segments(sizes: list[tuple[str, int]], scale: int) -> Iterator[Segment]:
     start = 0
     for kind, tokens in sizes:
@@ -253,34 +242,20 @@ def _segments(sizes: list[tuple[str, int]], scale: int) -> Iterator[Segment]:
         start += tokens
 
 
-def _compact_limits(conversation: Conversation) -> tuple[int | None, float | None]:
-    """The smallest triggers that fire alone: on the window's tokens, on the share of
-    the model's whole window that the context takes."""
-    alone = [
-        clause[0] for clause in conversation.get_policy().trigger if len(clause) == 1
-    ]
-    tokens = [int(value) for kind, value in alone if kind == "tokens"]
-    fractions = [value for kind, value in alone if kind == "fraction"]
-    return min(tokens, default=None), min(fractions, default=None)
-
-
 def _compact_rule(conversation: Conversation, most: int | None) -> str:
     """When the window is compacted, in words; "" = never. `most`: tokens that fit."""
     policy = conversation.get_policy()
-    clauses = [
-        reduce(
-            _joined(_("%(first)s and %(second)s")),
-            [_condition(size, most) for size in clause],
-        )
-        for clause in policy.trigger
-    ]
-    if not policy.enabled or not clauses:
+    if not policy.enabled:
         return ""
-    return reduce(_joined(_("%(first)s or %(second)s")), clauses)
-
-
-def _joined(template: str) -> Callable[[str, str], str]:
-    return lambda first, second: template % {"first": first, "second": second}
+    both, either = _("%(first)s and %(second)s"), _("%(first)s or %(second)s")
+    rule = ""
+    for clause in policy.trigger:
+        words = ""
+        for size in clause:
+            condition = _condition(size, most)
+            words = both % {"first": words, "second": condition} if words else condition
+        rule = either % {"first": rule, "second": words} if rule else words
+    return rule
 
 
 def _condition(size: tuple[str, int | float], most: int | None) -> str:

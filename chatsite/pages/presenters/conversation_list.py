@@ -34,49 +34,36 @@ class Section:
 
 
 def listed(user: AbstractBaseUser, data: QueryDict) -> dict[str, Any]:
-    """What the templates of the list need: `data` says which part is asked for."""
+    """What the templates of the list need; `data` says which part is requested."""
     form = ListForm(data)
     if not form.is_valid():
         return {"sections": [], "query": data.get("q", ""), "found": []}
     query, archived = form.cleaned_data["q"], form.cleaned_data["view"] == "archived"
-    shown = (
-        _search(user, query)
-        if query
-        else _shelf(user, archived, form.cleaned_data["show"] or PAGE)
-    )
-    return {
+    shown: dict[str, Any] = {
         "query": query,
         "archived": archived,
         "open_uuid": form.cleaned_data["open"],
         "undo": library.deleted_lately(user)[:MAX_UNDO],
-        **shown,
     }
-
-
-def _search(user: AbstractBaseUser, query: str) -> dict[str, Any]:
-    titles = list(conversation_search.find_titles(user, query)[:MAX_TITLES])
-    name = _("Titles")
-    return {
-        "sections": [Section(name, titles)] if titles else [],
-        "found": conversation_search.find_messages(user, query),
-    }
-
-
-def _shelf(user: AbstractBaseUser, archived: bool, show: int) -> dict[str, Any]:
-    rows = list(library.shelf(user, archived=archived)[: show + 1])
-    return {
-        "sections": list(group(rows[:show])),
-        "more": show + PAGE if len(rows) > show else None,
-        "archived_count": library.shelf(user, archived=True).count(),
-    }
+    if query:
+        titles = list(conversation_search.find_titles(user, query)[:MAX_TITLES])
+        shown["sections"] = [Section(_("Titles"), titles)] if titles else []
+        shown["found"] = conversation_search.find_messages(user, query)
+        return shown
+    most = form.cleaned_data["show"] or PAGE
+    rows = list(library.shelf(user, archived=archived)[: most + 1])
+    shown["sections"] = list(group(rows[:most]))
+    shown["more"] = most + PAGE if len(rows) > most else None
+    shown["archived_count"] = library.shelf(user, archived=True).count()
+    return shown
 
 
 def group(rows: Iterable[Conversation]) -> Iterator[Section]:
     """Pinned ones, then the others by the day of their latest change in the site's
     zone. The rows come in this order already."""
     today = timezone.localdate()
-    for name, group in groupby(rows, key=lambda row: _heading(row, today)):
-        yield Section(name, list(group))
+    for name, section in groupby(rows, key=lambda row: _heading(row, today)):
+        yield Section(name, list(section))
 
 
 def _heading(row: Conversation, today: date) -> str:

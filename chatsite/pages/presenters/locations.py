@@ -1,4 +1,4 @@
-"""Marks: where the model sees a message, as the tag on it says."""
+"""Where the model sees a message, as the tag on it says."""
 
 from dataclasses import dataclass
 
@@ -10,7 +10,7 @@ from memory.models import Conversation, Message, Summary
 
 
 @dataclass(frozen=True, slots=True)
-class Mark:
+class Location:
     """Where the model sees a message: the words on its tag and how it is drawn."""
 
     kind: str  # window, summary, excluded, superseded, deleted, sending, queued
@@ -19,30 +19,27 @@ class Mark:
 
 
 def states_of(conversation: Conversation, seqs: list[int]) -> dict[int, str]:
-    """The state of the turn that each message belongs to, by the message's number.
-
-    One that came without a turn has none.
-    """
+    """The states of the messages' turns, by number; without a turn there is none."""
     rows = conversation.turns.filter(
         Q(user_message__seq__in=seqs) | Q(reply_seq__in=seqs)
     ).values_list("user_message__seq", "reply_seq", "state")
     return {seq: state for user, reply, state in rows for seq in (user, reply)}
 
 
-def mark_of(row: Message, state: str | None, summaries: list[Summary]) -> Mark:
+def location_of(row: Message, state: str | None, summaries: list[Summary]) -> Location:
     """Where the model sees a message of a turn in this state."""
     if row.deleted_at:
-        return Mark("deleted", _("deleted"))
+        return Location("deleted", _("deleted"))
     if row.superseded_at:
-        return Mark("superseded", _("replaced"))
+        return Location("superseded", _("replaced"))
     if row.excluded_at:
-        return Mark("excluded", _("hidden from the model"))
+        return Location("excluded", _("hidden from the model"))
     if state == Turn.State.QUEUED:
-        return Mark("queued", _("queued"))
+        return Location("queued", _("queued"))
     if state == Turn.State.RUNNING:
-        return Mark("sending", _("sending"))
+        return Location("sending", _("sending"))
     for summary in summaries:
         if summary.first_seq <= row.seq <= summary.last_seq:
             text = _("summarised (v%(version)s)") % {"version": summary.version}
-            return Mark("summary", text, summary.version)
-    return Mark("window", _("sent in full"))
+            return Location("summary", text, summary.version)
+    return Location("window", _("sent in full"))

@@ -1,5 +1,5 @@
-"""*What did it forget?*: a search in one conversation that says of each hit whether the
-model sees it word for word, only through a summary, or not at all.
+"""*Does it still remember?*: a search in one conversation that says of each hit whether
+the model sees it word for word, only through a summary, or not at all.
 """
 
 import re
@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from memory import versions
-from memory.models import Conversation, Message, Summary
+from memory.models import Conversation, Message
 from memory.search import recall
 
-from . import locations
+from .locations import Location, location_of, states_of
 
 MAX_HITS = 20
 # Characters shown around the first match.
@@ -18,69 +18,60 @@ BEFORE, AFTER = 60, 160
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class SearchHit:
     """A message that was found, with an excerpt; every second part of it matches."""
 
     seq: int
     role: str
     created_at: datetime
     parts: tuple[str, ...]
-    mark: locations.Mark
+    location: Location
     pinned: bool
     # Whether the summary in its place has the words too; None: there is no summary.
     in_summary: bool | None
 
 
-def find(conversation: Conversation, query: str) -> list[Finding]:
+def find(conversation: Conversation, query: str) -> list[SearchHit]:
     """The messages that contain the query, newest first; if there are none, those that
     match some of its words, best first."""
     query = query.strip()
     if not query:
         return []
-    rows = _containing(conversation, query) or _matching(conversation, query)
-    states = locations.states_of(conversation, [row.seq for row in rows])
-    summaries = versions.active(conversation)
-    return [_finding(row, query, states.get(row.seq), summaries) for row in rows]
-
-
-def _containing(conversation: Conversation, query: str) -> list[Message]:
     rows = conversation.messages.filter(deleted_at=None, text__icontains=query)
-    return list(rows.order_by("-seq")[:MAX_HITS])
+    found = list(rows.order_by("-seq")[:MAX_HITS]) or _recall(conversation, query)
+    states = states_of(conversation, [row.seq for row in found])
+    summaries = versions.active(conversation)
+    texts = {summary.version: summary.text.casefold() for summary in summaries}
+    words = query.casefold().split()
+    # The query as it stands, or any of its words.
+    wanted = sorted({query, *query.split()}, key=len, reverse=True)
+    alternatives = "|".join(map(re.escape, wanted))
+    pattern = re.compile(f"({alternatives})", re.IGNORECASE)
+    hits = []
+    for row in found:
+        location = location_of(row, states.get(row.seq), summaries)
+        summary = texts[location.version] if location.version else None
+        hits.append(
+            SearchHit(
+                seq=row.seq,
+                role=row.role,
+                created_at=row.created_at,
+                parts=tuple(_excerpt(row.text, pattern)),
+                location=location,
+                pinned=row.pinned_at is not None,
+                in_summary=None
+                if summary is None
+                else all(word in summary for word in words),
+            )
+        )
+    return hits
 
 
-def _matching(conversation: Conversation, query: str) -> list[Message]:
+def _recall(conversation: Conversation, query: str) -> list[Message]:
     hits = recall.search(conversation, query, limit=MAX_HITS)
     found = conversation.messages.filter(seq__in=[hit.seq for hit in hits])
     rows = {row.seq: row for row in found}
     return [rows[hit.seq] for hit in hits if hit.seq in rows]
-
-
-def _finding(
-    row: Message, query: str, state: str | None, summaries: list[Summary]
-) -> Finding:
-    mark = locations.mark_of(row, state, summaries)
-    in_force = {summary.version: summary.text for summary in summaries}
-    return Finding(
-        seq=row.seq,
-        role=row.role,
-        created_at=row.created_at,
-        parts=tuple(_excerpt(row.text, _pattern(query))),
-        mark=mark,
-        pinned=row.pinned_at is not None,
-        in_summary=_has(in_force[mark.version], query) if mark.version else None,
-    )
-
-
-def _has(text: str, query: str) -> bool:
-    """Whether all words of the query are in the text."""
-    compacted = text.casefold()
-    return all(word in compacted for word in query.casefold().split())
-
-
-def _pattern(query: str) -> re.Pattern[str]:
-    """The query as it stands, or any of its words."""
-    words = sorted({query, *query.split()}, key=len, reverse=True)
-    return re.compile("(" + "|".join(map(re.escape, words)) + ")", re.IGNORECASE)
 
 
 def _excerpt(text: str, pattern: re.Pattern[str]) -> list[str]:

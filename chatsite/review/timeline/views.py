@@ -8,7 +8,7 @@ from django.urls import path, reverse
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
-from chatsite.pages.presenters.locations import mark_of, states_of
+from chatsite.pages.presenters.locations import location_of, states_of
 from chatsite.turns.models import Turn
 from memory.integrity import signatures
 from memory.models import Conversation, Message, Summary
@@ -93,7 +93,7 @@ def _transcript(
         {
             "row": row,
             "text": text_of(row, rights),
-            "mark": mark_of(row, states.get(row.seq), summaries),
+            "mark": location_of(row, states.get(row.seq), summaries),
             "holds": signatures.holds(row) if rights.content else None,
         }
         for row in found

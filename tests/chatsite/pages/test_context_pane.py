@@ -34,7 +34,7 @@ def test_its_segments_stand_side_by_side_in_the_order_of_the_payload(alice):
 
 def test_its_parts_add_up_to_what_is_used(alice):
     view = context_pane.model_view(make(alice, "One", "Two"))
-    assert view.gauge.used == sum(part.tokens for part in view.parts)
+    assert view.gauge.used == sum(part.tokens for part in view.sections)
     assert view.gauge.used == view.tokens_estimated
 
 

@@ -59,7 +59,7 @@ def test_a_stranger_sees_nothing(client, long, bob, name):
 class TestFinding:
     def find(self, conversation, query):
         found = search.find(conversation, query)
-        return {each.seq: (each.mark.kind, each.in_summary) for each in found}
+        return {each.seq: (each.location.kind, each.in_summary) for each in found}
 
     def test_it_says_where_the_model_sees_it(self, long):
         actions.exclude(long, [17])
@@ -173,11 +173,11 @@ class TestMoment:
         talk_in_turns(long, "And now?")
         calls = [requests.reply_call(long, seq) for seq in (6, 22)]
         early, late = (snapshot.messages_at(long, call) for call in calls)
-        kinds = [each.mark.kind for each in early]
+        kinds = [each.location.kind for each in early]
         assert kinds == ["window"] * 4 + ["sending", "reply"]
-        assert [each.mark.version for each in late[:12]] == [1] * 12
+        assert [each.location.version for each in late[:12]] == [1] * 12
         assert late[11].ends.version == 1
-        assert late[12].mark.kind == "window"
+        assert late[12].location.kind == "window"
 
     def test_what_is_no_reply_is_not_there(self, client, long):
         for reply in ("3", "99", "", "x", "-1"):
@@ -187,7 +187,7 @@ class TestMoment:
         first = Message.objects.get(conversation=long, seq=1)
         actions.exclude(long, [first.seq])
         call = requests.reply_call(long, 4)
-        assert snapshot.messages_at(long, call)[0].mark.kind == "window"
+        assert snapshot.messages_at(long, call)[0].location.kind == "window"
 
 
 class TestRaw:
