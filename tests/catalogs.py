@@ -82,8 +82,8 @@ def shape(text):
 
 
 class Words(HTMLParser):
-    """The words of a page that a person sees or hears; `skip`: classes of elements
-    that show what people and models have said."""
+    """The visible and spoken words of a page; `skip`: classes of elements that show
+    texts of users and models."""
 
     VOID = {"area", "br", "hr", "img", "input", "link", "meta", "path", "rect", "line"}
 

@@ -133,7 +133,7 @@ class Server:
 
     def stop(self, *, show_log: bool = True) -> None:
         if self.is_running:
-            # A frozen one would not hear that it is to end.
+            # A frozen process would not notice the signal.
             self.send(signal.SIGCONT)
             try:
                 self.terminate()

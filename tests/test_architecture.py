@@ -1,4 +1,4 @@
-"""The rules of the house: who may import whom, what is documented, what passes."""
+"""The architecture: who may import whom, what is documented, what the checks say."""
 
 import ast
 import os

@@ -118,13 +118,13 @@ def test_no_words_for_people_are_bare():
         if not {"management", "migrations", "engine"} & set(path.parts)
         for node in nodes(path)
         if isinstance(node, ast.Call)
-        for value in told(node)
+        for value in shown_texts(node)
         if isinstance(value, ast.Constant) and " " in str(value.value)
     ]
     assert found == []
 
 
-def told(call):
+def shown_texts(call):
     name = getattr(call.func, "id", getattr(call.func, "attr", ""))
     if name in TELLING:
         yield from call.args

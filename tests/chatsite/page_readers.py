@@ -1,5 +1,5 @@
-"""Every page and fragment of the site, asked for as a browser does, for tests that read
-what people would.
+"""Every page and fragment of the site, requested as by a browser, for tests that read
+them.
 """
 
 import json
@@ -30,8 +30,8 @@ ACTS = ("pin", "unpin", "leave-out", "bring-back", "delete", "delete")
 
 
 def make_conversation(user):
-    """One that has something of everything. All texts are Chinese, and of pears: so
-    they can be told from the words of the page, whatever its language."""
+    """One that has something of everything. All texts are Chinese and about pears, so
+    tests can tell them from the words of the page in any language."""
     made = transcript.create(user, title="梨", preset="langgraph")
     talk_in_turns(made, *(f"第 {n} 件事：梨。" for n in range(7)), reply="好梨。")
     first = summarise(

@@ -95,7 +95,7 @@ def addresses(conversation):
     for name in filter(lambda key: isinstance(key, str), known):
         for shapes, *_ in known.getlist(name):
             found |= {f"/{shape % values}" for shape, _keys in shapes}
-    # In an order that does not hang on the keys of rows, so that a seed repeats it.
+    # In an order that does not depend on the keys of rows, so that a seed repeats it.
     return sorted(found - {reverse("logout")}, key=lambda url: (KEY.sub("", url), url))
 
 
@@ -105,7 +105,7 @@ def some_addresses(rng, conversation):
 
 
 def fuzz(door, shots):
-    """Send every shot; what answers with an error of the site is told apart."""
+    """Send every shot, and fail with those that the site answers with an error."""
     broken = []
     for send, url, what in shots:
         with transaction.atomic():

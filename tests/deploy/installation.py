@@ -23,7 +23,7 @@ HOST = "localhost"
 STATIC = "/var/lib/windowpane/static"
 PYTHON = "/opt/windowpane/current/.venv/bin/python"
 
-# Debian's own nginx.conf, with folders that anybody may write to.
+# Debian's own nginx.conf, with folders that everyone may write to.
 MAIN = """
 {user}
 daemon off;
@@ -71,7 +71,7 @@ def commands_of(unit, instance=""):
 
 
 def make_certificate(folder):
-    """A certificate for HOST that its own client is told to believe."""
+    """A certificate for HOST, which the tests' client trusts."""
     subject = ["-subj", f"/CN={HOST}", "-addext", f"subjectAltName=DNS:{HOST}"]
     files = ["-keyout", f"{folder}/privkey.pem", "-out", f"{folder}/fullchain.pem"]
     key = ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes"]

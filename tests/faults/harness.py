@@ -255,7 +255,7 @@ class Topology:
         return False
 
     def begin_at(self, site, crowd, count, **story):
-        """Stories that are all told by the site which is going to come to harm."""
+        """Stories that all run in one site, the one that the test will break."""
         with self.only(site):
             return self.begin_stories(crowd, count, sites=[site], **story)
 

@@ -54,21 +54,21 @@ OUTCOMES = {
 
 
 @pytest.fixture(scope="module")
-def told():
+def outcomes():
     return {}
 
 
 @pytest.fixture
-def outcome(single, told, crowd):
-    """What became of each mode; all of them are tried at once, by the first test."""
-    if not told:
+def outcome(single, outcomes, crowd):
+    """How each mode ended; all of them are tried at once, by the first test."""
+    if not outcomes:
         viewers = {mode: crowd.open(single.sites, single.create()) for mode in OUTCOMES}
         for mode, viewer in viewers.items():
             viewer.story = viewer.send(f"mode={mode}")
         single.settle_and_check(viewers.values())
         rows = {row.client_id: row for row in single.truth.rows()}
-        told |= {mode: rows[viewer.story] for mode, viewer in viewers.items()}
-    return told
+        outcomes |= {mode: rows[viewer.story] for mode, viewer in viewers.items()}
+    return outcomes
 
 
 @pytest.mark.parametrize("mode", OUTCOMES)

@@ -84,7 +84,7 @@ class Viewer:
         self.connects = 0
         self.socket = None
         self.is_closed = False
-        self.told = set()  # the turns that this socket has mentioned
+        self.mentioned = set()  # turns, by this socket
         self._asked_at = 0.0
 
     async def run(self):
@@ -112,7 +112,7 @@ class Viewer:
         ) as socket:
             self.connects += 1
             self.socket = socket
-            self.told = set()
+            self.mentioned = set()
             for command in list(self.outbox.values()):
                 await socket.send(json.dumps(command))
             await self._sync()
@@ -134,7 +134,7 @@ class Viewer:
                     event["retry_after"] + 0.1, self._resend
                 )
         elif "turn" in event:
-            self.told.add(event["turn"])
+            self.mentioned.add(event["turn"])
             reply = self.replies.setdefault(event["turn"], Reply())
             if not reply.take(event):
                 await self._sync()
@@ -144,11 +144,11 @@ class Viewer:
             self.crowd.soon(self._send(command))
 
     async def _reread(self, site):
-        """A new socket tells of turns that run and of the last one that ended; what
-        became of the others stands in the transcript."""
+        """A new socket reports turns that run and the last one that ended; how the
+        others ended is in the transcript."""
         while True:
             await asyncio.sleep(REREAD_SECONDS)
-            acks = [a for a in self.acks.values() if a["turn"] not in self.told]
+            acks = [a for a in self.acks.values() if a["turn"] not in self.mentioned]
             lost = [ack for ack in acks if not self.has_ended(ack["turn"])]
             if lost:
                 with suppress(OSError):

@@ -121,9 +121,9 @@ class Asked:
     def where(self, place: Place) -> str:
         if place.version:
             return self.say("summary", first=place.first, last=place.last)
-        return (
-            self.say("message", n=place.first) if place.first else self.say("earlier")
-        )
+        if place.first:
+            return self.say("message", n=place.first)
+        return self.say("earlier")
 
     def source(self, place: Place) -> str:
         phrase = "summary_source" if place.version else "source"
@@ -152,7 +152,7 @@ class Asked:
         return self.say("and").join([*parts, messages])
 
     def with_hint(self, text: str) -> str:
-        """The first reply of a conversation says whom people are talking to."""
+        """The first reply of a conversation says that a demo model writes it."""
         is_first = not self.sent.message_count and not self.sent.summaries
         return f"{text}{self.say('space')}{self.say('hint')}" if is_first else text
 
@@ -268,14 +268,14 @@ def acknowledge(asked: Asked) -> str:
     sentences = split_sentences(asked.text)
     name = next(filter(None, map(find_name, sentences)), "")
     parts = [asked.say("welcome", name=name)] if name else []
-    told = [
+    facts = [
         to_second_person(REMEMBER.sub("", sentence).rstrip(" .!。！"))
         for sentence in sentences
         if is_personal(sentence) and not find_name(sentence)
     ]
-    if told:
-        facts = shorten(asked.say("join").join(told))
-        parts.append(asked.say("noted", facts=facts))
+    if facts:
+        noted = shorten(asked.say("join").join(facts))
+        parts.append(asked.say("noted", facts=noted))
     return asked.with_hint(asked.say("space").join(parts)) if parts else ""
 
 

@@ -1,4 +1,4 @@
-"""What the demo model was sent: every sentence, who said it, and where it stands.
+"""What the demo model was sent: every sentence, who said it, and where.
 
 Reads the messages of a request, including the quoted history that comes in elements
 such as <summary messages="1-20" version="3">…</summary>.
@@ -67,7 +67,7 @@ RELATED = [
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where a statement stands: a message, or a summary of a range; 0: not known."""
+    """A message, or a summary of a range of messages; 0: not known."""
 
     first: int = 0
     last: int = 0
@@ -76,7 +76,7 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class Statement:
-    """One sentence: as it is understood ("I live in Oslo") and as it stands there."""
+    """One sentence, as the user would say it ("I live in Oslo") and as it was written."""
 
     text: str
     shown: str
@@ -109,14 +109,13 @@ def read_sent(messages: Sequence[BaseMessage]) -> Sent:
             count += 1
             statements += read_message(message)
     summaries = dict.fromkeys(s.place for s in statements if s.place.version)
-    # Pinned and recalled messages are older than the window they stand around, and may
-    # stand in it, too.
+    # Pinned and recalled messages are older than the window, and may be in it, too.
     statements.sort(key=lambda s: s.place.first or math.inf)
     return Sent(list(dict.fromkeys(statements)), list(summaries), count)
 
 
 def _find_fenced(text: str) -> str | None:
-    """What stands between <history> and </history> at the end of the text."""
+    """The text between <history> and </history> at its end."""
     for name in FENCES:
         if text.endswith(f"\n</{name}>"):
             _, opened, body = text.partition(f"<{name}>\n")
