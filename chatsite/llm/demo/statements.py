@@ -76,7 +76,7 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class Statement:
-    """One sentence, as the user would say it ("I live in Oslo") and as it was written."""
+    """One sentence, in the first person ("I live in Oslo") and as it was written."""
 
     text: str
     shown: str
