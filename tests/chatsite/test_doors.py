@@ -22,7 +22,7 @@ from chatsite.ops.unavailable import DatabaseMiddleware
 from tests.hostile import ROUNDS, SEED, TEXTS, form, randomness
 
 from .review import planted
-from .review.walk import places
+from .review.every_page import places
 from .scenes import HTMX, signed_in
 
 pytestmark = [

@@ -24,7 +24,7 @@ def address(rf, settings):
         # A proxy that appends leaves what the client made up before its own entry.
         ("198.51.100.1, 203.0.113.7", "203.0.113.7"),
         ("198.51.100.1,,  203.0.113.7 ", "203.0.113.7"),
-        # Whoever has one address of IPv6 has all of its network.
+        # A client with one address of IPv6 has all of its network.
         ("2001:db8:1:2:3:4:5:6", "2001:db8:1:2::"),
         ("::ffff:203.0.113.7", "203.0.113.7"),
         ("nonsense", "127.0.0.1"),

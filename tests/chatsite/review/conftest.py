@@ -31,7 +31,7 @@ def staff_with(django_user_model):
 
 @pytest.fixture
 def reviewer(client, staff_with):
-    """A client of somebody who may see numbers and read texts."""
+    """A client of a staff member who may see numbers and read texts."""
     client.force_login(staff_with("metadata", "content"))
     return client
 

@@ -17,7 +17,7 @@ LIST = "admin:desk_accessevent_changelist"
 
 @pytest.fixture
 def event(conversation, staff):
-    """Somebody has read it before this test began."""
+    """It was read before this test began."""
     return make_event(staff, conversation)
 
 

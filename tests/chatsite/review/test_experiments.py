@@ -551,6 +551,7 @@ class TestPages:
         page = reviewer.get(self.url("experiment", experiment)).content.decode()
         bar = reviewer.get(self.url("experiment-progress", experiment)).content.decode()
         for text in (page, bar):
+            text = " ".join(text.split())
             assert '<progress id="experiment-progress" value="7" max="20">' in text
         assert '<noscript><meta http-equiv="refresh" content="3"></noscript>' in page
         QuerySet(Experiment).filter(pk=experiment.pk).update(

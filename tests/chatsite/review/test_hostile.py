@@ -11,8 +11,7 @@ from django.contrib.auth.models import Group
 
 from tests.memory.scenes import plant
 
-from .planted import make_conversation, plant_everywhere
-from .walk import links, places
+from .every_page import links, make_conversation, places, plant_everywhere
 
 SHORT = "\"><zap zap=''>"
 HOSTILE = (

@@ -45,7 +45,7 @@ def secret(alice):
 
 @pytest.fixture
 def eraser(client, staff_with):
-    """Somebody who may erase, and need not read for that."""
+    """A staff member who may erase, and need not read for that."""
     client.force_login(staff_with("metadata", "purge"))
     return client
 

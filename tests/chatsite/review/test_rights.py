@@ -4,22 +4,25 @@ of its addresses are asked for, with a word planted in everything that was said.
 
 import re
 from dataclasses import dataclass, field
+from importlib import import_module
 from itertools import chain, combinations
 
 import pytest
+from django.apps import apps
 from django.contrib import admin
-from django.contrib.auth.models import Permission
+from django.contrib.auth.models import Group, Permission
+from django.contrib.contenttypes.models import ContentType
 from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
 from chatsite.review import redaction
+from chatsite.review.rights import Rights, rights_of
 from memory.models import Conversation, Message, ModelCall, Prompt, Summary
 
 from .conftest import CODENAMES
-from .planted import make_conversation, plant_everywhere
-from .walk import Place, links, places
+from .every_page import Place, links, make_conversation, places, plant_everywhere
 
 WORD = "zebraquagga"
 RIGHTS = ("metadata", "content", "export", "purge")
@@ -54,7 +57,7 @@ def walked(alice, caplog):
 
 @pytest.fixture
 def signed_in(django_user_model, walked):
-    """signed_in(*rights) -> a client of somebody who has just those."""
+    """signed_in(*rights) -> a client of a staff member with exactly those."""
 
     def sign_in(*rights, **values):
         name = f"walker {django_user_model.objects.count()}"
@@ -81,7 +84,7 @@ class Seen:
     is_written_down: bool = False
 
     def is_as(self, rights):
-        """Whether a page of the desk lets in those who may, and nobody else."""
+        """Whether a review page lets in those who may see it, and no one else."""
         may = set(self.place.needs) <= set(rights)
         # Others than a POST are refused before anybody asks who it is.
         return not self.place.is_own or self.status in ((200 if may else 403), 405)
@@ -269,3 +272,69 @@ def test_no_list_is_sorted_by_words(model):
 
 def list_of(model):
     return reverse(f"admin:memory_{model._meta.model_name}_changelist")
+
+
+carry = import_module("chatsite.review.migrations.0002_carry_permissions").carry
+OLD = ("memory.view_conversation", "memory.view_message", "memory.change_summary")
+
+
+@pytest.fixture
+def old(db):
+    """Django's own permissions on the tables, from before the review pages."""
+
+    def make(name):
+        app, _, codename = name.partition(".")
+        kind = ContentType.objects.get(app_label=app, model=codename.split("_")[1])
+        values = {"content_type": kind, "codename": codename, "name": codename}
+        return Permission.objects.create(**values)
+
+    return {name: make(name) for name in (*OLD, "chat.view_turn")}
+
+
+def give(django_user_model, *permissions):
+    user = django_user_model.objects.create_user("carol", is_staff=True)
+    user.user_permissions.set(permissions)
+    carry(apps, None)
+    return django_user_model.objects.get(pk=user.pk)
+
+
+class TestUpgrade:
+    @pytest.mark.parametrize(
+        ("had", "has"),
+        [
+            ((), Rights()),
+            (("memory.view_conversation",), Rights(metadata=True)),
+            (("chat.view_turn",), Rights(metadata=True)),
+            (("memory.change_summary",), Rights()),
+            (("memory.view_message",), Rights(metadata=True, content=True)),
+            ((*OLD, "chat.view_turn"), Rights(metadata=True, content=True)),
+        ],
+    )
+    def test_whoever_could_see_sees(self, django_user_model, old, had, has):
+        user = give(django_user_model, *(old[name] for name in had))
+        assert rights_of(user) == has
+
+    def test_groups_are_carried_too(self, django_user_model, old):
+        group = Group.objects.create(name="auditors")
+        group.permissions.add(old["memory.view_message"])
+        user = give(django_user_model)
+        user.groups.add(group)
+        fresh = django_user_model.objects.get(pk=user.pk)
+        assert rights_of(fresh) == Rights(metadata=True, content=True)
+
+    def test_what_opens_nothing_any_more_goes_from_the_list(
+        self, django_user_model, old
+    ):
+        give(django_user_model)
+        rows = Permission.objects.filter(content_type__app_label="memory")
+        assert set(rows.values_list("codename", flat=True)) == {
+            *("view_metadata", "read_content"),
+            *("export_conversations", "purge_conversations"),
+        }
+
+    def test_a_second_time_changes_nothing(self, django_user_model, old):
+        user = give(django_user_model, old["memory.view_message"])
+        carry(apps, None)
+        assert set(user.user_permissions.values_list("codename", flat=True)) == {
+            *("view_metadata", "read_content"),
+        }
