@@ -86,7 +86,7 @@ def _address(request: HttpRequest) -> str | None:
     return address
 
 
-def in_words(target: str) -> str:
+def describe(target: str) -> str:
     """A target as a person reads it, in their language."""
     if target in LISTS:
         return str(LISTS[target])

@@ -25,7 +25,7 @@ class Rights:
     export: bool = False
     purge: bool = False
 
-    def words(self, text: str) -> str:
+    def shown(self, text: str) -> str:
         """The text, or only how long it is."""
         return text if self.content else hidden(len(text))
 

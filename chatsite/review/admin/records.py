@@ -81,7 +81,7 @@ class AccessEventAdmin(RecordAdmin):
 
     @admin.display(description=_("what"))
     def part(self, row: AccessEvent) -> str:
-        return access_log.in_words(row.target)
+        return access_log.describe(row.target)
 
     @admin.display(description=_("conversation"))
     def in_conversation(self, row: AccessEvent) -> SafeString | str:

@@ -35,7 +35,7 @@ class Limit:
     """What the policy compacts at: in tokens where it counts them, always in words."""
 
     tokens: float | None
-    words: str
+    text: str
 
 
 def limit_of(policy: Policy, context_window: int) -> Limit:
@@ -92,8 +92,8 @@ def draw(conversation: Conversation) -> Chart:
     name, title = "prompts", _("Prompt tokens per turn")
     prompts = savings.prompts(conversation)
     if not prompts:
-        words = _("No reply was made here yet: nothing to draw.")
-        return Chart(name, title, words=words)
+        message = _("No reply was made here yet: nothing to draw.")
+        return Chart(name, title, message=message)
     window = providers.context_window(model_of(conversation))
     limit = limit_of(conversation.get_policy(), window)
     compactions = _compactions(conversation, prompts)
@@ -130,7 +130,7 @@ def draw(conversation: Conversation) -> Chart:
         y_label=_("tokens"),
         marks=[((place + 0.5) / step - 0.5, tip) for place, tip in compactions],
         mark_label=_("a summary was written"),
-        level=(limit.tokens, limit.words) if limit.tokens else None,
+        level=(limit.tokens, limit.text) if limit.tokens else None,
         table=Table(
             (
                 *(_("Turn"), _("Reply"), _("Sent"), _("Known from")),
@@ -165,7 +165,7 @@ def _describe(prompts: Sequence[Prompt], compactions: int, limit: Limit) -> str:
         "most": show(max(prompt.sent for prompt in prompts)),
         "whole": show(whole),
     }
-    return words if limit.tokens else f"{words} {limit.words}"
+    return words if limit.tokens else f"{words} {limit.text}"
 
 
 def _compactions(

@@ -142,7 +142,7 @@ def _compactions(figures: SiteFigures, days: Days) -> Chart:
     made = [day.compactions for day in figures.days]
     failed = [day.failed for day in figures.days]
     if not sum(made) + sum(failed):
-        return Chart(name, title, words=_("Nothing was summarised in these days."))
+        return Chart(name, title, message=_("Nothing was summarised in these days."))
     return draw_bars(
         name,
         title,
@@ -174,7 +174,7 @@ def _ratios(figures: SiteFigures, days: Days) -> Chart:
     name, title = "ratios", _("What a summary leaves")
     ratios = [day.ratio for day in figures.days]
     if all(ratio is None for ratio in ratios):
-        return Chart(name, title, words=_("No summary to measure in these days."))
+        return Chart(name, title, message=_("No summary to measure in these days."))
     values = [None if ratio is None else 100 * ratio for ratio in ratios]
     return draw_lines(
         name,
@@ -204,7 +204,7 @@ def _latency(figures: SiteFigures, days: Days) -> Chart:
         series.append(Series(kind, label, seconds, mark))
         columns.append((label, map(_seconds, values)))
     if all(value is None for each in series for value in each.values):
-        return Chart(name, title, words=_("No reply and no summary in these days."))
+        return Chart(name, title, message=_("No reply and no summary in these days."))
     return draw_lines(
         name,
         title,
@@ -229,7 +229,7 @@ def _bars(
     for each in spending:
         found.setdefault(group(each), []).append(each)
     if not found:
-        return Chart(name, title, words=_("No request to a model in these days."))
+        return Chart(name, title, message=_("No request to a model in these days."))
     sums = sorted(found.items(), key=lambda item: -_tokens(item[1]))
     shown = sums[:MAX_BARS]
     if others := sums[MAX_BARS:]:

@@ -45,12 +45,12 @@ class Table:
 
 @dataclass(frozen=True, slots=True)
 class Chart:
-    """One picture; if there is nothing to draw, `words` replace it."""
+    """One picture; if there is nothing to draw, `message` replaces it."""
 
     name: str
     title: str
     description: str = ""
-    words: str = ""
+    message: str = ""
     width: int = 0
     height: int = 0
     plot: Any = None

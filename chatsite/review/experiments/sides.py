@@ -83,7 +83,7 @@ def _view(
     newest = seqs[-MAX_SHOWN:] if rights.content else ()
     messages = list(rows.filter(seq__in=newest)) if newest else []
     return {
-        "blocks": [(each, rights.words(each.text)) for each in versions],
+        "blocks": [(each, rights.shown(each.text)) for each in versions],
         "first": seqs[0] if seqs else None,
         "last": seqs[-1] if seqs else None,
         "count": len(seqs),

@@ -1,7 +1,7 @@
 """Give staff of an existing installation what they had, under the desk's names.
 
-Whoever could view any of these tables sees the numbers; whoever could view messages
-reads. Nobody gets the right to export or to erase, which did not exist. Django's own
+Users who could view any of these tables see the numbers; users who could view messages
+read. No one gets the right to export or to erase, which did not exist. Django's own
 permissions on the tables open nothing any more, so they go from the list.
 """
 

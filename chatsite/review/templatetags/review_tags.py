@@ -78,7 +78,7 @@ def accesses(context: dict[str, Any]) -> dict[str, Any]:
     )
     found = {row.uuid: row for row in still_there.only("uuid", "title")}
     rows = [
-        (event, access_log.in_words(event.target), found.get(event.conversation))
+        (event, access_log.describe(event.target), found.get(event.conversation))
         for event in page
     ]
     return {

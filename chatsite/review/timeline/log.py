@@ -98,7 +98,7 @@ def _version(row: Summary, rights: Rights) -> Values:
 
 
 def _access(row: AccessEvent, rights: Rights) -> Values:
-    parts = (access_log.in_words(row.target), row.address)
+    parts = (access_log.describe(row.target), row.address)
     return {
         "title": _("Staff: %(action)s") % {"action": row.get_action_display()},
         "who": row.username,
@@ -109,7 +109,7 @@ def _access(row: AccessEvent, rights: Rights) -> Values:
 def _review(row: Review, rights: Rights) -> Values:
     upto = _("up to #%(seq)s and v%(version)s")
     upto %= {"seq": row.last_seq, "version": row.version}
-    parts = (upto, rights.words(row.note))
+    parts = (upto, rights.shown(row.note))
     return {
         "title": _("Review"),
         "who": row.username,

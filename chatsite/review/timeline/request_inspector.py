@@ -137,7 +137,7 @@ class _Parts:
             text = str(section.messages[0].content)
             tokens = self.count_tokens(section.messages)
             name = refs["system"][:12]
-            return [{"name": name, "tokens": tokens, "text": self.rights.words(text)}]
+            return [{"name": name, "tokens": tokens, "text": self.rights.shown(text)}]
         if section.kind == "summaries":
             return map(self._summary, self.summaries)
         if section.kind == "recalled":
@@ -155,7 +155,7 @@ class _Parts:
         return {
             "name": _("v%(version)s of #%(first)s–#%(last)s") % span,
             "tokens": count_text(row.text),
-            "text": self.rights.words(row.text),
+            "text": self.rights.shown(row.text),
             "url": timeline_url(self.conversation.pk, v=row.version),
             "holds": signatures.holds(row),
         }
@@ -170,7 +170,7 @@ class _Parts:
         return {
             "name": name,
             "tokens": tokens,
-            "text": self.rights.words(text),
+            "text": self.rights.shown(text),
             "url": timeline_url(self.conversation.pk, tab="transcript", seq=row.seq),
             "role": row.get_role_display(),
             "holds": signatures.holds(row),

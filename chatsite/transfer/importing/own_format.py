@@ -1,9 +1,7 @@
 """The form of this site's own export, as far as an import relies on it."""
 
 import json
-import re
 from datetime import datetime
-from itertools import accumulate
 from typing import Annotated, Any, Literal
 
 from pydantic import (
@@ -17,6 +15,7 @@ from pydantic import (
 from pydantic_core import PydanticCustomError
 
 from .draft import NEWEST, OLDEST
+from .reading import STRING, depth
 
 MAX_SMALL, MAX_INT = 2**15 - 1, 2**31 - 2
 # Far beyond any conversation, and far from where numbers end in a database.
@@ -39,9 +38,7 @@ def _is_small(value: Any) -> Any:
     text = json.dumps(value, ensure_ascii=False)
     if len(text) > MAX_JSON_CHARS:
         raise PydanticCustomError("too_large", "it is too large")
-    bare = re.sub(r'"(?:[^"\\]|\\.)*"', "", text, flags=re.DOTALL)
-    steps = ((mark in "[{") - (mark in "]}") for mark in bare)
-    if max(accumulate(steps), default=0) > MAX_JSON_DEPTH:
+    if depth(STRING.sub(b"", text.encode())) > MAX_JSON_DEPTH:
         raise PydanticCustomError("too_deep", "it is nested too deeply")
     return value
 

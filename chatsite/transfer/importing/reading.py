@@ -84,17 +84,21 @@ def _unzip(data: bytes, limit: int) -> bytes:
 
 def _check_shape(data: bytes) -> None:
     """Refuse what would take much more memory than its size, or go too deep, before
-    it is read. Counted without what stands in strings."""
+    it is read. Counted without what is in strings."""
     bare = STRING.sub(b"", data)
     if sum(map(bare.count, (b",", b"[", b"{"))) > MAX_VALUES:
         raise too_much()
-    marks = bare.translate(None, NO_BRACKETS)
-    depth = max(accumulate(map(STEPS.__getitem__, marks)), default=0)
-    if depth > MAX_DEPTH:
+    if depth(bare) > MAX_DEPTH:
         raise ImportFileError(
             _("The file is nested too deeply: more than %(limit)s levels.")
             % {"limit": MAX_DEPTH}
         )
+
+
+def depth(bare: bytes) -> int:
+    """How deep JSON without its strings is nested."""
+    marks = bare.translate(None, NO_BRACKETS)
+    return max(accumulate(map(STEPS.__getitem__, marks)), default=0)
 
 
 def too_much() -> ImportFileError:
