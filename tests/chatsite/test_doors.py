@@ -21,8 +21,7 @@ from chatsite.database import RefusedInputError
 from chatsite.ops.unavailable import DatabaseMiddleware
 from tests.hostile import ROUNDS, SEED, TEXTS, form, randomness
 
-from .review import planted
-from .review.every_page import places
+from .review.every_page import make_conversation, places
 from .scenes import HTMX, signed_in
 
 pytestmark = [
@@ -77,7 +76,7 @@ def conversation(staff, caplog, settings):
         # The whole test is one transaction, on a busy machine an idle one at times.
         with connection.cursor() as cursor:
             cursor.execute("SET LOCAL idle_in_transaction_session_timeout = 0")
-    return planted.make_conversation(staff, "pear")
+    return make_conversation(staff, "pear")
 
 
 @pytest.fixture

@@ -99,29 +99,41 @@ def draw(conversation: Conversation) -> Chart:
     compactions = _compactions(conversation, prompts)
     step = ceil(len(prompts) / MAX_POINTS)
     groups = [prompts[n : n + step] for n in range(0, len(prompts), step)]
-    numbers = [
-        f"{n * step + 1}"
-        if len(group) == 1
-        else f"{n * step + 1}–{n * step + len(group)}"
-        for n, group in enumerate(groups)
-    ]
+    numbers = []
+    for n, group in enumerate(groups):
+        first, last = n * step + 1, n * step + len(group)
+        numbers.append(f"{first}" if first == last else f"{first}–{last}")
     sent = [max(p.sent for p in group) for group in groups]
     whole = [max(p.whole for p in group) for group in groups]
     reported = sum(prompt.is_reported for prompt in prompts)
     label = _("sent, reported where known, else estimated")
     if reported in (0, len(prompts)):
         label = _("sent, reported") if reported else _("sent, estimated")
+    all_label = _("the whole transcript each time, estimated")
     made: dict[int, list[str]] = {}
     for place, tip in compactions:
         made.setdefault(max(0, int(place)) // step, []).append(tip)
+    head = (
+        *(_("Turn"), _("Reply"), _("Sent"), _("Known from")),
+        *(_("Whole transcript"), _("Summarised then")),
+    )
+    rows = tuple(
+        (
+            numbers[n],
+            f"#{group[-1].seq}",
+            show(sent[n]),
+            _("report") if all(p.is_reported for p in group) else _("estimate"),
+            show(round(whole[n])),
+            ", ".join(made.get(n, ())),
+        )
+        for n, group in enumerate(groups)
+    )
     return draw_lines(
         name,
         title,
         _describe(prompts, len(compactions), limit),
         [
-            Series(
-                "quiet", _("the whole transcript each time, estimated"), whole, "none"
-            ),
+            Series("quiet", all_label, whole, "none"),
             Series("main", label, sent),
         ],
         numbers,
@@ -131,23 +143,7 @@ def draw(conversation: Conversation) -> Chart:
         marks=[((place + 0.5) / step - 0.5, tip) for place, tip in compactions],
         mark_label=_("a summary was written"),
         level=(limit.tokens, limit.text) if limit.tokens else None,
-        table=Table(
-            (
-                *(_("Turn"), _("Reply"), _("Sent"), _("Known from")),
-                *(_("Whole transcript"), _("Summarised then")),
-            ),
-            tuple(
-                (
-                    numbers[n],
-                    f"#{group[-1].seq}",
-                    show(sent[n]),
-                    _("report") if all(p.is_reported for p in group) else _("estimate"),
-                    show(round(whole[n])),
-                    ", ".join(made.get(n, ())),
-                )
-                for n, group in enumerate(groups)
-            ),
-        ),
+        table=Table(head, rows),
     )
 
 
