@@ -20,7 +20,7 @@ from memory.compaction import compactor
 from memory.engine.tokens import count_text
 from memory.models import ModelCall
 
-from .chatsite.scenes import signed_in, talk_in_turns, url
+from .chatsite.scenes import page_of, signed_in, talk_in_turns, url
 from .memory.chats import Recorder
 from .servers import ROOT
 
@@ -122,7 +122,7 @@ def test_no_word_of_a_reply_is_announced(compacted):
     seen = [running, *frames, events.End(turn.pk, "done", 28, "Once")]
     said = [fragments.status_of(event, compacted) for event in seen]
     assert [text for text in said if text] == ["Generating", "Reply complete"]
-    log = signed_in(compacted.owner).get(url("detail", compacted)).content.decode()
+    log = page_of(signed_in(compacted.owner), compacted)
     assert re.search(r'id="transcript" role="log"[^>]+aria-live="off"', log)
 
 
