@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from tests.servers import Postgres
+from tests.databases import Postgres
 
 INNER = "BENCH_INNER"
 

@@ -1,8 +1,8 @@
 """Fixtures shared by all tests: the database, people, the fake model provider."""
 
 import os
-import shutil
 import ssl
+import uuid
 from contextlib import ExitStack, nullcontext
 from functools import cache, partial
 
@@ -14,6 +14,7 @@ from django.test import TransactionTestCase
 from chatsite.llm import dialects, providers
 
 from . import plugin
+from .databases import MIGRATED, copy_sqlite
 from .fakes.upstream import Upstream
 from .servers import Redis, Site
 
@@ -41,47 +42,29 @@ def pytest_sessionfinish(session):
 
 
 @pytest.fixture(scope="session")
-def django_db_modify_db_settings(tmp_path_factory):
+def django_db_setup(django_test_environment, tmp_path_factory):
+    """The database of this process: a copy, in the place of migrating."""
+    settings_dict = connections["default"].settings_dict
     if plugin.cluster:
         plugin.cluster.start()
-        return
-    # Threads do not see each other's transactions right in an in-memory database.
-    path = tmp_path_factory.mktemp("database") / "test.sqlite3"
-    connections["default"].settings_dict["TEST"]["NAME"] = str(path)
+        settings_dict["NAME"] = "tests"
+        plugin.cluster.execute("CREATE DATABASE {} TEMPLATE {}", "tests", MIGRATED)
+    else:
+        # Threads do not see each other's transactions right in an in-memory database.
+        path = tmp_path_factory.mktemp("database") / "test.sqlite3"
+        copy_sqlite(path)
+        settings_dict["NAME"] = str(path)
 
 
 @pytest.fixture(scope="session")
-def django_db_keepdb():
-    """PostgreSQL goes as a whole at the end: dropping its database first fails while
-    some thread of a test still holds a connection."""
-    return plugin.cluster is not None
-
-
-@pytest.fixture(scope="session")
-def migrated(tmp_path_factory):
-    """The file or the name of a migrated database that stays as it is."""
-    path, name = tmp_path_factory.mktemp("migrated") / "site.sqlite3", "migrated"
-    url = f"sqlite:///{path}"
-    if plugin.cluster:
-        plugin.cluster.start()
-        plugin.cluster.execute("CREATE DATABASE {}", name)
-        url = plugin.cluster.url(name)
-    Site({"DATABASE_URL": url}).manage("migrate", "--verbosity", "0")
-    return name if plugin.cluster else path
-
-
-@pytest.fixture(scope="session")
-def new_database(migrated, tmp_path_factory):
+def new_database(tmp_path_factory):
     """new_database() -> a context manager: the DATABASE_URL of a fresh, migrated
     database for server processes."""
     if plugin.cluster:
-        return partial(plugin.cluster.database, template=migrated)
-
-    def copy():
-        path = shutil.copy(migrated, tmp_path_factory.mktemp("server"))
-        return nullcontext(f"sqlite:///{path}")
-
-    return copy
+        plugin.cluster.start()
+        return partial(plugin.cluster.database, template=MIGRATED)
+    folder = tmp_path_factory.mktemp("servers")
+    return lambda: nullcontext(copy_sqlite(folder / f"{uuid.uuid4().hex}.sqlite3"))
 
 
 KEPT = {"auth_permission", "django_content_type"}

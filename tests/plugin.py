@@ -9,7 +9,7 @@ import os
 import pytest
 
 from . import streams
-from .servers import Postgres
+from .databases import Postgres
 
 ENVIRONMENT = {
     # A developer's .env is not the tests' business.

@@ -1,4 +1,5 @@
-"""Real servers for tests: PostgreSQL, Redis and the site itself under daphne.
+"""Real servers for tests: Redis and the site itself under daphne. PostgreSQL is in
+databases.py.
 
 Each is a context manager with its own temporary folder and a free port, is stopped by
 its process id, and writes its log where a failing test shows it.
@@ -15,14 +16,9 @@ import tempfile
 import time
 import urllib.error
 import urllib.request
-import uuid
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from pathlib import Path
 from typing import IO, Self
-
-import psycopg
-from psycopg import sql
 
 ROOT = Path(__file__).resolve().parent.parent
 START_TIMEOUT = 60.0
@@ -148,97 +144,6 @@ class Server:
 
     def __exit__(self, kind: type[BaseException] | None, *exc_info: object) -> None:
         self.stop(show_log=kind is not None)
-
-
-class Postgres(Server):
-    """A PostgreSQL cluster of its own. As root it runs as the user postgres."""
-
-    name = "postgres"
-    # Fast shutdown: does not wait for clients to leave.
-    stop_signal = signal.SIGINT
-
-    def url(self, database: str = "windowpane") -> str:
-        return f"postgres://postgres@127.0.0.1:{self.port}/{database}"
-
-    def command(self) -> list[str]:
-        return [self._binary("postgres"), "-D", str(self.folder / "data")]
-
-    def is_ready(self) -> bool:
-        try:
-            psycopg.connect(self.url("postgres"), connect_timeout=5).close()
-        except psycopg.OperationalError:
-            return False
-        return True
-
-    def prepare(self) -> None:
-        if (self.folder / "data").exists():
-            return
-        if os.geteuid() == 0:
-            shutil.chown(self.folder, "postgres", "postgres")
-        with self.log_path.open("ab") as log:
-            initdb = self.spawn(self._initdb(), log)
-        if initdb.wait():
-            raise RuntimeError(f"initdb failed:\n{self.log()}")
-        with (self.folder / "data" / "postgresql.conf").open("a") as config:
-            config.write(self._config())
-
-    def spawn(self, command: list[str], log: IO[bytes]) -> subprocess.Popen:
-        is_root = os.geteuid() == 0
-        return subprocess.Popen(
-            command,
-            cwd=self.folder,
-            env={"PATH": os.environ.get("PATH", ""), "LC_ALL": "C.UTF-8"},
-            stdin=subprocess.DEVNULL,
-            stdout=log,
-            stderr=subprocess.STDOUT,
-            **({"user": "postgres", "group": "postgres"} if is_root else {}),
-        )
-
-    def crash(self) -> None:
-        """Immediate shutdown: every connection is cut, recovery at the next start."""
-        self.process.send_signal(signal.SIGQUIT)
-        self.process.wait(STOP_TIMEOUT)
-
-    @contextmanager
-    def database(self, template: str = "template1") -> Iterator[str]:
-        """The URL of a new database like the template, dropped afterwards."""
-        name = f"w{uuid.uuid4().hex}"
-        self.execute("CREATE DATABASE {} TEMPLATE {}", name, template)
-        try:
-            yield self.url(name)
-        finally:
-            self.execute("DROP DATABASE {} WITH (FORCE)", name)
-
-    def execute(self, statement: str, *names: str) -> None:
-        quoted = map(sql.Identifier, names)
-        with psycopg.connect(self.url("postgres"), autocommit=True) as connection:
-            connection.execute(sql.SQL(statement).format(*quoted))
-
-    def _initdb(self) -> list[str]:
-        options = "--username=postgres --auth=trust --encoding=UTF8 --no-sync"
-        data = str(self.folder / "data")
-        return [self._binary("initdb"), "--pgdata", data, *options.split()]
-
-    def _config(self) -> str:
-        # fsync only matters when the machine itself crashes.
-        return (
-            f"port = {self.port}\n"
-            "listen_addresses = '127.0.0.1'\n"
-            f"unix_socket_directories = '{self.folder}'\n"
-            "max_connections = 200\n"
-            "fsync = off\n"
-        )
-
-    @staticmethod
-    def _binary(name: str) -> str:
-        # Debian keeps these out of PATH.
-        found = sorted(Path("/usr/lib/postgresql").glob(f"*/bin/{name}"))
-        path = str(found[-1]) if found else shutil.which(name)
-        if not path:
-            raise RuntimeError(
-                f"{name} not found: install postgresql (make test does)."
-            )
-        return path
 
 
 class Redis(Server):

@@ -6,7 +6,8 @@ import psycopg
 import pytest
 
 from . import plugin
-from .servers import Postgres, Redis, find_chromium, free_port, wait_for
+from .databases import Postgres
+from .servers import Redis, find_chromium, free_port, wait_for
 
 pytestmark = pytest.mark.server
 

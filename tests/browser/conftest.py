@@ -5,6 +5,7 @@ import shutil
 import pytest
 from playwright.sync_api import expect, sync_playwright
 
+from tests.databases import copy_sqlite
 from tests.fakes.upstream import Upstream
 from tests.servers import Site, find_chromium
 
@@ -30,12 +31,10 @@ def site_of(path, kind=Site, **env):
 @pytest.fixture(scope="session")
 def make_site(tmp_path_factory):
     """make_site(kind=Site, **env) -> Site, not yet started, with a database of its own
-    and one user in it. Migrating takes seconds, so each gets a copy of one that is
-    ready."""
+    and one user in it."""
     ready = tmp_path_factory.mktemp("ready") / "site.sqlite3"
-    first = site_of(ready)
-    first.manage("migrate", "--verbosity", "0")
-    first.manage("create_user", USER, PASSWORD)
+    copy_sqlite(ready)
+    site_of(ready).manage("create_user", USER, PASSWORD)
 
     def make(**env):
         return site_of(shutil.copy(ready, tmp_path_factory.mktemp("site")), **env)

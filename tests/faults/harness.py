@@ -18,8 +18,9 @@ import psycopg
 
 from tests import plugin
 from tests.clients import Person
+from tests.databases import MIGRATED, Postgres, copy_sqlite
 from tests.fakes.upstream import Upstream, tell_story
-from tests.servers import ROOT, Postgres, Redis, Site, wait_for
+from tests.servers import ROOT, Redis, Site, wait_for
 
 from . import auditor
 from .viewers import Crowd
@@ -155,7 +156,7 @@ class Topology:
         self.stack = ExitStack()
         self.postgres = Postgres() if servers else None
         self.redis = Redis() if servers else None
-        self.url = f"sqlite:///{folder / 'site.sqlite3'}"
+        self.file = folder / "site.sqlite3"
         self.env = {**plugin.ENVIRONMENT, **QUICK, **env}
         self.count = count
         self.sites = []
@@ -178,9 +179,10 @@ class Topology:
         if self.postgres:
             self.stack.enter_context(self.postgres)
             self.stack.enter_context(self.redis)
-            self.postgres.execute("CREATE DATABASE {}", "windowpane")
-            self.url = self.postgres.url()
+            self.url = self.postgres.url(MIGRATED)
             self.env["REDIS_URL"] = self.redis.url
+        else:
+            self.url = copy_sqlite(self.file)
         self.truth = Truth(self.url)
         self.env |= {
             "DATABASE_URL": self.url,
@@ -190,7 +192,6 @@ class Topology:
         }
         self.sites = [Site(self.env) for _ in range(self.count)]
         self.env["SITE_ORIGINS"] = ",".join(site.url for site in self.sites)
-        self.sites[0].manage("migrate", "--verbosity", "0")
         for site in self.sites:
             self.stack.callback(site.stop, show_log=False)
         self.start_all()
