@@ -75,6 +75,7 @@ def running_site(folder: Path, provider_url: str) -> Iterator[Site]:
         "SUMMARY_MODEL": "ok",
     }
     site = Site(env)
+    site.is_warm = False
     site.manage("migrate", "--verbosity", "0")
     site.manage("collectstatic", "--no-input", "--verbosity", "0")
     site.manage("create_user", USER, PASSWORD)

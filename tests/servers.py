@@ -20,6 +20,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import IO, Self
 
+from . import warm_python
+from .warm_python import WarmProcess
+
 ROOT = Path(__file__).resolve().parent.parent
 START_TIMEOUT = 60.0
 STOP_TIMEOUT = 15.0
@@ -41,7 +44,7 @@ class Server:
 
     def __init__(self, port: int | None = None) -> None:
         self.port = port or free_port()
-        self.process: subprocess.Popen | None = None
+        self.process: subprocess.Popen | WarmProcess | None = None
         self.folder = Path(tempfile.mkdtemp(prefix=f"{self.name}-"))
 
     @property
@@ -173,6 +176,8 @@ class Site(Server):
     """The site under daphne, as a process of its own with its own environment."""
 
     name = "daphne"
+    # Forked by a process that has imported everything, instead of started.
+    is_warm = True
     # By what a client believes its certificate; None: it has none.
     tls: ssl.SSLContext | None = None
 
@@ -209,19 +214,26 @@ class Site(Server):
         except (urllib.error.URLError, OSError):
             return False
 
+    def spawn(
+        self, command: list[str], log: IO[bytes]
+    ) -> subprocess.Popen | WarmProcess:
+        env = self.environment()
+        if not self.is_warm or "LD_PRELOAD" in env:
+            return super().spawn(command, log)
+        return warm_python.start(command[1:], env, log, log)
+
     def manage(self, *args: str) -> str:
         """Run manage.py in the environment of this server; its output."""
-        done = subprocess.run(
-            [sys.executable, "manage.py", *args],
-            cwd=ROOT,
-            env=self.environment(),
-            capture_output=True,
-            text=True,
-            check=False,
-        )
-        if done.returncode:
-            raise RuntimeError(f"manage.py {args} failed:\n{done.stdout}{done.stderr}")
-        return done.stdout
+        with tempfile.TemporaryFile() as output, tempfile.TemporaryFile() as errors:
+            command = [str(ROOT / "manage.py"), *args]
+            process = warm_python.start(command, self.environment(), output, errors)
+            code = process.wait()
+            for file in (output, errors):
+                file.seek(0)
+            found, wrong = output.read().decode(), errors.read().decode()
+        if code:
+            raise RuntimeError(f"manage.py {args} failed:\n{found}{wrong}")
+        return found
 
 
 class PlainSite(Site):

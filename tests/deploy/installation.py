@@ -150,6 +150,8 @@ class Nginx(Server):
 class Process(Site):
     """One windowpane@PORT.service."""
 
+    is_warm = False
+
     def command(self):
         return commands_of("windowpane@.service", str(self.port))[0]
 
