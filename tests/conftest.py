@@ -16,6 +16,7 @@ from chatsite.llm import dialects, providers
 from . import plugin
 from .databases import MIGRATED, copy_sqlite
 from .fakes.upstream import Upstream
+from .remembered import remembered
 from .servers import Redis, Site
 
 
@@ -117,16 +118,19 @@ def start_site(new_database):
 
 
 @pytest.fixture
+@remembered
 def alice(db):
     return get_user_model().objects.create_user("alice", password="alice-secret")
 
 
 @pytest.fixture
+@remembered
 def bob(db):
     return get_user_model().objects.create_user("bob", password="bob-secret")
 
 
 @pytest.fixture
+@remembered
 def staff(db):
     return get_user_model().objects.create_superuser("staff", password="staff-secret")
 

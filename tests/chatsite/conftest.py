@@ -7,11 +7,13 @@ from chatsite.live import watcher
 from chatsite.turns import lifecycle
 from memory import actions, transcript
 from tests.memory.scenes import summarise
+from tests.remembered import remembered
 
 from .scenes import answer, signed_in, talk_in_turns, url
 
 
 @pytest.fixture
+@remembered
 def conversation(alice):
     made = transcript.create(alice, title="Trip to Kyoto")
     talk_in_turns(made, "Hello", "What is my budget?")
@@ -38,6 +40,7 @@ def session(alice):
 
 
 @pytest.fixture
+@remembered
 def source(bob):
     """A conversation of Bob with everything that an export can hold."""
     made = transcript.create(bob, title="Kyoto", system_prompt="Be brief.")

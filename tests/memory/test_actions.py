@@ -8,6 +8,7 @@ from memory.compaction import compactor
 from memory.engine.exceptions import PolicyError
 from memory.integrity import audit
 from memory.models import Message
+from tests.remembered import remembered
 
 from .chats import Recorder, talk
 
@@ -27,6 +28,7 @@ def compact(conversation, *answers):
 
 
 @pytest.fixture
+@remembered
 def compacted(conversation):
     """v1 of 1..6 and v2 of 1..12, then the messages 13 and 14."""
     talk(conversation, 4)

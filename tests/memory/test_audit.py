@@ -9,6 +9,7 @@ from django.utils import timezone
 from memory import transcript
 from memory.integrity import audit
 from memory.models import Conversation, Message, ModelCall, Summary
+from tests.remembered import remembered
 
 from .scenes import (
     drop_unique,
@@ -28,6 +29,7 @@ def conversation(alice):
 
 
 @pytest.fixture
+@remembered
 def compacted(conversation):
     """Ten messages: two active summaries side by side, then a window."""
     talk(conversation, 5)

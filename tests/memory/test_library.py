@@ -11,11 +11,13 @@ from django.utils import timezone
 from memory import library, transcript
 from memory.models import Conversation, Message, Prompt, RecallEntry
 from memory.search import conversation_search
+from tests.remembered import remembered
 
 from .scenes import talk
 
 
 @pytest.fixture
+@remembered
 def conversation(alice):
     made = transcript.create(alice, title="Kyoto")
     talk(made, 2)

@@ -8,6 +8,7 @@ from memory import actions, context, transcript
 from memory.compaction import compactor
 from memory.engine.policy import Policy
 from memory.integrity import audit
+from tests.remembered import remembered
 
 from .chats import Recorder, talk
 from .scenes import plant
@@ -25,6 +26,7 @@ BROKEN = [
 
 
 @pytest.fixture
+@remembered
 def conversation(alice):
     made = transcript.create(alice)
     talk(made, 3)

@@ -8,6 +8,7 @@ from asgiref.sync import async_to_sync
 from memory import actions, context, transcript, versions
 from memory.compaction import compactor, proposals
 from memory.engine.exceptions import EmptySummary
+from tests.remembered import remembered
 
 from .chats import Recorder, talk
 from .test_actions import balanced, in_force, window
@@ -20,6 +21,7 @@ def nothing_open(conversation):
 
 
 @pytest.fixture
+@remembered
 def conversation(alice):
     made = transcript.create(alice)
     talk(made, 5)

@@ -13,6 +13,7 @@ from memory.engine.ranking import Document, Index
 from memory.integrity import audit
 from memory.models import Message, ModelCall, RecallEntry, Summary
 from memory.search import recall
+from tests.remembered import remembered
 
 from .scenes import plant
 
@@ -33,6 +34,7 @@ TALK = [
 
 
 @pytest.fixture
+@remembered
 def conversation(alice):
     return say(transcript.create(alice, system_prompt="Be brief."), *TALK)
 

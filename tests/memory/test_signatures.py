@@ -9,6 +9,7 @@ from django.db import connection
 from memory import actions, transcript, versions
 from memory.integrity import audit, signatures
 from memory.models import Message, ModelCall, Summary
+from tests.remembered import remembered
 
 from .scenes import say, summarise, talk
 
@@ -16,6 +17,7 @@ Status = Summary.Status
 
 
 @pytest.fixture
+@remembered
 def conversation(alice):
     """v1 was merged into v2; message #9 and v3 were never sent to a model."""
     made = transcript.create(alice, title="Sealed")

@@ -11,6 +11,7 @@ from chatsite.turns import lifecycle
 from chatsite.turns.models import Turn
 from memory import library, transcript
 from memory.models import Conversation
+from tests.remembered import remembered
 
 from ..scenes import signed_in, talk_in_turns, url
 
@@ -162,6 +163,7 @@ class TestSearch:
 
 class TestAt:
     @pytest.fixture
+    @remembered
     def long(self, alice):
         made = transcript.create(alice)
         rows = [f"Text {n}" for n in range(12)]

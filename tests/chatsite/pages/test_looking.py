@@ -13,6 +13,7 @@ from chatsite.turns import requests
 from memory import actions, transcript
 from memory.models import Message, ModelCall
 from tests.memory.scenes import plant, summarise
+from tests.remembered import remembered
 
 from ..scenes import signed_in, talk_in_turns
 
@@ -40,6 +41,7 @@ def page(client, conversation, name, **values):
 
 
 @pytest.fixture
+@remembered
 def long(alice):
     """Ten turns; v1 stands for the first twelve messages."""
     made = transcript.create(alice)

@@ -11,6 +11,7 @@ from chatsite.turns import audit as chat_audit
 from memory import context, versions
 from memory.integrity import audit
 from tests.memory.scenes import summarise
+from tests.remembered import remembered
 
 from ..scenes import propose, signed_in, talk_in_turns
 
@@ -61,6 +62,7 @@ def undo(client, notice):
 
 
 @pytest.fixture
+@remembered
 def compacted(conversation):
     """v1 of messages 1 and 2; 3 and 4 are the window."""
     summarise(conversation, 1, 2, text="They said hello.")

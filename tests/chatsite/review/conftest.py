@@ -6,6 +6,7 @@ from django.urls import reverse
 
 from memory import transcript
 from tests.memory.scenes import summarise, talk
+from tests.remembered import remembered
 
 CODENAMES = {
     "metadata": "view_metadata",
@@ -49,6 +50,7 @@ def page(reviewer):
 
 
 @pytest.fixture
+@remembered
 def conversation(alice):
     conversation = transcript.create(alice, title="Audited")
     talk(conversation, 4)
@@ -56,6 +58,7 @@ def conversation(alice):
 
 
 @pytest.fixture
+@remembered
 def versions(conversation):
     """v1 over the first two turns, v2 extending it over two more."""
     first = summarise(conversation, 1, 4, text="The first text.")

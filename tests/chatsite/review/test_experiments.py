@@ -24,6 +24,7 @@ from memory.compaction import compactor
 from memory.evaluation.metrics import CACHE_STEP
 from memory.models import Conversation
 from tests.memory.scenes import plant, say, talk
+from tests.remembered import remembered
 
 # The database of a played experiment is asked from a thread with a connection of its
 # own.
@@ -38,6 +39,7 @@ def fast(settings):
 
 
 @pytest.fixture
+@remembered
 def conversation(alice):
     """Ten turns of Alice's that were never compacted."""
     made = transcript.create(alice, title="SECRET title")

@@ -25,6 +25,7 @@ from memory.compaction import compactor
 from memory.models import Conversation, Prompt, RecallEntry
 from memory.search import recall
 from tests.memory.scenes import summarise, talk
+from tests.remembered import remembered
 
 from ..scenes import talk_in_turns
 
@@ -33,6 +34,7 @@ KEPT = {"desk_tombstone", "desk_accessevent", "django_admin_log"}
 
 
 @pytest.fixture
+@remembered
 def secret(alice):
     """A conversation with its own prompt, of which every part holds one rare word."""
     words = f"Tell nobody about {SECRET} 斑马夸克"

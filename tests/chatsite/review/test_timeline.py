@@ -16,6 +16,7 @@ from chatsite.turns.models import Turn
 from memory import actions, context, transcript
 from memory.models import Message, Prompt, Summary
 from tests.memory.scenes import plant, say, summarise, talk
+from tests.remembered import remembered
 
 Status = Summary.Status
 
@@ -33,6 +34,7 @@ def timeline(reviewer, conversation):
 
 
 @pytest.fixture
+@remembered
 def told(conversation):
     """A fact lost, one invented, and one message of its own for each version."""
     say(conversation, "Anna pays 300 euros on 12 May.")

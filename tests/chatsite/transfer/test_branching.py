@@ -12,6 +12,7 @@ from memory.integrity import audit
 from memory.models import Conversation, Message, ModelCall, Summary
 from memory.search import recall
 from tests.memory.scenes import summarise
+from tests.remembered import remembered
 
 from ..scenes import signed_in, talk_in_turns, url
 
@@ -26,6 +27,7 @@ def shown(conversation):
 
 
 @pytest.fixture
+@remembered
 def long(alice):
     made = transcript.create(alice, title="Long", system_prompt="Be brief.")
     talk_in_turns(made, "One", "Two")
