@@ -1,9 +1,10 @@
 """Fixtures shared by all tests: the database, people, the fake model provider."""
 
 import os
+import sqlite3
 import ssl
 import uuid
-from contextlib import ExitStack, nullcontext
+from contextlib import ExitStack, closing, nullcontext
 from functools import cache, partial
 
 import pytest
@@ -46,15 +47,21 @@ def pytest_sessionfinish(session):
 def django_db_setup(django_test_environment, tmp_path_factory):
     """The database of this process: a copy, in the place of migrating."""
     settings_dict = connections["default"].settings_dict
-    if plugin.cluster:
-        plugin.cluster.start()
-        settings_dict["NAME"] = "tests"
-        plugin.cluster.execute("CREATE DATABASE {} TEMPLATE {}", "tests", MIGRATED)
-    else:
-        # Threads do not see each other's transactions right in an in-memory database.
-        path = tmp_path_factory.mktemp("database") / "test.sqlite3"
-        copy_sqlite(path)
-        settings_dict["NAME"] = str(path)
+    with ExitStack() as stack:
+        if plugin.cluster:
+            plugin.cluster.start()
+            settings_dict["NAME"] = "tests"
+            plugin.cluster.execute("CREATE DATABASE {} TEMPLATE {}", "tests", MIGRATED)
+        else:
+            # Threads do not see each other's transactions right in memory.
+            path = tmp_path_factory.mktemp("database") / "test.sqlite3"
+            copy_sqlite(path)
+            settings_dict["NAME"] = str(path)
+            settings_dict["OPTIONS"]["init_command"] += "PRAGMA synchronous=OFF;"
+            # The last connection that closes writes all back, so one stays open.
+            keeper = stack.enter_context(closing(sqlite3.connect(path)))
+            keeper.execute("SELECT count(*) FROM sqlite_schema")
+        yield
 
 
 @pytest.fixture(scope="session")
