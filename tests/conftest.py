@@ -1,5 +1,6 @@
 """Fixtures shared by all tests: the database, people, the fake model provider."""
 
+import importlib
 import os
 import sqlite3
 import ssl
@@ -162,6 +163,8 @@ def provider():
 @pytest.fixture
 def upstream(settings):
     """A fake model provider on loopback, and settings that point to it."""
+    # Takes seconds the first time, which no test of a socket should wait for.
+    importlib.import_module("langchain_openai")
     with Upstream() as server:
         settings.OPENAI_BASE_URL = server.url
         settings.OPENAI_API_KEY = "sk-test-SECRET"

@@ -24,7 +24,7 @@ from . import warm_python
 from .warm_python import WarmProcess
 
 ROOT = Path(__file__).resolve().parent.parent
-START_TIMEOUT = 60.0
+START_TIMEOUT = 100.0
 STOP_TIMEOUT = 15.0
 LOG_TAIL = 6_000
 

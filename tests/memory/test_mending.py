@@ -7,6 +7,7 @@ from memory import actions, context, transcript, versions
 from memory.compaction import compactor
 from memory.integrity import audit
 from memory.models import Conversation, Summary
+from tests.remembered import remembered
 
 from .chats import Recorder, talk
 from .engine.chats import Summarizer
@@ -34,12 +35,14 @@ def make(owner, policy, compactions=6):
 
 
 @pytest.fixture
+@remembered
 def layered(alice):
     """Six segments of four messages; 25 and 26 in the window."""
     return make(alice, SEGMENTS)
 
 
 @pytest.fixture
+@remembered
 def merged(alice):
     return make(alice, MERGES)
 

@@ -171,7 +171,7 @@ class TestAt:
         return made
 
     @pytest.fixture(autouse=True)
-    def small_pages(self, monkeypatch):
+    def small_pages(self, long, monkeypatch):
         monkeypatch.setattr("chatsite.pages.presenters.transcript_pane.PAGE_TURNS", 3)
         monkeypatch.setattr("chatsite.pages.presenters.transcript_pane.LEAD_TURNS", 2)
         monkeypatch.setitem(transcript_pane.transcript.__kwdefaults__, "turns", 3)
