@@ -75,7 +75,7 @@ class TestWords:
         summarise(conversation, 1, 2, text=f"A key {KEY}.")
         delete(client, conversation, 1)
         versions = client.get(memory_url("summaries", conversation))
-        assert "deleted for good" in versions.content.decode()
+        assert "permanently deleted" in versions.content.decode()
         target = memory_url("restore", conversation, version=1)
         restored = client.post(target, headers=HTMX)
         assert "erased" in restored.content.decode()
