@@ -87,7 +87,7 @@ TEMPLATES = [
                 "django.template.context_processors.request",
                 "django.contrib.auth.context_processors.auth",
                 "django.contrib.messages.context_processors.messages",
-                "chatsite.accounts.appearance.looks",
+                "chatsite.accounts.appearance.appearance_of",
             ],
         },
     },

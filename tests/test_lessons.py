@@ -123,7 +123,7 @@ def test_no_word_of_a_reply_is_announced(compacted):
     said = [fragments.status_of(event, compacted) for event in seen]
     assert [text for text in said if text] == ["Generating", "Reply complete"]
     log = page_of(signed_in(compacted.owner), compacted)
-    assert re.search(r'id="transcript" role="log"[^>]+aria-live="off"', log)
+    assert re.search(r'id="transcript"\s+role="log"[^>]+aria-live="off"', log)
 
 
 @pytest.fixture

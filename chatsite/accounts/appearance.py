@@ -15,13 +15,13 @@ PANES = ("open", "closed")
 YEAR = 365 * 24 * 3600
 
 
-def looks(request: HttpRequest) -> dict[str, object]:
+def appearance_of(request: HttpRequest) -> dict[str, object]:
     """A context processor. A cookie with anything else in it counts for nothing."""
     theme = _choice(request, "theme", THEMES)
     pane = _choice(request, "pane", PANES)
     scheme = "light dark" if theme == "system" else theme
     values = {"theme": theme, "themes": THEMES.items(), "scheme": scheme, "pane": pane}
-    return {"looks": values}
+    return {"appearance": values}
 
 
 def _choice(request: HttpRequest, name: str, allowed: dict | tuple) -> str:

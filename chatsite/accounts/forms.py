@@ -39,7 +39,7 @@ class PreferencesForm(forms.ModelForm):
 
 
 class PasswordForm(forms.Form):
-    """The person's password, asked before what can not be taken back."""
+    """The user's password, required before what can't be undone."""
 
     password = forms.CharField(
         label=_("Your password"),

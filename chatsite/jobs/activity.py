@@ -32,7 +32,7 @@ class Activity:
 
 
 def template_values(conversation: Conversation, *, oob: bool = False) -> dict[str, Any]:
-    """For chat/_work.html; `oob`: it comes with something else."""
+    """For chat/_activities.html; `oob`: it comes with something else."""
     found = activities(conversation)
     return {
         "conversation": conversation,

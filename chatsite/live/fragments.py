@@ -88,12 +88,14 @@ def title(conversation: Conversation) -> str:
 
 def work(conversation: Conversation) -> str:
     return render_to_string(
-        "chat/_work.html", activity.template_values(conversation, oob=True)
+        "chat/_activities.html", activity.template_values(conversation, oob=True)
     )
 
 
 def _refresh(conversation: Conversation) -> str:
-    return render_to_string("chat/_refresh.html", {"conversation": conversation})
+    return render_to_string(
+        "chat/_refresh_context.html", {"conversation": conversation}
+    )
 
 
 def _status(message: str) -> str:

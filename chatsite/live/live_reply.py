@@ -61,7 +61,7 @@ class LiveReply:
         return format_html(
             '<div id="turn-{}-body" hx-swap-oob="innerHTML">{}</div>',
             self.turn,
-            render_to_string("chat/_growing.html", shown),
+            render_to_string("chat/_partial_reply.html", shown),
         )
 
     def _blocks(self, after: int) -> SafeString:
@@ -76,7 +76,7 @@ class LiveReply:
         return format_html(
             '<div id="turn-{}-open" hx-swap-oob="innerHTML">{}</div>',
             self.turn,
-            render_to_string("chat/_open.html", shown),
+            render_to_string("chat/_open_block.html", shown),
         )
 
     def _letters(self, letters: str) -> SafeString | str:

@@ -14,7 +14,7 @@ from django.http import (
 from django.template.loader import render_to_string
 from django.utils.deprecation import MiddlewareMixin
 
-from chatsite.accounts.appearance import looks
+from chatsite.accounts.appearance import appearance_of
 from chatsite.database import RefusedInputError, is_away, name_of
 
 logger = logging.getLogger(__name__)
@@ -30,7 +30,7 @@ class DatabaseMiddleware(MiddlewareMixin):
     ) -> HttpResponse | None:
         if isinstance(exception, RefusedInputError):
             logger.warning("%s", exception)
-            page = render_to_string("400.html", looks(request))
+            page = render_to_string("400.html", appearance_of(request))
             return HttpResponseBadRequest(page)
         return _page(request, exception) if is_away(exception) else None
 
@@ -39,13 +39,15 @@ def server_error(request: HttpRequest) -> HttpResponse:
     error = sys.exc_info()[1]
     if error and is_away(error):
         return _page(request, error)
-    return HttpResponseServerError(render_to_string("500.html", looks(request)))
+    return HttpResponseServerError(render_to_string("500.html", appearance_of(request)))
 
 
 def _page(request: HttpRequest, error: BaseException) -> HttpResponse:
     logger.warning("database away: %s", name_of(error))
     # Without the request: the signed-in user is in the database, too.
-    response = HttpResponse(render_to_string("503.html", looks(request)), status=503)
+    response = HttpResponse(
+        render_to_string("503.html", appearance_of(request)), status=503
+    )
     response["Retry-After"] = str(RETRY_SECONDS)
     response["Cache-Control"] = "no-store"
     return response

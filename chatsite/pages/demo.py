@@ -1,5 +1,5 @@
 """The first run: a scripted conversation with a small budget on the demo model, so that
-somebody who has just signed up sees a compaction within seconds. In the language of the
+a new user sees a compaction within seconds. In the language of the
 page.
 """
 

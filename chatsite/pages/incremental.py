@@ -17,7 +17,7 @@ from markdown_it.token import Token
 
 from . import markdown
 
-# Replies remembered; who is looked at again later is formatted anew.
+# Replies remembered; others are formatted again when a page needs them.
 MAX_REPLIES = 256
 # What is open is read again when it has grown by this part: all in all, a reply is
 # read a fixed number of times, however long it is and whatever stays open.
@@ -96,7 +96,7 @@ class _State:
 @dataclass(slots=True)
 class IncrementalRenderer:
     """One attempt at one reply. Its state only ever grows, and is replaced as a whole,
-    so that whoever reads it needs no lock."""
+    so that reading it needs no lock."""
 
     state: _State = field(default_factory=_State)
     _links: dict[str, Any] = field(default_factory=dict)

@@ -100,7 +100,7 @@ def retry_later(response: HttpResponse, error: CommandError) -> HttpResponse:
 @conversation_view("GET")
 def menu(request: HttpRequest, conversation: Conversation) -> HttpResponse:
     """What can be done to one row, fetched when its menu is opened."""
-    return render(request, "chat/_row_menu.html", {"row": conversation})
+    return render(request, "chat/_conversation_menu.html", {"row": conversation})
 
 
 @conversation_view("POST")
@@ -222,7 +222,7 @@ def import_file(request: HttpRequest) -> HttpResponse:
 @require_GET
 @private
 def import_progress(request: HttpRequest) -> HttpResponse:
-    return render(request, "chat/_import.html", _import_values(request))
+    return render(request, "chat/_import_progress.html", _import_values(request))
 
 
 def _import_values(request: HttpRequest) -> dict[str, object]:

@@ -87,7 +87,9 @@ def _proposal(
 
 @conversation_view("GET")
 def show_activity(request: HttpRequest, conversation: Conversation) -> HttpResponse:
-    return render(request, "chat/_work.html", activity.template_values(conversation))
+    return render(
+        request, "chat/_activities.html", activity.template_values(conversation)
+    )
 
 
 @conversation_view("POST")
@@ -101,7 +103,9 @@ def end_job(
     else:
         queue.cancel(row)
     async_to_sync(tasks.tell)(row.kind, conversation.pk, "cancelled")
-    return render(request, "chat/_work.html", activity.template_values(conversation))
+    return render(
+        request, "chat/_activities.html", activity.template_values(conversation)
+    )
 
 
 @conversation_view("POST")
@@ -110,7 +114,9 @@ def stop_compaction(request: HttpRequest, conversation: Conversation) -> HttpRes
     lease.stop(conversation.pk)
     conversation.refresh_from_db()
     async_to_sync(events.publish)(conversation.pk, events.Job("fold", "stopping"))
-    return render(request, "chat/_work.html", activity.template_values(conversation))
+    return render(
+        request, "chat/_activities.html", activity.template_values(conversation)
+    )
 
 
 @conversation_view("POST")
@@ -125,7 +131,7 @@ def estimate(request: HttpRequest, conversation: Conversation) -> HttpResponse:
             open_from=lifecycle.open_from,
             context_window=providers.context_window(requests.model_of(conversation)),
         )
-    return render(request, "chat/_estimate.html", values)
+    return render(request, "chat/_policy_estimate.html", values)
 
 
 @conversation_view("GET")
@@ -133,7 +139,7 @@ def summaries(request: HttpRequest, conversation: Conversation) -> HttpResponse:
     """The history of versions, newest first."""
     rows = conversation.summaries.order_by("-version").select_related("author")
     values = {"conversation": conversation, "summaries": rows[:MAX_VERSIONS]}
-    return render(request, "chat/_history.html", values)
+    return render(request, "chat/_summary_history.html", values)
 
 
 @conversation_view("GET")
@@ -146,7 +152,7 @@ def diff(
     before = "\n\n".join(row.text for row in older)
     pieces = compare(before, summary.text) if older else []
     values = {"summary": summary, "older": older, "pieces": pieces}
-    return render(request, "chat/_diff.html", values)
+    return render(request, "chat/_summary_diff.html", values)
 
 
 @conversation_view("GET")
@@ -165,7 +171,7 @@ def find(request: HttpRequest, conversation: Conversation) -> HttpResponse:
     query = form.cleaned_data["q"] if form.is_valid() else ""
     found = search.find(conversation, query)
     values = {"conversation": conversation, "query": query.strip(), "found": found}
-    return render(request, "chat/_found.html", values)
+    return render(request, "chat/_search_results.html", values)
 
 
 @conversation_view("GET")
@@ -195,7 +201,7 @@ def show_snapshot(request: HttpRequest, conversation: Conversation) -> HttpRespo
         "context": context_pane.model_view(conversation, reply=reply),
         "messages": snapshot.messages_at(conversation, call),
     }
-    return render(request, "chat/_moment.html", values)
+    return render(request, "chat/_snapshot.html", values)
 
 
 @conversation_view("GET")
@@ -203,4 +209,4 @@ def raw(request: HttpRequest, conversation: Conversation) -> HttpResponse:
     """The request's `messages` as they are sent, or were for a reply."""
     wire = context_of(request, conversation)["messages"]
     text = json.dumps(wire, ensure_ascii=False, indent=2)
-    return render(request, "chat/_raw.html", {"text": text})
+    return render(request, "chat/_request_json.html", {"text": text})

@@ -1,5 +1,5 @@
 /* The theme: chosen without a reload, kept in the cookie that the server reads. */
-const looks = (() => {
+const appearance = (() => {
   const root = document.documentElement;
   const YEAR = 365 * 24 * 3600;
 

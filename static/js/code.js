@@ -61,7 +61,7 @@ const code = (() => {
     code.replaceChildren(lit);
   }
 
-  function dress(code) {
+  function decorate(code) {
     const name = (/language-([\w+#.-]+)/.exec(code.className) || [])[1] || "";
     const pre = code.parentElement;
     const box = document.createElement("div");
@@ -79,14 +79,14 @@ const code = (() => {
     if (rule && !code.id && code.textContent.length <= MAX_CHARS) colour(code, rule);
   }
 
-  function dressAll(root) {
+  function decorateAll(root) {
     for (const code of root.querySelectorAll(".body pre:not(.wrap) > code, .summary-text pre:not(.wrap) > code")) {
-      if (!code.closest(".code") && !code.matches(".math")) dress(code);
+      if (!code.closest(".code") && !code.matches(".math")) decorate(code);
     }
   }
 
-  document.addEventListener("htmx:load", ({ target }) => dressAll(target.parentNode || document));
-  dressAll(document);
+  document.addEventListener("htmx:load", ({ target }) => decorateAll(target.parentNode || document));
+  decorateAll(document);
 
-  return { dress: dressAll };
+  return { decorate: decorateAll };
 })();

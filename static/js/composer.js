@@ -15,7 +15,7 @@
   }
 
   function show(draft) {
-    // Whoever has typed meanwhile is not interrupted.
+    // Not while the user has typed something else.
     if (box.value || outbox.item) return;
     box.value = draft.text || "";
     kept = draft.kept || "";
@@ -33,7 +33,7 @@
     return document.querySelector(`#message-${seq} template[data-raw]`)?.content.textContent;
   }
 
-  // What somebody has typed stays, whatever begins or ends.
+  // What was typed stays, whatever begins or ends.
   function beginEdit(seq) {
     putAside();
     setEdit(seq);

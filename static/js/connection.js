@@ -1,9 +1,9 @@
 /* The state of the socket, as it is shown and as it is mended: reconnects with backoff
- * and jitter, after sleep and offline times too. The server syncs whoever comes back. */
+ * and jitter, after sleep and offline times too. The server syncs pages that come back. */
 (() => {
   const page = document.getElementById("conversation");
   const shown = document.getElementById("connection");
-  const told = document.getElementById("no-connection");
+  const warning = document.getElementById("no-connection");
   // htmx reconnects after these by itself.
   const RECONNECTED = [1006, 1011, 1012, 1013];
   const STATES = { 4401: "signed-out", 4404: "gone", 4429: "crowded" };
@@ -29,7 +29,7 @@
     shown.dataset.state = name;
     shown.textContent = shown.dataset[name.replace(/-(.)/, (_, letter) => letter.toUpperCase())];
     const isAway = ["offline", "closed", "crowded"].includes(name);
-    if (isAway !== Boolean(told.textContent)) told.textContent = isAway ? told.dataset.text : "";
+    if (isAway !== Boolean(warning.textContent)) warning.textContent = isAway ? warning.dataset.text : "";
   }
 
   function reconnect() {

@@ -12,7 +12,7 @@
   const MOMENT_MS = 120;
   const chosen = () => document.getElementById("shown-reply");
 
-  // Drawn anew, it stays where it was scrolled to, and so does the focus.
+  // A redraw keeps the scroll position and the focus.
   const STOPS = "a[href], button, summary, select, [tabindex]";
   const scrolled = () => [context, document.getElementById("context-body")];
   let tops = [0, 0];

@@ -46,7 +46,7 @@
     side.addEventListener("focusout", clear);
   }
 
-  // What is drawn anew, under the mouse or on the other side, lights up again.
+  // What is redrawn, under the mouse or on the other side, lights up again.
   function showAgain() {
     const target = source?.isConnected ? source : [...document.querySelectorAll(":hover")].pop();
     clear();

@@ -1,9 +1,9 @@
 /* The turns before the latest ones: loaded on the way up, kept by every sync, and drawn
- * anew when somebody is about to see them. */
+ * again when they are about to be seen. */
 (() => {
   const turns = document.getElementById("turns");
   const root = document.getElementById("transcript");
-  const { keepPlace, drawList } = drawing;
+  const { keepPlace, drawList } = swap;
   const NEAR = { root, rootMargin: "800px 0px" };
   const PAGE = 30;
   const isTurn = (node) => node.matches(".turn");

@@ -25,7 +25,7 @@
     if (isPaneOpen() === open) return;
     const focused = document.activeElement;
     page.dataset[isWide.matches ? "pane" : "drawer"] = open ? "open" : "closed";
-    if (isWide.matches) looks.keep("pane", page.dataset.pane);
+    if (isWide.matches) appearance.keep("pane", page.dataset.pane);
     togglePane.setAttribute("aria-expanded", open);
     movePaneFocus(open, focused);
   }
@@ -102,7 +102,7 @@
     }
   });
 
-  // The name as it is by now, unless somebody has begun to type another.
+  // The name as it is by now, unless another is being typed.
   function showTitle({ title, seen }) {
     if (title.value !== seen.value) return;
     title.value = seen.value = document.getElementById("conversation-title").dataset.title;

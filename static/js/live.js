@@ -42,7 +42,7 @@
   follows = !location.hash;
   settle();
 
-  // What a person opened or closed stays so when its section is drawn anew.
+  // What a person opened or closed stays so when its section is redrawn.
   const opened = new Map();
 
   document.addEventListener("click", ({ target }) => {
@@ -57,7 +57,7 @@
     }
   }
 
-  // A turn that ends moves those behind it up; only itself is drawn anew.
+  // A turn that ends moves those behind it up; only it is redrawn.
   function countQueue() {
     const waiting = [...document.querySelectorAll(".turn:is([data-state=queued], [data-state=running])")];
     waiting.forEach((turn, place) => {

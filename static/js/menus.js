@@ -34,7 +34,7 @@
     if (menu && (detail.successful || menu.matches(".message-menu"))) close(menu);
   });
 
-  // The list drawn anew: back to the same row, or to what undoes the act.
+  // After the list is redrawn: back to the same row, or to what undoes the action.
   let row = null;
 
   document.addEventListener("htmx:beforeSwap", ({ detail }) => {

@@ -1,4 +1,4 @@
-/* The notice that says what an act has done, or that it did not get through. */
+/* The notice that says what an action has done, or that it did not get through. */
 (() => {
   const notice = document.getElementById("notice");
   if (!notice) return;
@@ -7,7 +7,7 @@
   const ACTS = ["click", "submit", "change", "toggle"];
   const words = document.body.dataset;
 
-  // It goes by itself, but not while somebody is about to use it.
+  // It goes by itself, but not while it is about to be used.
   let hiding = 0;
 
   function hideLater() {

@@ -29,7 +29,7 @@
     aim();
   }
 
-  // The message that the address names; drawn anew it is no target any more.
+  // The message that the address names; after a redraw it is no target any more.
   function aim() {
     const target = location.hash.startsWith("#message-") && document.getElementById(location.hash.slice(1));
     for (const old of document.querySelectorAll(".message.aimed")) old.classList.remove("aimed");

@@ -1,6 +1,6 @@
-/* Draws turns anew without touching what stays the same: a reply that ends keeps the
+/* Redraws turns without touching what stays the same: a reply that ends keeps the
  * blocks it has, a sync replaces only what differs, and the reader keeps the place. */
-const drawing = (() => {
+const swap = (() => {
   const scroller = document.getElementById("transcript");
   const turns = document.getElementById("turns");
 
@@ -18,7 +18,7 @@ const drawing = (() => {
   }
 
   // As htmx does it with what it swaps in.
-  function liven(nodes) {
+  function processNew(nodes) {
     for (const node of nodes) {
       if (node.nodeType !== Node.ELEMENT_NODE) continue;
       htmx.process(node);
@@ -51,11 +51,11 @@ const drawing = (() => {
     while (body.nextSibling) body.nextSibling.remove();
     while (newBody.previousSibling) old.prepend(newBody.previousSibling);
     while (newBody.nextSibling) old.append(newBody.nextSibling);
-    liven([...old.children].filter((node) => node !== body));
+    processNew([...old.children].filter((node) => node !== body));
   }
 
   function drawTurn(old, fresh) {
-    code.dress(fresh);
+    code.decorate(fresh);
     copyAttributes(old, fresh);
     const known = new Map([...old.querySelectorAll(":scope > .message")].map((message) => [message.dataset.seq, message]));
     const added = [];
@@ -73,7 +73,7 @@ const drawing = (() => {
       at = same.nextSibling;
     }
     while (at) at = removed(at);
-    liven(added);
+    processNew(added);
   }
 
   function removed(node) {
@@ -87,7 +87,7 @@ const drawing = (() => {
     if (old.matches(".turn")) drawTurn(old, fresh);
     else if (!old.isEqualNode(fresh)) {
       old.replaceWith(fresh);
-      liven([fresh]);
+      processNew([fresh]);
     }
   }
 
@@ -104,7 +104,7 @@ const drawing = (() => {
         draw(old, node);
       } else {
         turns.insertBefore(node, at);
-        liven([node]);
+        processNew([node]);
       }
     }
   }

@@ -2,7 +2,7 @@
  * Everything else that the server sends waits for nothing, but never overtakes them. */
 (() => {
   const page = document.getElementById("conversation");
-  const LETTERS = /^<span id="(turn-\d+-tail)" hx-swap-oob="beforeend">([^<]*)<\/span>$/;
+  const TAIL_TEXT = /^<span id="(turn-\d+-tail)" hx-swap-oob="beforeend">([^<]*)<\/span>$/;
   const FLUSH_MS = 120;
   const reader = document.createElement("template");
   const waiting = new Map();
@@ -22,7 +22,7 @@
   }
 
   page.addEventListener("htmx:wsBeforeMessage", (event) => {
-    const [, id, html] = LETTERS.exec(event.detail.message) || [];
+    const [, id, html] = TAIL_TEXT.exec(event.detail.message) || [];
     if (!id) {
       flush();
       return;

@@ -57,7 +57,7 @@ def seeded(site):
 
 @pytest.fixture
 def stranger(browser, errors, seeded):
-    """A page of somebody who has not signed in yet."""
+    """A page of a visitor who has not logged in yet."""
     context = browser.new_context(viewport=WIDE)
     context.add_init_script(REPORT_CSP)
     page = ConversationPage(context.new_page(), seeded)

@@ -112,7 +112,7 @@ def test_it_shows_the_same_in_a_second_tab_which_can_stop(slow_chat, open_page):
 def test_it_says_what_went_wrong_and_offers_a_retry(slow_chat, slow_provider):
     slow_provider.script("401")
     slow_chat.send("Hello")
-    expect(slow_chat.in_state("failed")).to_contain_text("refused the key")
+    expect(slow_chat.in_state("failed")).to_contain_text("refused this site's key")
     slow_chat.page.get_by_role("button", name="Retry").click()
     expect(slow_chat.in_state("done")).to_have_count(1)
 
@@ -153,6 +153,6 @@ def test_it_survives_a_killed_server(open_page, make_site, errors):
         expect(chat.in_state("done")).to_have_count(2, timeout=30_000)
         assert [row["seq"] for row in chat.transcript()] == [1, 2, 3, 4]
         chat.page.goto("about:blank")
-    # The browser reports every attempt to connect, or to load, while nobody listens.
+    # The browser reports every attempt to connect, or to load, while no server listens.
     reports = ("WebSocket", "ERR_CONNECTION", "[object Event]", "htmx:")
     errors[:] = [text for text in errors if not any(part in text for part in reports)]

@@ -38,7 +38,7 @@ def test_earlier_turns_come_on_the_way_up_and_are_drawn_anew_like_all(
     chat.message(3).hover()
     chat.message(3).locator(".message-menu > summary").click()
     chat.message(3).get_by_text("Hide from the model", exact=True).click()
-    expect(chat.mark(3)).to_have_text("Left out")
+    expect(chat.mark(3)).to_have_text("Hidden from the model")
     expect(chat.mark(1)).not_to_have_text("Summarised (v1)")
     expect(chat.message(3)).to_be_in_viewport()
     chat.send("One more")

@@ -122,7 +122,7 @@ def preview_and_cancel(chat, keys):
 def search_and_log_out(chat, keys):
     keys.press("Control+k")
     keys.type("xylophone")
-    expect(chat.page.locator("#conversation-list")).to_contain_text("No title and no")
+    expect(chat.page.locator("#conversation-list")).to_contain_text("No results for")
     expect(chat.page.locator("#search")).to_be_focused()
     keys.go_to(".user-menu > summary")
     keys.press("Enter", "Escape")

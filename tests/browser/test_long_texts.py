@@ -29,7 +29,7 @@ print(json.dumps(str(made.uuid)))
 """
 LONGEST = 32_000
 ENV = {"DEMO_TOKENS_PER_SECOND": "2000", "CONTEXT_WINDOW": "1000000"}
-# Without a goodbye, too big, failed: not the page, which asks anew when it is unsure.
+# Without a goodbye, too big, failed: not the page, which asks again when it is unsure.
 DIED = {1006, 1009, 1011}
 TYPE = """(box, text) => {
     box.value = text; box.dispatchEvent(new Event("input", { bubbles: true })) }"""

@@ -48,7 +48,7 @@ def test_the_latest_turn_can_not_be_compacted(talked):
 
 def test_a_message_is_left_out_and_comes_back(talked):
     open_menu(talked, 3, "Hide from the model")
-    expect(talked.mark(3)).to_have_text("Left out")
+    expect(talked.mark(3)).to_have_text("Hidden from the model")
     expect(talked.right).to_contain_text("1 hidden from the model")
     notice(talked).get_by_text("Undo").click()
     expect(talked.mark(3)).to_have_text("Sent in full")
@@ -164,4 +164,4 @@ def test_settings_say_what_they_would_do(talked):
     expect(talked.right).to_contain_text("never summarises")
     expect(notice(talked)).to_contain_text("LangGraph")
     notice(talked).get_by_text("Undo").click()
-    expect(talked.right).to_contain_text("summarises the window at 4,000 tokens")
+    expect(talked.right).to_contain_text("summarises at 4,000 tokens")

@@ -132,7 +132,7 @@ def test_it_searches_as_one_types(chat):
     chat.page.locator("#search").press_sequentially("pelican")
     expect(chat.page.locator("#conversation-list .row > a")).to_have_count(1)
     chat.page.fill("#search", "xylophone")
-    expect(chat.page.locator("#conversation-list")).to_contain_text("No title and no")
+    expect(chat.page.locator("#conversation-list")).to_contain_text("No results for")
 
 
 def test_it_deletes_after_asking(chat):

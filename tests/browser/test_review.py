@@ -56,7 +56,7 @@ def test_the_browser_has_nothing_to_report_about_the_desk(chat, desk, site):
 
 
 def check_steps(desk, url):
-    """The keys go from reply to reply, but not while somebody types."""
+    """The keys go from reply to reply, but not while the user types."""
     desk.goto(f"{url}?tab=view")
     desk.keyboard.press("[")
     expect(desk).to_have_url(f"{url}?tab=view&reply=2")

@@ -1,4 +1,4 @@
-"""Two tabs change the same thing, or none has a connection: whoever is later is told,
+"""Two tabs change the same thing, or none has a connection: the later one is told,
 and nothing that was typed is lost.
 """
 
@@ -58,7 +58,7 @@ def test_the_later_of_two_names_and_settings_is_told_and_may_insist(tabs):
     expect(alert).to_contain_text("Apply again to overwrite")
     expect(other.page.locator("#policy select")).to_have_value("guide")
     notice.get_by_text("Undo").click()
-    expect(one.right).to_contain_text("summarises the window at 4,000 tokens")
+    expect(one.right).to_contain_text("summarises at 4,000 tokens")
 
 
 def test_the_later_of_two_wordings_is_told_and_goes_out_as_an_edit_of_the_first(tabs):
@@ -90,7 +90,7 @@ def test_without_a_connection_the_page_says_so_and_keeps_what_was_typed(tabs, er
     box = dialog.locator("[name=text]")
     box.fill("In my words.")
     page.keyboard.press("Escape")
-    expect(dialog.get_by_role("alert")).to_contain_text("You have changed the text")
+    expect(dialog.get_by_role("alert")).to_contain_text("You have unsaved changes")
     page.context.set_offline(True)
     dialog.get_by_text("Accept", exact=True).click()
     expect(dialog.get_by_role("alert")).to_contain_text("No connection")
@@ -98,7 +98,7 @@ def test_without_a_connection_the_page_says_so_and_keeps_what_was_typed(tabs, er
     dialog.get_by_text("Cancel").click()
     page.evaluate("dispatchEvent(new Event('offline'))")
     away = page.locator("#no-connection")
-    expect(away).to_contain_text("Write on")
+    expect(away).to_contain_text("Keep writing")
     tab.box.fill("Written on the train")
     tab.box.press("Enter")
     expect(tab.box).to_have_value("Written on the train")

@@ -599,6 +599,6 @@ class TestImportantPatterns:
         last = summary.flags["unmatched"][-1]
         assert last.endswith(f"-{summary.last_seq}")
         html = await database_sync_to_async(render_to_string)(
-            "chat/_doubts.html", {"summary": summary}
+            "chat/_summary_warnings.html", {"summary": summary}
         )
         assert last in html

@@ -24,7 +24,7 @@ def post(client, address, **values):
 
 
 def hidden(page, name):
-    found = re.search(rf'name="{name}" value="(.*?)"(?: id| hx|>)', page, re.DOTALL)
+    found = re.search(rf'name="{name}"\s+value="(.*?)"\s*(?:id|hx|>)', page, re.DOTALL)
     return found[1]
 
 

@@ -28,7 +28,7 @@ ACTS = {
     "earlier page": lambda client, made: client.get(
         f"/c/{made.uuid}/messages/", {"before": middle_of(made)}
     ),
-    "turns drawn anew": lambda client, made: client.get(
+    "turns drawn again": lambda client, made: client.get(
         f"/c/{made.uuid}/messages/",
         {"after": middle_of(made) - 3, "before": middle_of(made)},
     ),
