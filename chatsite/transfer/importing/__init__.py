@@ -8,6 +8,6 @@ there.
 
 from .outcome import KIND, Outcome
 from .reading import ImportFileError, ImportItemError
-from .worker import JOB, add, run
+from .worker import JOB, add
 
-__all__ = ["JOB", "KIND", "ImportFileError", "ImportItemError", "Outcome", "add", "run"]
+__all__ = ["JOB", "KIND", "ImportFileError", "ImportItemError", "Outcome", "add"]

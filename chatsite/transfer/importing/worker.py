@@ -24,8 +24,8 @@ from chatsite.jobs import queue
 from chatsite.turns import runner
 from chatsite.turns.models import Job
 
-from .outcome import KIND, Outcome
-from .reading import ImportFileError, check_size
+from .outcome import KIND
+from .reading import check_size
 
 logger = logging.getLogger(__name__)
 
@@ -59,18 +59,6 @@ def add(user: AbstractBaseUser, upload: UploadedFile) -> Job:
     wanted = _keep(user, upload)
     waiting.append(wanted)
     return Job.objects.get(pk=wanted.claim.job_id)
-
-
-def run(user: AbstractBaseUser, upload: UploadedFile) -> Outcome:
-    """Import a file here and now, and wait for it. Raises ImportFileError."""
-    wanted = _keep(user, upload)
-    queue.begin(wanted.claim, sys.maxsize)
-    _start(wanted)
-    _watch(wanted)
-    job = Job.objects.get(pk=wanted.claim.job_id)
-    if job.error:
-        raise ImportFileError(job.error)
-    return Outcome.of(job)
 
 
 def _keep(user: AbstractBaseUser, upload: UploadedFile) -> _Import:
