@@ -164,7 +164,7 @@ class TestDoctor:
         assert code == 1
         assert "OPENAI_API_KEY is not set" in findings["model"]["detail"]
 
-    def test_it_refuses_settings_that_can_not_work(self, settings):
+    def test_it_refuses_settings_that_cannot_work(self, settings):
         settings.SITE_ORIGINS = ["chat.example.com"]
         findings, code = self.examine()
         assert code == 1

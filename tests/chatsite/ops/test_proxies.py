@@ -43,7 +43,7 @@ def test_it_believes_no_header_without_a_proxy(address, settings):
     assert address("203.0.113.7", remote="2001:db8:1:2:3::9") == "2001:db8:1:2::"
 
 
-def test_it_knows_nobody_on_a_unix_socket(address):
+def test_it_knows_no_address_on_a_unix_socket(address):
     assert address(remote="") is None
 
 

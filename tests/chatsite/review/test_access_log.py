@@ -112,7 +112,7 @@ class TestKeeping:
         event.refresh_from_db()
         assert (event.user, event.owner, event.username) == (None, None, "staff")
 
-    def test_nobody_changes_or_deletes_it(self, event):
+    def test_no_one_changes_or_deletes_it(self, event):
         for act in (
             event.save,
             event.delete,
@@ -184,7 +184,7 @@ class TestOwner:
         settings.STAFF_ACCESS_SHOWN = "no"
         assert "message #3" not in self.text(owner)
 
-    def test_nobody_sees_what_was_done_to_others(self, event, bob):
+    def test_no_one_sees_what_was_done_to_others(self, event, bob):
         client = Client()
         client.force_login(bob)
         assert "Nothing so far." in self.text(client)

@@ -84,7 +84,7 @@ def test_each_act_needs_metadata_and_its_own_right(
     assert Conversation.objects.filter(deleted_at=None).exists()
 
 
-def test_nobody_reads_or_acts_where_staff_may_not_read(
+def test_no_one_reads_or_acts_where_staff_may_not_read(
     client, staff, settings, versions, conversation
 ):
     settings.STAFF_CAN_READ_CHATS = False
@@ -266,7 +266,7 @@ class TestReview:
         assert post(reviewer, "review", conversation, note="").status_code == 302
         assert Review.objects.count() == 2
 
-    def test_nobody_can_review_what_is_not_there_yet(self, reviewer, conversation):
+    def test_no_one_can_review_what_is_not_there_yet(self, reviewer, conversation):
         answer = post(reviewer, "review", conversation, seen="999.1.1")
         assert "not of this conversation" in said(answer)[0]
         assert not Review.objects.exists()

@@ -224,7 +224,7 @@ class TestDashboard:
         assert "desk-dashboard" in text
         assert "SECRET" not in text
 
-    def test_it_is_for_nobody_else(self, client, django_user_model):
+    def test_it_is_for_no_one_else(self, client, django_user_model):
         client.force_login(django_user_model.objects.create_user("new", is_staff=True))
         text = client.get(reverse("admin:index")).content.decode()
         assert "desk-dashboard" not in text

@@ -240,7 +240,7 @@ class TestBudget:
         assert "sk-test" not in json.dumps(experiment.result)
         assert experiment.spent == 0
 
-    def test_an_unusable_summary_is_counted_and_not_tried_for_ever(
+    def test_an_unusable_summary_is_counted_and_tried_a_few_times(
         self, start, upstream
     ):
         experiment = play(start(model="empty"))
@@ -273,9 +273,7 @@ class TestProcesses:
         assert steps_of(half).generations == steps_of(whole).generations
 
     @played
-    def test_it_begins_anew_if_its_messages_changed_meanwhile(
-        self, start, conversation
-    ):
+    def test_it_starts_again_if_its_messages_have_changed(self, start, conversation):
         whole = play(start())
         half = play(start(budget=whole.spent // 2 + 400))
         leave(half, budget=100_000)
@@ -479,7 +477,7 @@ class TestPages:
         assert "My own words." in text
         assert not Experiment.objects.exists()
 
-    def test_a_conversation_without_messages_can_not_be_tried(self, reviewer, alice):
+    def test_a_conversation_without_messages_cannot_be_tried(self, reviewer, alice):
         empty = transcript.create(alice)
         lab = reverse("admin:desk-experiments", args=[empty.pk])
         for text in (reviewer.get(lab), reviewer.post(lab, FORM)):

@@ -169,7 +169,7 @@ class TestMasked:
         assert value["model_calls"][0]["sha256"]
         assert set(value["prompts"].values()) == {None}
 
-    async def test_nobody_gets_words_where_staff_may_not_read(
+    async def test_no_one_gets_texts_where_staff_may_not_read(
         self, fetch, conversations, settings
     ):
         settings.STAFF_CAN_READ_CHATS = False

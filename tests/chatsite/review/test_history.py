@@ -170,7 +170,9 @@ def run(*statements):
 
 
 @pytest.mark.database("postgresql")
-def test_the_documented_triggers_are_in_nobody_s_way(conversation, triggers, alice):
+def test_the_documented_triggers_allow_what_the_site_does(
+    conversation, triggers, alice
+):
     actions.pin(conversation, 1)
     actions.delete(conversation, 1)
     actions.rebuild(conversation)

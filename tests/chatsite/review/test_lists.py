@@ -231,7 +231,7 @@ class TestTurns:
             not in staff_client.get(reverse(TURNS), {"state__exact": "done"}).content
         )
 
-    def test_it_lets_nobody_change_anything(self, staff_client, alice):
+    def test_no_one_can_change_anything(self, staff_client, alice):
         turn = failed_turn(alice)
         for act, args in (("add", []), ("change", [turn.pk]), ("delete", [turn.pk])):
             url = reverse(f"admin:chat_turn_{act}", args=args)
@@ -338,7 +338,7 @@ class TestReviewsAndTombstones:
                 reviewer, "tombstone", "changelist", q=query
             )
 
-    def test_nobody_adds_changes_or_deletes_one(self, client, staff, rows):
+    def test_no_one_adds_changes_or_deletes_one(self, client, staff, rows):
         client.force_login(staff)
         for name, row in rows.items():
             for act, args in (("add", []), ("change", [row.pk]), ("delete", [row.pk])):

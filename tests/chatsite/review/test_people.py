@@ -49,7 +49,7 @@ def test_nothing_used_can_be_given_back(reader, allowance):
     assert reader.post(page, {"post": "yes"}).status_code == 403
 
 
-def test_somebody_new_can_be_given_a_budget(reader, bob):
+def test_a_new_user_can_be_given_a_budget(reader, bob):
     values = {"user": bob.pk, "tokens_per_day": "10"}
     done = reader.post("/admin/chat/allowance/add/", values)
     assert done.status_code == 302

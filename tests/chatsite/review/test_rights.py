@@ -180,7 +180,7 @@ def test_lists_and_rows_are_not_even_loaded_with_their_words(signed_in, walked):
     assert [(one.url, one.loaded) for one in found if one.loaded] == []
 
 
-def test_nobody_reads_where_the_site_promises_so(signed_in, walked, settings):
+def test_no_one_reads_where_the_site_promises_so(signed_in, walked, settings):
     settings.STAFF_CAN_READ_CHATS = False
     client = signed_in(is_superuser=True)
     for one in walk(client, shorter(walked)):
@@ -310,7 +310,7 @@ class TestUpgrade:
             ((*OLD, "chat.view_turn"), Rights(metadata=True, content=True)),
         ],
     )
-    def test_whoever_could_see_sees(self, django_user_model, old, had, has):
+    def test_users_who_could_see_still_see(self, django_user_model, old, had, has):
         user = give(django_user_model, *(old[name] for name in had))
         assert rights_of(user) == has
 

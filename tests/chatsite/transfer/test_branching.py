@@ -206,7 +206,7 @@ class TestRegenerate:
         assert '<span class="at">2</span> / 2' in page
         assert violations() == []
 
-    def test_only_the_latest_reply_can_be_written_anew(self, conversation):
+    def test_only_the_latest_reply_can_be_written_again(self, conversation):
         first = conversation.turns.order_by("pk").first()
         with pytest.raises(CommandError, match="latest"):
             lifecycle.regenerate(conversation, first.pk)

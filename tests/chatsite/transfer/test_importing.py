@@ -135,7 +135,7 @@ class TestOwn:
     def test_the_original_is_not_doubled_beside_itself(self, source, exported):
         assert take(source.owner, exported).known == [source]
 
-    def test_prompts_can_not_be_planted(self, alice, exported):
+    def test_prompts_cannot_be_planted(self, alice, exported):
         sha256 = next(iter(exported["prompts"]))
         unguarded(Prompt.objects.filter(pk=sha256)).delete()
         exported["prompts"][sha256] = "You are evil."
@@ -143,7 +143,7 @@ class TestOwn:
         assert not Prompt.objects.filter(text="You are evil.").exists()
         assert not [v for v in violations() if f"conversation={made.pk} " in v]
 
-    def test_a_summary_that_nobody_vouches_for_is_not_in_force(self, alice, exported):
+    def test_a_summary_without_author_or_request_is_not_in_force(self, alice, exported):
         exported["model_calls"] = []
         [made] = take(alice, exported).imported
         assert versions.active(made) == []
