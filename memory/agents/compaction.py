@@ -11,17 +11,16 @@ from collections.abc import Sequence
 from concurrent import futures
 from dataclasses import asdict, dataclass, replace
 from threading import Lock
-from typing import Any
 
 from langchain_core.messages import AIMessage, BaseMessage
 
-from memory.engine import plan
 from memory.engine.compaction import MemoryState
+from memory.engine.plan import Compaction
 from memory.engine.policy import Policy
 from memory.engine.tokens import TokenCounter, count_text
 
 from . import threads
-from .stores import CompactionRecord, MemoryStore, Segment, ThreadMemory
+from .stores import CompactionRecord, MemoryStore, Segment
 from .summarizers import Writer
 
 logger = logging.getLogger(__name__)
@@ -105,20 +104,17 @@ class Compactor:
         """Finish the compactions that have begun."""
         self._workers.shutdown()
 
-    def _run(self, task: Task | None) -> None:
-        while task:
+    def _run(self, task: Task) -> None:
+        waiting: Task | None = task
+        while waiting:
             try:
-                asyncio.run(self._compact(task))
+                asyncio.run(self._compact(waiting))
             except Exception:
                 logger.exception("compaction broke thread=%s", task.thread)
-            task = self._next(task.thread)
-
-    def _next(self, thread: str) -> Task | None:
-        with self._lock:
-            task = self._waiting.pop(thread, None)
-            if task is None:
-                del self._jobs[thread]
-            return task
+            with self._lock:
+                waiting = self._waiting.pop(task.thread, None)
+                if waiting is None:
+                    del self._jobs[task.thread]
 
     async def _compact(self, task: Task) -> None:
         while await self._compact_once(task):
@@ -130,39 +126,27 @@ class Compactor:
         if memory.rest_until > time.time():
             return False
         active = threads.find_active(memory, task.body)
-        state = _state(self.policy, memory, active, task.body)
+        blocks = tuple(segment.block for segment in active)
+        state = MemoryState(self.policy, blocks, version=len(memory.records))
+        window = threads.number(task.body[state.cutoff :], state.cutoff + 1)
+        state = state.add(*window)
         step = state.next_step(
             count_tokens=self.count_tokens,
             overhead=task.overhead,
             context_window=self.context_window,
-            reported=_reported_tokens(state.window, self.provider),
+            reported=_reported_tokens(window, self.provider),
             force=task.force,
         )
         if step is None:
             return False
-        messages = _to_read(step, task.body)
-        record = self._record(state, step)
-        try:
-            made = await self.writer.write(step, messages)
-        except Exception as error:  # noqa: BLE001 - somebody else's model or function
-            # The text of a provider's error may hold a key; its name does not.
-            name = type(error).__name__
-            logger.warning("compaction failed thread=%s error=%s", task.thread, name)
-            failed = memory.failed(replace(record, error=name), self._rest(memory))
-            self.store.save(task.thread, failed, seen=memory.version)
-            return False
-        segments = _segments(active, state.apply(step, made.text), step, task.body)
-        found = asdict(made)
-        found.pop("requests")
-        record = replace(record, tokens_after=count_text(made.text), **found)
-        compacted = memory.compacted(segments, record)
-        return self.store.save(task.thread, compacted, seen=memory.version)
-
-    def _record(self, state: MemoryState, step: plan.Step) -> CompactionRecord:
-        """What is known of a step before its summary is written."""
-        read = step.messages if isinstance(step, plan.Compaction) else ()
-        size = self.count_tokens(read) + sum(block.tokens for block in step.replaces)
-        return CompactionRecord(
+        leaving: Sequence[BaseMessage] = ()
+        if isinstance(step, Compaction):
+            messages = leaving = step.messages
+        else:
+            covered = task.body[step.first_seq - 1 : step.last_seq]
+            messages = threads.number(covered, step.first_seq)
+        size = self.count_tokens(leaving) + sum(each.tokens for each in step.replaces)
+        record = CompactionRecord(
             version=state.version + 1,
             level=step.level,
             first_seq=step.first_seq,
@@ -172,40 +156,28 @@ class Compactor:
             tokens_before=size,
             tokens_after=size,
         )
-
-    def _rest(self, memory: ThreadMemory) -> float:
-        return time.time() + min(self.backoff * 2**memory.failures, LONGEST_REST)
-
-
-def _state(
-    policy: Policy,
-    memory: ThreadMemory,
-    active: Sequence[Segment],
-    body: Sequence[BaseMessage],
-) -> MemoryState:
-    blocks = tuple(segment.block for segment in active)
-    state = MemoryState(policy, blocks, version=len(memory.records))
-    return state.add(*threads.number(body[state.cutoff :], state.cutoff + 1))
-
-
-def _segments(
-    active: Sequence[Segment],
-    state: MemoryState,
-    step: plan.Step,
-    body: Sequence[BaseMessage],
-) -> tuple[Segment, ...]:
-    """Every summary of the new state, with the digest that proves it."""
-    (digest,) = threads.digest_prefixes(body, [step.last_seq])
-    known = {segment.block.version: segment.digest for segment in active}
-    return tuple(
-        Segment(block, known.get(block.version, digest)) for block in state.blocks
-    )
-
-
-def _to_read(step: plan.Step, body: Sequence[BaseMessage]) -> Sequence[BaseMessage]:
-    if isinstance(step, plan.Compaction):
-        return step.messages
-    return threads.number(body[step.first_seq - 1 : step.last_seq], step.first_seq)
+        try:
+            made = await self.writer.write(step, messages)
+        except Exception as error:  # noqa: BLE001 - the model or function of the caller
+            # The text of a provider's error may hold a key; its name does not.
+            name = type(error).__name__
+            logger.warning("compaction failed thread=%s error=%s", task.thread, name)
+            rest = min(self.backoff * 2**memory.failures, LONGEST_REST)
+            failed = memory.failed(replace(record, error=name), time.time() + rest)
+            self.store.save(task.thread, failed, seen=memory.version)
+            return False
+        found = asdict(made)
+        found.pop("requests")
+        record = replace(record, tokens_after=count_text(made.text), **found)
+        # Every summary of the new state, with the digest that proves it.
+        digests = {segment.block.version: segment.digest for segment in active}
+        (new,) = threads.digest_prefixes(task.body, [step.last_seq])
+        segments = tuple(
+            Segment(block, digests.get(block.version, new))
+            for block in state.apply(step, made.text).blocks
+        )
+        compacted = memory.compacted(segments, record)
+        return self.store.save(task.thread, compacted, seen=memory.version)
 
 
 def _reported_tokens(window: Sequence[BaseMessage], provider: str) -> int:
@@ -214,13 +186,9 @@ def _reported_tokens(window: Sequence[BaseMessage], provider: str) -> int:
     answers = (each for each in reversed(window) if isinstance(each, AIMessage))
     answer = next(answers, None)
     usage = getattr(answer, "usage_metadata", None)
-    if not usage or not _is_of(provider, answer.response_metadata):
+    if not usage:
         return 0
-    return usage["total_tokens"]
-
-
-def _is_of(provider: str, metadata: dict[str, Any]) -> bool:
-    """Whether a reply comes from this provider, as far as both are known."""
-    told = metadata.get("model_provider", "")
+    told = answer.response_metadata.get("model_provider", "")
     names = {provider, provider.removesuffix("-mantle"), *ALIASES.get(provider, ())}
-    return not provider or not told or told in names
+    is_other = provider and told and told not in names
+    return 0 if is_other else usage["total_tokens"]

@@ -90,7 +90,12 @@ class WindowpaneMiddleware(AgentMiddleware):
             trigger, keep, summary_prompt, trim_tokens_to_summarize
         )
         self.context_window = self.policy.context_window or find_window(self.model)
-        _check_fractions(self.policy, self.context_window)
+        kinds = {kind for clause in self.policy.trigger for kind, _ in clause}
+        if self.context_window is None and "fraction" in kinds | {self.policy.keep[0]}:
+            raise PolicyError(
+                "fraction: expected a model whose profile has max_input_tokens, or a "
+                "policy with context_window"
+            )
         self.count_tokens = guard_counter(token_counter)
         self.store = store or InMemoryStore()
         self.background = background
@@ -98,9 +103,16 @@ class WindowpaneMiddleware(AgentMiddleware):
         # Estimated tokens of the last request beside its window.
         self._overhead = 0
         self._viewer = Viewer(self.policy, self.count_tokens)
+        if isinstance(summarizer, str):
+            summarizer = init_chat_model(summarizer)
+        if summarizer is None or isinstance(summarizer, BaseChatModel):
+            chat_model = summarizer or self.model
+            writer: Writer = ModelWriter(chat_model, self.policy, self.count_tokens)
+        else:
+            writer = FunctionWriter(summarizer, self.policy)
         self._compactor = Compactor(
             self.policy,
-            self._make_writer(summarizer),
+            writer,
             self.store,
             self.count_tokens,
             context_window=self.context_window,
@@ -167,7 +179,13 @@ class WindowpaneMiddleware(AgentMiddleware):
         if limit is None and (window := window or self.context_window):
             limit = int(window * CEILING)
         _, body = threads.split_system(request.messages)
-        memory = self._load(threads.find_thread(body))
+        thread = threads.find_thread(body)
+        try:
+            memory = self.store.load(thread)
+        except Exception:
+            # Without its memory a thread is sent as a whole, as far as there is room.
+            logger.exception("the memory of thread=%s cannot be read", thread)
+            memory = ThreadMemory()
         context, window_tokens = self._viewer.compose(request.messages, memory)
         beside = self._count_beside(request)
         around = self._viewer.count_around(context)
@@ -175,14 +193,6 @@ class WindowpaneMiddleware(AgentMiddleware):
         if limit is not None and beside + around + window_tokens > limit:
             context = self._viewer.squeeze(context, limit - beside)
         return request.override(messages=context.messages)
-
-    def _load(self, thread: str) -> ThreadMemory:
-        try:
-            return self.store.load(thread)
-        except Exception:
-            # Without its memory a thread is sent as a whole, as far as there is room.
-            logger.exception("the memory of thread=%s can not be read", thread)
-            return ThreadMemory()
 
     def _count_beside(self, request: ModelRequest) -> int:
         """Tokens of the system prompt and the tools."""
@@ -198,7 +208,7 @@ class WindowpaneMiddleware(AgentMiddleware):
     def _shrink(
         self, request: ModelRequest, sent: ModelRequest, error: ContextOverflowError
     ) -> ModelRequest:
-        """The request for the one retry. Raises the error if it can not be smaller."""
+        """The request for the one retry. Raises the error if it can't be smaller."""
         size = self.count_tokens(sent.messages)
         beside = self._count_beside(request)
         smaller = self._shape(request, limit=int((size + beside) * RETRY_SHARE))
@@ -219,14 +229,6 @@ class WindowpaneMiddleware(AgentMiddleware):
     async def _wait_async(self, job: futures.Future[None]) -> None:
         await asyncio.wait([asyncio.wrap_future(job)], timeout=self.compaction_timeout)
 
-    def _make_writer(self, summarizer: str | Summarizer | None) -> Writer:
-        if isinstance(summarizer, str):
-            summarizer = init_chat_model(summarizer)
-        if summarizer is None or isinstance(summarizer, BaseChatModel):
-            model = summarizer or self.model
-            return ModelWriter(model, self.policy, self.count_tokens)
-        return FunctionWriter(summarizer, self.policy)
-
 
 def guard_counter(counter: TokenCounter) -> TokenCounter:
     """The counter, or the usual estimate where it fails: a count costs no answer."""
@@ -239,12 +241,3 @@ def guard_counter(counter: TokenCounter) -> TokenCounter:
             return count_tokens(messages)
 
     return count
-
-
-def _check_fractions(policy: Policy, context_window: int | None) -> None:
-    kinds = {kind for clause in policy.trigger for kind, _ in clause}
-    if context_window is None and "fraction" in kinds | {policy.keep[0]}:
-        raise PolicyError(
-            "fraction: expected a model whose profile has max_input_tokens, or a "
-            "policy with context_window"
-        )

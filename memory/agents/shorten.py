@@ -17,38 +17,39 @@ CALL_BLOCKS = {"tool_use", "tool_call", "function_call"}
 
 def clip_tool_args(messages: Sequence[BaseMessage], limit: int) -> list[BaseMessage]:
     """The messages, with texts over `limit` characters cut in calls of tools."""
-    return [_clip_calls(message, limit) for message in messages]
+    clipped = []
+    for message in messages:
+        calls = message.tool_calls if isinstance(message, AIMessage) else []
+        shorter = [call | {"args": _shorten(call["args"], limit)} for call in calls]
+        if shorter != calls:
+            content = message.content
+            if not isinstance(content, str):
+                content = [
+                    _shorten(block, limit)
+                    if isinstance(block, dict) and block.get("type") in CALL_BLOCKS
+                    else block
+                    for block in content
+                ]
+            values = {"tool_calls": shorter, "content": content}
+            message = message.model_copy(update=values)
+        clipped.append(message)
+    return clipped
 
 
 def clip_tool_results(
     messages: Sequence[BaseMessage], excess: int, count_tokens: TokenCounter
 ) -> list[BaseMessage]:
     """The messages, the oldest tool results cut until `excess` tokens are saved."""
-    clipped = list(messages)
-    for index, message in enumerate(messages):
-        if excess > 0 and isinstance(message, ToolMessage):
-            clipped[index] = shorter = _clip_result(message)
+    clipped = []
+    for message in messages:
+        is_long = len(message.text) > RESULT_CHARS + len(RESULT_MARK)
+        if excess > 0 and isinstance(message, ToolMessage) and is_long:
+            content = message.text[:RESULT_CHARS] + RESULT_MARK
+            shorter = message.model_copy(update={"content": content})
             excess -= count_tokens([message]) - count_tokens([shorter])
+            message = shorter
+        clipped.append(message)
     return clipped
-
-
-def _clip_calls(message: BaseMessage, limit: int) -> BaseMessage:
-    if not isinstance(message, AIMessage) or not message.tool_calls:
-        return message
-    calls = [
-        call | {"args": _shorten(call["args"], limit)} for call in message.tool_calls
-    ]
-    if calls == message.tool_calls:
-        return message
-    content = message.content
-    if not isinstance(content, str):
-        content = [_clip_block(block, limit) for block in content]
-    return message.model_copy(update={"tool_calls": calls, "content": content})
-
-
-def _clip_block(block: Any, limit: int) -> Any:
-    is_call = isinstance(block, dict) and block.get("type") in CALL_BLOCKS
-    return _shorten(block, limit) if is_call else block
 
 
 def _shorten(value: Any, limit: int) -> Any:
@@ -59,10 +60,3 @@ def _shorten(value: Any, limit: int) -> Any:
     if isinstance(value, list):
         return [_shorten(each, limit) for each in value]
     return value
-
-
-def _clip_result(message: BaseMessage) -> BaseMessage:
-    text = message.text
-    if len(text) <= RESULT_CHARS + len(RESULT_MARK):
-        return message
-    return message.model_copy(update={"content": text[:RESULT_CHARS] + RESULT_MARK})

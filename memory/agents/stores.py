@@ -1,7 +1,7 @@
 """What the middleware remembers of each thread, and the place it is kept in.
 
-The memory of a thread is a frozen value with a version; a store replaces it only if
-nobody else did meanwhile. It holds summaries, never messages.
+The memory of a thread is a frozen value with a version; a store replaces it only if no
+other caller has. It holds summaries, never messages.
 """
 
 import logging
@@ -20,7 +20,7 @@ logger = logging.getLogger(__name__)
 @dataclass(frozen=True, slots=True)
 class Segment:
     """An active summary. `digest` is that of all messages up to its last one: if it
-    has changed, somebody edited or removed what the summary stands for.
+    has changed, one of them was edited or removed.
     """
 
     block: SummaryBlock
@@ -54,7 +54,7 @@ class ThreadMemory:
     version: int = 0
     segments: tuple[Segment, ...] = ()
     records: tuple[CompactionRecord, ...] = ()
-    # Failures in a row, and until when (seconds since 1970) to leave it at that.
+    # Failures in a row, and when (seconds since 1970) to try again.
     failures: int = 0
     rest_until: float = 0.0
 
@@ -95,7 +95,7 @@ class ThreadMemory:
         try:
             return TypeAdapter(cls).validate_python(value)
         except ValidationError:
-            logger.warning("a stored memory can not be read and is made again")
+            logger.warning("a stored memory cannot be read and is made again")
             return cls()
 
 

@@ -1,19 +1,19 @@
-"""How the middleware asks for a summary: of a chat model, or of somebody's function."""
+"""How the middleware gets a summary: from a chat model, or a function of the caller."""
 
 import asyncio
 import inspect
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any, Protocol
+from typing import Any
 
 from langchain_core.exceptions import ContextOverflowError, ModelError
 from langchain_core.language_models import BaseChatModel
-from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
+from langchain_core.messages import AIMessage, BaseMessage
 from langchain_core.runnables import Runnable, RunnableConfig
 
-from memory.engine import plan
-from memory.engine.compose import SUMMARY_FENCE, SummaryBlock, compose
-from memory.engine.policy import Policy
+from memory.engine.compose import compose
+from memory.engine.plan import Step
+from memory.engine.policy import CHUNK_TOKENS, Policy
 from memory.engine.summaries import summarizer
 from memory.engine.summaries.summarizer import SummaryText
 from memory.engine.tokens import TokenCounter, count_tokens
@@ -31,14 +31,6 @@ CONFIG: RunnableConfig = {
 Summarizer = BaseChatModel | Runnable[Any, Any] | Callable[[list[BaseMessage]], Any]
 
 
-class Writer(Protocol):
-    """Writes the summary of a planned step. Raises SummaryError, or what went wrong."""
-
-    async def write(
-        self, step: plan.Step, messages: Sequence[BaseMessage]
-    ) -> SummaryText: ...
-
-
 class ModelWriter:
     """Asks a chat model, in chunks, with the prompts of the policy.
 
@@ -48,20 +40,16 @@ class ModelWriter:
     """
 
     def __init__(
-        self,
-        model: BaseChatModel,
-        policy: Policy,
-        count_tokens: TokenCounter,
+        self, model: BaseChatModel, policy: Policy, count_tokens: TokenCounter
     ) -> None:
         self.model = model
         self.policy = policy
         self.count_tokens = count_tokens
         window = find_window(model)
-        self.chunk_tokens = window // 2 if window else summarizer.CHUNK_TOKENS
+        self.chunk_tokens = window // 2 if window else CHUNK_TOKENS
 
-    async def write(
-        self, step: plan.Step, messages: Sequence[BaseMessage]
-    ) -> SummaryText:
+    async def write(self, step: Step, messages: Sequence[BaseMessage]) -> SummaryText:
+        """Raises SummaryError, or what went wrong."""
         limit = min(self.chunk_tokens, self.policy.chunk_tokens)
         write = partial(
             summarizer.write,
@@ -99,12 +87,15 @@ class FunctionWriter:
         self.function = function
         self.policy = policy
 
-    async def write(
-        self, step: plan.Step, messages: Sequence[BaseMessage]
-    ) -> SummaryText:
+    async def write(self, step: Step, messages: Sequence[BaseMessage]) -> SummaryText:
         previous = getattr(step, "previous", None)
-        material = [*_quote([previous] if previous else []), *messages]
-        text = await self._call(material)
+        blocks = [previous] if previous else []
+        material = [*compose(system_prompt="", blocks=blocks).messages, *messages]
+        if isinstance(self.function, Runnable):
+            text = self.function.invoke(material, config=CONFIG)
+        else:
+            result = self.function(material)
+            text = await result if inspect.isawaitable(result) else result
         if not isinstance(text, str):
             raise TypeError(
                 f"the summarizer returned {type(text).__name__}: expected a str"
@@ -115,11 +106,8 @@ class FunctionWriter:
         )
         return SummaryText(text, prompt_hash="", requests=1)
 
-    async def _call(self, messages: list[BaseMessage]) -> object:
-        if isinstance(self.function, Runnable):
-            return self.function.invoke(messages, config=CONFIG)
-        result = self.function(messages)
-        return await result if inspect.isawaitable(result) else result
+
+Writer = ModelWriter | FunctionWriter
 
 
 def find_window(model: object) -> int | None:
@@ -133,7 +121,3 @@ def find_provider(model: object) -> str:
     """Who runs a model, in LangChain's words; "" = unknown."""
     find = getattr(model, "_get_ls_params", None)
     return str((find() if find else {}).get("ls_provider") or "")
-
-
-def _quote(blocks: Sequence[SummaryBlock]) -> list[HumanMessage]:
-    return compose(system_prompt="", blocks=blocks, fence=SUMMARY_FENCE).messages

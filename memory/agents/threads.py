@@ -1,12 +1,13 @@
 """The messages of an agent's thread, as the engine wants them.
 
 They are numbered by their place: an id may be missing, and a message may be edited or
-removed. What a summary stands for is therefore proved by a digest of the messages.
+removed. So a digest of its messages proves that a summary still covers them.
 """
 
 import hashlib
 import json
 from collections.abc import Sequence
+from itertools import takewhile
 
 from langchain_core.messages import BaseMessage, SystemMessage
 from langchain_core.runnables.config import ensure_config
@@ -18,10 +19,8 @@ Messages = Sequence[BaseMessage]
 
 def split_system(messages: Messages) -> tuple[list[BaseMessage], list[BaseMessage]]:
     """System messages at the start, which are never summarised, and the others."""
-    places = range(len(messages))
-    is_other = (n for n in places if not isinstance(messages[n], SystemMessage))
-    start = next(is_other, len(messages))
-    return list(messages[:start]), list(messages[start:])
+    head = list(takewhile(lambda each: isinstance(each, SystemMessage), messages))
+    return head, list(messages[len(head) :])
 
 
 def number(messages: Messages, first: int) -> list[BaseMessage]:
@@ -33,10 +32,10 @@ def number(messages: Messages, first: int) -> list[BaseMessage]:
 
 
 def find_active(memory: ThreadMemory, messages: Messages) -> tuple[Segment, ...]:
-    """The summaries that still stand for exactly the messages they were made of.
+    """The summaries whose messages are still the ones that they were made of.
 
-    From the first one on that does not, all are left out: its messages, and those
-    after them, are back in the window and will be summarised again.
+    From the first one on whose messages have changed, all are left out: these messages
+    and all after them are in the window again, and will be summarised again.
     """
     active: list[Segment] = []
     digests = digest_prefixes(messages, [s.block.last_seq for s in memory.segments])
@@ -57,18 +56,14 @@ def digest_prefixes(messages: Messages, ends: Sequence[int]) -> list[str]:
     place = 0
     for end in ends:
         for message in messages[place:end]:
-            running.update(_canonical(message))
+            calls = getattr(message, "tool_calls", [])
+            answers = getattr(message, "tool_call_id", "")
+            parts = [message.type, message.content, calls, answers]
+            text = json.dumps(parts, ensure_ascii=False, sort_keys=True, default=repr)
+            running.update(text.encode("utf-8", "surrogatepass") + b"\0")
         place = max(place, end)
         digests.append(running.hexdigest() if 0 < end <= len(messages) else "")
     return digests
-
-
-def _canonical(message: BaseMessage) -> bytes:
-    calls = getattr(message, "tool_calls", [])
-    answers = getattr(message, "tool_call_id", "")
-    parts = [message.type, message.content, calls, answers]
-    text = json.dumps(parts, ensure_ascii=False, sort_keys=True, default=repr)
-    return text.encode("utf-8", "surrogatepass") + b"\0"
 
 
 def thread_key(thread_id: object) -> str:
@@ -78,8 +73,8 @@ def thread_key(thread_id: object) -> str:
 def find_thread(body: Messages) -> str:
     """The key of the thread that is running.
 
-    Without a thread id it is its first message: a summary is used only where all the
-    messages it was made of are the same, so nobody sees what is not theirs.
+    Without a thread id it is its first message: a summary is used only where all of its
+    messages are the same, so no thread sees a summary of other messages.
     """
     thread_id = ensure_config().get("configurable", {}).get("thread_id")
     if thread_id is not None:

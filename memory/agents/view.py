@@ -39,7 +39,8 @@ class Viewer:
     def compose(
         self, messages: Sequence[BaseMessage], memory: ThreadMemory
     ) -> tuple[Context, int]:
-        """The context without its ceiling, and the tokens of what is not compacted."""
+        """The context without its ceiling, and the tokens of the messages in it that
+        no summary covers."""
         head, body = threads.split_system(messages)
         active = threads.find_active(memory, body)
         cutoff = active[-1].block.last_seq if active else 0
@@ -48,7 +49,8 @@ class Viewer:
         older, turn = window[:start], window[start:]
         if self.policy.truncate_tool_args:
             older = shorten.clip_tool_args(older, self.policy.truncate_tool_args)
-        covered = threads.number(body[:cutoff], 1) if self._looks_back else []
+        looks_back = self.policy.important or self.policy.recall_tokens
+        covered = threads.number(body[:cutoff], 1) if looks_back else []
         important = important_patterns.Search(self.policy.important)
         context = compose(
             system_prompt="",
@@ -68,10 +70,6 @@ class Viewer:
         """The tokens of what stands around the window and the newest turn."""
         around = (s for s in context.sections if s.kind not in ("window", "newest"))
         return self.count_tokens([m for section in around for m in section.messages])
-
-    @property
-    def _looks_back(self) -> bool:
-        return bool(self.policy.important or self.policy.recall_tokens)
 
     def _recall(
         self,
