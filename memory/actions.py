@@ -11,7 +11,7 @@ from django.dispatch import Signal
 from django.utils.translation import gettext as _
 
 from . import transcript, versions
-from .compaction import compactor
+from .compaction import lease
 from .engine.policy import Policy
 from .integrity import signatures
 from .models import Conversation, Message, Summary
@@ -96,7 +96,7 @@ def restore(
         template = _("No summary stands for the messages before #%(seq)s.")
         raise ActionError(template % {"seq": summary.first_seq})
     new = versions.copy(conversation, summary, author=author)
-    compactor.mark_due(conversation.pk)
+    lease.mark_due(conversation.pk)
     return new
 
 
@@ -180,7 +180,7 @@ def rebuild(conversation: Conversation) -> None:
     """Void all summaries; the compaction job makes them anew from the transcript."""
     transcript.lock(conversation)
     versions.retract_to(conversation, 1)
-    compactor.reset(conversation)
+    lease.reset(conversation)
 
 
 @transaction.atomic
@@ -200,7 +200,7 @@ def set_policy(
     conversation.policy = value
     conversation.save(update_fields=["policy"])
     versions.bump(conversation)
-    compactor.reset(conversation)
+    lease.reset(conversation)
 
 
 def _rows(conversation: Conversation, seqs: Iterable[int]) -> models.QuerySet[Message]:
@@ -217,7 +217,7 @@ def _change(
         raise ActionError(_("There is no such message, or nothing to change about it."))
     conversation.messages.filter(seq__in=seqs).update(**values)
     versions.invalidate(conversation, seqs[0], seqs[-1])
-    compactor.mark_due(conversation.pk)
+    lease.mark_due(conversation.pk)
 
 
 def _mark_pin(conversation: Conversation, seq: int, **values: object) -> None:

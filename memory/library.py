@@ -14,7 +14,7 @@ from django.db.models import F, Q, QuerySet
 from django.db.models.functions import Length, Now
 
 from . import bundle, prompts, staging
-from .compaction import compactor
+from .compaction import lease
 from .models import Conversation, Message
 
 if TYPE_CHECKING:
@@ -79,7 +79,7 @@ def restore(user: "AbstractBaseUser", uuid: UUID | str) -> Conversation:
     """Undo a deletion. Raises Conversation.DoesNotExist once it is too late."""
     conversation = deleted_lately(user).get(uuid=uuid)
     _mark(conversation, deleted_at=None)
-    compactor.mark_due(conversation.pk)
+    lease.mark_due(conversation.pk)
     return conversation
 
 

@@ -24,7 +24,7 @@ from chatsite.protocol.errors import CommandError
 from chatsite.turns import lifecycle, limits, runner
 from chatsite.turns.models import Turn
 from memory import actions, transcript, versions
-from memory.compaction import compactor, proposals
+from memory.compaction import lease, proposals
 from memory.engine.exceptions import PolicyError
 from memory.models import Conversation
 
@@ -235,7 +235,7 @@ def compact(request: HttpRequest, conversation: Conversation) -> HttpResponse:
         limits.admit_spending(conversation.owner_id)
     except CommandError as error:
         return _refuse(request, conversation, error)
-    compactor.reset(conversation)
+    lease.reset(conversation)
     async_to_sync(runner.compact_soon)(conversation.pk)
     if request.htmx:
         conversation.refresh_from_db()

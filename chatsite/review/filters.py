@@ -9,7 +9,7 @@ from django.db.models.functions import Lag
 from django.http import HttpRequest
 from django.utils.translation import gettext_lazy as _
 
-from memory.compaction import compactor
+from memory.compaction import lease
 from memory.engine.policy import PRESETS, TRIGGER_KINDS
 from memory.models import Message, Summary
 
@@ -43,13 +43,13 @@ class CompactionFilter(ChoiceFilter):
     parameter_name = "compaction"
 
     def conditions(self) -> dict[str, tuple[Any, Q]]:
-        failing = Q(compaction_failures__range=(1, compactor.MAX_FAILURES - 1))
+        failing = Q(compaction_failures__range=(1, lease.MAX_FAILURES - 1))
         return {
             "working": (_("Working"), Q(compaction_failures=0)),
             "failing": (_("Failing"), failing),
             "stopped": (
                 _("Stopped"),
-                Q(compaction_failures__gte=compactor.MAX_FAILURES),
+                Q(compaction_failures__gte=lease.MAX_FAILURES),
             ),
         }
 

@@ -14,7 +14,7 @@ from chatsite.protocol.errors import CommandError
 from chatsite.turns import limits
 from chatsite.turns.models import Turn
 from memory import bundle, transcript
-from memory.compaction import compactor
+from memory.compaction import lease
 from memory.models import Conversation, Message, ModelCall, Summary
 
 State = Turn.State
@@ -65,7 +65,7 @@ def branch(conversation: Conversation, seq: int) -> Conversation:
     values = rows.values("user_message__seq", *TurnInfo.__slots__)
     infos = {row.pop("user_message__seq"): TurnInfo(**row) for row in values}
     write_turns(made, messages, infos)
-    compactor.mark_due(made.pk)
+    lease.mark_due(made.pk)
     limits.admit_conversation(conversation.owner_id)
     return made
 

@@ -11,7 +11,7 @@ from django.utils.translation import gettext as _
 
 from chatsite.protocol.errors import CommandError
 from memory import calibration, context, transcript
-from memory.compaction import compactor
+from memory.compaction import lease
 from memory.leases import LeaseStatus, new_owner
 from memory.models import Conversation, Message, ModelCall
 
@@ -48,7 +48,7 @@ def end(
         ModelCall.objects.filter(pk=turn.call_id).update(message=reply)
     else:
         transcript.give_back(turn.conversation_id, turn.reply_seq)
-    compactor.mark_due(turn.conversation_id)
+    lease.mark_due(turn.conversation_id)
     return True
 
 

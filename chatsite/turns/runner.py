@@ -25,7 +25,7 @@ from chatsite.llm import providers
 from chatsite.llm.errors import LLMError
 from chatsite.protocol import events
 from memory import library
-from memory.compaction import compactor
+from memory.compaction import compactor, lease
 from memory.engine.policy import CHUNK_TOKENS
 from memory.models import Conversation
 
@@ -99,7 +99,7 @@ def make_room(conversation_id: int, limit: int | None) -> asyncio.Task[Any] | No
 
 
 async def _make_room(conversation_id: int, limit: int | None) -> None:
-    is_held = database_sync_to_async(compactor.is_held)
+    is_held = database_sync_to_async(lease.is_held)
     while await _compact(conversation_id, limit=limit) == "busy":
         # Another process compacts it just now, or the last failure is not long ago.
         if not await is_held(conversation_id):
@@ -285,7 +285,7 @@ async def sweep() -> None:
     # More would only wait, with leases to renew. The database has the rest.
     room = MAX_COMPACTING - len(_compaction)
     if room > 0:
-        for conversation_id in await database_sync_to_async(compactor.due)(room):
+        for conversation_id in await database_sync_to_async(lease.due)(room):
             start_compaction(conversation_id)
     await database_sync_to_async(library.purge)()
     for job in jobs:

@@ -30,7 +30,7 @@ CRASHED = "internal"
 # Messages that a policy's patterns may pin; every one of them is in every context.
 MAX_PINNED = 50
 
-# Told of each request in the transaction that records it, with the text it brought.
+# Called for each request in the transaction that records it, with the reply's text.
 Charge = Callable[[ModelCall, str], None]
 
 
@@ -45,8 +45,8 @@ class InvokeError(Exception):
 
 
 class RefusedError(InvokeError):
-    """No request was sent: the person may not spend any more now. That is no failure
-    of the summariser, so nothing counts it. They may again in `retry_after` seconds."""
+    """No request was sent: the user's limit is reached, until `retry_after` seconds
+    from now. That is no failure of the summariser, so it is not counted."""
 
     def __init__(self, code: str, retry_after: float) -> None:
         super().__init__(code)
@@ -113,13 +113,20 @@ def commit(
     ):
         made = Summary.objects.filter(model_calls__in=job.calls)
         return made.values_list("version", flat=True).first()
+    generation, flags = 1, dict(result.flags)
+    if result.rewritten:
+        generation += max((source.generation for source in job.sources), default=0)
+    if important.unread:
+        spans = to_ranges(important.unread)
+        texts = [f"#{a}" if a == b else f"#{a}-{b}" for a, b in spans]
+        flags["unmatched"] = texts
     summary = versions.append(
         job.conversation,
         replaces=job.sources,
         text=result.text,
-        generation=_generation(job, result),
+        generation=generation,
         structured=result.structured,
-        flags=result.flags | _unmatched(important),
+        flags=flags,
         prompt_hash=result.prompt_hash,
         status=Summary.Status.ACTIVE,
         tokens_after=tokens_after(job, result.text),
@@ -127,34 +134,16 @@ def commit(
         **_common(job, model),
     )
     ModelCall.objects.filter(pk__in=job.calls).update(summary=summary)
-    _pin(job, important)
+    if important.seqs:
+        rows = job.conversation.messages
+        room = max(0, MAX_PINNED - rows.filter(pinned_at__isnull=False).count())
+        pinned = rows.filter(seq__in=important.seqs[:room], pinned_at=None)
+        pinned.update(pinned_at=Now())
     return summary.version
 
 
-def _generation(job: Job, result: SummaryText) -> int:
-    if not result.rewritten:
-        return 1
-    return 1 + max((source.generation for source in job.sources), default=0)
-
-
-def _unmatched(important: Important) -> dict[str, list[str]]:
-    ranges = to_ranges(important.unread)
-    texts = [f"#{a}" if a == b else f"#{a}-{b}" for a, b in ranges]
-    return {"unmatched": texts} if texts else {}
-
-
-def _pin(job: Job, important: Important) -> None:
-    """Keep what the policy calls important word for word, up to a number."""
-    if not important.seqs:
-        return
-    rows = job.conversation.messages
-    room = max(0, MAX_PINNED - rows.filter(pinned_at__isnull=False).count())
-    pinned = rows.filter(seq__in=important.seqs[:room], pinned_at=None)
-    pinned.update(pinned_at=Now())
-
-
 def tokens_after(job: Job, text: str) -> int:
-    """The context's size once `text` stands for what it replaces."""
+    """The context's size once `text` is in place of what it summarises."""
     gone = [versions.to_block(source).text for source in job.sources]
     if isinstance(job.step, Compaction):
         gone += [str(message.content) for message in job.messages]
@@ -167,8 +156,8 @@ def tokens_after(job: Job, text: str) -> int:
 def record_failure(
     conversation_id: int, owner: str, model: str, error: Exception, job: Job | None
 ) -> None:
-    """Count the failure, whatever was raised. `job` is None before a step was planned:
-    then no version has a range to tell it of."""
+    """Count the failure, whatever was raised. Without a `job` no step was planned, so
+    there is no range for a version that records it."""
     if not lease.count_failure(conversation_id, owner) or job is None:
         return
     rejected = isinstance(error, SummaryError)

@@ -16,7 +16,6 @@ from time import monotonic
 from typing import TypeVar
 
 from channels.db import database_sync_to_async
-from django.db.models.functions import Now
 from langchain_core.messages import AIMessage, BaseMessage
 from pydantic import BaseModel
 
@@ -29,29 +28,14 @@ from memory.models import Conversation
 
 from . import commit, lease, preparation
 from .commit import Charge, InvokeError, RefusedError
-from .lease import MAX_FAILURES, due, is_held, mark_due
 from .preparation import Job, OpenFrom
-
-__all__ = [
-    "MAX_FAILURES",
-    "InvokeError",
-    "OpenFrom",
-    "Outcome",
-    "RefusedError",
-    "Summariser",
-    "due",
-    "compact",
-    "is_held",
-    "mark_due",
-    "may_compact",
-    "reset",
-]
 
 logger = logging.getLogger(__name__)
 
 T = TypeVar("T")
 # How long a result that was paid for waits for the database to take it.
-INSIST_SECONDS = 60.0
+RETRY_SECONDS = 60.0
+Around = Callable[[summarizer.StructuredInvoke], summarizer.StructuredInvoke]
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,9 +53,9 @@ class Summariser:
     """A model that compacts: its name, how to send it one request, how much at once.
 
     `invoke(messages, schema=...)` raises InvokeError when no answer came. The schema
-    is what the reply should follow, if the model can be held to one. `door()` is
-    entered before each request and left when it is recorded: it waits for a place, or
-    raises RefusedError.
+    is what the reply should follow, if the model supports one. `door()` is entered
+    before each request and left when it is recorded: it waits for a place, or raises
+    RefusedError.
     """
 
     model: str
@@ -103,77 +87,91 @@ async def compact(
     if not await database_sync_to_async(lease.claim)(conversation_id, owner, force):
         return Outcome("busy")
     renewer = asyncio.create_task(_keep_lease(conversation_id, owner))
-
-    def prepare(again: bool) -> Job | None:
-        return preparation.prepare(
-            conversation_id,
-            owner,
-            open_from,
-            context_window,
-            limit,
-            force and not again,
-        )
-
-    try:
-        return await _take_steps(conversation_id, owner, summariser, prepare)
-    finally:
-        renewer.cancel()
-        await _insist(lease.release, conversation_id, owner)
-
-
-async def _take_steps(
-    conversation_id: int,
-    owner: str,
-    summariser: Summariser,
-    prepare: Callable[[bool], Job | None],
-) -> Outcome:
+    prepare = database_sync_to_async(preparation.prepare)
+    sizes = (open_from, context_window, limit)
     done: list[int] = []
     job = None
     try:
-        while job := await database_sync_to_async(prepare)(bool(done)):
-            version = await _perform(job, summariser)
+        while job := await prepare(conversation_id, owner, *sizes, force and not done):
+            result = await write(job, summariser)
+            # In a thread of its own: a user's patterns can take long.
+            important = await asyncio.to_thread(find_important, job.policy, job.step)
+            version = await _retry(
+                commit.commit, job, summariser.model, result, important
+            )
             if version is None:
                 return Outcome("discarded", tuple(done))
             done.append(version)
             job = None
         return Outcome("folded" if done else "nothing", tuple(done))
     except RefusedError as refused:
-        await database_sync_to_async(lease.postpone)(
-            conversation_id, refused.retry_after
-        )
+        postpone = database_sync_to_async(lease.postpone)
+        await postpone(conversation_id, refused.retry_after)
         return Outcome("refused", tuple(done), refused.code)
     except Conversation.DoesNotExist:
         return Outcome("discarded", tuple(done))
     except Exception as error:
+        name = commit.error_name(error)
         if not isinstance(error, (SummaryError, InvokeError)):
             logger.exception("compaction crashed conversation=%s", conversation_id)
-        # The edge of the job: whatever was raised is counted, or it would be raised,
-        # and the summariser paid, again and again.
-        await _fail(conversation_id, owner, summariser, error, job)
-        return Outcome("failed", tuple(done), commit.error_name(error))
+        logger.warning(
+            "compaction failed conversation=%s range=%s error=%s",
+            conversation_id,
+            f"{job.step.first_seq}-{job.step.last_seq}" if job else "-",
+            name,
+        )
+        # Every error is counted. Otherwise it would be raised, and the summariser
+        # paid, again and again.
+        await _retry(
+            commit.record_failure, conversation_id, owner, summariser.model, error, job
+        )
+        return Outcome("failed", tuple(done), name)
+    finally:
+        renewer.cancel()
+        await _retry(lease.release, conversation_id, owner)
 
 
-async def _fail(
-    conversation_id: int,
-    owner: str,
-    summariser: Summariser,
-    error: Exception,
-    job: Job | None,
-) -> None:
-    logger.warning(
-        "compaction failed conversation=%s range=%s error=%s",
-        conversation_id,
-        f"{job.step.first_seq}-{job.step.last_seq}" if job else "-",
-        commit.error_name(error),
+async def write(
+    job: Job, summariser: Summariser, around: Around | None = None
+) -> summarizer.SummaryText:
+    """The summary of one step. Every request for it is recorded, answered or not.
+
+    `around` may answer a request itself, which is then neither sent nor recorded.
+    """
+
+    async def invoke(
+        messages: list[BaseMessage], *, schema: type[BaseModel] | None = None
+    ) -> AIMessage:
+        async with summariser.door():
+            started = monotonic()
+            # What stays if the process ends while the model writes.
+            reply, error = None, InvokeError("cancelled")
+            try:
+                reply = await summariser.invoke(messages, schema=schema)
+                error = None
+            except InvokeError as failure:
+                error = failure
+                raise
+            finally:
+                ms = int((monotonic() - started) * 1000)
+                recorded = (messages, reply, error, ms, summariser.charge)
+                await _retry(commit.record_call, job, summariser.model, *recorded)
+        return reply
+
+    invoke.takes_schema = True
+    return await summarizer.write(
+        around(invoke) if around else invoke,
+        job.step,
+        job.messages,
+        policy=job.policy,
+        count_tokens=job.count_tokens,
+        chunk_tokens=summariser.chunk_tokens,
     )
-    await _insist(
-        commit.record_failure, conversation_id, owner, summariser.model, error, job
-    )
 
 
-async def _insist(work: Callable[..., T], *args: object) -> T:
+async def _retry(work: Callable[..., T], *args: object) -> T:
     """What was paid for is not lost because the database is away for a moment."""
-    return await retry(work, *args, until=monotonic() + INSIST_SECONDS)
+    return await retry(work, *args, until=monotonic() + RETRY_SECONDS)
 
 
 async def _keep_lease(conversation_id: int, owner: str) -> None:
@@ -188,85 +186,3 @@ async def _keep_lease(conversation_id: int, owner: str) -> None:
                 conversation_id,
                 name_of(error),
             )
-
-
-def may_compact(conversation: Conversation) -> bool:
-    """Whether the compaction job still tries on its own (it gives up after 3
-    failures)."""
-    return conversation.compaction_failures < MAX_FAILURES
-
-
-def reset(conversation: Conversation) -> None:
-    """Let the compaction job try again at once, as a person asked for."""
-    rows = Conversation.objects.filter(pk=conversation.pk)
-    rows.update(
-        compaction_failures=0, compaction_retry_at=None, compaction_due_at=Now()
-    )
-
-
-async def _perform(job: Job, summariser: Summariser) -> int | None:
-    """Summarise and commit one step. None = the ground changed, result discarded."""
-    result = await write(job, summariser)
-    # In a thread of its own: patterns of a person can take long.
-    important = await asyncio.to_thread(find_important, job.policy, job.step)
-    return await _insist(commit.commit, job, summariser.model, result, important)
-
-
-Around = Callable[[summarizer.StructuredInvoke], summarizer.StructuredInvoke]
-
-
-async def write(
-    job: Job, summariser: Summariser, around: Around | None = None
-) -> summarizer.SummaryText:
-    """The summary of one step; every request for it is recorded.
-
-    `around` may answer a request itself, which is then neither sent nor recorded.
-    """
-
-    async def invoke(
-        messages: list[BaseMessage], *, schema: type[BaseModel] | None = None
-    ) -> AIMessage:
-        return await _request(job, summariser, messages, schema)
-
-    invoke.takes_schema = True
-    return await summarizer.write(
-        around(invoke) if around else invoke,
-        job.step,
-        job.messages,
-        policy=job.policy,
-        count_tokens=job.count_tokens,
-        chunk_tokens=summariser.chunk_tokens,
-    )
-
-
-async def _request(
-    job: Job,
-    summariser: Summariser,
-    messages: list[BaseMessage],
-    schema: type[BaseModel] | None,
-) -> AIMessage:
-    """Send one request and record it, answered or not. One that was refused at the
-    door was never sent."""
-    async with summariser.door():
-        started = monotonic()
-        # What stays if the process ends while the model writes.
-        reply, error = None, InvokeError("cancelled")
-        try:
-            reply = await summariser.invoke(messages, schema=schema)
-            error = None
-        except InvokeError as failure:
-            error = failure
-            raise
-        finally:
-            ms = int((monotonic() - started) * 1000)
-            await _insist(
-                commit.record_call,
-                job,
-                summariser.model,
-                messages,
-                reply,
-                error,
-                ms,
-                summariser.charge,
-            )
-    return reply

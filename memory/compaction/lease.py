@@ -1,4 +1,4 @@
-"""Who may compact a conversation now, and when somebody should look at it again.
+"""Which process may compact a conversation, and when to look at it again.
 
 A compaction is claimed by a lease of the database's clock, renewed while the model
 writes.
@@ -14,19 +14,20 @@ from memory.models import Conversation
 
 MAX_FAILURES = 3
 BACKOFF = timedelta(seconds=30)
-# A dead process blocks nobody for longer.
+# A dead process blocks others for no longer.
 LEASE = timedelta(seconds=20)
 DUE_AT_ONCE = 50
 COMPACTION = Lease(lambda: LEASE, "compaction_lease_until", "compaction_owner")
 
 
 def claim(conversation_id: int, owner: str, force: bool) -> bool:
-    """Whether this owner may compact now. `force`: rest and failures do not matter."""
+    """Whether this owner may compact now. `force`: also while backing off, and after
+    too many failures."""
     rows = Conversation.objects.filter(pk=conversation_id, deleted_at=None)
     if not force:
-        rows = rows.filter(_rested())
-    # An owner who is still there has not given the lease back: that compaction died,
-    # and what it paid for is lost. Uncounted, it would die and pay again without end.
+        rows = rows.filter(_may_retry())
+    # A lease that was not released belongs to a compaction that died, and what it paid
+    # for is lost. If that were not counted, it would die and pay again without end.
     died = Case(When(compaction_owner="", then=0), default=1)
     return COMPACTION.claim(
         rows,
@@ -42,26 +43,25 @@ def is_held(conversation_id: int) -> bool:
     return Conversation.objects.filter(COMPACTION.alive(), pk=conversation_id).exists()
 
 
-def _rested() -> Q:
-    rested = Q(compaction_retry_at=None) | Q(compaction_retry_at__lt=Now())
-    return rested & Q(compaction_failures__lt=MAX_FAILURES)
+def _may_retry() -> Q:
+    waited = Q(compaction_retry_at=None) | Q(compaction_retry_at__lt=Now())
+    return waited & Q(compaction_failures__lt=MAX_FAILURES)
 
 
 def due(limit: int = DUE_AT_ONCE) -> list[int]:
-    """Conversations that a compaction job should look at and that nobody compacts: the
-    first of each person, then the second, so that a large import keeps no other one
-    waiting."""
+    """Conversations to look at that no process compacts: the first of each user, then
+    the second, so that a large import does not keep other users waiting."""
     place = Window(RowNumber(), partition_by="owner_id", order_by="compaction_due_at")
-    rows = Conversation.objects.filter(COMPACTION.free(), _rested(), deleted_at=None)
+    rows = Conversation.objects.filter(COMPACTION.free(), _may_retry(), deleted_at=None)
     waiting = rows.filter(compaction_due_at__lte=Now()).annotate(place=place)
     ordered = waiting.order_by("place", "compaction_due_at")
     return list(ordered.values_list("pk", flat=True)[:limit])
 
 
 def mark_due(conversation_id: int) -> None:
-    """Let the compaction job look again, after a new message or what a person did.
+    """Let the compaction job look again, after a new message or a user's action.
 
-    A job that has given up tries once more when its rest is over.
+    A job that has given up tries once more when its back-off is over.
     """
     Conversation.objects.filter(pk=conversation_id).update(
         compaction_due_at=Now(),
@@ -69,16 +69,27 @@ def mark_due(conversation_id: int) -> None:
     )
 
 
+def may_compact(conversation: Conversation) -> bool:
+    """Whether the compaction job still tries on its own, or has given up."""
+    return conversation.compaction_failures < MAX_FAILURES
+
+
+def reset(conversation: Conversation) -> None:
+    """Let the compaction job try again at once."""
+    Conversation.objects.filter(pk=conversation.pk).update(
+        compaction_failures=0, compaction_retry_at=None, compaction_due_at=Now()
+    )
+
+
 def stop(conversation_id: int) -> None:
-    """End the compaction that runs after the step it is at, which is paid for; the next
-    turn marks the conversation due again."""
+    """End a running compaction after its current step, which is paid for; the next turn
+    marks the conversation due again."""
     rows = Conversation.objects.filter(COMPACTION.alive(), pk=conversation_id)
     rows.update(compaction_due_at=None)
 
 
 def is_stopped(conversation: Conversation, owner: str) -> bool:
-    """While a lease is held its end is the mark; without one, the compaction was
-    stopped."""
+    """While a lease is held, `compaction_due_at` is its end; None: it was stopped."""
     return (
         conversation.compaction_owner == owner
         and conversation.compaction_due_at is None
@@ -91,7 +102,8 @@ def postpone(conversation_id: int, seconds: float) -> None:
 
 
 def unmarked(rows: QuerySet[Conversation]) -> QuerySet[Conversation]:
-    """Those where no turn has ended since the job began: its mark is never ahead."""
+    """Those that have not been marked due since the job began: `mark_due` sets a time
+    that is past, the job one that is ahead."""
     return rows.filter(compaction_due_at__gt=Now())
 
 
@@ -111,12 +123,12 @@ def _held(conversation_id: int, owner: str) -> QuerySet[Conversation]:
 
 def count_failure(conversation_id: int, owner: str) -> bool:
     """Let the next try wait, longer after each failure. False: the lease was lost, and
-    who has it keeps the books."""
+    its new owner counts."""
     rows = _held(conversation_id, owner)
     failures = rows.values_list("compaction_failures", flat=True).first()
     if failures is None:
         return False
-    # People can ask again as often as they like; the rest has an upper limit.
+    # Users can ask again as often as they like; the back-off has an upper limit.
     failures = min(failures, MAX_FAILURES - 1)
     retry_at = Now() + BACKOFF * 2**failures
     return bool(

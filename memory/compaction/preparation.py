@@ -24,8 +24,8 @@ from . import lease
 if TYPE_CHECKING:
     from django.contrib.auth.models import AbstractBaseUser
 
-# Gives the number of the first message whose turn is not finished, or None. What
-# follows is not compacted: a reply may still be written between the messages there.
+# Gives the number of the first message whose turn is not finished, or None. From there
+# on nothing is compacted: a reply may still be written between the messages.
 OpenFrom = Callable[[Conversation], int | None]
 
 
@@ -64,17 +64,19 @@ def prepare(
         _resume(conversation_id, owner)
         conversation.refresh_from_db()
     limit = limit or (context.request_limit(context_window) if context_window else None)
-    view = View(conversation, open_from, limit=limit)
-    step = view.next_step(context_window, force=force)
-    if step is None:
-        _settle(conversation, view.state)
-        return None
-    return view.job(owner, step)
+    planner = Planner(conversation, open_from, limit=limit)
+    if step := planner.next_step(context_window, force=force):
+        return planner.make_job(owner, step)
+    # Nothing is due until an idle or age trigger can fire, or the next turn ends.
+    rows = Conversation.objects.filter(pk=conversation_id)
+    due_at = plan.find_next_due(planner.state.policy, planner.state.window)
+    lease.unmarked(rows).update(compaction_due_at=due_at)
+    return None
 
 
 @transaction.atomic
 def _resume(conversation_id: int, owner: str) -> None:
-    """Let summaries that were set aside hold again, as far as nothing is missing."""
+    """Put summaries that were set aside in force again, where they follow on."""
     rows = Conversation.objects.filter(pk=conversation_id, compaction_owner=owner)
     # The UPDATE is also the lock.
     if rows.update(memory_version=F("memory_version") + 1):
@@ -84,23 +86,24 @@ def _resume(conversation_id: int, owner: str) -> None:
 def prepare_through(
     conversation: Conversation, owner: str, open_from: OpenFrom, seq: int
 ) -> Job | None:
-    """The step that a person asks for: compaction to the end of the turn of message
+    """The step that a user asks for: compaction to the end of the turn of message
     `seq`.
 
     None where the message is not in the window, or in its last turn.
     """
-    view = View(conversation, open_from)
-    state = view.state
+    planner = Planner(conversation, open_from)
+    state = planner.state
     if not any(message.id == str(seq) for message in state.window):
         return None
+    count_tokens = planner.count_tokens
     step = plan.plan_compaction_through(
-        state.policy, state.window, state.blocks, seq, count_tokens=view.count_tokens
+        state.policy, state.window, state.blocks, seq, count_tokens=count_tokens
     )
-    return view.job(owner, step) if step else None
+    return planner.make_job(owner, step) if step else None
 
 
-class View:
-    """What the model sees, as a step is planned on it."""
+class Planner:
+    """A conversation as the model sees it, to plan a step on it."""
 
     def __init__(
         self,
@@ -118,95 +121,69 @@ class View:
         self.count_tokens = context.counter(conversation)
         self.built = context.build(conversation)
         self.open_from = open_from(conversation)
-        cutoff = versions.cutoff(self.summaries)
+        # The window up to the first unfinished turn.
+        rows = context.visible(conversation)
+        rows = rows.filter(seq__gt=versions.cutoff(self.summaries))
+        if self.open_from is not None:
+            rows = rows.filter(seq__lt=self.open_from)
         self.state = MemoryState(
             policy,
             blocks=tuple(map(versions.to_block, self.summaries)),
-            window=tuple(_closed_window(conversation, cutoff, self.open_from)),
+            window=tuple(row.to_langchain() for row in rows),
         )
 
     def next_step(
         self, context_window: int | None, *, force: bool = False
     ) -> plan.Step | None:
         """The step that the policy asks for now."""
+        policy, limit = self.state.policy, self.limit
+        set_aside = None
+        if self.conversation.set_aside and policy.enabled:
+            first = next(iter(versions.waiting(self.conversation)), None)
+            set_aside = (first.first_seq, first.last_seq) if first else None
+        # The message that is the next to be answered.
+        window = self.built.context.section("window")
+        waiting = [each for each in window if each.id == str(self.open_from)]
+        room = None
+        if limit is not None:
+            # What the window may have, so that the next request leaves none of it out.
+            sections = self.built.context.sections
+            others = (each for each in sections if each.kind != "window")
+            around = [message for each in others for message in each.messages]
+            extra = context.overhead(self.conversation, limit)
+            room = budget.for_window(
+                policy,
+                limit,
+                self.count_tokens([*around, *waiting]) + extra,
+                is_waiting=bool(waiting),
+            )
         return self.state.next_step(
-            set_aside=self._find_set_aside(),
+            set_aside=set_aside,
             open_from=self.open_from,
-            most_summaries=budget.most_summaries(self.limit) if self.limit else None,
+            most_summaries=budget.most_summaries(limit) if limit else None,
             count_tokens=self.count_tokens,
             overhead=self.built.tokens - self.count_tokens(self.state.window),
             context_window=context_window,
             force=force,
-            room=self.room,
-            is_waiting=self.waiting is not None,
+            room=room,
+            is_waiting=bool(waiting),
         )
 
-    def _find_set_aside(self) -> tuple[int, int] | None:
-        if not self.conversation.set_aside or not self.state.policy.enabled:
-            return None
-        waiting = versions.waiting(self.conversation)
-        return (waiting[0].first_seq, waiting[0].last_seq) if waiting else None
-
-    @property
-    def waiting(self) -> BaseMessage | None:
-        """The message that is the next to be answered."""
-        window = self.built.context.section("window")
-        seq = str(self.open_from)
-        return next((message for message in window if message.id == seq), None)
-
-    @property
-    def room(self) -> int | None:
-        """Tokens that the window may have, so that the next request leaves none of it
-        out; None = not known."""
-        if self.limit is None:
-            return None
-        sections = self.built.context.sections
-        around = [
-            m for each in sections if each.kind != "window" for m in each.messages
-        ]
-        around += [self.waiting] if self.waiting else []
-        return budget.for_window(
-            self.state.policy,
-            self.limit,
-            self.count_tokens(around) + context.overhead(self.conversation, self.limit),
-            is_waiting=self.waiting is not None,
-        )
-
-    def job(self, owner: str, step: plan.Step) -> Job:
+    def make_job(self, owner: str, step: plan.Step) -> Job:
+        if isinstance(step, plan.Compaction):
+            messages = list(step.messages)
+        else:
+            rows = context.visible(self.conversation)
+            rows = rows.filter(seq__range=(step.first_seq, step.last_seq))
+            messages = [row.to_langchain() for row in rows]
         replaced = {block.version for block in step.replaces}
         return Job(
             conversation=self.conversation,
             owner=owner,
             step=step,
             sources=[each for each in self.summaries if each.version in replaced],
-            messages=_to_read(self.conversation, step),
+            messages=messages,
             policy=self.state.policy,
             count_tokens=self.count_tokens,
             tokens_before=self.built.tokens,
         )
-
-
-def _settle(conversation: Conversation, state: MemoryState) -> None:
-    """Nothing is due until an idle or age trigger can fire, or the next turn ends."""
-    rows = Conversation.objects.filter(pk=conversation.pk)
-    due_at = plan.find_next_due(state.policy, state.window)
-    lease.unmarked(rows).update(compaction_due_at=due_at)
-
-
-def _closed_window(
-    conversation: Conversation, cutoff: int, limit: int | None
-) -> list[BaseMessage]:
-    """The window up to the first unfinished turn."""
-    rows = context.visible(conversation).filter(seq__gt=cutoff)
-    if limit is not None:
-        rows = rows.filter(seq__lt=limit)
-    return [row.to_langchain() for row in rows]
-
-
-def _to_read(conversation: Conversation, step: plan.Step) -> list[BaseMessage]:
-    """The messages the new version will stand for, except what `previous` says."""
-    if isinstance(step, plan.Compaction):
-        return list(step.messages)
-    span = (step.first_seq, step.last_seq)
-    rows = context.visible(conversation).filter(seq__range=span)
-    return [row.to_langchain() for row in rows]

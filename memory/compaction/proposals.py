@@ -1,13 +1,12 @@
-"""Compaction by hand: a summary is proposed, a person accepts it, changes it or drops
-it.
+"""Compaction by hand: a summary is proposed, and a user accepts, changes or drops it.
 
 Nothing changes before it is accepted; what it was made of must then be as it was.
 """
 
 import hashlib
 import uuid
-from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 from channels.db import database_sync_to_async
 from django.core import signing
@@ -60,27 +59,10 @@ class Proposal:
     signature: str
 
 
-@dataclass(frozen=True, slots=True)
-class _Signature:
-    conversation: int
-    memory_version: int
-    seq: int
-    text_sha256: str
-    prompt_hash: str
-    model: str
-    calls: list[int]
-    tokens_in: int
-    tokens_out: int
-
-
 def plan(conversation: Conversation, seq: int, *, open_from: OpenFrom) -> Plan:
-    """What compaction up to message `seq` would do. Raises ActionError if it can not
+    """What compaction up to message `seq` would do. Raises ActionError if it can't
     be."""
-    return _longest(_prepare(conversation, seq, open_from))
-
-
-def _longest(job: Job) -> Plan:
-    return _plan_of(job, "x" * 4 * job.policy.max_summary_tokens)
+    return _plan_of(_prepare(conversation, seq, open_from))
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,14 +81,13 @@ def estimate(
     open_from: OpenFrom,
     context_window: int | None,
 ) -> Estimate:
-    """What would happen if the conversation were remembered by this policy."""
     limit = context.request_limit(context_window) if context_window else None
-    view = preparation.View(conversation, open_from, policy, limit)
-    step = view.next_step(context_window)
+    planner = preparation.Planner(conversation, open_from, policy, limit)
+    step = planner.next_step(context_window)
     return Estimate(
-        messages=len(view.state.window),
-        tokens=view.count_tokens(view.state.window),
-        step=_longest(view.job("", step)) if step else None,
+        messages=len(planner.state.window),
+        tokens=planner.count_tokens(planner.state.window),
+        step=_plan_of(planner.make_job("", step)) if step else None,
     )
 
 
@@ -124,24 +105,23 @@ async def propose(
     """
     job = await database_sync_to_async(_prepare)(conversation, seq, open_from)
     made = await compactor.write(job, summariser, around)
-    done = _plan_of(job, made.text)
-    signature = _Signature(
-        conversation=conversation.pk,
-        memory_version=job.conversation.memory_version,
-        seq=seq,
-        text_sha256=_sha256(made.text),
-        prompt_hash=made.prompt_hash,
-        model=summariser.model,
-        calls=job.calls,
-        tokens_in=job.tokens_in,
-        tokens_out=job.tokens_out,
-    )
+    made_of = {
+        "conversation": conversation.pk,
+        "memory_version": job.conversation.memory_version,
+        "seq": seq,
+        "text_sha256": _sha256(made.text),
+        "prompt_hash": made.prompt_hash,
+        "model": summariser.model,
+        "calls": job.calls,
+        "tokens_in": job.tokens_in,
+        "tokens_out": job.tokens_out,
+    }
     return Proposal(
-        plan=done,
+        plan=_plan_of(job, made.text),
         text=made.text,
         unsupported=tuple(made.flags.get("unsupported", ())),
         model=summariser.model,
-        signature=signing.dumps(asdict(signature), salt=SALT, compress=True),
+        signature=signing.dumps(made_of, salt=SALT, compress=True),
     )
 
 
@@ -160,10 +140,14 @@ def accept(
     """
     text = transcript.check_text(text)
     known = _open(conversation, signature)
-    # Reading all messages takes a while, for which nothing is locked: the version
+    # Reading all messages takes a while, and nothing is locked meanwhile: the version
     # below tells whether they have changed.
-    seen = _prepare(conversation, known.seq, open_from)
-    flags = _flags(seen, text)
+    seen = _prepare(conversation, known["seq"], open_from)
+    sources = [versions.to_block(source).text for source in seen.sources]
+    sources += map(material.describe_text, seen.messages)
+    times = (message.additional_kwargs.get("created_at") for message in seen.messages)
+    dates = [time.date() for time in times if time]
+    unsupported = facts.unsupported(text, sources, dates)
     important = find_important(seen.policy, seen.step)
     owner = uuid.uuid4().hex
     with transaction.atomic():
@@ -172,34 +156,31 @@ def accept(
             raise ActionError(
                 _("Messages are being summarised just now. Try again soon.")
             )
-        job = _prepare(conversation, known.seq, open_from, owner)
-        if job.conversation.memory_version != known.memory_version:
+        job = _prepare(conversation, known["seq"], open_from, owner)
+        if job.conversation.memory_version != known["memory_version"]:
             raise ActionError(
                 _("What the model sees has changed since. Look at it again.")
             )
-        as_proposed = _sha256(text) == known.text_sha256
-        job.author, job.calls = author, known.calls
-        job.tokens_in, job.tokens_out = known.tokens_in, known.tokens_out
-        version = commit.commit(
-            job,
-            known.model if as_proposed else "",
-            SummaryText(
-                text=text,
-                prompt_hash=known.prompt_hash if as_proposed else "",
-                requests=len(known.calls),
-                rewritten=bool(job.sources),
-                flags=flags,
-            ),
-            important,
+        as_proposed = _sha256(text) == known["text_sha256"]
+        job.author, job.calls = author, known["calls"]
+        job.tokens_in, job.tokens_out = known["tokens_in"], known["tokens_out"]
+        summary = SummaryText(
+            text=text,
+            prompt_hash=known["prompt_hash"] if as_proposed else "",
+            requests=len(job.calls),
+            rewritten=bool(job.sources),
+            flags={"unsupported": unsupported} if unsupported else {},
         )
+        model = known["model"] if as_proposed else ""
+        version = commit.commit(job, model, summary, important)
         lease.release(conversation.pk, owner)
     return conversation.summaries.get(version=version)
 
 
 def is_changed(conversation: Conversation, signature: str, text: str) -> bool:
-    """Whether a person has written something else into the box of a proposal."""
+    """Whether the user has changed the text of a proposal."""
     try:
-        return _sha256(text) != _open(conversation, signature).text_sha256
+        return _sha256(text) != _open(conversation, signature)["text_sha256"]
     except ActionError:
         return True
 
@@ -220,7 +201,10 @@ def _prepare(
     return job
 
 
-def _plan_of(job: Job, text: str) -> Plan:
+def _plan_of(job: Job, text: str | None = None) -> Plan:
+    """Without a text: as with a summary of the policy's greatest length."""
+    if text is None:
+        text = "x" * 4 * job.policy.max_summary_tokens
     return Plan(
         first_seq=job.step.first_seq,
         last_seq=job.step.last_seq,
@@ -231,26 +215,14 @@ def _plan_of(job: Job, text: str) -> Plan:
     )
 
 
-def _open(conversation: Conversation, signature: str) -> _Signature:
+def _open(conversation: Conversation, signature: str) -> dict[str, Any]:
     try:
-        known = _Signature(**signing.loads(signature, salt=SALT, max_age=MAX_AGE))
+        known = signing.loads(signature, salt=SALT, max_age=MAX_AGE)
     except signing.BadSignature:
         raise ActionError(_("This preview is too old. Look at it again.")) from None
-    if known.conversation != conversation.pk:
+    if known["conversation"] != conversation.pk:
         raise ActionError(_("This preview belongs to another conversation."))
     return known
-
-
-def _flags(job: Job, text: str) -> dict[str, list[str]]:
-    sources = [versions.to_block(source).text for source in job.sources]
-    sources += map(material.describe_text, job.messages)
-    found = facts.unsupported(text, sources, _dates(job))
-    return {"unsupported": found} if found else {}
-
-
-def _dates(job: Job) -> list:
-    times = (message.additional_kwargs.get("created_at") for message in job.messages)
-    return [time.date() for time in times if time]
 
 
 def _sha256(text: str) -> str:

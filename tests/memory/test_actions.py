@@ -4,7 +4,7 @@ import pytest
 from asgiref.sync import async_to_sync
 
 from memory import actions, context, transcript, versions
-from memory.compaction import compactor
+from memory.compaction import compactor, lease
 from memory.engine.exceptions import PolicyError
 from memory.integrity import audit
 from memory.models import Message
@@ -227,7 +227,7 @@ class TestSetPolicy:
         compacted.compaction_failures = 3
         compacted.save()
         actions.set_policy(compacted, {"preset": "guide"})
-        assert compactor.due() == [compacted.pk]
+        assert lease.due() == [compacted.pk]
 
 
 def test_no_act_touches_the_transcript(compacted, alice):

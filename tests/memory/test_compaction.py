@@ -181,7 +181,7 @@ async def test_it_backs_off_and_gives_up_after_three_failures(conversation):
         )
     assert (await compact(conversation)).state == "busy"
     await conversation.arefresh_from_db()
-    assert not compactor.may_compact(conversation)
+    assert not lease.may_compact(conversation)
 
 
 async def test_it_catches_up_when_the_summariser_is_back(conversation):
@@ -189,7 +189,7 @@ async def test_it_catches_up_when_the_summariser_is_back(conversation):
     await talked(conversation, 4)
     await compact(conversation, recorder)
     await talked(conversation, 20)
-    await database_sync_to_async(compactor.reset)(conversation)
+    await database_sync_to_async(lease.reset)(conversation)
     assert (await compact(conversation, recorder)).state == "folded"
     await conversation.arefresh_from_db()
     assert conversation.compaction_failures == 0
@@ -206,7 +206,7 @@ async def test_replies_go_on_while_the_summariser_is_down_for_200_turns(conversa
     counts = await database_sync_to_async(context.count_places)(conversation)
     assert counts == {"window": 400}
     recorder = Recorder()
-    await database_sync_to_async(compactor.reset)(conversation)
+    await database_sync_to_async(lease.reset)(conversation)
     assert (await compact(conversation, recorder)).state == "folded"
     assert sum(numbers_read(recorder), []) == list(range(1, 399))
 
@@ -289,18 +289,18 @@ def move(conversation, time):
 
 class TestDue:
     async def due(self):
-        return await database_sync_to_async(compactor.due)()
+        return await database_sync_to_async(lease.due)()
 
     async def test_a_compaction_that_a_dead_process_left_is_due(self, conversation):
         await talked(conversation, 4)
-        await database_sync_to_async(compactor.mark_due)(conversation.pk)
+        await database_sync_to_async(lease.mark_due)(conversation.pk)
         assert await self.due() == [conversation.pk]
         await compact(conversation)
         assert await self.due() == []
 
     async def test_a_compaction_in_work_is_not_due(self, conversation):
         await talked(conversation, 4)
-        await database_sync_to_async(compactor.mark_due)(conversation.pk)
+        await database_sync_to_async(lease.mark_due)(conversation.pk)
         seen = []
 
         async def look():
@@ -314,7 +314,7 @@ class TestDue:
         await talked(conversation, 4)
 
         async def turn_ends():
-            await database_sync_to_async(compactor.mark_due)(conversation.pk)
+            await database_sync_to_async(lease.mark_due)(conversation.pk)
             return "They talked."
 
         await compact(conversation, turn_ends)
@@ -408,8 +408,8 @@ class TestAnythingRaised:
             await Conversation.objects.filter(pk=conversation.pk).aupdate(
                 compaction_retry_at=None
             )
-        assert len(recorder.requests) == compactor.MAX_FAILURES
-        assert await database_sync_to_async(compactor.due)() == []
+        assert len(recorder.requests) == lease.MAX_FAILURES
+        assert await database_sync_to_async(lease.due)() == []
 
     async def test_it_is_counted_before_there_is_a_step(self, conversation):
         await talked(conversation, 4)
@@ -446,13 +446,13 @@ class TestAnythingRaised:
     async def test_a_compaction_whose_process_died_is_counted(self, conversation):
         await talked(conversation, 4)
         claim = database_sync_to_async(lease.claim)
-        for number in range(compactor.MAX_FAILURES + 1):
+        for number in range(lease.MAX_FAILURES + 1):
             assert await claim(conversation.pk, f"dead {number}", False)
             await Conversation.objects.filter(pk=conversation.pk).aupdate(
                 compaction_lease_until=timezone.now() - timedelta(seconds=1)
             )
         assert not await claim(conversation.pk, "next", False)
-        assert await database_sync_to_async(compactor.due)() == []
+        assert await database_sync_to_async(lease.due)() == []
 
     async def test_after_the_limit_a_new_message_asks_once_more(self, conversation):
         await talked(conversation, 4)
@@ -460,12 +460,12 @@ class TestAnythingRaised:
             compaction_failures=3
         )
         assert (await compact(conversation)).state == "busy"
-        await database_sync_to_async(compactor.mark_due)(conversation.pk)
+        await database_sync_to_async(lease.mark_due)(conversation.pk)
         recorder = Recorder("", "")
         assert (await compact(conversation, recorder)).state == "failed"
         assert (await compact(conversation, recorder)).state == "busy"
         await conversation.arefresh_from_db()
-        assert not compactor.may_compact(conversation)
+        assert not lease.may_compact(conversation)
         assert len(recorder.requests) == 1
 
     async def test_a_person_can_ask_any_number_of_times(self, conversation):

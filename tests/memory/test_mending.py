@@ -4,7 +4,7 @@ import pytest
 from asgiref.sync import async_to_sync
 
 from memory import actions, context, transcript, versions
-from memory.compaction import compactor
+from memory.compaction import compactor, lease
 from memory.integrity import audit
 from memory.models import Conversation, Summary
 from tests.remembered import remembered
@@ -21,7 +21,7 @@ MERGES = SEGMENTS | {"summary_budget": 8, "fan_in": 2}
 def compact(conversation, recorder=None):
     recorder = recorder or Recorder()
     summariser = compactor.Summariser("m", recorder)
-    compactor.reset(conversation)
+    lease.reset(conversation)
     async_to_sync(compactor.compact)(conversation.pk, summariser)
     return Summarizer.documents.fget(recorder)
 

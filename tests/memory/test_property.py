@@ -24,7 +24,7 @@ from hypothesis.stateful import (
 )
 
 from memory import actions, context, transcript, versions
-from memory.compaction import compactor, proposals
+from memory.compaction import compactor, lease, proposals
 from memory.integrity import audit
 from memory.models import Conversation, ModelCall
 from memory.search import recall
@@ -126,7 +126,7 @@ class Memory(RuleBasedStateMachine):
 
     def compact(self, answer, *, force=False):
         recorder = Recorder(*[answer] * 50)
-        compactor.reset(self.conversation)
+        lease.reset(self.conversation)
         outcome = async_to_sync(compactor.compact)(
             self.conversation.pk,
             compactor.Summariser("m", recorder),

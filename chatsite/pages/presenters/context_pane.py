@@ -20,7 +20,7 @@ from chatsite.turns.requests import (
     reply_call,
 )
 from memory import context
-from memory.compaction import compactor
+from memory.compaction import lease
 from memory.engine import budget
 from memory.models import Conversation, Message, ModelCall, Summary
 
@@ -163,7 +163,7 @@ def model_view(
         policy=preset_name(conversation.get_policy().preset),
         policy_error=conversation.policy_error,
         compact_rule=_compact_rule(conversation, gauge.window_limit),
-        compaction_stopped=not compactor.may_compact(conversation),
+        compaction_stopped=not lease.may_compact(conversation),
     )
 
 

@@ -15,7 +15,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
 from memory import context
-from memory.compaction import compactor
+from memory.compaction import lease
 from memory.engine.policy import DEFAULT_PRESET, PRESETS
 from memory.models import Conversation, Message, ModelCall, Summary
 
@@ -142,7 +142,7 @@ class ConversationAdmin(ReadOnlyAdmin):
         if not row.compaction_failures:
             return _("working")
         count = {"count": row.compaction_failures}
-        if compactor.may_compact(row):
+        if lease.may_compact(row):
             return _("failed %(count)s times, will try again") % count
         return _("stopped after %(count)s failures") % count
 

@@ -28,7 +28,7 @@ from django.db.models.expressions import Combinable
 from django.db.models.functions import Coalesce
 
 from chatsite.turns.models import Turn
-from memory.compaction import compactor
+from memory.compaction import lease
 from memory.models import Conversation, ModelCall, Summary
 
 from ..filters import after_a_gap
@@ -127,7 +127,7 @@ def measure(days: Days) -> SiteFigures:
 
 def _figures(days: Days, part: Part, gaps: int) -> SiteFigures:
     stopped = Conversation.objects.filter(
-        compaction_failures__gte=compactor.MAX_FAILURES, deleted_at=None
+        compaction_failures__gte=lease.MAX_FAILURES, deleted_at=None
     )
     return SiteFigures(
         days=tuple(_day(day, part) for day in days),

@@ -16,7 +16,7 @@ from chatsite.llm import providers
 from chatsite.turns import requests
 from memory import context
 from memory.compaction.commit import MAX_PINNED
-from memory.compaction.compactor import MAX_FAILURES
+from memory.compaction.lease import MAX_FAILURES
 from memory.engine import excerpts
 from memory.engine.compaction import MemoryState, find_important
 from memory.engine.compose import compose, fit, make_fence

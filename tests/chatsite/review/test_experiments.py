@@ -20,7 +20,7 @@ from chatsite.review.models import AccessEvent, Experiment
 from chatsite.turns import runner
 from chatsite.turns.models import Allowance
 from memory import actions, transcript
-from memory.compaction import compactor
+from memory.compaction import compactor, lease
 from memory.evaluation.metrics import CACHE_STEP
 from memory.models import Conversation
 from tests.memory.scenes import plant, say, talk
@@ -245,7 +245,7 @@ class TestBudget:
     ):
         experiment = play(start(model="empty"))
         assert experiment.state in ("done", "failed")
-        assert experiment.requests <= compactor.MAX_FAILURES
+        assert experiment.requests <= lease.MAX_FAILURES
 
 
 def leave(experiment, **values):

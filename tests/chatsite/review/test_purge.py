@@ -21,7 +21,7 @@ from chatsite.transfer import copies, export
 from chatsite.turns import lifecycle
 from chatsite.turns.models import Turn
 from memory import library, transcript
-from memory.compaction import compactor
+from memory.compaction import lease
 from memory.models import Conversation, Prompt, RecallEntry
 from memory.search import recall
 from tests.memory.scenes import summarise, talk
@@ -146,7 +146,7 @@ class TestErasing:
             lifecycle.finish(claim, lifecycle.Result(Turn.State.DONE, SECRET)) is None
         )
         assert tables_with(SECRET) == set()
-        assert compactor.due() == []
+        assert lease.due() == []
         assert SECRET not in caplog.text
 
     def test_sockets_close_and_runners_are_woken(self, eraser, secret, monkeypatch):

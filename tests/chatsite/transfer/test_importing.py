@@ -22,7 +22,7 @@ from chatsite.transfer.importing import ImportFileError, storing, worker
 from chatsite.turns import audit as turn_audit
 from chatsite.turns.models import Job
 from memory import bundle, context, library, transcript, versions
-from memory.compaction import compactor
+from memory.compaction import lease
 from memory.integrity import audit
 from memory.models import Conversation, Message, Prompt
 from memory.search import conversation_search
@@ -404,7 +404,7 @@ class TestStaging:
         assert not library.own(alice).exists()
         assert not library.deleted_lately(alice).exists()
         assert conversation_search.find_messages(alice, "better") == []
-        assert made.pk not in compactor.due()
+        assert made.pk not in lease.due()
         with pytest.raises(Conversation.DoesNotExist):
             transcript.get_for(alice, made.uuid)
         with pytest.raises(Conversation.DoesNotExist):

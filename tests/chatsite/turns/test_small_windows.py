@@ -13,7 +13,7 @@ from chatsite.pages.presenters import context_pane
 from chatsite.turns import attempt, lifecycle, requests, runner
 from chatsite.turns.models import Turn
 from memory import context, transcript
-from memory.compaction import compactor
+from memory.compaction import compactor, lease
 from memory.models import Conversation, ModelCall
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -119,7 +119,7 @@ class TestBeforeTheRequest:
     def test_while_compaction_fails_nothing_waits_and_the_page_says_not_sent(
         self, conversation, settings
     ):
-        Conversation.objects.update(compaction_failures=compactor.MAX_FAILURES)
+        Conversation.objects.update(compaction_failures=lease.MAX_FAILURES)
         turn, call = drive(conversation)
         assert turn.state == Turn.State.DONE
         assert call.refs["left_out"] != []

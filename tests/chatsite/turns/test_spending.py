@@ -32,7 +32,7 @@ from chatsite.turns import (
 )
 from chatsite.turns.models import Allowance, Job, Turn
 from memory import actions, transcript, versions
-from memory.compaction import compactor, lease
+from memory.compaction import lease
 from memory.engine.exceptions import PolicyError
 from memory.engine.policy import Policy
 from memory.models import Conversation, ModelCall
@@ -280,7 +280,7 @@ class TestCompactions:
                         made, text=f"{text} {n} " * 30, client_id=text
                     )
                     transcript.append_reply(made, seq=message.seq + 1, text="Yes.")
-                compactor.mark_due(made.pk)
+                lease.mark_due(made.pk)
 
         monkeypatch.setitem(fake.MODES, "sum", slow)
         await database_sync_to_async(make)()
@@ -294,14 +294,14 @@ class TestCompactions:
         mine = [transcript.create(alice) for _ in range(3)]
         other = transcript.create(bob)
         for row in (*mine, other):
-            compactor.mark_due(row.pk)
+            lease.mark_due(row.pk)
         assert other.pk in lease.due(2)
         assert len(lease.due()) == 4
 
     async def test_a_sweep_starts_no_more_than_a_few(self, alice, monkeypatch):
         def make():
             for _ in range(runner.MAX_COMPACTING + 5):
-                compactor.mark_due(transcript.create(alice).pk)
+                lease.mark_due(transcript.create(alice).pk)
 
         await database_sync_to_async(make)()
         started = []
