@@ -1,9 +1,9 @@
-"""What a person does to the model's view. Every act is a mark or a new version, never a
-change of an old one, and can be undone; only deleting a message is for good.
+"""What a user does to the model's view. Each action is a mark or a new version, never a
+change of an old one, and can be undone; only deleting a message is permanent.
 """
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NoReturn
 
 from django.db import models, transaction
 from django.db.models.functions import Now
@@ -22,13 +22,13 @@ if TYPE_CHECKING:
     from django.contrib.auth.models import AbstractBaseUser
 
 
-# For what other apps have made of a message: sent with `conversation` and `seq`, inside
-# the transaction that deletes it for good.
+# For other apps that keep something made of a message: sent with `conversation` and
+# `seq`, inside the transaction that deletes it.
 message_deleted = Signal()
 
 
 class ReplacedError(ActionError):
-    """Somebody was faster: version `by` has taken the place of the one meant."""
+    """Version `by` has replaced the one meant in the meantime."""
 
     def __init__(self, message: str, by: int) -> None:
         super().__init__(message)
@@ -62,8 +62,8 @@ def unpin(conversation: Conversation, seq: int) -> None:
 
 @transaction.atomic
 def delete(conversation: Conversation, seq: int) -> None:
-    """Remove the text of a message for good, and the words that were made from it:
-    summaries that cover it, a title made by the site. The rows stay, and say so.
+    """Remove the text of a message permanently, and what was made from it: summaries
+    that cover it, a title made by the site. The rows stay, marked.
 
     Requests that were built from any of these can no longer be rebuilt.
     """
@@ -84,35 +84,32 @@ def restore(
     """Put an older version in force again, as a new version.
 
     The messages after its range return to the window. Raises ActionError when there is
-    no such version, when its messages have changed since, or when nothing would stand
-    for the messages before it.
+    no such version, when its messages have changed since, or when no summary would
+    cover the messages before it.
     """
     transcript.lock(conversation)
     summary = _find(conversation, version)
     if summary.status != Summary.Status.SUPERSEDED:
-        raise ActionError(_no_return(summary))
+        templates = {
+            Summary.Status.ACTIVE: _("Version %(version)s is in force already."),
+            Summary.Status.STALE: _(
+                "Version %(version)s can't come back: its messages have changed."
+            ),
+            Summary.Status.ERASED: _(
+                "Version %(version)s can't come back: it was erased when one of its "
+                "messages was deleted."
+            ),
+        }
+        failed = _("Version %(version)s can't come back: it failed.")
+        template = templates.get(summary.status, failed)
+        raise ActionError(template % {"version": version})
     versions.retract_to(conversation, summary.first_seq)
     if versions.cutoff(versions.active(conversation)) != summary.first_seq - 1:
-        template = _("No summary stands for the messages before #%(seq)s.")
+        template = _("No summary covers the messages before #%(seq)s.")
         raise ActionError(template % {"seq": summary.first_seq})
     new = versions.copy(conversation, summary, author=author)
     lease.mark_due(conversation.pk)
     return new
-
-
-def _no_return(summary: Summary) -> str:
-    templates = {
-        Summary.Status.ACTIVE: _("Version %(version)s is in force already."),
-        Summary.Status.STALE: _(
-            "Version %(version)s can not come back: its messages have changed."
-        ),
-        Summary.Status.ERASED: _(
-            "Version %(version)s can't come back: it was erased when one of its "
-            "messages was deleted."
-        ),
-    }
-    failed = _("Version %(version)s can not come back: it failed.")
-    return templates.get(summary.status, failed) % {"version": summary.version}
 
 
 @transaction.atomic
@@ -121,63 +118,60 @@ def reinstate(
 ) -> None:
     """Undo: put exactly these versions in force again, those gone as new versions.
 
-    Raises ActionError when there is no such version, or when what they stood for has
+    Raises ActionError when there is no such version, or when their messages have
     changed since.
     """
     transcript.lock(conversation)
     summaries = [_find(conversation, version) for version in sorted(set(wanted))]
     summaries.sort(key=lambda summary: summary.first_seq)
-    versions.replace_all(conversation, _check_tiles(summaries), author=author)
-
-
-def _check_tiles(summaries: list[Summary]) -> list[Summary]:
-    """The summaries, if they can be in force together."""
     usable = (Summary.Status.ACTIVE, Summary.Status.SUPERSEDED)
     end = 0
     for summary in summaries:
         if summary.status not in usable or summary.first_seq != end + 1:
-            raise ActionError(
-                _("That view can not come back: what it said has changed.")
-            )
+            text = _("That view can't come back: its summaries have changed.")
+            raise ActionError(text)
         end = summary.last_seq
-    return summaries
+    versions.replace_all(conversation, summaries, author=author)
 
 
 @transaction.atomic
 def rewrite(
     conversation: Conversation, version: int, text: str, *, author: "AbstractBaseUser"
 ) -> Summary:
-    """Replace the text of an active summary by a person's, as a new version."""
+    """Replace the text of an active summary by a user's, as a new version.
+
+    Raises ReplacedError when another version has replaced it in the meantime.
+    """
     transcript.check_text(text)
     transcript.lock(conversation)
     summary = _find(conversation, version)
     if summary.status != Summary.Status.ACTIVE:
-        raise _replaced(conversation, summary)
+        _raise_replaced(conversation, summary)
     new = versions.copy(conversation, summary, author=author, text=text, kind="edit")
     versions.bump(conversation)
     return new
 
 
-def _replaced(conversation: Conversation, summary: Summary) -> ActionError:
-    """Why a version that is out of force is not rewritten, and what to do now."""
+def _raise_replaced(conversation: Conversation, summary: Summary) -> NoReturn:
     for row in versions.active(conversation):
         if (row.first_seq, row.last_seq) == (summary.first_seq, summary.last_seq):
             text = _(
-                "v%(new)s has taken the place of v%(old)s meanwhile. Your text is "
-                "still here: save it again to put it in the place of v%(new)s."
+                "v%(new)s has replaced v%(old)s in the meantime. Your text is still "
+                "here: save it again to replace v%(new)s."
             )
             values = {"old": summary.version, "new": row.version}
-            return ReplacedError(text % values, row.version)
+            raise ReplacedError(text % values, row.version)
     text = _(
-        "v%(old)s is not in force any more, and no other version stands for exactly "
-        "its messages. Copy your text before you close this."
+        "v%(old)s is no longer in force, and no other version covers exactly its "
+        "messages. Copy your text before you close this."
     )
-    return ActionError(text % {"old": summary.version})
+    raise ActionError(text % {"old": summary.version})
 
 
 @transaction.atomic
 def rebuild(conversation: Conversation) -> None:
-    """Void all summaries; the compaction job makes them anew from the transcript."""
+    """Put all summaries out of force; the compaction job makes new ones from the
+    transcript."""
     transcript.lock(conversation)
     versions.retract_to(conversation, 1)
     lease.reset(conversation)
@@ -187,16 +181,18 @@ def rebuild(conversation: Conversation) -> None:
 def set_policy(
     conversation: Conversation, value: dict[str, object], *, seen: object = None
 ) -> None:
-    """Remember the conversation in another way from now on; nothing made is lost.
+    """Summarise the conversation by another policy from now on; no summary is lost.
 
-    Raises PolicyError when the policy is wrong, ActionError when it is another by now
-    than the one that was `seen`.
+    Raises PolicyError when the policy is wrong, ActionError when the one that was
+    `seen` has been changed since.
     """
     Policy.load(value)
     transcript.lock(conversation)
     conversation.refresh_from_db(fields=["policy"])
     if seen is not None and conversation.policy not in (seen, value):
-        raise ActionError(_("These settings were changed elsewhere meanwhile."))
+        raise ActionError(
+            _("These settings have been changed elsewhere in the meantime.")
+        )
     conversation.policy = value
     conversation.save(update_fields=["policy"])
     versions.bump(conversation)
@@ -211,10 +207,12 @@ def _rows(conversation: Conversation, seqs: Iterable[int]) -> models.QuerySet[Me
 def _change(
     conversation: Conversation, rows: models.QuerySet[Message], **values: object
 ) -> None:
-    """Update the rows and take back the summaries that stand for any of them."""
+    """Update the rows and put the summaries that cover any of them out of force."""
     seqs = sorted(rows.values_list("seq", flat=True))
     if not seqs:
-        raise ActionError(_("There is no such message, or nothing to change about it."))
+        raise ActionError(
+            _("There is no such message, or it already is as you want it.")
+        )
     conversation.messages.filter(seq__in=seqs).update(**values)
     versions.invalidate(conversation, seqs[0], seqs[-1])
     lease.mark_due(conversation.pk)

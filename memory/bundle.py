@@ -1,8 +1,8 @@
-"""A conversation's rows as plain values, to be written into another conversation:
-what a branch copies and what an import reads.
+"""A conversation's rows as plain values, to be written into another conversation: what
+a branch copies and what an import reads.
 
-Numbers of messages and versions are kept, so that references to them stay true. Rows
-are prepared before the transaction that writes them: in SQLite only one can write.
+Numbers of messages and versions are kept, so that references to them stay right. Rows
+are prepared before the transaction that writes them: SQLite has one writer at a time.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -21,7 +21,7 @@ from .integrity import signatures
 from .models import Conversation, Message, ModelCall, RecallEntry, Summary
 from .search import recall
 
-# What is written in one transaction, or is alone there when it is larger.
+# At most so many rows and characters in one transaction; a larger row is alone in one.
 BATCH, BATCH_CHARS = 100, 100_000
 MESSAGE_FIELDS = (
     *("seq", "role", "text", "reasoning", "tool_calls", "tool_call_id", "client_id"),
@@ -43,7 +43,7 @@ CALL_FIELDS = (
 
 Values = dict[str, Any]
 T = TypeVar("T")
-# Opens the transaction of a batch; told how many messages and requests it deals with.
+# Opens the transaction of a batch, given how many messages or requests are in it.
 Batch = Callable[[int], AbstractContextManager[None]]
 
 
@@ -54,8 +54,8 @@ def at_once(count: int) -> AbstractContextManager[None]:
 
 @dataclass(frozen=True, slots=True)
 class Bundle:
-    """Values of rows by the names of their columns. Beside those, a summary has the
-    versions it was `folded_from`, and a call the `seq` and `version` that it made."""
+    """Values of rows by column. A summary also has the versions it was `folded_from`,
+    and a call the `seq` or `version` that it made."""
 
     messages: Sequence[Values] = ()
     summaries: Sequence[Values] = ()
@@ -96,7 +96,18 @@ def write(
     """Write everything into an empty conversation; its messages by number."""
     messages = _write_messages(conversation, bundle.messages, batch)
     summaries = _write_summaries(conversation, bundle.summaries, batch)
-    _write_calls(conversation, bundle, messages, summaries, batch)
+    for some in batches(bundle.calls):
+        calls = []
+        for values in some:
+            own = dict(values)
+            message = messages.get(own.pop("seq", None))
+            summary = summaries.get(own.pop("version", None))
+            own |= {"conversation": conversation, "message": message}
+            calls.append(ModelCall(summary=summary, **own))
+        _bound_times(conversation, calls)
+        with batch(0):
+            _write_prompts(conversation, bundle.prompts, calls)
+            _create(ModelCall, calls)
     conversation.next_seq = max(messages, default=0) + 1
     with batch(0):
         conversation.save(update_fields=["next_seq"])
@@ -150,49 +161,24 @@ def _write_summaries(
     return known
 
 
-def _write_calls(
-    conversation: Conversation,
-    bundle: Bundle,
-    messages: dict[int, Message],
-    summaries: dict[int, Summary],
-    batch: Batch,
-) -> None:
-    for some in batches(bundle.calls):
-        rows = []
-        for each in some:
-            own = dict(each)
-            message = messages.get(own.pop("seq", None))
-            summary = summaries.get(own.pop("version", None))
-            rows.append(
-                ModelCall(
-                    conversation=conversation, message=message, summary=summary, **own
-                )
-            )
-        _bound_times(conversation, rows)
-        with batch(0):
-            _write_prompts(conversation, bundle.prompts, rows)
-            _create(ModelCall, rows)
-
-
 def _write_prompts(
     conversation: Conversation, texts: dict[str, str], calls: Iterable[ModelCall]
 ) -> None:
-    """Only what these requests were sent with, and only what is what its name says:
-    other conversations rely on the same rows."""
-    named = [call.refs.get(name) for call in calls for name in ("system", "fence")]
-    true = {name: texts[name] for name in named if name in texts}
-    true = {name: text for name, text in true.items() if prompts.name_of(text) == name}
-    prompts.keep(conversation, true)
-
-
-def size_of(values: Values) -> int:
-    return sum(len(str(value)) for value in values.values())
+    """Only texts of these requests, and only with the right hash: other conversations
+    use the same rows."""
+    names = [call.refs.get(name) for call in calls for name in ("system", "fence")]
+    found = {name: texts[name] for name in names if name in texts}
+    right = {
+        name: text for name, text in found.items() if prompts.name_of(text) == name
+    }
+    prompts.keep(conversation, right)
 
 
 def batches(
-    values: Iterable[T], size: Callable[[T], int] = size_of
+    values: Iterable[T],
+    size: Callable[[T], int] = lambda row: sum(len(str(v)) for v in row.values()),
 ) -> Iterator[list[T]]:
-    """Few enough at once, and not too large together."""
+    """The values in lists for one transaction each; `size` gives their characters."""
     some: list[T] = []
     total = 0
     for each in values:
@@ -207,15 +193,15 @@ def batches(
 
 
 def _bound_times(conversation: Conversation, rows: Iterable[Any]) -> None:
-    """What is copied is older than its conversation, whatever a file says: by this the
-    audit knows it from what was written here."""
+    """A copied row is older than its conversation, whatever a file says: so the audit
+    can tell it from rows that were written here."""
     newest = conversation.created_at - timedelta(microseconds=1)
     for row in rows:
         row.created_at = min(row.created_at or newest, newest)
 
 
 def _create(model: type[Model], rows: list[Any]) -> None:
-    """Insert the rows with the times they carry, which Django would set to now."""
+    """Insert the rows with their own times, which Django would set to now."""
     times = [row.created_at for row in rows]
     QuerySet(model).bulk_create(rows)
     field = model._meta.get_field("created_at")
@@ -228,8 +214,8 @@ def _create(model: type[Model], rows: list[Any]) -> None:
 
 
 def drop_unproved(conversation: Conversation, batch: Batch = at_once) -> int:
-    """Take away requests that are not what their hash says, or can not be rebuilt; how
-    many they were. Their replies then count as written elsewhere."""
+    """Delete requests that differ from their hash or can't be rebuilt; returns how
+    many. Their replies then count as written elsewhere."""
     calls = conversation.model_calls.filter(purpose=ModelCall.Purpose.REPLY)
     keys, dropped = list(calls.order_by("pk").values_list("pk", flat=True)), 0
     for start in range(0, len(keys), BATCH):
@@ -241,7 +227,9 @@ def drop_unproved(conversation: Conversation, batch: Batch = at_once) -> int:
         dropped += len(wrong)
     if dropped:
         with batch(0):
-            _release_prompts(conversation)
+            pairs = calls.order_by().values_list("refs__system", "refs__fence")
+            needed = {name for pair in pairs.distinct() for name in pair}
+            prompts.release(conversation, set(prompts.of(conversation)) - needed)
     return dropped
 
 
@@ -255,14 +243,6 @@ def _drop(conversation: Conversation, wrong: QuerySet[ModelCall]) -> None:
         pk__in=explained.values("message")
     )
     rows.update(imported_at=conversation.created_at)
-
-
-def _release_prompts(conversation: Conversation) -> None:
-    """Those of the requests that were dropped."""
-    calls = conversation.model_calls.filter(purpose=ModelCall.Purpose.REPLY)
-    pairs = calls.order_by().values_list("refs__system", "refs__fence").distinct()
-    needed = {name for pair in pairs for name in pair}
-    prompts.release(conversation, set(prompts.of(conversation)) - needed)
 
 
 def _holds(call: ModelCall) -> bool:

@@ -1,16 +1,16 @@
-"""What the provider counts, beside what is estimated: a constant and a factor.
+"""How the provider's token counts differ from the estimate: a constant and a factor.
 
 A server may add the same to every request (a system text of its own, a template, tool
-schemas), and its tokens may be shorter than the estimate takes them for. Only requests
-of different lengths tell the two apart; until there are some, all is held for constant.
+schemas), and its tokens may be shorter than the estimate assumes. Only requests of
+different lengths tell the two apart; until there are some, all counts as constant.
 """
 
 from .models import Conversation
 
 # Weight of one request is one in so many.
 REMEMBERED = 20
-# How far apart the requests have to be (in tokens, squared) for the factor to be
-# believed as much as the 1 that it is without them.
+# How far apart the requests have to be (in tokens, squared) for the measured factor to
+# weigh as much as the default of 1.
 DOUBT = 300.0**2
 LEAST, MOST = 0.75, 4.0
 
@@ -18,10 +18,8 @@ LEAST, MOST = 0.75, 4.0
 def follow(
     conversation: Conversation, estimated: int, reported: int
 ) -> dict[str, object]:
-    """The conversation's new values after a request. Empty: nothing to learn.
-
-    Servers that report only what they had not cached count far too little.
-    """
+    """The conversation's new values after a request; empty for a count that is far too
+    low, as from servers that leave out what they had cached."""
     plain = (estimated - conversation.token_overhead) / conversation.token_ratio
     if plain <= 0 or reported < LEAST * plain:
         return {}

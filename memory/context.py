@@ -55,7 +55,7 @@ def fence(conversation: Conversation) -> str:
 
 
 def visible(conversation: Conversation) -> QuerySet[Message]:
-    """The messages that nobody took out of the model's view."""
+    """The messages that were not removed from the model's view."""
     rows = conversation.messages.filter(
         excluded_at=None, superseded_at=None, deleted_at=None
     )
@@ -63,8 +63,8 @@ def visible(conversation: Conversation) -> QuerySet[Message]:
 
 
 def request_limit(context_window: int) -> int:
-    """Tokens that a request may have, so that the reply still fits: of a small window
-    no more than a quarter is kept free."""
+    """Tokens that a request may have, so that the reply still fits. At most a quarter
+    of the window is kept free for it."""
     reserve = min(settings.REPLY_RESERVE, context_window // 4)
     return max(1, context_window - reserve)
 
@@ -81,8 +81,8 @@ def counter(conversation: Conversation) -> TokenCounter:
 
 
 def overhead(conversation: Conversation, limit: int | None = None) -> int:
-    """Tokens that the provider adds to every request; never so many that only half of
-    a request is left, as they are a guess."""
+    """Tokens that the provider adds to every request: an estimate, so at most half of
+    the request."""
     most = limit // 2 if limit else conversation.token_overhead
     return min(conversation.token_overhead, most)
 
@@ -95,12 +95,12 @@ def build(
     limit: int | None = None,
     shape: Shape = USUAL_SHAPE,
 ) -> Built:
-    """The context to answer `newest`; without it, of what would be sent now. `shape`:
-    the one that the model's provider takes.
+    """The context to answer `newest`; without it, what would be sent now. `shape`: the
+    one that the model's provider takes.
 
     `limit` is a hard ceiling in tokens: the oldest whole turns of the window are left
     out until the rest fits. Compaction keeps the window far below it; it matters only
-    while the summariser is out of order.
+    while the summariser fails.
     """
     summaries = versions.active(conversation)
     cutoff = versions.cutoff(summaries)
@@ -123,15 +123,14 @@ def build(
     if limit:
         context = fit(context, limit - overhead(conversation, limit), count_tokens)
         recalled = recalled if context.section("recalled") else []
+    sent = {int(message.id) for message in context.section("window")}
     refs = {
         "system": prompts.name_of(system_prompt(conversation)),
         "fence": prompts.name_of(fence(conversation)),
         "summaries": [summary.version for summary in summaries],
         "pinned": to_ranges(row.seq for row in pinned),
-        "window": to_ranges(_seqs(context, "window")),
-        "left_out": to_ranges(
-            {row.seq for row in window} - set(_seqs(context, "window"))
-        ),
+        "window": to_ranges(sent),
+        "left_out": to_ranges({row.seq for row in window} - sent),
         "recalled": [note.seq for note in recalled],
         # Of which of these only a part was sent: number, start and end in the text.
         "excerpts": [[note.seq, *note.span] for note in recalled if note.span],
@@ -149,8 +148,8 @@ def _recall(
     pinned: list[Message],
     limit: int | None,
 ) -> list[Note]:
-    """What matches `newest` behind the window, oldest first, as far as it matches well
-    and the policy has room for it."""
+    """Good matches for `newest` behind the window, oldest first, as far as the policy
+    has room for them."""
     behind = min(cutoff + 1, newest.seq)
     if behind <= 1:
         return []
@@ -175,16 +174,28 @@ def _recall(
 def rebuild(call: ModelCall) -> Built:
     """The context of a recorded request, from its references alone."""
     conversation, refs = call.conversation, call.refs
-    texts = Prompt.objects.in_bulk([refs["system"], refs["fence"]])
+    # A text that is gone is "", so the hash of the whole differs.
+    rows = Prompt.objects.in_bulk([refs["system"], refs["fence"]])
+    texts = {sha256: row.text for sha256, row in rows.items()}
     blocks = conversation.summaries.filter(version__in=refs["summaries"])
     newest = conversation.messages.filter(seq=refs["newest"]).first()
+
+    def read(ranges: Ranges) -> list[BaseMessage]:
+        rows = conversation.messages.filter(within(ranges)).order_by("seq")
+        return [row.to_langchain() for row in rows]
+
+    spans = {str(seq): (start, end) for seq, start, end in refs.get("excerpts", ())}
+    recalled = [
+        excerpts.cut(message, spans[message.id]) if message.id in spans else message
+        for message in read(to_ranges(refs["recalled"]))
+    ]
     context = compose(
-        system_prompt=_text(texts, refs["system"]),
-        fence=_text(texts, refs["fence"]),
+        system_prompt=texts.get(refs["system"], ""),
+        fence=texts.get(refs["fence"], ""),
         blocks=[versions.to_block(row) for row in blocks.order_by("first_seq")],
-        pinned=_messages(conversation, refs["pinned"]),
-        window=_messages(conversation, refs["window"]),
-        recalled=_recalled(conversation, refs),
+        pinned=read(refs["pinned"]),
+        window=read(refs["window"]),
+        recalled=recalled,
         newest=newest.to_langchain() if newest else None,
     )
     count_tokens = counter(conversation)
@@ -197,8 +208,8 @@ def verify(call: ModelCall) -> bool:
 
 
 def is_erased(call: ModelCall) -> bool:
-    """Whether a person has since deleted a message that was sent with this request, or
-    that a summary of it covered."""
+    """Whether the user has since deleted a message that was sent with this request, or
+    that a summary in it covered."""
     refs = call.refs
     newest = [[refs["newest"]] * 2] if refs["newest"] else []
     recalled = to_ranges(refs["recalled"])
@@ -218,11 +229,11 @@ def keep_prompts(conversation: Conversation) -> None:
 
 
 def count_places(conversation: Conversation, left_out: Ranges = ()) -> dict[str, int]:
-    """How many messages stand where in the model's view.
+    """How many messages are where in the model's view.
 
     "window", "summary", "excluded", "superseded", "deleted"; "unsent" are those of the
     window that the next request leaves out, as they do not fit; "lost" are those before
-    the window that no active summary stands for, which must never happen.
+    the window that no active summary covers, which must never happen.
     """
     summaries = versions.active(conversation)
     covered = within((each.first_seq, each.last_seq) for each in summaries)
@@ -244,10 +255,10 @@ def count_places(conversation: Conversation, left_out: Ranges = ()) -> dict[str,
 
 
 def count_sent(call: ModelCall) -> dict[str, int]:
-    """How many of the messages before a reply stood where when it was asked for.
+    """How many of the messages before a reply were where in its request.
 
     "window", "newest", "summary"; "unsent" are those that the references do not name:
-    taken out by somebody then or since, or left out where they did not fit.
+    removed from the view then or since, or left out as they did not fit.
     """
     conversation, refs = call.conversation, call.refs
     sent = conversation.summaries.filter(version__in=refs["summaries"])
@@ -275,32 +286,3 @@ def _built(
     wire = to_wire(messages, model=model)
     tokens = count_tokens(context.messages) + extra
     return Built(context, refs, messages, wire, digest(wire), tokens)
-
-
-def _seqs(context: Context, kind: str) -> list[int]:
-    return [
-        int(message.id)
-        for section in context.sections
-        if section.kind == kind
-        for message in section.messages
-    ]
-
-
-def _messages(conversation: Conversation, ranges: Ranges) -> list[BaseMessage]:
-    rows = conversation.messages.filter(within(ranges)).order_by("seq")
-    return [row.to_langchain() for row in rows]
-
-
-def _recalled(conversation: Conversation, refs: dict[str, Any]) -> list[BaseMessage]:
-    spans = {seq: (start, end) for seq, start, end in refs.get("excerpts", ())}
-    return [
-        excerpts.cut(message, spans[seq])
-        if (seq := int(message.id)) in spans
-        else message
-        for message in _messages(conversation, to_ranges(refs["recalled"]))
-    ]
-
-
-def _text(texts: dict[str, Prompt], sha256: str) -> str:
-    """A prompt by its hash; "" if it is gone, which the hash of the whole shows."""
-    return texts[sha256].text if sha256 in texts else ""

@@ -1,4 +1,4 @@
-"""Calls of the database from async code that outlive its being away for a moment."""
+"""Calls of the database from async code that are repeated while it is away."""
 
 import asyncio
 import logging
@@ -12,11 +12,11 @@ from django.db import Error, InterfaceError, InternalError, OperationalError
 logger = logging.getLogger(__name__)
 
 T = TypeVar("T")
-# A restart, a lost connection, a lock that is not given free, a full disk, a standby
-# that takes over: the same statement may succeed a moment later. The rest are bugs.
+# A restart, a lost connection, a lock that is not released, a full disk, a standby that
+# takes over: the same statement may succeed a moment later. The rest are bugs.
 TRANSIENT_DB_ERRORS = (OperationalError, InterfaceError, InternalError)
-# Of OperationalError also what no repetition helps: a statement that is too large, a
-# table that is not there. SQLite's name, PostgreSQL's class of error codes.
+# Some OperationalErrors are permanent: a statement that is too large, a table that is
+# missing. SQLite's name for them, and PostgreSQL's class of error codes.
 FAULTY_STATEMENT = "SQLITE_ERROR"
 LIMIT_EXCEEDED = "54"
 # Whatever a driver raises, for edges that must stay open.
@@ -44,7 +44,7 @@ async def retry(work: Callable[..., T], *args: Any, until: float) -> T:
 
 
 def is_away(error: BaseException | None) -> bool:
-    """Whether the database did not answer; not: it refused what it was asked."""
+    """Whether the database did not answer, as opposed to refusing the statement."""
     cause = getattr(error, "__cause__", None)
     faulty = getattr(cause, "sqlite_errorname", "") == FAULTY_STATEMENT
     exceeded = (getattr(cause, "sqlstate", None) or "").startswith(LIMIT_EXCEEDED)

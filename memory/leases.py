@@ -61,7 +61,7 @@ class Lease:
         return (self.waiting or Q((self.until, None))) | self.expired()
 
     def held_by(self, owner: str) -> Q:
-        """Also after its end, as long as nobody else has claimed the row."""
+        """Also after its end, as long as no other owner has claimed the row."""
         return self.owned & Q((self.owner, owner))
 
     def held_here(self) -> Q:

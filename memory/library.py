@@ -1,6 +1,6 @@
-"""The list of a person's conversations: pinned, archived, deleted with a way back.
+"""The list of a user's conversations: pinned, archived, deleted with a way to undo it.
 
-None of these acts touches what was said, or when the conversation was last used.
+None of these actions changes a message, or when the conversation was last used.
 """
 
 import logging
@@ -26,12 +26,12 @@ logger = logging.getLogger(__name__)
 UNDO = timedelta(minutes=10)
 PURGE_AT_ONCE = 20
 JOURNAL_WAIT_MS = 500
-# Between two batches the lock is free for others, as long as the batch had it.
+# After a batch the lock is free for as long as the batch had it, at most so long.
 MAX_PAUSE = 0.1
 
 
 def own(user: "AbstractBaseUser") -> QuerySet[Conversation]:
-    """All of a person's conversations, those with the latest change first."""
+    """All conversations of a user, those with the latest change first."""
     rows = Conversation.objects.filter(owner=user, deleted_at=None)
     return rows.order_by("-updated_at", "-id")
 
@@ -66,7 +66,7 @@ def _mark(conversation: Conversation, **values: object) -> None:
 
 
 def delete(conversation: Conversation) -> None:
-    """Let it be missing from now on; `restore` can bring it back for a while."""
+    """Hide it everywhere; `restore` can bring it back for a while."""
     _mark(conversation, deleted_at=Now())
 
 
@@ -84,9 +84,9 @@ def restore(user: "AbstractBaseUser", uuid: UUID | str) -> Conversation:
 
 
 def purge() -> int:
-    """Remove for good what was deleted long enough ago; how many they were.
+    """Remove what was deleted long enough ago, permanently; returns how many.
 
-    One that can't be removed now keeps none of the others, and is tried again.
+    One that can't be removed now does not stop the others, and is tried again.
     """
     whole = Q(staged_by=None) | Q(staged_by=staging.ERASED)
     rows = Conversation.objects.filter(whole, deleted_at__lt=Now() - UNDO)
@@ -111,9 +111,9 @@ def erase(conversation: Conversation) -> None:
     Raises Conversation.DoesNotExist when it is gone already.
     """
     if not connection.in_atomic_block:
-        _empty(conversation)
+        _delete_messages(conversation)
     with transaction.atomic():
-        # What is about to write a row for it waits for this, and then finds none.
+        # A transaction that is about to write a row for it waits, and then finds none.
         row = Conversation.objects.select_for_update().get(pk=conversation.pk)
         texts = prompts.of(row)
         row.delete()
@@ -121,9 +121,8 @@ def erase(conversation: Conversation) -> None:
 
 
 def empty_journal() -> None:
-    """Move SQLite's write-ahead log into the database and cut it to nothing, unless
-    another connection reads just now; then the next erasure or `manage.py scrub`
-    does."""
+    """Move SQLite's write-ahead log into the database and truncate it. If another
+    connection is reading, the next erasure or `manage.py scrub` does it."""
     if connection.vendor != "sqlite":
         return
     with connection.cursor() as cursor:
@@ -133,10 +132,10 @@ def empty_journal() -> None:
         cursor.execute(f"PRAGMA busy_timeout = {wait}")
 
 
-def _empty(conversation: Conversation) -> None:
-    """Remove the messages of a long one in short transactions: a single one would keep
-    all other writers of SQLite waiting for seconds. From its first batch on it is
-    hidden, and what an error leaves is purged."""
+def _delete_messages(conversation: Conversation) -> None:
+    """Delete the messages of a long one in short transactions: a single one would keep
+    all other writers of SQLite waiting for seconds. From the first batch on it is
+    hidden; after an error the purge deletes the rest."""
     rows = conversation.messages.order_by("pk").values_list("pk", Length("text"))
     batches = list(bundle.batches(rows, lambda row: row[1]))
     if len(batches) < 2:

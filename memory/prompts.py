@@ -1,5 +1,5 @@
-"""Texts that were sent with conversations without being part of one, kept once by their
-hash. Each belongs to the conversations that were sent with it, and goes with the last.
+"""Texts that are sent with conversations without being part of one, stored once by
+their hash. Each is linked to its conversations, and removed with the last of them.
 """
 
 import hashlib
@@ -21,20 +21,20 @@ def name_of(text: str) -> str:
 def keep(conversation: Conversation, texts: Mapping[str, str]) -> None:
     """Store texts by their hashes, as the conversation's.
 
-    Call it inside the transaction that records what refers to them: no erasure of
-    another conversation takes them away before it is committed.
+    Call it inside the transaction that records what refers to them: until it is
+    committed, no erasure of another conversation removes them.
     """
     names = iter(sorted(texts))
     while batch := [*islice(names, BATCH)]:
-        while missing := set(batch) - _hold(batch):
+        while missing := set(batch) - _lock_existing(batch):
             rows = [Prompt(sha256=name, text=texts[name]) for name in sorted(missing)]
             Prompt.objects.bulk_create(rows, ignore_conflicts=True)
         _link(Prompt, [(name, conversation.pk) for name in batch])
 
 
-def _hold(names: list[str]) -> set[str]:
-    """Those that exist. On PostgreSQL an erasure waits for them, and this for one that
-    is under way; SQLite has one writer at a time anyway."""
+def _lock_existing(names: list[str]) -> set[str]:
+    """Those that exist. On PostgreSQL erasures and this wait for each other; SQLite has
+    one writer at a time anyway."""
     lock = " FOR KEY SHARE" if connection.vendor == "postgresql" else ""
     table = connection.ops.quote_name(Prompt._meta.db_table)
     marks = ", ".join(["%s"] * len(names))
@@ -59,7 +59,7 @@ def of(conversation: Conversation) -> list[str]:
 
 
 def release(conversation: Conversation, names: set[str]) -> None:
-    """Take texts from the conversation; call it inside a transaction."""
+    """Unlink texts from the conversation; call it inside a transaction."""
     links = Prompt.conversations.through.objects.filter(conversation=conversation)
     links.filter(prompt__in=names).delete()
     drop_unused(sorted(names))
@@ -71,9 +71,9 @@ def drop_unused(names: list[str]) -> None:
     Call it inside the transaction that removed the conversation.
     """
     unused = QuerySet(Prompt).filter(_is_unused(Prompt), pk__in=names)
-    # Only these few are locked: the site's own prompt is part of every request.
+    # Only these few are locked, and not the site's own prompt, which all requests use.
     held = list(unused.select_for_update().order_by("pk").values_list("pk", flat=True))
-    # Asked again: a request that held one of them may have been recorded meanwhile.
+    # Checked again: a request with one of them may have been recorded meanwhile.
     if held:
         QuerySet(Prompt).filter(_is_unused(Prompt), pk__in=held).delete()
 
@@ -93,7 +93,7 @@ def link_all(
     for key in ("refs__system", "refs__fence"):
         pairs = rows.values_list(key, "conversation_id").distinct().iterator()
         while batch := [*islice(pairs, BATCH)]:
-            # What an import brought along can have any shape.
+            # Imported references can have any shape.
             strings = (each for each in batch if isinstance(each[0], str))
             _link(prompts, [each for each in strings if each[0] in known])
     QuerySet(prompts).filter(_is_unused(prompts)).delete()

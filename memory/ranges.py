@@ -25,17 +25,14 @@ def within(ranges: Iterable[Sequence[int]]) -> Q:
     As a tree: SQLite takes no chain of 1,000 conditions, and a row outside of a branch
     is compared with none of its ranges.
     """
-    return _tree(sorted((first, last) for first, last in ranges))
-
-
-def _tree(spans: list[tuple[int, int]]) -> Q:
+    spans = sorted((first, last) for first, last in ranges)
     if len(spans) <= BRANCHES:
         parts = [Q(seq__range=span) for span in spans]
     else:
         size = ceil(len(spans) / BRANCHES)
         groups = [spans[at : at + size] for at in range(0, len(spans), size)]
         parts = [
-            Q(seq__range=(group[0][0], max(last for _, last in group))) & _tree(group)
+            Q(seq__range=(group[0][0], max(last for _, last in group))) & within(group)
             for group in groups
         ]
     return Q(*parts, _connector=Q.OR) if parts else Q(pk__in=[])

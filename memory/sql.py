@@ -1,4 +1,4 @@
-"""What both databases can say, each in its own words."""
+"""SQL that differs between SQLite and PostgreSQL."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager

@@ -1,5 +1,5 @@
 """Conversations that are being written, batch by batch. No page, search or compaction
-sees them before they are whole; until then they carry the token of what writes them.
+sees them before they are whole; until then they have the token of the import.
 """
 
 from datetime import UTC, datetime
@@ -26,7 +26,7 @@ def staged(token: str) -> QuerySet[Conversation]:
 
 
 def reveal(token: str) -> None:
-    """Show all of them at once; what their policies ask for is compacted next."""
+    """Show all of them at once, and mark them due for compaction."""
     staged(token).update(staged_by=None, deleted_at=None, compaction_due_at=Now())
 
 

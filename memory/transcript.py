@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 CLIENT_ID = re.compile(r"[\x21-\x7e]{1,64}")
 TITLE_CHARS = 60
-# A conversation is named after something in its first turns, or keeps its name.
+# Automatic titles are made from the first turns.
 TITLE_TURNS = 4
 
 
@@ -50,7 +50,7 @@ class ClientIdConflictError(TextError):
 def get_for(user: "AbstractBaseUser", uuid: UUID | str) -> Conversation:
     """The user's own conversation.
 
-    Raises Conversation.DoesNotExist for a missing, a deleted and somebody else's alike.
+    Raises Conversation.DoesNotExist for a missing, a deleted and another user's alike.
     """
     return Conversation.objects.get(owner=user, uuid=uuid, deleted_at=None)
 
@@ -80,14 +80,14 @@ def create(
 
 
 def rename(conversation: Conversation, title: str, *, seen: str | None = None) -> bool:
-    """Set the title that a person chose; nothing automatic replaces it.
+    """Set the title that a user chose; nothing automatic replaces it.
 
-    With `seen` another title that a person has set since stays: False says so.
+    With `seen`, a title that the user has set elsewhere since then stays; then False.
     """
     rows = Conversation.objects.filter(pk=conversation.pk)
     if seen is not None:
-        by_person = Q(title_set_by=Conversation.TitleSource.USER)
-        rows = rows.filter(~by_person | Q(title__in=(seen, title)))
+        by_user = Q(title_set_by=Conversation.TitleSource.USER)
+        rows = rows.filter(~by_user | Q(title__in=(seen, title)))
     done = rows.update(
         title=title, title_set_by=Conversation.TitleSource.USER, updated_at=Now()
     )
@@ -106,8 +106,8 @@ def suggest_title(conversation: Conversation, text: str) -> str:
 
 
 def forget_title(conversation: Conversation, seq: int) -> None:
-    """Message `seq` was deleted: a title that may have been made from it goes; the
-    first message that is left gives another."""
+    """Message `seq` was deleted: remove a title that may have been made from it, and
+    make another from the first message that is left."""
     said = conversation.messages.filter(role=Message.Role.USER).order_by("seq")
     later = said.values_list("seq", flat=True)[TITLE_TURNS:].first()
     if later is not None and seq >= later:
@@ -136,7 +136,7 @@ def check_text(text: object) -> str:
             )
             % {"count": f"{len(text):,}", "limit": f"{limit:,}"},
         )
-    if "\0" in text or not _is_unicode(text):
+    if "\0" in text or re.search("[\ud800-\udfff]", text):
         raise TextError(
             "bad_text",
             _(
@@ -145,14 +145,6 @@ def check_text(text: object) -> str:
             ),
         )
     return text
-
-
-def _is_unicode(text: str) -> bool:
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return False
-    return True
 
 
 def check_client_id(client_id: object) -> str:
@@ -189,11 +181,11 @@ def give_back(conversation_id: int, seq: int) -> None:
 def append_user_message(
     conversation: Conversation, *, text: object, client_id: object
 ) -> tuple[Message, bool]:
-    """Store what a person sent, and whether it is new.
+    """Store what a user sent; returns the message, and whether it is new.
 
-    Takes two numbers: the message's and the next one for its reply. A client_id that
-    was seen with the same text gives the message back that it made; with another
-    text it raises ClientIdConflictError. Raises TextError for what can not be stored.
+    Takes two numbers: the message's and the next one for its reply. A client_id that is
+    known with the same text returns the message that it made; with another text it
+    raises ClientIdConflictError. Raises TextError for what can't be stored.
     """
     text, client_id = check_text(text), check_client_id(client_id)
     lock(conversation)
@@ -236,9 +228,9 @@ def _save(message: Message) -> Message:
 
 @transaction.atomic
 def supersede(conversation: Conversation, first: int, last: int | None = None) -> None:
-    """Take messages `first`..`last` (default: to the end) out of the model's view.
+    """Remove messages `first`..`last` (default: to the end) from the model's view.
 
-    They stay in the transcript, marked; summaries over them become stale.
+    They stay in the transcript, marked; summaries that cover them become stale.
     """
     lock(conversation)
     rows = conversation.messages.filter(seq__gte=first, superseded_at=None)

@@ -1,8 +1,8 @@
-"""The versions of a conversation's summary: which are active, adding one, and taking
-back those that a change of the transcript made wrong.
+"""The versions of a conversation's summary: which are active, adding one, and putting
+those out of force that a change of the transcript made wrong.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from django.db.models import F, Max
@@ -23,7 +23,7 @@ def active(conversation: Conversation) -> list[Summary]:
 
 
 def cutoff(summaries: Iterable[Summary]) -> int:
-    """The last message number that a summary stands for; the window comes after."""
+    """The last message number that a summary covers; the window comes after."""
     return max((summary.last_seq for summary in summaries), default=0)
 
 
@@ -53,19 +53,19 @@ def append(
 
 
 def bump(conversation: Conversation) -> None:
-    """Say that what the model sees has changed: compactions planned before are void."""
+    """Note that the model's view has changed: compactions planned before are void."""
     rows = Conversation.objects.filter(pk=conversation.pk)
     rows.update(memory_version=F("memory_version") + 1)
 
 
 def invalidate(conversation: Conversation, first: int, last: int | None = None) -> None:
-    """Messages `first`..`last` (None: to the end) have changed: take back what was
-    written about them. Call it inside a transaction.
+    """Messages `first`..`last` (None: to the end) have changed: put their summaries out
+    of force. Call it inside a transaction.
 
-    Every version that covers one of them is stale, for good. What older versions say
-    about the messages before `first` comes back as new versions; the other messages
-    return to the window at once. Versions about messages after `last` are set aside:
-    once the messages before them are compacted again, they hold as they are.
+    Every version that covers one of them stays stale. What older versions say about
+    the messages before `first` comes back as new versions; the other messages return
+    to the window at once. Versions about messages after `last` are set aside: once the
+    messages before them are compacted again, they are in force again as they are.
     """
     gone = _retract(conversation, first)
     touched = conversation.summaries.filter(
@@ -76,13 +76,13 @@ def invalidate(conversation: Conversation, first: int, last: int | None = None) 
         touched = touched.filter(first_seq__lte=last)
     touched.update(status=Summary.Status.STALE)
     _bring_back(conversation, gone, first)
-    after = [row for each in gone for row in _untouched(each, last)]
+    after = [] if last is None else [row for each in gone for row in _after(each, last)]
     set_aside(conversation, [*waiting(conversation), *after])
 
 
 def erase(conversation: Conversation, seq: int) -> None:
-    """Blank every version that covers message `seq`, which is deleted for good: its
-    row, its numbers and its hashes stay. Call it after `invalidate`."""
+    """Empty every version that covers message `seq`, which is deleted: its row, its
+    numbers and its hashes stay. Call it after `invalidate`."""
     rows = conversation.summaries.filter(
         status=Summary.Status.STALE, first_seq__lte=seq, last_seq__gte=seq
     )
@@ -98,24 +98,19 @@ def set_aside(conversation: Conversation, rows: Iterable[Summary]) -> None:
 
 
 def waiting(conversation: Conversation) -> list[Summary]:
-    """The versions set aside that can still come back: what they say is true, and no
-    active one stands for their messages."""
+    """The versions set aside that can still come back: they are true, and no active one
+    covers their messages. Of several that overlap the first."""
     rows = Conversation.objects.filter(pk=conversation.pk)
     known = rows.values_list("set_aside", flat=True).get() or []
     free = cutoff(active(conversation)) + 1
     found = conversation.summaries.filter(
         version__in=known, status=Summary.Status.SUPERSEDED, first_seq__gte=free
     )
-    return list(_apart(found.order_by("first_seq", "-last_seq", "-version")))
-
-
-def _apart(rows: Iterable[Summary]) -> Iterator[Summary]:
-    """Those that do not overlap; of several the first."""
-    end = 0
-    for row in rows:
-        if row.first_seq > end:
-            yield row
-            end = row.last_seq
+    apart: list[Summary] = []
+    for row in found.order_by("first_seq", "-last_seq", "-version"):
+        if row.first_seq > cutoff(apart):
+            apart.append(row)
+    return apart
 
 
 def resume(conversation: Conversation) -> None:
@@ -123,7 +118,7 @@ def resume(conversation: Conversation) -> None:
     transaction that locked the row."""
     rows = waiting(conversation)
     end = cutoff(active(conversation))
-    back = []
+    back: list[Summary] = []
     for row in rows:
         if row.first_seq != end + 1:
             break
@@ -136,7 +131,7 @@ def resume(conversation: Conversation) -> None:
 
 
 def retract_to(conversation: Conversation, seq: int) -> None:
-    """Let the active summaries end before message `seq`, as a person wants it."""
+    """Let the active summaries end before message `seq`, as a user wants it."""
     _bring_back(conversation, _retract(conversation, seq), seq)
     set_aside(conversation, [])
 
@@ -144,7 +139,7 @@ def retract_to(conversation: Conversation, seq: int) -> None:
 def replace_all(
     conversation: Conversation, wanted: list[Summary], *, author: "AbstractBaseUser"
 ) -> None:
-    """Let these summaries be in force and no others."""
+    """Put these summaries in force and no others."""
     rows = conversation.summaries.filter(status=Summary.Status.ACTIVE)
     rows.exclude(pk__in=[row.pk for row in wanted]).update(
         status=Summary.Status.SUPERSEDED
@@ -163,7 +158,7 @@ def _bring_back(conversation: Conversation, gone: list[Summary], seq: int) -> No
 
 
 def _retract(conversation: Conversation, seq: int) -> list[Summary]:
-    """Put the active summaries from message `seq` on out of force; gives them back."""
+    """Put the active summaries from message `seq` on out of force; returns them."""
     gone = [row for row in active(conversation) if row.last_seq >= seq]
     Summary.objects.filter(pk__in=[row.pk for row in gone]).update(
         status=Summary.Status.SUPERSEDED
@@ -172,14 +167,12 @@ def _retract(conversation: Conversation, seq: int) -> list[Summary]:
     return gone
 
 
-def _untouched(summary: Summary, last: int | None) -> list[Summary]:
+def _after(summary: Summary, last: int) -> list[Summary]:
     """The summary or those ancestors of it that begin after `last`."""
-    if last is None:
-        return []
     if summary.first_seq > last:
         return [summary]
     parents = summary.folded_from.order_by("first_seq")
-    return [row for parent in parents for row in _untouched(parent, last)]
+    return [row for parent in parents for row in _after(parent, last)]
 
 
 def _still_true(summary: Summary, seq: int) -> list[Summary]:

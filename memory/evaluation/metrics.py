@@ -1,7 +1,8 @@
-"""What playing a recorded conversation costs, counted and added up."""
+"""What replaying a recorded conversation costs, counted and added up."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, fields
+from os.path import commonprefix
 from statistics import mean, median
 from typing import Any
 
@@ -50,7 +51,9 @@ class Tally:
         return {
             "turns": self.turns,
             "prompt_tokens_per_turn": round(self.prompt_tokens / turns, 1),
-            "cacheable_share": _share(self.cached_tokens, self.prompt_tokens),
+            "cacheable_share": round(
+                self.cached_tokens / max(self.prompt_tokens, 1), 4
+            ),
             "effective_cost_per_turn": round(self.cost / turns, 1),
             "blocked_turns": self.blocked_turns,
             "largest_prompt": max(self.prompts, default=0),
@@ -71,23 +74,13 @@ def shared_tokens(old: Sequence[BaseMessage], new: Sequence[BaseMessage]) -> int
         if before.type != after.type:
             break
         if before.text != after.text:
-            return tokens + count_text(_shared_prefix(before.text, after.text))
+            return tokens + count_text(commonprefix([before.text, after.text]))
         tokens += count_message(after)
     return tokens
 
 
-def _shared_prefix(one: str, other: str) -> str:
-    pairs = zip(one, other, strict=False)
-    length = next((n for n, (a, b) in enumerate(pairs) if a != b), None)
-    return one[: min(len(one), len(other)) if length is None else length]
-
-
 def cacheable(tokens: int) -> int:
     return tokens // CACHE_STEP * CACHE_STEP if tokens >= CACHE_MIN else 0
-
-
-def _share(part: float, whole: float) -> float:
-    return round(part / whole, 4) if whole else 0.0
 
 
 def _mean(values: Sequence[float]) -> float | None:

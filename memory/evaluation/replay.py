@@ -6,7 +6,7 @@ Pure: no database; the summariser comes as a callable. Replies are the recorded 
 import json
 from bisect import bisect_left, bisect_right
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from datetime import datetime
 from typing import Any, Literal
 
@@ -92,9 +92,12 @@ class Player:
         self.policy = policy
         self.system_prompt = system_prompt
         self.context_window = context_window
-        self.messages = list(
-            map(_to_message, range(1, len(recording.messages) + 1), recording.messages)
-        )
+        self.messages: list[BaseMessage] = []
+        for seq, each in enumerate(recording.messages, start=1):
+            kind = HumanMessage if each.role == "user" else AIMessage
+            kwargs = {"created_at": each.created_at} if each.created_at else {}
+            message = kind(each.content, id=str(seq), additional_kwargs=kwargs)
+            self.messages.append(message)
         self.summarizer = _Reader(invoke)
         self.count_tokens: TokenCounter = count_tokens
         self.chunk_tokens = CHUNK_TOKENS
@@ -108,7 +111,15 @@ class Player:
     async def play(self) -> Tally:
         for place in range(len(self.messages)):
             await self._step(place)
-        self._finish()
+        self.tally.summary_tokens_in = self.summarizer.tokens_in
+        self.tally.summary_tokens_out = self.summarizer.tokens_out
+        self.tally.rewrites = list(self.generations.values())
+        self.tally.never_read = sum(
+            self.summarizer.text_of(_number(message)) != message.text
+            for message in self.messages
+            if _number(message) in self.generations
+        )
+        self._put_questions()
         return self.tally
 
     async def _step(self, place: int) -> None:
@@ -122,7 +133,8 @@ class Player:
         self.state = self.state.add(message)
         upcoming = self.messages[place + 1 : place + 2]
         if not upcoming or isinstance(upcoming[0], HumanMessage):
-            await self._compact(_time_of((upcoming or [message])[0]))
+            last = (upcoming or [message])[0]
+            await self._compact(last.additional_kwargs.get("created_at"))
 
     async def _ask(self, newest: BaseMessage) -> None:
         request = compose(
@@ -142,7 +154,12 @@ class Player:
 
     async def _compact(self, now: datetime | None) -> None:
         """Compact what is due in the time before the next message."""
-        while step := self._next_step(now):
+        while step := self.state.next_step(
+            count_tokens=self.count_tokens,
+            overhead=count_text(self.system_prompt) + self.state.summary_tokens,
+            context_window=self.context_window,
+            now=now,
+        ):
             before = self.summarizer.requests
             try:
                 made = await write(
@@ -158,14 +175,6 @@ class Player:
                 return
             await self._commit(step, made, before)
 
-    def _next_step(self, now: datetime | None) -> Step | None:
-        return self.state.next_step(
-            count_tokens=self.count_tokens,
-            overhead=count_text(self.system_prompt) + self.state.summary_tokens,
-            context_window=self.context_window,
-            now=now,
-        )
-
     async def _commit(self, step: Step, made: SummaryText, before: int) -> None:
         self.state = self.state.apply(step, made.text)
         self.failures = 0
@@ -178,42 +187,40 @@ class Player:
         start = bisect_left(self.messages, first, key=_number)
         return self.messages[start : bisect_right(self.messages, last, key=_number)]
 
-    def _finish(self) -> None:
-        self.tally.summary_tokens_in = self.summarizer.tokens_in
-        self.tally.summary_tokens_out = self.summarizer.tokens_out
-        self.tally.rewrites = list(self.generations.values())
-        self.tally.never_read = sum(
-            self.summarizer.text_of(_number(message)) != message.text
-            for message in self.messages
-            if _number(message) in self.generations
-        )
-        self._examine()
-
-    def _examine(self) -> None:
-        """Put the questions of the recording to the window and to the search."""
-        places = {each.id: n for n, each in enumerate(self.recording.messages, 1)}
-        documents = list(self._documents())
+    def _put_questions(self) -> None:
+        """See where the answers to the recording's questions can be found."""
+        recording = self.recording
+        places = {each.id: n for n, each in enumerate(recording.messages, 1)}
+        documents = [
+            Document.read(
+                seq,
+                recording.roles.get(each.role, each.role),
+                each.content,
+                each.created_at,
+            )
+            for seq, each in enumerate(recording.messages, start=1)
+        ]
         everything, archive = Index(documents), Index(documents[: self.state.cutoff])
-        for asked in self.recording.qa:
+        window = set(range(self.state.cutoff + 1, len(documents) + 1))
+        for asked in recording.qa:
             evidence = {places[id_] for id_ in asked.evidence_ids if id_ in places}
             if not evidence:
                 continue
-            window = set(range(self.state.cutoff + 1, len(documents) + 1))
-            found = _search(everything, asked.question)
-            behind = _search(archive, asked.question)
-            self.tally.in_window.append(_covered(evidence, window))
-            self.tally.reachable.append(_covered(evidence, window.union(behind)))
-            self.tally.recall_at_5.append(_covered(evidence, found[:5]))
-            self.tally.recall_at_10.append(_covered(evidence, found))
-
-    def _documents(self) -> Iterator[Document]:
-        for seq, message in enumerate(self.recording.messages, start=1):
-            speaker = self.recording.roles.get(message.role, message.role)
-            yield Document.read(seq, speaker, message.content, message.created_at)
+            found, behind = (
+                [hit.seq for hit in index.search(asked.question, limit=RECALLED)]
+                for index in (everything, archive)
+            )
+            for shares, seqs in (
+                (self.tally.in_window, window),
+                (self.tally.reachable, window.union(behind)),
+                (self.tally.recall_at_5, found[:5]),
+                (self.tally.recall_at_10, found),
+            ):
+                shares.append(len(evidence.intersection(seqs)) / len(evidence))
 
 
 class _Reader:
-    """The summariser with a record of what it was really given to read."""
+    """The summariser, with a record of what it was given to read."""
 
     def __init__(self, invoke: Invoke) -> None:
         self.invoke = invoke
@@ -245,23 +252,5 @@ class _Reader:
         return known + self.requests - before
 
 
-def _to_message(seq: int, recorded: RecordedMessage) -> BaseMessage:
-    kind = HumanMessage if recorded.role == "user" else AIMessage
-    kwargs = {"created_at": recorded.created_at} if recorded.created_at else {}
-    return kind(recorded.content, id=str(seq), additional_kwargs=kwargs)
-
-
 def _number(message: BaseMessage) -> int:
     return int(message.id or 0)
-
-
-def _time_of(message: BaseMessage) -> datetime | None:
-    return message.additional_kwargs.get("created_at")
-
-
-def _search(index: Index, question: str) -> list[int]:
-    return [hit.seq for hit in index.search(question, limit=RECALLED)]
-
-
-def _covered(evidence: set[int], places: Iterable[int]) -> float:
-    return len(evidence.intersection(places)) / len(evidence)

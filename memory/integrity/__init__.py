@@ -1,1 +1,1 @@
-"""Proof that what is stored is what was written: signatures and the audit."""
+"""Proof that rows are as they were written: signatures and the audit."""

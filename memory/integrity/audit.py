@@ -1,4 +1,4 @@
-"""What an audit says about one broken promise."""
+"""The audit of the memory: what its tables must always satisfy, and what breaks it."""
 
 import hmac
 from collections.abc import Callable, Iterator
@@ -6,17 +6,7 @@ from dataclasses import dataclass
 from itertools import groupby
 from operator import itemgetter
 
-from django.db.models import (
-    Count,
-    Exists,
-    F,
-    Max,
-    Min,
-    Model,
-    OuterRef,
-    Q,
-    QuerySet,
-)
+from django.db.models import Count, Exists, F, Max, Min, OuterRef, Q
 
 from memory import context
 from memory.models import Conversation, Message, ModelCall, Summary
@@ -35,6 +25,7 @@ class Violation:
 
 
 Finder = Callable[[], Iterator[Violation]]
+Status = Summary.Status
 
 
 def without_staged(violations: Iterator[Violation]) -> Iterator[Violation]:
@@ -60,27 +51,25 @@ def find_broken_signatures() -> Iterator[Violation]:
     """Messages, summaries, their status, and requests that are not as the site wrote
     them; one violation for each kind and conversation."""
     for code, model, name, label, words in SIGNED:
-        broken = _broken(model, name, label)
+        field = model._meta.get_field(name)
+        rows = model.objects.order_by("conversation_id", "pk")
+        values = rows.values_list("conversation_id", label, name, *field.columns)
+        broken = (
+            (pk, words.format(label))
+            for pk, label, signature, *held in values.iterator(chunk_size=2000)
+            if not hmac.compare_digest(signature or "", field.digest(held))
+        )
         for pk, found in groupby(broken, key=itemgetter(0)):
-            labels = [words.format(label) for _, label in found]
+            labels = [label for _, label in found]
             more = f" and {len(labels) - NAMED:,} more" if len(labels) > NAMED else ""
             detail = f"not as it was written: {', '.join(labels[:NAMED])}{more}"
             if Conversation.objects.filter(pk=pk).exists():
                 yield Violation(code, pk, detail)
 
 
-def _broken(model: type, name: str, label: str) -> Iterator[tuple[int, int]]:
-    field = model._meta.get_field(name)
-    rows = model.objects.order_by("conversation_id", "pk")
-    values = rows.values_list("conversation_id", label, name, *field.columns)
-    for pk, label, signature, *held in values.iterator(chunk_size=2000):
-        if not hmac.compare_digest(signature or "", field.digest(held)):
-            yield pk, label
-
-
 def find_missing_versions() -> Iterator[Violation]:
-    """Each version is numbered after the newest there is, so none can be missing but
-    in what a branch or an import has left out."""
+    """A version gets the number after the newest, so none can be missing, except for
+    those that a branch or an import left out."""
     before = Summary.objects.filter(
         conversation=OuterRef("conversation"), version=OuterRef("version") - 1
     )
@@ -91,18 +80,11 @@ def find_missing_versions() -> Iterator[Violation]:
         yield Violation("R7.missing", pk, f"there is no version before v{version}")
 
 
-__all__ = ["Finder", "Violation", "check"]
-
-Status = Summary.Status
-Purpose = ModelCall.Purpose
-
-
 def check(*, hashes: bool = True) -> Iterator[Violation]:
     """Every violation in the memory tables.
 
-    `hashes` looks at the signature of every row, and rebuilds the context of every
-    recorded reply, which takes some milliseconds for each; the rest is a handful of
-    queries.
+    `hashes` checks the signature of every row, and rebuilds the context of every
+    recorded reply, which takes some milliseconds for each; the rest is a few queries.
     """
     for find in (*FINDERS, *(HASHING if hashes else ())):
         yield from without_staged(find())
@@ -110,20 +92,16 @@ def check(*, hashes: bool = True) -> Iterator[Violation]:
 
 def find_duplicates() -> Iterator[Violation]:
     """What the unique constraints forbid, should a database have lost them."""
-    yield from _duplicates("R2.client_id", Message, "client_id")
-    yield from _duplicates("R6.seq", Message, "seq")
-    yield from _duplicates("R6.version", Summary, "version")
-
-
-def _duplicates(code: str, model: type[Model], field: str) -> Iterator[Violation]:
-    rows = model.objects.exclude(**{field: None}).order_by()
-    groups = rows.values("conversation_id", field).annotate(count=Count("pk"))
-    for group in groups.filter(count__gt=1):
-        yield Violation(
-            code,
-            group["conversation_id"],
-            f"{group['count']} rows have the {field} {group[field]!r}",
-        )
+    for code, model, field in (
+        ("R2.client_id", Message, "client_id"),
+        ("R6.seq", Message, "seq"),
+        ("R6.version", Summary, "version"),
+    ):
+        rows = model.objects.exclude(**{field: None}).order_by()
+        groups = rows.values("conversation_id", field).annotate(count=Count("pk"))
+        for group in groups.filter(count__gt=1):
+            detail = f"{group['count']} rows have the {field} {group[field]!r}"
+            yield Violation(code, group["conversation_id"], detail)
 
 
 def find_unreserved_numbers() -> Iterator[Violation]:
@@ -156,7 +134,7 @@ def find_broken_tiling() -> Iterator[Violation]:
 
 
 def find_covering_nothing() -> Iterator[Violation]:
-    """A summary can not stand for numbers that no message has yet."""
+    """A summary can't cover numbers that no message has yet."""
     rows = Summary.objects.filter(
         status=Status.ACTIVE, last_seq__gte=F("conversation__next_seq")
     )
@@ -165,7 +143,7 @@ def find_covering_nothing() -> Iterator[Violation]:
 
 
 def find_lost_messages() -> Iterator[Violation]:
-    """Messages that nobody took out, yet neither a summary nor the window has."""
+    """Messages of the model's view that are neither in a summary nor in the window."""
     active = Summary.objects.filter(
         conversation=OuterRef("conversation"), status=Status.ACTIVE
     )
@@ -191,7 +169,7 @@ def find_lost_messages() -> Iterator[Violation]:
 
 
 def find_bad_index() -> Iterator[Violation]:
-    """Messages that a search can not find, and deleted words that it still could."""
+    """Messages that a search can't find, and deleted words that it still could."""
     words = Q(recall_entry__isnull=False) & ~Q(recall_entry__terms="")
     wrong = Q(recall_entry=None) | Q(words, deleted_at__isnull=False)
     rows = Message.objects.filter(wrong).order_by("pk")
@@ -201,14 +179,18 @@ def find_bad_index() -> Iterator[Violation]:
 
 
 def find_bad_summaries() -> Iterator[Violation]:
-    """Texts that are no summaries, and summaries that nobody is known to have made."""
-    standing = Q(status__in=(Status.ACTIVE, Status.SUPERSEDED))
-    yield from _summaries(standing & Q(text=""), "R7.empty", "has no text")
-    yield from _summaries(standing & ~Q(error=""), "R7.error", "was made by a failure")
+    """Texts that are no summaries, and summaries of unknown origin."""
+    used = Q(status__in=(Status.ACTIVE, Status.SUPERSEDED))
     failed = Q(status__in=(Status.FAILED, Status.REJECTED))
-    yield from _summaries(failed & ~Q(text=""), "R7.failed", "failed, yet has a text")
     unknown = ~Q(status__in=Status.values)
-    yield from _summaries(unknown, "R7.status", "has an unknown status")
+    for condition, code, words in (
+        (used & Q(text=""), "R7.empty", "has no text"),
+        (used & ~Q(error=""), "R7.error", "was made by a failure"),
+        (failed & ~Q(text=""), "R7.failed", "failed, yet has a text"),
+        (unknown, "R7.status", "has an unknown status"),
+    ):
+        for summary in Summary.objects.filter(condition).order_by("pk"):
+            yield _of(summary, code, f"{summary} {words}")
     # A restored version repeats the text of an older one and asked no model.
     answered = ModelCall.objects.filter(summary=OuterRef("pk"), error="")
     unread = Q(status=Status.ACTIVE, author=None) & ~Exists(answered)
@@ -216,11 +198,6 @@ def find_bad_summaries() -> Iterator[Violation]:
     rows = Summary.objects.filter(unread).exclude(restored)
     for summary in rows.order_by("pk"):
         yield _of(summary, "R7.call", f"no answered model call made {summary}")
-
-
-def _summaries(condition: Q, code: str, words: str) -> Iterator[Violation]:
-    for summary in Summary.objects.filter(condition).order_by("pk"):
-        yield _of(summary, code, f"{summary} {words}")
 
 
 def find_bad_ancestors() -> Iterator[Violation]:
@@ -237,16 +214,18 @@ def find_bad_ancestors() -> Iterator[Violation]:
     for link in links.filter(wrong).order_by("pk"):
         source = link.to_summary
         detail = (
-            f"{link.from_summary} can not be made of {source} of "
+            f"{link.from_summary} cannot be made of {source} of "
             f"conversation {source.conversation_id}"
         )
         yield _of(link.from_summary, "R7.ancestor", detail)
 
 
 def find_unexplained_replies() -> Iterator[Violation]:
-    """A reply whose request was not recorded can not show what the model saw; of one
-    that was written elsewhere nobody says that it can."""
-    calls = ModelCall.objects.filter(message=OuterRef("pk"), purpose=Purpose.REPLY)
+    """Replies without a recorded request, so that the page can't show what the model
+    saw. For one that was written elsewhere it doesn't claim to."""
+    calls = ModelCall.objects.filter(
+        message=OuterRef("pk"), purpose=ModelCall.Purpose.REPLY
+    )
     rows = Message.objects.filter(
         ~Exists(calls), role=Message.Role.ASSISTANT, imported_at=None
     )
@@ -264,8 +243,10 @@ def find_foreign_calls() -> Iterator[Violation]:
 
 
 def find_changed_contexts() -> Iterator[Violation]:
-    """Requests that can not be rebuilt from their references to what was sent."""
-    for call in _reply_calls().iterator(chunk_size=500):
+    """Requests that can't be rebuilt from their references to what was sent."""
+    rows = ModelCall.objects.filter(purpose=ModelCall.Purpose.REPLY)
+    calls = rows.select_related("conversation").order_by("pk")
+    for call in calls.iterator(chunk_size=500):
         try:
             same = context.verify(call) or context.is_erased(call)
         except (LookupError, TypeError, ValueError) as error:
@@ -276,11 +257,6 @@ def find_changed_contexts() -> Iterator[Violation]:
         if not same and ModelCall.objects.filter(pk=call.pk).exists():
             detail = f"call {call.pk} is not what was sent (sha256 {call.sha256!r})"
             yield Violation("R8.hash", call.conversation_id, detail)
-
-
-def _reply_calls() -> QuerySet[ModelCall]:
-    rows = ModelCall.objects.filter(purpose=Purpose.REPLY)
-    return rows.select_related("conversation").order_by("pk")
 
 
 def _of(summary: Summary, code: str, detail: str) -> Violation:

@@ -1,7 +1,7 @@
 """Signatures: a keyed hash in every row of history over the columns that never change.
 
-Whoever writes into the database past the site can change a row, but not so that its
-signature still holds. Which changes are found and which are not is in docs/admin.md.
+A change of a row past the site makes its signature wrong. Which changes are found and
+which are not is in docs/admin.md.
 """
 
 import hashlib
@@ -16,7 +16,7 @@ from typing import Any
 from django.conf import settings
 from django.db import connection, models
 
-# 128 bits: nobody finds another row with the same signature.
+# 128 bits: no other row with the same signature can be found.
 LENGTH = 32
 BATCH = 500
 # The names that are signed with the values: those that the columns had at first.
@@ -28,9 +28,9 @@ TO_JSON = json.JSONEncoder(
 
 
 class SignatureField(models.CharField):
-    """Filled when the row is inserted, by whatever code; declare it after the columns
-    it is made `of`. With `renews` it is also made anew when it is saved. Columns that
-    came `later` count where they hold something, so that older signatures hold."""
+    """Filled when the row is inserted, by any code; declare it after the columns it is
+    made `of`. With `renews` it is also renewed when the row is saved. Columns added
+    `later` count where they are not empty, so that older signatures stay valid."""
 
     def __init__(
         self,
@@ -89,7 +89,7 @@ def _key(secret: str) -> bytes:
 
 
 def _plain(value: Any) -> Any:
-    """As it comes back from either database: a whole number stays no fraction."""
+    """As either database returns it: a whole number is no fraction."""
     if isinstance(value, datetime):
         return value.astimezone(UTC).isoformat()
     if isinstance(value, float) and value.is_integer():
@@ -123,15 +123,15 @@ def make_all(row: models.Model) -> list[str]:
 
 
 def renew(row: models.Model) -> None:
-    """Sign a row anew after a change that is allowed; past what guards history."""
-    make_all(row)
-    values = {field.name: getattr(row, field.attname) for field in fields_of(type(row))}
+    """Sign a row again after a change that is allowed; past the checks of history."""
+    names = [field.name for field in fields_of(type(row))]
+    values = dict(zip(names, make_all(row), strict=True))
     models.QuerySet(type(row)).filter(pk=row.pk).update(**values)
 
 
 def restate(rows: models.QuerySet, status: str) -> int:
-    """Give the rows another status, signed; their other columns are not looked at, so
-    a row that was tampered with stays one."""
+    """Give the rows another status, signed. Their other columns are not read, so a row
+    that was tampered with is still found."""
     field = rows.model._meta.get_field("status_signature")
     known = list(rows.order_by().values_list("pk", "signature"))
     done = 0
@@ -148,8 +148,8 @@ def restate(rows: models.QuerySet, status: str) -> int:
 
 
 def sign_all(model: type[models.Model], *, again: bool = False) -> int:
-    """Sign the rows that have no signature, or every one `again`, as they now are; how
-    many it was. What was changed before this is not found after it."""
+    """Sign the rows that have no signature, or every one `again`, as they are now;
+    returns how many. Changes made before this are no longer found."""
     fields = fields_of(model)
     rows = models.QuerySet(model).order_by("pk")
     if not again:

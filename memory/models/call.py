@@ -1,4 +1,4 @@
-"""What was sent to models, by reference and hash, and what it took."""
+"""What was sent to models, by reference and hash, and what it cost."""
 
 from collections.abc import Mapping
 from typing import Any, ClassVar
@@ -34,9 +34,9 @@ class Prompt(History):
 
 
 class ModelCall(History):
-    """One request to a model: the bill, the audit trail and the right pane in one.
+    """One request to a model: for the costs, the audit and the right pane.
 
-    `refs` says by reference what was sent, `sha256` proves a rebuilt list to be it.
+    `refs` are references to what was sent; `sha256` proves that a rebuilt list is it.
     """
 
     LINKS: ClassVar = ("message", "message_id", "summary", "summary_id")

@@ -1,4 +1,4 @@
-"""A conversation and the counters that its memory hangs on."""
+"""A conversation and the state of its memory."""
 
 import uuid
 from typing import Any
@@ -22,7 +22,7 @@ def validate_policy(value: dict[str, Any]) -> None:
 
 
 class Conversation(models.Model):
-    """One chat of one person, and the counters that its memory hangs on."""
+    """One chat of one user, and the state of its memory."""
 
     class TitleSource(models.TextChoices):
         NONE = "", _("nobody")
@@ -47,7 +47,7 @@ class Conversation(models.Model):
     policy = models.JSONField(default=dict, blank=True, validators=[validate_policy])
     pinned_at = models.DateTimeField(null=True, blank=True)
     archived_at = models.DateTimeField(null=True, blank=True)
-    # Gone from every page; the row itself goes when the time to undo it has passed.
+    # Hidden on every page; the row is deleted when the time to undo it has passed.
     deleted_at = models.DateTimeField(null=True, blank=True)
     # The token of the import that still writes it (staging.py).
     staged_by = models.CharField(max_length=36, null=True, blank=True)  # noqa: DJ001
@@ -80,7 +80,7 @@ class Conversation(models.Model):
     compaction_failures = models.PositiveSmallIntegerField(default=0)
     compaction_retry_at = models.DateTimeField(null=True, blank=True)
     # When the compaction job should look again: after a turn, or when an idle or age
-    # trigger can fire without one. It outlives the process that was to look.
+    # trigger can fire without one. Another process looks if this one ends.
     compaction_due_at = models.DateTimeField(null=True, blank=True, db_index=True)
 
     class Meta:
@@ -93,7 +93,7 @@ class Conversation(models.Model):
                 name="conversation_deleted",
             ),
         ]
-        # What staff may do; the desk asks for these alone.
+        # What staff may do in the review.
         default_permissions = ()
         permissions = [
             ("view_metadata", "Can review who, when and how much, without any text"),
@@ -103,12 +103,12 @@ class Conversation(models.Model):
         ]
 
     def __str__(self) -> str:
-        # Never the title, which tells what was said: this goes into logs and lists.
+        # Never the title, which can quote a message: this goes into logs and lists.
         return f"Conversation {str(self.uuid)[:8]}"
 
     def get_policy(self) -> Policy:
-        """The policy in force: in place of a stored one that is not valid the default
-        one, as no reply may fail for it; `policy_error` says why."""
+        """The policy in force. For a stored one that is not valid it is the default, so
+        that no reply fails; `policy_error` says why."""
         try:
             return Policy.load(self.policy)
         except PolicyError:

@@ -1,7 +1,7 @@
-"""Rows that are history: written once, changed in no column but those that are named,
-and gone only together with their conversation.
+"""Rows that are history: written once, changed only in the columns that are named, and
+deleted only together with their conversation.
 
-A test, or a repair by hand, that has to get past this uses a plain QuerySet.
+Tests and manual repairs that have to change them use a plain QuerySet.
 """
 
 from collections.abc import Iterable, Mapping
@@ -51,7 +51,7 @@ class History(models.Model):
         self, *, update_fields: Iterable[str] | None = None, **options: Any
     ) -> None:
         if self._state.adding:
-            # A row with a known key would silently take the place of the one there.
+            # Saving a row with a known key would silently overwrite the stored one.
             options["force_insert"] = True
         else:
             names = {f.name for f in self._meta.fields if not f.primary_key}

@@ -32,7 +32,7 @@ class Message(History):
     seq = models.PositiveIntegerField()
     role = models.CharField(max_length=9, choices=Role)
     text = models.TextField(blank=True)
-    # What the model thought before it answered: shown, and never sent to a model.
+    # What the model wrote before its answer: shown, and never sent to a model.
     reasoning = models.TextField(blank=True, default="", db_default="")
     tool_calls = models.JSONField(default=list, blank=True)
     tool_call_id = models.CharField(max_length=100, blank=True)
@@ -63,7 +63,7 @@ class Message(History):
         ordering = ["conversation", "seq"]
         default_permissions = ()
         indexes = [
-            # Every context asks for the pinned ones, of which there are few.
+            # Every context needs the pinned ones, of which there are few.
             models.Index(
                 fields=["conversation", "seq"],
                 condition=Q(pinned_at__isnull=False),

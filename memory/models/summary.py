@@ -1,4 +1,4 @@
-"""The versions of what stands for older messages."""
+"""The versions of a conversation's summaries."""
 
 from collections.abc import Iterable, Mapping
 from typing import Any, ClassVar
@@ -26,15 +26,15 @@ class SummaryQuerySet(HistoryQuerySet):
 
 
 class Summary(History):
-    """One version of what stands for older messages. Append-only.
+    """One version of a summary of older messages. Append-only.
 
     The ranges of a conversation's active summaries tile 1..cutoff without a gap or an
-    overlap; the window is whatever comes after. Only `status` ever changes, but the
-    words go with a message of the range that is deleted for good.
+    overlap; the window comes after. Only `status` changes, but the texts are erased
+    with any message of the range that is deleted.
     """
 
     CHANGING = frozenset({"status", "status_signature"})
-    # What is left of one that covers a message deleted for good.
+    # What is left of one when a message that it covers is deleted.
     ERASED: ClassVar = {
         "text": "",
         "structured": None,
@@ -185,6 +185,6 @@ class Summary(History):
 
     @property
     def has_older(self) -> bool:
-        """Whether it took the place of others, without asking the database."""
+        """Whether it replaced others, without a query."""
         was_text = self.trigger.get("kind") in ("edit", "restore")
         return was_text or self.level > 0 or self.generation > 1

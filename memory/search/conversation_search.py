@@ -1,7 +1,7 @@
-"""Search over all conversations of one person: whole words in all of their messages
-through the index, parts of words in the newest ones.
+"""Search in all conversations of a user: whole words in all messages through the index,
+parts of words in the newest ones.
 
-Both are bounded: whoever has written for years waits no longer than others.
+Both have limits, so that a user with years of messages waits no longer than others.
 """
 
 import re
@@ -23,7 +23,7 @@ LIMIT = 30
 MAX_CONVERSATIONS = 2_000
 CONVERSATIONS_AT_ONCE = 200
 MAX_WORDS = 8
-# Of the newest messages every letter is read, which an index can not do for us.
+# Parts of words are not in the index, so so many of the newest messages are read.
 MAX_READ = 3_000
 EXCERPT_BEFORE, EXCERPT_AFTER = 60, 120
 
@@ -43,7 +43,7 @@ JOIN = {"sqlite": (" AND ", " OR "), "postgresql": (" & ", " | ")}
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """A message, and the piece of it to show: what stands around the match."""
+    """A message, and the piece of it to show: the match and the text around it."""
 
     message: Message
     before: str
@@ -54,7 +54,7 @@ class Found:
 def find_messages(
     user: "AbstractBaseUser", query: str, *, limit: int = LIMIT
 ) -> list[Found]:
-    """The person's messages that have all words of the query, the newest first."""
+    """The user's messages that have all words of the query, the newest first."""
     rows = Message.objects.filter(
         conversation__owner=user, conversation__deleted_at=None, deleted_at=None
     )
@@ -64,7 +64,10 @@ def find_messages(
     found = set(_find_words(ids, query, limit))
     # One letter is in every message; one Chinese character is a word.
     if len(found) < limit and (len(query) > 1 or not query.isascii()):
-        found |= set(_find_parts(ids, query, limit))
+        newest = Message.objects.filter(conversation__in=ids, deleted_at=None)
+        newest = newest.order_by("-pk").values("pk")[:MAX_READ]
+        parts = Message.objects.filter(pk__in=newest, text__icontains=query)
+        found |= set(parts.order_by("-pk").values_list("pk", flat=True)[:limit])
     shown = rows.filter(pk__in=found).select_related("conversation")
     return [_excerpt(row, query) for row in shown.order_by("-pk")[:limit]]
 
@@ -77,32 +80,21 @@ def find_titles(user: "AbstractBaseUser", query: str) -> QuerySet[Conversation]:
 def _find_words(ids: list[int], query: str, limit: int) -> list[int]:
     """Messages that have every word, by the terms of the index."""
     found: list[int] = []
+    both, either = JOIN[connection.vendor]
     for start in range(0, len(ids), CONVERSATIONS_AT_ONCE):
-        wanted = _expression(ids[start : start + CONVERSATIONS_AT_ONCE], query)
+        parts = []
+        # Each conversation has keys of its own, so the statement names all of them.
+        for pk in ids[start : start + CONVERSATIONS_AT_ONCE]:
+            entry = recall.describe(Message(conversation_id=pk, seq=0, text=query))
+            keys = dict.fromkeys(entry["terms"].split())
+            parts.append(both.join([*keys][:MAX_WORDS]))
+        wanted = either.join(f"({part})" for part in parts if part)
         if not wanted or len(found) >= limit:
             break
         with connection.cursor() as cursor:
             cursor.execute(FIND[connection.vendor], [wanted, limit])
             found += [pk for (pk,) in cursor.fetchall()]
     return found
-
-
-def _expression(ids: list[int], query: str) -> str:
-    """Each conversation has keys of its own, so the question names them all."""
-    both, either = JOIN[connection.vendor]
-    parts = []
-    for pk in ids:
-        entry = recall.describe(Message(conversation_id=pk, seq=0, text=query))
-        keys = dict.fromkeys(entry["terms"].split())
-        parts.append(both.join([*keys][:MAX_WORDS]))
-    return either.join(f"({part})" for part in parts if part)
-
-
-def _find_parts(ids: list[int], query: str, limit: int) -> list[int]:
-    newest = Message.objects.filter(conversation__in=ids, deleted_at=None)
-    newest = newest.order_by("-pk").values("pk")[:MAX_READ]
-    rows = Message.objects.filter(pk__in=newest, text__icontains=query)
-    return list(rows.order_by("-pk").values_list("pk", flat=True)[:limit])
 
 
 def _excerpt(message: Message, query: str) -> Found:

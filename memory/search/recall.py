@@ -31,10 +31,10 @@ from memory.engine.ranking import (
 )
 from memory.models import Conversation, Message, RecallEntry
 
-# Terms of a question that are looked up; of longer ones the longest, as the rarest.
+# Terms of a question that are looked up; of more the longest, as they are the rarest.
 MAX_TERMS = 24
-# Messages read from the index for one term. What more of them have is a common term,
-# which tells little alone: of the rarest few, two have to meet.
+# Messages read from the index for one term. A term with more is common and tells little
+# alone: a message has to have two of the rarest few.
 MAX_FOUND = 100
 MAX_COMMON = 3
 # A term in more messages than this is remembered as frequent by the process.
@@ -45,7 +45,7 @@ CANDIDATES = 16
 MAX_INDEXED = 50_000
 BATCH = 500
 
-# Neither database's parser knows more than one way to read letters.
+# Both databases' parsers read plain letters in the same way.
 LETTERS = str.maketrans("0123456789", "ghijklmnop")
 
 Postings = dict[str, set[int]]
@@ -58,8 +58,8 @@ SQLITE = """
         WHERE memory_recall_fts MATCH %s AND entry.seq < %s
         ORDER BY fts.rowid DESC LIMIT %s
     )"""
-# One question for all keys, which the planner can not know: it always takes the index,
-# and starts no parallel workers for the sake of so few rows.
+# One statement for all keys, whose number the planner can't know: it always takes the
+# index, and starts no parallel workers for so few rows.
 POSTGRESQL = """
     SELECT wanted.keys, found.seq FROM unnest(%s::text[]) AS wanted (keys)
     CROSS JOIN LATERAL (
@@ -76,7 +76,7 @@ def index(message: Message) -> None:
 
 
 def index_all(*, again: bool = False) -> int:
-    """Index what has no entry yet, or everything `again`; how many it was.
+    """Index what has no entry yet, or everything `again`; returns how many.
 
     Needed where messages were written past transcript.py, and again when the ranker
     reads texts in another way than before.
@@ -113,8 +113,8 @@ def describe(message: Message) -> dict[str, Any]:
 
 
 def _keys(conversation_id: int, words: Iterable[str]) -> Iterator[str]:
-    """Terms as they stand in the index: plain letters and short, whatever was typed,
-    and each conversation's its own, so that no search reads another's lists."""
+    """Terms as they are in the index: short and of plain letters, and different in each
+    conversation, so that no search reads another's lists."""
     for word in words:
         text = f"{conversation_id}:{word}".encode(errors="surrogatepass")
         yield blake2b(text, digest_size=5).hexdigest().translate(LETTERS)
@@ -136,7 +136,10 @@ def search(
     asked = read_query(query, [*filter(None, names.values())])
     chosen = sorted(asked.terms, key=lambda term: (-len(term), term))[:MAX_TERMS]
     keys = [*_keys(conversation.pk, chosen)]
-    before = before_seq or _next_seq(conversation)
+    before = before_seq
+    if not before:
+        newest = conversation.messages.aggregate(newest=Max("seq"))["newest"]
+        before = (newest or 0) + 1
     archive = _Archive(before)
     candidates = archive.find(keys)
     documents = [*_read_documents(conversation, candidates, before, keys, names)]
@@ -144,11 +147,6 @@ def search(
         Query(frozenset(keys), asked.speakers), limit=None
     )
     return [hit for hit in ranked if hit.seq in candidates][:limit]
-
-
-def _next_seq(conversation: Conversation) -> int:
-    newest = conversation.messages.aggregate(newest=Max("seq"))["newest"]
-    return (newest or 0) + 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,14 +158,8 @@ class _Frequency:
 
 
 # Terms that no search has to look up alone again: whatever is said later, they stay
-# frequent. Their lists are what a search in a long archive would mostly read.
+# frequent. A search in a long archive would mostly read their lists.
 FREQUENT: dict[str, _Frequency] = {}
-
-
-def _remember(key: str, frequency: _Frequency) -> None:
-    if len(FREQUENT) >= MAX_REMEMBERED:
-        FREQUENT.clear()
-    FREQUENT[key] = frequency
 
 
 class _Archive:
@@ -181,7 +173,11 @@ class _Archive:
 
     def find(self, keys: list[str]) -> set[int]:
         """The numbers of the messages worth a closer look."""
-        frequent = [key for key in keys if self._is_frequent(key)]
+        frequent = [
+            key
+            for key in keys
+            if key in FREQUENT and FREQUENT[key].before <= self.before
+        ]
         found = self._look_up([key for key in keys if key not in frequent])
         full = {key for key, seqs in found.items() if len(seqs) == MAX_FOUND}
         for key, seqs in found.items():
@@ -190,40 +186,34 @@ class _Archive:
             self.having[key] = FREQUENT[key].share * self.before
         common = full.union(frequent)
         self.postings = {key: found[key] for key in keys if key not in common}
-        self._add_meetings(
-            sorted(keys, key=lambda k: (k not in common, self.having[k]))
-        )
-        if not any(self.postings.values()):
-            self.postings = found | self._look_up(frequent)
-        return self._best()
-
-    def _is_frequent(self, key: str) -> bool:
-        return key in FREQUENT and FREQUENT[key].before <= self.before
-
-    def _add_meetings(self, keys: list[str]) -> None:
-        """What two of the first, common keys share. Looked up even where all of them
-        are rare, so that a long archive asks no more questions than a short one."""
-        pairs = [f"{a} {b}" for a, b in combinations(keys[:MAX_COMMON], 2)]
+        # What two of the first, common keys share. It is looked up even where all are
+        # rare, so that a long archive needs no more statements than a short one.
+        first = sorted(keys, key=lambda k: (k not in common, self.having[k]))
+        pairs = [f"{a} {b}" for a, b in combinations(first[:MAX_COMMON], 2)]
         for pair, seqs in self._look_up(pairs).items():
             for key in pair.split():
                 self.postings.setdefault(key, set()).update(seqs)
+        if not any(self.postings.values()):
+            self.postings = found | self._look_up(frequent)
+        return self._best()
 
     def _look_up(self, wanted: list[str]) -> Postings:
         """The messages that have a key, or all of several keys with spaces between."""
         found: Postings = {keys: set() for keys in wanted}
         if not wanted:
             return found
+        if connection.vendor == "postgresql":
+            statement, values = POSTGRESQL, [wanted, self.before, MAX_FOUND]
+        else:
+            statement = " UNION ALL ".join([SQLITE] * len(wanted))
+            values = []
+            for keys in wanted:
+                values += [keys, keys, self.before, MAX_FOUND]
         with connection.cursor() as cursor:
-            cursor.execute(*self._question(wanted))
+            cursor.execute(statement, values)
             for keys, seq in cursor.fetchall():
                 found[keys].add(seq)
         return found
-
-    def _question(self, wanted: list[str]) -> tuple[str, list[Any]]:
-        if connection.vendor == "postgresql":
-            return POSTGRESQL, [wanted, self.before, MAX_FOUND]
-        values = [[keys, keys, self.before, MAX_FOUND] for keys in wanted]
-        return " UNION ALL ".join([SQLITE] * len(wanted)), sum(values, [])
 
     def _estimate(self, key: str, seqs: set[int], is_common: bool) -> float:
         if not is_common:
@@ -231,7 +221,9 @@ class _Archive:
         share = len(seqs) / (max(seqs) - min(seqs) + 1)
         near = 1 - (1 - share) ** (2 * REACH + 1)
         if share * self.before > MIN_FREQUENT:
-            _remember(key, _Frequency(near, self.before))
+            if len(FREQUENT) >= MAX_REMEMBERED:
+                FREQUENT.clear()
+            FREQUENT[key] = _Frequency(near, self.before)
         return near * self.before
 
     def _best(self) -> set[int]:

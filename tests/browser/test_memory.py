@@ -104,7 +104,7 @@ def test_a_refusal_keeps_the_text_in_the_dialog(talked, open_page, site):
     expect(talked.page.locator("#dialog")).to_be_hidden()
     other.page.locator("#dialog").get_by_text("Save as a new version").click()
     alert = other.page.locator("#dialog [role=alert]")
-    expect(alert).to_contain_text("v2 has taken the place of v1")
+    expect(alert).to_contain_text("v2 has replaced v1")
     expect(other.page.locator("#dialog textarea")).to_have_value(f"From {id(other)}")
     other.page.locator("#dialog").get_by_text("Save as a new version").click()
     text = talked.right.locator(".summary-text")

@@ -29,6 +29,6 @@ class Command(BaseCommand):
                 signatures.sign_all(model, again=options["again"])
                 for model in (Message, Summary, ModelCall)
             )
-            # What wrote rows without a signature may have known nothing of this either.
+            # Code that wrote rows without a signature may not have linked prompts.
             prompts.link_all()
         self.stdout.write(self.style.SUCCESS(f"Sealed {count:,} rows."))

@@ -121,7 +121,7 @@ class TestSummary:
         summarise(conversation, 1, 2)
         self.rewrite(client, conversation, "First.", seen=1)
         page = self.rewrite(client, conversation, "Second.", seen=1)
-        assert "v2 has taken the place of v1" in told(page)
+        assert "v2 has replaced v1" in told(page)
         assert self.in_force(conversation) == ["First."]
         self.rewrite(client, conversation, "Second.", seen=hidden(page, "seen"))
         assert self.in_force(conversation) == ["Second."]
