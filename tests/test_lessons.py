@@ -21,7 +21,7 @@ from memory.engine.tokens import count_text
 from memory.models import ModelCall
 
 from .chatsite.scenes import page_of, signed_in, talk_in_turns, url
-from .memory.chats import Recorder
+from .memory.scenes import Recorder
 from .servers import ROOT
 
 PAGE = (ROOT / "docs" / "lessons.md").read_text()

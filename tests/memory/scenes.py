@@ -1,36 +1,125 @@
-"""Conversations made for tests, in the way the site makes them but without turns."""
+"""Builders for tests: conversations as the site makes them, but without turns, and a
+summariser that answers from a list."""
 
+import json
+
+from asgiref.sync import async_to_sync
 from django.db import connection
 from django.db.models import QuerySet
+from langchain_core.messages import AIMessage
 
 from memory import context, transcript, versions
+from memory.compaction import compactor
+from memory.integrity import audit
 from memory.models import ModelCall, Summary
 
 
-def say(conversation, text):
-    """One message and its reply, with the request that the reply came from."""
+def ask(conversation, text="What now?", client_id=None):
+    """A user's message, without a reply."""
     conversation.refresh_from_db()
-    message, _ = transcript.append_user_message(
-        conversation, text=text, client_id=f"id-{conversation.next_seq}"
+    client_id = client_id or f"id-{conversation.next_seq}"
+    row, _ = transcript.append_user_message(
+        conversation, text=text, client_id=client_id
     )
-    built = context.build(conversation, newest=message, model="m")
+    return row
+
+
+def reply_to(message, text):
+    return transcript.append_reply(message.conversation, seq=message.seq + 1, text=text)
+
+
+def record(conversation, built, reply=None, model="m"):
+    """The request of a built context, as it is stored."""
     context.keep_prompts(conversation)
-    reply = transcript.append_reply(
-        conversation, seq=message.seq + 1, text=f"Reply to: {text}"
-    )
     return ModelCall.objects.create(
         conversation=conversation,
         purpose=ModelCall.Purpose.REPLY,
         message=reply,
         refs=built.refs,
         sha256=built.sha256,
-        model="m",
+        model=model,
         tokens_estimated=built.tokens,
     )
 
 
+def say(conversation, text):
+    """One message and its reply, with the request that the reply came from."""
+    message = ask(conversation, text)
+    built = context.build(conversation, newest=message, model="m")
+    return record(conversation, built, reply_to(message, f"Reply to: {text}"))
+
+
 def talk(conversation, count):
     return [say(conversation, f"Text {n}") for n in range(count)]
+
+
+def add_turns(conversation, count, *, words=8):
+    """Messages and replies without requests, each with its number in it."""
+    for _ in range(count):
+        number = conversation.messages.count()
+        text = f"Message {number} says " + "word " * words
+        message = ask(conversation, text, f"c{number}")
+        reply_to(message, f"Reply {number}. " + "word " * words)
+
+
+class Recorder:
+    """A summariser's model that answers from a list, or always the same."""
+
+    def __init__(self, *answers):
+        self.answers = list(answers)
+        self.requests = []
+
+    async def __call__(self, messages, *, schema=None):
+        self.requests.append(messages)
+        answer = self.answers.pop(0) if self.answers else "They talked."
+        if isinstance(answer, Exception):
+            raise answer
+        if callable(answer):
+            answer = await answer()
+        return AIMessage(
+            answer,
+            usage_metadata={"input_tokens": 50, "output_tokens": 5, "total_tokens": 55},
+            response_metadata={"finish_reason": "stop", "attempts": 1},
+        )
+
+    @property
+    def read(self):
+        """The numbers of the messages in each request; a merge has none."""
+        documents = [json.loads(request[-1].content) for request in self.requests]
+        return [[m["n"] for m in d["messages"]] for d in documents if "messages" in d]
+
+
+async def run_compaction(conversation, *answers, **options):
+    """The outcome of the compaction job with these answers, or with a Recorder."""
+    recorder = answers[0] if answers and isinstance(answers[0], Recorder) else None
+    summariser = compactor.Summariser("m", recorder or Recorder(*answers))
+    return await compactor.compact(conversation.pk, summariser, **options)
+
+
+def compact(conversation, *answers, **options):
+    """The same for tests that are not async; gives the recorder."""
+    recorder = Recorder(*answers)
+    async_to_sync(run_compaction)(conversation, recorder, **options)
+    return recorder
+
+
+def in_force(conversation):
+    rows = versions.active(conversation)
+    return [(row.version, row.first_seq, row.last_seq, row.text) for row in rows]
+
+
+def window(conversation):
+    return context.build(conversation).refs["window"]
+
+
+def check_places(conversation):
+    """How many messages are where; none is lost, and the audit finds nothing."""
+    counts = context.count_places(conversation)
+    assert "lost" not in counts
+    assert sum(counts.values()) == conversation.messages.count()
+    broken = [each for each in audit.check(hashes=False) if each.code[:2] != "R8"]
+    assert broken == []
+    return counts
 
 
 def summarise(conversation, first, last, *, replaces=(), **fields):

@@ -1,16 +1,14 @@
 """What a person does to the model's view, against the database."""
 
 import pytest
-from asgiref.sync import async_to_sync
 
 from memory import actions, context, transcript, versions
-from memory.compaction import compactor, lease
+from memory.compaction import lease
 from memory.engine.exceptions import PolicyError
-from memory.integrity import audit
 from memory.models import Message
 from tests.remembered import remembered
 
-from .chats import Recorder, talk
+from .scenes import add_turns, check_places, compact, in_force, window
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -20,56 +18,31 @@ def conversation(alice):
     return transcript.create(alice, preset="langgraph")
 
 
-def compact(conversation, *answers):
-    recorder = Recorder(*answers)
-    summariser = compactor.Summariser("m", recorder)
-    async_to_sync(compactor.compact)(conversation.pk, summariser)
-    return recorder
-
-
 @pytest.fixture
 @remembered
 def compacted(conversation):
     """v1 of 1..6 and v2 of 1..12, then the messages 13 and 14."""
-    talk(conversation, 4)
+    add_turns(conversation, 4)
     compact(conversation, "First.")
-    talk(conversation, 3)
+    add_turns(conversation, 3)
     compact(conversation, "Second.")
     return conversation
-
-
-def in_force(conversation):
-    rows = versions.active(conversation)
-    return [(row.version, row.first_seq, row.last_seq, row.text) for row in rows]
-
-
-def window(conversation):
-    return context.build(conversation).refs["window"]
-
-
-def balanced(conversation):
-    counts = context.count_places(conversation)
-    assert "lost" not in counts
-    assert sum(counts.values()) == conversation.messages.count()
-    broken = [each for each in audit.check(hashes=False) if each.code[:2] != "R8"]
-    assert broken == []
-    return counts
 
 
 class TestExclude:
     def test_a_window_message_is_left_out_and_comes_back(self, compacted):
         actions.exclude(compacted, [13])
         assert window(compacted) == [[14, 14]]
-        assert balanced(compacted)["excluded"] == 1
+        assert check_places(compacted)["excluded"] == 1
         actions.include(compacted, [13])
         assert window(compacted) == [[13, 14]]
-        balanced(compacted)
+        check_places(compacted)
 
     def test_a_covered_message_takes_its_summary_back(self, compacted):
         actions.exclude(compacted, [8])
         assert in_force(compacted) == [(3, 1, 6, "First.")]
         assert window(compacted) == [[7, 7], [9, 14]]
-        balanced(compacted)
+        check_places(compacted)
 
     def test_the_next_compaction_does_not_read_it(self, compacted):
         actions.exclude(compacted, [8])
@@ -98,7 +71,7 @@ class TestDelete:
         assert compacted.messages.get(seq=2).text == ""
         assert in_force(compacted) == []
         assert "Reply 1." not in str(context.build(compacted).wire)
-        assert balanced(compacted)["deleted"] == 1
+        assert check_places(compacted)["deleted"] == 1
 
     def test_it_stays_deleted(self, compacted):
         actions.delete(compacted, 2)
@@ -123,13 +96,13 @@ class TestRestore:
         assert new.trigger["kind"] == "restore"
         assert in_force(compacted) == [(3, 1, 6, "First.")]
         assert window(compacted) == [[7, 14]]
-        balanced(compacted)
+        check_places(compacted)
 
     def test_it_can_be_undone(self, compacted, alice):
         actions.restore(compacted, 1, author=alice)
         actions.restore(compacted, 2, author=alice)
         assert in_force(compacted) == [(4, 1, 12, "Second.")]
-        balanced(compacted)
+        check_places(compacted)
 
     def test_a_version_of_changed_messages_can_not(self, compacted, alice):
         actions.exclude(compacted, [8])
@@ -141,13 +114,13 @@ class TestRestore:
         policy |= {"summary_budget": 8, "max_summary_tokens": 4}
         conversation = transcript.create(alice, policy=policy)
         for _ in range(4):
-            talk(conversation, 1)
+            add_turns(conversation, 1)
             compact(conversation, "Some words here.", "Merged words.")
         merged = next(row for row in versions.active(conversation) if row.level)
         second = merged.folded_from.order_by("first_seq")[1]
         actions.restore(conversation, second.version, author=alice)
         assert in_force(conversation)[0][1:3] == (1, second.first_seq - 1)
-        balanced(conversation)
+        check_places(conversation)
 
 
 class TestRewrite:
@@ -156,7 +129,7 @@ class TestRewrite:
         assert (new.author, new.trigger["kind"]) == (alice, "edit")
         assert in_force(compacted) == [(3, 1, 12, "As I recall it.")]
         assert "As I recall it." in str(context.build(compacted).wire)
-        balanced(compacted)
+        check_places(compacted)
 
     def test_the_older_text_can_be_restored(self, compacted, alice):
         actions.rewrite(compacted, 2, "As I recall it.", author=alice)
@@ -164,7 +137,7 @@ class TestRewrite:
         assert in_force(compacted)[0][3] == "Second."
 
     def test_a_compaction_in_work_is_discarded(self, compacted, alice):
-        talk(compacted, 3)
+        add_turns(compacted, 3)
 
         async def rewritten_meanwhile():
             from channels.db import database_sync_to_async
@@ -187,10 +160,10 @@ class TestRebuild:
     def test_everything_is_read_again(self, compacted):
         actions.rebuild(compacted)
         assert in_force(compacted) == []
-        recorder = compact(compacted, "Anew.")
+        recorder = compact(compacted, "Again.")
         assert len(recorder.requests) == 1
-        assert in_force(compacted)[0][1:] == (1, 12, "Anew.")
-        balanced(compacted)
+        assert in_force(compacted)[0][1:] == (1, 12, "Again.")
+        check_places(compacted)
 
     def test_it_can_be_undone(self, compacted, alice):
         actions.rebuild(compacted)
@@ -204,18 +177,18 @@ class TestSetPolicy:
             compacted,
             {"preset": "layered", "trigger": ["messages", 4], "keep": ["turns", 1]},
         )
-        talk(compacted, 3)
+        add_turns(compacted, 3)
         compact(compacted, "A stretch.")
         assert [row[1:] for row in in_force(compacted)] == [
             (1, 12, "Second."),
             (13, 18, "A stretch."),
         ]
         actions.set_policy(compacted, {"preset": "langgraph"})
-        talk(compacted, 3)
+        add_turns(compacted, 3)
         recorder = compact(compacted, "Extended.")
         assert "A stretch." in str(recorder.requests)
         assert [row[1:3] for row in in_force(compacted)] == [(1, 12), (13, 24)]
-        balanced(compacted)
+        check_places(compacted)
 
     def test_a_wrong_policy_is_refused_and_changes_nothing(self, compacted):
         with pytest.raises(PolicyError, match="fraction"):

@@ -7,7 +7,7 @@ import pytest
 from memory import calibration, context, transcript
 from memory.models import Conversation
 
-from .chats import talk
+from .scenes import add_turns
 
 pytestmark = pytest.mark.django_db
 
@@ -59,7 +59,7 @@ def test_a_server_that_reports_only_what_was_not_cached_does_not_drive_it_down(a
 
 def test_the_estimate_of_a_request_has_the_constant_once(alice):
     conversation = transcript.create(alice)
-    talk(conversation, 3)
+    add_turns(conversation, 3)
     plain = context.build(conversation).tokens
     Conversation.objects.update(token_overhead=300)
     conversation.refresh_from_db()

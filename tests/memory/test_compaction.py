@@ -17,8 +17,8 @@ from memory import context, transcript, versions
 from memory.compaction import commit, compactor, lease
 from memory.models import Conversation, ModelCall, Summary
 
-from .chats import Recorder, talk
-from .scenes import unguarded
+from .scenes import Recorder, add_turns, unguarded
+from .scenes import run_compaction as compact
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -40,15 +40,8 @@ def layered(alice):
     return transcript.create(alice, policy=policy)
 
 
-async def compact(conversation, *answers, **options):
-    recorder = answers[0] if answers and isinstance(answers[0], Recorder) else None
-    recorder = recorder or Recorder(*answers)
-    summariser = compactor.Summariser("m", recorder)
-    return await compactor.compact(conversation.pk, summariser, **options)
-
-
 async def talked(conversation, turns, **options):
-    await database_sync_to_async(talk)(conversation, turns, **options)
+    await database_sync_to_async(add_turns)(conversation, turns, **options)
 
 
 async def statuses(conversation):
@@ -59,14 +52,6 @@ async def statuses(conversation):
 async def ranges(conversation):
     rows = await database_sync_to_async(versions.active)(conversation)
     return [(row.first_seq, row.last_seq) for row in rows]
-
-
-def numbers_read(recorder):
-    """The numbers of the messages that the summariser was sent, request by request."""
-    documents = [json.loads(request[-1].content) for request in recorder.requests]
-    return [
-        [m["n"] for m in each["messages"]] for each in documents if "messages" in each
-    ]
 
 
 async def test_it_does_nothing_below_the_trigger(conversation):
@@ -119,7 +104,7 @@ async def test_every_message_is_read_exactly_once(conversation):
     for _ in range(6):
         await talked(conversation, 3)
         await compact(conversation, recorder)
-    read = [number for request in numbers_read(recorder) for number in request]
+    read = [number for request in recorder.read for number in request]
     cutoff = (await ranges(conversation))[-1][1]
     assert read == list(range(1, cutoff + 1))
 
@@ -193,7 +178,7 @@ async def test_it_catches_up_when_the_summariser_is_back(conversation):
     assert (await compact(conversation, recorder)).state == "folded"
     await conversation.arefresh_from_db()
     assert conversation.compaction_failures == 0
-    assert numbers_read(recorder)[-1][-1] == 46
+    assert recorder.read[-1][-1] == 46
 
 
 async def test_replies_go_on_while_the_summariser_is_down_for_200_turns(conversation):
@@ -208,7 +193,7 @@ async def test_replies_go_on_while_the_summariser_is_down_for_200_turns(conversa
     recorder = Recorder()
     await database_sync_to_async(lease.reset)(conversation)
     assert (await compact(conversation, recorder)).state == "folded"
-    assert sum(numbers_read(recorder), []) == list(range(1, 399))
+    assert sum(recorder.read, []) == list(range(1, 399))
 
 
 async def test_it_stores_data_and_doubts_beside_the_text(alice):
@@ -265,7 +250,7 @@ async def test_what_a_person_took_out_is_not_read(conversation):
     await conversation.messages.filter(seq=3).aupdate(excluded_at=Now())
     recorder = Recorder()
     await compact(conversation, recorder)
-    assert 3 not in numbers_read(recorder)[0]
+    assert 3 not in recorder.read[0]
     counts = await database_sync_to_async(context.count_places)(conversation)
     assert counts == {"summary": 7, "excluded": 1, "window": 2}
 
@@ -381,7 +366,7 @@ class TestInvalidate:
         await database_sync_to_async(transcript.supersede)(conversation, 2, 2)
         await talked(conversation, 1)
         await compact(conversation, recorder)
-        assert numbers_read(recorder)[-1] == [1, 3, 4, 5, 6, 7, 8]
+        assert recorder.read[-1] == [1, 3, 4, 5, 6, 7, 8]
 
 
 class TestAnythingRaised:

@@ -9,8 +9,8 @@ from memory.integrity import audit
 from memory.models import Conversation, Summary
 from tests.remembered import remembered
 
-from .chats import Recorder, talk
-from .engine.chats import Summarizer
+from . import scenes
+from .scenes import Recorder, add_turns
 
 pytestmark = pytest.mark.django_db(transaction=True)
 # Four messages a segment.
@@ -18,18 +18,16 @@ SEGMENTS = {"trigger": ["messages", 6], "keep": ["messages", 2]}
 MERGES = SEGMENTS | {"summary_budget": 8, "fan_in": 2}
 
 
-def compact(conversation, recorder=None):
-    recorder = recorder or Recorder()
-    summariser = compactor.Summariser("m", recorder)
+def compact(conversation, *answers):
+    """The numbers of the messages that the summariser read, request by request."""
     lease.reset(conversation)
-    async_to_sync(compactor.compact)(conversation.pk, summariser)
-    return Summarizer.documents.fget(recorder)
+    return scenes.compact(conversation, *answers).read
 
 
 def make(owner, policy, compactions=6):
     made = transcript.create(owner, policy=policy)
     for turns in [3] + [2] * (compactions - 1):
-        talk(made, turns)
+        add_turns(made, turns)
         compact(made)
     return made
 
@@ -52,10 +50,6 @@ def in_force(conversation):
     return {(row.first_seq, row.last_seq): row.pk for row in rows}
 
 
-def numbers(documents):
-    return [[each["n"] for each in document["messages"]] for document in documents]
-
-
 def check(conversation):
     assert "lost" not in context.count_places(conversation)
     wrong = [each for each in audit.check(hashes=False) if each.code[:2] != "R8"]
@@ -74,7 +68,7 @@ def test_only_the_segment_of_the_message_is_read_again(layered, act):
     before = in_force(layered)
     ACTS[act](layered)
     check(layered)
-    assert numbers(compact(layered)) == [[5, 6, 8]]
+    assert compact(layered) == [[5, 6, 8]]
     after = in_force(layered)
     assert after.keys() == before.keys()
     assert [span for span in after if after[span] != before[span]] == [(5, 8)]
@@ -94,14 +88,14 @@ def test_a_message_that_comes_back_is_read(layered):
     actions.exclude(layered, [7])
     compact(layered)
     actions.include(layered, [7])
-    assert numbers(compact(layered)) == [[5, 6, 7, 8]]
+    assert compact(layered) == [[5, 6, 7, 8]]
     check(layered)
 
 
 def test_of_merged_segments_the_others_come_back(merged):
     assert any(row.level for row in versions.active(merged))
     actions.exclude(merged, [7])
-    read = numbers(compact(merged, Recorder(*["They talked about it. " * 4] * 50)))
+    read = compact(merged, *["They talked about it. " * 4] * 50)
     assert read[0] == [5, 6, 8]
     assert 7 not in sum(read, [])
     assert not {13, 14, 15, 16}.intersection(read[0])
@@ -112,7 +106,7 @@ def test_two_changes_mend_both_places(layered):
     before = in_force(layered)
     actions.exclude(layered, [7])
     actions.exclude(layered, [18])
-    assert numbers(compact(layered)) == [[5, 6, 8], [17, 19, 20]]
+    assert compact(layered) == [[5, 6, 8], [17, 19, 20]]
     after = in_force(layered)
     kept = {span for span in before if after[span] == before[span]}
     assert kept == {(1, 4), (9, 12), (13, 16), (21, 24)}
@@ -122,24 +116,24 @@ def test_two_changes_mend_both_places(layered):
 def test_an_earlier_change_before_the_first_was_mended(layered):
     actions.exclude(layered, [18])
     actions.exclude(layered, [3])
-    assert numbers(compact(layered)) == [[1, 2, 4], [17, 19, 20]]
+    assert compact(layered) == [[1, 2, 4], [17, 19, 20]]
     assert len(in_force(layered)) == 6
     check(layered)
 
 
 def test_a_segment_without_a_message_left_goes_to_the_next(layered):
     actions.exclude(layered, [5, 6, 7, 8])
-    assert numbers(compact(layered)) == [[9, 10, 11, 12]]
+    assert compact(layered) == [[9, 10, 11, 12]]
     assert [*in_force(layered)] == [(1, 4), (5, 12), (13, 16), (17, 20), (21, 24)]
     check(layered)
 
 
 def test_a_failing_summariser_mends_later(layered):
     actions.exclude(layered, [7])
-    compact(layered, Recorder("", ""))
+    compact(layered, "", "")
     assert [*in_force(layered)] == [(1, 4)]
     check(layered)
-    assert numbers(compact(layered)) == [[5, 6, 8]]
+    assert compact(layered) == [[5, 6, 8]]
     assert len(in_force(layered)) == 6
 
 
@@ -148,7 +142,7 @@ def test_nothing_comes_back_after_everything_was_voided(layered):
     actions.rebuild(layered)
     layered.refresh_from_db()
     assert layered.set_aside is None
-    assert numbers(compact(layered))[0][:4] == [1, 2, 3, 4]
+    assert compact(layered)[0][:4] == [1, 2, 3, 4]
     assert in_force(layered).keys() == {(1, 24)}
 
 
@@ -164,7 +158,7 @@ def test_nothing_comes_back_behind_a_restored_version(layered, alice):
 def test_nothing_comes_back_after_the_end_was_replaced(layered):
     actions.exclude(layered, [7])
     transcript.supersede(layered, 10)
-    talk(layered, 3)
+    add_turns(layered, 3)
     compact(layered)
     stale = layered.summaries.filter(status=Summary.Status.STALE)
     assert stale.filter(last_seq__gte=10).count() == 4

@@ -13,8 +13,7 @@ from memory.integrity import audit
 from memory.models import Conversation, Message, RecallEntry
 from memory.search import recall
 
-from .chats import talk
-from .scenes import summarise
+from .scenes import add_turns, summarise
 
 pytestmark = pytest.mark.django_db(transaction=True)
 RELEASED = "0002_recall"
@@ -33,7 +32,7 @@ def newest(executor):
 @pytest.fixture
 def filled(alice):
     made = transcript.create(alice, title="Trip")
-    talk(made, 3)
+    add_turns(made, 3)
     for policy_hash in (Policy().digest(), "0" * 64):
         summarise(made, 1, 2, policy_hash=policy_hash, status="superseded")
     yield made

@@ -10,8 +10,7 @@ from memory.engine.policy import Policy
 from memory.integrity import audit
 from tests.remembered import remembered
 
-from .chats import Recorder, talk
-from .scenes import plant
+from .scenes import Recorder, add_turns, plant
 
 pytestmark = pytest.mark.django_db
 BROKEN = [
@@ -29,7 +28,7 @@ BROKEN = [
 @remembered
 def conversation(alice):
     made = transcript.create(alice)
-    talk(made, 3)
+    add_turns(made, 3)
     return made
 
 

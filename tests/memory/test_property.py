@@ -29,7 +29,7 @@ from memory.integrity import audit
 from memory.models import Conversation, ModelCall
 from memory.search import recall
 
-from .chats import Recorder
+from .scenes import Recorder, record
 
 # Some fifteen conversations of forty steps; on PostgreSQL, where only the SQL is
 # another, five.
@@ -91,19 +91,10 @@ class Memory(RuleBasedStateMachine):
     def answer(self, text):
         built = context.build(self.conversation, newest=self.open, model="m")
         assert built.wire[-1] == {"role": "user", "content": self.open.text}
-        context.keep_prompts(self.conversation)
         reply = transcript.append_reply(
             self.conversation, seq=self.open.seq + 1, text=text
         )
-        ModelCall.objects.create(
-            conversation=self.conversation,
-            purpose=ModelCall.Purpose.REPLY,
-            message=reply,
-            refs=built.refs,
-            sha256=built.sha256,
-            tokens_estimated=built.tokens,
-            model="m",
-        )
+        record(self.conversation, built, reply)
         self.open = None
 
     @rule(text=texts, reply=texts)

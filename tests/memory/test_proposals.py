@@ -10,8 +10,7 @@ from memory.compaction import compactor, proposals
 from memory.engine.exceptions import EmptySummary
 from tests.remembered import remembered
 
-from .chats import Recorder, talk
-from .test_actions import balanced, in_force, window
+from .scenes import Recorder, add_turns, check_places, in_force, window
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -24,7 +23,7 @@ def nothing_open(conversation):
 @remembered
 def conversation(alice):
     made = transcript.create(alice)
-    talk(made, 5)
+    add_turns(made, 5)
     return made
 
 
@@ -99,7 +98,7 @@ class TestAccept:
         assert (summary.author, summary.model) == (conversation.owner, "m")
         assert summary.trigger["kind"] == "manual"
         assert conversation.model_calls.get().summary == summary
-        balanced(conversation)
+        check_places(conversation)
 
     def test_the_words_may_be_changed(self, conversation):
         summary = accept(conversation, propose(conversation, 4), "I said 99 things.")
@@ -109,14 +108,14 @@ class TestAccept:
 
     def test_it_extends_a_running_summary(self, alice):
         made = transcript.create(alice, preset="langgraph")
-        talk(made, 5)
+        add_turns(made, 5)
         accept(made, propose(made, 2))
         accept(made, propose(made, 6, "All of it."))
         assert in_force(made) == [(2, 1, 6, "All of it.")]
 
     def test_messages_that_came_meanwhile_do_not_matter(self, conversation):
         proposal = propose(conversation, 4)
-        talk(conversation, 1)
+        add_turns(conversation, 1)
         accept(conversation, proposal)
         assert window(conversation) == [[5, 12]]
 
@@ -139,7 +138,7 @@ class TestAccept:
 
     def test_it_refuses_a_signature_that_is_not_its_own(self, conversation, alice):
         other = transcript.create(alice)
-        talk(other, 5)
+        add_turns(other, 5)
         proposal = propose(conversation, 4)
         with pytest.raises(actions.ActionError, match="another conversation"):
             accept(other, proposal)
@@ -170,7 +169,7 @@ class TestReinstate:
         accept(conversation, propose(conversation, 4))
         actions.reinstate(conversation, [], author=conversation.owner)
         assert window(conversation) == [[1, 10]]
-        balanced(conversation)
+        check_places(conversation)
 
     def test_it_brings_the_former_versions_back(self, conversation):
         accept(conversation, propose(conversation, 4, "One."))
@@ -180,7 +179,7 @@ class TestReinstate:
         actions.reinstate(conversation, before, author=conversation.owner)
         assert in_force(conversation) == [(4, 1, 4, "One.")]
         assert window(conversation) == [[5, 10]]
-        balanced(conversation)
+        check_places(conversation)
 
     def test_it_refuses_what_is_no_longer_true(self, conversation):
         accept(conversation, propose(conversation, 4))

@@ -18,8 +18,7 @@ from memory.engine.compose import digest
 from memory.integrity import audit, signatures
 from memory.models import Conversation, Message, ModelCall
 from tests.clients import text_of
-from tests.memory.chats import talk
-from tests.memory.scenes import summarise
+from tests.memory.scenes import add_turns, summarise
 
 from ..sockets import TIMEOUT, Chat
 
@@ -259,7 +258,7 @@ async def test_a_summary_is_judged_and_recorded_as_it_was_sent(
     conversation, upstream, settings, mode, state, error
 ):
     settings.SUMMARY_MODEL = mode
-    await database_sync_to_async(talk)(conversation, 5)
+    await database_sync_to_async(add_turns)(conversation, 5)
     model = runner.summariser(mode, payer=conversation.owner_id)
     outcome = await compactor.compact(conversation.pk, model, context_window=32_000)
     assert (outcome.state, outcome.error) == (state, error)
