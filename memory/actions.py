@@ -3,8 +3,9 @@ change of an old one, and can be undone; only deleting a message is permanent.
 """
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, NoReturn
+from typing import NoReturn
 
+from django.contrib.auth.base_user import AbstractBaseUser
 from django.db import models, transaction
 from django.db.models.functions import Now
 from django.dispatch import Signal
@@ -17,10 +18,6 @@ from .integrity import signatures
 from .models import Conversation, Message, Summary
 from .search import recall
 from .transcript import ActionError
-
-if TYPE_CHECKING:
-    from django.contrib.auth.models import AbstractBaseUser
-
 
 # For other apps that keep something made of a message: sent with `conversation` and
 # `seq`, inside the transaction that deletes it.
@@ -79,7 +76,7 @@ def delete(conversation: Conversation, seq: int) -> None:
 
 @transaction.atomic
 def restore(
-    conversation: Conversation, version: int, *, author: "AbstractBaseUser"
+    conversation: Conversation, version: int, *, author: AbstractBaseUser
 ) -> Summary:
     """Put an older version in force again, as a new version.
 
@@ -114,7 +111,7 @@ def restore(
 
 @transaction.atomic
 def reinstate(
-    conversation: Conversation, wanted: Iterable[int], *, author: "AbstractBaseUser"
+    conversation: Conversation, wanted: Iterable[int], *, author: AbstractBaseUser
 ) -> None:
     """Undo: put exactly these versions in force again, those gone as new versions.
 
@@ -136,7 +133,7 @@ def reinstate(
 
 @transaction.atomic
 def rewrite(
-    conversation: Conversation, version: int, text: str, *, author: "AbstractBaseUser"
+    conversation: Conversation, version: int, text: str, *, author: AbstractBaseUser
 ) -> Summary:
     """Replace the text of an active summary by a user's, as a new version.
 

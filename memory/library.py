@@ -6,9 +6,9 @@ None of these actions changes a message, or when the conversation was last used.
 import logging
 import time
 from datetime import timedelta
-from typing import TYPE_CHECKING
 from uuid import UUID
 
+from django.contrib.auth.base_user import AbstractBaseUser
 from django.db import IntegrityError, OperationalError, connection, transaction
 from django.db.models import F, Q, QuerySet
 from django.db.models.functions import Length, Now
@@ -16,9 +16,6 @@ from django.db.models.functions import Length, Now
 from . import bundle, prompts, staging
 from .compaction import lease
 from .models import Conversation, Message
-
-if TYPE_CHECKING:
-    from django.contrib.auth.models import AbstractBaseUser
 
 logger = logging.getLogger(__name__)
 
@@ -30,15 +27,13 @@ JOURNAL_WAIT_MS = 500
 MAX_PAUSE = 0.1
 
 
-def own(user: "AbstractBaseUser") -> QuerySet[Conversation]:
+def own(user: AbstractBaseUser) -> QuerySet[Conversation]:
     """All conversations of a user, those with the latest change first."""
     rows = Conversation.objects.filter(owner=user, deleted_at=None)
     return rows.order_by("-updated_at", "-id")
 
 
-def shelf(
-    user: "AbstractBaseUser", *, archived: bool = False
-) -> QuerySet[Conversation]:
+def listed(user: AbstractBaseUser, *, archived: bool = False) -> QuerySet[Conversation]:
     """What the list shows: pinned ones first, then by the latest change."""
     rows = own(user).filter(archived_at__isnull=not archived)
     return rows.order_by(F("pinned_at").desc(nulls_last=True), "-updated_at", "-id")
@@ -70,12 +65,12 @@ def delete(conversation: Conversation) -> None:
     _mark(conversation, deleted_at=Now())
 
 
-def deleted_lately(user: "AbstractBaseUser") -> QuerySet[Conversation]:
+def deleted_lately(user: AbstractBaseUser) -> QuerySet[Conversation]:
     rows = Conversation.objects.filter(owner=user, deleted_at__gte=Now() - UNDO)
     return rows.order_by("-deleted_at")
 
 
-def restore(user: "AbstractBaseUser", uuid: UUID | str) -> Conversation:
+def restore(user: AbstractBaseUser, uuid: UUID | str) -> Conversation:
     """Undo a deletion. Raises Conversation.DoesNotExist once it is too late."""
     conversation = deleted_lately(user).get(uuid=uuid)
     _mark(conversation, deleted_at=None)

@@ -1,10 +1,10 @@
 """Every read and write of conversations and messages, and the one access guard."""
 
 import re
-from typing import TYPE_CHECKING
 from uuid import UUID
 
 from django.conf import settings
+from django.contrib.auth.base_user import AbstractBaseUser
 from django.db import transaction
 from django.db.models import F, Q
 from django.db.models.functions import Now
@@ -16,9 +16,6 @@ from .engine.policy import Policy
 from .engine.tokens import count_message
 from .models import Conversation, Message
 from .search import recall
-
-if TYPE_CHECKING:
-    from django.contrib.auth.models import AbstractBaseUser
 
 CLIENT_ID = re.compile(r"[\x21-\x7e]{1,64}")
 TITLE_CHARS = 60
@@ -47,7 +44,7 @@ class ClientIdConflictError(TextError):
         )
 
 
-def get_for(user: "AbstractBaseUser", uuid: UUID | str) -> Conversation:
+def get_for(user: AbstractBaseUser, uuid: UUID | str) -> Conversation:
     """The user's own conversation.
 
     Raises Conversation.DoesNotExist for a missing, a deleted and another user's alike.
@@ -56,7 +53,7 @@ def get_for(user: "AbstractBaseUser", uuid: UUID | str) -> Conversation:
 
 
 def create(
-    owner: "AbstractBaseUser",
+    owner: AbstractBaseUser,
     *,
     title: str = "",
     title_set_by: str = Conversation.TitleSource.USER,

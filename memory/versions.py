@@ -3,17 +3,14 @@ those out of force that a change of the transcript made wrong.
 """
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING
 
+from django.contrib.auth.base_user import AbstractBaseUser
 from django.db.models import F, Max
 
 from .engine.compose import SummaryBlock
 from .engine.tokens import count_text
 from .integrity import signatures
 from .models import Conversation, Summary
-
-if TYPE_CHECKING:
-    from django.contrib.auth.models import AbstractBaseUser
 
 
 def active(conversation: Conversation) -> list[Summary]:
@@ -137,7 +134,7 @@ def retract_to(conversation: Conversation, seq: int) -> None:
 
 
 def replace_all(
-    conversation: Conversation, wanted: list[Summary], *, author: "AbstractBaseUser"
+    conversation: Conversation, wanted: list[Summary], *, author: AbstractBaseUser
 ) -> None:
     """Put these summaries in force and no others."""
     rows = conversation.summaries.filter(status=Summary.Status.ACTIVE)
@@ -187,7 +184,7 @@ def copy(
     conversation: Conversation,
     summary: Summary,
     *,
-    author: "AbstractBaseUser | None" = None,
+    author: AbstractBaseUser | None = None,
     text: str | None = None,
     kind: str = "restore",
 ) -> Summary:

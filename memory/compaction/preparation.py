@@ -6,8 +6,8 @@ Every function is one short transaction. Nothing here waits for a model.
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from time import monotonic
-from typing import TYPE_CHECKING
 
+from django.contrib.auth.base_user import AbstractBaseUser
 from django.db import transaction
 from django.db.models import F
 from langchain_core.messages import BaseMessage
@@ -20,9 +20,6 @@ from memory.engine.tokens import TokenCounter
 from memory.models import Conversation, Summary
 
 from . import lease
-
-if TYPE_CHECKING:
-    from django.contrib.auth.models import AbstractBaseUser
 
 # Gives the number of the first message whose turn is not finished, or None. From there
 # on nothing is compacted: a reply may still be written between the messages.
@@ -41,7 +38,7 @@ class Job:
     policy: Policy
     count_tokens: TokenCounter
     tokens_before: int
-    author: "AbstractBaseUser | None" = None
+    author: AbstractBaseUser | None = None
     calls: list[int] = field(default_factory=list)
     tokens_in: int = 0
     tokens_out: int = 0

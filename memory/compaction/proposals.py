@@ -6,9 +6,10 @@ Nothing changes before it is accepted; what it was made of must then be as it wa
 import hashlib
 import uuid
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from channels.db import database_sync_to_async
+from django.contrib.auth.base_user import AbstractBaseUser
 from django.core import signing
 from django.db import transaction
 from django.utils.translation import gettext as _
@@ -25,9 +26,6 @@ from memory.transcript import ActionError
 
 from . import commit, compactor, lease, preparation
 from .preparation import Job, OpenFrom
-
-if TYPE_CHECKING:
-    from django.contrib.auth.models import AbstractBaseUser
 
 SALT = "memory.proposal"
 MAX_AGE = 24 * 3600
@@ -130,7 +128,7 @@ def accept(
     signature: str,
     text: object,
     *,
-    author: "AbstractBaseUser",
+    author: AbstractBaseUser,
     open_from: OpenFrom,
 ) -> Summary:
     """Put a proposed summary in force, as it was written or in other words.

@@ -6,17 +6,14 @@ Both have limits, so that a user with years of messages waits no longer than oth
 
 import re
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
+from django.contrib.auth.base_user import AbstractBaseUser
 from django.db import connection
 from django.db.models import QuerySet
 
 from memory.models import Conversation, Message
 
 from . import recall
-
-if TYPE_CHECKING:
-    from django.contrib.auth.models import AbstractBaseUser
 
 LIMIT = 30
 # Conversations whose words are looked up, the latest first; so many in one question.
@@ -52,7 +49,7 @@ class Found:
 
 
 def find_messages(
-    user: "AbstractBaseUser", query: str, *, limit: int = LIMIT
+    user: AbstractBaseUser, query: str, *, limit: int = LIMIT
 ) -> list[Found]:
     """The user's messages that have all words of the query, the newest first."""
     rows = Message.objects.filter(
@@ -72,7 +69,7 @@ def find_messages(
     return [_excerpt(row, query) for row in shown.order_by("-pk")[:limit]]
 
 
-def find_titles(user: "AbstractBaseUser", query: str) -> QuerySet[Conversation]:
+def find_titles(user: AbstractBaseUser, query: str) -> QuerySet[Conversation]:
     rows = Conversation.objects.filter(owner=user, deleted_at=None)
     return rows.filter(title__icontains=query)
 

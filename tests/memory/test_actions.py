@@ -50,9 +50,7 @@ class TestExclude:
         assert "Reply 7." not in str(recorder.requests)
         assert in_force(compacted)[0][1:] == (1, 12, "Again.")
 
-    def test_a_summary_without_it_can_not_come_back_when_it_does(
-        self, compacted, alice
-    ):
+    def test_a_summary_without_it_cannot_come_back_when_it_does(self, compacted, alice):
         actions.exclude(compacted, [3])
         compact(compacted, "Without three.")
         version = in_force(compacted)[0][0]
@@ -104,7 +102,7 @@ class TestRestore:
         assert in_force(compacted) == [(4, 1, 12, "Second.")]
         check_places(compacted)
 
-    def test_a_version_of_changed_messages_can_not(self, compacted, alice):
+    def test_a_version_of_changed_messages_cannot(self, compacted, alice):
         actions.exclude(compacted, [8])
         with pytest.raises(actions.ActionError, match="messages have changed"):
             actions.restore(compacted, 2, author=alice)
@@ -124,7 +122,7 @@ class TestRestore:
 
 
 class TestRewrite:
-    def test_a_persons_text_is_a_new_version(self, compacted, alice):
+    def test_a_users_text_is_a_new_version(self, compacted, alice):
         new = actions.rewrite(compacted, 2, "As I recall it.", author=alice)
         assert (new.author, new.trigger["kind"]) == (alice, "edit")
         assert in_force(compacted) == [(3, 1, 12, "As I recall it.")]
@@ -203,7 +201,7 @@ class TestSetPolicy:
         assert lease.due() == [compacted.pk]
 
 
-def test_no_act_touches_the_transcript(compacted, alice):
+def test_no_action_changes_the_transcript(compacted, alice):
     before = list(Message.objects.order_by("seq").values_list("seq", "text"))
     actions.exclude(compacted, [3])
     actions.include(compacted, [3])

@@ -245,7 +245,7 @@ async def test_messages_of_an_open_turn_are_not_compacted(conversation):
     assert await ranges(conversation) == [(1, 6)]
 
 
-async def test_what_a_person_took_out_is_not_read(conversation):
+async def test_excluded_messages_are_not_read(conversation):
     await talked(conversation, 5)
     await conversation.messages.filter(seq=3).aupdate(excluded_at=Now())
     recorder = Recorder()
@@ -453,7 +453,7 @@ class TestAnythingRaised:
         assert not lease.may_compact(conversation)
         assert len(recorder.requests) == 1
 
-    async def test_a_person_can_ask_any_number_of_times(self, conversation):
+    async def test_a_user_can_ask_any_number_of_times(self, conversation):
         await talked(conversation, 4)
         await Conversation.objects.filter(pk=conversation.pk).aupdate(
             compaction_failures=30_000
@@ -496,7 +496,7 @@ class TestDatabaseAwayForAMoment:
         assert (await first).state == "folded"
         assert len(recorder.requests) == 1
 
-    async def test_a_lease_that_ran_out_costs_nothing_if_nobody_else_began(
+    async def test_a_lease_that_ran_out_costs_nothing_if_no_other_process_began(
         self, conversation, short_lease, monkeypatch
     ):
         await talked(conversation, 4)

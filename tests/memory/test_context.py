@@ -35,7 +35,7 @@ def test_it_sends_everything_before_the_first_compaction(conversation):
     assert built.wire[-1]["content"] == "What now?"
 
 
-def test_a_summary_stands_for_what_it_covers(conversation):
+def test_a_summary_replaces_what_it_covers(conversation):
     add_turns(conversation, 3)
     summarise(conversation, 1, 4)
     built = context.build(conversation, newest=ask(conversation))
@@ -75,7 +75,7 @@ def test_messages_queued_behind_are_not_sent(conversation):
     assert [message["content"] for message in built.wire[1:]] == ["First"]
 
 
-def test_what_a_person_took_out_is_not_sent(conversation):
+def test_excluded_messages_are_not_sent(conversation):
     add_turns(conversation, 2)
     conversation.messages.filter(seq=1).update(excluded_at=Now())
     conversation.messages.filter(seq=2).update(superseded_at=Now())

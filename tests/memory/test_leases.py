@@ -110,7 +110,7 @@ class TestExpiry:
         assert lease.claim(rows, "two", **values)
         assert not held(lease, rows, "one").exists()
 
-    def test_a_late_owner_keeps_what_nobody_else_has_claimed(self, kind):
+    def test_a_late_owner_keeps_what_no_other_owner_has_claimed(self, kind):
         lease, rows, values = kind
         lease.claim(rows, "one", **values)
         expire(lease, rows)
@@ -157,7 +157,7 @@ class TestRenewal:
         assert told is LeaseStatus.CANCELLED
         assert experiments.filter(BY_STATE.expired(), done_messages=3).exists()
 
-    def test_an_ended_row_is_nobodys(self, experiments):
+    def test_an_ended_row_has_no_owner(self, experiments):
         BY_STATE.claim(experiments, "one", state="running")
         experiments.update(state="done")
         assert not BY_STATE.renew(held(BY_STATE, experiments, "one"))

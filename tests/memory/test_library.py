@@ -32,16 +32,16 @@ def texts_of(found):
     return [each.message.text for each in found]
 
 
-class TestShelf:
+class TestList:
     def test_it_has_pinned_ones_first_and_archived_ones_apart(self, alice):
         old, pinned, archived = (transcript.create(alice, title=t) for t in "abc")
         library.pin(old)
         library.archive(archived)
-        assert list(library.shelf(alice)) == [old, pinned]
-        assert list(library.shelf(alice, archived=True)) == [archived]
+        assert list(library.listed(alice)) == [old, pinned]
+        assert list(library.listed(alice, archived=True)) == [archived]
         library.unpin(old)
         library.unarchive(archived)
-        assert list(library.shelf(alice)) == [archived, pinned, old]
+        assert list(library.listed(alice)) == [archived, pinned, old]
 
     def test_pinning_is_no_use_of_the_conversation(self, conversation):
         before = Conversation.objects.get().updated_at
@@ -55,11 +55,11 @@ class TestDelete:
         library.delete(conversation)
         with pytest.raises(Conversation.DoesNotExist):
             transcript.get_for(alice, conversation.uuid)
-        assert not library.shelf(alice).exists()
+        assert not library.listed(alice).exists()
         assert library.restore(alice, conversation.uuid) == conversation
         assert transcript.get_for(alice, conversation.uuid).messages.count() == 4
 
-    def test_nobody_else_can_bring_it_back(self, bob, conversation):
+    def test_another_user_cannot_bring_it_back(self, bob, conversation):
         library.delete(conversation)
         with pytest.raises(Conversation.DoesNotExist):
             library.restore(bob, conversation.uuid)

@@ -72,7 +72,7 @@ def test_the_admin_says_so(broken, client, staff):
         assert "not valid" in client.get(url).content.decode().lower()
 
 
-def test_a_person_can_set_another(broken):
+def test_a_user_can_set_another(broken):
     actions.set_policy(broken, {"preset": "langgraph"})
     broken.refresh_from_db()
     assert broken.policy_error == ""

@@ -1,6 +1,4 @@
-"""What somebody changes past the site, in plain SQL, is found: also where no reply was
-ever made of it.
-"""
+"""Changes in plain SQL, past the site, are found: also in rows without a reply."""
 
 import pytest
 from django.core.management import call_command
@@ -40,7 +38,7 @@ def run(statement, *values):
         assert cursor.rowcount == 1
 
 
-def test_it_finds_nothing_where_nobody_changed_anything(conversation):
+def test_it_finds_nothing_where_nothing_was_changed(conversation):
     assert found() == {}
 
 
@@ -142,7 +140,7 @@ def test_another_status_does_not_vouch_for_a_changed_text(conversation):
     assert set(found()) == {"signature.summary"}
 
 
-def test_without_the_key_nobody_makes_a_signature_that_holds(conversation, settings):
+def test_without_the_key_no_valid_signature_can_be_made(conversation, settings):
     newest = conversation.messages.last()
     settings.SIGNING_KEY = "guessed"
     newest.text = "Forged"

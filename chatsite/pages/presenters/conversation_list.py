@@ -51,10 +51,10 @@ def listed(user: AbstractBaseUser, data: QueryDict) -> dict[str, Any]:
         shown["found"] = conversation_search.find_messages(user, query)
         return shown
     most = form.cleaned_data["show"] or PAGE
-    rows = list(library.shelf(user, archived=archived)[: most + 1])
+    rows = list(library.listed(user, archived=archived)[: most + 1])
     shown["sections"] = list(group(rows[:most]))
     shown["more"] = most + PAGE if len(rows) > most else None
-    shown["archived_count"] = library.shelf(user, archived=True).count()
+    shown["archived_count"] = library.listed(user, archived=True).count()
     return shown
 
 

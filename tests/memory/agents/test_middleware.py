@@ -173,7 +173,7 @@ def test_its_memory_survives_as_json():
 
 
 @pytest.mark.parametrize("stored", [None, "x", {"version": "a"}, {"segments": [{}]}])
-def test_it_takes_a_stored_memory_it_can_not_read_for_an_empty_one(stored):
+def test_it_takes_a_stored_memory_it_cannot_read_for_an_empty_one(stored):
     assert ThreadMemory.load(stored) == ThreadMemory()
 
 
@@ -307,7 +307,7 @@ def test_it_gives_up_after_one_retry():
     assert len(chat.model.requests) == 4
 
 
-def test_it_does_not_retry_what_can_not_be_smaller():
+def test_it_does_not_retry_what_cannot_be_smaller():
     chat = Chat(model(ContextOverflowError("no")))
     with pytest.raises(ContextOverflowError, match="no"):
         chat.say("word " * 500)
@@ -381,7 +381,7 @@ def test_it_tries_a_failing_request_three_times():
     assert len(down.requests) == 3
 
 
-def test_it_does_not_repeat_what_can_not_succeed():
+def test_it_does_not_repeat_what_cannot_succeed():
     down = summariser(ModelAuthenticationError("bad key sk-1"))
     chat = Chat(summarizer=down)
     chat.say("one", "two", "three")

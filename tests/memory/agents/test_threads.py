@@ -35,7 +35,7 @@ def test_it_finds_the_summaries_that_still_hold():
     assert ends(find_active(memory, [*messages, user(11)])) == [2, 4, 8]
 
 
-def test_it_puts_aside_what_stands_for_changed_messages():
+def test_it_leaves_out_summaries_of_changed_messages():
     messages = chat(10)
     memory = memory_of(messages, 2, 4, 8)
     edited = [*messages[:3], assistant(4, "changed"), *messages[4:]]

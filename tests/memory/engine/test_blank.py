@@ -19,7 +19,7 @@ READABLE = ["a", ".", "\u200b0\u200b", "👩\u200d🚀", "\u05d0", "中", "\u030
 
 
 @pytest.mark.parametrize("text", BLANK.values(), ids=BLANK)
-def test_what_can_not_be_seen_is_blank(text):
+def test_what_cannot_be_seen_is_blank(text):
     assert is_blank(text)
 
 

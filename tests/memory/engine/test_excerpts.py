@@ -66,7 +66,7 @@ def test_it_passes_over_hits_whose_message_is_not_given():
     assert [note.seq for note in chosen] == [2]
 
 
-def test_a_word_that_nobody_said_counts_as_rare():
+def test_a_word_that_was_not_said_counts_as_rare():
     index = Index([Document.read(n, "user", f"text {n}") for n in range(1, 60)])
     known = index.search("text 7")[0].fit
     assert 0 < index.search("text 7 zeppelin")[0].fit < known <= 1

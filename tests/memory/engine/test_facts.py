@@ -104,7 +104,7 @@ def test_it_raises_no_false_alarm(summary):
         ("他名叫韩梅梅，花了1.3万元。", ["1.3万", "韩梅梅"]),
     ],
 )
-def test_it_names_what_nobody_said(summary, wrong):
+def test_it_names_what_was_not_said(summary, wrong):
     assert unsupported(summary, SAID, DAYS) == wrong
 
 

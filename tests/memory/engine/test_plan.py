@@ -323,7 +323,7 @@ def test_it_compacts_at_once_when_forced():
 
 
 @pytest.mark.parametrize("count", [4, 18, 20, 38])
-def test_it_asks_a_person_for_no_share_of_the_trigger(count):
+def test_a_manual_compaction_needs_no_trigger(count):
     # Deep Agents lets a model compaction from half of its trigger on. Here no model can
     # ask for a compaction, and a person who does has a reason.
     assert plan(Policy(), chat(count)) is None

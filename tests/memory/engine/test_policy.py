@@ -142,7 +142,7 @@ def test_it_shortens_a_huge_wrong_value_in_the_message():
     assert len(str(caught.value)) < 300
 
 
-def test_it_can_not_be_changed():
+def test_it_cannot_be_changed():
     with pytest.raises(ValueError, match="frozen"):
         Policy().enabled = False
 
@@ -211,7 +211,7 @@ def test_it_refuses_too_many_or_too_long_patterns():
 
 
 @pytest.mark.parametrize("prompt", ["a\0b", "a\ud800b", "x" * 8001])
-def test_it_refuses_prompts_that_can_not_be_sent(prompt):
+def test_it_refuses_prompts_that_cannot_be_sent(prompt):
     with pytest.raises(PolicyError, match="merge_prompt: .*expected"):
         Policy(merge_prompt=prompt)
 

@@ -205,7 +205,7 @@ async def test_it_names_the_schema_to_those_who_can_bind_it():
     assert schemas == [Topics, None]
 
 
-async def test_it_asks_in_somebodys_own_words():
+async def test_it_asks_with_a_users_own_prompt():
     policy = Policy(initial_prompt="Use {braces}, %s.", merge_prompt="Join.")
     model = Summarizer("ok", "ok", "ok")
     await summarize(model, chat(2), policy=policy)
@@ -387,7 +387,7 @@ def test_it_rejects_a_reply_that_was_cut_off(reason):
 
 
 @pytest.mark.parametrize("text", ["\u200b", "\ufeff\u200d \n", "\u2060\u00ad"])
-def test_it_rejects_what_can_not_be_seen(text):
+def test_it_rejects_what_cannot_be_seen(text):
     with pytest.raises(EmptySummary):
         check(text)
 
@@ -414,7 +414,7 @@ async def test_reasoning_never_becomes_memory(schema_holds):
     assert bool(made.structured) is schema_holds
 
 
-async def test_entries_that_can_not_be_seen_are_no_summary():
+async def test_entries_that_cannot_be_seen_are_no_summary():
     data = {"user_profile": ["\u200b"], "facts": [], "topics": [], "action_items": []}
 
     async def invoke(messages, *, schema=None):

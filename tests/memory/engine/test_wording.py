@@ -39,12 +39,12 @@ def test_the_error_of_a_policy_says_each_setting_in_that_language():
     assert "mindestens 2" in said
 
 
-def test_what_a_person_typed_fills_no_place():
+def test_typed_text_fills_no_placeholder():
     with pytest.raises(PolicyError) as caught:
         Policy(**{"50%(value)s": 1})
     assert str(caught.value) == "50%(value)s: 1: there is no such setting"
 
 
-def test_a_reason_that_nobody_has_put_in_words_is_pydantics():
+def test_a_reason_without_a_sentence_of_ours_is_pydantics():
     error = {"type": "url_scheme", "msg": "URL scheme should be 'http'", "ctx": {}}
     assert reason(error).say(german) == "URL scheme should be 'http'"
