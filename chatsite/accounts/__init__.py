@@ -1,4 +1,4 @@
 """People: signing up and in, the account page, preferences, theme, sessions.
 
-What they own is in memory/ and turns/. Start at urls in pages/urls.py and views.py.
+What they own is in memory/ and turns/. Start at chatsite/urls.py and views.py.
 """

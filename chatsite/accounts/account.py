@@ -35,7 +35,7 @@ ATTEMPTS = 5
 
 async def export_all(user: AbstractBaseUser) -> AsyncIterator[str]:
     """The account as one JSON document, conversation by conversation."""
-    head, ids = await database_sync_to_async(_beginning)(user)
+    head, ids = await database_sync_to_async(_describe)(user)
     yield head[:-1] + ', "conversations": ['
     for number, pk in enumerate(ids):
         text = await database_sync_to_async(_conversation)(pk)
@@ -43,7 +43,7 @@ async def export_all(user: AbstractBaseUser) -> AsyncIterator[str]:
     yield "\n]}\n"
 
 
-def _beginning(user: AbstractBaseUser) -> tuple[str, list[int]]:
+def _describe(user: AbstractBaseUser) -> tuple[str, list[int]]:
     preferred = preferences.of(user)
     value = {
         "format": export.FORMAT,

@@ -4,8 +4,8 @@ page.
 """
 
 import uuid
-from typing import TYPE_CHECKING
 
+from django.contrib.auth.models import AbstractBaseUser
 from django.utils.translation import gettext
 from django.utils.translation import gettext_noop as _
 
@@ -13,9 +13,6 @@ from chatsite.llm import providers
 from chatsite.turns import lifecycle
 from memory import transcript
 from memory.models import Conversation
-
-if TYPE_CHECKING:
-    from django.contrib.auth.models import AbstractBaseUser
 
 TITLE = _("Demo conversation")
 POLICY = {
@@ -41,7 +38,7 @@ SCRIPT = (
 )
 
 
-def start(user: "AbstractBaseUser") -> Conversation:
+def start(user: AbstractBaseUser) -> Conversation:
     """Queue the whole script; the runner answers it message by message."""
     conversation = transcript.create(
         user, title=gettext(TITLE), policy=dict(POLICY), model=providers.DEMO

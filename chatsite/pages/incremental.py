@@ -28,7 +28,7 @@ _LINE_END = re.compile(r"\r\n?|\n")
 FORMULA_MARKS = ("$$", "\\[")
 
 # One thread: a hostile text delays other texts' formatting, never the server.
-_pool = ThreadPoolExecutor(max_workers=1, thread_name_prefix="settle")
+_pool = ThreadPoolExecutor(max_workers=1, thread_name_prefix="format")
 
 
 @dataclass(frozen=True, slots=True)
@@ -229,17 +229,17 @@ def of(turn: int, attempt: int, text: str) -> IncrementalRenderer:
     reply is regenerated; its text tells which one it is."""
     key = (turn, attempt)
     with _replies_lock:
-        settler = _replies.get(key)
-        if settler is None or not settler.fits(text):
-            settler = _replies[key] = IncrementalRenderer()
+        renderer = _replies.get(key)
+        if renderer is None or not renderer.fits(text):
+            renderer = _replies[key] = IncrementalRenderer()
         _replies.move_to_end(key)
         while len(_replies) > MAX_REPLIES:
             _replies.popitem(last=False)
-    return settler
+    return renderer
 
 
 def view_of(turn: int, attempt: int, text: str) -> RenderedReply:
     """A reply as a page that is drawn from the database shows it."""
-    settler = of(turn, attempt, text)
-    settler.settle(text)
-    return settler.view(text)
+    renderer = of(turn, attempt, text)
+    renderer.settle(text)
+    return renderer.view(text)
