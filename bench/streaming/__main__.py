@@ -1,0 +1,139 @@
+"""Replies streamed at once: processor time per word, how late words are, and how long
+the first one takes, on this site and on others, in one run.
+
+python -m bench.streaming [--streams 50] [--rounds 3] [--words 160] [--only NAMES]
+                          [--burst] [--knee]
+"""
+
+import argparse
+import asyncio
+import os
+import statistics
+from collections import defaultdict
+from dataclasses import dataclass
+
+from .clients import Person, Reading, ask_all
+from .contestants import Contestant, Upstream, all_of_them
+
+NAMES = ("raw", "langchain", "chainlit", "sqlite", "postgresql")
+# Longer than this is seen.
+LATE = 100.0
+MOST_STREAMS = 640
+
+
+@dataclass(frozen=True)
+class Figures:
+    """Of one round. Times in milliseconds, processor time in microseconds."""
+
+    cpu_per_word: float
+    late: float
+    first: float
+    first_late: float
+    wrong: int
+
+    @classmethod
+    def of(cls, readings: list[Reading], cpu: float, words: int) -> "Figures":
+        late = [value for reading in readings for value in reading.late]
+        first = [reading.first_over_upstream for reading in readings]
+        return cls(
+            cpu / (len(readings) * words) * 1e6,
+            percentile(late, 95),
+            statistics.median(first),
+            percentile(first, 95),
+            sum(not reading.is_whole for reading in readings),
+        )
+
+
+def percentile(values: list[float], percent: int) -> float:
+    return statistics.quantiles(values, n=100)[percent - 1] if values[1:] else values[0]
+
+
+async def play(
+    contestant: Contestant, streams: int, words: int, spread: float
+) -> Figures:
+    """One round: everybody opens a socket, sends one message and reads the reply."""
+    seats = await asyncio.to_thread(contestant.seats, streams + 1)
+    people: list[Person] = [contestant.person(seat, words) for seat in seats]
+    for person in people:
+        await person.enter()
+    # The first reply of a process imports and connects.
+    await people.pop().ask()
+    cpu = contestant.cpu_seconds()
+    readings = await ask_all(people, spread)
+    await asyncio.sleep(2)  # what a reply leaves behind is part of it
+    cpu = contestant.cpu_seconds() - cpu
+    for person in people:
+        await person.leave()
+    return Figures.of(readings, cpu, words)
+
+
+def tell(name: str, rounds: list[Figures], base: float | None) -> None:
+    def median(field: str) -> float:
+        return statistics.median(getattr(figures, field) for figures in rounds)
+
+    costs = sorted(figures.cpu_per_word for figures in rounds)
+    ratio = f"{median('cpu_per_word') / base:.2f}" if base else ""
+    print(
+        f"| {name} | {median('cpu_per_word'):.0f} ({costs[0]:.0f} to {costs[-1]:.0f}) "
+        f"| {ratio} | {median('late'):.0f} | {median('first'):.0f} "
+        f"| {median('first_late'):.0f} | {sum(figures.wrong for figures in rounds)} |",
+        flush=True,
+    )
+
+
+async def compare(found: list[Contestant], options: argparse.Namespace) -> None:
+    rounds = defaultdict(list)
+    spread = 0.0 if options.burst else 1.0
+    for _ in range(options.rounds):
+        for contestant in found:
+            figures = await play(contestant, options.streams, options.words, spread)
+            rounds[contestant.name].append(figures)
+            print(f"{os.getloadavg()[0]:.1f} {contestant.name}: {figures}", flush=True)
+    print(f"\n{options.streams} replies at once of {options.words} words\n")
+    print(
+        "| | us of CPU per word | to Chainlit's | late p95 | first p50 | p95 | wrong |"
+    )
+    print("|---|---|---|---|---|---|---|")
+    chainlit = [figures.cpu_per_word for figures in rounds.get("Chainlit", [])]
+    base = statistics.median(chainlit) if chainlit else None
+    for name, figures in rounds.items():
+        tell(name, figures, base)
+
+
+async def find_knee(contestant: Contestant, words: int) -> int:
+    """The most streams of which 95 % of the words come in time, within 10 %."""
+    low, high = 0, 40
+    while high <= MOST_STREAMS:
+        figures = await play(contestant, high, words, 1.0)
+        if figures.late > LATE:
+            break
+        low, high = high, high * 2
+    while high - low > max(4, low // 10):
+        middle = (low + high) // 2
+        figures = await play(contestant, middle, words, 1.0)
+        low, high = (low, middle) if figures.late > LATE else (middle, high)
+    return low
+
+
+async def main(options: argparse.Namespace) -> None:
+    with (
+        Upstream(options.words) as upstream,
+        all_of_them(upstream.url, set(options.only.split(","))) as found,
+    ):
+        if not options.knee:
+            await compare(found, options)
+            return
+        for contestant in found:
+            most = await find_knee(contestant, options.words)
+            print(f"| {contestant.name} | {most} |", flush=True)
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--streams", type=int, default=50)
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--words", type=int, default=160)
+    parser.add_argument("--only", default=",".join(NAMES))
+    parser.add_argument("--burst", action="store_true")
+    parser.add_argument("--knee", action="store_true")
+    asyncio.run(main(parser.parse_args()))
