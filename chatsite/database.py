@@ -34,6 +34,12 @@ def watch_values(connection: BaseDatabaseWrapper, **kwargs: Any) -> None:
         connection.execute_wrappers.append(_refuse)
 
 
+def close_connection(**kwargs: Any) -> None:
+    """A request has ended, and its thread ends with it."""
+    if not connection.in_atomic_block:
+        connection.close()
+
+
 def _refuse(
     execute: Callable[..., Any], sql: str, params: Any, many: bool, context: Any
 ) -> Any:

@@ -98,6 +98,9 @@ DATABASES = {
     "default": env.db("DATABASE_URL", default=f"sqlite:///{BASE_DIR / 'db.sqlite3'}")
 }
 if DATABASES["default"]["ENGINE"].endswith("sqlite3"):
+    # The thread of turns and sockets keeps its connection; those of requests close
+    # theirs at the end (chatsite/database.py).
+    DATABASES["default"]["CONN_MAX_AGE"] = None
     # With SQLite's own defaults about half of concurrent transactions fail as locked,
     # and the bytes of deleted texts stay in the file.
     DATABASES["default"]["OPTIONS"] = {

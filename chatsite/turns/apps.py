@@ -1,10 +1,11 @@
 """The app of turns, with the tables of the chat."""
 
 from django.apps import AppConfig
+from django.core.signals import request_finished
 from django.db.backends.signals import connection_created
 from django.utils.translation import gettext_lazy as _
 
-from chatsite.database import watch_values
+from chatsite.database import close_connection, watch_values
 
 
 class TurnsConfig(AppConfig):
@@ -15,3 +16,4 @@ class TurnsConfig(AppConfig):
 
     def ready(self) -> None:
         connection_created.connect(watch_values)
+        request_finished.connect(close_connection)
