@@ -50,20 +50,41 @@ class ConversationConsumer(AsyncWebsocketConsumer):
     socket: watcher.Socket | None = None
 
     async def __call__(self, scope: dict[str, Any], receive: Any, send: Any) -> None:
+        """Commands are worked off one by one, and so are events, beside each other.
+
+        Channels' own loop makes two tasks for every message.
+        """
+        self.scope, self.base_send, self.to_server = scope, self._send_to_server, send
         # Events that arrive during a sync; None when no sync is running.
         self.held: deque[events.Event] | None = None
+        self.inbox: asyncio.Queue[dict[str, Any]] = asyncio.Queue(MAX_HELD)
         self.is_behind = self.is_asked = self.is_closed = self.is_released = False
         self.syncing: asyncio.Task[None] | None = None
         # A frame says what has changed since the last one, so the order has to hold.
         self.order = asyncio.Lock()
         self.transport = scope.get("extensions", {}).get(TRANSPORT)
-        self.to_server = send
+        listening = asyncio.create_task(self._listen())
+        with suppress(StopConsumer):
+            try:
+                while True:
+                    await self.dispatch(await receive())
+            finally:
+                listening.cancel()
+                if self.syncing:
+                    self.syncing.cancel()
+                self._release()
+
+    def hear(self, message: dict[str, Any]) -> None:
+        """Take what the conversation's group is told."""
         try:
-            await super().__call__(scope, receive, self._send_to_server)
-        finally:
-            if self.syncing:
-                self.syncing.cancel()
-            self._release()
+            self.inbox.put_nowait(message)
+        except asyncio.QueueFull:
+            self._sync_soon()
+
+    async def _listen(self) -> None:
+        with suppress(StopConsumer):
+            while True:
+                await self.dispatch(await self.inbox.get())
 
     async def _send_to_server(self, message: dict[str, Any]) -> None:
         """Send to the server unless the socket is closed; a failure ends the socket."""
@@ -159,13 +180,13 @@ class ConversationConsumer(AsyncWebsocketConsumer):
             return
         self.is_released = True
         watcher.current_watcher().remove(self.socket)
-        runner.spawn(_unregister(self.client, self.channel_name))
+        runner.spawn(_unregister(self.client, self.hear))
 
     async def _join(self) -> bool:
-        joined = await layer.join(self.client.group, self.channel_name)
+        joined = await layer.join(self.client.group, self.hear)
         if self.is_released:
             # The socket ended while it was joining.
-            await layer.leave(self.client.group, self.channel_name)
+            await layer.leave(self.client.group, self.hear)
         return joined
 
     async def receive(
@@ -321,8 +342,8 @@ class ConversationConsumer(AsyncWebsocketConsumer):
                     return
 
 
-async def _unregister(client: socket_client.Client, channel: str) -> None:
-    await layer.leave(client.group, channel)
+async def _unregister(client: socket_client.Client, receiver: layer.Receiver) -> None:
+    await layer.leave(client.group, receiver)
     try:
         count = watcher.current_watcher().count(client.user_id)
         await database_sync_to_async(client.leave)(count)

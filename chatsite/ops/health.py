@@ -45,7 +45,7 @@ async def readyz(request: HttpRequest) -> HttpResponse:
         return _plain("database is read-only" if read_only else "database", status=503)
     if not migrated:
         return _plain("migrations", status=503)
-    sent = await layer.send("readyz", {"type": "readyz"})
+    sent = await layer.spread("readyz", {"type": "readyz"})
     return _plain("ready" if sent else "degraded: channel layer")
 
 

@@ -8,10 +8,9 @@ import asyncio
 import json
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Protocol
 
-from channels.layers import get_channel_layer
 from django.utils.translation import gettext as _
 
 from memory.compaction.compactor import Outcome
@@ -231,7 +230,8 @@ Event = Ack | State | Frame | End | Memory | Title | Job | Error
 
 def to_json(event: Event) -> dict[str, Any]:
     """The event as JSON clients get it; an error leaves out what it does not know."""
-    value = {"type": event.type, **asdict(event)}
+    value = {"type": event.type}
+    value.update((name, getattr(event, name)) for name in event.__slots__)
     if isinstance(event, Error):
         return {key: part for key, part in value.items() if part is not None}
     return value
@@ -241,7 +241,10 @@ EVENTS = {kind.type: kind for kind in (State, Frame, End, Memory, Title, Job)}
 
 
 def from_layer(message: dict[str, Any]) -> Event | None:
-    """None for what this process does not know: another one may be newer."""
+    """The event as this process or another one has told it; None for what is not known
+    here: another one may be newer."""
+    if isinstance(message["event"], Event):
+        return message["event"]
     values = dict(message["event"])
     try:
         return EVENTS[values.pop("type")](**values)
@@ -257,38 +260,51 @@ def _stop_group(turn_id: int) -> str:
     return f"stop.{turn_id}"
 
 
-async def publish(conversation_id: int, event: Event) -> bool:
-    """Tell every socket of the conversation; a layer that is away only delays them."""
+def deliver(conversation_id: int, event: Event) -> None:
+    """Tell the sockets of the conversation that this process has."""
+    layer.deliver(group_of(conversation_id), {"type": "chat.event", "event": event})
+
+
+async def spread(conversation_id: int, event: Event) -> bool:
+    """Tell those of other processes; a layer that is away only delays them."""
+    if not layer.is_shared():
+        return True
     message = {"type": "chat.event", "event": to_json(event)}
-    return await layer.send(group_of(conversation_id), message)
+    return await layer.spread(group_of(conversation_id), message)
+
+
+async def publish(conversation_id: int, event: Event) -> bool:
+    """Tell every socket of the conversation."""
+    deliver(conversation_id, event)
+    return await spread(conversation_id, event)
 
 
 async def tell_gone(conversation_id: int) -> None:
     """Let every socket of a conversation close: it is deleted."""
-    await layer.send(group_of(conversation_id), {"type": "chat.gone"})
+    await _tell(group_of(conversation_id), {"type": "chat.gone"})
 
 
 async def hint_stop(turn_id: int) -> None:
     """Wake the runner of a turn at once; without it, its next checkpoint sees it."""
-    await layer.send(_stop_group(turn_id), {"type": "stop"})
+    await _tell(_stop_group(turn_id), {"type": "stop"})
+
+
+async def _tell(group: str, message: dict[str, Any]) -> None:
+    layer.deliver(group, message)
+    await layer.spread(group, message)
 
 
 @asynccontextmanager
 async def stop_hints(turn_id: int) -> AsyncIterator[asyncio.Event]:
     """An event that is set when any process asks this turn to stop."""
-    bearer = get_channel_layer()
-    channel = await bearer.new_channel()
     stop = asyncio.Event()
 
-    async def listen() -> None:
-        await bearer.receive(channel)
+    def hear(message: dict[str, Any]) -> None:
         stop.set()
 
-    task = asyncio.create_task(listen())
     try:
         # Without it, the next checkpoint sees the wish to stop.
-        await layer.join(_stop_group(turn_id), channel)
+        await layer.join(_stop_group(turn_id), hear)
         yield stop
     finally:
-        layer.give_up(task)
-        await layer.leave(_stop_group(turn_id), channel)
+        await layer.leave(_stop_group(turn_id), hear)

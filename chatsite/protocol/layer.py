@@ -1,14 +1,19 @@
-"""The channel layer as this site uses it: it carries hints, which may come late or
-never. No call here fails or holds up its caller for long; what was not told is read
-from the database.
+"""Groups of receivers, which are told things: those of this process at once and without
+a copy, those of other processes through the channel layer, where there is one.
+
+All that is told is a hint, which may come late or never. No call here fails or holds up
+its caller for long; what was not told is read from the database.
 """
 
 import asyncio
+import contextvars
 import logging
 import uuid
-from collections.abc import Coroutine
+from collections.abc import Callable, Coroutine
+from dataclasses import dataclass
 from time import monotonic
 from typing import Any
+from weakref import WeakKeyDictionary
 
 from channels.exceptions import ChannelFull
 from channels.layers import get_channel_layer
@@ -18,6 +23,7 @@ from redis.backoff import NoBackoff
 from redis.exceptions import RedisError
 
 from chatsite import metrics
+from memory.leases import PROCESS
 
 logger = logging.getLogger(__name__)
 
@@ -72,19 +78,88 @@ class _Health:
 
 health = _Health()
 
-
-async def send(group: str, message: dict[str, Any]) -> bool:
-    return health.may_try() and await _call("group_send", group, message)
-
-
-async def join(group: str, channel: str) -> bool:
-    """False: try again later; until then nothing is heard of the group."""
-    return health.may_try() and await _call("group_add", group, channel)
+# Takes a message at once, in the event loop in which it joined.
+Receiver = Callable[[dict[str, Any]], None]
+_members: dict[str, dict[Receiver, asyncio.AbstractEventLoop]] = {}
 
 
-async def leave(group: str, channel: str) -> bool:
-    # Tried in any case: the part of it that is in this process has to happen.
-    return await _call("group_discard", group, channel)
+def deliver(group: str, message: dict[str, Any]) -> None:
+    """Tell the members of this process."""
+    members = _members.get(group)
+    if not members:
+        return
+    here = asyncio.get_running_loop()
+    for receiver, loop in list(members.items()):
+        if loop is here:
+            receiver(message)
+        elif not loop.is_closed():
+            loop.call_soon_threadsafe(receiver, message)
+
+
+def is_shared() -> bool:
+    """Whether there may be other processes to tell."""
+    return isinstance(get_channel_layer(), PubSubLayer)
+
+
+async def spread(group: str, message: dict[str, Any]) -> bool:
+    """Tell the members in other processes; False: perhaps they heard nothing."""
+    if not is_shared():
+        return True
+    envelope = {"group": group, "from": PROCESS, "message": message}
+    return health.may_try() and await _call("group_send", group, envelope)
+
+
+async def join(group: str, receiver: Receiver) -> bool:
+    """False: try again later; until then other processes are not heard."""
+    loop = asyncio.get_running_loop()
+    _members.setdefault(group, {})[receiver] = loop
+    if not is_shared():
+        return True
+    if not health.may_try():
+        return False
+    return await _call("group_add", group, await _channel_of(loop))
+
+
+async def leave(group: str, receiver: Receiver) -> None:
+    members = _members.get(group, {})
+    members.pop(receiver, None)
+    if members:
+        return
+    _members.pop(group, None)
+    if is_shared():
+        # Tried in any case: the part of it that is in this process has to happen.
+        await _call(
+            "group_discard", group, await _channel_of(asyncio.get_running_loop())
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class _Reader:
+    """Hears for all members of one event loop what other processes say."""
+
+    bearer: PubSubLayer
+    channel: str
+    task: asyncio.Task[None]
+
+
+_readers: WeakKeyDictionary[asyncio.AbstractEventLoop, _Reader] = WeakKeyDictionary()
+
+
+async def _channel_of(loop: asyncio.AbstractEventLoop) -> str:
+    bearer = get_channel_layer()
+    reader = _readers.get(loop)
+    if reader is None or reader.bearer is not bearer:
+        channel = await bearer.new_channel()
+        task = loop.create_task(_read(bearer, channel), context=contextvars.Context())
+        reader = _readers[loop] = _Reader(bearer, channel, task)
+    return reader.channel
+
+
+async def _read(bearer: PubSubLayer, channel: str) -> None:
+    while True:
+        envelope = await bearer.receive(channel)
+        if envelope["from"] != PROCESS:
+            deliver(envelope["group"], envelope["message"])
 
 
 async def _call(method: str, *args: Any) -> bool:

@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 from asgiref.sync import sync_to_async
 from channels.db import database_sync_to_async
-from channels.layers import get_channel_layer
 from django.urls import reverse
 
 from chatsite import metrics
@@ -55,7 +54,7 @@ async def assert_free(conversation):
     assert metrics.SOCKETS._value.get() == 0
     assert watcher.current_watcher().count(conversation.owner_id) == 0
     assert not await Presence.objects.aexists()
-    assert not get_channel_layer().groups.get(events.group_of(conversation.pk))
+    assert events.group_of(conversation.pk) not in layer._members
 
 
 def delete_on_the_page(conversation, alice, staff):
@@ -199,7 +198,7 @@ async def test_words_of_a_newer_process_are_no_end(conversation, session, no_err
             {"type": "chat.event", "event": {"type": "dance"}},
             {"type": "chat.event", "event": {"type": "title", "title": "T", "x": 1}},
         ):
-            await layer.send(group, message)
+            layer.deliver(group, message)
         assert (await chat.say("Still here?"))["state"] == "done"
 
 

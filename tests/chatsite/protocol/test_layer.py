@@ -41,15 +41,22 @@ def conversation(alice):
     return transcript.create(alice)
 
 
+async def tell_from_elsewhere(group, message):
+    """What another process does when it tells the group something."""
+    envelope = {"group": group, "from": "another process", "message": message}
+    return await layer._call("group_send", group, envelope)
+
+
 async def listener(group):
-    """A queue of what is sent to the group."""
-    channel = await get_channel_layer().new_channel()
-    assert await layer.join(group, channel)
+    """A queue of what other processes tell the group."""
+    heard = asyncio.Queue()
+    assert await layer.join(group, heard.put_nowait)
     # Redis knows a subscription a moment after it was asked for.
-    heard = asyncio.create_task(get_channel_layer().receive(channel))
-    await until(lambda: layer.send(group, {"type": "first"}))
-    assert await asyncio.wait_for(heard, 5) == {"type": "first"}
-    return channel
+    while heard.empty():
+        await tell_from_elsewhere(group, {"type": "first"})
+        await asyncio.sleep(0.05)
+    assert heard.get_nowait() == {"type": "first"}
+    return heard
 
 
 async def until(act, seconds=10.0):
@@ -60,19 +67,29 @@ async def until(act, seconds=10.0):
 
 
 async def test_a_stopped_redis_fails_no_caller_and_comes_back(redis):
-    channel = await listener("g")
+    heard = await listener("g")
     redis.kill()
     started = monotonic()
-    assert not any([await layer.send("g", {"type": "x"}) for _ in range(50)])
-    assert not await layer.join("h", channel)
+    assert not any([await layer.spread("g", {"type": "x"}) for _ in range(50)])
+    assert not await layer.join("h", heard.put_nowait)
     assert monotonic() - started < 2.5
     redis.start()
-    heard = asyncio.create_task(get_channel_layer().receive(channel))
-    while not heard.done():
-        await layer.send("g", {"type": "again"})
+    while heard.empty() or heard.get_nowait() != {"type": "again"}:
+        await tell_from_elsewhere("g", {"type": "again"})
         await asyncio.sleep(0.1)
-    assert heard.result() == {"type": "again"}
-    await until(lambda: layer.join("h", channel))
+    await until(lambda: layer.join("h", heard.put_nowait))
+
+
+async def test_each_member_here_is_told_once(redis):
+    one, two = await listener("g"), await listener("g")
+    layer.deliver("g", {"type": "news"})
+    assert await layer.spread("g", {"type": "news"})
+    await tell_from_elsewhere("g", {"type": "end"})
+    for heard in (one, two):
+        kinds = []
+        while "end" not in kinds:
+            kinds.append((await heard.get())["type"])
+        assert kinds.count("news") == 1
 
 
 async def test_a_call_that_does_not_let_itself_be_cancelled_holds_nobody_up():
@@ -94,22 +111,22 @@ async def test_a_frozen_redis_holds_nobody_up(redis):
     await listener("g")
     redis.send(signal.SIGSTOP)
     started = monotonic()
-    told = await asyncio.gather(*(layer.send("g", {"type": "x"}) for _ in range(20)))
+    told = await asyncio.gather(*(layer.spread("g", {"type": "x"}) for _ in range(20)))
     assert not any(told)
     assert monotonic() - started < 2 * layer.CALL_SECONDS
     started = monotonic()
-    assert not await layer.send("g", {"type": "x"})
+    assert not await layer.spread("g", {"type": "x"})
     assert monotonic() - started < 0.1
     redis.send(signal.SIGCONT)
-    await until(lambda: layer.send("g", {"type": "x"}))
+    await until(lambda: layer.spread("g", {"type": "x"}))
 
 
 async def test_it_says_once_that_the_layer_is_away(redis, caplog):
     redis.kill()
     for _ in range(3):
-        await layer.send("g", {"type": "x"})
+        await layer.spread("g", {"type": "x"})
     redis.start()
-    await until(lambda: layer.send("g", {"type": "x"}))
+    await until(lambda: layer.spread("g", {"type": "x"}))
     said = [r.getMessage() for r in caplog.records if r.name == layer.__name__]
     assert said == ["layer: group_send failed: ConnectionError", "layer: answers again"]
 

@@ -2,9 +2,8 @@
 
 import pytest
 from channels.db import database_sync_to_async
-from channels.layers import get_channel_layer
 
-from chatsite.protocol import events
+from chatsite.protocol import events, layer
 from chatsite.turns import titles
 from memory import library, transcript
 from memory.models import Conversation, ModelCall
@@ -39,14 +38,12 @@ async def make(conversation):
 
 
 async def test_it_replaces_the_first_words_and_tells_every_tab(conversation):
-    layer = get_channel_layer()
-    channel = await layer.new_channel()
-    await layer.group_add(events.group_of(conversation.pk), channel)
+    told = []
+    await layer.join(events.group_of(conversation.pk), told.append)
     title, made = await make(conversation)
     assert title == "How do I renew a passport"
     assert made == [{"error": "", "refs": {"messages": [1, 2]}}]
-    told = await layer.receive(channel)
-    assert told["event"] == {"type": "title", "title": title}
+    assert told == [{"type": "chat.event", "event": events.Title(title)}]
 
 
 async def test_it_asks_only_once(conversation):
