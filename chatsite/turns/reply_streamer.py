@@ -13,14 +13,17 @@ from django.conf import settings
 
 from chatsite.database import TRANSIENT_DB_ERRORS, name_of
 from chatsite.llm import streaming
-from chatsite.protocol import events
+from chatsite.protocol import events, layer
 from memory.engine import replies
 
 from . import lifecycle
 
 logger = logging.getLogger(__name__)
 
+# Frames of the first second follow closely, so that a reply is seen to begin.
 FRAME_SECONDS = 0.05
+YOUNG_SECONDS = 1.0
+LATER_FRAME_SECONDS = 0.1
 CHECKPOINT_SECONDS = 1.0
 
 
@@ -73,16 +76,18 @@ class ReplyStreamer:
 
     async def _pump(self, reader: asyncio.Task[None]) -> lifecycle.LeaseStatus:
         stopped = asyncio.create_task(self.stop.wait())
+        young_until = monotonic() + YOUNG_SECONDS
         try:
             while not reader.done():
+                is_young = monotonic() < young_until
                 await asyncio.wait(
                     {reader, stopped},
-                    timeout=FRAME_SECONDS,
+                    timeout=FRAME_SECONDS if is_young else LATER_FRAME_SECONDS,
                     return_when=asyncio.FIRST_COMPLETED,
                 )
                 if stopped.done():
                     return lifecycle.LeaseStatus.CANCELLED
-                # First of all: after a long sleep the turn may be somebody else's.
+                # First of all: after a long sleep the turn may be another process's.
                 if self._is_lease_over():
                     logger.warning("turn not renewed turn=%s", self.claim.turn_id)
                     return lifecycle.LeaseStatus.LOST
@@ -105,8 +110,10 @@ class ReplyStreamer:
         frame = events.Frame(
             self.claim.turn_id, self.claim.attempt, self.base, self.text[self.base :]
         )
-        work = events.publish(self.claim.conversation_id, frame)
-        self._frame = asyncio.create_task(work)
+        events.deliver(self.claim.conversation_id, frame)
+        if layer.is_shared():
+            work = events.spread(self.claim.conversation_id, frame)
+            self._frame = asyncio.create_task(work)
 
     def _checkpoint(self) -> None:
         if is_busy(self._save):

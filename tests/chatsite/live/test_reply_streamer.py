@@ -31,6 +31,9 @@ class Stream:
         self.is_closed = True
 
 
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
 class Database:
     """Takes checkpoints, or answers them with what a test has put into `answers`."""
 
@@ -60,10 +63,10 @@ def saving(monkeypatch):
 def frames(monkeypatch):
     seen = []
 
-    async def publish(conversation_id, event):
+    def deliver(conversation_id, event):
         seen.append(event)
 
-    monkeypatch.setattr(events, "publish", publish)
+    monkeypatch.setattr(events, "deliver", deliver)
     return seen
 
 
