@@ -63,7 +63,11 @@ def main(arguments: list[str]) -> None:
     if "--prepare" in arguments:
         arguments.remove("--prepare")
         prepare()
-    # Before the reactor: daphne chooses which one there is.
+    # daphne takes the reactor that there is.
+    import uvloop
+    from twisted.internet import asyncioreactor
+
+    asyncioreactor.install(uvloop.new_event_loop())
     from daphne import cli
     from twisted.internet import reactor
 
