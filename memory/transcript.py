@@ -155,17 +155,20 @@ def check_client_id(client_id: object) -> str:
 def reserve(conversation: Conversation, count: int) -> int:
     """The first of `count` fresh message numbers.
 
-    The UPDATE locks the row until the transaction ends, so two senders get their
-    numbers one after the other.
+    Locks the row until the transaction ends, so two senders get their numbers one
+    after the other.
     """
+    lock(conversation, count)
     rows = Conversation.objects.filter(pk=conversation.pk)
-    rows.update(next_seq=F("next_seq") + count, updated_at=Now())
     return rows.values_list("next_seq", flat=True).get() - count
 
 
-def lock(conversation: Conversation) -> None:
-    """Keep other writers of this conversation out until the transaction ends."""
-    reserve(conversation, 0)
+def lock(conversation: Conversation, count: int = 0) -> None:
+    """Keep other writers of this conversation out until the transaction ends; `count`
+    message numbers are taken. Raises Conversation.DoesNotExist when it is gone."""
+    rows = Conversation.objects.filter(pk=conversation.pk)
+    if not rows.update(next_seq=F("next_seq") + count, updated_at=Now()):
+        raise Conversation.DoesNotExist
 
 
 def give_back(conversation_id: int, seq: int) -> None:
@@ -215,7 +218,7 @@ def append_reply(
     return _save(message)
 
 
-@transaction.atomic
+@transaction.atomic(savepoint=False)
 def _save(message: Message) -> Message:
     message.tokens = count_message(message.to_langchain())
     message.save()

@@ -1,11 +1,13 @@
-"""The one way in which a turn ends: its last state, its reply, its number."""
+"""The states of a turn: submitted, claimed, begun, saved, finished; stopped, retried,
+edited. Each step is one short transaction, fenced by the lease of who runs the turn.
+"""
 
 from dataclasses import dataclass, replace
 from time import monotonic
 
 from django.conf import settings
 from django.db import models, transaction
-from django.db.models import Exists, F, OuterRef, Q
+from django.db.models import Case, Exists, F, OuterRef, Q, Value, When
 from django.db.models.functions import Coalesce, Now
 from django.utils.translation import gettext as _
 
@@ -127,8 +129,20 @@ def claim(conversation_id: int) -> Claim | None:
     return _take(turn) if turn and limits.may_run(turn) else None
 
 
+def next_claim(conversation_id: int) -> tuple[list[Turn], Claim | None]:
+    """The turns that end_orphans() ended, and the claim of the next one."""
+    first = unfinished(conversation_id).first()
+    if first is None:
+        return [], None
+    # Turns run in their order, so only the first one can have had a runner.
+    was_run = first.state == State.RUNNING or first.cancel_requested_at is not None
+    ended = end_orphans(conversation_id) if was_run else []
+    return ended, claim(conversation_id)
+
+
 def _lock(conversation_id: int) -> None:
-    Conversation.objects.select_for_update().filter(pk=conversation_id).first()
+    rows = Conversation.objects.select_for_update().filter(pk=conversation_id)
+    rows.order_by().values_list("pk").first()
 
 
 def _take(turn: Turn) -> Claim | None:
@@ -158,9 +172,13 @@ def begin(claim: Claim, built: context.Built, model: str) -> Claim | None:
         model=model,
         tokens_estimated=built.tokens,
     )
-    LEASE.renew(_held(claim), model=model)
     # What an earlier attempt has saved stays with the request that it came from.
-    _held(claim).filter(text="").update(call=call)
+    of_text = Case(
+        When(text="", then=Value(call.pk)),
+        default=F("call_id"),
+        output_field=models.BigIntegerField(),
+    )
+    LEASE.renew(_held(claim), model=model, call=of_text)
     return replace(claim, call_id=call.pk, renewed_at=started)
 
 
@@ -196,6 +214,7 @@ def finish(claim: Claim, result: Result) -> Turn | None:
     if not end(_held(claim), turn, result.state, error=error, reasoning=reasoning):
         return None
     if call := ModelCall.objects.filter(pk=claim.call_id).first():
+        call.conversation = turn.conversation
         _bill(call, result)
         _calibrate(turn.conversation, call, result)
     return _ended(claim)
@@ -287,7 +306,9 @@ def submit(conversation: Conversation, *, text: object, client_id: object) -> Su
     turn = Turn.objects.create(
         conversation=conversation, user_message=message, reply_seq=message.seq + 1
     )
-    title = transcript.suggest_title(conversation, message.text)
+    title = ""
+    if conversation.title_set_by == Conversation.TitleSource.NONE:
+        title = transcript.suggest_title(conversation, message.text)
     return Submitted(turn, message, position(turn), created=True, title=title)
 
 

@@ -8,10 +8,21 @@ conversation's, never before.
 
 from collections.abc import Iterator
 from datetime import date, datetime, time, timedelta
+from typing import Any
 
 from django.conf import settings
 from django.db import transaction
-from django.db.models import Case, Count, F, OuterRef, QuerySet, Subquery, When
+from django.db.models import (
+    BooleanField,
+    Case,
+    Count,
+    ExpressionWrapper,
+    F,
+    OuterRef,
+    QuerySet,
+    Subquery,
+    When,
+)
 from django.db.models.functions import Coalesce, Now, TruncDate
 from django.utils import timezone
 from django.utils.translation import gettext as _
@@ -165,7 +176,7 @@ def _check_queue(user_id: int) -> None:
     )
 
 
-def _unfinished(user_id: int) -> QuerySet[Turn]:
+def _unfinished(user_id: int | QuerySet[Any]) -> QuerySet[Turn]:
     return Turn.objects.filter(
         conversation__owner_id=user_id, state__in=Turn.UNFINISHED
     )
@@ -195,17 +206,18 @@ def next_waiting(conversation_id: int) -> list[int]:
     """The owner's conversations that may go on now that a turn of this one ended."""
     if settings.TURNS_PER_USER <= 0:
         return []
-    owner = Conversation.objects.filter(pk=conversation_id)
-    user_id = owner.values_list("owner_id", flat=True).first()
-    return _with_a_place(user_id) if user_id else []
+    owner = Conversation.objects.filter(pk=conversation_id).order_by()
+    return _with_a_place(owner.values("owner_id")[:1])
 
 
-def _with_a_place(user_id: int) -> list[int]:
+def _with_a_place(user_id: int | QuerySet[Any]) -> list[int]:
     """The conversations whose next turn may run beside those that do."""
-    rows = _unfinished(user_id).order_by("pk")
-    ids = rows.values_list("conversation_id", flat=True)
-    running = set(ids.filter(Turn.LEASE.alive()))
-    waiting = [pk for pk in dict.fromkeys(ids) if pk not in running]
+    is_running = ExpressionWrapper(Turn.LEASE.alive(), BooleanField())
+    rows = _unfinished(user_id).order_by("pk").annotate(is_running=is_running)
+    found = list(rows.values_list("conversation_id", "is_running"))
+    running = {pk for pk, is_running in found if is_running}
+    waiting = [pk for pk, _ in found if pk not in running]
+    waiting = list(dict.fromkeys(waiting))
     return waiting[: max(0, settings.TURNS_PER_USER - len(running))]
 
 
@@ -237,7 +249,7 @@ def charge(call: ModelCall, text: str = "") -> None:
     charge_tokens(call.conversation.owner_id, tokens)
 
 
-@transaction.atomic
+@transaction.atomic(savepoint=False)
 def charge_tokens(user_id: int, tokens: int) -> None:
     today = TruncDate(Now())
     used = Case(When(day=today, then=F("tokens_used")), default=0) + tokens

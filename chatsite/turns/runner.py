@@ -159,14 +159,14 @@ async def _start_waiting(conversation_id: int) -> None:
 
 async def _next(conversation_id: int) -> lifecycle.Claim | None:
     try:
-        for turn in await database_sync_to_async(lifecycle.end_orphans)(
-            conversation_id
-        ):
-            await _tell_end(turn)
-        return await database_sync_to_async(lifecycle.claim)(conversation_id)
+        take = database_sync_to_async(lifecycle.next_claim)
+        ended, claim = await take(conversation_id)
     except TRANSIENT_DB_ERRORS as error:
         logger.warning("no turn claimed: %s", name_of(error))
         return None
+    for turn in ended:
+        await _tell_end(turn)
+    return claim
 
 
 async def _work_off(claim: lifecycle.Claim) -> None:

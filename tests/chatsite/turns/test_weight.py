@@ -1,0 +1,58 @@
+"""What one turn asks of the database, from Enter until nothing is left to do."""
+
+import asyncio
+import re
+from collections import Counter
+
+import pytest
+from channels.db import database_sync_to_async
+from django.db import connection
+
+from chatsite.turns import runner
+from memory import transcript
+
+from ..sockets import TIMEOUT, Chat
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+class Statements:
+    """Those of the thread that works for turns and sockets."""
+
+    def __init__(self):
+        self.found = []
+
+    def __call__(self, execute, sql, params, many, context):
+        self.found.append(re.sub(r"\s+", " ", sql))
+        return execute(sql, params, many, context)
+
+    def table(self):
+        """How many of each kind, for the message of a failure."""
+        kinds = Counter(
+            re.sub(r"(SELECT|FROM) .*?(FROM \S+).*", r"\1 \2", sql)[:70]
+            for sql in self.found
+        )
+        return "\n".join(f"{count:3} {kind}" for kind, count in kinds.most_common())
+
+
+async def until_idle():
+    while tasks := list(runner._tasks):
+        await asyncio.wait(tasks, timeout=TIMEOUT)
+
+
+async def test_a_turn_is_few_statements(alice, session, upstream, settings):
+    settings.CHAT_MODEL = "ok"
+    conversation = await database_sync_to_async(transcript.create)(alice)
+    async with Chat(conversation, session) as chat:
+        await chat.say("The first one imports and connects")
+        await until_idle()
+        statements = Statements()
+        await database_sync_to_async(
+            lambda: connection.execute_wrappers.append(statements)
+        )()
+        await chat.say("Hello")
+        await until_idle()
+        await database_sync_to_async(
+            lambda: connection.execute_wrappers.remove(statements)
+        )()
+    assert len(statements.found) <= 64, statements.table()
