@@ -130,8 +130,8 @@ else:
         **DATABASES["default"].get("OPTIONS", {}),
     }
 
-# Channel layer: hints between sockets and turns. In memory for one process, Redis
-# for several. The pubsub layer has no queue of 100 that drops silently.
+# Channel layer: hints from one process to others, through Redis; one process alone
+# needs none. The pubsub layer has no queue of 100 that drops silently.
 REDIS_URL = env.str("REDIS_URL", default="")
 CHANNEL_LAYERS = {
     "default": {
@@ -141,7 +141,6 @@ CHANNEL_LAYERS = {
     if REDIS_URL
     else {
         "BACKEND": "channels.layers.InMemoryChannelLayer",
-        "CONFIG": {"capacity": 5000},
     }
 }
 
