@@ -1,8 +1,9 @@
 #!/bin/sh
 # The whole suite on two cores. Two processes take what needs no browser and no faults,
 # on SQLite and then, where the database matters (tests/streams.py), on PostgreSQL. Beside
-# them a third one, which waits for servers more than it computes, takes faults and
-# browser. The tests start their own servers. Arguments go to pytest.
+# them two more, which wait for servers more than they compute, take faults and browser on
+# SQLite, and faults on PostgreSQL. The tests start their own servers. Arguments go to
+# pytest.
 set -eu
 cd "$(dirname "$0")/.."
 
@@ -13,9 +14,9 @@ scripts/programs.sh
 # again where the environment forbids to keep what was compiled.
 unset PYTHONDONTWRITEBYTECODE
 
-log="$(mktemp)"
-run="" beside=""
-trap 'kill $run $beside 2> /dev/null || true; rm -f "$log"' EXIT
+logs="$(mktemp -d)"
+run="" browser="" faults=""
+trap 'kill $run $browser $faults 2> /dev/null || true; rm -rf "$logs"' EXIT
 
 # In the place of the (sub)shell, so that its number is the one to end it by.
 on() {
@@ -35,16 +36,8 @@ step() {
 # Whole files, in the order in which they are collected: the slow ones first.
 shared="-n 2 --dist loadfile --no-loadscope-reorder"
 
-servers() {
-  trap 'kill $run; exit 1' TERM
-  echo "Faults and browser on SQLite"
-  step sqlite -m "fault or browser" "$@"
-  echo "Faults on PostgreSQL"
-  step postgresql -m fault "$@"
-  exit "$failed"
-}
-
-servers "$@" > "$log" 2>&1 & beside=$!
+on sqlite -m "fault or browser" "$@" > "$logs/browser" 2>&1 & browser=$!
+on postgresql -m fault "$@" > "$logs/faults" 2>&1 & faults=$!
 
 # shellcheck disable=SC2086
 {
@@ -53,7 +46,12 @@ servers "$@" > "$log" 2>&1 & beside=$!
   echo "Tests on PostgreSQL"
   step postgresql $shared -m "postgresql and not browser and not fault" "$@"
 }
-wait "$beside" || failed=1
-beside=""
-cat "$log"
+wait "$browser" || failed=1
+browser=""
+echo "Faults and browser on SQLite"
+cat "$logs/browser"
+wait "$faults" || failed=1
+faults=""
+echo "Faults on PostgreSQL"
+cat "$logs/faults"
 exit "$failed"
