@@ -14,6 +14,7 @@ import sys
 import uuid
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import cache
 from pathlib import Path
 from typing import IO
 
@@ -53,6 +54,7 @@ def _made_once(kind: str, fill: Callable[[Path], None]) -> Iterator[Path]:
         yield ready
 
 
+@cache
 def _digest_of_code() -> str:
     """Models, migrations and whatever else a migration may call."""
     digest = hashlib.sha256(f"{django.__version__} {sys.version}".encode())

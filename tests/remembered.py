@@ -25,7 +25,7 @@ from django.conf import UserSettingsHolder, settings
 from django.contrib.auth import get_user_model
 from django.db import connection, models, transaction
 
-MOST_SECONDS = 15.0
+MOST_SECONDS = 30.0
 # Made by migrations, or different each time and in no relation to conversations.
 LEFT_OUT = ("auth_permission", "django_content_type", "django_session")
 
