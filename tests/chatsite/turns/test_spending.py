@@ -395,7 +395,7 @@ def test_turns_are_queued_only_where_they_are_admitted():
     # Those of demo.py and seed_demo.py have their replies already, by no model.
     assert found == {
         "socket_client.py": 2,
-        "views.py": 1,
+        "list_views.py": 1,
         "demo.py": 0,
         "seed_demo.py": 0,
     }
