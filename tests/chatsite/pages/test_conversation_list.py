@@ -13,9 +13,8 @@ from memory import library, transcript
 from memory.models import Conversation
 from tests.remembered import remembered
 
-from ..scenes import signed_in, talk_in_turns, url
+from ..scenes import HTMX, signed_in, talk_in_turns, url
 
-HTMX = {"HX-Request": "true"}
 ACTS = ("pin", "unpin", "archive", "unarchive", "delete")
 
 

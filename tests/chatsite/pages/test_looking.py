@@ -15,7 +15,7 @@ from memory.models import Message, ModelCall
 from tests.memory.scenes import plant, summarise
 from tests.remembered import remembered
 
-from ..scenes import signed_in, talk_in_turns
+from ..scenes import HTMX, signed_in, talk_in_turns
 
 VIEWS = {
     "find": ("get", {"q": "x"}),
@@ -31,7 +31,7 @@ def ask(client, conversation, name, **values):
     method, defaults = VIEWS[name]
     address = reverse(f"memory-{name}", args=[conversation.uuid])
     send = getattr(client, method)
-    return send(address, {**defaults, **values}, headers={"HX-Request": "true"})
+    return send(address, {**defaults, **values}, headers=HTMX)
 
 
 def page(client, conversation, name, **values):

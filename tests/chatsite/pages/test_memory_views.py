@@ -13,9 +13,8 @@ from memory.integrity import audit
 from tests.memory.scenes import summarise
 from tests.remembered import remembered
 
-from ..scenes import propose, signed_in, talk_in_turns
+from ..scenes import HTMX, memory_url, propose, signed_in, talk_in_turns
 
-HTMX = {"HX-Request": "true"}
 POSTS = {
     "message": {"seq": 1, "name": "pin"},
     "propose": {"seq": 2},
@@ -33,16 +32,12 @@ GETS = {
 }
 
 
-def address(conversation, view, **kwargs):
-    return reverse(f"memory-{view}", kwargs={"uuid": conversation.uuid, **kwargs})
-
-
 def post(client, conversation, view, values=None, **kwargs):
-    return client.post(address(conversation, view, **kwargs), values, headers=HTMX)
+    return client.post(memory_url(view, conversation, **kwargs), values, headers=HTMX)
 
 
 def get(client, conversation, view, **kwargs):
-    return client.get(address(conversation, view, **kwargs), headers=HTMX)
+    return client.get(memory_url(view, conversation, **kwargs), headers=HTMX)
 
 
 def window(conversation):
@@ -82,7 +77,7 @@ class TestAccess:
 
     @pytest.mark.parametrize("name", POSTS)
     def test_changes_want_a_post_with_a_token(self, client, alice, compacted, name):
-        target = address(compacted, name, **POSTS[name])
+        target = memory_url(name, compacted, **POSTS[name])
         assert client.get(target).status_code == 405
         strict = signed_in(alice, enforce_csrf_checks=True)
         assert strict.post(target).status_code == 403
@@ -131,9 +126,9 @@ class TestMessages:
         assert "#77" in notice.content.decode()
 
     def test_without_htmx_it_leads_back_to_the_page(self, client, conversation):
-        target = address(conversation, "message", seq=1, name="pin")
+        target = memory_url("message", conversation, seq=1, name="pin")
         assert client.post(target).url.endswith(f"/c/{conversation.uuid}/")
-        again = address(conversation, "message", seq=77, name="pin")
+        again = memory_url("message", conversation, seq=77, name="pin")
         assert client.post(again).status_code == 409
 
 

@@ -17,7 +17,7 @@ from memory import library, transcript
 from memory.models import Conversation, Message
 from tests.memory.scenes import plant, summarise
 
-from ..scenes import signed_in, talk_in_turns, url
+from ..scenes import HTMX, page_of, signed_in, talk_in_turns, url
 
 GET_VIEWS = (
     *("detail", "messages", "context", "transcript", "context-json", "summaries"),
@@ -56,7 +56,7 @@ class TestAccess:
 
     def test_it_sends_a_page_whose_session_ended_to_the_log_in_page(self, conversation):
         address = url("context", conversation)
-        answer = Client().get(address, headers={"HX-Request": "true"})
+        answer = Client().get(address, headers=HTMX)
         assert answer["HX-Redirect"] == reverse("login")
         assert answer.content == b""
 
@@ -114,7 +114,7 @@ class TestList:
         assert "Garden" not in page
 
     def test_it_gives_htmx_the_fragment(self, client, conversation):
-        answer = client.get("/", {"q": "kyo"}, headers={"HX-Request": "true"})
+        answer = client.get("/", {"q": "kyo"}, headers=HTMX)
         assert b"<html" not in answer.content
         assert b"Trip to Kyoto" in answer.content
 
@@ -180,7 +180,7 @@ class TestCreate:
 
 class TestDetail:
     def test_it_shows_both_views(self, client, conversation):
-        page = client.get(url("detail", conversation)).content.decode()
+        page = page_of(client, conversation)
         assert "You see" in page
         assert "The model sees" in page
         assert "Reply to: What is my budget?" in page
@@ -191,7 +191,7 @@ class TestDetail:
         self, client, conversation
     ):
         summarise(conversation, 1, 2, text="They said hello.")
-        page = client.get(url("detail", conversation)).content.decode()
+        page = page_of(client, conversation)
         assert page.count('mark-summary">Summarised (v1)') == 2
         assert page.count('mark-window">Sent in full') == 2
         assert 'id="divider-1"' in page
@@ -218,7 +218,7 @@ class TestDetail:
         lifecycle.finish(
             claim, lifecycle.Result(Turn.State.FAILED, "", error="timeout")
         )
-        page = client.get(url("detail", made)).content.decode()
+        page = page_of(client, made)
         turn = page[page.index(f'data-turn="{sent.turn.pk}"') :].split(">", 1)[0]
         assert 'data-state="failed"' in turn
         assert "The model took too long to answer" in page
@@ -228,7 +228,7 @@ class TestDetail:
         made = transcript.create(alice)
         sent = lifecycle.submit(made, text="Hi", client_id="1")
         lifecycle.checkpoint(lifecycle.claim(made.pk), "Half a <reply>")
-        page = client.get(url("detail", made)).content.decode()
+        page = page_of(client, made)
         assert f'id="turn-{sent.turn.pk}-tail">Half a &lt;reply&gt;</div>' in page
         assert 'value="stop"' in page
 
@@ -295,7 +295,7 @@ class TestChanges:
         answer = client.post(
             url("rename", conversation),
             {"title": "New"},
-            headers={"HX-Request": "true"},
+            headers=HTMX,
         )
         assert answer.content.count(b">New<") == 2
         assert b"hx-swap-oob" in answer.content
@@ -305,7 +305,7 @@ class TestChanges:
         answer = client.post(
             url("rename", conversation),
             {"title": title},
-            headers={"HX-Request": "true"},
+            headers=HTMX,
         )
         assert b'role="alert"' in answer.content
         assert Conversation.objects.get().title == "Trip to Kyoto"

@@ -4,21 +4,15 @@ import pytest
 
 from chatsite.protocol.errors import CommandError
 from chatsite.transfer import copies
-from chatsite.turns import audit as turn_audit
 from chatsite.turns import lifecycle
 from chatsite.turns.models import Turn
 from memory import actions, bundle, context, transcript, versions
-from memory.integrity import audit
 from memory.models import Conversation, Message, ModelCall, Summary
 from memory.search import recall
 from tests.memory.scenes import summarise
 from tests.remembered import remembered
 
-from ..scenes import signed_in, talk_in_turns, url
-
-
-def violations():
-    return [str(found) for check in (audit, turn_audit) for found in check.check()]
+from ..scenes import page_of, signed_in, talk_in_turns, url, violations
 
 
 def shown(conversation):
@@ -200,7 +194,7 @@ class TestRegenerate:
         built = context.build(conversation, newest=question, model="demo")
         claim = lifecycle.begin(claim, built, "demo")
         lifecycle.finish(claim, lifecycle.Result(Turn.State.DONE, "Another"))
-        page = client.get(url("detail", conversation)).content.decode()
+        page = page_of(client, conversation)
         assert "Reply to: What is my budget?" in page
         assert page.index("Another") > page.index('class="wordings"')
         assert '<span class="at">2</span> / 2' in page

@@ -19,20 +19,14 @@ from chatsite.accounts import account
 from chatsite.jobs import queue
 from chatsite.transfer import export, importing
 from chatsite.transfer.importing import ImportFileError, storing, worker
-from chatsite.turns import audit as turn_audit
 from chatsite.turns.models import Job
 from memory import bundle, context, library, transcript, versions
 from memory.compaction import lease
-from memory.integrity import audit
 from memory.models import Conversation, Message, Prompt
 from memory.search import conversation_search
 from tests.memory.scenes import unguarded
 
-from ..scenes import talk_in_turns
-
-
-def violations():
-    return [str(found) for check in (audit, turn_audit) for found in check.check()]
+from ..scenes import talk_in_turns, violations
 
 
 def as_json(value):
