@@ -157,7 +157,7 @@ def test_settings_say_what_they_would_do(talked):
     page.click("#policy > summary")
     page.select_option("#policy select", "langgraph")
     estimate = page.locator("#policy .estimate")
-    expect(estimate).to_contain_text("#1–#6 are summarised at once")
+    expect(estimate).to_contain_text("will summarise messages #1–#6")
     page.locator("#policy").get_by_text("Never summarise").click()
     expect(estimate).to_contain_text("summarise nothing now")
     page.locator("#policy").get_by_role("button", name="Apply").click()
