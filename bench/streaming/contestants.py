@@ -9,7 +9,8 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from tests.servers import ROOT, Postgres, Redis, Server, Site
+from tests.databases import Postgres
+from tests.servers import ROOT, Redis, Server, Site
 
 from . import clients
 from .clients import Seat
