@@ -94,16 +94,14 @@ TEMPLATES = [
 ]
 
 # Database: SQLite in the project folder, or any DATABASE_URL.
-DATABASES = {
-    "default": env.db("DATABASE_URL", default=f"sqlite:///{BASE_DIR / 'db.sqlite3'}")
-}
-if DATABASES["default"]["ENGINE"].endswith("sqlite3"):
+database = env.db("DATABASE_URL", default=f"sqlite:///{BASE_DIR / 'db.sqlite3'}")
+if database["ENGINE"].endswith("sqlite3"):
     # The thread of turns and sockets keeps its connection; those of requests close
     # theirs at the end (chatsite/database.py).
-    DATABASES["default"]["CONN_MAX_AGE"] = None
+    database["CONN_MAX_AGE"] = None
     # With SQLite's own defaults about half of concurrent transactions fail as locked,
     # and the bytes of deleted texts stay in the file.
-    DATABASES["default"]["OPTIONS"] = {
+    database["OPTIONS"] = {
         "transaction_mode": "IMMEDIATE",
         "timeout": 20,
         "init_command": "PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL; "
@@ -111,11 +109,11 @@ if DATABASES["default"]["ENGINE"].endswith("sqlite3"):
     }
 else:
     # Persistent connections pile up under ASGI; a pool hands them back, and looks at
-    # each before it hands it out, so that nobody gets one that a restart has cut.
-    DATABASES["default"]["ENGINE"] = "chatsite.postgresql"
-    DATABASES["default"]["CONN_MAX_AGE"] = 0
-    DATABASES["default"]["CONN_HEALTH_CHECKS"] = True
-    DATABASES["default"]["OPTIONS"] = {
+    # each before it hands it out, so that no thread gets one that a restart has cut.
+    database["ENGINE"] = "chatsite.postgresql"
+    database["CONN_MAX_AGE"] = 0
+    database["CONN_HEALTH_CHECKS"] = True
+    database["OPTIONS"] = {
         "pool": {
             "min_size": 1,
             "max_size": env.int("DATABASE_POOL_SIZE", default=10),
@@ -127,22 +125,20 @@ else:
         "tcp_user_timeout": 10_000,
         # A process that freezes inside a transaction must not block all the others.
         "options": "-c lock_timeout=2s -c idle_in_transaction_session_timeout=5s",
-        **DATABASES["default"].get("OPTIONS", {}),
+        **database.get("OPTIONS", {}),
     }
+DATABASES = {"default": database}
 
 # Channel layer: hints from one process to others, through Redis; one process alone
 # needs none. The pubsub layer has no queue of 100 that drops silently.
 REDIS_URL = env.str("REDIS_URL", default="")
-CHANNEL_LAYERS = {
-    "default": {
+layer = {"BACKEND": "channels.layers.InMemoryChannelLayer"}
+if REDIS_URL:
+    layer = {
         "BACKEND": "chatsite.protocol.layer.PubSubLayer",
         "CONFIG": {"url": REDIS_URL},
     }
-    if REDIS_URL
-    else {
-        "BACKEND": "channels.layers.InMemoryChannelLayer",
-    }
-}
+CHANNEL_LAYERS = {"default": layer}
 
 # People and sessions.
 AUTHENTICATION_BACKENDS = [

@@ -70,7 +70,7 @@ class Conversation(models.Model):
     # What the provider reports is token_overhead + token_ratio * estimate.
     token_ratio = models.FloatField(default=1.0)
     token_overhead = models.PositiveIntegerField(default=0)
-    # What calibration.py knows of the requests so far.
+    # The sums of the fit over all requests so far (memory/calibration.py).
     token_sums = models.JSONField(null=True, blank=True)
     # Versions of summaries that come back into force, as they are, when the changed
     # messages before them have been compacted again.
