@@ -6,10 +6,11 @@ import fcntl
 import logging
 import os
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from django.core.exceptions import SuspiciousOperation
+from django.core.exceptions import SuspiciousOperation, SynchronousOnlyOperation
 from django.db import DataError, OperationalError, connection
 from django.db.backends.base.base import BaseDatabaseWrapper
 
@@ -35,9 +36,11 @@ def watch_values(connection: BaseDatabaseWrapper, **kwargs: Any) -> None:
 
 
 def close_connection(**kwargs: Any) -> None:
-    """A request has ended, and its thread ends with it."""
-    if not connection.in_atomic_block:
-        connection.close()
+    """A request has ended, and its thread ends with it. The thread of the event loop
+    has no connection."""
+    with suppress(SynchronousOnlyOperation):
+        if not connection.in_atomic_block:
+            connection.close()
 
 
 def _refuse(

@@ -160,7 +160,11 @@ class BoundedServer(Server):
         """An application that is cancelled closes no socket: its page would wait for
         the connection to break, and not learn that it may come again at once."""
         loop = asyncio.get_running_loop()
-        await Deferred.fromFuture(loop.create_task(type(self).hand_over()))
+        try:
+            await Deferred.fromFuture(loop.create_task(type(self).hand_over()))
+        except Exception:
+            # Twisted says nothing about it, and the process ends in any case.
+            logger.exception("process ends without handing over")
         # daphne's own method stops at the first connection without an application,
         # such as the request that a socket began as.
         for protocol, details in list(self.connections.items()):

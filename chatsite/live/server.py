@@ -23,8 +23,10 @@ THREADS_SECONDS = 1.5
 
 
 async def hand_over() -> None:
-    await runner.hand_back()
-    await watcher.current_watcher().end()
+    try:
+        await runner.hand_back()
+    finally:
+        await watcher.current_watcher().end()
 
 
 def install() -> None:

@@ -1,5 +1,5 @@
-"""Settings of a site whose SQLite file stops to grow as soon as a test says so: each
-connection asks a file how many pages there may be.
+"""Settings of a site whose SQLite file stops growing as soon as a test says so: before
+each statement a connection asks a file how many pages there may be.
 """
 
 import os
@@ -26,11 +26,27 @@ def lift(topology):
     Path(topology.env[NAME]).unlink()
 
 
+class PageLimit:
+    """Of one connection, which may stay open for as long as its process lives."""
+
+    no_limit = 2**30
+    pages = no_limit
+
+    def __call__(self, execute, sql, params, many, context):
+        try:
+            pages = int(Path(os.environ[NAME]).read_text() or 0)
+        except FileNotFoundError:
+            pages = self.no_limit
+        if pages and pages != self.pages:
+            self.pages = pages
+            raw = context["connection"].connection
+            raw.execute(f"PRAGMA max_page_count = {pages}")
+        return execute(sql, params, many, context)
+
+
 def obey(sender, connection, **kwargs):
-    path = Path(os.environ.get(NAME, "/nowhere"))
-    if path.exists():
-        with connection.cursor() as cursor:
-            cursor.execute(f"PRAGMA max_page_count = {int(path.read_text())}")
+    if connection.vendor == "sqlite":
+        connection.execute_wrappers.append(PageLimit())
 
 
 connection_created.connect(obey)

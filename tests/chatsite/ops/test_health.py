@@ -33,6 +33,7 @@ class TestReady:
         health = layer._Health()
         health.note(ok=False)
         monkeypatch.setattr(layer, "health", health)
+        monkeypatch.setattr(layer, "is_shared", lambda: True)
         answer = client.get("/readyz")
         assert (answer.status_code, answer.content) == (200, b"degraded: channel layer")
 
