@@ -59,6 +59,8 @@ def django_db_setup(django_test_environment, tmp_path_factory):
             copy_sqlite(path)
             settings_dict["NAME"] = str(path)
             settings_dict["OPTIONS"]["init_command"] += "PRAGMA synchronous=OFF;"
+            # A connection that the thread of turns kept would outlive its test.
+            settings_dict["CONN_MAX_AGE"] = 0
             # The last connection that closes writes all back, so one stays open.
             keeper = stack.enter_context(closing(sqlite3.connect(path)))
             keeper.execute("SELECT count(*) FROM sqlite_schema")
