@@ -60,14 +60,14 @@ def main(arguments: list[str]) -> None:
     os.chdir(ROOT)
     sys.path[0] = str(ROOT)
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "chatsite.settings")
-    if "--prepare" in arguments:
-        arguments.remove("--prepare")
-        prepare()
-    # daphne takes the reactor that there is.
+    # Before anything imports daphne, which takes the reactor that there is.
     import uvloop
     from twisted.internet import asyncioreactor
 
     asyncioreactor.install(uvloop.new_event_loop())
+    if "--prepare" in arguments:
+        arguments.remove("--prepare")
+        prepare()
     from daphne import cli
     from twisted.internet import reactor
 

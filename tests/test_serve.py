@@ -2,14 +2,17 @@
 
 import io
 import socket
+import sqlite3
 import urllib.request
+from contextlib import closing
 
 import pytest
 
 from chatsite.ops.logs import AccessLog
 from scripts import serve
 
-from .servers import Site, wait_for
+from .clients import Person
+from .servers import ROOT, Site, wait_for
 
 
 @pytest.mark.parametrize("prefix", ["", "@"])
@@ -46,6 +49,31 @@ def test_the_access_log_keeps_no_query_strings(new_database):
         urllib.request.urlopen(f"{site.url}/accounts/login/?q=secret-wish").close()
         wait_for(lambda: "GET /accounts/login/" in site.log(), what="the line")
         assert "secret-wish" not in site.log()
+
+
+class FreshSite(Site):
+    """`make run` after its set-up, in a Python that has imported nothing."""
+
+    is_warm = False
+
+    def command(self):
+        return [str(ROOT / "scripts" / "run.sh")]
+
+    def environment(self):
+        return {**super().environment(), "PORT": str(self.port)}
+
+
+@pytest.mark.server
+@pytest.mark.database("sqlite")
+def test_make_run_serves_an_empty_database(tmp_path):
+    path = tmp_path / "db.sqlite3"
+    with FreshSite({"DATABASE_URL": f"sqlite:///{path}", "DEBUG": "true"}) as site:
+        alice = Person(site, "alice")
+        with alice.chat(alice.create()) as chat:
+            assert chat.say("Hello")["state"] == "done"
+    with closing(sqlite3.connect(path)) as database:
+        users = database.execute("SELECT username FROM auth_user ORDER BY id")
+        assert [name for (name,) in users] == ["demo", "alice"]
 
 
 @pytest.mark.parametrize("action", ["connecting", "rejected", "disconnected"])
