@@ -19,7 +19,7 @@ from .turns import runner
 protocols = ProtocolTypeRouter(
     {
         "http": django_application,
-        # Whose session it is, the consumer asks anew for every command.
+        # Whose session it is, the consumer checks for every command.
         "websocket": SiteOriginValidator(
             SessionMiddlewareStack(URLRouter(websocket_urlpatterns))
         ),

@@ -1,5 +1,5 @@
 """What the database answers besides rows, as the site needs it: that it is away
-(memory/database.py), that it refuses a value, that it can not be written to.
+(memory/database.py), that it refuses a value, that it cannot be written to.
 """
 
 import fcntl
@@ -71,7 +71,7 @@ def check_writable() -> None:
     with connection.cursor() as cursor:
         try:
             if is_sqlite:
-                # Somebody who writes at this moment is proof enough.
+                # If it is locked by a writer, it can be written to.
                 cursor.execute("PRAGMA busy_timeout = 0")
             # A write for the database, though there is no such row.
             cursor.execute("DELETE FROM django_session WHERE 1 = 0")
@@ -108,5 +108,5 @@ def claim_file() -> bool:
         os.close(descriptor)
         return False
     except OSError:
-        logger.warning("%s can not be made; other processes are not noticed.", claim)
+        logger.warning("%s cannot be created; other processes are not noticed.", claim)
     return True

@@ -9,7 +9,7 @@ tests do with it. The rows of a fixture are the same in every test, so they are 
 
 They are made again where something else was different before: other rows in the
 database, other settings, replaced functions. And they are never older than some
-seconds, because the site counts what somebody wrote within the last minute.
+seconds, because the site counts what a user wrote within the last minute.
 """
 
 import inspect

@@ -19,7 +19,7 @@ T = TypeVar("T")
 
 # What a person may have at once, before the share counts: pages that all reconnect.
 BURST_SECONDS = 2.0
-# One piece of work counts as no more: its time may have been somebody else's lock.
+# One piece of work counts as no more: it may have waited for another user's lock.
 MOST_SECONDS = 0.25
 # What a message costs that needs no work: to be read and refused.
 MESSAGE_SECONDS = 0.002

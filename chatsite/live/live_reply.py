@@ -36,18 +36,18 @@ class LiveReply:
             if frame.base:
                 return None
             self.attempt, self.text = frame.attempt, ""
-            return self._show(frame.tail, anew=True)
+            return self._show(frame.tail, from_start=True)
         if frame.base > len(self.text):
             return None
         if frame.base + len(frame.tail) < len(self.text):
             return ""  # older than what a sync has read from the database
         text = self.text[: frame.base] + frame.tail
-        return self._show(text, anew=not text.startswith(self.text))
+        return self._show(text, from_start=not text.startswith(self.text))
 
-    def _show(self, text: str, *, anew: bool) -> str:
+    def _show(self, text: str, *, from_start: bool) -> str:
         before, self.text = self.view, text
         self.view = incremental.of(self.turn, self.attempt, text).view(text)
-        if anew or not self.view.continues(before):
+        if from_start or not self.view.continues(before):
             return self._body()
         parts = self._blocks(before.end) if self.view.end > before.end else ""
         is_same = self.view.form == before.form and self.view.end == before.end

@@ -1,7 +1,7 @@
 """Long fragments reach a page in pieces, which static/js/pieces.js puts together again:
 no server, proxy or browser on the way has to take more than one piece at once.
 
-They are made bit by bit, too, so that nobody's command waits for the whole of it.
+They are made bit by bit, too, so that no command waits for the whole of it.
 """
 
 from collections.abc import Iterable, Iterator

@@ -1,5 +1,5 @@
 """Remembers in this process, for a moment, who was told to wait: what a flood goes on
-sending then costs no transaction, and nobody else's time.
+sending then costs no transaction and no other user's time.
 """
 
 from time import monotonic
@@ -8,7 +8,7 @@ from django.utils.translation import get_language
 
 from chatsite.protocol.errors import CommandError
 
-# Short, because staff may give somebody more meanwhile.
+# Short, because staff may raise a user's limits in the meantime.
 MEMORY_SECONDS = 2.0
 KINDS = ("rate_limited", "quota", "queue_full")
 

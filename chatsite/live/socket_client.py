@@ -91,7 +91,7 @@ class Client:
         return Conversation.objects.get(pk=self.conversation_id)
 
     def perform(self, command: events.Command) -> Done:
-        """Raises CommandError for what can not be done."""
+        """Raises CommandError for what cannot be done."""
         user = self._user()
         if user is None:
             return SIGNED_OUT

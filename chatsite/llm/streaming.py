@@ -284,7 +284,7 @@ async def complete(
 ) -> AIMessage:
     """The whole reply at once, for summaries and titles.
 
-    An empty, filtered or cut-off reply is returned as it is: whoever asked looks at
+    An empty, filtered or cut-off reply is returned as it is: the caller looks at
     the text and at response_metadata["finish_reason"].
     """
     total = settings.SUMMARY_TOTAL_TIMEOUT if total is None else total

@@ -46,7 +46,7 @@ def explain(code: str) -> str:
 
 
 class CommandError(Exception):
-    """A command that can not be done; it changes nothing and the socket stays open."""
+    """A command that cannot be done; it changes nothing and the socket stays open."""
 
     def __init__(
         self,

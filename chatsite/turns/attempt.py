@@ -1,6 +1,6 @@
 """One attempt of a turn: context -> model -> frames -> result.
 
-What it writes is fenced by its claim; when the turn is somebody else's, it just ends.
+What it writes is fenced by its claim; once another process has the turn, it just ends.
 """
 
 import asyncio
@@ -169,7 +169,7 @@ async def _prepare_other(
 
 
 async def _ask(request: _Request) -> _Answer | None:
-    """Send the request and pass on the reply. None: the turn is somebody else's."""
+    """Send the request and pass on the reply. None: the turn was lost."""
     claim = request.claim
     begun = await retry(
         lifecycle.begin, claim, request.built, request.model, until=claim.lease_end

@@ -35,13 +35,13 @@ def find_stuck() -> Iterator[Violation]:
     running = Turn.objects.filter(expired, state=State.RUNNING)
     yield from _each(running, "R4.lease", "is running without a live lease")
     # Sending, retrying and stopping touch the conversation, so what is still queued
-    # in a quiet one waits behind a running turn or for nobody.
+    # in a quiet one waits behind a running turn, or else for nothing.
     before = Turn.objects.filter(conversation=OuterRef("conversation"))
     busy = before.filter(Q(state=State.RUNNING) | Q(finished_at__gte=long_ago))
     queued = Turn.objects.filter(
         ~Exists(busy), state=State.QUEUED, conversation__updated_at__lt=long_ago
     )
-    yield from _each(queued, "R4.queued", "is queued and nobody takes it")
+    yield from _each(queued, "R4.queued", "is queued and no process takes it")
 
 
 def _grace() -> timedelta:

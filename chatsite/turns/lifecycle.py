@@ -92,7 +92,7 @@ class Result:
 
 
 def _orphans() -> models.QuerySet[Turn]:
-    """Turns without a runner that nobody may run again: asked to stop, or given up."""
+    """Turns without a runner that may not run again: asked to stop, or given up."""
     most = F("attempts_before") + settings.TURN_MAX_ATTEMPTS
     used_up = Q(state=State.RUNNING, attempt__gte=most)
     stopped = Q(cancel_requested_at__isnull=False)
@@ -100,7 +100,7 @@ def _orphans() -> models.QuerySet[Turn]:
 
 
 def end_orphans(conversation_id: int) -> list[Turn]:
-    """End what a dead process left and nobody may go on with; the turns that ended."""
+    """End what a dead process left and none may go on with; the turns that ended."""
     if not _orphans().filter(conversation_id=conversation_id).exists():
         return []
     with transaction.atomic():
@@ -121,7 +121,7 @@ def _end_orphan(turn: Turn) -> bool:
 def claim(conversation_id: int) -> Claim | None:
     """Take the conversation's next turn: queued, or running with an expired lease.
 
-    None: nothing waits, somebody else has it, it is one for end_orphans(), or its
+    None: nothing waits, another process has it, it is one for end_orphans(), or its
     owner has as many turns running as may be.
     """
     _lock(conversation_id)
@@ -272,7 +272,7 @@ def release() -> int:
 
 
 def due() -> list[int]:
-    """Conversations that have a turn nobody works on."""
+    """Conversations with a turn that no process works on."""
     alive = Turn.objects.filter(LEASE.alive(), conversation=OuterRef("conversation"))
     waiting = Turn.objects.filter(~Exists(alive), state__in=Turn.UNFINISHED)
     waiting = limits.with_room(waiting).order_by("conversation_id")
@@ -293,7 +293,7 @@ class Submitted:
 def submit(conversation: Conversation, *, text: object, client_id: object) -> Submitted:
     """Store a message and queue its turn; running turns never make it wait or fail.
 
-    Raises transcript.TextError when the text or the id can not be stored, CommandError
+    Raises transcript.TextError when the text or the id cannot be stored, CommandError
     when the model could never take the text.
     """
     message, created = transcript.append_user_message(
@@ -414,7 +414,7 @@ def edit(
 
 
 def _not_editable(conversation: Conversation, seq: int) -> CommandError:
-    """Why message `seq` can not be edited: mostly because another tab was faster."""
+    """Why message `seq` cannot be edited: mostly because another tab was faster."""
     rows = conversation.messages.filter(role=Message.Role.USER)
     newer = rows.filter(seq__gt=seq, superseded_at=None).order_by("seq").first()
     if newer and rows.filter(seq=seq).exists():

@@ -34,7 +34,7 @@ from memory.models import Conversation, ModelCall
 
 from .models import Allowance, Turn
 
-# Whoever was quiet may do this much of the pace at once.
+# After a pause a user may do this much of the pace at once.
 BURST = timedelta(minutes=5)
 # A turn takes about this long, so a full queue has room again after it.
 QUEUE_SECONDS = 10.0
@@ -104,8 +104,8 @@ def is_used_up(turn: Turn) -> bool:
 
 
 def lock(user_id: int) -> Allowance:
-    """The user's row with the database's time as `now`; nobody else changes it until
-    the transaction ends."""
+    """The user's row with the database's time as `now`; no other transaction changes it
+    until this one ends."""
     rows = Allowance.objects.select_for_update().annotate(now=Now())
     if row := rows.filter(pk=user_id).first():
         return row

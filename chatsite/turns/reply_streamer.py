@@ -100,7 +100,7 @@ class ReplyStreamer:
         return lifecycle.LeaseStatus.KEPT
 
     def _is_lease_over(self) -> bool:
-        """By this machine's clock; whoever is in doubt lets go."""
+        """By this machine's clock; in doubt the turn is let go."""
         return monotonic() - self._renewed_at >= settings.TURN_LEASE_SECONDS
 
     def _send_frame(self) -> None:
@@ -140,7 +140,7 @@ class ReplyStreamer:
 
     async def _settle(self) -> None:
         """Let the last frame out before the end is told. A checkpoint under way is
-        left to itself: its thread can not be stopped, and its fence guards it."""
+        left to itself: its thread cannot be stopped, and its fence guards it."""
         if self._save:
             self._save.add_done_callback(_forget)
         if is_busy(self._frame):

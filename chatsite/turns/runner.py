@@ -186,7 +186,7 @@ async def _work_off(claim: lifecycle.Claim) -> None:
 
 
 async def _finish(claim: lifecycle.Claim, result: lifecycle.Result) -> Turn | None:
-    """Insists beyond the lease: as long as nobody took over, the fence lets it in."""
+    """Tries on after the lease: the fence lets it in until another process has it."""
     until = monotonic() + FINISH_SECONDS
     metrics.note_reply(result)
     return await retry(lifecycle.finish, claim, result, until=until)
@@ -276,7 +276,7 @@ def summariser(name: str, *, payer: int) -> compactor.Summariser:
 
 
 async def sweep() -> None:
-    """Start every turn and every compaction that is due and that nobody works on."""
+    """Start every turn and compaction that is due and that no process works on."""
     busy = {claim.conversation_id for claim in _held.values()}
     for conversation_id in await database_sync_to_async(lifecycle.due)():
         # What is driven here goes on with the next turn by itself.

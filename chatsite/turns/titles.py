@@ -91,7 +91,7 @@ def _untitled(conversation_id: int, *, lock: bool = False) -> Conversation | Non
 def _prepare(
     conversation_id: int, dialect: dialects.Dialect | None = None
 ) -> _Job | None:
-    """Record the request before it is sent: so nobody else asks for the same."""
+    """Record the request before it is sent, so that no other process asks for it."""
     conversation = _untitled(conversation_id, lock=True)
     if conversation is None:
         return None
