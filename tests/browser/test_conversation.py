@@ -8,11 +8,12 @@ from playwright.sync_api import expect
 pytestmark = pytest.mark.browser
 
 
-def test_it_streams_a_reply_and_formats_it_at_the_end(slow_chat):
-    slow_chat.send("Tell me **more**")
-    expect(slow_chat.live_text()).to_have_text(re.compile(r"\w+"))
-    expect(slow_chat.in_state("running")).to_have_count(1)
-    expect(slow_chat.status).to_have_text("Generating")
+def test_it_streams_a_reply_and_formats_it_at_the_end(slow_chat, slow_provider):
+    with slow_provider.unfinished():
+        slow_chat.send("Tell me **more**")
+        expect(slow_chat.live_text()).to_have_text(re.compile(r"\w+"))
+        expect(slow_chat.in_state("running")).to_have_count(1)
+        expect(slow_chat.status).to_have_text("Generating")
     expect(slow_chat.in_state("done")).to_have_count(1)
     expect(slow_chat.status).to_have_text("Reply complete")
     expect(slow_chat.message(1).locator(".body strong")).to_have_text("more")
@@ -54,55 +55,61 @@ def test_it_shows_what_a_reply_was_built_from(chat):
     expect(chat.right).to_contain_text("Third")
 
 
-def test_it_stops_and_retries(slow_chat):
-    slow_chat.send("Something long")
-    expect(slow_chat.live_text()).to_have_text(re.compile(r"\w+"))
-    slow_chat.page.click("#stop")
-    expect(slow_chat.in_state("stopped")).to_contain_text("Stopped")
-    stopped = slow_chat.text_of(2)
-    assert slow_chat.transcript()[1]["text"].split() == stopped.split()
-    slow_chat.page.get_by_role("button", name="Retry").click()
-    expect(slow_chat.live_text()).to_have_text(re.compile(r"\w+"))
-    slow_chat.box.press("Escape")
-    expect(slow_chat.in_state("stopped")).to_have_count(1)
-    expect(slow_chat.page.locator(".pager")).to_contain_text("2 / 2")
+def test_it_stops_and_retries(slow_chat, slow_provider):
+    with slow_provider.unfinished():
+        slow_chat.send("Something long")
+        expect(slow_chat.live_text()).to_have_text(re.compile(r"\w+"))
+        slow_chat.page.click("#stop")
+        expect(slow_chat.in_state("stopped")).to_contain_text("Stopped")
+        stopped = slow_chat.text_of(2)
+        assert slow_chat.transcript()[1]["text"].split() == stopped.split()
+        slow_chat.page.get_by_role("button", name="Retry").click()
+        expect(slow_chat.live_text()).to_have_text(re.compile(r"\w+"))
+        slow_chat.box.press("Escape")
+        expect(slow_chat.in_state("stopped")).to_have_count(1)
+        expect(slow_chat.page.locator(".pager")).to_contain_text("2 / 2")
     slow_chat.page.get_by_role("button", name="Retry").click()
     expect(slow_chat.in_state("done")).to_have_count(1)
     expect(slow_chat.page.locator(".pager")).to_contain_text("3 / 3")
 
 
 def test_it_takes_messages_while_a_reply_is_written_and_lets_them_be_cancelled(
-    slow_chat,
+    slow_chat, slow_provider
 ):
-    slow_chat.send("One")
-    slow_chat.send("Two")
-    slow_chat.send("Three")
-    expect(slow_chat.in_state("queued")).to_have_count(2)
-    expect(slow_chat.in_state("queued").last).to_contain_text("2 before this one")
-    slow_chat.in_state("queued").last.get_by_role("button", name="Cancel").click()
-    expect(slow_chat.in_state("stopped")).to_have_count(1)
-    expect(slow_chat.in_state("queued")).to_contain_text("1 before this one")
+    with slow_provider.unfinished():
+        slow_chat.send("One")
+        slow_chat.send("Two")
+        slow_chat.send("Three")
+        expect(slow_chat.in_state("queued")).to_have_count(2)
+        expect(slow_chat.in_state("queued").last).to_contain_text("2 before this one")
+        slow_chat.in_state("queued").last.get_by_role("button", name="Cancel").click()
+        expect(slow_chat.in_state("stopped")).to_have_count(1)
+        expect(slow_chat.in_state("queued")).to_contain_text("1 before this one")
     expect(slow_chat.in_state("done")).to_have_count(2)
 
 
-def test_it_goes_on_after_a_reload_in_mid_reply(slow_chat):
-    slow_chat.send("Something long")
-    expect(slow_chat.live_text()).to_have_text(re.compile(r"\w+ \w+ \w+"))
-    slow_chat.page.reload()
-    expect(slow_chat.in_state("running")).to_have_count(1)
+def test_it_goes_on_after_a_reload_in_mid_reply(slow_chat, slow_provider):
+    with slow_provider.unfinished():
+        slow_chat.send("Something long")
+        expect(slow_chat.live_text()).to_have_text(re.compile(r"\w+ \w+ \w+"))
+        slow_chat.page.reload()
+        expect(slow_chat.in_state("running")).to_have_count(1)
     expect(slow_chat.in_state("done")).to_have_count(1)
     shown = slow_chat.text_of(2)
     assert shown.split() == slow_chat.transcript()[1]["text"].split()
 
 
-def test_it_shows_the_same_in_a_second_tab_which_can_stop(slow_chat, open_page):
+def test_it_shows_the_same_in_a_second_tab_which_can_stop(
+    slow_chat, slow_provider, open_page
+):
     second = open_page(slow_chat.site, context=slow_chat.page.context)
     second.open(slow_chat.url)
-    slow_chat.send("Something long")
-    expect(second.live_text()).to_have_text(re.compile(r"\w+"))
-    second.in_state("running").get_by_role("button", name="Stop").click()
-    for tab in (slow_chat, second):
-        expect(tab.in_state("stopped")).to_have_count(1)
+    with slow_provider.unfinished():
+        slow_chat.send("Something long")
+        expect(second.live_text()).to_have_text(re.compile(r"\w+"))
+        second.in_state("running").get_by_role("button", name="Stop").click()
+        for tab in (slow_chat, second):
+            expect(tab.in_state("stopped")).to_have_count(1)
     texts = [
         tab.message(2).locator(".body").inner_text() for tab in (slow_chat, second)
     ]

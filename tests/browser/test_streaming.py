@@ -22,13 +22,16 @@ KEPT = """() => kept.length && kept.every((node) => node.isConnected) &&
     !moved.some((node) => kept.includes(node)) && getSelection().toString()"""
 
 
-def test_a_streamed_reply_stands_in_the_end_as_if_it_had_been_loaded(slow_chat):
-    slow_chat.send(REPLY)
-    live = slow_chat.live_text()
-    expect(live.locator("> h2")).to_have_text("Part 1: what the harbour needs")
-    expect(live.locator(".open .code code")).to_contain_text("def leave")
-    expect(live.locator("> .code .tok-keyword").first).to_have_text("def")
-    slow_chat.page.evaluate(REMEMBER)
+def test_a_streamed_reply_stands_in_the_end_as_if_it_had_been_loaded(
+    slow_chat, slow_provider
+):
+    with slow_provider.unfinished():
+        slow_chat.send(REPLY)
+        live = slow_chat.live_text()
+        expect(live.locator("> h2")).to_have_text("Part 1: what the harbour needs")
+        expect(live.locator(".open .code code")).to_contain_text("def leave")
+        expect(live.locator("> .code .tok-keyword").first).to_have_text("def")
+        slow_chat.page.evaluate(REMEMBER)
     expect(slow_chat.in_state("done")).to_have_count(1)
     assert "Part 1" in slow_chat.page.evaluate(KEPT)
     body = slow_chat.message(2).locator(".body")
@@ -39,12 +42,15 @@ def test_a_streamed_reply_stands_in_the_end_as_if_it_had_been_loaded(slow_chat):
     assert streamed == slow_chat.page.evaluate(LAST_TURN)
 
 
-def test_a_page_that_comes_in_the_middle_shows_the_same(slow_chat, open_page):
-    slow_chat.send(REPLY)
-    expect(slow_chat.live_text().locator("> h2")).to_be_visible()
+def test_a_page_that_comes_in_the_middle_shows_the_same(
+    slow_chat, slow_provider, open_page
+):
     late = open_page(slow_chat.site, context=slow_chat.page.context)
-    late.open(slow_chat.url)
-    expect(late.live_text().locator("> h2")).to_have_count(1)
+    with slow_provider.unfinished():
+        slow_chat.send(REPLY)
+        expect(slow_chat.live_text().locator("> h2")).to_be_visible()
+        late.open(slow_chat.url)
+        expect(late.live_text().locator("> h2")).to_have_count(1)
     for chat in (slow_chat, late):
         expect(chat.in_state("done")).to_have_count(1)
     shown = [chat.page.evaluate(LAST_TURN) for chat in (slow_chat, late)]

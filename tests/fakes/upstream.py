@@ -17,6 +17,7 @@ import threading
 import time
 from collections import Counter, deque
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, Self
@@ -56,6 +57,7 @@ class Upstream:
         self.closed_early = 0
         self.lock = threading.Lock()
         self.stopping = threading.Event()
+        self.holding = threading.Event()
         self._script: deque[str] = deque()
         self._wishes: Counter[str] = Counter()
         self._server = HTTPServer(("127.0.0.1", port), Handler)
@@ -84,6 +86,15 @@ class Upstream:
                 self._wishes[wish] += 1
                 return choose(wish, self._wishes[wish])
             return self._script.popleft() if self._script else str(body.get("model"))
+
+    @contextmanager
+    def unfinished(self) -> Iterator[None]:
+        """No reply ends inside: its text comes at once, its end afterwards."""
+        self.holding.set()
+        try:
+            yield
+        finally:
+            self.holding.clear()
 
     def start(self) -> Self:
         self._thread.start()
@@ -217,6 +228,8 @@ class Exchange:
 
     def end(self, reason: str | None = "stop") -> None:
         """Finish reason, usage if it was asked for, and [DONE]."""
+        while self.handler.upstream.holding.is_set():
+            self.wait(0.02)
         if reason:
             self.chunk({}, reason)
         if (self.body.get("stream_options") or {}).get("include_usage"):
