@@ -2,7 +2,11 @@
 the first one takes, on this site and on others, in one run.
 
 python -m bench.streaming [--streams 50] [--rounds 3] [--words 160] [--only NAMES]
-                          [--burst] [--knee]
+                          [--messages 10] [--burst | --knee | --turns N]
+
+--burst lets everybody send in the same moment, not within a second; --knee looks for
+the most streams whose words are still in time; --turns is one person alone, N turns one
+after another.
 """
 
 import argparse
@@ -115,17 +119,40 @@ async def find_knee(contestant: Contestant, words: int) -> int:
     return low
 
 
+async def cost_of_a_turn(contestant: Contestant, words: int, turns: int) -> float:
+    """Milliseconds of processor time, from Enter until nothing is left to do."""
+    [seat] = await asyncio.to_thread(contestant.seats, 1)
+    person = contestant.person(seat, words)
+    await person.enter()
+    await person.ask()
+    costs = []
+    for _ in range(turns):
+        await asyncio.sleep(1)
+        cpu = contestant.cpu_seconds()
+        await person.ask()
+        await asyncio.sleep(1)
+        costs.append((contestant.cpu_seconds() - cpu) * 1000)
+    await person.leave()
+    return statistics.fmean(costs)
+
+
 async def main(options: argparse.Namespace) -> None:
+    names = set(options.only.split(","))
     with (
         Upstream(options.words) as upstream,
-        all_of_them(upstream.url, set(options.only.split(","))) as found,
+        all_of_them(upstream.url, names, options.messages) as found,
     ):
-        if not options.knee:
+        if not (options.knee or options.turns):
             await compare(found, options)
             return
+        print("| | streams |" if options.knee else "| | ms of CPU per turn |")
+        print("|---|---|")
         for contestant in found:
-            most = await find_knee(contestant, options.words)
-            print(f"| {contestant.name} | {most} |", flush=True)
+            if options.knee:
+                figure = await find_knee(contestant, options.words)
+            else:
+                figure = await cost_of_a_turn(contestant, options.words, options.turns)
+            print(f"| {contestant.name} | {figure:.0f} |", flush=True)
 
 
 if __name__ == "__main__":
@@ -133,7 +160,9 @@ if __name__ == "__main__":
     parser.add_argument("--streams", type=int, default=50)
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--words", type=int, default=160)
+    parser.add_argument("--messages", type=int, default=10)
     parser.add_argument("--only", default=",".join(NAMES))
     parser.add_argument("--burst", action="store_true")
     parser.add_argument("--knee", action="store_true")
+    parser.add_argument("--turns", type=int, default=0)
     asyncio.run(main(parser.parse_args()))

@@ -17,6 +17,8 @@ from . import upstream
 
 NUMBER = re.compile(r"\b(\d{6,}) ")
 IN_HTML = re.compile(r"\b\d{6,}\b")
+# Milliseconds in which a reply surely ends: other numbers of a page are not its words.
+LONGEST = 600_000
 
 
 @dataclass
@@ -153,7 +155,8 @@ class HtmlPerson(Person):
             html = await self.socket.recv()
             if "composer-error" in html and 'data-code="' in html:
                 raise RuntimeError(f"refused: {html[:300]}")
-            new = [n for n in IN_HTML.findall(html) if int(n) > last]
+            numbers = IN_HTML.findall(html)
+            new = [n for n in numbers if last < int(n) < last + LONGEST]
             if new:
                 last = int(new[-1])
                 yield "".join(f"{number} " for number in new)

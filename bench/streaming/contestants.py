@@ -62,7 +62,7 @@ class Contestant:
     person: type[clients.Person]
     server: Server
     helpers: list[Server] = field(default_factory=list)
-    messages: int = 10
+    messages: int = 0
 
     def seats(self, count: int) -> list[Seat]:
         if isinstance(self.server, Site):
@@ -179,7 +179,7 @@ class Chainlit(Server):
 
 @contextmanager
 def windowpane(
-    upstream_url: str, database: str, messages: int = 10
+    upstream_url: str, database: str, messages: int
 ) -> Iterator[tuple[Contestant, Contestant]]:
     """The site for JSON clients and for pages, on "sqlite" or on "postgresql"."""
     with ExitStack() as stack:
@@ -219,8 +219,11 @@ def windowpane(
 
 
 @contextmanager
-def all_of_them(upstream_url: str, names: set[str]) -> Iterator[list[Contestant]]:
-    """Those asked for, all started; only one at a time has work."""
+def all_of_them(
+    upstream_url: str, names: set[str], messages: int = 10
+) -> Iterator[list[Contestant]]:
+    """Those asked for, all started; only one at a time has work. Each of the site's
+    conversations begins with so many messages."""
     with ExitStack() as stack:
         found = []
         if "raw" in names:
@@ -230,9 +233,16 @@ def all_of_them(upstream_url: str, names: set[str]) -> Iterator[list[Contestant]
             server = stack.enter_context(Bare("langchain", upstream_url))
             found.append(Contestant("Channels, ChatOpenAI", clients.BarePerson, server))
         if "chainlit" in names:
+            if not CHAINLIT.exists():
+                raise SystemExit(
+                    f"{CHAINLIT.parent.parent.name} is missing: scripts/bench.sh "
+                    "makes it, or leave chainlit out with --only"
+                )
             server = stack.enter_context(Chainlit(upstream_url))
             found.append(Contestant("Chainlit", clients.ChainlitPerson, server))
         for database in ("sqlite", "postgresql"):
             if database in names:
-                found += stack.enter_context(windowpane(upstream_url, database))
+                found += stack.enter_context(
+                    windowpane(upstream_url, database, messages)
+                )
         yield found
