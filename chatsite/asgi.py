@@ -10,15 +10,17 @@ django_application = get_asgi_application()
 
 from channels.routing import ProtocolTypeRouter, URLRouter
 from channels.sessions import SessionMiddlewareStack
+from django.conf import settings
 
 from .live import server
 from .live.origins import SiteOriginValidator
 from .live.routing import websocket_urlpatterns
+from .ops.load import limit_requests
 from .turns import runner
 
 protocols = ProtocolTypeRouter(
     {
-        "http": django_application,
+        "http": limit_requests(django_application, settings.REQUESTS_AT_ONCE),
         # Whose session it is, the consumer checks for every command.
         "websocket": SiteOriginValidator(
             SessionMiddlewareStack(URLRouter(websocket_urlpatterns))

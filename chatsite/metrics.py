@@ -29,6 +29,14 @@ COMPACTIONS = Counter(
     "windowpane_compactions", "Compactions that were tried.", ["result"]
 )
 FRAMES = Counter("windowpane_frames", "Pieces of replies sent to sockets.")
+LOOP_DELAY = Histogram(
+    "windowpane_loop_delay_seconds",
+    "How late the event loop of this process comes to its work.",
+    buckets=(0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5),
+)
+REQUESTS_REFUSED = Counter(
+    "windowpane_requests_refused", "HTTP requests that waited in vain for a place."
+)
 SOCKETS = Gauge("windowpane_sockets", "Open sockets of this process.")
 SOCKETS_CUT = Counter(
     "windowpane_sockets_cut", "Sockets that the site closed.", ["reason"]

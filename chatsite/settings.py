@@ -70,7 +70,7 @@ MIDDLEWARE = [
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
     "django_htmx.middleware.HtmxMiddleware",
     "axes.middleware.AxesMiddleware",
-    "chatsite.ops.unavailable.DatabaseMiddleware",
+    "chatsite.ops.unavailable.UnavailableMiddleware",
 ]
 
 ROOT_URLCONF = "chatsite.urls"
@@ -92,6 +92,9 @@ TEMPLATES = [
         },
     },
 ]
+
+# Requests that are worked on at once in a process; others wait (chatsite/ops/load.py).
+REQUESTS_AT_ONCE = env.int("REQUESTS_AT_ONCE", default=8)
 
 # Database: SQLite in the project folder, or any DATABASE_URL.
 database = env.db("DATABASE_URL", default=f"sqlite:///{BASE_DIR / 'db.sqlite3'}")
@@ -116,7 +119,8 @@ else:
     database["OPTIONS"] = {
         "pool": {
             "min_size": 1,
-            "max_size": env.int("DATABASE_POOL_SIZE", default=10),
+            # One for each request, one for turns and sockets, one to spare.
+            "max_size": env.int("DATABASE_POOL_SIZE", default=REQUESTS_AT_ONCE + 2),
             # One gap between two tries to connect has to fit into a turn's lease.
             "timeout": 5,
             "reconnect_timeout": 5,

@@ -12,6 +12,7 @@ import threading
 
 from chatsite import database
 from chatsite.llm import providers
+from chatsite.ops import load
 from chatsite.turns import runner
 
 from . import watcher
@@ -57,6 +58,7 @@ def _begin() -> None:
     # reply it would hold up everything that runs in this process.
     providers.build(providers.default_model())
     runner.ensure_sweeping()
+    load.watch_loop()
     # What is imported by now stays; the collector need not look at it again.
     gc.freeze()
 

@@ -1,5 +1,6 @@
-"""What people see when the database gives no rows: 503 and a page that says so while it
-is away, 400 for what it can't hold.
+"""What people see when the site cannot do its work: 503 and a page that says why while
+the database is away or the process has too much to do, 400 for what the database does
+not take.
 """
 
 import logging
@@ -17,13 +18,23 @@ from django.utils.deprecation import MiddlewareMixin
 from chatsite.accounts.appearance import appearance_of
 from chatsite.database import RefusedInputError, is_away, name_of
 
+from .load import TOO_BUSY
+
 logger = logging.getLogger(__name__)
 
 RETRY_SECONDS = 5
 
 
-class DatabaseMiddleware(MiddlewareMixin):
+class UnavailableMiddleware(MiddlewareMixin):
     """For views; what other middleware runs into comes to server_error()."""
+
+    # As the innermost it makes all of them run in the request's thread, where each
+    # would otherwise go there and back twice.
+    async_capable = False
+
+    def process_request(self, request: HttpRequest) -> HttpResponse | None:
+        is_busy = TOO_BUSY in getattr(request, "scope", ())
+        return _page(request, is_busy=True) if is_busy else None
 
     def process_exception(
         self, request: HttpRequest, exception: Exception
@@ -32,22 +43,25 @@ class DatabaseMiddleware(MiddlewareMixin):
             logger.warning("%s", exception)
             page = render_to_string("400.html", appearance_of(request))
             return HttpResponseBadRequest(page)
-        return _page(request, exception) if is_away(exception) else None
+        return _database_away(request, exception) if is_away(exception) else None
 
 
 def server_error(request: HttpRequest) -> HttpResponse:
     error = sys.exc_info()[1]
     if error and is_away(error):
-        return _page(request, error)
+        return _database_away(request, error)
     return HttpResponseServerError(render_to_string("500.html", appearance_of(request)))
 
 
-def _page(request: HttpRequest, error: BaseException) -> HttpResponse:
+def _database_away(request: HttpRequest, error: BaseException) -> HttpResponse:
     logger.warning("database away: %s", name_of(error))
+    return _page(request)
+
+
+def _page(request: HttpRequest, *, is_busy: bool = False) -> HttpResponse:
     # Without the request: the signed-in user is in the database, too.
-    response = HttpResponse(
-        render_to_string("503.html", appearance_of(request)), status=503
-    )
+    context = {**appearance_of(request), "is_busy": is_busy}
+    response = HttpResponse(render_to_string("503.html", context), status=503)
     response["Retry-After"] = str(RETRY_SECONDS)
     response["Cache-Control"] = "no-store"
     return response

@@ -18,7 +18,7 @@ from django.test import AsyncClient
 from django.urls import get_resolver, reverse
 
 from chatsite.database import RefusedInputError
-from chatsite.ops.unavailable import DatabaseMiddleware
+from chatsite.ops.unavailable import UnavailableMiddleware
 from tests.hostile import ROUNDS, SEED, TEXTS, form, randomness
 
 from .review.every_page import make_conversation, places
@@ -144,7 +144,7 @@ def test_a_session_that_no_row_can_hold_is_none(conversation):
 def test_what_the_database_refuses_is_a_bad_request(rf, db, name):
     with pytest.raises(RefusedInputError) as refused:
         get_user_model().objects.filter(username=name).exists()
-    middleware = DatabaseMiddleware(lambda request: None)
+    middleware = UnavailableMiddleware(lambda request: None)
     answer = middleware.process_exception(rf.get("/"), refused.value)
     assert answer.status_code == 400
     assert b"could not be understood" in answer.content

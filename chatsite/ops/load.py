@@ -1,0 +1,72 @@
+"""A process with more work than it can do: it works on so many requests at once and no
+more, and it measures how late its event loop is.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+from chatsite import metrics
+
+# These must answer above all when everything else waits.
+FOR_MACHINES = ("/healthz", "/readyz", "/metrics")
+# After this a person has given up, and nobody would read the answer.
+WAIT_SECONDS = 10.0
+SAMPLE_SECONDS = 0.5
+# In the scope of a request that has waited in vain (chatsite/ops/unavailable.py).
+TOO_BUSY = "windowpane.too_busy"
+
+Scope = dict[str, Any]
+Application = Callable[[Scope, Any, Any], Awaitable[None]]
+
+
+def limit_requests(application: Application, limit: int) -> Application:
+    """Let `limit` HTTP requests be worked on at once. Others wait in their order; those
+    that have waited for WAIT_SECONDS are answered with 503 and Retry-After.
+
+    Each request has a thread and a database connection of its own. Without a limit,
+    many at once would leave replies neither time nor a connection.
+    """
+    places = asyncio.Semaphore(limit)
+
+    async def limited(scope: Scope, receive: Any, send: Any) -> None:
+        if scope["path"] in FOR_MACHINES:
+            await application(scope, receive, send)
+            return
+        try:
+            async with asyncio.timeout(WAIT_SECONDS):
+                await places.acquire()
+        except TimeoutError:
+            metrics.REQUESTS_REFUSED.inc()
+            await application({**scope, TOO_BUSY: True}, receive, send)
+            return
+        has_place = True
+
+        async def send_on(message: dict[str, Any]) -> None:
+            # What follows is a download at its reader's pace.
+            nonlocal has_place
+            if has_place and message["type"] == "http.response.start":
+                has_place = False
+                places.release()
+            await send(message)
+
+        try:
+            await application(scope, receive, send_on)
+        finally:
+            if has_place:
+                places.release()
+
+    return limited
+
+
+def watch_loop() -> None:
+    """Observe every SAMPLE_SECONDS how much later than asked the event loop comes to
+    its work: that is what a word of any reply waits here."""
+    loop = asyncio.get_running_loop()
+
+    def sample(due: float) -> None:
+        metrics.LOOP_DELAY.observe(max(0.0, loop.time() - due))
+        due = loop.time() + SAMPLE_SECONDS
+        loop.call_at(due, sample, due)
+
+    sample(loop.time())

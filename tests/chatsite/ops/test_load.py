@@ -1,0 +1,146 @@
+"""So many requests at once, the answer for the others, and the event loop's delay."""
+
+import asyncio
+import time
+
+import pytest
+from asgiref.testing import ApplicationCommunicator
+from django.core.asgi import get_asgi_application
+from prometheus_client import REGISTRY
+
+from chatsite.ops import load
+
+LIMIT = 2
+
+
+class Application:
+    """Each request waits until its path is let go; a download goes on after that."""
+
+    def __init__(self):
+        self.begun, self.refused = [], []
+        self.gates = {}
+
+    async def __call__(self, scope, receive, send):
+        path = scope["path"]
+        if load.TOO_BUSY in scope:
+            self.refused.append(path)
+            return
+        self.begun.append(path)
+        await self.gate(path).wait()
+        if path == "/breaks":
+            raise RuntimeError
+        await send({"type": "http.response.start", "status": 200})
+        if path == "/download":
+            await self.gate("end of download").wait()
+        await send({"type": "http.response.body", "body": b""})
+
+    def gate(self, path):
+        return self.gates.setdefault(path, asyncio.Event())
+
+
+@pytest.fixture
+async def site():
+    """ask(path) -> its task, when it has begun or stands in the queue."""
+    application = Application()
+    limited = load.limit_requests(application, LIMIT)
+    tasks = []
+
+    async def nowhere(message):
+        """The server's end of the connection."""
+
+    async def ask(path):
+        tasks.append(asyncio.create_task(limited({"path": path}, None, nowhere)))
+        await asyncio.sleep(0)
+        return tasks[-1]
+
+    application.ask = ask
+    yield application
+    for task in tasks:
+        task.cancel()
+    await asyncio.gather(*tasks, return_exceptions=True)
+
+
+async def test_so_many_are_worked_on_and_the_others_wait_in_their_order(site):
+    one, *_ = [await site.ask(path) for path in ("/1", "/2", "/3", "/4")]
+    assert site.begun == ["/1", "/2"]
+    site.gate("/1").set()
+    await one
+    await asyncio.sleep(0)
+    assert site.begun == ["/1", "/2", "/3"]
+
+
+async def test_a_download_keeps_no_place_for_as_long_as_it_is_read(site):
+    for path in ("/download", "/2", "/3"):
+        await site.ask(path)
+    assert site.begun == ["/download", "/2"]
+    site.gate("/download").set()
+    await asyncio.sleep(0.01)
+    assert site.begun == ["/download", "/2", "/3"]
+    site.gate("end of download").set()
+    await site.ask("/4")
+    assert "/4" not in site.begun
+
+
+async def test_a_request_that_fails_gives_its_place_back(site):
+    task = await site.ask("/breaks")
+    for path in ("/2", "/3"):
+        await site.ask(path)
+    site.gate("/breaks").set()
+    with pytest.raises(RuntimeError):
+        await task
+    await asyncio.sleep(0)
+    assert site.begun == ["/breaks", "/2", "/3"]
+
+
+async def test_one_that_waited_in_vain_is_told_so(site, monkeypatch):
+    monkeypatch.setattr(load, "WAIT_SECONDS", 0.01)
+    before = REGISTRY.get_sample_value("windowpane_requests_refused_total")
+    for path in ("/1", "/2"):
+        await site.ask(path)
+    await (await site.ask("/3"))
+    assert (site.begun, site.refused) == (["/1", "/2"], ["/3"])
+    after = REGISTRY.get_sample_value("windowpane_requests_refused_total")
+    assert after == before + 1
+
+
+@pytest.mark.parametrize("path", load.FOR_MACHINES)
+async def test_what_machines_ask_does_not_wait(site, path):
+    for waiting in ("/1", "/2", "/3", path):
+        await site.ask(waiting)
+    assert site.begun == ["/1", "/2", path]
+
+
+@pytest.mark.parametrize(
+    ("language", "words"), [("en", "too much to do"), ("zh-hans", "太忙")]
+)
+async def test_the_answer_is_a_page_with_everything_that_pages_have(language, words):
+    scope = {
+        "type": "http",
+        "method": "GET",
+        "path": "/",
+        "query_string": b"",
+        "headers": [(b"accept-language", language.encode()), (b"host", b"testserver")],
+        load.TOO_BUSY: True,
+    }
+    # Without the fixture for a database, which pytest-django would refuse to ask.
+    asked = ApplicationCommunicator(get_asgi_application(), scope)
+    await asked.send_input({"type": "http.request", "body": b""})
+    start = await asked.receive_output(timeout=10)
+    headers = dict(start["headers"])
+    assert start["status"] == 503
+    assert headers[b"Retry-After"] == b"5"
+    assert b"Content-Security-Policy" in headers
+    body = await asked.receive_output(timeout=10)
+    assert words in body["body"].decode()
+    await asked.wait()
+
+
+async def test_a_loop_that_is_late_is_seen(monkeypatch):
+    monkeypatch.setattr(load, "SAMPLE_SECONDS", 0.01)
+    name = "windowpane_loop_delay_seconds_sum"
+    before = REGISTRY.get_sample_value(name)
+    load.watch_loop()
+    await asyncio.sleep(0)
+    time.sleep(0.2)  # noqa: ASYNC251
+    await asyncio.sleep(0.02)
+    assert REGISTRY.get_sample_value(name) - before > 0.15
