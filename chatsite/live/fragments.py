@@ -11,6 +11,7 @@ from django.utils.html import format_html
 from django.utils.translation import gettext as _
 
 from chatsite.jobs import activity
+from chatsite.pages import parts
 from chatsite.pages.presenters import transcript_pane
 from chatsite.protocol import events
 from chatsite.turns.models import Turn
@@ -46,9 +47,7 @@ class Page:
     def turn(self, conversation: Conversation, turn_id: int, status: str) -> str:
         """One turn as it stands in the database."""
         view = transcript_pane.turn_view(conversation, turn_id)
-        html = render_to_string(
-            "chat/_turn.html", {"conversation": conversation, "turn": view}
-        )
+        html = parts.turn(conversation, view)
         if view.partial is None:
             self.live.pop(view.id, None)
         else:

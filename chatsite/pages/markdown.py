@@ -4,9 +4,6 @@ Text whose formatting would be too dear, or would lose words, is shown as it is.
 """
 
 import re
-import sys
-from collections import OrderedDict
-from threading import Lock
 from typing import Any
 
 import nh3
@@ -16,6 +13,7 @@ from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
 from . import maths
+from .html_cache import Cache
 
 # Beyond these the parser takes long: its cost grows with open brackets and with cells.
 MAX_CHARS = 40_000
@@ -48,39 +46,6 @@ _parser.add_render_rule(
         f'<pre><code class="math">{escape(tokens[index].content)}</code></pre>\n'
     ),
 )
-
-
-class Cache:
-    """The HTML of the texts that were asked for last, bounded by the memory it takes:
-    a message can have 200,000 characters, so a number of entries is no bound."""
-
-    def __init__(self, max_bytes: int) -> None:
-        self.max_bytes = max_bytes
-        self.bytes = 0
-        self._entries: OrderedDict[str, SafeString] = OrderedDict()
-        self._lock = Lock()
-
-    def __len__(self) -> int:
-        return len(self._entries)
-
-    def get(self, text: str) -> SafeString | None:
-        with self._lock:
-            if text in self._entries:
-                self._entries.move_to_end(text)
-            return self._entries.get(text)
-
-    def put(self, text: str, html: SafeString) -> None:
-        with self._lock:
-            if text in self._entries:
-                return
-            self._entries[text] = html
-            self.bytes += self._size(text, html)
-            while self.bytes > self.max_bytes:
-                self.bytes -= self._size(*self._entries.popitem(last=False))
-
-    @staticmethod
-    def _size(text: str, html: SafeString) -> int:
-        return sys.getsizeof(text) + sys.getsizeof(html)
 
 
 cache = Cache(CACHE_BYTES)

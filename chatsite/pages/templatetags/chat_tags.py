@@ -9,9 +9,11 @@ from django.utils.safestring import SafeString
 from chatsite import languages
 from chatsite.llm import providers
 from chatsite.protocol import errors
-from memory.models import Summary
+from memory.models import Conversation, Summary
 
+from .. import parts
 from ..markdown import render
+from ..presenters.transcript_pane import TurnView
 
 register = template.Library()
 
@@ -29,6 +31,16 @@ def address(context: template.Context) -> str:
     name = request.resolver_match.url_name if request.resolver_match else ""
     again = request.method == "GET" or name in FORMS
     return request.get_full_path() if again else "/"
+
+
+@register.simple_tag(takes_context=True)
+def turn(context: template.Context, view: TurnView) -> SafeString:
+    return parts.turn(context["conversation"], view)
+
+
+@register.simple_tag
+def conversation_row(row: Conversation, opened: object, query: str) -> SafeString:
+    return parts.row(row, is_open=str(row.uuid) == str(opened), query=query)
 
 
 @register.filter

@@ -138,21 +138,6 @@ def test_it_escapes_what_it_shows_as_it_is():
 
 
 class TestCache:
-    def test_it_is_bounded_by_the_memory_it_takes(self):
-        cache = markdown.Cache(max_bytes=1_000_000)
-        for number in range(300):
-            cache.put(f"{number}", "梨" * 10_000)
-            assert cache.bytes <= 1_000_000
-        assert 30 < len(cache) < 60
-
-    def test_what_was_asked_for_last_stays(self):
-        cache = markdown.Cache(max_bytes=1_000)
-        for number in range(100):
-            cache.put("often", "kept")
-            assert cache.get("often") == "kept"
-            cache.put(f"{number}", "x" * 100)
-        assert cache.get("0") is None
-
     def test_a_text_is_formatted_once(self, monkeypatch):
         done = []
         original = markdown.render_part

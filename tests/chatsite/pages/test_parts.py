@@ -1,0 +1,95 @@
+"""Parts of pages that are rendered once for all tabs."""
+
+from collections import Counter
+
+import pytest
+from django.template import Template
+from django.utils import translation
+
+from chatsite.live import fragments
+from chatsite.pages import parts
+from chatsite.pages.html_cache import Cache
+from memory import actions, library, transcript
+
+from ..scenes import page_of, submit, url
+
+
+@pytest.fixture
+def rendered(monkeypatch):
+    """How often each template was rendered since a test began."""
+    counts = Counter()
+    render = Template._render
+
+    def counted(self, context):
+        counts[self.name] += 1
+        return render(self, context)
+
+    monkeypatch.setattr(Template, "_render", counted)
+    parts.cache.clear()
+    return counts
+
+
+def test_a_finished_turn_is_rendered_once_for_all_tabs(client, conversation, rendered):
+    pages = [page_of(client, conversation) for _ in range(2)]
+    synced = "".join(fragments.Page().sync(conversation))
+    turn = conversation.turns.last()
+    fragments.Page().turn(conversation, turn.pk, "")
+    assert rendered["chat/_turn.html"] == conversation.turns.count() == 2
+    drawn = str(
+        parts.turn(
+            conversation, fragments.transcript_pane.turn_view(conversation, turn.pk)
+        )
+    )
+    assert all(drawn in html for html in (*pages, synced))
+
+
+def test_a_reply_that_is_being_written_is_not_kept(client, conversation, rendered):
+    submit(conversation, "Wait")
+    for _ in range(2):
+        page_of(client, conversation)
+    assert rendered["chat/_live_reply.html"] == 2
+
+
+def test_what_has_changed_is_rendered_again(client, conversation):
+    before = page_of(client, conversation)
+    actions.pin(conversation, 1)
+    transcript.rename(conversation, "Another title")
+    after = page_of(client, conversation)
+    assert "mark-pinned" in after
+    assert "mark-pinned" not in before
+    assert after.count(">Another title</span>") == 2  # above the page and in the list
+
+
+def test_each_language_has_parts_of_its_own(client, conversation):
+    english = page_of(client, conversation)
+    with translation.override("zh-hans"):
+        synced = "".join(fragments.Page().sync(conversation))
+    assert ">Copy</button>" in english
+    assert ">Copy</button>" not in synced
+
+
+def test_the_open_row_and_an_archived_hit_are_marked(client, conversation):
+    marked = 'mark">Archived</span>'
+    row = f'<a href="{url("detail", conversation)}"'
+    assert f'{row} aria-current="page">' in page_of(client, conversation)
+    assert f"{row}>" in client.get("/").content.decode()
+    library.archive(conversation)
+    assert marked in client.get("/", {"q": "Kyoto"}).content.decode()
+    assert marked not in client.get("/", {"view": "archived"}).content.decode()
+
+
+class TestCache:
+    def test_it_is_bounded_by_the_memory_it_takes(self):
+        cache = Cache(max_bytes=1_000_000)
+        for number in range(300):
+            cache.put(("part", f"{number}"), "梨" * 10_000)
+            assert cache.bytes <= 1_000_000
+        assert 30 < len(cache) < 60
+
+    def test_what_was_requested_last_stays(self):
+        cache = Cache(max_bytes=1_000)
+        for number in range(100):
+            cache.put("often", "kept")
+            assert cache.get("often") == "kept"
+            cache.put(f"{number}", "x" * 100)
+        assert cache.get("0") is None
