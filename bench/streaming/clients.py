@@ -151,15 +151,16 @@ class HtmlPerson(Person):
 
     async def pieces(self) -> AsyncIterator[str]:
         last = int(monotonic() * 1000)
+        end = last + LONGEST
         while True:
             html = await self.socket.recv()
             if "composer-error" in html and 'data-code="' in html:
                 raise RuntimeError(f"refused: {html[:300]}")
-            numbers = IN_HTML.findall(html)
-            new = [n for n in numbers if last < int(n) < last + LONGEST]
-            if new:
-                last = int(new[-1])
-                yield "".join(f"{number} " for number in new)
+            # A reply that comes at once stands in both panes.
+            for number in IN_HTML.findall(html):
+                if last < int(number) < end:
+                    last = int(number)
+                    yield f"{number} "
             if 'data-state="done"' in html:
                 return
 

@@ -1,8 +1,12 @@
 """The load of bench.streaming on this site: it reads every word that was sent."""
 
+from time import monotonic
+
 import pytest
 
+from bench.streaming import upstream
 from bench.streaming.__main__ import cost_of_a_turn, play
+from bench.streaming.clients import HtmlPerson, Seat
 from bench.streaming.contestants import Upstream, all_of_them
 
 WORDS = 12
@@ -16,3 +20,23 @@ async def test_people_read_whole_replies_in_both_forms():
             assert figures.wrong == 0, contestant.name
             assert figures.cpu_per_word > 0
         assert await cost_of_a_turn(found[0], WORDS, turns=1) > 0
+
+
+class Page(HtmlPerson):
+    """A page to which these messages come."""
+
+    async def send(self):
+        start = round(monotonic() * 1000) + 1
+        text = upstream.whole_text(start, self.words)
+        self.digest = start + 10**9
+        self.messages = [f'<p data-state="done" id="{self.digest}">{text}</p>{text}']
+        self.socket = self
+
+    async def recv(self):
+        return self.messages.pop(0)
+
+
+async def test_a_reply_that_comes_at_once_and_twice_is_read_once():
+    reading = await Page(Seat(""), WORDS).ask()
+    assert reading.is_whole
+    assert len(reading.late) == WORDS
