@@ -53,7 +53,8 @@ def make(owner: object, size: int, title: str = "") -> object:
         for asked, reply in zip(rows[::2], rows[1::2], strict=True)
     )
     Conversation.objects.filter(pk=conversation.pk).update(next_seq=size + 1)
-    compact(conversation, size - WINDOW)
+    if size > WINDOW:
+        compact(conversation, size - WINDOW)
     return conversation
 
 

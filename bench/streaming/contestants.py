@@ -33,7 +33,7 @@ from django.contrib.auth import get_user_model, login
 from django.contrib.sessions.backends.db import SessionStore
 from django.http import HttpRequest
 from django.conf import settings
-from memory import transcript
+from bench.long_conversation import make
 User = get_user_model()
 seats = []
 for number in range({count}):
@@ -42,12 +42,7 @@ for number in range({count}):
     request.session = SessionStore()
     login(request, user, "django.contrib.auth.backends.ModelBackend")
     request.session.save()
-    conversation = transcript.create(user, title="bench")
-    for at in range({messages} // 2):
-        message, _ = transcript.append_user_message(
-            conversation, text=f"Question {{at}}?", client_id=f"c{{number}}-{{at}}"
-        )
-        transcript.append_reply(conversation, seq=message.seq + 1, text="Yes.")
+    conversation = make(user, {messages}, title="bench")
     seats.append([settings.SESSION_COOKIE_NAME, request.session.session_key,
                   str(conversation.uuid)])
 print(json.dumps(seats))
