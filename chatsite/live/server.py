@@ -28,6 +28,7 @@ async def hand_over() -> None:
         await runner.hand_back()
     finally:
         await watcher.current_watcher().end()
+        await providers.build.close()
 
 
 def install() -> None:

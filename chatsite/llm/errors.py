@@ -123,17 +123,26 @@ def _find_code(exc: BaseException) -> str:
     if isinstance(exc, openai.APIStatusError):
         return _code_of_status(exc)
     if isinstance(exc, (TimeoutError, openai.APITimeoutError)):
-        return "timeout"
+        return "unavailable" if _is_lost(exc) else "timeout"
     if isinstance(exc, openai.APIConnectionError):
         return "unavailable"
     if isinstance(exc, openai.APIError):
         return _code_of_stream_error(exc)
     # By name: the openai package decides which httpx it uses.
     roots = {base.__module__.partition(".")[0] for base in type(exc).__mro__}
-    if isinstance(exc, OSError) or roots & {"httpx", "httpx2", "httpcore", "httpcore2"}:
+    if isinstance(exc, OSError) or roots & {"httpx", "httpx2", "aiohttp"}:
         return "unavailable"
     # JSON, Unicode, a shape that LangChain did not expect, no chunk at all.
     return "bad_response"
+
+
+def _is_lost(exc: BaseException) -> bool:
+    """Whether it was a connection that failed: openai's transport over aiohttp calls
+    that a time-out, too."""
+    while exc := exc.__cause__:
+        if type(exc).__module__.startswith("aiohttp."):
+            return not isinstance(exc, TimeoutError)
+    return False
 
 
 def _code_of_status(exc: openai.APIStatusError) -> str:

@@ -2,18 +2,19 @@
 really send. Importing this takes a second, so a site with the demo model does without.
 """
 
-import json
 import math
 from collections.abc import AsyncIterator
+from contextlib import aclosing
 from typing import Any
 
 import openai
-from langchain_core.messages import BaseMessageChunk
+from langchain_core.messages import AIMessageChunk, BaseMessage, BaseMessageChunk
 from langchain_core.outputs import ChatGenerationChunk
 from langchain_openai import ChatOpenAI
 
-BOM = b"\xef\xbb\xbf"
-MAX_JSON_BYTES = 8_000_000
+from .deltas import Delta
+from .event_stream import ObjectStream
+
 # No request is larger; a count beyond it is a mistake of the server.
 MAX_TOKENS = 10_000_000
 # Servers' names for what a model thinks before it answers.
@@ -24,8 +25,35 @@ class OpenAIChat(ChatOpenAI):
     """Keeps what LangChain leaves out of a chunk (reasoning, a refusal), and tolerates
     fields of a wrong type.
 
-    Both methods are those that LangChain's own packages for other providers override.
+    The methods with an underscore are those that LangChain's own packages for other
+    providers override.
     """
+
+    async def deltas(
+        self, messages: list[BaseMessage], **options: Any
+    ) -> AsyncIterator[list[Delta]]:
+        """What astream() says, without its chunks."""
+        if self._should_stream_usage(options.pop("stream_usage", None)):
+            options["stream_options"] = {"include_usage": True}
+        payload = self._get_request_payload(messages, **options, stream=True)
+        stream = await self.async_client.create(**payload)
+        has_begun = False
+        async with aclosing(stream.batches(self._read_delta)) as batches:
+            async for batch in batches:
+                yield batch
+                has_begun = True
+        if not has_begun:
+            raise ValueError("no chunk came")
+
+    def _read_delta(self, chunk: dict[str, Any]) -> Delta:
+        choices = _choices_of(chunk)
+        if choices and not chunk.get("usage"):
+            choice, found = _read_choice(choices[0])
+            if not choice["finish_reason"] and "tool_calls" not in choice["delta"]:
+                return Delta(choice["delta"]["content"], **found)
+        made = self._convert_chunk_to_generation_chunk(chunk, AIMessageChunk, None)
+        made.message.response_metadata.update(made.generation_info or {})
+        return Delta.of(made.message)
 
     def _get_request_payload(self, *args: Any, **options: Any) -> dict[str, Any]:
         payload = super()._get_request_payload(*args, **options)
@@ -43,9 +71,7 @@ class OpenAIChat(ChatOpenAI):
     ) -> ChatGenerationChunk | None:
         if chunk.get("usage") is not None:
             chunk["usage"] = read_usage(chunk["usage"])
-        choices = chunk.get("choices") or []
-        if not isinstance(choices, list) or not all(map(_is_object, choices)):
-            raise ValueError("choices is not a list of objects")
+        choices = _choices_of(chunk)
         chunk["choices"], found = [], {}
         if choices:
             choice, found = _read_choice(choices[0])
@@ -56,6 +82,13 @@ class OpenAIChat(ChatOpenAI):
         if made:
             made.message.additional_kwargs.update(found)
         return made
+
+
+def _choices_of(chunk: dict[str, Any]) -> list[dict[str, Any]]:
+    choices = chunk.get("choices") or []
+    if not isinstance(choices, list) or not all(map(_is_object, choices)):
+        raise ValueError("choices is not a list of objects")
+    return choices
 
 
 def _is_object(value: object) -> bool:
@@ -127,77 +160,35 @@ def _read_count(value: object) -> int:
     return int(value)
 
 
-async def tidy_response(response: Any) -> None:
-    """A hook of the HTTP client: lets the body of a success be read as events."""
-    if response.status_code < 400:
-        read = response.aiter_bytes
-        response.aiter_bytes = lambda *args, **options: as_events(
-            read(*args, **options)
-        )
-
-
-async def as_events(chunks: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
-    """A body as the event stream that was asked for.
-
-    A byte order mark would cost the first event; a reply as one JSON document, from a
-    server that can't stream, becomes one event.
-    """
-    head = b""
-    async for chunk in chunks:
-        head += chunk
-        if len(head.lstrip()) > len(BOM):
-            break
-    head = head.lstrip().removeprefix(BOM)
-    if head.lstrip().startswith(b"{"):
-        yield await _as_event(head, chunks)
-        return
-    yield head
-    async for chunk in chunks:
-        yield chunk
-
-
-async def _as_event(head: bytes, chunks: AsyncIterator[bytes]) -> bytes:
-    body = head
-    async for chunk in chunks:
-        body += chunk
-        if len(body) > MAX_JSON_BYTES:
-            raise ValueError("the reply is too long")
-    document = json.dumps(json.loads(body))
-    return f"data: {document}\n\ndata: [DONE]\n\n".encode()
-
-
 class Completions:
-    """What LangChain asks of the client, with chunks as plain objects. As models of
-    pydantic each would be built and taken apart again, with a warning for every field
-    that has another type than OpenAI's own.
-    """
+    """What LangChain asks of the client, with chunks as plain objects."""
 
     def __init__(self, client: openai.AsyncOpenAI) -> None:
         self._client = client
 
     async def create(
         self, *, extra_body: dict[str, Any] | None = None, **body: Any
-    ) -> openai.AsyncStream[object]:
+    ) -> ObjectStream:
         return await self._client.post(
             "/chat/completions",
             body={**body, **(extra_body or {})},
             cast_to=object,
             stream=True,
-            stream_cls=openai.AsyncStream[object],
+            stream_cls=ObjectStream,
         )
 
 
 def make(name: str, *, key: str, base_url: str, connect_timeout: float) -> OpenAIChat:
     """A model whose only deadline is for the connection: ReplyStream has the others."""
-    timeout = openai.Timeout(None, connect=connect_timeout)
+    # aiohttp looks up the address in the time for the pool.
+    timeout = openai.Timeout(None, connect=connect_timeout, pool=connect_timeout)
     model = OpenAIChat(
         model=name,
         api_key=key,
         base_url=base_url or None,
         # LangChain shares its own client between models, and so between loops.
-        http_async_client=openai.DefaultAsyncHttpxClient(
-            timeout=timeout, event_hooks={"response": [tidy_response]}
-        ),
+        # aiohttp's, which keeps what comes until it is read.
+        http_async_client=openai.DefaultAioHttpClient(timeout=timeout),
         timeout=timeout,
         stream_chunk_timeout=None,
         # ReplyStream counts its own.

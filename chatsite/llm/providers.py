@@ -1,6 +1,8 @@
 """Builds the LangChain model behind a name. Knows settings, but no conversation."""
 
 import asyncio
+from collections.abc import AsyncGenerator
+from contextlib import suppress
 from typing import Any
 from weakref import WeakKeyDictionary
 
@@ -82,16 +84,48 @@ class _Builder:
 
     def __init__(self) -> None:
         self._by_loop: WeakKeyDictionary[Any, dict[str, BaseChatModel]]
+        self._keepers: set[AsyncGenerator[None, None]] = set()
         self.cache_clear()
 
     def __call__(self, name: str) -> BaseChatModel:
-        models = self._by_loop.setdefault(_running_loop(), {})
+        loop = _running_loop()
+        models = self._by_loop.get(loop)
+        if models is None:
+            models = self._by_loop[loop] = {}
+            if loop is not _NO_LOOP:
+                self._close_at_end(models)
         if name not in models:
             models[name] = _make(name)
         return models[name]
 
     def cache_clear(self) -> None:
         self._by_loop = WeakKeyDictionary()
+
+    async def close(self) -> None:
+        """Close what the models of this event loop have open."""
+        await _close(self._by_loop.pop(_running_loop(), {}))
+
+    def _close_at_end(self, models: dict[str, BaseChatModel]) -> None:
+        """An event loop that ends closes the generators that it has begun."""
+
+        async def keep() -> AsyncGenerator[None, None]:
+            try:
+                yield
+            finally:
+                self._keepers.discard(keeper)
+                await _close(models)
+
+        keeper = keep()
+        self._keepers.add(keeper)
+        with suppress(StopIteration):
+            anext(keeper).send(None)
+
+
+async def _close(models: dict[str, BaseChatModel]) -> None:
+    for model in models.values():
+        if client := getattr(model, "root_async_client", None):
+            await client.close()
+    models.clear()
 
 
 class _NoLoop:

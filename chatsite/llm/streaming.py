@@ -19,7 +19,8 @@ from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage
 from langchain_core.messages.ai import UsageMetadata
 from pydantic import BaseModel
 
-from . import dialects, providers
+from . import deltas, dialects, providers
+from .deltas import Delta
 from .errors import LLMError, translate
 
 logger = logging.getLogger(__name__)
@@ -100,6 +101,7 @@ class ReplyStream:
         self._chars = 0
         self._carry = ""
         self._calls: AIMessageChunk | None = None
+        self._is_understood = False  # the request was accepted in this dialect
         self._pieces = self._run()
 
     def __aiter__(self) -> Self:
@@ -167,14 +169,15 @@ class ReplyStream:
 
     async def _attempt(self) -> AsyncIterator[str]:
         model, without = providers.build(self.name), self.dialect.without
-        self._life_at = time.monotonic()
+        self._life_at, self._is_understood = time.monotonic(), False
         options = {name: self._bind[name] for name in self._bind.keys() - without}
         if "stream_options" in without:
             options["stream_usage"] = False
-        async with aclosing(model.astream(self._messages, **options)) as chunks:
-            while chunk := await self._read(chunks):
-                self._note(chunk)
-                if piece := self._take(str(chunk.text)):
+        reading = deltas.read(model, self._messages, **options)
+        async with aclosing(reading) as batches:
+            while batch := await self._read(batches):
+                self._note(batch)
+                if piece := self._take("".join([delta.text for delta in batch])):
                     yield piece
                 if self._chars >= MAX_REPLY_CHARS:
                     self.finish_reason = "length"
@@ -184,24 +187,26 @@ class ReplyStream:
             yield piece
         self._check_end()
 
-    async def _read(self, chunks: AsyncIterator[AIMessageChunk]) -> Any:
-        """The next chunk, or None at the end."""
+    async def _read(self, batches: AsyncIterator[list[Delta]]) -> list[Delta] | None:
+        """The next deltas, or None at the end."""
         silence_ends = self._find_end_of_patience()
         try:
-            # The time is over even where chunks come faster than it is looked at.
+            # The time is over even where deltas come faster than it is looked at.
             async with asyncio.timeout_at(silence_ends):
                 if asyncio.get_running_loop().time() >= silence_ends:
                     raise TimeoutError
-                chunk = await anext(chunks, None)
+                batch = await anext(batches, None)
         except Exception as exc:  # noqa: BLE001
             # Whatever a provider's library raises ends here, as an LLMError; its
             # text stays out of the log because it can hold the key.
             if self.finish_reason:
                 return None
             raise self._explain(exc) from None
-        if chunk is not None and self.dialect != dialects.of(self.name):
-            dialects.remember(self.name, self.dialect)
-        return chunk
+        if batch and not self._is_understood:
+            self._is_understood = True
+            if self.dialect != dialects.of(self.name):
+                dialects.remember(self.name, self.dialect)
+        return batch
 
     def _find_end_of_patience(self) -> float:
         """By the clock of the event loop, until when the next chunk has to come."""
@@ -226,22 +231,24 @@ class ReplyStream:
         logger.info("Model %r: %s (%s)", self.name, error.code, type(exc).__name__)
         return error
 
-    def _note(self, chunk: AIMessageChunk) -> None:
-        if usage := chunk.usage_metadata:
-            # Some servers repeat a growing count in every chunk: the last one holds.
-            self._note_usage(usage)
-        found = chunk.additional_kwargs
-        if thought := found.get("reasoning"):
-            self.reasoning += clean(thought)[: MAX_REPLY_CHARS - len(self.reasoning)]
-        self.refusal += clean(found.get("refusal") or "")[:MAX_REPLY_CHARS]
-        if reason := chunk.response_metadata.get("finish_reason"):
-            self.finish_reason = reason
-            self._ended_at = self._ended_at or time.monotonic()
-        if "tools" in self._bind and chunk.tool_call_chunks:
-            self._calls = self._calls + chunk if self._calls else chunk
-        # An empty chunk is no life: some servers send them for as long as one reads.
-        if chunk.text or thought or found.get("refusal") or chunk.tool_call_chunks:
-            self._life_at = time.monotonic()
+    def _note(self, batch: list[Delta]) -> None:
+        for delta in batch:
+            # An empty one is no life: some servers send them for as long as one reads.
+            if delta.text or delta.reasoning or delta.refusal or delta.calls:
+                self._life_at = time.monotonic()
+            if delta.reasoning:
+                left = MAX_REPLY_CHARS - len(self.reasoning)
+                self.reasoning += clean(delta.reasoning)[:left]
+            if delta.refusal:
+                self.refusal += clean(delta.refusal)[:MAX_REPLY_CHARS]
+            if delta.usage:
+                # Some servers repeat a growing count in each: the last one holds.
+                self._note_usage(delta.usage)
+            if delta.finish_reason:
+                self.finish_reason = delta.finish_reason
+                self._ended_at = self._ended_at or time.monotonic()
+            if delta.calls and "tools" in self._bind:
+                self._calls = self._calls + delta.calls if self._calls else delta.calls
 
     def _note_usage(self, usage: UsageMetadata) -> None:
         """0 is what a provider says that does not count: every request has tokens."""

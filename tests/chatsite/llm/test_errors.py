@@ -3,6 +3,7 @@
 import json
 from email.utils import format_datetime
 
+import aiohttp
 import httpx2
 import openai
 import pytest
@@ -92,3 +93,19 @@ def test_it_reads_a_number_of_seconds(value, expected):
 def test_it_reads_a_date():
     when = timezone.now() + timezone.timedelta(seconds=30)
     assert 25 < parse_retry_after(format_datetime(when, usegmt=True)) <= 30
+
+
+@pytest.mark.parametrize(
+    ("cause", "code"),
+    [
+        (aiohttp.ServerDisconnectedError(SECRET), "unavailable"),
+        (aiohttp.ClientOSError(SECRET), "unavailable"),
+        (aiohttp.ConnectionTimeoutError(SECRET), "timeout"),
+        (aiohttp.SocketTimeoutError(SECRET), "timeout"),
+    ],
+)
+def test_it_tells_a_lost_connection_from_a_late_one(cause, code):
+    error = openai.APITimeoutError(REQUEST)
+    error.__cause__ = httpx2.ConnectTimeout(SECRET)
+    error.__cause__.__cause__ = cause
+    assert translate(error).code == code

@@ -1,0 +1,93 @@
+"""Deltas: what the chunks of a model's stream say, read as many at a time as have come.
+
+A chunk of LangChain's is built, validated and shown to its tracers one by one, which
+costs more than everything else that a word goes through.
+"""
+
+import asyncio
+from collections.abc import AsyncIterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol, Self, runtime_checkable
+
+from langchain_core.callbacks import AsyncCallbackManager
+from langchain_core.language_models import BaseChatModel
+from langchain_core.messages import AIMessageChunk, BaseMessage
+from langchain_core.messages.ai import UsageMetadata
+
+
+@dataclass(frozen=True, slots=True)
+class Delta:
+    """`calls`: the chunk itself, where it has pieces of tool calls."""
+
+    text: str = ""
+    reasoning: str = ""
+    refusal: str = ""
+    finish_reason: str | None = None
+    usage: UsageMetadata | None = None
+    calls: AIMessageChunk | None = None
+
+    @classmethod
+    def of(cls, chunk: AIMessageChunk) -> Self:
+        found = chunk.additional_kwargs
+        return cls(
+            str(chunk.text),
+            found.get("reasoning") or "",
+            found.get("refusal") or "",
+            chunk.response_metadata.get("finish_reason"),
+            chunk.usage_metadata,
+            chunk if chunk.tool_call_chunks else None,
+        )
+
+
+@runtime_checkable
+class ReadsDeltas(Protocol):
+    """A model that can do without LangChain's chunks."""
+
+    def deltas(
+        self, messages: list[BaseMessage], **options: Any
+    ) -> AsyncIterator[list[Delta]]: ...
+
+
+def read(
+    model: BaseChatModel, messages: Sequence[BaseMessage], **options: Any
+) -> AsyncIterator[list[Delta]]:
+    """A reply: each time all that has come since the last."""
+    if isinstance(model, ReadsDeltas) and not is_traced(model):
+        return model.deltas(list(messages), **options)
+    return _gather(model.astream(list(messages), **options))
+
+
+def is_traced(model: BaseChatModel) -> bool:
+    """Whether anything wants to see the chunks: LangSmith, a debugger, a callback."""
+    manager = AsyncCallbackManager.configure(None, model.callbacks, model.verbose)
+    return bool(manager.handlers)
+
+
+async def _gather(chunks: AsyncIterator[AIMessageChunk]) -> AsyncIterator[list[Delta]]:
+    """Reads on while it is not asked: the stream of a model stands still meanwhile."""
+    found: list[Delta] = []
+    news = asyncio.Event()
+
+    async def read_all() -> None:
+        try:
+            async for chunk in chunks:
+                found.append(Delta.of(chunk))
+                news.set()
+        finally:
+            news.set()
+
+    reader = asyncio.create_task(read_all())
+    try:
+        while True:
+            await news.wait()
+            news.clear()
+            if found:
+                batch, found[:] = found[:], []
+                yield batch
+            if reader.done() and not found:
+                reader.result()  # raises what has ended it
+                return
+    finally:
+        reader.cancel()
+        await asyncio.gather(reader, return_exceptions=True)
+        await chunks.aclose()

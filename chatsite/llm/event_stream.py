@@ -1,0 +1,146 @@
+"""The body of a streamed reply as the JSON objects in it, as many at a time as the
+connection has brought.
+"""
+
+import asyncio
+import json
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import aclosing
+from typing import Any, TypeVar
+
+import openai
+
+T = TypeVar("T")
+
+BOM = b"\xef\xbb\xbf"
+MAX_JSON_BYTES = 8_000_000
+DONE = "[DONE]"
+# A connection is used again when its reply was read to the end.
+END_SECONDS = 0.1
+
+
+class EventReader:
+    """Finds the data of server-sent events in bytes that are cut anywhere."""
+
+    def __init__(self) -> None:
+        self._rest: list[bytes] = []
+        self._data: list[str] = []
+        self._is_after_cr = False
+
+    def feed(self, chunk: bytes) -> Iterator[str]:
+        if self._is_after_cr and chunk.startswith(b"\n"):
+            chunk = chunk[1:]
+        self._is_after_cr = chunk.endswith(b"\r")
+        self._rest.append(chunk)
+        if b"\n" not in chunk and b"\r" not in chunk:
+            return
+        lines = b"".join(self._rest).splitlines(keepends=True)
+        self._rest = [] if lines[-1].endswith((b"\n", b"\r")) else [lines.pop()]
+        for line in lines:
+            yield from self._read(line.rstrip(b"\r\n"))
+
+    def _read(self, line: bytes) -> Iterator[str]:
+        if line.startswith(b"data:"):
+            self._data.append(line[5:].removeprefix(b" ").decode())
+        elif not line and self._data:
+            data, self._data = "\n".join(self._data), []
+            yield data
+
+
+class ObjectStream(openai.AsyncStream[object]):
+    """A stream of plain objects. As models of pydantic each would be built and taken
+    apart again, with a warning for every field that has another type than OpenAI's.
+    """
+
+    async def __stream__(self) -> AsyncIterator[object]:
+        async with aclosing(self.batches(lambda value: value)) as batches:
+            async for batch in batches:
+                for each in batch:
+                    yield each
+
+    async def batches(
+        self, convert: Callable[[dict[str, Any]], T]
+    ) -> AsyncIterator[list[T]]:
+        """What comes before an error is told before it is raised."""
+        reader = EventReader()
+        try:
+            async with (
+                aclosing(self.response.aiter_bytes()) as body,
+                aclosing(as_events(body)) as chunks,
+            ):
+                async for chunk in chunks:
+                    batch, end = self._read(reader.feed(chunk), convert)
+                    if batch:
+                        yield batch
+                    if isinstance(end, Exception):
+                        raise end
+                    if end:
+                        await _exhaust(chunks)
+                        return
+        finally:
+            await self.response.aclose()
+
+    def _read(
+        self, found: Iterator[str], convert: Callable[[dict[str, Any]], T]
+    ) -> tuple[list[T], Exception | bool]:
+        """The objects, and whether they are the last ones, or what is wrong with the
+        next one."""
+        batch: list[T] = []
+        try:
+            for data in found:
+                if data.startswith(DONE):
+                    return batch, True
+                batch.append(convert(self._decode(data)))
+        except Exception as error:  # noqa: BLE001
+            # Whatever it is: the caller raises it.
+            return batch, error
+        return batch, False
+
+    def _decode(self, data: str) -> dict[str, Any]:
+        value = json.loads(data)
+        if not isinstance(value, dict):
+            raise ValueError("an event is not an object")
+        if error := value.get("error"):
+            words = error.get("message") if isinstance(error, dict) else None
+            words = words if isinstance(words, str) else ""
+            raise openai.APIError(words, self.response.request, body=error)
+        return value
+
+
+async def _exhaust(chunks: AsyncIterator[bytes]) -> None:
+    try:
+        async with asyncio.timeout(END_SECONDS):
+            async for _ in chunks:
+                pass
+    except TimeoutError:
+        return
+
+
+async def as_events(chunks: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
+    """A body as the event stream that was asked for.
+
+    A byte order mark would cost the first event; a reply as one JSON document, from a
+    server that can't stream, becomes one event.
+    """
+    head = b""
+    async for chunk in chunks:
+        head += chunk
+        if len(head.lstrip()) > len(BOM):
+            break
+    head = head.lstrip().removeprefix(BOM)
+    if head.lstrip().startswith(b"{"):
+        yield await _as_event(head, chunks)
+        return
+    yield head
+    async for chunk in chunks:
+        yield chunk
+
+
+async def _as_event(head: bytes, chunks: AsyncIterator[bytes]) -> bytes:
+    body = head
+    async for chunk in chunks:
+        body += chunk
+        if len(body) > MAX_JSON_BYTES:
+            raise ValueError("the reply is too long")
+    document = json.dumps(json.loads(body))
+    return f"data: {document}\n\ndata: {DONE}\n\n".encode()
