@@ -20,10 +20,13 @@ from . import lifecycle
 
 logger = logging.getLogger(__name__)
 
+# The stream is left alone between two frames: what comes meanwhile is read at once.
 # Frames of the first second follow closely, so that a reply is seen to begin.
 FRAME_SECONDS = 0.05
 YOUNG_SECONDS = 1.0
 LATER_FRAME_SECONDS = 0.1
+# With a provider so fast that one piece has as many, reading has no pauses.
+FULL_CHARS = 100
 CHECKPOINT_SECONDS = 1.0
 
 
@@ -61,8 +64,16 @@ class ReplyStreamer:
         return None if reader.cancelled() else reader.exception()
 
     async def _read(self) -> None:
+        frame_at, young_until = 0.0, monotonic() + YOUNG_SECONDS
         async for piece in self.stream:
             self.text += self._splitter.feed(piece)
+            now = monotonic()
+            if now >= frame_at:
+                self._send_frame()
+                is_young = now < young_until
+                frame_at = now + (FRAME_SECONDS if is_young else LATER_FRAME_SECONDS)
+            if self.stream.finish_reason is None and len(piece) < FULL_CHARS:
+                await asyncio.sleep(frame_at - now)
 
     @property
     def reasoning(self) -> str:
@@ -76,22 +87,22 @@ class ReplyStreamer:
 
     async def _pump(self, reader: asyncio.Task[None]) -> lifecycle.LeaseStatus:
         stopped = asyncio.create_task(self.stop.wait())
-        young_until = monotonic() + YOUNG_SECONDS
         try:
             while not reader.done():
-                is_young = monotonic() < young_until
+                awaited = {reader, stopped}
+                if is_busy(self._save):
+                    awaited.add(self._save)
+                left = self.tried_at + CHECKPOINT_SECONDS - monotonic()
                 await asyncio.wait(
-                    {reader, stopped},
-                    timeout=FRAME_SECONDS if is_young else LATER_FRAME_SECONDS,
+                    awaited,
+                    timeout=left if left > 0 else CHECKPOINT_SECONDS,
                     return_when=asyncio.FIRST_COMPLETED,
                 )
                 if stopped.done():
                     return lifecycle.LeaseStatus.CANCELLED
-                # First of all: after a long sleep the turn may be another process's.
                 if self._is_lease_over():
                     logger.warning("turn not renewed turn=%s", self.claim.turn_id)
                     return lifecycle.LeaseStatus.LOST
-                self._send_frame()
                 self._checkpoint()
                 if self.hold is not lifecycle.LeaseStatus.KEPT:
                     return self.hold
@@ -104,7 +115,9 @@ class ReplyStreamer:
         return monotonic() - self._renewed_at >= settings.TURN_LEASE_SECONDS
 
     def _send_frame(self) -> None:
-        if len(self.text) == self.sent or is_busy(self._frame):
+        # After a long sleep the turn may be another process's.
+        is_silent = len(self.text) == self.sent or self._is_lease_over()
+        if is_silent or is_busy(self._frame):
             return
         self.sent = len(self.text)
         frame = events.Frame(
@@ -122,6 +135,7 @@ class ReplyStreamer:
             self._save.result()
         if monotonic() - self.tried_at >= CHECKPOINT_SECONDS:
             self.tried_at = monotonic()
+            self._send_frame()
             # Only what was in a frame: `base` is never beyond what the pages know.
             work = self._write(self.text[: self.sent])
             self._save = asyncio.create_task(work)

@@ -17,6 +17,7 @@ class Stream:
     """A provider that says a word every few milliseconds."""
 
     reasoning = ""
+    finish_reason = None
 
     def __init__(self, words):
         self.words = words
