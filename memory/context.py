@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from django.conf import settings
-from django.db.models import Count, Q, QuerySet
+from django.db.models import Case, Count, Q, QuerySet, Value, When
 from langchain_core.messages import BaseMessage, SystemMessage
 
 from . import prompts, versions
@@ -237,21 +237,17 @@ def count_places(conversation: Conversation, left_out: Ranges = ()) -> dict[str,
     """
     summaries = versions.active(conversation)
     covered = within((each.first_seq, each.last_seq) for each in summaries)
-    kept = Q(superseded_at=None, excluded_at=None, deleted_at=None)
-    in_window = Q(seq__gt=versions.cutoff(summaries))
-    counts = conversation.messages.aggregate(
-        deleted=Count("pk", Q(deleted_at__isnull=False)),
-        superseded=Count("pk", Q(deleted_at=None, superseded_at__isnull=False)),
-        excluded=Count(
-            "pk",
-            Q(deleted_at=None, superseded_at=None, excluded_at__isnull=False),
-        ),
-        summary=Count("pk", kept & covered),
-        window=Count("pk", kept & in_window & ~within(left_out)),
-        unsent=Count("pk", kept & in_window & within(left_out)),
-        lost=Count("pk", kept & ~covered & ~in_window),
+    place = Case(
+        When(deleted_at__isnull=False, then=Value("deleted")),
+        When(superseded_at__isnull=False, then=Value("superseded")),
+        When(excluded_at__isnull=False, then=Value("excluded")),
+        When(covered, then=Value("summary")),
+        When(seq__lte=versions.cutoff(summaries), then=Value("lost")),
+        When(within(left_out), then=Value("unsent")),
+        default=Value("window"),
     )
-    return {kind: count for kind, count in counts.items() if count}
+    rows = conversation.messages.order_by().values_list(place)
+    return dict(rows.annotate(Count("pk")))
 
 
 def count_sent(call: ModelCall) -> dict[str, int]:
