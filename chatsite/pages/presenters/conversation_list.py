@@ -21,6 +21,8 @@ from memory.search import conversation_search
 from ..forms import ListForm
 
 PAGE = 200
+# What a row of the list shows; policies and prompts stay in the database.
+COLUMNS = ("uuid", "title", "updated_at", "pinned_at", "archived_at")
 MAX_TITLES = 20
 MAX_UNDO = 3
 
@@ -51,7 +53,8 @@ def listed(user: AbstractBaseUser, data: QueryDict) -> dict[str, Any]:
         shown["found"] = conversation_search.find_messages(user, query)
         return shown
     most = form.cleaned_data["show"] or PAGE
-    rows = list(library.listed(user, archived=archived)[: most + 1])
+    found = library.listed(user, archived=archived).only(*COLUMNS)
+    rows = list(found[: most + 1])
     shown["sections"] = list(group(rows[:most]))
     shown["more"] = most + PAGE if len(rows) > most else None
     shown["archived_count"] = library.listed(user, archived=True).count()

@@ -103,7 +103,6 @@ class Divider:
 @dataclass(frozen=True, slots=True)
 class TranscriptPane:
     items: tuple[TurnView | Divider, ...]
-    total: int
     # Set when earlier turns exist: the one that the first turn of the page follows.
     previous: int | None
     # Set when there is a gap before the turns that follow on the page: its two sides.
@@ -136,9 +135,11 @@ def transcript(
 
 def around(conversation: Conversation, seq: int | None) -> TranscriptPane | None:
     """The turns around message `seq`, if it is before the latest page."""
+    if seq is None:
+        return None
     rows = _turns(conversation).order_by("-id")
     latest = rows.values_list("id", flat=True)[:PAGE_TURNS]
-    found = list(rows.filter(user_message__seq__lte=seq or 0)[: LEAD_TURNS + 1])
+    found = list(rows.filter(user_message__seq__lte=seq)[: LEAD_TURNS + 1])
     if not found or found[0].pk >= min(latest):
         return None
     previous = found[LEAD_TURNS].pk if len(found) > LEAD_TURNS else None
@@ -179,7 +180,6 @@ def _pane(
 ) -> TranscriptPane:
     return TranscriptPane(
         items=tuple(_items(conversation, turns, versions.active(conversation))),
-        total=conversation.messages.count(),
         previous=previous,
         gap=gap,
     )
@@ -232,13 +232,12 @@ def _views(
 ) -> Iterator[TurnView]:
     """`end`: the number of the first message after these turns."""
     messages = _messages_by_turn(conversation, turns, end)
-    last = conversation.turns.order_by("-id").values_list("id", flat=True).first()
-    unfinished = conversation.turns.filter(state__in=Turn.UNFINISHED).order_by("id")
-    waiting = list(unfinished.values_list("id", flat=True))
+    waiting = _waiting(conversation, turns)
     for turn in turns:
         model = turn.model or model_of(conversation)
         finished = turn.is_finished
-        can_repeat = turn.pk == last and turn.user_message.deleted_at is None
+        is_last = end is None and turn is turns[-1]
+        can_repeat = is_last and turn.user_message.deleted_at is None
         rendered = incremental.RenderedReply()
         if not finished and turn.text:
             rendered = incremental.view_of(turn.pk, turn.text_attempt, turn.text)
@@ -253,13 +252,21 @@ def _views(
             partial=None if finished else turn.text,
             rendered=rendered,
             reply_seq=turn.reply_seq,
-            position=0 if finished else waiting.index(turn.pk),
+            position=0 if finished else sum(other < turn.pk for other in waiting),
             error=explain(turn.error) if turn.error else "",
             can_retry=can_repeat and turn.state in Turn.RETRYABLE,
             can_regenerate=can_repeat and turn.state == Turn.State.DONE,
             model=providers.label(model),
             is_demo=providers.is_demo(model),
         )
+
+
+def _waiting(conversation: Conversation, turns: list[Turn]) -> list[int]:
+    """The turns of the conversation that are unfinished, if one of these is."""
+    if all(turn.is_finished for turn in turns):
+        return []
+    rows = conversation.turns.filter(state__in=Turn.UNFINISHED).order_by("id")
+    return list(rows.values_list("id", flat=True))
 
 
 def _messages_by_turn(
