@@ -1,20 +1,22 @@
-"""Parts of pages that are rendered once for all tabs and reloads: a finished turn, a
-row of the list.
+"""Parts of pages that are rendered once for all tabs and reloads: finished turns and
+summaries, rows of the list, messages of the right pane, forms that are not filled in.
 
 Each is kept by everything that it shows, so a part that has changed is another part.
 """
 
 from collections.abc import Hashable
 
+from django.forms import Form
 from django.template.loader import render_to_string
 from django.utils import timezone
 from django.utils.safestring import SafeString
 from django.utils.translation import get_language
 
-from memory.models import Conversation
+from chatsite.languages import of_text
+from memory.models import Conversation, Message, Summary
 
 from .html_cache import Cache
-from .presenters.transcript_pane import TurnView
+from .presenters.transcript_pane import Divider, TurnView
 
 # Enough for the latest page of some hundred conversations.
 CACHE_BYTES = 32 * 1024 * 1024
@@ -37,6 +39,53 @@ def row(listed: Conversation, *, is_open: bool, query: str) -> SafeString:
     values = {"row": listed, "is_open": is_open, "is_marked": is_marked}
     shown = (listed.uuid, listed.title, listed.updated_at, is_open, is_marked)
     return _keep("chat/_conversation_row.html", values, *shown)
+
+
+def seen_message(message: Message) -> SafeString:
+    """One message that the model sees, in the right pane."""
+    values = {"message": message, "language": of_text(message.text)}
+    shown = (message.seq, message.role, message.text)
+    return _keep("chat/_context_message.html", values, *shown)
+
+
+def divider(conversation: Conversation, line: Divider) -> SafeString:
+    """The line in the transcript where the messages of a summary end."""
+    values = {"conversation": conversation, "divider": line}
+    shown = (conversation.uuid, line.covered, *_shown(line.summary))
+    return _keep("chat/_divider.html", values, *shown)
+
+
+def summary_block(
+    conversation: Conversation, summary: Summary, *, is_past: bool
+) -> SafeString:
+    """A summary that the model sees, in the right pane."""
+    values = {"conversation": conversation, "summary": summary, "is_past": is_past}
+    shown = (conversation.uuid, is_past, *_shown(summary))
+    return _keep("chat/_context_summary.html", values, *shown)
+
+
+def form_fields(form: Form) -> SafeString:
+    """The fields of a form. One that was sent shows its own errors, and isn't kept."""
+    template, values = "_form_fields.html", {"form": form}
+    if form.is_bound:
+        return render_to_string(template, values)
+    return _keep(template, values, type(form).__name__, repr(form.initial))
+
+
+def _shown(summary: Summary) -> tuple[Hashable, ...]:
+    """What the templates show of a summary."""
+    return (
+        summary.version,
+        summary.level,
+        summary.first_seq,
+        summary.last_seq,
+        summary.text,
+        summary.model,
+        summary.tokens_before,
+        summary.tokens_after,
+        summary.has_older,
+        repr(summary.flags),
+    )
 
 
 def _keep(template: str, values: dict[str, object], *shown: Hashable) -> SafeString:

@@ -2,6 +2,7 @@
 the location of every message: where the model sees it.
 """
 
+from bisect import bisect_right
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -273,14 +274,14 @@ def _messages_by_turn(
     conversation: Conversation, turns: list[Turn], end: int | None
 ) -> dict[int, list[Message]]:
     """The messages of each turn: from its user message to the next turn's."""
-    starts = [(turn.user_message.seq, turn.pk) for turn in turns]
-    rows = conversation.messages.filter(seq__gte=starts[0][0]).order_by("seq")
+    starts = [turn.user_message.seq for turn in turns]
+    rows = conversation.messages.filter(seq__gte=starts[0]).order_by("seq")
     rows = rows.annotate(has_request=has_request())
     if end:
         rows = rows.filter(seq__lt=end)
 
     def turn_of(row: Message) -> int:
-        return next(pk for seq, pk in reversed(starts) if seq <= row.seq)
+        return turns[bisect_right(starts, row.seq) - 1].pk
 
     return {pk: list(group) for pk, group in groupby(rows, key=turn_of)}
 

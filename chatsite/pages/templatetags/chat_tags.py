@@ -4,16 +4,17 @@ from collections.abc import Iterable
 
 from django import template
 from django.conf import settings
+from django.forms import Form
 from django.utils.safestring import SafeString
 
 from chatsite import languages
 from chatsite.llm import providers
 from chatsite.protocol import errors
-from memory.models import Conversation, Summary
+from memory.models import Conversation, Message, Summary
 
 from .. import parts
 from ..markdown import render
-from ..presenters.transcript_pane import TurnView
+from ..presenters.transcript_pane import Divider, TurnView
 
 register = template.Library()
 
@@ -41,6 +42,27 @@ def turn(context: template.Context, view: TurnView) -> SafeString:
 @register.simple_tag
 def conversation_row(row: Conversation, opened: object, query: str) -> SafeString:
     return parts.row(row, is_open=str(row.uuid) == str(opened), query=query)
+
+
+@register.simple_tag(takes_context=True)
+def divider(context: template.Context, line: Divider) -> SafeString:
+    return parts.divider(context["conversation"], line)
+
+
+@register.simple_tag(takes_context=True)
+def summary_block(context: template.Context, summary: Summary) -> SafeString:
+    is_past = context["context"].reply is not None
+    return parts.summary_block(context["conversation"], summary, is_past=is_past)
+
+
+@register.simple_tag
+def seen_message(message: Message) -> SafeString:
+    return parts.seen_message(message)
+
+
+@register.simple_tag
+def form_fields(form: Form) -> SafeString:
+    return parts.form_fields(form)
 
 
 @register.filter

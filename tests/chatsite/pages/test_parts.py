@@ -1,9 +1,5 @@
 """Parts of pages that are rendered once for all tabs."""
 
-from collections import Counter
-
-import pytest
-from django.template import Template
 from django.utils import translation
 
 from chatsite.live import fragments
@@ -11,22 +7,7 @@ from chatsite.pages import parts
 from chatsite.pages.html_cache import Cache
 from memory import actions, library, transcript
 
-from ..scenes import page_of, submit, url
-
-
-@pytest.fixture
-def rendered(monkeypatch):
-    """How often each template was rendered since a test began."""
-    counts = Counter()
-    render = Template._render
-
-    def counted(self, context):
-        counts[self.name] += 1
-        return render(self, context)
-
-    monkeypatch.setattr(Template, "_render", counted)
-    parts.cache.clear()
-    return counts
+from ..scenes import page_of, signed_in, submit, url
 
 
 def test_a_finished_turn_is_rendered_once_for_all_tabs(client, conversation, rendered):
@@ -76,6 +57,25 @@ def test_the_open_row_and_an_archived_hit_are_marked(client, conversation):
     library.archive(conversation)
     assert marked in client.get("/", {"q": "Kyoto"}).content.decode()
     assert marked not in client.get("/", {"view": "archived"}).content.decode()
+
+
+def test_a_summary_is_rendered_again_when_it_changes(client, source, bob):
+    reader = signed_in(bob)
+    version = source.summaries.get(status="active").version
+    before = page_of(reader, source)
+    actions.rewrite(source, version, "Another text.", author=bob)
+    after = page_of(reader, source)
+    assert after.count("<p>Another text.</p>") == 2  # in both panes
+    assert "<p>Another text.</p>" not in before
+
+
+def test_fields_that_were_filled_in_are_not_kept(client, conversation):
+    first, second = (
+        client.post(url("policy", conversation), {"preset": preset}).content.decode()
+        for preset in ("one", "two")
+    )
+    assert "one is not one of" in first
+    assert "two is not one of" in second
 
 
 class TestCache:

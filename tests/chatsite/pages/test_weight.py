@@ -1,0 +1,46 @@
+"""What a page renders and asks of the database, once its parts are rendered."""
+
+import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
+
+from bench.long_conversation import make
+from chatsite.live import fragments
+from memory import transcript
+
+from ..scenes import url
+
+# Templates and statements, at most.
+BOUNDS = {
+    "split page": (30, 22),
+    "list": (8, 7),
+    "right pane": (12, 13),
+    "sync of a socket": (36, 7),
+    "a turn for its tab": (1, 7),
+}
+
+
+@pytest.fixture
+def conversation(alice):
+    for number in range(49):
+        transcript.create(alice, title=f"Conversation {number}")
+    return make(alice, 100)
+
+
+def test_a_page_is_few_templates_and_statements(client, conversation, rendered):
+    last = conversation.turns.last().pk
+    acts = {
+        "split page": lambda: client.get(url("detail", conversation)),
+        "list": lambda: client.get("/"),
+        "right pane": lambda: client.get(url("context", conversation)),
+        "sync of a socket": lambda: list(fragments.Page().sync(conversation)),
+        "a turn for its tab": lambda: fragments.Page().turn(conversation, last, ""),
+    }
+    for name, act in acts.items():
+        act()
+        rendered.clear()
+        with CaptureQueriesContext(connection) as queries:
+            act()
+        templates, statements = BOUNDS[name]
+        assert rendered.total() <= templates, (name, rendered.most_common())
+        assert len(queries) <= statements, (name, [row["sql"] for row in queries])
