@@ -46,12 +46,35 @@
     if (find.open && find.querySelector("input").value.trim()) htmx.trigger(find.querySelector("form"), "again");
   });
 
+  // Nothing is loaded for a hidden tab or a closed drawer until it is seen again. On
+  // phones the name of the tab counts the messages.
+  let isStale = false;
+
+  function isSeen() {
+    return !document.hidden && [context, document.getElementById("tab-count")].some((element) => element.checkVisibility());
+  }
+
+  function catchUp() {
+    if (!isStale || !isSeen()) return;
+    isStale = false;
+    htmx.ajax("GET", draft.dataset.now, { target: "#context", swap: "innerHTML show:none", values: { reply: chosen().value } });
+  }
+
+  document.addEventListener("htmx:beforeRequest", (event) => {
+    if (event.target.id !== "refresh" || isSeen()) return;
+    isStale = true;
+    event.preventDefault();
+  });
+  document.addEventListener("visibilitychange", catchUp);
+  addEventListener("resize", catchUp);
+  new MutationObserver(catchUp).observe(page, { attributeFilter: ["data-drawer", "data-tab"] });
+
   let waiting = 0;
   let shown = "";
 
   function showDraft() {
-    const isSeen = context.offsetParent && !chosen().value && !page.dataset.replaying;
-    if (!isSeen || (!box.value.trim() && !shown)) return;
+    const isDrawn = context.offsetParent && !chosen().value && !page.dataset.replaying;
+    if (!isDrawn || (!box.value.trim() && !shown)) return;
     shown = box.value.trim();
     draft.elements.draft.value = box.value;
     htmx.trigger(draft, "draft");

@@ -108,3 +108,48 @@ def test_without_a_connection_the_page_says_so_and_keeps_what_was_typed(tabs, er
     assert tab.transcript()[4]["text"] == "Written on the train"
     reports = ("WebSocket", "ERR_INTERNET", "[object Event]", "htmx:")
     errors[:] = [text for text in errors if not any(part in text for part in reports)]
+
+
+def show(tab, *, hidden):
+    tab.page.evaluate(
+        """(value) => {
+            Object.defineProperty(document, "hidden", { value, configurable: true });
+            document.dispatchEvent(new Event("visibilitychange"));
+        }""",
+        hidden,
+    )
+
+
+def close_drawer(tab):
+    tab.page.set_viewport_size({"width": 900, "height": 800})
+
+
+def open_drawer(tab):
+    tab.page.click("#toggle-pane")
+
+
+UNSEEN = {
+    "hidden tab": (
+        lambda tab: show(tab, hidden=True),
+        lambda tab: show(tab, hidden=False),
+    ),
+    "closed drawer": (close_drawer, open_drawer),
+}
+
+
+@pytest.mark.parametrize("name", UNSEEN)
+def test_the_right_pane_is_loaded_when_it_is_seen_again(tabs, name):
+    one, other = tabs
+    hide, reveal = UNSEEN[name]
+    expect(other.right).to_contain_text("All 4 messages accounted for")
+    other.page.wait_for_load_state("networkidle")
+    hide(other)
+    requested = []
+    other.page.on("request", lambda request: requested.append(request.url))
+    one.say("And a museum.")
+    expect(one.right).to_contain_text("All 6 messages accounted for")
+    expect(other.turns.last).to_have_attribute("data-state", "done")
+    other.page.wait_for_timeout(500)
+    assert not [url for url in requested if "/context/" in url]
+    reveal(other)
+    expect(other.right).to_contain_text("All 6 messages accounted for")
