@@ -13,9 +13,10 @@ from django.utils.safestring import SafeString
 from django.utils.translation import get_language
 
 from chatsite.languages import of_text
-from memory.models import Conversation, Message, Summary
+from memory.models import Conversation, Summary
 
 from .html_cache import Cache
+from .presenters.context_pane import SeenMessage
 from .presenters.transcript_pane import Divider, TurnView
 
 # Enough for the latest page of some hundred conversations.
@@ -41,7 +42,7 @@ def row(listed: Conversation, *, is_open: bool, query: str) -> SafeString:
     return _keep("chat/_conversation_row.html", values, *shown)
 
 
-def seen_message(message: Message) -> SafeString:
+def seen_message(message: SeenMessage) -> SafeString:
     """One message that the model sees, in the right pane."""
     values = {"message": message, "language": of_text(message.text)}
     shown = (message.seq, message.role, message.text)

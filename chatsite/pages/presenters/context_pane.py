@@ -9,6 +9,7 @@ from typing import Any
 from django.utils.text import capfirst
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
+from langchain_core.messages import BaseMessage
 
 from chatsite.languages import thousands
 from chatsite.llm import providers
@@ -22,12 +23,14 @@ from chatsite.turns.requests import (
 from memory import context
 from memory.compaction import lease
 from memory.engine import budget
+from memory.engine.compose import Section
 from memory.models import Conversation, Message, ModelCall, Summary
 
 from ..forms import preset_name
 
 MAX_REPLIES = 200
 AHEAD_OF_WINDOW = ("system", "summaries", "pinned")
+ROLES = {"human": "user", "ai": "assistant", "tool": "tool"}
 TITLES = {
     "system": gettext_lazy("System prompt"),
     "summaries": gettext_lazy("Summaries"),
@@ -41,13 +44,26 @@ TITLES = {
 
 
 @dataclass(frozen=True, slots=True)
+class SeenMessage:
+    """One message of the transcript that the model sees."""
+
+    seq: int
+    role: str
+    text: str
+
+    @classmethod
+    def of(cls, message: BaseMessage) -> "SeenMessage":
+        return cls(int(message.id), ROLES[message.type], str(message.content))
+
+
+@dataclass(frozen=True, slots=True)
 class ContextSection:
     """One section of the right pane, in the order of the payload."""
 
     kind: str  # system, summaries, pinned, window, recalled, newest
     title: str
     tokens: int
-    messages: tuple[Message, ...] = ()
+    messages: tuple[SeenMessage, ...] = ()
     summaries: tuple[Summary, ...] = ()
     text: str = ""
 
@@ -172,9 +188,7 @@ def _sections(
 ) -> Iterator[ContextSection]:
     count_tokens = context.counter(conversation)
     for section in built.context.sections:
-        seqs = [int(message.id) for message in section.messages if message.id]
-        rows = conversation.messages.filter(seq__in=seqs).order_by("seq")
-        messages = tuple(rows) if seqs else ()
+        messages = tuple(_stored(conversation, section, draft))
         versions_sent = built.refs["summaries"] if section.kind == "summaries" else []
         summaries = conversation.summaries.filter(version__in=versions_sent)
         title = TITLES[section.kind]
@@ -191,6 +205,21 @@ def _sections(
             # What is quoted in one message has no rows of its own: its text is shown.
             text="" if messages else str(section.messages[0].content),
         )
+
+
+def _stored(
+    conversation: Conversation, section: Section, draft: str
+) -> Iterator[SeenMessage]:
+    """The messages of a section that are in the transcript: summaries and a draft are
+    not. Of recalled ones the model may see only a part; here they are whole."""
+    numbered = [message for message in section.messages if message.id]
+    if section.kind == "recalled":
+        seqs = [int(message.id) for message in numbered]
+        rows = conversation.messages.filter(seq__in=seqs).order_by("seq")
+        numbered = [row.to_langchain() for row in rows] if seqs else []
+    for message in numbered:
+        if not draft or int(message.id) < conversation.next_seq:
+            yield SeenMessage.of(message)
 
 
 def _gauge(

@@ -10,10 +10,11 @@ from django.utils.safestring import SafeString
 from chatsite import languages
 from chatsite.llm import providers
 from chatsite.protocol import errors
-from memory.models import Conversation, Message, Summary
+from memory.models import Conversation, Summary
 
 from .. import parts
 from ..markdown import render
+from ..presenters.context_pane import SeenMessage
 from ..presenters.transcript_pane import Divider, TurnView
 
 register = template.Library()
@@ -56,7 +57,7 @@ def summary_block(context: template.Context, summary: Summary) -> SafeString:
 
 
 @register.simple_tag
-def seen_message(message: Message) -> SafeString:
+def seen_message(message: SeenMessage) -> SafeString:
     return parts.seen_message(message)
 
 

@@ -12,11 +12,11 @@ from ..scenes import url
 
 # Templates and statements, at most.
 BOUNDS = {
-    "split page": (30, 22),
+    "split page": (30, 21),
     "list": (8, 7),
-    "right pane": (12, 13),
+    "right pane": (10, 12),
     "sync of a socket": (36, 7),
-    "a turn for its tab": (1, 7),
+    "a turn for its tab": (1, 6),
 }
 
 
