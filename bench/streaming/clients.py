@@ -16,6 +16,7 @@ from websockets.asyncio.client import ClientConnection, connect
 from . import upstream
 
 NUMBER = re.compile(r"\b(\d{6,}) ")
+STATE = re.compile(r'data-state="(\w+)"')
 IN_HTML = re.compile(r"\b\d{6,}\b")
 # Milliseconds in which a reply surely ends: other numbers of a page are not its words.
 LONGEST = 600_000
@@ -112,17 +113,20 @@ class JsonPerson(Person):
         await self.socket.send(json.dumps(command))
 
     async def pieces(self) -> AsyncIterator[str]:
-        known, turn, kind = "", None, ""
-        while kind != "end":
+        known, turn = "", None
+        while True:
             event = json.loads(await self.socket.recv())
             kind = event["type"]
             if kind == "error":
                 raise RuntimeError(f"refused: {event}")
             turn = event["turn"] if kind == "ack" else turn
+            # A sync tells the end of an earlier turn, too.
             if kind in ("frame", "end") and event["turn"] == turn:
                 text = whole_after(known, event)
                 yield text[len(known) :]
                 known = text
+                if kind == "end":
+                    return
 
 
 def whole_after(known: str, event: dict[str, Any]) -> str:
@@ -150,7 +154,7 @@ class HtmlPerson(Person):
         await self.socket.send(json.dumps(form))
 
     async def pieces(self) -> AsyncIterator[str]:
-        last = int(monotonic() * 1000)
+        sent = last = int(monotonic() * 1000)
         end = last + LONGEST
         while True:
             html = await self.socket.recv()
@@ -161,7 +165,8 @@ class HtmlPerson(Person):
                 if last < int(number) < end:
                     last = int(number)
                     yield f"{number} "
-            if 'data-state="done"' in html:
+            # A sync has the earlier turns, too; the newest is the last.
+            if last > sent and STATE.findall(html)[-1:] == ["done"]:
                 return
 
 
