@@ -30,6 +30,7 @@ logger = logging.getLogger(__name__)
 CALL_SECONDS = 1.0
 # How long a layer that failed is left alone before one call tries it again.
 PAUSE_SECONDS = 5.0
+RESTART_SECONDS = 1.0
 
 
 class PubSubLayer(RedisPubSubChannelLayer):
@@ -148,18 +149,34 @@ _readers: WeakKeyDictionary[asyncio.AbstractEventLoop, _Reader] = WeakKeyDiction
 async def _channel_of(loop: asyncio.AbstractEventLoop) -> str:
     bearer = get_channel_layer()
     reader = _readers.get(loop)
-    if reader is None or reader.bearer is not bearer:
+    if reader is None or reader.bearer is not bearer or reader.task.done():
         channel = await bearer.new_channel()
-        task = loop.create_task(_read(bearer, channel), context=contextvars.Context())
+        task = loop.create_task(_listen(bearer, channel), context=contextvars.Context())
         reader = _readers[loop] = _Reader(bearer, channel, task)
     return reader.channel
 
 
-async def _read(bearer: PubSubLayer, channel: str) -> None:
+async def _listen(bearer: PubSubLayer, channel: str) -> None:
     while True:
-        envelope = await bearer.receive(channel)
-        if envelope["from"] != PROCESS:
-            deliver(envelope["group"], envelope["message"])
+        try:
+            await _read(bearer, channel)
+        except Exception:
+            # Without a reader this process would hear nothing any more, and not say so.
+            logger.exception("layer: the reader failed")
+        await asyncio.sleep(RESTART_SECONDS)
+
+
+async def _read(bearer: PubSubLayer, channel: str) -> None:
+    has_warned = False
+    while True:
+        match await bearer.receive(channel):
+            case {"group": str(group), "from": sender, "message": dict(message)}:
+                if sender != PROCESS:
+                    deliver(group, message)
+            case _ if not has_warned:
+                # Sockets that hear nothing read the database.
+                has_warned = True
+                logger.warning("layer: skipped what another version of the site says")
 
 
 async def _call(method: str, *args: Any) -> bool:

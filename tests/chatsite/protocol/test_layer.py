@@ -59,6 +59,13 @@ async def listener(group):
     return heard
 
 
+async def hear_news(heard):
+    """The next message but those that listener() has sent."""
+    async with asyncio.timeout(TIMEOUT):
+        while await heard.get() != {"type": "news"}:
+            pass
+
+
 async def until(act, seconds=10.0):
     end = monotonic() + seconds
     while not await act():
@@ -90,6 +97,42 @@ async def test_each_member_here_is_told_once(redis):
         while "end" not in kinds:
             kinds.append((await heard.get())["type"])
         assert kinds.count("news") == 1
+
+
+async def test_what_another_version_says_is_skipped_and_noted_once(caplog):
+    heard = await listener("g")
+    for envelope in ({"type": "chat.event", "event": {}}, {"group": "g"}, {}):
+        assert await layer._call("group_send", "g", envelope)
+    await tell_from_elsewhere("g", {"type": "news"})
+    await hear_news(heard)
+    said = [r.getMessage() for r in caplog.records if r.name == layer.__name__]
+    assert said == ["layer: skipped what another version of the site says"]
+
+
+async def test_a_reader_that_fails_is_noted_and_starts_again(monkeypatch, caplog):
+    monkeypatch.setattr(layer, "RESTART_SECONDS", 0.01)
+    heard = await listener("g")
+
+    def fail(message):
+        heard.put_nowait(message)
+        raise RuntimeError("a bug")
+
+    assert await layer.join("g", fail)
+    for _ in range(3):
+        await tell_from_elsewhere("g", {"type": "news"})
+    for _ in range(6):
+        await hear_news(heard)
+    await layer.leave("g", fail)
+    assert "layer: the reader failed" in caplog.text
+
+
+async def test_a_reader_that_was_cancelled_is_replaced():
+    await listener("g")
+    loop = asyncio.get_running_loop()
+    layer._readers[loop].task.cancel()
+    await asyncio.sleep(0)
+    assert (await listener("h")).empty()
+    assert not layer._readers[loop].task.done()
 
 
 async def test_a_call_that_does_not_let_itself_be_cancelled_holds_nobody_up():
