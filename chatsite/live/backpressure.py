@@ -98,6 +98,14 @@ class BoundedProtocol(WebSocketProtocol):
         finally:
             self.maxMessagePayloadSize = incoming
 
+    def sendData(self, data: bytes, sync: bool = False, chopsize: Any = None) -> None:  # noqa: N802
+        # autobahn's own makes a coloured line for the log each time, also where nothing
+        # is logged, which takes longer than the write.
+        if self.state != self.STATE_OPEN or sync or chopsize or self.send_queue:
+            super().sendData(data, sync, chopsize)
+        else:
+            self.transport.write(data)
+
     async def drained(self) -> None:
         """Wait until the reader has taken what it was sent, or is gone."""
         if self.write_buffer is None or self.write_buffer.flows.is_set():

@@ -150,7 +150,10 @@ class Frame:
 
     def pieces(self, most: int) -> Iterator["Frame"]:
         """Frames that together say the same, of so many characters each."""
-        for at in range(0, len(self.tail) or 1, most):
+        if len(self.tail) <= most:
+            yield self
+            return
+        for at in range(0, len(self.tail), most):
             tail = self.tail[at : at + most]
             yield replace(self, base=self.base + at, tail=tail)
 
