@@ -5,6 +5,7 @@ Pure. A driver reads the messages, has the summary of a step written (`write` in
 summaries/summarizer.py), stores it, and asks again until nothing is due.
 """
 
+from bisect import bisect_right
 from dataclasses import dataclass, replace
 from typing import Any, Self
 
@@ -12,7 +13,14 @@ from langchain_core.messages import BaseMessage
 
 from .compose import SummaryBlock
 from .important_patterns import Search
-from .plan import Compaction, Step, TriggerHit, plan_compaction, plan_merge
+from .plan import (
+    Compaction,
+    Step,
+    TriggerHit,
+    number,
+    plan_compaction,
+    plan_merge,
+)
 from .policy import Policy
 from .tokens import TokenCounter, count_text
 
@@ -70,7 +78,8 @@ class MemoryState:
         if not set_aside or not self.policy.enabled:
             return None
         for end in (set_aside[0] - 1, set_aside[1]):
-            messages = tuple(m for m in self.window if int(m.id or 0) <= end)
+            numbers = number(self.window, self.cutoff)
+            messages = self.window[: bisect_right(numbers, end)]
             is_open = open_from is not None and open_from <= end
             if messages and not is_open:
                 return Compaction(
@@ -116,10 +125,12 @@ def find_important(policy: Policy, step: Step) -> Important:
     unread: list[int] = []
     if policy.important and isinstance(step, Compaction):
         search = Search(policy.important)
-        for message in step.messages:
+        before = step.previous.last_seq if step.previous else step.first_seq - 1
+        numbers = number(step.messages, before)
+        for seq, message in zip(numbers, step.messages, strict=True):
             occurs = search.occurs(str(message.text))
             if occurs is None:
-                unread.append(int(message.id or 0))
+                unread.append(seq)
             elif occurs:
-                found.append(int(message.id or 0))
+                found.append(seq)
     return Important(tuple(found), tuple(unread))

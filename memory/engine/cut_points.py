@@ -1,30 +1,65 @@
-"""Where a window may begin: before a user message, and never inside a tool call."""
+"""Where a window may begin: before a user message, and never inside a tool call.
+
+An agent's window may also begin after a complete round of tool calls: there the newest
+user message is sent in front of it, whatever is summarised.
+"""
 
 from collections.abc import Sequence
 
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMessage
 
 
-def find_cut_points(messages: Sequence[BaseMessage]) -> list[int]:
-    """Indices of the user messages that no tool call before them reaches beyond."""
-    ends = _last_results(messages)
+def find_cut_points(
+    messages: Sequence[BaseMessage], *, rounds: bool = False
+) -> list[int]:
+    """Indices of the user messages that no tool call before them reaches beyond; with
+    `rounds` also of what follows a complete round of tools in the newest turn."""
+    last = find_newest_question(messages) if rounds else len(messages)
+    ends = _ends_of_calls(messages)
     points = []
     open_until = -1
     for index, message in enumerate(messages):
-        if isinstance(message, HumanMessage) and open_until < index:
+        begins = isinstance(message, HumanMessage)
+        if index > max(last, 0) and isinstance(messages[index - 1], ToolMessage):
+            begins = not isinstance(message, ToolMessage)
+        if begins and open_until < index:
             points.append(index)
         open_until = max(open_until, ends.get(index, index))
     return points
 
 
-def _last_results(messages: Sequence[BaseMessage]) -> dict[int, int]:
-    """Index of each message that calls tools -> index of the last of their results."""
-    ends: dict[int, int] = {}
-    # Some models number the calls of each message from the start: the latest counts.
+def find_newest_question(messages: Sequence[BaseMessage]) -> int:
+    """Index of the newest user message; -1 = there is none."""
+    backwards = range(len(messages) - 1, -1, -1)
+    return next((n for n in backwards if isinstance(messages[n], HumanMessage)), -1)
+
+
+def match_results(messages: Sequence[BaseMessage]) -> dict[int, int]:
+    """Index of each tool result -> index of the message with its call.
+
+    Some models number the calls of each message from the start: the latest counts. A
+    result that comes before any such call belongs to the first one after it.
+    """
+    callers: dict[int, int] = {}
     called_at: dict[str | None, int] = {}
+    early: dict[str | None, list[int]] = {}
     for index, message in enumerate(messages):
         if isinstance(message, AIMessage):
-            called_at |= {call["id"]: index for call in message.tool_calls}
-        elif isinstance(message, ToolMessage) and message.tool_call_id in called_at:
-            ends[called_at[message.tool_call_id]] = index
+            for call in message.tool_calls:
+                called_at[call["id"]] = index
+                callers |= dict.fromkeys(early.pop(call["id"], ()), index)
+        elif isinstance(message, ToolMessage):
+            if message.tool_call_id in called_at:
+                callers[index] = called_at[message.tool_call_id]
+            else:
+                early.setdefault(message.tool_call_id, []).append(index)
+    return callers
+
+
+def _ends_of_calls(messages: Sequence[BaseMessage]) -> dict[int, int]:
+    """Index of a call or an early result -> the last index that belongs to it."""
+    ends: dict[int, int] = {}
+    for pair in match_results(messages).items():
+        start, end = sorted(pair)
+        ends[start] = max(end, ends.get(start, 0))
     return ends

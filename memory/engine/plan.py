@@ -4,16 +4,18 @@ from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from itertools import groupby
+from itertools import groupby, pairwise
 
 from langchain_core.messages import BaseMessage, HumanMessage
 
-from .compose import SummaryBlock
+from .compose import SummaryBlock, time_of
 from .cut_points import find_cut_points
 from .policy import Clause, ContextSize, Policy, adaptive_trigger
 from .tokens import TokenCounter
 
 Messages = Sequence[BaseMessage]
+# More digits than the number of a message has, and few enough to read at once.
+MAX_DIGITS = 18
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,8 +96,8 @@ def measure(
     now = now or datetime.now(UTC)
 
     def seconds_since(messages: Messages) -> float | None:
-        times = [message.additional_kwargs.get("created_at") for message in messages]
-        return (now - times[0]).total_seconds() if times and times[0] else None
+        time = time_of(messages[0]) if messages else None
+        return (now - time).total_seconds() if time else None
 
     return Measures(
         tokens=tokens,
@@ -121,6 +123,19 @@ def find_trigger(policy: Policy, measures: Measures) -> TriggerHit | None:
     return next(filter(None, map(match, policy.trigger)), None)
 
 
+def find_due(
+    policy: Policy,
+    measures: Measures,
+    blocks: Sequence[SummaryBlock] = (),
+    room: int | None = None,
+) -> TriggerHit | None:
+    """Why a window is due: the policy's trigger, or that it has more than `room`."""
+    hit = find_trigger(_adapt(policy, measures, blocks), measures)
+    if hit is None and room is not None and measures.tokens > room:
+        return TriggerHit("room", measures.tokens, room)
+    return hit
+
+
 def find_next_due(
     policy: Policy, window: Messages, *, now: datetime | None = None
 ) -> datetime | None:
@@ -128,16 +143,18 @@ def find_next_due(
     now = now or datetime.now(UTC)
     starts = {"age": window[:1], "idle": window[-1:]}
     times = [
-        message.additional_kwargs["created_at"] + timedelta(seconds=n)
+        time + timedelta(seconds=n)
         for clause in policy.trigger
         for kind, n in clause
-        for message in starts.get(kind, ())
-        if message.additional_kwargs.get("created_at")
+        for time in map(time_of, starts.get(kind, ()))
+        if time
     ]
     return min((time for time in times if time > now), default=None)
 
 
-def adapt(policy: Policy, measures: Measures, blocks: Sequence[SummaryBlock]) -> Policy:
+def _adapt(
+    policy: Policy, measures: Measures, blocks: Sequence[SummaryBlock]
+) -> Policy:
     """An adaptive policy with the trigger that is cheapest for these turns."""
     if not policy.adaptive:
         return policy
@@ -159,13 +176,14 @@ def find_cutoff(
     *,
     count_tokens: TokenCounter,
     context_window: int | None = None,
+    rounds: bool = False,
 ) -> int:
     """Index of the first message to keep; 0 = there is nothing to compact.
 
     Counted in messages or turns at least `keep` stays; in tokens the most whole turns
-    that fit. The newest turn always stays.
+    that fit. The newest turn always stays; with `rounds` its newest round of tools.
     """
-    points = find_cut_points(messages)
+    points = find_cut_points(messages, rounds=rounds)
     kind, amount = keep
     if kind in ("messages", "turns"):
         latest = len(messages) - int(amount)
@@ -192,12 +210,14 @@ def plan_compaction(
     force: bool = False,
     room: int | None = None,
     is_waiting: bool = False,
+    rounds: bool = False,
 ) -> Compaction | None:
     """The compaction that is due, or None. `force` compacts without waiting for the
     trigger.
 
     `room`: what the window may have in tokens, whatever the policy says. `is_waiting`:
     a message behind the window waits for its reply, so all of the window may go.
+    `rounds`: the newest turn may be cut after a round of tools.
     """
     if not policy.enabled or not window:
         return None
@@ -210,23 +230,27 @@ def plan_compaction(
         now=now,
         reported=reported,
     )
-    if force:
-        hit = TriggerHit("manual", measures.tokens, 0)
-    elif not (hit := find_trigger(adapt(policy, measures, blocks), measures)):
-        if room is None or measures.tokens <= room:
-            return None
-        hit = TriggerHit("room", measures.tokens, room)
-    cutoff = _find_policy_cutoff(policy, window, count_tokens, context_window)
+    hit = TriggerHit("manual", measures.tokens, 0) if force else None
+    hit = hit or find_due(policy, measures, blocks, room)
+    if hit is None:
+        return None
+    points = find_cut_points(window, rounds=rounds)
+    cutoff = _find_policy_cutoff(
+        policy, window, points, count_tokens, context_window, rounds=rounds
+    )
     if room is not None:
-        points = find_cut_points(window) + [len(window)] * is_waiting
+        ends = [*points, len(window)] if is_waiting else points
         # Down to half, so that the next turn is not the next compaction.
         most = room // 2 if hit.kind == "room" else room
-        cutoff = max(cutoff, _cut_to(window, points, most, count_tokens))
+        cutoff = max(cutoff, _cut_to(window, ends, most, count_tokens))
     if force and not cutoff:
-        cutoff = find_cutoff(window, ("turns", 1), count_tokens=count_tokens)
-    is_urgent = force or hit.kind == "room"
-    too_few = not is_urgent and len(_turn_starts(window[:cutoff])) < policy.batch
-    if not cutoff or too_few:
+        cutoff = max(points, default=0)
+    if not cutoff:
+        return None
+    starts = _turn_starts(window)
+    is_inside = rounds and cutoff > max(starts, default=0)
+    is_urgent = force or hit.kind == "room" or is_inside
+    if not is_urgent and bisect_left(starts, cutoff) < policy.batch:
         return None
     return _compact_at(cutoff, hit, policy, window, blocks)
 
@@ -244,7 +268,8 @@ def plan_compaction_through(
     None where that would leave no turn in the window.
     """
     points = find_cut_points(window)
-    cutoff = next((point for point in points if int(window[point].id or 0) > seq), 0)
+    numbers = number(window, blocks[-1].last_seq if blocks else 0)
+    cutoff = next((point for point in points if numbers[point] > seq), 0)
     if not cutoff:
         return None
     hit = TriggerHit("manual", count_tokens(window), 0)
@@ -287,17 +312,28 @@ def _compact_at(
     newest = blocks[-1] if blocks else None
     previous = None if policy.strategy == "layered" else newest
     first_seq = newest.last_seq + 1 if newest else 1
-    kept = tuple(window[cutoff:])
+    numbers = number(window, first_seq - 1)
     return Compaction(
         trigger=hit,
         messages=tuple(window[:cutoff]),
-        kept=kept,
+        kept=tuple(window[cutoff:]),
         previous=previous,
         level=previous.level if previous else 0,
         # Excluded messages have no place in the window, but in the ranges, which tile.
         first_seq=previous.first_seq if previous else first_seq,
-        last_seq=int(kept[0].id or 0) - 1 if kept else int(window[-1].id or 0),
+        last_seq=numbers[cutoff] - 1 if cutoff < len(window) else numbers[-1],
     )
+
+
+def number(messages: Messages, after: int = 0) -> list[int]:
+    """The number of each message, from `after` + 1 on: its id where all ids are rising
+    numbers, as those of a transcript; else its place, whatever the ids are."""
+    ids = [message.id or "" for message in messages]
+    if all(id_.isdecimal() and len(id_) < MAX_DIGITS for id_ in ids):
+        numbers = [after, *map(int, ids)]
+        if all(a < b for a, b in pairwise(numbers)):
+            return numbers[1:]
+    return list(range(after + 1, after + 1 + len(ids)))
 
 
 def _turn_starts(messages: Messages) -> list[int]:
@@ -317,8 +353,11 @@ def _cut_to(
 def _find_policy_cutoff(
     policy: Policy,
     window: Messages,
+    points: Sequence[int],
     count_tokens: TokenCounter,
     context_window: int | None,
+    *,
+    rounds: bool,
 ) -> int:
     """With `fold_least` the index after the first turns that have so many tokens and
     leave no more than `keep`; 0 = there are not so many before the newest turn."""
@@ -328,8 +367,8 @@ def _find_policy_cutoff(
             policy.keep,
             count_tokens=count_tokens,
             context_window=context_window,
+            rounds=rounds,
         )
-    points = find_cut_points(window)
     enough = bisect_left(
         points, policy.fold_least, key=lambda n: count_tokens(window[:n])
     )

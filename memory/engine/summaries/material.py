@@ -5,12 +5,11 @@ Nothing is left out: a message larger than a piece is split into numbered parts.
 
 import json
 from collections.abc import Iterator, Sequence
-from datetime import datetime
 from typing import Any
 
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
 
-from ..compose import role_of
+from ..compose import role_of, time_of
 from ..tokens import TokenCounter
 
 Document = dict[str, Any]
@@ -56,14 +55,12 @@ def _split(
 
 def describe(message: BaseMessage) -> Document:
     """A message as the summariser reads it; as JSON its role cannot be forged."""
-    created_at = message.additional_kwargs.get("created_at")
+    created_at = time_of(message)
     number = message.id
     return {
         "n": int(number) if number and number.isdecimal() else number,
         "role": role_of(message),
-        "date": created_at.isoformat(timespec="minutes")
-        if isinstance(created_at, datetime)
-        else "",
+        "date": created_at.isoformat(timespec="minutes") if created_at else "",
         "text": describe_text(message),
     }
 

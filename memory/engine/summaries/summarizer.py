@@ -23,7 +23,7 @@ from pydantic import BaseModel
 
 from .. import facts, replies
 from ..blank import is_blank
-from ..compose import SummaryBlock
+from ..compose import SummaryBlock, time_of
 from ..exceptions import (
     EmptySummary,
     ErrorSummary,
@@ -278,8 +278,7 @@ class _Writer:
         sources = [*texts, *map(material.describe_text, messages)]
         flags: dict[str, list[str]] = {}
         if len(text) <= MAX_CHECKED_CHARS:
-            times = (m.additional_kwargs.get("created_at") for m in messages)
-            dates = [time for time in times if isinstance(time, date)]
+            dates: list[date] = list(filter(None, map(time_of, messages)))
             flags["unsupported"] = facts.unsupported(text, sources, dates)
         complete = text
         if self.policy.protect and self._count(text) < self.policy.max_summary_tokens:

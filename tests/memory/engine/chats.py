@@ -8,6 +8,17 @@ from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
 from memory.engine.compose import SummaryBlock
 
 START = datetime(2026, 3, 1, 9, 0, tzinfo=UTC)
+# What people put into `created_at`; the first five are START.
+TIMES = (
+    START,
+    START.replace(tzinfo=None),
+    START.isoformat(),
+    START.timestamp(),
+    int(START.timestamp()),
+    *(None, "", "yesterday", b"2026", True, [], {}, object(), START.date()),
+    *(float("nan"), float("inf"), 10**400, -1, "2026-13-01", "9999-12-31T23:59:59"),
+    *(datetime.min, datetime.max, datetime.max.replace(tzinfo=UTC)),
+)
 
 
 def user(seq, text="hello", **kwargs):

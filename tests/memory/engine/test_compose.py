@@ -16,11 +16,13 @@ from memory.engine.compose import (
     digest,
     fit,
     make_fence,
+    quote_message,
+    time_of,
     to_wire,
 )
 from memory.engine.tokens import count_tokens
 
-from .chats import assistant, block, chat, seqs, tool, user
+from .chats import START, TIMES, assistant, block, chat, seqs, tool, user
 
 BLOCKS = [block(1, 1, 128, text="Ann likes tea."), block(3, 129, 140, text="A & B")]
 
@@ -190,3 +192,18 @@ def test_it_introduces_the_summaries_with_words_of_ones_own():
     assert message.text.count("Ann likes tea.") == 1
     assert make_fence("") == SUMMARY_FENCE
     assert make_fence("{blo{blocks}cks}").count("{blocks}") == 1
+
+
+@pytest.mark.parametrize("value", TIMES)
+def test_it_reads_the_time_of_a_message_or_none(value):
+    expected = START if any(value is each for each in TIMES[:5]) else None
+    message = HumanMessage("a", additional_kwargs={"created_at": value})
+    assert time_of(message) == expected
+    assert ("date=" in quote_message(message)) == bool(expected)
+
+
+def test_it_keeps_the_zone_of_a_time():
+    value = "2026-03-01T11:00:00+02:00"
+    message = HumanMessage("a", additional_kwargs={"created_at": value})
+    assert time_of(message).isoformat() == value
+    assert time_of(HumanMessage("a")) is None

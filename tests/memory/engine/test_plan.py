@@ -1,3 +1,4 @@
+import uuid
 from datetime import timedelta
 
 import pytest
@@ -5,18 +6,21 @@ from hypothesis import given
 from hypothesis import strategies as st
 from langchain_core.messages import HumanMessage, ToolMessage
 
+from memory.engine.cut_points import find_cut_points
 from memory.engine.plan import (
     TriggerHit,
     find_cutoff,
+    find_next_due,
     find_trigger,
     measure,
+    number,
     plan_compaction,
     plan_merge,
 )
 from memory.engine.policy import Policy
 from memory.engine.tokens import count_tokens
 
-from .chats import START, assistant, block, chat, seqs, tool, user
+from .chats import START, TIMES, assistant, block, chat, seqs, tool, user
 
 
 def plan(policy, messages, blocks=(), count_tokens=count_tokens, **kwargs):
@@ -424,3 +428,101 @@ def test_it_rewrites_a_fact_a_logarithmic_number_of_times(tokens):
             blocks[start : start + len(merge.replaces)] = [merged]
     assert max(rewrites.values()) <= 4  # 1 + log5(200)
     assert len(blocks) <= 4 * 4
+
+
+# Inside a turn.
+
+
+def rounds(count, *, at_once=1):
+    """A question, then rounds of a call (2, 4, ...) and its result (3, 5, ...)."""
+    messages = [user(1)]
+    for n in range(count):
+        ids = [f"c{n}.{m}" for m in range(at_once)]
+        messages.append(assistant(len(messages) + 1, "", calls=ids))
+        for id_ in ids:
+            messages.append(tool(len(messages) + 1, id_, "x" * 400))
+    return messages
+
+
+@pytest.mark.parametrize(
+    ("at_once", "expected"), [(1, [0, 3, 5, 7]), (2, [0, 4, 7, 10])]
+)
+def test_it_may_cut_after_each_round_of_the_newest_turn(at_once, expected):
+    messages = rounds(4, at_once=at_once)
+    assert find_cut_points(messages, rounds=True) == expected
+    assert find_cut_points(messages) == [0]
+
+
+def test_it_cuts_older_turns_only_as_a_whole():
+    messages = [*rounds(3), assistant(8), user(9)]
+    assert find_cut_points(messages, rounds=True) == [0, 8]
+
+
+def test_it_cuts_no_round_in_two():
+    late = [*rounds(1), assistant(4, calls=["d"]), *rounds(1)[1:], tool(7, "d")]
+    assert find_cut_points(late, rounds=True) == [0, 3]
+    early = [user(1), tool(2, "a"), assistant(3, calls=["a"]), assistant(4)]
+    assert find_cut_points(early, rounds=True) == [0]
+    parallel = [user(1), assistant(2, calls=["a", "b"]), tool(3, "b"), tool(4, "a")]
+    assert find_cut_points(parallel, rounds=True) == [0]
+    assert find_cut_points([*parallel, assistant(5)], rounds=True) == [0, 4]
+
+
+def test_it_cuts_a_turn_whose_question_is_summarised():
+    assert find_cut_points(rounds(3)[3:], rounds=True) == [2]
+
+
+def test_it_compacts_inside_a_turn_only_when_told_so():
+    policy = messages_policy(("messages", 6), keep=("messages", 3), batch=3)
+    assert plan(policy, rounds(4)) is None
+    compaction = plan(policy, rounds(4), rounds=True)
+    assert seqs(compaction.kept) == [6, 7, 8, 9]
+    assert (compaction.first_seq, compaction.last_seq) == (1, 5)
+
+
+def test_it_keeps_the_newest_round_whatever_there_is_room_for():
+    compaction = plan(Policy(), rounds(4), room=50, rounds=True)
+    assert compaction.trigger.kind == "room"
+    assert seqs(compaction.kept) == [8, 9]
+    assert plan(Policy(), rounds(1), room=50, rounds=True) is None
+
+
+# Messages of any origin.
+
+
+@pytest.mark.parametrize(
+    ("ids", "expected"),
+    [
+        (["4", "5", "9"], [4, 5, 9]),
+        ([None, None, None], [4, 5, 6]),
+        (["a", "b", "c"], [4, 5, 6]),
+        (["4", "b", None], [4, 5, 6]),
+        (["5", "5", "5"], [4, 5, 6]),
+        (["1", "2", "3"], [4, 5, 6]),
+        (["6", "5", "4"], [4, 5, 6]),
+        (["9" * 30, "\u00b2", "-4"], [4, 5, 6]),
+    ],
+)
+def test_it_numbers_by_id_or_else_by_place(ids, expected):
+    assert number([HumanMessage("a", id=id_) for id_ in ids], after=3) == expected
+
+
+@pytest.mark.parametrize("make_id", [lambda n: None, lambda n: str(uuid.uuid4())])
+def test_it_compacts_messages_of_any_origin(make_id):
+    messages = [each.model_copy(update={"id": make_id(0)}) for each in chat(10)]
+    policy = messages_policy(("messages", 6))
+    compaction = plan(policy, messages[4:], [block(1, 1, 4)])
+    assert (compaction.first_seq, compaction.last_seq) == (1, 8)
+    assert list(compaction.messages) == messages[4:8]
+    assert list(compaction.kept) == messages[8:]
+
+
+@pytest.mark.parametrize("value", TIMES)
+@pytest.mark.parametrize("kind", ["age", "idle"])
+def test_no_time_of_a_message_stops_a_compaction(value, kind):
+    messages = chat(6)
+    for message in messages:
+        message.additional_kwargs["created_at"] = value
+    policy = messages_policy([("messages", 6), (kind, 60)])
+    assert plan(policy, messages).last_seq == 4
+    find_next_due(policy, messages, now=START)
