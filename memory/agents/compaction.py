@@ -14,7 +14,10 @@ from threading import Lock
 
 from langchain_core.messages import AIMessage, BaseMessage
 
+from memory.engine import budget
 from memory.engine.compaction import MemoryState
+from memory.engine.compose import compose, make_fence
+from memory.engine.exceptions import OverlongSummary
 from memory.engine.plan import Compaction
 from memory.engine.policy import Policy
 from memory.engine.tokens import TokenCounter, count_text
@@ -28,18 +31,27 @@ logger = logging.getLogger(__name__)
 # Threads that are compacted at the same time; more wait for their turn.
 WORKERS = 4
 LONGEST_REST = 3600.0
+# Share of a request that the summaries may take, as they are sent.
+MOST_SUMMARIES = 2 / 3
 # Providers whose messages give another name than their models.
 ALIASES = {"amazon_bedrock": ("bedrock", "bedrock_converse")}
 
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """A thread to be compacted, as it was when the agent had answered."""
+    """A thread to be compacted, as it was when that became due.
+
+    `overhead` is what a request holds beside the window, in tokens; `limit` what all
+    its messages may have, where that is known.
+    """
 
     thread: str
-    body: list[BaseMessage]
-    overhead: int
-    force: bool
+    body: Sequence[BaseMessage]
+    policy: Policy
+    overhead: int = 0
+    limit: int | None = None
+    room: int | None = None
+    force: bool = False
 
 
 class Compactor:
@@ -47,7 +59,6 @@ class Compactor:
 
     def __init__(
         self,
-        policy: Policy,
         writer: Writer,
         store: MemoryStore,
         count_tokens: TokenCounter,
@@ -56,7 +67,6 @@ class Compactor:
         backoff: float,
         provider: str = "",
     ) -> None:
-        self.policy = policy
         self.writer = writer
         self.store = store
         self.count_tokens = count_tokens
@@ -68,19 +78,9 @@ class Compactor:
         self._lock = Lock()
         self._workers = futures.ThreadPoolExecutor(WORKERS, "windowpane")
 
-    def start(
-        self,
-        thread: str,
-        body: list[BaseMessage],
-        *,
-        overhead: int = 0,
-        force: bool = False,
-    ) -> futures.Future[None]:
-        """Begin to compact the thread; if that is under way, once more when it is done.
-
-        `overhead` is what a request holds beside the window, in tokens.
-        """
-        task = Task(thread, body, overhead, force)
+    def start(self, task: Task) -> futures.Future[None]:
+        """Begin to compact the thread; if that is under way, again when it is done."""
+        thread = task.thread
         with self._lock:
             if job := self._jobs.get(thread):
                 # Only the newest matters: its messages hold those of the others.
@@ -127,15 +127,18 @@ class Compactor:
             return False
         active = threads.find_active(memory, task.body)
         blocks = tuple(segment.block for segment in active)
-        state = MemoryState(self.policy, blocks, version=len(memory.records))
+        state = MemoryState(task.policy, blocks, version=len(memory.records))
         window = threads.number(task.body[state.cutoff :], state.cutoff + 1)
         state = state.add(*window)
         step = state.next_step(
             count_tokens=self.count_tokens,
             overhead=task.overhead,
             context_window=self.context_window,
-            reported=_reported_tokens(window, self.provider),
+            reported=reported_tokens(window, self.provider),
             force=task.force,
+            room=task.room,
+            rounds=True,
+            most_summaries=budget.most_summaries(task.limit) if task.limit else None,
         )
         if step is None:
             return False
@@ -157,7 +160,9 @@ class Compactor:
             tokens_after=size,
         )
         try:
-            made = await self.writer.write(step, messages)
+            made = await self.writer.write(step, messages, task.policy)
+            after = state.apply(step, made.text)
+            self._check_size(after, task)
         except Exception as error:  # noqa: BLE001 - the model or function of the caller
             # The text of a provider's error may hold a key; its name does not.
             name = type(error).__name__
@@ -173,14 +178,20 @@ class Compactor:
         digests = {segment.block.version: segment.digest for segment in active}
         (new,) = threads.digest_prefixes(task.body, [step.last_seq])
         segments = tuple(
-            Segment(block, digests.get(block.version, new))
-            for block in state.apply(step, made.text).blocks
+            Segment(block, digests.get(block.version, new)) for block in after.blocks
         )
         compacted = memory.compacted(segments, record)
         return self.store.save(task.thread, compacted, seen=memory.version)
 
+    def _check_size(self, state: MemoryState, task: Task) -> None:
+        """Raises OverlongSummary where too little room would be left for messages."""
+        fence = make_fence(task.policy.final_prompt)
+        shown = compose(system_prompt="", blocks=state.blocks, fence=fence).messages
+        if task.limit and self.count_tokens(shown) > task.limit * MOST_SUMMARIES:
+            raise OverlongSummary("The summaries are too long for the model's window.")
 
-def _reported_tokens(window: Sequence[BaseMessage], provider: str) -> int:
+
+def reported_tokens(window: Sequence[BaseMessage], provider: str) -> int:
     """The size of the last request and its answer as the provider counted them; another
     provider than the model's counts in tokens of its own."""
     answers = (each for each in reversed(window) if isinstance(each, AIMessage))

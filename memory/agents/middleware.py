@@ -1,8 +1,9 @@
 """The same memory for agents of LangChain's `create_agent`, without Django.
 
 The messages of the agent's state are never rewritten: each request gets a view of them.
-Compaction comes after the answer, in a thread of its own; until it is done, a hard
-ceiling keeps the requests within the model's window.
+Compaction comes after the answer, or between the rounds of a long turn, in a thread of
+its own. Only a request that would not fit waits for it; a hard ceiling keeps every
+request within the model's window.
 """
 
 import asyncio
@@ -10,22 +11,26 @@ import json
 import logging
 from collections.abc import Awaitable, Callable, Sequence
 from concurrent import futures
-from typing import Any, Self
+from dataclasses import dataclass, replace
+from typing import Any, Literal, Self, get_args
+from weakref import WeakSet
 
 from langchain.agents.middleware import AgentMiddleware
 from langchain.agents.middleware.types import AgentState, ModelRequest, ModelResponse
 from langchain.chat_models import init_chat_model
 from langchain_core.exceptions import ContextOverflowError
 from langchain_core.language_models import BaseChatModel
-from langchain_core.messages import BaseMessage
+from langchain_core.messages import BaseMessage, ToolMessage
 from langchain_core.utils.function_calling import convert_to_openai_tool
 
+from memory.engine import budget
 from memory.engine.exceptions import PolicyError
+from memory.engine.plan import find_due, measure
 from memory.engine.policy import Policy
 from memory.engine.tokens import TokenCounter, count_text, count_tokens
 
 from . import threads
-from .compaction import Compactor
+from .compaction import Compactor, Task, reported_tokens
 from .stores import InMemoryStore, MemoryStore, ThreadMemory
 from .summarizers import (
     FunctionWriter,
@@ -35,7 +40,7 @@ from .summarizers import (
     find_provider,
     find_window,
 )
-from .view import Viewer
+from .view import View, Viewer
 
 logger = logging.getLogger(__name__)
 
@@ -44,6 +49,20 @@ CEILING = 0.95
 # After an overflow, the one retry has at most this share of the first request.
 RETRY_SHARE = 0.5
 LANGCHAIN_KEEP = ("messages", 20)
+When = Literal["after", "before"]
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """A request to the model while it is made."""
+
+    request: ModelRequest
+    view: View
+    task: Task
+
+    @property
+    def is_over(self) -> bool:
+        return self.task.limit is not None and self.view.tokens > self.task.limit
 
 
 def make_policy(
@@ -62,8 +81,10 @@ def make_policy(
 class WindowpaneMiddleware(AgentMiddleware):
     """Summary + window for an agent, in place of LangChain's `SummarizationMiddleware`.
 
-    Takes the same arguments, or a `policy`. With `background=False` the agent returns
-    after the compaction: for programs that end, or are put to sleep, with the answer.
+    Takes the same arguments, or a `policy`. With `when="before"` a call that triggers a
+    compaction waits for it, as LangChain's does. With `background=False` the agent
+    returns after the compaction: for programs that end, or are put to sleep, with the
+    answer.
     """
 
     def __init__(
@@ -78,6 +99,7 @@ class WindowpaneMiddleware(AgentMiddleware):
         summarizer: str | Summarizer | None = None,
         policy: Policy | None = None,
         store: MemoryStore | None = None,
+        when: When = "after",
         background: bool = True,
         compaction_timeout: float = 60.0,
         backoff: float = 30.0,
@@ -85,6 +107,8 @@ class WindowpaneMiddleware(AgentMiddleware):
         super().__init__()
         if policy and (trigger is not None or keep != LANGCHAIN_KEEP or summary_prompt):
             raise PolicyError("policy: expected without trigger, keep, summary_prompt")
+        if when not in get_args(When):
+            raise PolicyError("when %(value)s: expected after or before", value=when)
         self.model = init_chat_model(model) if isinstance(model, str) else model
         self.policy = policy or make_policy(
             trigger, keep, summary_prompt, trim_tokens_to_summarize
@@ -98,20 +122,22 @@ class WindowpaneMiddleware(AgentMiddleware):
             )
         self.count_tokens = guard_counter(token_counter)
         self.store = store or InMemoryStore()
+        self.when = when
         self.background = background
         self.compaction_timeout = compaction_timeout
-        # Estimated tokens of the last request beside its window.
-        self._overhead = 0
-        self._viewer = Viewer(self.policy, self.count_tokens)
+        # Of the last request: the answer to it does not know its prompt and tools.
+        self._last = Task("", (), self.policy)
+        # Compactions that a call has waited for in vain.
+        self._slow: WeakSet[futures.Future[None]] = WeakSet()
+        self._viewer = Viewer(self.count_tokens)
         if isinstance(summarizer, str):
             summarizer = init_chat_model(summarizer)
         if summarizer is None or isinstance(summarizer, BaseChatModel):
             chat_model = summarizer or self.model
-            writer: Writer = ModelWriter(chat_model, self.policy, self.count_tokens)
+            writer: Writer = ModelWriter(chat_model, self.count_tokens)
         else:
-            writer = FunctionWriter(summarizer, self.policy)
+            writer = FunctionWriter(summarizer)
         self._compactor = Compactor(
-            self.policy,
             writer,
             self.store,
             self.count_tokens,
@@ -125,32 +151,44 @@ class WindowpaneMiddleware(AgentMiddleware):
         request: ModelRequest,
         handler: Callable[[ModelRequest], ModelResponse],
     ) -> ModelResponse:
-        sent = self._shape(request)
+        call = self._open(request)
+        if job := self._start_early(call):
+            self._wait(job)
+            call = self._open(request)
+        sent = self._send(call)
         try:
             return handler(sent)
         except ContextOverflowError as error:
-            self._wait(self._start(request.messages, force=True))
-            return handler(self._shrink(request, sent, error))
+            smaller = self._reopen(request, sent)
+            self._wait(self._compactor.start(replace(smaller.task, force=True)))
+            return handler(self._resend(self._reopen(request, sent), sent, error))
 
     async def awrap_model_call(
         self,
         request: ModelRequest,
         handler: Callable[[ModelRequest], Awaitable[ModelResponse]],
     ) -> ModelResponse:
-        sent = self._shape(request)
+        call = self._open(request)
+        if job := self._start_early(call):
+            await self._wait_async(job)
+            call = self._open(request)
+        sent = self._send(call)
         try:
             return await handler(sent)
         except ContextOverflowError as error:
-            await self._wait_async(self._start(request.messages, force=True))
-            return await handler(self._shrink(request, sent, error))
+            smaller = self._reopen(request, sent)
+            task = replace(smaller.task, force=True)
+            await self._wait_async(self._compactor.start(task))
+            retry = self._reopen(request, sent)
+            return await handler(self._resend(retry, sent, error))
 
     def after_agent(self, state: AgentState, runtime: Any) -> None:
-        job = self._start(state["messages"])
+        job = self._start_after(state)
         if not self.background:
             self._wait(job)
 
     async def aafter_agent(self, state: AgentState, runtime: Any) -> None:
-        job = self._start(state["messages"])
+        job = self._start_after(state)
         if not self.background:
             await self._wait_async(job)
 
@@ -173,11 +211,14 @@ class WindowpaneMiddleware(AgentMiddleware):
     def __exit__(self, *error: object) -> None:
         self.close()
 
-    def _shape(self, request: ModelRequest, limit: int | None = None) -> ModelRequest:
-        """The request with the view of its messages, within `limit` tokens."""
+    def _open(self, request: ModelRequest, most: int | None = None) -> Call:
+        """The call as it would be without its ceiling; `most`: tokens it may have."""
         window = self.policy.context_window or find_window(request.model)
-        if limit is None and (window := window or self.context_window):
-            limit = int(window * CEILING)
+        if most is None and (window := window or self.context_window):
+            most = int(window * CEILING)
+        beside = self._count_beside(request)
+        limit = None if most is None else max(1, most - beside)
+        policy = self.policy if limit is None else budget.cap(self.policy, limit)
         _, body = threads.split_system(request.messages)
         thread = threads.find_thread(body)
         try:
@@ -186,13 +227,44 @@ class WindowpaneMiddleware(AgentMiddleware):
             # Without its memory a thread is sent as a whole, as far as there is room.
             logger.exception("the memory of thread=%s cannot be read", thread)
             memory = ThreadMemory()
-        context, window_tokens = self._viewer.compose(request.messages, memory)
-        beside = self._count_beside(request)
-        around = self._viewer.count_around(context)
-        self._overhead = beside + around
-        if limit is not None and beside + around + window_tokens > limit:
-            context = self._viewer.squeeze(context, limit - beside)
-        return request.override(messages=context.messages)
+        view = self._viewer.compose(request.messages, memory, policy)
+        room = None
+        if limit is not None:
+            room = budget.for_window(policy, limit, view.around, is_waiting=False)
+        overhead = beside + view.around
+        task = Task(thread, view.body, policy, overhead, limit, room)
+        self._last = task
+        return Call(request, view, task)
+
+    def _start_early(self, call: Call) -> futures.Future[None] | None:
+        """Begin the compaction that is due before the answer. Returns what the call has
+        to wait for: in the window of the model there is no room, or "before" is set."""
+        if not call.is_over and not self._is_due(call):
+            return None
+        is_running = isinstance(call.view.body[-1], ToolMessage)
+        if call.is_over or self.when == "before":
+            return self._compactor.start(call.task)
+        if is_running:
+            self._compactor.start(call.task)
+        return None
+
+    def _is_due(self, call: Call) -> bool:
+        window, task = call.view.window, call.task
+        measures = measure(
+            window,
+            count_tokens=lambda _: call.view.window_tokens,
+            overhead=task.overhead,
+            context_window=self.context_window,
+            reported=reported_tokens(window, self._compactor.provider),
+        )
+        due = find_due(task.policy, measures, call.view.blocks, task.room)
+        return bool(window and task.policy.enabled and due)
+
+    def _send(self, call: Call) -> ModelRequest:
+        messages = call.view.context.messages
+        if call.is_over:
+            messages = self._viewer.squeeze(call.view, call.task.limit or 0)
+        return call.request.override(messages=messages)
 
     def _count_beside(self, request: ModelRequest) -> int:
         """Tokens of the system prompt and the tools."""
@@ -205,29 +277,38 @@ class WindowpaneMiddleware(AgentMiddleware):
             count_text(json.dumps(tools, default=repr)) if tools else 0
         )
 
-    def _shrink(
-        self, request: ModelRequest, sent: ModelRequest, error: ContextOverflowError
+    def _reopen(self, request: ModelRequest, sent: ModelRequest) -> Call:
+        """The call for the one retry after an overflow."""
+        size = self.count_tokens(sent.messages) + self._count_beside(request)
+        return self._open(request, most=int(size * RETRY_SHARE))
+
+    def _resend(
+        self, retry: Call, sent: ModelRequest, error: ContextOverflowError
     ) -> ModelRequest:
-        """The request for the one retry. Raises the error if it can't be smaller."""
-        size = self.count_tokens(sent.messages)
-        beside = self._count_beside(request)
-        smaller = self._shape(request, limit=int((size + beside) * RETRY_SHARE))
-        if self.count_tokens(smaller.messages) >= size:
+        """Raises the error if the request can't be smaller."""
+        smaller = self._send(retry)
+        if self.count_tokens(smaller.messages) >= self.count_tokens(sent.messages):
             raise error
         return smaller
 
-    def _start(
-        self, messages: Sequence[BaseMessage], *, force: bool = False
-    ) -> futures.Future[None]:
-        _, body = threads.split_system(messages)
-        thread = threads.find_thread(body)
-        return self._compactor.start(thread, body, overhead=self._overhead, force=force)
+    def _start_after(self, state: AgentState) -> futures.Future[None] | None:
+        if self.when == "before":
+            return None
+        _, body = threads.split_system(state["messages"])
+        task = replace(self._last, thread=threads.find_thread(body), body=body)
+        return self._compactor.start(task)
 
-    def _wait(self, job: futures.Future[None]) -> None:
-        futures.wait([job], self.compaction_timeout)
+    def _wait(self, job: futures.Future[None] | None) -> None:
+        """For a job that was too slow once nothing waits again."""
+        if job and job not in self._slow:
+            late = futures.wait([job], self.compaction_timeout).not_done
+            self._slow |= late
 
-    async def _wait_async(self, job: futures.Future[None]) -> None:
-        await asyncio.wait([asyncio.wrap_future(job)], timeout=self.compaction_timeout)
+    async def _wait_async(self, job: futures.Future[None] | None) -> None:
+        if job and job not in self._slow:
+            waiting = [asyncio.wrap_future(job)]
+            _, late = await asyncio.wait(waiting, timeout=self.compaction_timeout)
+            self._slow |= {job} if late else set()
 
 
 def guard_counter(counter: TokenCounter) -> TokenCounter:

@@ -1,7 +1,8 @@
 """Shorter copies of messages for the model's view. The messages stay as they are."""
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, Literal
 
 from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
 
@@ -9,54 +10,147 @@ from memory.engine.tokens import TokenCounter
 
 KEPT_CHARS = 20
 ARGUMENT_MARK = "...(argument truncated)"
-RESULT_CHARS = 500
-RESULT_MARK = "\n...(the rest of this result is left out)"
+# What is left of a text at the ceiling, in characters: as much of it as there is room
+# for. Few sizes, so that a text shortened once mostly stays as it is.
+LEVELS = (8000, 2000, 500, 120, 0)
+UNREAD_LEVELS = (8000, 2000, 500)
 # Blocks of a message's content that repeat the arguments of its tool calls.
 CALL_BLOCKS = {"tool_use", "tool_call", "function_call"}
+ARGUMENT_KEYS = ("args", "input", "arguments", "partial_json")
+
+Part = Literal["result", "arguments", "words"]
+Cut = Callable[[str], str]
 
 
 def clip_tool_args(messages: Sequence[BaseMessage], limit: int) -> list[BaseMessage]:
     """The messages, with texts over `limit` characters cut in calls of tools."""
-    clipped = []
-    for message in messages:
-        calls = message.tool_calls if isinstance(message, AIMessage) else []
-        shorter = [call | {"args": _shorten(call["args"], limit)} for call in calls]
-        if shorter != calls:
-            content = message.content
-            if not isinstance(content, str):
-                content = [
-                    _shorten(block, limit)
-                    if isinstance(block, dict) and block.get("type") in CALL_BLOCKS
-                    else block
-                    for block in content
-                ]
-            values = {"tool_calls": shorter, "content": content}
-            message = message.model_copy(update=values)
-        clipped.append(message)
-    return clipped
+
+    def cut(text: str) -> str:
+        return text[:KEPT_CHARS] + ARGUMENT_MARK if len(text) > limit else text
+
+    return [
+        _change_arguments(message, lambda args: _map(args, cut)) for message in messages
+    ]
 
 
-def clip_tool_results(
-    messages: Sequence[BaseMessage], excess: int, count_tokens: TokenCounter
+def shorten(
+    messages: Sequence[BaseMessage],
+    excess: int,
+    count_tokens: TokenCounter,
+    places: Mapping[int, int],
+    *,
+    newest: bool = False,
 ) -> list[BaseMessage]:
-    """The messages, the oldest tool results cut until `excess` tokens are saved."""
-    clipped = []
-    for message in messages:
-        is_long = len(message.text) > RESULT_CHARS + len(RESULT_MARK)
-        if excess > 0 and isinstance(message, ToolMessage) and is_long:
-            content = message.text[:RESULT_CHARS] + RESULT_MARK
-            shorter = message.model_copy(update={"content": content})
-            excess -= count_tokens([message]) - count_tokens([shorter])
-            message = shorter
-        clipped.append(message)
-    return clipped
+    """The messages with `excess` tokens less, as far as that can be.
+
+    Results of tools become shorter first, then arguments, then the model's own words;
+    the oldest first. Of the newest round, which the model has not read, only long
+    results do; with `newest` all of it. `places`: the number of a message in its thread
+    by its `id()`.
+    """
+    shown = list(messages)
+    levels: list[dict[Part, int]] = [{} for _ in messages]
+    for part, index, chars in _order(messages, newest=newest):
+        if excess <= 0:
+            break
+        wanted = levels[index] | {part: chars}
+        message = messages[index]
+        shorter = _cut(message, wanted, places.get(id(message)))
+        saved = count_tokens([shown[index]]) - count_tokens([shorter])
+        if saved > 0:
+            shown[index], levels[index] = shorter, wanted
+            excess -= saved
+    return shown
 
 
-def _shorten(value: Any, limit: int) -> Any:
-    if isinstance(value, str) and len(value) > limit:
-        return value[:KEPT_CHARS] + ARGUMENT_MARK
+def _order(
+    messages: Sequence[BaseMessage], *, newest: bool
+) -> Iterator[tuple[Part, int, int]]:
+    answers = [n for n, each in enumerate(messages) if isinstance(each, AIMessage)]
+    results = [n for n, each in enumerate(messages) if isinstance(each, ToolMessage)]
+    last = answers[-1] if answers else 0
+    read = [n for n in results if n < last]
+    unread = results[len(read) :]
+    stages: list[tuple[Part, list[int], Sequence[int]]] = [
+        ("result", read, LEVELS),
+        ("result", unread, LEVELS if newest else UNREAD_LEVELS),
+        ("arguments", answers if newest else answers[:-1], LEVELS),
+        ("words", answers if newest else answers[:-1], LEVELS),
+    ]
+    for part, indices, levels in stages:
+        yield from ((part, index, chars) for chars in levels for index in indices)
+
+
+def _cut(
+    message: BaseMessage, levels: Mapping[Part, int], place: int | None
+) -> BaseMessage:
+    where = f"message {place} of this thread" if place else "in this thread"
+
+    def cut_to(chars: int) -> Cut:
+        def cut(text: str) -> str:
+            if len(text) <= chars:
+                return text
+            left_out = f"{len(text) - chars:,} of {len(text):,} characters"
+            return f"{text[:chars]}...({left_out} are left out; the whole is {where})"
+
+        return cut
+
+    for part in ("result", "words"):
+        if part in levels and len(message.text) > levels[part]:
+            content = cut_to(levels[part])(message.text)
+            message = message.model_copy(update={"content": content})
+    if "arguments" in levels:
+        chars = levels["arguments"]
+        cut = cut_to(chars)
+
+        def cut_all(args: Mapping[str, Any]) -> Mapping[str, Any]:
+            shorter = _map(args, cut)
+            size = len(json.dumps(shorter, default=repr))
+            # Many short values, or other ones than texts.
+            is_long = size > max(2 * chars, 2 * len(cut("x" * (chars + 1))))
+            return (
+                {"left_out": cut(json.dumps(args, default=repr))}
+                if is_long
+                else shorter
+            )
+
+        message = _change_arguments(message, cut_all)
+    return message
+
+
+def _change_arguments(
+    message: BaseMessage, change: Callable[[Any], Any]
+) -> BaseMessage:
+    calls = message.tool_calls if isinstance(message, AIMessage) else []
+    changed = [call | {"args": change(call["args"])} for call in calls]
+    if changed == calls:
+        return message
+    args = {call["id"]: call["args"] for call in changed}
+    content = message.content
+    if not isinstance(content, str):
+        content = [_change_block(block, args) for block in content]
+    return message.model_copy(update={"tool_calls": changed, "content": content})
+
+
+def _change_block(block: Any, args: Mapping[str | None, Any]) -> Any:
+    if not isinstance(block, dict) or block.get("type") not in CALL_BLOCKS:
+        return block
+    call = block.get("call_id") or block.get("id")
+    if call not in args:
+        return block
+    values = {
+        key: json.dumps(args[call]) if isinstance(block[key], str) else args[call]
+        for key in ARGUMENT_KEYS
+        if key in block
+    }
+    return block | values
+
+
+def _map(value: Any, cut: Cut) -> Any:
+    if isinstance(value, str):
+        return cut(value)
     if isinstance(value, Mapping):
-        return {key: _shorten(each, limit) for key, each in value.items()}
+        return {key: _map(each, cut) for key, each in value.items()}
     if isinstance(value, list):
-        return [_shorten(each, limit) for each in value]
+        return [_map(each, cut) for each in value]
     return value

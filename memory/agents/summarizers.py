@@ -12,6 +12,7 @@ from langchain_core.messages import AIMessage, BaseMessage
 from langchain_core.runnables import Runnable, RunnableConfig
 
 from memory.engine.compose import compose
+from memory.engine.exceptions import SummaryError
 from memory.engine.plan import Step
 from memory.engine.policy import CHUNK_TOKENS, Policy
 from memory.engine.summaries import summarizer
@@ -39,24 +40,23 @@ class ModelWriter:
     inherited.
     """
 
-    def __init__(
-        self, model: BaseChatModel, policy: Policy, count_tokens: TokenCounter
-    ) -> None:
+    def __init__(self, model: BaseChatModel, count_tokens: TokenCounter) -> None:
         self.model = model
-        self.policy = policy
         self.count_tokens = count_tokens
         window = find_window(model)
         self.chunk_tokens = window // 2 if window else CHUNK_TOKENS
 
-    async def write(self, step: Step, messages: Sequence[BaseMessage]) -> SummaryText:
+    async def write(
+        self, step: Step, messages: Sequence[BaseMessage], policy: Policy
+    ) -> SummaryText:
         """Raises SummaryError, or what went wrong."""
-        limit = min(self.chunk_tokens, self.policy.chunk_tokens)
+        limit = min(self.chunk_tokens, policy.chunk_tokens)
         write = partial(
             summarizer.write,
             self.invoke,
             step,
             messages,
-            policy=self.policy,
+            policy=policy,
             count_tokens=self.count_tokens,
         )
         try:
@@ -67,14 +67,18 @@ class ModelWriter:
 
     async def invoke(self, messages: list[BaseMessage]) -> AIMessage:
         """One request; what may go better the next time is tried again."""
-        for attempt in range(1, ATTEMPTS):
+        for attempt in range(1, ATTEMPTS + 1):
             try:
-                return self.model.invoke(messages, config=CONFIG)
+                reply = self.model.invoke(messages, config=CONFIG)
+                break
             except Exception as error:
-                if isinstance(error, ModelError) and not error.is_retryable:
+                is_final = isinstance(error, ModelError) and not error.is_retryable
+                if is_final or attempt == ATTEMPTS:
                     raise
                 await asyncio.sleep(PAUSE * attempt)
-        return self.model.invoke(messages, config=CONFIG)
+        if reply.tool_calls:
+            raise SummaryError("The model called a tool instead of summarising.")
+        return reply
 
 
 class FunctionWriter:
@@ -83,11 +87,12 @@ class FunctionWriter:
     It gets them as they are; an earlier summary comes before them, as a message.
     """
 
-    def __init__(self, function: Summarizer, policy: Policy) -> None:
+    def __init__(self, function: Summarizer) -> None:
         self.function = function
-        self.policy = policy
 
-    async def write(self, step: Step, messages: Sequence[BaseMessage]) -> SummaryText:
+    async def write(
+        self, step: Step, messages: Sequence[BaseMessage], policy: Policy
+    ) -> SummaryText:
         previous = getattr(step, "previous", None)
         blocks = [previous] if previous else []
         material = [*compose(system_prompt="", blocks=blocks).messages, *messages]
@@ -101,9 +106,7 @@ class FunctionWriter:
                 f"the summarizer returned {type(text).__name__}: expected a str"
             )
         size = count_tokens(material)
-        text = summarizer.validate(
-            AIMessage(text), input_tokens=size, policy=self.policy
-        )
+        text = summarizer.validate(AIMessage(text), input_tokens=size, policy=policy)
         return SummaryText(text, prompt_hash="", requests=1)
 
 

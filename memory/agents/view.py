@@ -1,123 +1,224 @@
 """The view of a thread that an agent's request gets, made fresh for each request."""
 
+from bisect import bisect_left
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from itertools import chain
 from threading import Lock
 
-from langchain_core.messages import BaseMessage
+from langchain_core.messages import BaseMessage, HumanMessage
 
 from memory.engine import excerpts, important_patterns
 from memory.engine.compose import (
     Context,
+    Kind,
     Section,
+    SummaryBlock,
     compose,
     fit,
     make_fence,
     role_of,
 )
-from memory.engine.cut_points import find_cut_points
+from memory.engine.cut_points import find_cut_points, find_newest_question
 from memory.engine.policy import Policy
 from memory.engine.ranking import Document, Index
 from memory.engine.tokens import TokenCounter
 
-from . import shorten, threads
+from . import shorten, threads, tool_rounds
 from .stores import Segment, ThreadMemory
 
 RECALLED = 10
 MAX_INDEXES = 8
+NOTE = (
+    "({:,} messages are left out here, as there is no room for them and no summary of "
+    "them yet. They are whole in the thread.)"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """What a request shows of a thread, without its ceiling.
+
+    `window` are the messages of `body` that no summary covers, in the thread's order.
+    `around` counts the tokens of all else that the request shows.
+    """
+
+    context: Context
+    body: Sequence[BaseMessage]
+    cutoff: int
+    blocks: Sequence[SummaryBlock]
+    window_tokens: int
+    around: int
+
+    @property
+    def window(self) -> Sequence[BaseMessage]:
+        return self.body[self.cutoff :]
+
+    @property
+    def tokens(self) -> int:
+        return self.window_tokens + self.around
 
 
 class Viewer:
     """Puts the view together, and makes it smaller where it has to be."""
 
-    def __init__(self, policy: Policy, count_tokens: TokenCounter) -> None:
-        self.policy = policy
+    def __init__(self, count_tokens: TokenCounter) -> None:
         self.count_tokens = count_tokens
         self._indexes: dict[str, Index] = {}
         self._lock = Lock()
 
     def compose(
-        self, messages: Sequence[BaseMessage], memory: ThreadMemory
-    ) -> tuple[Context, int]:
-        """The context without its ceiling, and the tokens of the messages in it that
-        no summary covers."""
+        self, messages: Sequence[BaseMessage], memory: ThreadMemory, policy: Policy
+    ) -> View:
         head, body = threads.split_system(messages)
         active = threads.find_active(memory, body)
         cutoff = active[-1].block.last_seq if active else 0
         window = body[cutoff:]
-        start = (find_cut_points(window) or [0])[-1]
-        older, turn = window[:start], window[start:]
-        if self.policy.truncate_tool_args:
-            older = shorten.clip_tool_args(older, self.policy.truncate_tool_args)
-        looks_back = self.policy.important or self.policy.recall_tokens
+        asked = find_newest_question(body)
+        # A summary may cover the newest question: it is sent all the same.
+        is_covered = 0 <= asked < cutoff
+        question = tool_rounds.repair(body[asked : asked + 1]) if is_covered else []
+        start = 0 if question else (find_cut_points(window) or [0])[-1]
+        older, turn = map(tool_rounds.repair, (window[:start], window[start:]))
+        if policy.truncate_tool_args:
+            older = shorten.clip_tool_args(older, policy.truncate_tool_args)
+        looks_back = policy.important or policy.recall_tokens
         covered = threads.number(body[:cutoff], 1) if looks_back else []
-        important = important_patterns.Search(self.policy.important)
+        if question and covered:
+            # While it is answered, it is no message of the past.
+            del covered[asked]
+        important = important_patterns.Search(policy.important)
+        blocks = [segment.block for segment in active]
+        wanted = body[asked].text if asked >= 0 else ""
         context = compose(
             system_prompt="",
-            blocks=[segment.block for segment in active],
+            blocks=blocks,
             pinned=[each for each in covered if important.occurs(each.text)],
             window=older,
-            recalled=self._recall(covered, active, turn),
-            fence=make_fence(self.policy.final_prompt),
+            recalled=self._recall(covered, active, wanted, policy),
+            fence=make_fence(policy.final_prompt),
         )
         sections = [Section("system", tuple(head)), *context.sections]
         # All that answers the newest message stays with it, whatever is left out.
-        sections.append(Section("newest", tuple(turn)))
+        sections.append(Section("newest", (*question, *turn)))
         filled = tuple(section for section in sections if section.messages)
-        return Context(filled), self.count_tokens([*older, *turn])
-
-    def count_around(self, context: Context) -> int:
-        """The tokens of what stands around the window and the newest turn."""
-        around = (s for s in context.sections if s.kind not in ("window", "newest"))
-        return self.count_tokens([m for section in around for m in section.messages])
+        shown = (s.messages for s in filled if s.kind not in ("window", "newest"))
+        return View(
+            Context(filled),
+            body,
+            cutoff,
+            blocks,
+            window_tokens=self.count_tokens([*older, *turn]),
+            around=self.count_tokens([*chain.from_iterable(shown), *question]),
+        )
 
     def _recall(
         self,
         covered: Sequence[BaseMessage],
         active: Sequence[Segment],
-        turn: Sequence[BaseMessage],
+        question: str,
+        policy: Policy,
     ) -> list[BaseMessage]:
         """Messages behind the window that fit the newest one, in their order."""
-        room = self.policy.recall_tokens
-        if not (room and covered and turn):
+        if not (policy.recall_tokens and covered and question):
             return []
-        question = turn[0].text
-        hits = self._index(active[-1].digest, covered).search(question, limit=RECALLED)
+        # With and without the newest question the same messages may be covered.
+        key = f"{active[-1].digest} {len(covered)}"
+        hits = self._index(key, covered).search(question, limit=RECALLED)
         chosen = excerpts.choose(
             hits,
-            dict(enumerate(covered, start=1)),
+            {int(each.id or 0): each for each in covered},
             question,
-            room=room,
+            room=policy.recall_tokens,
             count_tokens=self.count_tokens,
         )
         return [note.message for note in chosen]
 
-    def _index(self, digest: str, covered: Sequence[BaseMessage]) -> Index:
+    def _index(self, key: str, covered: Sequence[BaseMessage]) -> Index:
         """Made once for each compaction, as that is when the archive changes."""
         with self._lock:
-            if known := self._indexes.get(digest):
+            if known := self._indexes.get(key):
                 return known
         index = Index(
             [
-                Document.read(seq, role_of(message), message.text)
-                for seq, message in enumerate(covered, start=1)
+                Document.read(int(message.id or 0), role_of(message), message.text)
+                for message in covered
                 # A call without words, or an answer cut out, says nothing.
                 if message.text
             ]
         )
         with self._lock:
-            self._indexes[digest] = index
+            self._indexes[key] = index
             while len(self._indexes) > MAX_INDEXES:
                 del self._indexes[next(iter(self._indexes))]
         return index
 
-    def squeeze(self, context: Context, limit: int) -> Context:
-        """Leave out the oldest turns; then cut the oldest tool results of the last."""
-        context = fit(context, limit, self.count_tokens)
-        excess = self.count_tokens(context.messages) - limit
-        if excess <= 0:
-            return context
-        turn = context.section("newest")
-        shorter = shorten.clip_tool_results(turn, excess, self.count_tokens)
-        last = replace(context.sections[-1], messages=tuple(shorter))
-        return Context((*context.sections[:-1], last))
+    def squeeze(self, view: View, limit: int) -> list[BaseMessage]:
+        """The messages of the view in `limit` tokens, as far as that can be.
+
+        What was recalled goes first, then the oldest turns. The messages of the running
+        turn are shortened; then pinned ones go, and its oldest rounds. The newest
+        question stays, word for word. A note says how many messages are left out.
+        """
+        limit -= self.count_tokens([_note(len(view.body))])
+        places = {id(message): n for n, message in enumerate(view.body, start=1)}
+
+        def is_over(context: Context) -> bool:
+            return self.count_tokens(context.messages) > limit
+
+        def cut(context: Context, *, newest: bool = False) -> Context:
+            excess = self.count_tokens(context.messages) - limit
+            turn = context.section("newest")
+            count = self.count_tokens
+            shorter = shorten.shorten(turn, excess, count, places, newest=newest)
+            return _change(context, "newest", shorter)
+
+        fitted = fit(view.context, limit, self.count_tokens)
+        context = cut(fitted)
+        if is_over(context):
+            fitted = _change(fitted, "pinned", ())
+            context = cut(fitted)
+        if is_over(context):
+            turn = context.section("newest")
+            starts = tool_rounds.find_rounds(turn) or [0]
+            rounds = starts[:-1]
+            first = bisect_left(
+                rounds, True, key=lambda n: not is_over(_without_rounds(context, n))
+            )
+            context = _without_rounds(context, starts[first])
+            fitted = _without_rounds(fitted, starts[first])
+        if is_over(context):
+            context = cut(fitted, newest=True)
+        if is_over(context):
+            context = _without_rounds(context, len(view.body))
+        left_out = _count_open(view.context) - _count_open(context)
+        if not left_out:
+            return context.messages
+        covered = sum(map(len, map(context.section, ("system", "summaries", "pinned"))))
+        before, after = context.messages[:covered], context.messages[covered:]
+        return [*before, _note(left_out), *after]
+
+
+def _without_rounds(context: Context, start: int) -> Context:
+    """Without what comes before `start` in the newest turn, but for its question."""
+    turn = context.section("newest")
+    asked = find_newest_question(turn)
+    kept = [message for n, message in enumerate(turn) if n >= start or n == asked]
+    return _change(context, "newest", kept)
+
+
+def _change(context: Context, kind: Kind, messages: Sequence[BaseMessage]) -> Context:
+    sections = (
+        replace(each, messages=tuple(messages)) if each.kind == kind else each
+        for each in context.sections
+    )
+    return Context(tuple(section for section in sections if section.messages))
+
+
+def _count_open(context: Context) -> int:
+    """The messages in it that no summary covers, and the newest question."""
+    return len(context.section("window")) + len(context.section("newest"))
+
+
+def _note(count: int) -> HumanMessage:
+    return HumanMessage(NOTE.format(count))

@@ -3,6 +3,7 @@ import json
 import subprocess
 import sys
 import time
+import uuid
 from collections import Counter
 from pathlib import Path
 
@@ -201,8 +202,9 @@ def test_it_gives_the_same_view_of_the_same_messages():
     made = len(chat.summariser.requests)
     state = {"messages": chat.state["messages"]}
     viewer, memory = chat.middleware._viewer, chat.memory
-    views = [viewer.compose(state["messages"], memory)[0] for _ in range(2)]
-    assert views[0].messages == views[1].messages
+    policy = chat.middleware.policy
+    views = [viewer.compose(state["messages"], memory, policy) for _ in range(2)]
+    assert views[0].context.messages == views[1].context.messages
     assert len(chat.summariser.requests) == made
 
 
@@ -256,7 +258,8 @@ def test_it_counts_the_system_prompt_and_the_tools():
 
 
 def test_it_keeps_requests_below_the_window_of_the_model():
-    chat = Chat(model(profile={"max_input_tokens": 400}), trigger=None)
+    policy = Policy(enabled=False)
+    chat = Chat(model(profile={"max_input_tokens": 400}), policy=policy)
     for n in range(20):
         chat.say(f"{n} " + "word " * 40)
         assert count_tokens(chat.model.requests[-1]) <= 380
@@ -269,12 +272,14 @@ def test_it_cuts_old_results_of_the_running_turn_at_the_ceiling():
     chat = Chat(
         model(*replies, profile={"max_input_tokens": 2000}),
         tools=[lookup],
-        policy=Policy(),
+        policy=Policy(enabled=False),
     )
     chat.say("go")
     results = [m for m in chat.model.requests[-1] if isinstance(m, ToolMessage)]
     assert count_tokens(chat.model.requests[-1]) <= 1900
-    assert results[0].text.endswith("left out)")
+    mark = " of 6,000 characters are left out; the whole is message 3 of this thread)"
+    assert results[0].text.endswith(mark)
+    assert len(results[0].text) < len(results[1].text)
     assert chat.state["messages"][2].text == "found " * 1000
 
 
@@ -486,8 +491,8 @@ def test_it_knows_a_provider_by_its_other_names(told):
     usage = {"input_tokens": 1, "output_tokens": 1, "total_tokens": 2}
     metadata = {"model_provider": told}
     answer = AIMessage("b", usage_metadata=usage, response_metadata=metadata)
-    assert compaction._reported_tokens([answer], "amazon_bedrock") == 2
-    assert bool(compaction._reported_tokens([answer], "openai")) == (told == "")
+    assert compaction.reported_tokens([answer], "amazon_bedrock") == 2
+    assert bool(compaction.reported_tokens([answer], "openai")) == (told == "")
 
 
 @pytest.mark.parametrize("recall", [0, 500])
@@ -505,7 +510,7 @@ def test_it_counts_each_message_once_for_a_request(recall):
     request = ModelRequest(
         model=chat.model, messages=[*chat.state["messages"], HumanMessage("five")]
     )
-    sent = chat.middleware._shape(request).messages
+    sent = chat.middleware._send(chat.middleware._open(request)).messages
     assert sent[-1].text == "five"
     assert {counted[message.text] for message in sent} == {1}
 
@@ -650,14 +655,28 @@ def test_it_takes_the_window_of_the_models_profile():
     assert middleware.context_window == 1000
 
 
-def test_its_documented_example_runs():
-    text = (ROOT / "docs" / "middleware.md").read_text()
-    code = text.split("<!-- example -->\n```python\n")[1].split("```")[0]
-    names = {}
+def example(name):
+    """What a program of the page defines."""
+    text = (ROOT / "docs" / "agents.md").read_text()
+    code = text.split(f"<!-- {name} -->\n```python\n")[1].split("```")[0]
+    names = {"__name__": "example"}
     exec(code, names)  # noqa: S102 - the page's own program
+    return names
+
+
+def test_its_documented_example_runs():
+    names = example("example")
     assert len(names["transcript"]) == 6
     assert names["compacted"].text == "The user is Lance and likes the 49ers."
     assert (names["compacted"].first_seq, names["compacted"].last_seq) == (1, 2)
+
+
+async def test_the_engine_runs_on_the_messages_of_a_graph():
+    state = await example("graph")["main"]()
+    assert len(state["messages"]) == 6
+    assert all(uuid.UUID(each.id) for each in state["messages"][::2])
+    ends = [(block.first_seq, block.last_seq) for block in state["blocks"]]
+    assert ends == [(1, 2), (3, 4)]
 
 
 def test_it_loads_without_django():

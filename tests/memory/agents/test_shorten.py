@@ -1,6 +1,9 @@
+import json
+
+import pytest
 from langchain_core.messages import AIMessage
 
-from memory.agents.shorten import clip_tool_args, clip_tool_results
+from memory.agents.shorten import clip_tool_args, shorten
 from memory.engine.tokens import count_tokens
 
 from ..engine.chats import assistant, tool, user
@@ -38,9 +41,82 @@ def test_it_cuts_arguments_in_content_blocks_too():
     assert short.text == "so"
 
 
-def test_it_cuts_the_oldest_results_until_enough_is_saved():
-    messages = [user(1), *(tool(n, f"c{n}", LONG) for n in (2, 3, 4))]
-    clipped = clip_tool_results(messages, 700, count_tokens)
-    assert [len(message.text) < 600 for message in clipped] == [True, True, True, False]
-    assert count_tokens(messages) - count_tokens(clipped) >= 700
-    assert clip_tool_results(messages, 0, count_tokens) == messages
+def test_it_cuts_arguments_that_a_block_repeats_as_a_text():
+    block = {"type": "function_call", "call_id": "c1", "arguments": "{}"}
+    calls = [{"name": "w", "args": {"text": LONG}, "id": "c1"}]
+    (short,) = clip_tool_args([AIMessage([block], tool_calls=calls)], 100)
+    assert json.loads(short.content[0]["arguments"]) == short.tool_calls[0]["args"]
+
+
+def cut(messages, saved, **options):
+    places = {id(message): int(message.id) for message in messages}
+    shown = shorten(messages, saved, count_tokens, places, **options)
+    assert len(shown) == len(messages)
+    return shown
+
+
+def changed(messages, shown):
+    pairs = zip(messages, shown, strict=True)
+    return [int(old.id) for old, new in pairs if old is not new]
+
+
+def rounds(text=LONG, count=3):
+    """The question, then for each round a message with a call, and its result."""
+    messages = [user(1, LONG)]
+    for seq in range(2, 2 * count + 2, 2):
+        messages += [call(seq, text=text), tool(seq + 1, f"c{seq}", LONG)]
+        messages[-2].content = LONG
+    return messages
+
+
+def test_it_changes_nothing_where_there_is_room():
+    messages = rounds()
+    assert changed(messages, cut(messages, 0)) == []
+
+
+@pytest.mark.parametrize(
+    ("saved", "expected"),
+    [
+        (100, [3]),
+        (1000, [3, 5]),
+        (1400, [3, 5]),
+        (1500, [3, 5, 7]),
+        (2800, [2, 3, 4, 5, 7]),
+        (4500, [2, 3, 4, 5, 7]),
+    ],
+)
+def test_it_cuts_old_results_then_arguments_then_words(saved, expected):
+    messages = rounds()
+    shown = cut(messages, saved)
+    assert changed(messages, shown) == expected
+    assert count_tokens(messages) - count_tokens(shown) >= saved
+    assert shown[0] is messages[0]
+    assert messages[1].tool_calls[0]["args"]["text"] == LONG
+
+
+def test_it_cuts_all_of_the_newest_round_only_when_told_so():
+    messages = rounds()
+    assert len(cut(messages, 10_000)[-1].text) > 500
+    assert cut(messages, 10_000)[-2] is messages[-2]
+    shown = cut(messages, 10_000, newest=True)
+    assert changed(messages, shown) == [2, 3, 4, 5, 6, 7]
+    assert shown[-1].text.startswith("...(3,000 of 3,000 characters")
+
+
+def test_it_says_how_much_is_left_out_and_where_the_whole_is():
+    messages = [call(2, text="short"), tool(3, "c2", LONG), call(4), tool(5, "c4", "")]
+    shown = cut(messages, 100)
+    mark = "...(1,000 of 3,000 characters are left out; the whole is message 3 of this"
+    assert shown[1].text == "x" * 2000 + mark + " thread)"
+
+
+def test_it_cuts_many_short_arguments_as_one():
+    messages = [call(2, numbers=list(range(2000))), call(4), tool(5, "c4", "")]
+    args = cut(messages, 2000)[0].tool_calls[0]["args"]
+    assert list(args) == ["left_out"]
+    assert args["left_out"].endswith("the whole is message 2 of this thread)")
+
+
+def test_it_makes_no_text_longer():
+    messages = [user(1), *(tool(n, "c", "x" * 50) for n in range(2, 9)), call(9)]
+    assert changed(messages, cut(messages, 10_000)) == []
