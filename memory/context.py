@@ -87,6 +87,50 @@ def overhead(conversation: Conversation, limit: int | None = None) -> int:
     return min(conversation.token_overhead, most)
 
 
+@dataclass(frozen=True, slots=True)
+class View:
+    """What the model sees of a conversation, and the rows that it was read from."""
+
+    context: Context
+    summaries: list[Summary]
+    pinned: list[Message]
+    window: list[Message]
+    recalled: list[Note]
+
+
+def read_view(
+    conversation: Conversation,
+    *,
+    newest: Message | None = None,
+    limit: int | None = None,
+) -> View:
+    """The view to answer `newest` in; without it, of all that was said."""
+    summaries = versions.active(conversation)
+    cutoff = versions.cutoff(summaries)
+    rows = visible(conversation)
+    if newest:
+        rows = rows.filter(seq__lt=newest.seq)
+    shown = rows.filter(seq__gt=cutoff)
+    if cutoff:
+        # Not by OR: SQLite would read the whole conversation.
+        behind = rows.filter(seq__lte=cutoff, pinned_at__isnull=False).order_by()
+        shown = shown.order_by().union(behind, all=True).order_by("seq")
+    found = list(shown)
+    window = [row for row in found if row.seq > cutoff]
+    pinned = [row for row in found if row.seq <= cutoff]
+    recalled = _recall(conversation, newest, cutoff, pinned, limit) if newest else []
+    context = compose(
+        system_prompt=system_prompt(conversation),
+        blocks=[versions.to_block(summary) for summary in summaries],
+        pinned=[row.to_langchain() for row in pinned],
+        window=[row.to_langchain() for row in window],
+        recalled=[note.message for note in recalled],
+        newest=newest.to_langchain() if newest else None,
+        fence=fence(conversation),
+    )
+    return View(context, summaries, pinned, window, recalled)
+
+
 def build(
     conversation: Conversation,
     *,
@@ -102,23 +146,8 @@ def build(
     out until the rest fits. Compaction keeps the window far below it; it matters only
     while the summariser fails.
     """
-    summaries = versions.active(conversation)
-    cutoff = versions.cutoff(summaries)
-    rows = visible(conversation)
-    if newest:
-        rows = rows.filter(seq__lt=newest.seq)
-    window = list(rows.filter(seq__gt=cutoff))
-    pinned = list(rows.filter(seq__lte=cutoff, pinned_at__isnull=False))
-    recalled = _recall(conversation, newest, cutoff, pinned, limit) if newest else []
-    context = compose(
-        system_prompt=system_prompt(conversation),
-        blocks=[versions.to_block(summary) for summary in summaries],
-        pinned=[row.to_langchain() for row in pinned],
-        window=[row.to_langchain() for row in window],
-        recalled=[note.message for note in recalled],
-        newest=newest.to_langchain() if newest else None,
-        fence=fence(conversation),
-    )
+    view = read_view(conversation, newest=newest, limit=limit)
+    context, recalled = view.context, view.recalled
     count_tokens = remembered(counter(conversation))
     if limit:
         context = fit(context, limit - overhead(conversation, limit), count_tokens)
@@ -127,10 +156,10 @@ def build(
     refs = {
         "system": prompts.name_of(system_prompt(conversation)),
         "fence": prompts.name_of(fence(conversation)),
-        "summaries": [summary.version for summary in summaries],
-        "pinned": to_ranges(row.seq for row in pinned),
+        "summaries": [summary.version for summary in view.summaries],
+        "pinned": to_ranges(row.seq for row in view.pinned),
         "window": to_ranges(sent),
-        "left_out": to_ranges({row.seq for row in window} - sent),
+        "left_out": to_ranges({row.seq for row in view.window} - sent),
         "recalled": [note.seq for note in recalled],
         # Of which of these only a part was sent: number, start and end in the text.
         "excerpts": [[note.seq, *note.span] for note in recalled if note.span],
@@ -222,8 +251,8 @@ def is_erased(call: ModelCall) -> bool:
 
 
 def keep_prompts(conversation: Conversation) -> None:
-    """Store the texts that a context refers to by hash; call it before recording, in
-    the same transaction."""
+    """Store the texts that a context refers to by hash; call it in the transaction that
+    records it, after the row of its conversation was locked."""
     texts = (system_prompt(conversation), fence(conversation))
     prompts.keep(conversation, {prompts.name_of(text): text for text in texts})
 

@@ -26,6 +26,8 @@ def keep(conversation: Conversation, texts: Mapping[str, str]) -> None:
     """
     names = iter(sorted(texts))
     while batch := [*islice(names, BATCH)]:
+        if _lock_linked(conversation, batch) == {*batch}:
+            continue
         while missing := set(batch) - _lock_existing(batch):
             rows = [Prompt(sha256=name, text=texts[name]) for name in sorted(missing)]
             Prompt.objects.bulk_create(rows, ignore_conflicts=True)
@@ -45,6 +47,14 @@ def _lock_existing(names: list[str]) -> set[str]:
             names,
         )
         return {name for (name,) in cursor.fetchall()}
+
+
+def _lock_linked(conversation: Conversation, names: list[str]) -> set[str]:
+    """Those that are the conversation's already. What links them to it stays until the
+    transaction ends, and a text that is linked is not removed."""
+    links = Prompt.conversations.through.objects.select_for_update(no_key=True)
+    mine = links.filter(conversation=conversation, prompt__in=names)
+    return {*mine.values_list("prompt_id", flat=True)}
 
 
 def _link(model: type[models.Model], pairs: Iterable[tuple[str, int]]) -> None:

@@ -6,7 +6,7 @@ from uuid import UUID
 from django.conf import settings
 from django.contrib.auth.base_user import AbstractBaseUser
 from django.db import transaction
-from django.db.models import F, Q
+from django.db.models import F, OuterRef, Q, Subquery
 from django.db.models.functions import Now
 from django.utils.translation import gettext as _
 
@@ -159,7 +159,7 @@ def reserve(conversation: Conversation, count: int) -> int:
     after the other.
     """
     lock(conversation, count)
-    rows = Conversation.objects.filter(pk=conversation.pk)
+    rows = Conversation.objects.filter(pk=conversation.pk).order_by()
     return rows.values_list("next_seq", flat=True).get() - count
 
 
@@ -177,7 +177,7 @@ def give_back(conversation_id: int, seq: int) -> None:
     rows.update(next_seq=seq)
 
 
-@transaction.atomic
+@transaction.atomic(savepoint=False)
 def append_user_message(
     conversation: Conversation, *, text: object, client_id: object
 ) -> tuple[Message, bool]:
@@ -188,15 +188,22 @@ def append_user_message(
     raises ClientIdConflictError. Raises TextError for what can't be stored.
     """
     text, client_id = check_text(text), check_client_id(client_id)
-    lock(conversation)
-    known = conversation.messages.filter(client_id=client_id).first()
-    if known and known.text != text:
-        raise ClientIdConflictError
-    if known:
-        return known, False
+    # The lock comes first: the same message may be on its way in from another socket.
+    lock(conversation, 2)
+    same = Message.objects.filter(conversation=OuterRef("pk"), client_id=client_id)
+    rows = Conversation.objects.filter(pk=conversation.pk).order_by()
+    next_seq, known = rows.values_list(
+        "next_seq", Subquery(same.order_by().values("pk"))
+    ).get()
+    if known is not None:
+        rows.update(next_seq=F("next_seq") - 2)
+        message = conversation.messages.get(pk=known)
+        if message.text != text:
+            raise ClientIdConflictError
+        return message, False
     message = Message(
         conversation=conversation,
-        seq=reserve(conversation, 2),
+        seq=next_seq - 2,
         role=Message.Role.USER,
         text=text,
         client_id=client_id,

@@ -10,6 +10,7 @@ from django.contrib import auth
 from django.contrib.auth.models import AnonymousUser
 from django.contrib.sessions.backends.db import SessionStore
 from django.contrib.sessions.models import Session
+from django.db.models import Subquery
 from django.http import HttpRequest
 from django.utils import timezone
 from django.utils.crypto import constant_time_compare
@@ -28,6 +29,14 @@ def user_of(session_key: str | None) -> Any:
     return auth.get_user(request)
 
 
+def stored(session_key: str | None) -> Subquery:
+    """The data of this session as long as it is valid, to be read with other rows."""
+    rows = Session.objects.filter(
+        session_key=session_key, expire_date__gt=timezone.now()
+    )
+    return Subquery(rows.values("session_data"))
+
+
 def find_ended(holders: Set[Holder]) -> set[Holder]:
     """Those whose session has ended, or is not that user's any more.
 
@@ -42,12 +51,13 @@ def find_ended(holders: Set[Holder]) -> set[Holder]:
     doubtful = [
         (key, user_id)
         for key, user_id in holders
-        if not _is_signed_in(users.get(user_id), stored.get(key))
+        if not is_signed_in(users.get(user_id), stored.get(key))
     ]
     return {holder for holder in doubtful if user_of(holder[0]).pk != holder[1]}
 
 
-def _is_signed_in(user: Any, session_data: str | None) -> bool:
+def is_signed_in(user: Any, session_data: str | None) -> bool:
+    """Whether the session is this user's; if not, user_of() looks closer."""
     if user is None or session_data is None or not user.is_active:
         return False
     user_id, backend, password_hash = _claims(session_data)

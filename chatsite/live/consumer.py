@@ -237,15 +237,18 @@ class ConversationConsumer(AsyncWebsocketConsumer):
         if done is socket_client.SIGNED_OUT:
             await self.close(SIGNED_OUT)
             return
-        for event in done.answers:
-            for text in self.view.answer(event):
-                await self.send(text_data=text)
         conversation_id = self.client.conversation_id
-        told = [await events.publish(conversation_id, e) for e in done.published]
-        if done.stopping:
-            await events.hint_stop(done.stopping)
-        if done.has_work:
-            runner.start(conversation_id)
+        try:
+            for event in done.answers:
+                for text in self.view.answer(event):
+                    await self.send(text_data=text)
+            told = [await events.publish(conversation_id, e) for e in done.published]
+            if done.stopping:
+                await events.hint_stop(done.stopping)
+        finally:
+            # Also where the sender is gone: its message is stored, its turn claimed.
+            if done.has_work:
+                runner.start(conversation_id, done.claim)
         if not all(told) or (told and not self.socket.joined):
             # No event will reach this page for the command that it sent.
             self._sync_soon()

@@ -5,6 +5,7 @@ as HTML fragments. Everything here is synchronous and runs in the database threa
 import json
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any, Final
 
 from django.db import IntegrityError, transaction
@@ -13,7 +14,7 @@ from django.utils.translation import gettext as _
 from chatsite.accounts import sessions
 from chatsite.protocol import events
 from chatsite.protocol.errors import CommandError
-from chatsite.turns import lifecycle, limits
+from chatsite.turns import lifecycle, limits, runner
 from chatsite.turns.models import Turn
 from memory import transcript
 from memory.models import Conversation
@@ -28,6 +29,7 @@ class Done:
     answers: tuple[events.Event, ...] = ()
     published: tuple[events.Event, ...] = ()
     has_work: bool = False
+    claim: lifecycle.Claim | None = None
     stopping: int | None = None
 
 
@@ -87,11 +89,24 @@ class Client:
         user = sessions.user_of(self.session_key)
         return user if user.pk == self.user_id else None
 
+    def _own_conversation(self) -> Conversation | None:
+        """Read with its owner and session, in one statement; None: look closer."""
+        rows = Conversation.objects.filter(
+            owner=self.user_id, uuid=self.uuid, deleted_at=None
+        )
+        session = sessions.stored(self.session_key)
+        rows = rows.select_related("owner").annotate(session=session)
+        found = rows.order_by().first()
+        is_own = found and sessions.is_signed_in(found.owner, found.session)
+        return found if is_own else None
+
     def conversation(self) -> Conversation:
         return Conversation.objects.get(pk=self.conversation_id)
 
     def perform(self, command: events.Command) -> Done:
         """Raises CommandError for what cannot be done."""
+        if conversation := self._own_conversation():
+            return _perform(conversation, command)
         user = self._user()
         if user is None:
             return SIGNED_OUT
@@ -107,11 +122,10 @@ class Client:
 def _perform(conversation: Conversation, command: events.Command) -> Done:
     match command:
         case events.Send(client_id, text):
-            return _submitted(client_id, lifecycle.submit, conversation, text=text)
+            send = partial(lifecycle.send, run=runner.may_claim())
+            return _submitted(client_id, send, conversation, text=text)
         case events.Edit(seq, client_id, text):
-            done = _submitted(
-                client_id, lifecycle.edit, conversation, seq=seq, text=text
-            )
+            done = _submitted(client_id, _edited, conversation, seq=seq, text=text)
             changed = events.Memory(None, "changed")
             return replace(done, published=(*done.published, changed))
         case events.Stop(turn_id):
@@ -149,7 +163,7 @@ def _submitted(
     published: list[events.Event] = [_state_of(sent.turn, sent.position)]
     if sent.title:
         published.append(events.Title(sent.title))
-    return Done(answers=(ack,), published=tuple(published), has_work=True)
+    return Done((ack,), tuple(published), has_work=True, claim=sent.claim)
 
 
 def _admitted(
@@ -161,13 +175,17 @@ def _admitted(
     if earlier and not _is_known(conversation, client_id):
         raise earlier
     try:
-        with transaction.atomic():
-            sent = act(conversation, client_id=client_id, **values)
-            if sent.created:
-                limits.admit_turn(owner)
+        return act(conversation, client_id=client_id, **values)
     except CommandError as error:
         refusals.note(owner, error)
         raise
+
+
+@transaction.atomic
+def _edited(conversation: Conversation, **values: Any) -> lifecycle.Submitted:
+    sent = lifecycle.edit(conversation, **values)
+    if sent.created:
+        limits.admit_turn(conversation.owner_id)
     return sent
 
 

@@ -88,15 +88,12 @@ def _prepare(
 ) -> _Request | lifecycle.Result:
     """What to send; a result where a person wants no reply any more, has deleted the
     message that it would answer, or may not spend any more."""
-    turn = Turn.objects.select_related("conversation", "user_message").get(
-        pk=claim.turn_id
-    )
-    if turn.user_message.deleted_at:
-        return lifecycle.Result(State.STOPPED, "", error=lifecycle.MESSAGE_DELETED)
-    if turn.cancel_requested_at:
-        return lifecycle.Result(State.STOPPED, "")
-    if limits.is_used_up(turn):
-        return lifecycle.Result(State.FAILED, "", error="quota")
+    turn = claim.turn
+    if turn is None:
+        rows = Turn.objects.select_related("conversation", "user_message")
+        turn = rows.get(pk=claim.turn_id)
+        if refused := _refusal(turn):
+            return refused
     conversation = turn.conversation
     model = requests.model_of(conversation)
     dialect = dialect or dialects.of(model)
@@ -111,6 +108,16 @@ def _prepare(
     return _Request(claim, model, built, options, dialect, limit)
 
 
+def _refusal(turn: Turn) -> lifecycle.Result | None:
+    if turn.user_message.deleted_at:
+        return lifecycle.Result(State.STOPPED, "", error=lifecycle.MESSAGE_DELETED)
+    if turn.cancel_requested_at:
+        return lifecycle.Result(State.STOPPED, "")
+    if limits.is_used_up(turn):
+        return lifecycle.Result(State.FAILED, "", error="quota")
+    return None
+
+
 async def _compact_first(
     request: _Request | lifecycle.Result, make_room: MakeRoom
 ) -> _Request | lifecycle.Result | None:
@@ -118,7 +125,7 @@ async def _compact_first(
     compacted: tried once, and only for a while. None: turn lost."""
     if isinstance(request, lifecycle.Result) or not request.built.refs["left_out"]:
         return request
-    claim, limit = request.claim, request.limit
+    claim, limit = replace(request.claim, turn=None), request.limit
     if settings.COMPACTION_WAIT_SECONDS <= 0:
         return request
     held = await _wait_for(make_room(claim.conversation_id, limit), claim)
@@ -174,11 +181,15 @@ async def _ask(request: _Request) -> _Answer | None:
     begun = await retry(
         lifecycle.begin, claim, request.built, request.model, until=claim.lease_end
     )
-    if begun is None:
+    if begun is lifecycle.LeaseStatus.LOST:
         return None
+    if begun is lifecycle.LeaseStatus.CANCELLED:
+        return _Answer(lifecycle.Result(State.STOPPED, ""))
     request.claim = begun
-    running = events.State(claim.turn_id, State.RUNNING)
-    await events.publish(claim.conversation_id, running)
+    # Who sends a message that is answered at once has told the pages already.
+    if claim.turn is None:
+        running = events.State(claim.turn_id, State.RUNNING)
+        await events.publish(claim.conversation_id, running)
     stream = streaming.ReplyStream(
         request.model,
         request.built.messages,

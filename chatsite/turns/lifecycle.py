@@ -2,12 +2,13 @@
 edited. Each step is one short transaction, fenced by the lease of who runs the turn.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from time import monotonic
+from typing import Any
 
 from django.conf import settings
 from django.db import models, transaction
-from django.db.models import Case, Exists, F, OuterRef, Q, Value, When
+from django.db.models import Case, Exists, F, OuterRef, Q, Subquery, Value, When
 from django.db.models.functions import Coalesce, Now
 from django.utils.translation import gettext as _
 
@@ -30,28 +31,33 @@ def end(
     reasoning: str = "",
 ) -> bool:
     """Move a turn to its last state and store its reply, if the fence still holds."""
-    if not fenced.update(
-        state=state,
-        text=turn.text,
-        call=turn.call_id,
-        error=error,
-        finished_at=Now(),
-        lease_until=None,
-    ):
+    if not fenced.update(**_ended_as(turn, state, error)):
         return False
-    if turn.text:
-        reply = transcript.append_reply(
-            turn.conversation,
-            seq=turn.reply_seq,
-            text=turn.text,
-            reasoning=reasoning,
-        )
+    if reply := _store_reply(turn, reasoning):
         Turn.objects.filter(pk=turn.pk).update(reply=reply)
         ModelCall.objects.filter(pk=turn.call_id).update(message=reply)
-    else:
-        transcript.give_back(turn.conversation_id, turn.reply_seq)
     lease.mark_due(turn.conversation_id)
     return True
+
+
+def _ended_as(turn: Turn, state: str, error: Any) -> dict[str, Any]:
+    return {
+        "state": state,
+        "text": turn.text,
+        "call": turn.call_id,
+        "error": error,
+        "finished_at": Now(),
+        "lease_until": None,
+    }
+
+
+def _store_reply(turn: Turn, reasoning: str = "") -> Message | None:
+    if not turn.text:
+        transcript.give_back(turn.conversation_id, turn.reply_seq)
+        return None
+    return transcript.append_reply(
+        turn.conversation, seq=turn.reply_seq, text=turn.text, reasoning=reasoning
+    )
 
 
 State = Turn.State
@@ -67,7 +73,10 @@ class Claim:
     owner: str
     attempt: int
     call_id: int | None = None  # of the request that was recorded for this attempt
+    tokens: int = 0  # of that request, estimated
     renewed_at: float = 0.0  # time.monotonic() before the lease was last renewed
+    # As send() has just stored it; None: to be read.
+    turn: Turn | None = field(default=None, repr=False, compare=False)
 
     @property
     def lease_end(self) -> float:
@@ -157,29 +166,37 @@ def _take(turn: Turn) -> Claim | None:
 
 
 @transaction.atomic
-def begin(claim: Claim, built: context.Built, model: str) -> Claim | None:
-    """Record the request that is about to be sent. None: the turn was lost."""
+def begin(claim: Claim, built: context.Built, model: str) -> Claim | LeaseStatus:
+    """Record the request that is about to be sent, unless the turn was lost or is to be
+    stopped."""
     started = monotonic()
-    turn = _held(claim).select_related("conversation").first()
-    if turn is None:
-        return None
-    context.keep_prompts(turn.conversation)
+    if claim.turn:
+        conversation = claim.turn.conversation
+    else:
+        conversation = Conversation.objects.filter(pk=claim.conversation_id).first()
+    if conversation is None:
+        return LeaseStatus.LOST
     call = ModelCall.objects.create(
-        conversation=turn.conversation,
+        conversation=conversation,
         purpose=ModelCall.Purpose.REPLY,
         refs=built.refs,
         sha256=built.sha256,
         model=model,
         tokens_estimated=built.tokens,
     )
+    context.keep_prompts(conversation)
     # What an earlier attempt has saved stays with the request that it came from.
     of_text = Case(
         When(text="", then=Value(call.pk)),
         default=F("call_id"),
         output_field=models.BigIntegerField(),
     )
-    LEASE.renew(_held(claim), model=model, call=of_text)
-    return replace(claim, call_id=call.pk, renewed_at=started)
+    hold = LEASE.renew_unless_cancelled(_held(claim), model=model, call=of_text)
+    if hold is not LeaseStatus.KEPT:
+        transaction.set_rollback(True)
+        return hold
+    recorded = {"call_id": call.pk, "tokens": built.tokens}
+    return replace(claim, **recorded, renewed_at=started, turn=None)
 
 
 def _held(claim: Claim) -> models.QuerySet[Turn]:
@@ -199,8 +216,8 @@ def finish(claim: Claim, result: Result) -> Turn | None:
     A second call, after an answer that got lost, finds what the first one did.
     """
     # In the order of stop(): each waiting for what the other holds would be a deadlock.
-    _lock(claim.conversation_id)
-    turn = _held(claim).select_related("conversation").first()
+    rows = _held(claim).select_for_update(of=("conversation", "self"))
+    turn = rows.select_related("conversation").first()
     if turn is None:
         return _ended(claim)
     # An attempt that died before its first word leaves what an earlier one had saved.
@@ -210,29 +227,42 @@ def finish(claim: Claim, result: Result) -> Turn | None:
         reasoning = result.reasoning
     # Why it was to be stopped was written into its row.
     why = turn.error if result.state == State.STOPPED else ""
-    error = result.error or why
-    if not end(_held(claim), turn, result.state, error=error, reasoning=reasoning):
-        return None
-    if call := ModelCall.objects.filter(pk=claim.call_id).first():
-        call.conversation = turn.conversation
-        _bill(call, result)
-        _calibrate(turn.conversation, call, result)
-    return _ended(claim)
+    turn.state, turn.error = result.state, result.error or why
+    turn.reply = _store_reply(turn, reasoning)
+    ended = _ended_as(turn, turn.state, turn.error)
+    _held(claim).update(reply=turn.reply, **ended)
+    _close_books(turn, claim, result)
+    reported = _calibrated(turn.conversation, claim, result)
+    lease.mark_due(turn.conversation_id, **reported)
+    return turn
 
 
 def _ended(claim: Claim) -> Turn | None:
     rows = Turn.objects.filter(pk=claim.turn_id, owner=claim.owner)
-    return rows.exclude(state__in=Turn.UNFINISHED).select_related("reply").first()
+    ended = rows.exclude(state__in=Turn.UNFINISHED)
+    return ended.select_related("conversation", "reply").first()
+
+
+def _close_books(turn: Turn, claim: Claim, result: Result) -> None:
+    """Bill the last request, and link the reply with the one that it came from."""
+    link = {"message": turn.reply} if turn.reply else {}
+    is_same = turn.call_id == claim.call_id
+    is_billed = _bill(turn.conversation, claim, result, **(link if is_same else {}))
+    if link and not (is_same and is_billed):
+        ModelCall.objects.filter(pk=turn.call_id).update(**link)
 
 
 @transaction.atomic
 def give_up(claim: Claim, result: Result) -> None:
     """Close the books of a request that failed and is followed by another one."""
-    if call := ModelCall.objects.filter(pk=claim.call_id).first():
-        _bill(call, result)
+    conversation = Conversation.objects.filter(pk=claim.conversation_id).first()
+    if conversation:
+        _bill(conversation, claim, result)
 
 
-def _bill(call: ModelCall, result: Result) -> None:
+def _bill(
+    conversation: Conversation, claim: Claim, result: Result, **link: Message
+) -> bool:
     bill = {
         "tokens_input": result.tokens_input,
         "tokens_cached": result.tokens_cached,
@@ -243,22 +273,23 @@ def _bill(call: ModelCall, result: Result) -> None:
         "error": result.error,
     }
     # One with an error was billed already, by a call whose answer was lost.
-    if not ModelCall.objects.filter(pk=call.pk, error="").update(**bill):
-        return
+    unbilled = ModelCall.objects.filter(pk=claim.call_id, error="")
+    if not unbilled.update(**bill, **link):
+        return False
+    call = ModelCall(conversation=conversation, tokens_estimated=claim.tokens)
     call.tokens_input, call.tokens_output = result.tokens_input, result.tokens_output
     call.error = result.error
     limits.charge(call, result.reasoning + result.text)
+    return True
 
 
-def _calibrate(conversation: Conversation, call: ModelCall, result: Result) -> None:
-    """Let the conversation's estimate follow what was reported."""
-    if not result.tokens_input or not call.tokens_estimated:
-        return
-    values = calibration.follow(
-        conversation, call.tokens_estimated, result.tokens_input
-    )
-    if values:
-        Conversation.objects.filter(pk=conversation.pk).update(**values)
+def _calibrated(
+    conversation: Conversation, claim: Claim, result: Result
+) -> dict[str, object]:
+    """The conversation's estimate, which follows what was reported."""
+    if not result.tokens_input or not claim.tokens:
+        return {}
+    return calibration.follow(conversation, claim.tokens, result.tokens_input)
 
 
 def release() -> int:
@@ -287,6 +318,7 @@ class Submitted:
     position: int  # unfinished turns before this one
     created: bool  # False: this client_id was seen before
     title: str = ""  # set when this message gave the conversation its title
+    claim: Claim | None = None  # where this process is to run it at once
 
 
 @transaction.atomic
@@ -300,16 +332,69 @@ def submit(conversation: Conversation, *, text: object, client_id: object) -> Su
         conversation, text=text, client_id=client_id
     )
     if not created:
-        turn = message.turns.get()
-        return Submitted(turn, message, position(turn), created=False)
+        return _known(message)
     requests.check_fits(conversation, message)
-    turn = Turn.objects.create(
-        conversation=conversation, user_message=message, reply_seq=message.seq + 1
-    )
-    title = ""
-    if conversation.title_set_by == Conversation.TitleSource.NONE:
-        title = transcript.suggest_title(conversation, message.text)
+    turn = _queue(message)
+    title = _suggest_title(message)
     return Submitted(turn, message, position(turn), created=True, title=title)
+
+
+@transaction.atomic
+def send(
+    conversation: Conversation, *, text: object, client_id: object, run: bool = True
+) -> Submitted:
+    """submit() within the limits of its owner. With nothing in front of it, the turn is
+    claimed in the same transaction, if it may `run` in this process."""
+    message, created = transcript.append_user_message(
+        conversation, text=text, client_id=client_id
+    )
+    if not created:
+        return _known(message)
+    requests.check_fits(conversation, message)
+    open_turns = limits.admit_turn(conversation.owner_id, stored=False)
+    before = [pk for pk, _ in open_turns].count(conversation.pk)
+    claim = None
+    if run and not before and limits.has_place(open_turns):
+        claim = _insert_claimed(message)
+        turn = claim.turn
+    else:
+        turn = _queue(message)
+    title = _suggest_title(message)
+    return Submitted(turn, message, before, created=True, title=title, claim=claim)
+
+
+def _known(message: Message) -> Submitted:
+    turn = message.turns.get()
+    return Submitted(turn, message, position(turn), created=False)
+
+
+def _queue(message: Message, **values: Any) -> Turn:
+    return Turn.objects.create(
+        conversation=message.conversation,
+        user_message=message,
+        reply_seq=message.seq + 1,
+        **values,
+    )
+
+
+def _insert_claimed(message: Message) -> Claim:
+    owner, started = new_owner(), monotonic()
+    turn = _queue(
+        message,
+        state=State.RUNNING,
+        attempt=1,
+        owner=owner,
+        lease_until=LEASE.end(),
+        started_at=Now(),
+    )
+    ids = (turn.pk, turn.conversation_id)
+    return Claim(*ids, owner, turn.attempt, renewed_at=started, turn=turn)
+
+
+def _suggest_title(message: Message) -> str:
+    if message.conversation.title_set_by != Conversation.TitleSource.NONE:
+        return ""
+    return transcript.suggest_title(message.conversation, message.text)
 
 
 def position(turn: Turn) -> int:
@@ -318,7 +403,7 @@ def position(turn: Turn) -> int:
     return unfinished(turn.conversation_id).filter(pk__lt=turn.pk).count()
 
 
-def unfinished(conversation_id: int) -> models.QuerySet[Turn]:
+def unfinished(conversation_id: int | OuterRef) -> models.QuerySet[Turn]:
     rows = Turn.objects.filter(
         conversation_id=conversation_id, state__in=Turn.UNFINISHED
     )
@@ -327,8 +412,18 @@ def unfinished(conversation_id: int) -> models.QuerySet[Turn]:
 
 def open_from(conversation: Conversation) -> int | None:
     """The number of the first message whose turn is not finished."""
-    seqs = unfinished(conversation.pk).values_list("user_message__seq", flat=True)
-    return seqs.first()
+    return _open_seqs(conversation.pk).first()
+
+
+def with_open_from(conversation_id: int) -> Conversation | None:
+    """The conversation, read together with its open_from()."""
+    rows = Conversation.objects.filter(pk=conversation_id)
+    first = Subquery(_open_seqs(OuterRef("pk"))[:1])
+    return rows.annotate(open_from=first).first()
+
+
+def _open_seqs(conversation_id: int | OuterRef) -> models.QuerySet[Turn, int]:
+    return unfinished(conversation_id).values_list("user_message__seq", flat=True)
 
 
 def get(conversation: Conversation, turn_id: int) -> Turn:
@@ -517,8 +612,10 @@ __all__ = [
     "regenerate",
     "release",
     "retry",
+    "send",
     "stop",
     "stop_all",
     "submit",
     "unfinished",
+    "with_open_from",
 ]

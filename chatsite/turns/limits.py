@@ -40,11 +40,18 @@ BURST = timedelta(minutes=5)
 QUEUE_SECONDS = 10.0
 
 
-def admit_turn(user_id: int) -> None:
-    """Count one turn that was just asked for. Raises CommandError."""
+# The turns of a person that are not finished, in their order: the conversation of each,
+# and whether a process runs it.
+OpenTurns = list[tuple[int, bool]]
+
+
+def admit_turn(user_id: int, *, stored: bool = True) -> OpenTurns:
+    """Count one turn that was just asked for, and is stored already unless the caller
+    is about to. The person's unfinished ones. Raises CommandError."""
     allowance = lock(user_id)
     _check_budget(allowance)
-    _check_queue(user_id)
+    open_turns = _open_turns(user_id)
+    _check_queue(len(open_turns) + (not stored))
     _keep_pace(
         allowance,
         "messages_at",
@@ -54,6 +61,7 @@ def admit_turn(user_id: int) -> None:
             "Wait %(wait)s and try again."
         ),
     )
+    return open_turns
 
 
 def admit_conversation(user_id: int) -> None:
@@ -161,9 +169,9 @@ def _has_used_all(allowance: Allowance) -> bool:
     return bool(budget) and used_on(allowance, today) >= budget
 
 
-def _check_queue(user_id: int) -> None:
+def _check_queue(count: int) -> None:
     limit = settings.QUEUED_PER_USER
-    if limit <= 0 or _unfinished(user_id).count() <= limit:
+    if limit <= 0 or count <= limit:
         return
     raise CommandError(
         "queue_full",
@@ -176,10 +184,13 @@ def _check_queue(user_id: int) -> None:
     )
 
 
-def _unfinished(user_id: int | QuerySet[Any]) -> QuerySet[Turn]:
-    return Turn.objects.filter(
+def _open_turns(user_id: int | QuerySet[Any]) -> OpenTurns:
+    is_running = ExpressionWrapper(Turn.LEASE.alive(), BooleanField())
+    rows = Turn.objects.filter(
         conversation__owner_id=user_id, state__in=Turn.UNFINISHED
     )
+    rows = rows.order_by("pk").annotate(is_running=is_running)
+    return list(rows.values_list("conversation_id", "is_running"))
 
 
 def _in_words(seconds: float) -> str:
@@ -199,24 +210,29 @@ def may_run(turn: Turn) -> bool:
         return True
     user_id = turn.conversation.owner_id
     lock(user_id)
-    return turn.conversation_id in _with_a_place(user_id)
+    return turn.conversation_id in _with_a_place(_open_turns(user_id))
 
 
-def next_waiting(conversation_id: int) -> list[int]:
-    """The owner's conversations that may go on now that a turn of this one ended."""
+def has_place(open_turns: OpenTurns) -> bool:
+    """Whether one more conversation may run beside these turns, and those of them that
+    wait longer."""
+    limit = settings.TURNS_PER_USER
+    return limit <= 0 or len({pk for pk, _ in open_turns}) < limit
+
+
+def next_waiting(conversation_id: int) -> list[int] | None:
+    """The owner's conversations that may go on now that a turn of this one ended. None:
+    no limit keeps any of them waiting."""
     if settings.TURNS_PER_USER <= 0:
-        return []
+        return None
     owner = Conversation.objects.filter(pk=conversation_id).order_by()
-    return _with_a_place(owner.values("owner_id")[:1])
+    return _with_a_place(_open_turns(owner.values("owner_id")[:1]))
 
 
-def _with_a_place(user_id: int | QuerySet[Any]) -> list[int]:
+def _with_a_place(open_turns: OpenTurns) -> list[int]:
     """The conversations whose next turn may run beside those that do."""
-    is_running = ExpressionWrapper(Turn.LEASE.alive(), BooleanField())
-    rows = _unfinished(user_id).order_by("pk").annotate(is_running=is_running)
-    found = list(rows.values_list("conversation_id", "is_running"))
-    running = {pk for pk, is_running in found if is_running}
-    waiting = [pk for pk, _ in found if pk not in running]
+    running = {pk for pk, is_running in open_turns if is_running}
+    waiting = [pk for pk, _ in open_turns if pk not in running]
     waiting = list(dict.fromkeys(waiting))
     return waiting[: max(0, settings.TURNS_PER_USER - len(running))]
 

@@ -11,6 +11,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from functools import partial
+from operator import attrgetter
 from time import monotonic
 from typing import Any
 
@@ -25,9 +26,8 @@ from chatsite.llm import providers
 from chatsite.llm.errors import LLMError
 from chatsite.protocol import events
 from memory import library
-from memory.compaction import compactor, lease
+from memory.compaction import compactor, lease, preparation
 from memory.engine.policy import CHUNK_TOKENS
-from memory.models import Conversation
 
 from . import (
     attempt,
@@ -72,9 +72,15 @@ _compaction: set[int] = set()
 _closing = asyncio.Event()
 
 
-def start(conversation_id: int) -> None:
-    """Work off the conversation's turns in a task of its own."""
-    spawn(_drive(conversation_id))
+def start(conversation_id: int, claim: lifecycle.Claim | None = None) -> None:
+    """Work off the conversation's turns in a task of its own, from the one that was
+    claimed for it on."""
+    spawn(_drive(conversation_id, claim))
+
+
+def may_claim() -> bool:
+    """Whether a turn that is claimed now will be run: not when this process ends."""
+    return not _closing.is_set()
 
 
 def start_compaction(conversation_id: int, *, force: bool = False) -> None:
@@ -130,11 +136,12 @@ def _forget(task: asyncio.Task[None]) -> None:
         logger.error("task crashed", exc_info=error)
 
 
-async def _drive(conversation_id: int) -> None:
-    while claim := await _next(conversation_id):
+async def _drive(conversation_id: int, claim: lifecycle.Claim | None = None) -> None:
+    claim = claim or await _next(conversation_id)
+    while claim:
         _held[claim.turn_id] = claim
         try:
-            await _work_off(claim)
+            turn = await _work_off(claim)
         except TRANSIENT_DB_ERRORS as error:
             # The turn is taken over when its lease has ended, here or elsewhere.
             logger.warning("turn left turn=%s: %s", claim.turn_id, name_of(error))
@@ -142,19 +149,23 @@ async def _drive(conversation_id: int) -> None:
         finally:
             _held.pop(claim.turn_id, None)
         start_compaction(conversation_id)
-        spawn(titles.make(conversation_id))
-        await _start_waiting(conversation_id)
+        if turn and titles.may_be_due(turn.conversation):
+            spawn(titles.make(conversation_id))
+        has_next = await _start_waiting(conversation_id)
+        claim = await _next(conversation_id) if has_next else None
 
 
-async def _start_waiting(conversation_id: int) -> None:
-    """Let the owner's other conversations have the place that became free."""
+async def _start_waiting(conversation_id: int) -> bool:
+    """Let the owner's other conversations have the place that became free. Whether
+    there may be another turn of this one to run."""
     try:
         waiting = await database_sync_to_async(limits.next_waiting)(conversation_id)
     except TRANSIENT_DB_ERRORS:
-        return  # the sweep finds them
-    for waiting_id in waiting:
+        return False  # the sweep finds them
+    for waiting_id in waiting or ():
         if waiting_id != conversation_id:
             start(waiting_id)
+    return waiting is None or conversation_id in waiting
 
 
 async def _next(conversation_id: int) -> lifecycle.Claim | None:
@@ -169,7 +180,7 @@ async def _next(conversation_id: int) -> lifecycle.Claim | None:
     return claim
 
 
-async def _work_off(claim: lifecycle.Claim) -> None:
+async def _work_off(claim: lifecycle.Claim) -> Turn | None:
     try:
         ended = await attempt.run(claim, make_room)
     except TRANSIENT_DB_ERRORS:
@@ -183,6 +194,7 @@ async def _work_off(claim: lifecycle.Claim) -> None:
         logger.info("turn lost turn=%s attempt=%s", claim.turn_id, claim.attempt)
     else:
         await _tell_end(turn)
+    return turn
 
 
 async def _finish(claim: lifecycle.Claim, result: lifecycle.Result) -> Turn | None:
@@ -209,7 +221,8 @@ async def _compact(
 ) -> str:
     """Compact what the policy asks for, and tell the pages when the view has changed;
     how it ended."""
-    found = await database_sync_to_async(_model_of)(conversation_id)
+    at_once = force or limit is not None
+    found = await database_sync_to_async(_look)(conversation_id, at_once)
     if found is None:
         return "nothing"
     model, payer = found
@@ -228,12 +241,17 @@ async def _compact(
     return outcome.state
 
 
-def _model_of(conversation_id: int) -> tuple[str, int] | None:
-    """With who pays; None when the conversation was deleted meanwhile."""
-    conversation = Conversation.objects.filter(pk=conversation_id).first()
+def _look(conversation_id: int, at_once: bool) -> tuple[str, int] | None:
+    """The conversation's model, and who pays; None when there is nothing to compact, or
+    the conversation was deleted meanwhile."""
+    conversation = lifecycle.with_open_from(conversation_id)
     if conversation is None:
         return None
-    return requests.model_of(conversation), conversation.owner_id
+    model = requests.model_of(conversation)
+    room, open_from = providers.context_window(model), attrgetter("open_from")
+    if at_once or preparation.is_due(conversation, open_from, room):
+        return model, conversation.owner_id
+    return None
 
 
 def announced(

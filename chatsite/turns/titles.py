@@ -10,6 +10,7 @@ from time import monotonic
 from channels.db import database_sync_to_async
 from django.conf import settings
 from django.db import transaction
+from django.db.models import Exists, OuterRef
 from langchain_core.messages import AIMessage, BaseMessage
 
 from chatsite.llm import dialects, naming, providers, streaming
@@ -77,14 +78,27 @@ async def _ask(conversation_id: int) -> str:
     return ""
 
 
-def _untitled(conversation_id: int, *, lock: bool = False) -> Conversation | None:
+def may_be_due(conversation: Conversation) -> bool:
+    """Whether to ask the database, as far as the row itself tells."""
+    is_automatic = conversation.title_set_by == Conversation.TitleSource.AUTO
+    return settings.TITLES_ENABLED and is_automatic
+
+
+def _untitled(conversation_id: int) -> Conversation | None:
     """The conversation, if it is time to name it."""
-    rows = Conversation.objects.select_for_update() if lock else Conversation.objects
-    rows = rows.filter(
-        pk=conversation_id, title_set_by=Conversation.TitleSource.AUTO, deleted_at=None
+    tries = ModelCall.objects.filter(
+        conversation=OuterRef("pk"), purpose=ModelCall.Purpose.TITLE
     )
-    conversation = rows.first() if settings.TITLES_ENABLED else None
-    return conversation if conversation and _is_time(conversation) else None
+    turns = Turn.objects.filter(conversation=OuterRef("pk"))
+    rows = Conversation.objects.filter(
+        ~Exists(tries.filter(error="")),
+        ~Exists(tries.order_by("pk")[MAX_TRIES - 1 :]),
+        ~Exists(turns.order_by("pk")[transcript.TITLE_TURNS :]),
+        pk=conversation_id,
+        title_set_by=Conversation.TitleSource.AUTO,
+        deleted_at=None,
+    )
+    return rows.first() if settings.TITLES_ENABLED else None
 
 
 @transaction.atomic
@@ -92,7 +106,10 @@ def _prepare(
     conversation_id: int, dialect: dialects.Dialect | None = None
 ) -> _Job | None:
     """Record the request before it is sent, so that no other process asks for it."""
-    conversation = _untitled(conversation_id, lock=True)
+    # Locked first: only then the requests of other processes are seen.
+    rows = Conversation.objects.select_for_update().filter(pk=conversation_id)
+    rows.order_by().values_list("pk").first()
+    conversation = _untitled(conversation_id)
     if conversation is None:
         return None
     done = conversation.turns.filter(state=Turn.State.DONE, reply__isnull=False)
@@ -117,14 +134,6 @@ def _prepare(
         tokens_estimated=count_tokens(messages),
     )
     return _Job(call, messages, dialect)
-
-
-def _is_time(conversation: Conversation) -> bool:
-    tries = conversation.model_calls.filter(purpose=ModelCall.Purpose.TITLE)
-    is_young = conversation.turns.count() <= transcript.TITLE_TURNS
-    return (
-        is_young and tries.count() < MAX_TRIES and not tries.filter(error="").exists()
-    )
 
 
 @transaction.atomic

@@ -58,14 +58,16 @@ def due(limit: int = DUE_AT_ONCE) -> list[int]:
     return list(ordered.values_list("pk", flat=True)[:limit])
 
 
-def mark_due(conversation_id: int) -> None:
-    """Let the compaction job look again, after a new message or a user's action.
+def mark_due(conversation_id: int, **values: object) -> None:
+    """Let the compaction job look again, after a new message or a user's action; what
+    else changes in the conversation's row is written with it.
 
     A job that has given up tries once more when its back-off is over.
     """
     Conversation.objects.filter(pk=conversation_id).update(
         compaction_due_at=Now(),
         compaction_failures=Least("compaction_failures", MAX_FAILURES - 1),
+        **values,
     )
 
 

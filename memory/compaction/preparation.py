@@ -5,11 +5,12 @@ Every function is one short transaction. Nothing here waits for a model.
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from datetime import datetime
 from time import monotonic
 
 from django.contrib.auth.base_user import AbstractBaseUser
 from django.db import transaction
-from django.db.models import F
+from django.db.models import F, Q
 from langchain_core.messages import BaseMessage
 
 from memory import context, versions
@@ -45,6 +46,27 @@ class Job:
     started: float = field(default_factory=monotonic)
 
 
+def is_due(
+    conversation: Conversation, open_from: OpenFrom, context_window: int
+) -> bool:
+    """Whether a compaction may have anything to do. If not, which is the rule, no lease
+    is taken for it, and the time to look again is written down."""
+    row = conversation
+    if row.deleted_at or row.set_aside or row.compaction_owner:
+        return True
+    limit = context.request_limit(context_window)
+    planner = Planner(row, open_from, limit=limit)
+    if planner.next_step(context_window):
+        return True
+    # Not over a mark that was made after the row was read: that is a later time.
+    seen, due_at = row.compaction_due_at, planner.find_next_due()
+    if seen != due_at:
+        marked = Q(compaction_due_at__lte=seen) if seen else Q(compaction_due_at=None)
+        rows = Conversation.objects.filter(marked, pk=row.pk, compaction_owner="")
+        rows.update(compaction_due_at=due_at)
+    return False
+
+
 def prepare(
     conversation_id: int,
     owner: str,
@@ -66,8 +88,7 @@ def prepare(
         return planner.make_job(owner, step)
     # Nothing is due until an idle or age trigger can fire, or the next turn ends.
     rows = Conversation.objects.filter(pk=conversation_id)
-    due_at = plan.find_next_due(planner.state.policy, planner.state.window)
-    lease.unmarked(rows).update(compaction_due_at=due_at)
+    lease.unmarked(rows).update(compaction_due_at=planner.find_next_due())
     return None
 
 
@@ -114,20 +135,23 @@ class Planner:
         self.limit = limit
         if limit:
             policy = context.policy_within(conversation, policy, limit)
-        self.summaries = versions.active(conversation)
-        self.count_tokens = context.counter(conversation)
-        self.built = context.build(conversation)
+        # Read first: a turn that ends meanwhile counts as open.
         self.open_from = open_from(conversation)
+        view = context.read_view(conversation)
+        self.summaries, self.context = view.summaries, view.context
+        self.count_tokens = context.counter(conversation)
+        extra = context.overhead(conversation)
+        self.tokens = self.count_tokens(self.context.messages) + extra
         # The window up to the first unfinished turn.
-        rows = context.visible(conversation)
-        rows = rows.filter(seq__gt=versions.cutoff(self.summaries))
+        window = self.context.section("window")
         if self.open_from is not None:
-            rows = rows.filter(seq__lt=self.open_from)
-        self.state = MemoryState(
-            policy,
-            blocks=tuple(map(versions.to_block, self.summaries)),
-            window=tuple(row.to_langchain() for row in rows),
-        )
+            window = [each for each in window if int(each.id or 0) < self.open_from]
+        blocks = tuple(map(versions.to_block, self.summaries))
+        self.state = MemoryState(policy, blocks=blocks, window=tuple(window))
+
+    def find_next_due(self) -> datetime | None:
+        """When a step can be due that no turn brings about."""
+        return plan.find_next_due(self.state.policy, self.state.window)
 
     def next_step(
         self, context_window: int | None, *, force: bool = False
@@ -139,13 +163,12 @@ class Planner:
             first = next(iter(versions.waiting(self.conversation)), None)
             set_aside = (first.first_seq, first.last_seq) if first else None
         # The message that is the next to be answered.
-        window = self.built.context.section("window")
+        window = self.context.section("window")
         waiting = [each for each in window if each.id == str(self.open_from)]
         room = None
         if limit is not None:
             # What the window may have, so that the next request leaves none of it out.
-            sections = self.built.context.sections
-            others = (each for each in sections if each.kind != "window")
+            others = (each for each in self.context.sections if each.kind != "window")
             around = [message for each in others for message in each.messages]
             extra = context.overhead(self.conversation, limit)
             room = budget.for_window(
@@ -159,7 +182,7 @@ class Planner:
             open_from=self.open_from,
             most_summaries=budget.most_summaries(limit) if limit else None,
             count_tokens=self.count_tokens,
-            overhead=self.built.tokens - self.count_tokens(self.state.window),
+            overhead=self.tokens - self.count_tokens(self.state.window),
             context_window=context_window,
             force=force,
             room=room,
@@ -182,5 +205,5 @@ class Planner:
             messages=messages,
             policy=self.state.policy,
             count_tokens=self.count_tokens,
-            tokens_before=self.built.tokens,
+            tokens_before=self.tokens,
         )

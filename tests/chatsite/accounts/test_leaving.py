@@ -123,7 +123,7 @@ class TestWhileThingsGoOn:
         lifecycle.checkpoint(claim, "Half")
         assert lifecycle.fence(made) == [sent.turn.pk]
         assert lifecycle.checkpoint(claim, "Half of it") is lifecycle.LeaseStatus.LOST
-        assert lifecycle.begin(claim, built, "demo") is None
+        assert lifecycle.begin(claim, built, "demo") is lifecycle.LeaseStatus.LOST
         states = Turn.objects.values_list("state", "text")
         assert [*states.order_by("pk")] == [("stopped", "Half"), ("stopped", "")]
         assert [*audit.check()] == []

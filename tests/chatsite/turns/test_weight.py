@@ -55,4 +55,4 @@ async def test_a_turn_is_few_statements(alice, session, upstream, settings):
         await database_sync_to_async(
             lambda: connection.execute_wrappers.remove(statements)
         )()
-    assert len(statements.found) <= 64, statements.table()
+    assert len(statements.found) <= 29, statements.table()
