@@ -83,10 +83,8 @@ def purge() -> int:
 
     One that can't be removed now does not stop the others, and is tried again.
     """
-    whole = Q(staged_by=None) | Q(staged_by=staging.ERASED)
-    rows = Conversation.objects.filter(whole, deleted_at__lt=Now() - UNDO)
     count = 0
-    for conversation in rows.order_by("deleted_at")[:PURGE_AT_ONCE]:
+    for conversation in erasable().order_by("deleted_at")[:PURGE_AT_ONCE]:
         try:
             erase(conversation)
             count += 1
@@ -98,6 +96,12 @@ def purge() -> int:
     if count:
         transaction.on_commit(empty_journal, robust=True)
     return count
+
+
+def erasable() -> QuerySet[Conversation]:
+    """What was deleted long enough ago."""
+    whole = Q(staged_by=None) | Q(staged_by=staging.ERASED)
+    return Conversation.objects.filter(whole, deleted_at__lt=Now() - UNDO)
 
 
 def erase(conversation: Conversation) -> None:

@@ -10,7 +10,7 @@ from django.contrib import auth
 from django.contrib.auth.models import AnonymousUser
 from django.contrib.sessions.backends.db import SessionStore
 from django.contrib.sessions.models import Session
-from django.db.models import Subquery
+from django.db.models import Subquery, Value
 from django.http import HttpRequest
 from django.utils import timezone
 from django.utils.crypto import constant_time_compare
@@ -40,18 +40,27 @@ def stored(session_key: str | None) -> Subquery:
 def find_ended(holders: Set[Holder]) -> set[Holder]:
     """Those whose session has ended, or is not that user's any more.
 
-    Two queries for any number of them; only what they put in doubt is looked at one
-    by one.
+    One query for any number of them; only what it puts in doubt is looked at one by
+    one.
     """
-    keys = {key for key, _ in holders}
-    rows = Session.objects.filter(session_key__in=keys, expire_date__gt=timezone.now())
-    stored = dict(rows.values_list("session_key", "session_data"))
-    people = auth.get_user_model().objects.only("password", "is_active")
-    users = {user.pk: user for user in people.filter(pk__in={pk for _, pk in holders})}
+    user_model = auth.get_user_model()
+    rows = Session.objects.filter(
+        session_key__in={key for key, _ in holders}, expire_date__gt=timezone.now()
+    )
+    people = user_model.objects.filter(pk__in={user_id for _, user_id in holders})
+    found = rows.values_list(
+        Value(0), "session_key", "session_data", Value(True)
+    ).union(people.values_list("pk", Value(""), "password", "is_active"), all=True)
+    users, data = {}, {}
+    for pk, key, text, is_active in found:
+        if pk:
+            users[pk] = user_model(pk=pk, password=text, is_active=is_active)
+        else:
+            data[key] = text
     doubtful = [
         (key, user_id)
         for key, user_id in holders
-        if not is_signed_in(users.get(user_id), stored.get(key))
+        if not is_signed_in(users.get(user_id), data.get(key))
     ]
     return {holder for holder in doubtful if user_of(holder[0]).pk != holder[1]}
 

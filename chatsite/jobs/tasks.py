@@ -13,6 +13,7 @@ from typing import Any
 
 from channels.db import database_sync_to_async
 from django.conf import settings
+from django.db.models import Q, QuerySet
 from django.db.models.functions import Now
 from django.utils import translation
 from django.utils.translation import gettext as _
@@ -179,8 +180,16 @@ async def sweep() -> None:
     if monotonic() - _swept_at >= SWEEP_SECONDS:
         _swept_at = monotonic()
         await database_sync_to_async(queue.end_dead)()
-        old = Job.objects.filter(finished_at__lt=Now() - RESULTS_KEPT)
+        old = Job.objects.filter(_is_old())
         await database_sync_to_async(old.delete)()
+
+
+def due() -> QuerySet[Job]:
+    return Job.objects.filter(queue.LEASE.expired() | _is_old())
+
+
+def _is_old() -> Q:
+    return Q(finished_at__lt=Now() - RESULTS_KEPT)
 
 
 def release() -> None:
@@ -189,4 +198,4 @@ def release() -> None:
         queue.fail(claim, queue.DIED)
 
 
-SWEEPER = runner.Job(sweep, release)
+SWEEPER = runner.Job(sweep, release, due)

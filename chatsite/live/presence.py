@@ -9,7 +9,7 @@ from datetime import timedelta
 from django.conf import settings
 from django.contrib.auth import get_user_model
 from django.db import transaction
-from django.db.models import Sum
+from django.db.models import Q, Sum
 from django.db.models.functions import Now
 from django.utils.translation import gettext as _
 
@@ -52,14 +52,19 @@ def renew(sockets: Mapping[int, int]) -> None:
     mine = Presence.objects.filter(process=PROCESS)
     if settings.SOCKETS_PER_USER > 0:
         LEASE.renew(mine)
-        if dict(mine.values_list("user_id", "sockets")) != sockets:
-            # Others took this process for dead, or a change could not be written.
-            mine.exclude(user__in=sockets).delete()
-            # Whose account is deleted is about to be disconnected.
-            people = get_user_model().objects.filter(pk__in=sockets)
-            ids = people.values_list("pk", flat=True)
-            _write({user_id: sockets[user_id] for user_id in ids})
-    Presence.objects.filter(lease_until__lt=Now() - 2 * LEASE.duration()).delete()
+    is_dead = Q(lease_until__lt=Now() - 2 * LEASE.duration())
+    rows = Presence.objects.filter(is_dead | Q(process=PROCESS))
+    found = list(rows.values_list("process", "user_id", "sockets"))
+    written = {user: count for process, user, count in found if process == PROCESS}
+    if settings.SOCKETS_PER_USER > 0 and written != sockets:
+        # Others took this process for dead, or a change could not be written.
+        mine.exclude(user__in=sockets).delete()
+        # Whose account is deleted is about to be disconnected.
+        people = get_user_model().objects.filter(pk__in=sockets)
+        ids = people.values_list("pk", flat=True)
+        _write({user_id: sockets[user_id] for user_id in ids})
+    if len(found) > len(written):
+        Presence.objects.filter(is_dead).delete()
 
 
 def forget() -> None:

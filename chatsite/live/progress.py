@@ -3,9 +3,9 @@ and compared to find out what a socket has missed.
 """
 
 from collections.abc import Collection
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from django.db.models import F, OuterRef, Subquery
+from django.db.models import FilteredRelation, OuterRef, Q, Subquery
 from django.db.models.functions import Coalesce, Length
 
 from chatsite.turns.models import Turn
@@ -22,20 +22,21 @@ class Progress:
 
 
 def read(conversation_ids: Collection[int]) -> dict[int, Progress]:
-    """Two queries, however many; conversations that are gone are missing."""
-    turns = Turn.objects.filter(conversation_id__in=conversation_ids)
-    unfinished: dict[int, list[tuple[int, str, int, int]]] = {}
-    rows = turns.filter(state__in=Turn.UNFINISHED).order_by("pk")
-    for conversation_id, *values in rows.values_list(
-        "conversation_id", "pk", "state", "attempt", Length("text")
-    ):
-        unfinished.setdefault(conversation_id, []).append(tuple(values))
+    """One query, however many; conversations that are gone are missing."""
     newest = Turn.objects.filter(conversation=OuterRef("pk")).order_by("-pk")
-    return {
-        pk: Progress(latest, tuple(row), tuple(unfinished.get(pk, ())))
-        for pk, latest, *row in Conversation.objects.filter(
-            pk__in=conversation_ids, deleted_at=None
-        )
-        .annotate(latest=Coalesce(Subquery(newest.values("pk")[:1]), 0))
-        .values_list("pk", "latest", F("next_seq"), F("memory_version"), F("title"))
-    }
+    is_open = Q(turns__state__in=Turn.UNFINISHED)
+    rows = Conversation.objects.filter(pk__in=conversation_ids, deleted_at=None)
+    rows = rows.annotate(
+        latest=Coalesce(Subquery(newest.values("pk")[:1]), 0),
+        open=FilteredRelation("turns", condition=is_open),
+    )
+    turn = ("open__pk", "open__state", "open__attempt", Length("open__text"))
+    found: dict[int, Progress] = {}
+    for pk, latest, *values in rows.order_by("pk", "open__pk").values_list(
+        "pk", "latest", "next_seq", "memory_version", "title", *turn
+    ):
+        row, unfinished = tuple(values[:3]), tuple(values[3:])
+        seen = found.setdefault(pk, Progress(latest, row))
+        if unfinished[0] is not None:
+            found[pk] = replace(seen, unfinished=(*seen.unfinished, unfinished))
+    return found

@@ -302,13 +302,17 @@ def release() -> int:
     return LEASE.release(mine, state=State.QUEUED)
 
 
+def waiting() -> models.QuerySet[Turn]:
+    """Turns of conversations that no process works on."""
+    alive = Turn.objects.filter(LEASE.alive(), conversation=OuterRef("conversation"))
+    rows = Turn.objects.filter(~Exists(alive), state__in=Turn.UNFINISHED)
+    return limits.with_room(rows)
+
+
 def due() -> list[int]:
     """Conversations with a turn that no process works on."""
-    alive = Turn.objects.filter(LEASE.alive(), conversation=OuterRef("conversation"))
-    waiting = Turn.objects.filter(~Exists(alive), state__in=Turn.UNFINISHED)
-    waiting = limits.with_room(waiting).order_by("conversation_id")
-    ids = waiting.values_list("conversation_id", flat=True)
-    return list(ids.distinct())
+    ids = waiting().order_by("conversation_id").values_list("conversation_id")
+    return [pk for (pk,) in ids.distinct()]
 
 
 @dataclass(frozen=True, slots=True)
@@ -617,5 +621,6 @@ __all__ = [
     "stop_all",
     "submit",
     "unfinished",
+    "waiting",
     "with_open_from",
 ]

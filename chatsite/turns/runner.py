@@ -17,6 +17,8 @@ from typing import Any
 
 from channels.db import database_sync_to_async
 from django.conf import settings
+from django.contrib.auth import get_user_model
+from django.db.models import Exists, QuerySet
 from langchain_core.messages import AIMessage, BaseMessage
 from pydantic import BaseModel
 
@@ -55,11 +57,13 @@ ROOM_SECONDS = 0.5
 @dataclass(frozen=True, slots=True)
 class Job:
     """Work of another app, which this one does not know: every sweep calls `sweep` in
-    the event loop; a process that ends calls `release`, so that others go on at once.
+    the event loop, if there are any `due` rows; a process that ends calls `release`, so
+    that others go on at once.
     """
 
     sweep: Callable[[], Awaitable[None]]
     release: Callable[[], None]
+    due: Callable[[], QuerySet[Any]] | None = None
 
 
 jobs: list[Job] = []
@@ -295,19 +299,37 @@ def summariser(name: str, *, payer: int) -> compactor.Summariser:
 
 async def sweep() -> None:
     """Start every turn and compaction that is due and that no process works on."""
-    busy = {claim.conversation_id for claim in _held.values()}
-    for conversation_id in await database_sync_to_async(lifecycle.due)():
+    waiting = [lifecycle.waiting, lease.waiting, library.erasable]
+    waiting += [job.due for job in jobs if job.due]
+    found = await database_sync_to_async(_find)(waiting)
+    if lifecycle.waiting in found:
         # What is driven here goes on with the next turn by itself.
-        if conversation_id not in busy:
+        busy = {claim.conversation_id for claim in _held.values()}
+        due = await database_sync_to_async(lifecycle.due)()
+        for conversation_id in set(due) - busy:
             start(conversation_id)
     # More would only wait, with leases to renew. The database has the rest.
     room = MAX_COMPACTING - len(_compaction)
-    if room > 0:
+    if lease.waiting in found and room > 0:
         for conversation_id in await database_sync_to_async(lease.due)(room):
             start_compaction(conversation_id)
-    await database_sync_to_async(library.purge)()
+    if library.erasable in found:
+        await database_sync_to_async(library.purge)()
     for job in jobs:
-        await job.sweep()
+        if job.due is None or job.due in found:
+            await job.sweep()
+
+
+Find = Callable[[], QuerySet[Any]]
+
+
+def _find(waiting: list[Find]) -> set[Find]:
+    """Those that have any rows. It is one statement, for mostly there are none."""
+    # Everything that can wait belongs to a person, so there is one to read it with.
+    people = get_user_model().objects.order_by()[:1]
+    for flags in people.values_list(*(Exists(rows().order_by()) for rows in waiting)):
+        return {rows for rows, has_any in zip(waiting, flags, strict=True) if has_any}
+    return set()
 
 
 async def _sweep_forever() -> None:

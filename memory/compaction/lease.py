@@ -52,10 +52,13 @@ def due(limit: int = DUE_AT_ONCE) -> list[int]:
     """Conversations to look at that no process compacts: the first of each user, then
     the second, so that a large import does not keep other users waiting."""
     place = Window(RowNumber(), partition_by="owner_id", order_by="compaction_due_at")
-    rows = Conversation.objects.filter(COMPACTION.free(), _may_retry(), deleted_at=None)
-    waiting = rows.filter(compaction_due_at__lte=Now()).annotate(place=place)
-    ordered = waiting.order_by("place", "compaction_due_at")
+    ordered = waiting().annotate(place=place).order_by("place", "compaction_due_at")
     return list(ordered.values_list("pk", flat=True)[:limit])
+
+
+def waiting() -> QuerySet[Conversation]:
+    rows = Conversation.objects.filter(COMPACTION.free(), _may_retry(), deleted_at=None)
+    return rows.filter(compaction_due_at__lte=Now())
 
 
 def mark_due(conversation_id: int, **values: object) -> None:

@@ -52,7 +52,7 @@ async def sweep() -> None:
         runner.spawn(run(claim))
 
 
-JOB = runner.Job(sweep, store.release)
+JOB = runner.Job(sweep, store.release, store.due)
 
 
 async def run(claim: Claim) -> None:

@@ -40,7 +40,7 @@ def claim() -> Claim | None:
 
     None: nothing waits, or as many run on the site as may.
     """
-    waiting = Experiment.objects.filter(LEASE.free())
+    waiting = due()
     if not waiting.exists():
         return None
     # Those that no process may play on: cancelled, or given up after some attempts.
@@ -63,6 +63,11 @@ def claim() -> Claim | None:
     except IntegrityError:
         return None  # another process has just taken the place
     return Claim(experiment.pk, owner) if taken else None
+
+
+def due() -> models.QuerySet[Experiment]:
+    """Those that no process plays."""
+    return Experiment.objects.filter(LEASE.free())
 
 
 def _free_place() -> int | None:

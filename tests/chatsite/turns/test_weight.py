@@ -1,13 +1,19 @@
-"""What one turn asks of the database, from Enter until nothing is left to do."""
+"""What one turn asks of the database, from Enter until nothing is left to do, and what
+a process asks while nothing happens.
+"""
 
 import asyncio
 import re
 from collections import Counter
+from operator import truediv
 
 import pytest
+from asgiref.sync import async_to_sync
 from channels.db import database_sync_to_async
 from django.db import connection
 
+from chatsite.accounts import sessions
+from chatsite.live import presence, progress, watcher
 from chatsite.turns import runner
 from memory import transcript
 
@@ -56,3 +62,26 @@ async def test_a_turn_is_few_statements(alice, session, upstream, settings):
             lambda: connection.execute_wrappers.remove(statements)
         )()
     assert len(statements.found) <= 29, statements.table()
+
+
+def test_an_idle_process_asks_twice_a_second(alice, session, settings):
+    """With a page open; each of these is one round of what repeats itself."""
+    conversation = transcript.create(alice)
+    presence.enter(alice.pk, 1)
+    rounds = (
+        (async_to_sync(runner.sweep), settings.TURN_SWEEP_SECONDS),
+        (lambda: progress.read({conversation.pk}), watcher.SILENCE_SECONDS),
+        (lambda: sessions.find_ended({(session, alice.pk)}), watcher.SESSION_SECONDS),
+        (lambda: presence.renew({alice.pk: 1}), watcher.RENEW_SECONDS),
+    )
+    counts = [count(work) for work, _ in rounds]
+    assert counts == [1, 1, 1, 2]
+    seconds = [seconds for _, seconds in rounds]
+    assert sum(map(truediv, counts, seconds)) < 2.05
+
+
+def count(work):
+    statements = Statements()
+    with connection.execute_wrapper(statements):
+        work()
+    return len(statements.found)
