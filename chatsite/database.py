@@ -35,6 +35,12 @@ def watch_values(connection: BaseDatabaseWrapper, **kwargs: Any) -> None:
         connection.execute_wrappers.append(_refuse)
 
 
+def keep_connection() -> None:
+    """Let this thread keep its connection between two calls; a dead one is replaced.
+    With SQLite all threads do."""
+    connection.is_kept = True
+
+
 def close_connection(**kwargs: Any) -> None:
     """A request has ended, and its thread ends with it. The thread of the event loop
     has no connection."""

@@ -1,11 +1,27 @@
 """Django's PostgreSQL backend, with a pool that gets over a restart at once."""
 
+import select
+
 from django.db.backends.postgresql import base
 from psycopg import Connection, Error
 from psycopg_pool import ConnectionPool
 
 
 class DatabaseWrapper(base.DatabaseWrapper):
+    # Whether this thread keeps its connection between two calls, instead of returning
+    # it to the pool after each (chatsite/database.py).
+    is_kept = False
+
+    def close_if_unusable_or_obsolete(self) -> None:
+        if self.is_kept:
+            self.close_at = None
+        super().close_if_unusable_or_obsolete()
+        if self.is_kept and self.connection is not None:
+            if is_cut(self.connection):
+                self.close()
+            else:
+                self.health_check_done = True
+
     @property
     def pool(self) -> ConnectionPool | None:
         pool = super().pool
@@ -13,6 +29,17 @@ class DatabaseWrapper(base.DatabaseWrapper):
             # Django has no setting for it.
             pool._check = check
         return pool
+
+
+def is_cut(connection: Connection) -> bool:
+    """Whether an idle connection has something to read: its end, or the error that the
+    server sends before it. Looking costs no round trip."""
+    poll = select.poll()
+    try:
+        poll.register(connection.fileno(), select.POLLIN)
+        return bool(poll.poll(0))
+    except (Error, OSError):
+        return True
 
 
 def check(connection: Connection) -> None:

@@ -23,7 +23,12 @@ from langchain_core.messages import AIMessage, BaseMessage
 from pydantic import BaseModel
 
 from chatsite import metrics
-from chatsite.database import TRANSIENT_DB_ERRORS, name_of, retry
+from chatsite.database import (
+    TRANSIENT_DB_ERRORS,
+    keep_connection,
+    name_of,
+    retry,
+)
 from chatsite.llm import providers
 from chatsite.llm.errors import LLMError
 from chatsite.protocol import events
@@ -333,6 +338,8 @@ def _find(waiting: list[Find]) -> set[Find]:
 
 
 async def _sweep_forever() -> None:
+    # In the thread that works for all turns and sockets.
+    await database_sync_to_async(keep_connection)()
     while True:
         try:
             await sweep()

@@ -1,11 +1,16 @@
-"""The pool of connections after the server has cut them."""
+"""The pool of connections after the server has cut them, and the one that the thread
+of turns and sockets keeps.
+"""
 
 from concurrent.futures import ThreadPoolExecutor
 from threading import Barrier
-from time import monotonic
+from time import monotonic, sleep
 
 import pytest
+from channels.db import database_sync_to_async
 from django.db import connection
+
+from chatsite.database import keep_connection
 
 # Those of this test alone: other threads keep theirs from one test to the next.
 CUT = "SELECT pg_terminate_backend(pid) FROM unnest(%s::integer[]) AS pid"
@@ -38,3 +43,37 @@ def test_however_many_were_cut_the_next_query_is_answered_soon():
     started = monotonic()
     assert pids.isdisjoint({ask()} - {*mine})
     assert monotonic() - started < 1.0
+
+
+@database_sync_to_async
+def backend():
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT pg_backend_pid()")
+        return cursor.fetchone()[0]
+
+
+@pytest.mark.database("postgresql")
+@pytest.mark.django_db(transaction=True)
+async def test_a_kept_connection_stays_until_it_is_cut():
+    await database_sync_to_async(keep_connection)()
+    try:
+        first = await backend()
+        others = ThreadPoolExecutor(1)
+        assert others.submit(ask).result() != first
+        assert await backend() == first
+        others.submit(cut, first).result()
+        assert await backend() != first
+    finally:
+        await database_sync_to_async(give_back)()
+
+
+def cut(pid):
+    with connection.cursor() as cursor:
+        cursor.execute(CUT, [[pid]])
+    connection.close()
+    sleep(0.2)  # the server says so in its own time
+
+
+def give_back():
+    connection.is_kept = False
+    connection.close()
