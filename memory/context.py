@@ -24,7 +24,14 @@ from .engine.compose import (
 from .engine.excerpts import Note
 from .engine.policy import Policy
 from .engine.tokens import TokenCounter, remembered, scaled
-from .models import Conversation, Message, ModelCall, Prompt, Summary
+from .models import (
+    Conversation,
+    Message,
+    ModelCall,
+    Prompt,
+    Summary,
+    read_langchain,
+)
 from .ranges import Ranges, to_ranges, within
 from .search import recall
 
@@ -89,12 +96,12 @@ def overhead(conversation: Conversation, limit: int | None = None) -> int:
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """What the model sees of a conversation, and the rows that it was read from."""
+    """What the model sees of a conversation, and what it was made of."""
 
     context: Context
     summaries: list[Summary]
-    pinned: list[Message]
-    window: list[Message]
+    pinned: list[BaseMessage]
+    window: list[BaseMessage]
     recalled: list[Note]
 
 
@@ -115,15 +122,15 @@ def read_view(
         # Not by OR: SQLite would read the whole conversation.
         behind = rows.filter(seq__lte=cutoff, pinned_at__isnull=False).order_by()
         shown = shown.order_by().union(behind, all=True).order_by("seq")
-    found = list(shown)
-    window = [row for row in found if row.seq > cutoff]
-    pinned = [row for row in found if row.seq <= cutoff]
+    found = read_langchain(shown)
+    window = [message for message in found if int(message.id) > cutoff]
+    pinned = found[: len(found) - len(window)]
     recalled = _recall(conversation, newest, cutoff, pinned, limit) if newest else []
     context = compose(
         system_prompt=system_prompt(conversation),
         blocks=[versions.to_block(summary) for summary in summaries],
-        pinned=[row.to_langchain() for row in pinned],
-        window=[row.to_langchain() for row in window],
+        pinned=pinned,
+        window=window,
         recalled=[note.message for note in recalled],
         newest=newest.to_langchain() if newest else None,
         fence=fence(conversation),
@@ -157,9 +164,9 @@ def build(
         "system": prompts.name_of(system_prompt(conversation)),
         "fence": prompts.name_of(fence(conversation)),
         "summaries": [summary.version for summary in view.summaries],
-        "pinned": to_ranges(row.seq for row in view.pinned),
+        "pinned": to_ranges(int(message.id) for message in view.pinned),
         "window": to_ranges(sent),
-        "left_out": to_ranges({row.seq for row in view.window} - sent),
+        "left_out": to_ranges({int(message.id) for message in view.window} - sent),
         "recalled": [note.seq for note in recalled],
         # Of which of these only a part was sent: number, start and end in the text.
         "excerpts": [[note.seq, *note.span] for note in recalled if note.span],
@@ -174,7 +181,7 @@ def _recall(
     conversation: Conversation,
     newest: Message,
     cutoff: int,
-    pinned: list[Message],
+    pinned: list[BaseMessage],
     limit: int | None,
 ) -> list[Note]:
     """Good matches for `newest` behind the window, oldest first, as far as the policy
@@ -190,10 +197,11 @@ def _recall(
     hits = recall.search(
         conversation, newest.text, limit=MAX_RECALLED, before_seq=behind
     )
-    rows = visible(conversation).filter(seq__in=[hit.seq for hit in hits])
+    others = {hit.seq for hit in hits} - {int(message.id) for message in pinned}
+    found = read_langchain(visible(conversation).filter(seq__in=others))
     return excerpts.choose(
         hits,
-        {row.seq: row.to_langchain() for row in rows if row not in pinned},
+        {int(message.id): message for message in found},
         newest.text,
         room=policy.recall_tokens,
         count_tokens=counter(conversation),
@@ -210,8 +218,8 @@ def rebuild(call: ModelCall) -> Built:
     newest = conversation.messages.filter(seq=refs["newest"]).first()
 
     def read(ranges: Ranges) -> list[BaseMessage]:
-        rows = conversation.messages.filter(within(ranges)).order_by("seq")
-        return [row.to_langchain() for row in rows]
+        rows = conversation.messages.filter(within(ranges))
+        return read_langchain(rows.order_by("seq"))
 
     spans = {str(seq): (start, end) for seq, start, end in refs.get("excerpts", ())}
     recalled = [

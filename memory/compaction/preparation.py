@@ -18,7 +18,7 @@ from memory.engine import budget, plan
 from memory.engine.compaction import MemoryState
 from memory.engine.policy import Policy
 from memory.engine.tokens import TokenCounter
-from memory.models import Conversation, Summary
+from memory.models import Conversation, Summary, read_langchain
 
 from . import lease
 
@@ -195,7 +195,7 @@ class Planner:
         else:
             rows = context.visible(self.conversation)
             rows = rows.filter(seq__range=(step.first_seq, step.last_seq))
-            messages = [row.to_langchain() for row in rows]
+            messages = read_langchain(rows)
         replaced = {block.version for block in step.replaces}
         return Job(
             conversation=self.conversation,

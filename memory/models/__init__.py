@@ -6,7 +6,7 @@ context.py; the constraints hold for every writer.
 
 from .call import ModelCall, Prompt
 from .conversation import Conversation, validate_policy
-from .message import Message, RecallEntry
+from .message import Message, RecallEntry, read_langchain
 from .summary import Summary
 
 __all__ = [
@@ -16,5 +16,6 @@ __all__ = [
     "Prompt",
     "RecallEntry",
     "Summary",
+    "read_langchain",
     "validate_policy",
 ]

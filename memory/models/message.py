@@ -1,6 +1,7 @@
 """The transcript, and what a search finds in it."""
 
 from collections.abc import Mapping
+from datetime import datetime
 from typing import Any, ClassVar
 
 from django.db import models
@@ -81,18 +82,8 @@ class Message(History):
         ]
 
     def to_langchain(self) -> BaseMessage:
-        """Role and text as a LangChain message, which is never stored itself. Its id
-        is the number; the age and idle triggers read `created_at`."""
-        common = {
-            "content": self.text,
-            "id": str(self.seq),
-            "additional_kwargs": {"created_at": self.created_at},
-        }
-        if self.role == self.Role.USER:
-            return HumanMessage(**common)
-        if self.role == self.Role.TOOL:
-            return ToolMessage(tool_call_id=self.tool_call_id, **common)
-        return AIMessage(tool_calls=self.tool_calls, **common)
+        """The message as the model gets it, which is never stored itself."""
+        return as_langchain(*(getattr(self, name) for name in SENT))
 
     @classmethod
     def check_change(cls, values: Mapping[str, Any]) -> None:
@@ -104,6 +95,37 @@ class Message(History):
 
     def __str__(self) -> str:
         return f"#{self.seq} {self.role}"
+
+
+# The columns of a message that a model gets to see, or that a policy asks for.
+SENT = ("seq", "role", "text", "created_at", "tool_calls", "tool_call_id")
+
+
+def as_langchain(
+    seq: int,
+    role: str,
+    text: str,
+    created_at: datetime | None,
+    tool_calls: list[dict[str, Any]],
+    tool_call_id: str,
+) -> BaseMessage:
+    """The columns SENT as a LangChain message. Its id is the number; the age and idle
+    triggers read `created_at`."""
+    common = {
+        "content": text,
+        "id": str(seq),
+        "additional_kwargs": {"created_at": created_at},
+    }
+    if role == Message.Role.USER:
+        return HumanMessage(**common)
+    if role == Message.Role.TOOL:
+        return ToolMessage(tool_call_id=tool_call_id, **common)
+    return AIMessage(tool_calls=tool_calls, **common)
+
+
+def read_langchain(rows: models.QuerySet[Message]) -> list[BaseMessage]:
+    """to_langchain() of all rows, without an object for each."""
+    return [as_langchain(*values) for values in rows.values_list(*SENT)]
 
 
 class RecallEntry(models.Model):
