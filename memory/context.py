@@ -2,7 +2,7 @@
 reference, rebuilt later and proved by its hash.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from django.conf import settings
@@ -40,6 +40,19 @@ MAX_RECALLED = 10
 
 
 @dataclass(frozen=True, slots=True)
+class View:
+    """What the model sees of a conversation, and what it was made of."""
+
+    context: Context
+    summaries: list[Summary]
+    pinned: list[BaseMessage]
+    window: list[BaseMessage]
+    recalled: list[Note]
+    newest: BaseMessage | None
+    memory_version: int
+
+
+@dataclass(frozen=True, slots=True)
 class Built:
     """A context, the messages to send and the request's `messages` array made of it,
     and how it was made."""
@@ -50,6 +63,7 @@ class Built:
     wire: list[dict[str, Any]]
     sha256: str
     tokens: int  # estimated
+    view: View | None = None  # None: rebuilt later
 
 
 def system_prompt(conversation: Conversation) -> str:
@@ -94,17 +108,6 @@ def overhead(conversation: Conversation, limit: int | None = None) -> int:
     return min(conversation.token_overhead, most)
 
 
-@dataclass(frozen=True, slots=True)
-class View:
-    """What the model sees of a conversation, and what it was made of."""
-
-    context: Context
-    summaries: list[Summary]
-    pinned: list[BaseMessage]
-    window: list[BaseMessage]
-    recalled: list[Note]
-
-
 def read_view(
     conversation: Conversation,
     *,
@@ -135,7 +138,27 @@ def read_view(
         newest=newest.to_langchain() if newest else None,
         fence=fence(conversation),
     )
-    return View(context, summaries, pinned, window, recalled)
+    said, *_ = context.section("newest") or (None,)
+    version = conversation.memory_version
+    return View(context, summaries, pinned, window, recalled, said, version)
+
+
+def after(view: View, conversation: Conversation, reply: Message) -> View | None:
+    """What read_view() would find, now that `newest` of this view was answered. None:
+    something else has changed as well, by what the conversation's row says."""
+    is_last = conversation.next_seq == reply.seq + 1
+    is_same = conversation.memory_version == view.memory_version
+    if not (is_last and is_same and view.newest):
+        return None
+    window = [*view.window, view.newest, reply.to_langchain()]
+    context = compose(
+        system_prompt=system_prompt(conversation),
+        blocks=[versions.to_block(summary) for summary in view.summaries],
+        pinned=view.pinned,
+        window=window,
+        fence=fence(conversation),
+    )
+    return replace(view, context=context, window=window, recalled=[], newest=None)
 
 
 def build(
@@ -174,7 +197,7 @@ def build(
         **shape.to_refs(),
     }
     extra = overhead(conversation, limit)
-    return _built(context, refs, model, count_tokens, extra)
+    return replace(_built(context, refs, model, count_tokens, extra), view=view)
 
 
 def _recall(

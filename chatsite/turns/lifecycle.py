@@ -77,6 +77,8 @@ class Claim:
     renewed_at: float = 0.0  # time.monotonic() before the lease was last renewed
     # As send() has just stored it; None: to be read.
     turn: Turn | None = field(default=None, repr=False, compare=False)
+    # What the model saw before that request.
+    view: context.View | None = field(default=None, repr=False, compare=False)
 
     @property
     def lease_end(self) -> float:
@@ -195,7 +197,7 @@ def begin(claim: Claim, built: context.Built, model: str) -> Claim | LeaseStatus
     if hold is not LeaseStatus.KEPT:
         transaction.set_rollback(True)
         return hold
-    recorded = {"call_id": call.pk, "tokens": built.tokens}
+    recorded = {"call_id": call.pk, "tokens": built.tokens, "view": built.view}
     return replace(claim, **recorded, renewed_at=started, turn=None)
 
 

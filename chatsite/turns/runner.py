@@ -32,9 +32,10 @@ from chatsite.database import (
 from chatsite.llm import providers
 from chatsite.llm.errors import LLMError
 from chatsite.protocol import events
-from memory import library
+from memory import context, library
 from memory.compaction import compactor, lease, preparation
 from memory.engine.policy import CHUNK_TOKENS
+from memory.models import Message
 
 from . import (
     attempt,
@@ -81,6 +82,11 @@ _compaction: set[int] = set()
 _closing = asyncio.Event()
 
 
+# What the model saw before a reply, and the reply.
+Seen = tuple[context.View | None, Message | None]
+NOTHING: Seen = (None, None)
+
+
 def start(conversation_id: int, claim: lifecycle.Claim | None = None) -> None:
     """Work off the conversation's turns in a task of its own, from the one that was
     claimed for it on."""
@@ -92,11 +98,14 @@ def may_claim() -> bool:
     return not _closing.is_set()
 
 
-def start_compaction(conversation_id: int, *, force: bool = False) -> None:
-    """Compact in a task of its own, unless one waits here for the same already."""
+def start_compaction(
+    conversation_id: int, *, force: bool = False, seen: Seen = NOTHING
+) -> None:
+    """Compact in a task of its own, unless one waits here for the same already. `seen`:
+    what is known of a turn that has just ended."""
     if conversation_id in _compaction:
         return
-    task = spawn(_compact(conversation_id, force=force))
+    task = spawn(_compact(conversation_id, force=force, seen=seen))
     if task:
         _compaction.add(conversation_id)
         task.add_done_callback(lambda _: _compaction.discard(conversation_id))
@@ -150,14 +159,15 @@ async def _drive(conversation_id: int, claim: lifecycle.Claim | None = None) -> 
     while claim:
         _held[claim.turn_id] = claim
         try:
-            turn = await _work_off(claim)
+            turn, view = await _work_off(claim)
         except TRANSIENT_DB_ERRORS as error:
             # The turn is taken over when its lease has ended, here or elsewhere.
             logger.warning("turn left turn=%s: %s", claim.turn_id, name_of(error))
             return
         finally:
             _held.pop(claim.turn_id, None)
-        start_compaction(conversation_id)
+        seen = (view, turn.reply) if turn else NOTHING
+        start_compaction(conversation_id, seen=seen)
         if turn and titles.may_be_due(turn.conversation):
             spawn(titles.make(conversation_id))
         has_next = await _start_waiting(conversation_id)
@@ -189,7 +199,9 @@ async def _next(conversation_id: int) -> lifecycle.Claim | None:
     return claim
 
 
-async def _work_off(claim: lifecycle.Claim) -> Turn | None:
+async def _work_off(
+    claim: lifecycle.Claim,
+) -> tuple[Turn | None, context.View | None]:
     try:
         ended = await attempt.run(claim, make_room)
     except TRANSIENT_DB_ERRORS:
@@ -203,7 +215,7 @@ async def _work_off(claim: lifecycle.Claim) -> Turn | None:
         logger.info("turn lost turn=%s attempt=%s", claim.turn_id, claim.attempt)
     else:
         await _tell_end(turn)
-    return turn
+    return turn, ended[0].view if ended else None
 
 
 async def _finish(claim: lifecycle.Claim, result: lifecycle.Result) -> Turn | None:
@@ -226,12 +238,16 @@ async def _tell_end(turn: Turn) -> None:
 
 
 async def _compact(
-    conversation_id: int, *, force: bool = False, limit: int | None = None
+    conversation_id: int,
+    *,
+    force: bool = False,
+    limit: int | None = None,
+    seen: Seen = NOTHING,
 ) -> str:
     """Compact what the policy asks for, and tell the pages when the view has changed;
     how it ended."""
     at_once = force or limit is not None
-    found = await database_sync_to_async(_look)(conversation_id, at_once)
+    found = await database_sync_to_async(_look)(conversation_id, at_once, *seen)
     if found is None:
         return "nothing"
     model, payer = found
@@ -250,7 +266,12 @@ async def _compact(
     return outcome.state
 
 
-def _look(conversation_id: int, at_once: bool) -> tuple[str, int] | None:
+def _look(
+    conversation_id: int,
+    at_once: bool,
+    view: context.View | None,
+    reply: Message | None,
+) -> tuple[str, int] | None:
     """The conversation's model, and who pays; None when there is nothing to compact, or
     the conversation was deleted meanwhile."""
     conversation = lifecycle.with_open_from(conversation_id)
@@ -258,7 +279,8 @@ def _look(conversation_id: int, at_once: bool) -> tuple[str, int] | None:
         return None
     model = requests.model_of(conversation)
     room, open_from = providers.context_window(model), attrgetter("open_from")
-    if at_once or preparation.is_due(conversation, open_from, room):
+    view = context.after(view, conversation, reply) if view and reply else None
+    if at_once or preparation.is_due(conversation, open_from, room, view):
         return model, conversation.owner_id
     return None
 

@@ -47,15 +47,19 @@ class Job:
 
 
 def is_due(
-    conversation: Conversation, open_from: OpenFrom, context_window: int
+    conversation: Conversation,
+    open_from: OpenFrom,
+    context_window: int,
+    view: context.View | None = None,
 ) -> bool:
     """Whether a compaction may have anything to do. If not, which is the rule, no lease
-    is taken for it, and the time to look again is written down."""
+    is taken for it, and the time to look again is written down. `view`: the present
+    one, if it is known."""
     row = conversation
     if row.deleted_at or row.set_aside or row.compaction_owner:
         return True
     limit = context.request_limit(context_window)
-    planner = Planner(row, open_from, limit=limit)
+    planner = Planner(row, open_from, limit=limit, view=view)
     if planner.next_step(context_window):
         return True
     # Not over a mark that was made after the row was read: that is a later time.
@@ -129,6 +133,7 @@ class Planner:
         open_from: OpenFrom,
         policy: Policy | None = None,
         limit: int | None = None,
+        view: context.View | None = None,
     ) -> None:
         self.conversation = conversation
         policy = policy or conversation.get_policy()
@@ -137,7 +142,7 @@ class Planner:
             policy = context.policy_within(conversation, policy, limit)
         # Read first: a turn that ends meanwhile counts as open.
         self.open_from = open_from(conversation)
-        view = context.read_view(conversation)
+        view = view or context.read_view(conversation)
         self.summaries, self.context = view.summaries, view.context
         self.count_tokens = context.counter(conversation)
         extra = context.overhead(conversation)

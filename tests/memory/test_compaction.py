@@ -14,7 +14,7 @@ from django.utils import timezone
 from langchain_core.messages import AIMessage
 
 from memory import context, transcript, versions
-from memory.compaction import commit, compactor, lease
+from memory.compaction import commit, compactor, lease, preparation
 from memory.models import Conversation, ModelCall, Summary
 
 from .scenes import Recorder, add_turns, unguarded
@@ -313,6 +313,21 @@ class TestDue:
             compaction_retry_at=Now(), compaction_due_at=Now()
         )
         assert await self.due() == [conversation.pk]
+
+    @pytest.mark.parametrize("is_marked_again", [False, True])
+    async def test_a_look_that_finds_nothing_ends_the_mark(
+        self, conversation, is_marked_again
+    ):
+        await talked(conversation, 1)
+        mark = database_sync_to_async(lease.mark_due)
+        await mark(conversation.pk)
+        await conversation.arefresh_from_db()
+        if is_marked_again:
+            await asyncio.sleep(0.01)
+            await mark(conversation.pk)
+        is_due = database_sync_to_async(preparation.is_due)
+        assert not await is_due(conversation, lambda _: None, 32_000)
+        assert await self.due() == [conversation.pk] * is_marked_again
 
     async def test_an_idle_trigger_is_due_when_its_time_has_come(self, alice):
         policy = {"trigger": ["idle", 3600], "keep": ["messages", 2]}

@@ -4,11 +4,11 @@ import pytest
 from django.db.models.functions import Now
 from django.test.utils import CaptureQueriesContext
 
-from memory import context, transcript, versions
+from memory import actions, context, transcript, versions
 from memory.models import Message, ModelCall, Prompt, Summary
 from memory.ranges import to_ranges
 
-from .scenes import add_turns, ask, plant, record, say, summarise
+from .scenes import add_turns, ask, plant, record, reply_to, say, summarise
 
 pytestmark = pytest.mark.django_db
 
@@ -171,6 +171,35 @@ def test_a_long_conversation_needs_no_more_queries(conversation):
     with CaptureQueriesContext(connection) as long:
         context.build(conversation)
     assert len(long) == len(short)
+
+
+class TestAfter:
+    """The view after a reply is known without reading it again."""
+
+    @pytest.fixture
+    def view(self, conversation):
+        add_turns(conversation, 3)
+        summarise(conversation, 1, 2)
+        newest = ask(conversation)
+        conversation.refresh_from_db()
+        self.reply = reply_to(newest, "It is noon.")
+        return context.read_view(conversation, newest=newest)
+
+    def test_it_is_what_the_database_says(self, conversation, view):
+        after = context.after(view, conversation, self.reply)
+        read = context.read_view(conversation)
+        assert after.context == read.context
+        assert (after.summaries, after.window) == (read.summaries, read.window)
+
+    def test_it_is_read_again_where_more_was_said(self, conversation, view):
+        ask(conversation)
+        conversation.refresh_from_db()
+        assert context.after(view, conversation, self.reply) is None
+
+    def test_it_is_read_again_where_something_was_hidden(self, conversation, view):
+        actions.exclude(conversation, [3])
+        conversation.refresh_from_db()
+        assert context.after(view, conversation, self.reply) is None
 
 
 def test_the_books_balance(conversation):

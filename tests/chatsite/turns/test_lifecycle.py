@@ -95,6 +95,54 @@ class TestSubmit:
         assert submit(conversation).title == ""
 
 
+def send(conversation, text="Hello", **options):
+    return lifecycle.send(conversation, text=text, client_id=text, **options)
+
+
+class TestSend:
+    def test_a_turn_with_nothing_in_front_is_claimed_at_once(self, conversation):
+        sent = send(conversation)
+        turn = Turn.objects.get()
+        assert (turn.state, turn.attempt) == (State.RUNNING, 1)
+        assert turn.owner == sent.claim.owner
+        assert lifecycle.due() == []
+        expire(turn.pk)
+        assert lifecycle.due() == [conversation.pk]
+
+    def test_the_next_one_waits_for_it(self, conversation):
+        sent = [send(conversation, text) for text in "abc"]
+        assert [each.position for each in sent] == [0, 1, 2]
+        assert [each.claim is None for each in sent] == [False, True, True]
+        assert sent[1].turn.state == State.QUEUED
+
+    def test_a_process_that_ends_leaves_it_to_another(self, conversation):
+        assert send(conversation, run=False).claim is None
+        assert lifecycle.due() == [conversation.pk]
+
+    def test_it_waits_for_a_place_of_its_owner(self, alice, settings):
+        settings.TURNS_PER_USER = 2
+        made = [transcript.create(alice) for _ in range(3)]
+        claims = [send(each).claim for each in made]
+        assert [claim is None for claim in claims] == [False, False, True]
+
+    def test_a_refused_message_leaves_nothing(self, conversation, settings):
+        settings.QUEUED_PER_USER = 1
+        send(conversation, "first")
+        with pytest.raises(CommandError, match="still wait"):
+            send(conversation, "second")
+        assert conversation.messages.count() == 1
+
+
+class TestBegin:
+    def test_what_is_to_be_stopped_is_not_sent(self, conversation):
+        claim = send(conversation).claim
+        built = context.build(conversation, newest=claim.turn.user_message)
+        lifecycle.stop(conversation, claim.turn_id)
+        hold = lifecycle.begin(claim, built, "m")
+        assert hold is lifecycle.LeaseStatus.CANCELLED
+        assert not ModelCall.objects.exists()
+
+
 class TestClaim:
     def test_it_takes_the_oldest_turn_once(self, conversation):
         first = submit(conversation, "a")

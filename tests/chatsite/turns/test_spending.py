@@ -306,7 +306,7 @@ class TestCompactions:
         await database_sync_to_async(make)()
         started = []
 
-        async def compact(conversation_id, force):
+        async def compact(conversation_id, **options):
             started.append(conversation_id)
             await asyncio.sleep(60)
 
