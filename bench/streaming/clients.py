@@ -147,7 +147,19 @@ class HtmlPerson(Person):
     """A page: fragments of HTML, of which it reads the words it does not know yet."""
 
     async def greet(self) -> None:
-        await self.socket.recv()  # the first sync
+        await self._fragment()  # the first sync
+
+    async def _fragment(self) -> str:
+        """The next one; a long one comes in pieces."""
+        whole = ""
+        while True:
+            html = await self.socket.recv()
+            if not html.startswith("<!--piece"):
+                return html
+            mark, _, part = html.partition("-->")
+            whole += part
+            if mark.endswith("last"):
+                return whole
 
     async def send(self) -> None:
         form = {"type": "send", "client_id": uuid.uuid4().hex, "text": "Hello"}
@@ -157,7 +169,7 @@ class HtmlPerson(Person):
         sent = last = int(monotonic() * 1000)
         end = last + LONGEST
         while True:
-            html = await self.socket.recv()
+            html = await self._fragment()
             if "composer-error" in html and 'data-code="' in html:
                 raise RuntimeError(f"refused: {html[:300]}")
             # A reply that comes at once stands in both panes.
