@@ -49,6 +49,8 @@ CEILING = 0.95
 # After an overflow, the one retry has at most this share of the first request.
 RETRY_SHARE = 0.5
 LANGCHAIN_KEEP = ("messages", 20)
+# Threads whose last request is known; of the others, only the policy is.
+MAX_LAST = 1000
 When = Literal["after", "before"]
 
 
@@ -125,8 +127,8 @@ class WindowpaneMiddleware(AgentMiddleware):
         self.when = when
         self.background = background
         self.compaction_timeout = compaction_timeout
-        # Of the last request: the answer to it does not know its prompt and tools.
-        self._last = Task("", (), self.policy)
+        # Of a thread's last request: the answer does not tell its prompt and tools.
+        self._last: dict[str, Task] = {}
         # Compactions that a call has waited for in vain.
         self._slow: WeakSet[futures.Future[None]] = WeakSet()
         self._viewer = Viewer(self.count_tokens)
@@ -233,7 +235,9 @@ class WindowpaneMiddleware(AgentMiddleware):
             room = budget.for_window(policy, limit, view.around, is_waiting=False)
         overhead = beside + view.around
         task = Task(thread, view.body, policy, overhead, limit, room)
-        self._last = task
+        self._last[thread] = replace(task, body=())
+        while len(self._last) > MAX_LAST:
+            self._last.pop(next(iter(self._last)), None)
         return Call(request, view, task)
 
     def _start_early(self, call: Call) -> futures.Future[None] | None:
@@ -241,10 +245,9 @@ class WindowpaneMiddleware(AgentMiddleware):
         to wait for: in the window of the model there is no room, or "before" is set."""
         if not call.is_over and not self._is_due(call):
             return None
-        is_running = isinstance(call.view.body[-1], ToolMessage)
         if call.is_over or self.when == "before":
             return self._compactor.start(call.task)
-        if is_running:
+        if isinstance(call.view.body[-1], ToolMessage):
             self._compactor.start(call.task)
         return None
 
@@ -295,8 +298,9 @@ class WindowpaneMiddleware(AgentMiddleware):
         if self.when == "before":
             return None
         _, body = threads.split_system(state["messages"])
-        task = replace(self._last, thread=threads.find_thread(body), body=body)
-        return self._compactor.start(task)
+        thread = threads.find_thread(body)
+        last = self._last.pop(thread, None) or Task(thread, (), self.policy)
+        return self._compactor.start(replace(last, body=body))
 
     def _wait(self, job: futures.Future[None] | None) -> None:
         """For a job that was too slow once nothing waits again."""

@@ -98,6 +98,15 @@ def test_it_sends_what_a_provider_takes(messages, times):
     assert sent[-1].tool_call_id == "z"
 
 
+def test_it_sends_what_cannot_be_made_smaller():
+    rules = SystemMessage("word " * 3_000)
+    question = HumanMessage("word " * 3_000)
+    for thread in ([rules], [question], [rules, AIMessage("Hi"), question]):
+        sent, middleware = ask(thread)
+        assert sent[-1] is thread[-1]
+        assert find_faults(to_wire(sent)) == []
+
+
 def test_it_moves_results_behind_their_calls():
     first, second, question = call("a", "b"), call("a"), HumanMessage("And?")
     a, b, other = result("a"), result("b"), result("a", "new")

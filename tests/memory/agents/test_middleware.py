@@ -541,6 +541,20 @@ async def test_it_sends_no_token_after_an_overflow_either():
 # Several at once.
 
 
+def test_it_takes_the_room_of_a_thread_from_its_own_requests():
+    sizes = {"trigger": ("messages", 6), "keep": ("messages", 2)}
+    policy = Policy(important=("^keep",), context_window=4000, **sizes)
+    chat = Chat(policy=policy)
+    chat.say("keep " + "word " * 700, "one", "two")
+    seen = []
+    start = chat.middleware._compactor.start
+    chat.middleware._compactor.start = lambda task: seen.append(task) or start(task)
+    chat.use("2").say("one")
+    chat.use("1").say("three")
+    assert [task.thread for task in seen] == ["thread:2", "thread:1"]
+    assert seen[0].room > seen[1].room
+
+
 def test_it_keeps_one_of_two_summaries_made_at_once():
     store = InMemoryStore()
     seen = store.load("t")
