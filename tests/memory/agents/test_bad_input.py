@@ -1,5 +1,7 @@
 """Threads that no provider would take: the request is valid and fits all the same."""
 
+import uuid
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -11,6 +13,7 @@ from memory.agents.tool_rounds import NO_RESULT, repair
 from memory.engine.compose import to_wire
 from memory.engine.policy import Policy
 
+from ..engine.chats import TIMES
 from .agents import model, summariser
 from .upstream import count_body, find_faults
 
@@ -105,6 +108,24 @@ def test_it_sends_what_cannot_be_made_smaller():
         sent, middleware = ask(thread)
         assert sent[-1] is thread[-1]
         assert find_faults(to_wire(sent)) == []
+
+
+@pytest.mark.parametrize("value", TIMES)
+def test_no_time_stops_a_compaction(value):
+    times = {"created_at": value}
+    thread = [HumanMessage(f"keep {n}", additional_kwargs=times) for n in range(6)]
+    policy = Policy(
+        trigger=[("idle", 60), ("messages", 6)], keep=("messages", 2), important=("^k",)
+    )
+    writer = summariser()
+    # The messages of a graph's state have such ids; they are sent as they are.
+    thread[0].id = str(uuid.uuid4())
+    before, _ = ask(thread[:4], summarizer=writer)
+    _, middleware = ask(thread, summarizer=writer, policy=policy)
+    assert before == thread[:4]
+    assert [record.error for record in memory_of(middleware).records] == [""]
+    request = ModelRequest(model=middleware.model, messages=thread)
+    middleware.wrap_model_call(request, lambda made: check(made.messages))
 
 
 def test_it_moves_results_behind_their_calls():
