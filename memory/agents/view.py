@@ -1,7 +1,7 @@
 """The view of a thread that an agent's request gets, made fresh for each request."""
 
 from bisect import bisect_left
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
 from threading import Lock
@@ -82,18 +82,16 @@ class Viewer:
         older, turn = map(tool_rounds.repair, (window[:start], window[start:]))
         if policy.truncate_tool_args:
             older = shorten.clip_tool_args(older, policy.truncate_tool_args)
-        looks_back = policy.important or policy.recall_tokens
-        covered = threads.number(body[:cutoff], 1) if looks_back else []
-        if question and covered:
+        covered = dict(enumerate(body[:cutoff], start=1))
+        if question:
             # While it is answered, it is no message of the past.
-            del covered[asked]
-        important = important_patterns.Search(policy.important)
+            del covered[asked + 1]
         blocks = [segment.block for segment in active]
         wanted = body[asked].text if asked >= 0 else ""
         context = compose(
             system_prompt="",
             blocks=blocks,
-            pinned=[each for each in covered if important.occurs(each.text)],
+            pinned=_find_important(covered, policy),
             window=older,
             recalled=self._recall(covered, active, wanted, policy),
             fence=make_fence(policy.final_prompt),
@@ -114,7 +112,7 @@ class Viewer:
 
     def _recall(
         self,
-        covered: Sequence[BaseMessage],
+        covered: Mapping[int, BaseMessage],
         active: Sequence[Segment],
         question: str,
         policy: Policy,
@@ -127,22 +125,22 @@ class Viewer:
         hits = self._index(key, covered).search(question, limit=RECALLED)
         chosen = excerpts.choose(
             hits,
-            {int(each.id or 0): each for each in covered},
+            {hit.seq: _numbered(hit.seq, covered[hit.seq]) for hit in hits},
             question,
             room=policy.recall_tokens,
             count_tokens=self.count_tokens,
         )
         return [note.message for note in chosen]
 
-    def _index(self, key: str, covered: Sequence[BaseMessage]) -> Index:
+    def _index(self, key: str, covered: Mapping[int, BaseMessage]) -> Index:
         """Made once for each compaction, as that is when the archive changes."""
         with self._lock:
             if known := self._indexes.get(key):
                 return known
         index = Index(
             [
-                Document.read(int(message.id or 0), role_of(message), message.text)
-                for message in covered
+                Document.read(seq, role_of(message), message.text)
+                for seq, message in covered.items()
                 # A call without words, or an answer cut out, says nothing.
                 if message.text
             ]
@@ -197,6 +195,24 @@ class Viewer:
         covered = sum(map(len, map(context.section, ("system", "summaries", "pinned"))))
         before, after = context.messages[:covered], context.messages[covered:]
         return [*before, _note(left_out), *after]
+
+
+def _find_important(
+    covered: Mapping[int, BaseMessage], policy: Policy
+) -> list[BaseMessage]:
+    if not policy.important:
+        return []
+    search = important_patterns.Search(policy.important)
+    return [
+        _numbered(seq, message)
+        for seq, message in covered.items()
+        if search.occurs(message.text)
+    ]
+
+
+def _numbered(seq: int, message: BaseMessage) -> BaseMessage:
+    """A copy that is quoted with its number in the thread."""
+    return message.model_copy(update={"id": str(seq)})
 
 
 def _without_rounds(context: Context, start: int) -> Context:
