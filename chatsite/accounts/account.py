@@ -20,7 +20,7 @@ from django.db.models.functions import Now
 
 from chatsite.protocol import events
 from chatsite.transfer import export
-from chatsite.turns import lifecycle
+from chatsite.turns import commands
 from chatsite.turns.models import Job
 from memory import library
 from memory.database import name_of
@@ -101,7 +101,7 @@ def _stop_everything(user: AbstractBaseUser) -> None:
     rows.update(deleted_at=Now())
     for conversation in rows:
         with suppress(Conversation.DoesNotExist):
-            async_to_sync(end_all)(conversation.pk, lifecycle.fence(conversation))
+            async_to_sync(end_all)(conversation.pk, commands.fence(conversation))
 
 
 def _erase(conversation: Conversation) -> None:

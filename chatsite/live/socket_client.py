@@ -14,7 +14,7 @@ from django.utils.translation import gettext as _
 from chatsite.accounts import sessions
 from chatsite.protocol import events
 from chatsite.protocol.errors import CommandError
-from chatsite.turns import lifecycle, limits, runner
+from chatsite.turns import commands, lifecycle, limits, runner
 from chatsite.turns.models import Turn
 from memory import transcript
 from memory.models import Conversation
@@ -122,23 +122,23 @@ class Client:
 def _perform(conversation: Conversation, command: events.Command) -> Done:
     match command:
         case events.Send(client_id, text):
-            send = partial(lifecycle.send, run=runner.may_claim())
+            send = partial(commands.send, run=runner.may_claim())
             return _submitted(client_id, send, conversation, text=text)
         case events.Edit(seq, client_id, text):
             done = _submitted(client_id, _edited, conversation, seq=seq, text=text)
             changed = events.Memory(None, "changed")
             return replace(done, published=(*done.published, changed))
         case events.Stop(turn_id):
-            turn = lifecycle.stop(conversation, turn_id)
+            turn = commands.stop(conversation, turn_id)
             running = turn.state == Turn.State.RUNNING
             if running:
                 return Done(stopping=turn.pk)
             return Done(published=(events.End.of(turn),))
         case events.Retry(turn_id):
-            turn = _retried(lifecycle.retry, conversation, turn_id)
+            turn = _retried(commands.retry, conversation, turn_id)
             return Done(published=(_state_of(turn),), has_work=True)
         case events.Regenerate(turn_id):
-            turn = _retried(lifecycle.regenerate, conversation, turn_id)
+            turn = _retried(commands.regenerate, conversation, turn_id)
             return Done(published=(_state_of(turn),), has_work=True)
     return Done(has_work=True)
 
@@ -168,7 +168,7 @@ def _submitted(
 
 def _admitted(
     conversation: Conversation, client_id: object, act: Any, values: dict[str, Any]
-) -> lifecycle.Submitted:
+) -> commands.Submitted:
     """What came in before is known again, however often; only new turns count."""
     owner = conversation.owner_id
     earlier = refusals.of(owner)
@@ -182,8 +182,8 @@ def _admitted(
 
 
 @transaction.atomic
-def _edited(conversation: Conversation, **values: Any) -> lifecycle.Submitted:
-    sent = lifecycle.edit(conversation, **values)
+def _edited(conversation: Conversation, **values: Any) -> commands.Submitted:
+    sent = commands.edit(conversation, **values)
     if sent.created:
         limits.admit_turn(conversation.owner_id)
     return sent

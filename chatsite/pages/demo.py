@@ -10,7 +10,7 @@ from django.utils.translation import gettext
 from django.utils.translation import gettext_noop as _
 
 from chatsite.llm import providers
-from chatsite.turns import lifecycle
+from chatsite.turns import commands
 from memory import transcript
 from memory.models import Conversation
 
@@ -44,5 +44,5 @@ def start(user: AbstractBaseUser) -> Conversation:
         user, title=gettext(TITLE), policy=dict(POLICY), model=providers.DEMO
     )
     for text in SCRIPT:
-        lifecycle.submit(conversation, text=gettext(text), client_id=uuid.uuid4().hex)
+        commands.submit(conversation, text=gettext(text), client_id=uuid.uuid4().hex)
     return conversation

@@ -21,7 +21,7 @@ from chatsite.jobs import queue
 from chatsite.protocol import events
 from chatsite.protocol.errors import CommandError
 from chatsite.transfer import copies, importing
-from chatsite.turns import lifecycle, limits
+from chatsite.turns import commands, limits
 from memory import library, transcript
 from memory.engine import policy
 from memory.engine.blank import is_blank
@@ -58,7 +58,7 @@ def create(request: HttpRequest) -> HttpResponse:
         made = transcript.create(request.user, **values)
         if not is_blank(first):
             # The page that opens next starts the reply.
-            lifecycle.submit(made, text=first, client_id=uuid4().hex)
+            commands.submit(made, text=first, client_id=uuid4().hex)
             limits.admit_turn(request.user.pk)
         return made
 
@@ -147,7 +147,7 @@ unarchive = _action(library.unarchive)
 def delete(request: HttpRequest, conversation: Conversation) -> HttpResponse:
     """Its replies stop at once; for some minutes it can be restored."""
     library.delete(conversation)
-    async_to_sync(account.end_all)(conversation.pk, lifecycle.stop_all(conversation))
+    async_to_sync(account.end_all)(conversation.pk, commands.stop_all(conversation))
     if request.POST.get("open") == str(conversation.uuid):
         return HttpResponseClientRedirect(reverse("conversation-list"))
     return _list(request)

@@ -21,7 +21,7 @@ from chatsite.accounts.access import conversation_view
 from chatsite.jobs import summary_proposals
 from chatsite.protocol import events
 from chatsite.protocol.errors import CommandError
-from chatsite.turns import lifecycle, limits, runner
+from chatsite.turns import commands, lifecycle, limits, runner
 from chatsite.turns.models import Turn
 from memory import actions, transcript, versions
 from memory.compaction import lease, proposals
@@ -97,7 +97,7 @@ def _delete(conversation: Conversation, seq: int) -> None:
     with transaction.atomic():
         actions.delete(conversation, seq)
         conversation.turns.filter(reply__seq=seq).update(text="")
-        cancelled = lifecycle.cancel_unanswerable(conversation)
+        cancelled = commands.cancel_unanswerable(conversation)
         summary_proposals.drop(conversation)
     before = conversation.title
     conversation.refresh_from_db(fields=["title", "title_set_by"])

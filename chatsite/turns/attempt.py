@@ -19,7 +19,7 @@ from memory import context
 from memory.engine import replies
 from memory.engine.blank import is_blank
 
-from . import lifecycle, limits, requests
+from . import commands, lifecycle, limits, requests
 from .models import Turn
 from .reply_streamer import CHECKPOINT_SECONDS, ReplyStreamer
 
@@ -110,7 +110,7 @@ def _prepare(
 
 def _refusal(turn: Turn) -> lifecycle.Result | None:
     if turn.user_message.deleted_at:
-        return lifecycle.Result(State.STOPPED, "", error=lifecycle.MESSAGE_DELETED)
+        return lifecycle.Result(State.STOPPED, "", error=commands.MESSAGE_DELETED)
     if turn.cancel_requested_at:
         return lifecycle.Result(State.STOPPED, "")
     if limits.is_used_up(turn):

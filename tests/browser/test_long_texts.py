@@ -16,13 +16,13 @@ pytestmark = pytest.mark.browser
 FILL = """
 import json, sys
 from django.contrib.auth import get_user_model
-from chatsite.turns import lifecycle
+from chatsite.turns import commands, lifecycle
 from memory import transcript
 owner = get_user_model().objects.get(username={user!r})
 made = transcript.create(owner, title="Long", policy={{"enabled": False}})
 for number in range({turns}):
     text = {message}
-    sent = lifecycle.submit(made, text=text, client_id=str(number))
+    sent = commands.submit(made, text=text, client_id=str(number))
     claim = lifecycle.claim(made.pk)
     lifecycle.finish(claim, lifecycle.Result("done", {reply}))
 print(json.dumps(str(made.uuid)))

@@ -4,12 +4,21 @@ import pytest
 from django.test import Client
 
 from chatsite.live import watcher
-from chatsite.turns import lifecycle
+from chatsite.transfer.importing import worker
+from chatsite.turns import commands
 from memory import actions, transcript
 from tests.memory.scenes import summarise
 from tests.remembered import remembered
 
 from .scenes import answer, signed_in, talk_in_turns, url
+
+
+@pytest.fixture(autouse=True)
+def no_import_waits_after_its_test():
+    """The sweep of another test would look after it."""
+    yield
+    while worker.waiting:
+        worker.waiting.pop().file.close()
 
 
 @pytest.fixture
@@ -50,11 +59,11 @@ def source(bob):
     summarise(made, 1, 4, replaces=[first], flags={"unsupported": ["1300"]})
     actions.pin(made, 2)
     actions.exclude(made, [6])
-    lifecycle.edit(made, seq=7, text="Four, better", client_id="better")
+    commands.edit(made, seq=7, text="Four, better", client_id="better")
     answer(made, "A better reply")
     talk_in_turns(made, "Five")
-    lifecycle.regenerate(made, made.turns.order_by("pk").last().pk)
-    lifecycle.stop(made, made.turns.order_by("pk").last().pk)
+    commands.regenerate(made, made.turns.order_by("pk").last().pk)
+    commands.stop(made, made.turns.order_by("pk").last().pk)
     return made
 
 

@@ -9,7 +9,7 @@ from django.urls import reverse
 
 from chatsite.jobs import queue, tasks
 from chatsite.turns import audit as turn_audit
-from chatsite.turns import lifecycle
+from chatsite.turns import commands, lifecycle
 from chatsite.turns.models import Job, Turn
 from memory import context
 from memory.integrity import audit
@@ -37,7 +37,7 @@ def page_of(client, conversation):
 
 def submit(conversation, text="Hello", client_id=None):
     client_id = client_id or uuid.uuid4().hex
-    return lifecycle.submit(conversation, text=text, client_id=client_id)
+    return commands.submit(conversation, text=text, client_id=client_id)
 
 
 def answer(conversation, text="Reply", state=Turn.State.DONE, **reported):

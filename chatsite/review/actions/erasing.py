@@ -19,7 +19,7 @@ from django.db.models.functions import Cast
 from django.utils.translation import gettext as _
 
 from chatsite.accounts import account
-from chatsite.turns import lifecycle
+from chatsite.turns import commands
 from chatsite.turns.models import Turn
 from memory import library
 from memory.actions import ActionError
@@ -97,7 +97,7 @@ def erase(
         try:
             # From here on no one opens it, and nothing new begins for it.
             library.delete(conversation)
-            fence = lifecycle.fence(conversation)
+            fence = commands.fence(conversation)
             async_to_sync(account.end_all)(conversation.pk, fence)
             tombstone = _replace_by_tombstone(conversation, user, reason)
             logger.info("erased conversation=%s", conversation.pk)

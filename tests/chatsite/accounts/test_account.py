@@ -12,7 +12,7 @@ from django.urls import reverse
 from chatsite.live import socket_client
 from chatsite.protocol import events
 from chatsite.protocol.errors import CommandError
-from chatsite.turns import lifecycle
+from chatsite.turns import commands, lifecycle
 from chatsite.turns.models import Preferences, Turn
 from memory import library, transcript
 from memory.models import Conversation, Message, ModelCall, Prompt, RecallEntry
@@ -238,7 +238,7 @@ class TestDelete:
         assert Conversation.objects.filter(owner=alice, deleted_at=None).exists()
 
     def test_it_stops_what_is_running(self, client, conversation):
-        lifecycle.submit(conversation, text="One", client_id="1")
+        commands.submit(conversation, text="One", client_id="1")
         claim = lifecycle.claim(conversation.pk)
         post(client, "account-delete")
         assert lifecycle.checkpoint(claim, "More") is lifecycle.LeaseStatus.LOST

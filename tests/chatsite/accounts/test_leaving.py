@@ -16,7 +16,7 @@ from django.db.models import QuerySet
 
 from chatsite.accounts import account
 from chatsite.review.models import Experiment
-from chatsite.turns import lifecycle
+from chatsite.turns import commands, lifecycle
 from chatsite.turns.models import Turn
 from memory import bundle, context, library, prompts, transcript
 from memory.integrity import audit
@@ -115,13 +115,13 @@ class TestNothingIsLeft:
 class TestWhileThingsGoOn:
     def test_a_reply_that_goes_on_writes_nothing_more(self, alice):
         made = transcript.create(alice)
-        sent = lifecycle.submit(made, text="One", client_id="1")
+        sent = commands.submit(made, text="One", client_id="1")
         claim = lifecycle.claim(made.pk)
-        lifecycle.submit(made, text="Two", client_id="2")
+        commands.submit(made, text="Two", client_id="2")
         built = context.build(made, newest=sent.message, model="demo")
         claim = lifecycle.begin(claim, built, "demo")
         lifecycle.checkpoint(claim, "Half")
-        assert lifecycle.fence(made) == [sent.turn.pk]
+        assert commands.fence(made) == [sent.turn.pk]
         assert lifecycle.checkpoint(claim, "Half of it") is lifecycle.LeaseStatus.LOST
         assert lifecycle.begin(claim, built, "demo") is lifecycle.LeaseStatus.LOST
         states = Turn.objects.values_list("state", "text")

@@ -10,7 +10,7 @@ from chatsite.live.live_reply import LiveReply
 from chatsite.pages import incremental
 from chatsite.pages.markdown import render, render_part
 from chatsite.protocol import events
-from chatsite.turns import lifecycle
+from chatsite.turns import commands, lifecycle
 from chatsite.turns.models import Turn
 from memory import transcript
 
@@ -197,7 +197,7 @@ class TestTurn:
         return transcript.create(alice)
 
     def send(self, conversation, text="Hello"):
-        return lifecycle.submit(conversation, text=text, client_id=f"id-{text}").turn
+        return commands.submit(conversation, text=text, client_id=f"id-{text}").turn
 
     def test_a_new_turn_is_appended_and_a_known_one_replaced(self, conversation):
         turn, known = self.send(conversation), fragments.Page()

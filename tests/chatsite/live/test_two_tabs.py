@@ -9,7 +9,7 @@ import re
 import pytest
 
 from chatsite.protocol.errors import CommandError
-from chatsite.turns import lifecycle
+from chatsite.turns import commands
 from memory import versions
 from tests.memory.scenes import summarise
 
@@ -152,12 +152,12 @@ class TestSummary:
 
 class TestMessage:
     def test_the_later_edit_names_what_took_its_place(self, conversation):
-        lifecycle.edit(conversation, seq=3, text="First", client_id="one")
+        commands.edit(conversation, seq=3, text="First", client_id="one")
         answer(conversation, "Yes")
         talk_in_turns(conversation, "And more")
         with pytest.raises(CommandError, match="#3 was edited.*is #5 now") as refused:
-            lifecycle.edit(conversation, seq=3, text="Second", client_id="two")
+            commands.edit(conversation, seq=3, text="Second", client_id="two")
         assert (refused.value.code, refused.value.seq) == ("superseded", 5)
-        lifecycle.edit(conversation, seq=5, text="Second", client_id="two")
+        commands.edit(conversation, seq=5, text="Second", client_id="two")
         kept = conversation.messages.filter(superseded_at=None, role="user")
         assert [row.text for row in kept] == ["Hello", "Second"]

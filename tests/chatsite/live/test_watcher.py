@@ -20,7 +20,7 @@ from django.utils import timezone
 
 from chatsite.accounts import sessions
 from chatsite.live import presence, progress, watcher
-from chatsite.turns import lifecycle
+from chatsite.turns import commands, lifecycle
 from chatsite.turns.models import Presence, Turn
 from memory import transcript
 from memory.models import Conversation
@@ -152,7 +152,7 @@ class TestManySockets:
         made = Conversation.objects.bulk_create(
             [Conversation(owner_id=pk) for _, pk in holders]
         )
-        lifecycle.submit(made[0], text="Hello", client_id="c")
+        commands.submit(made[0], text="Hello", client_id="c")
         with django_assert_num_queries(1):
             found = progress.read({row.pk for row in made})
         assert len(found) == MANY
@@ -269,7 +269,7 @@ class TestCatchingUp:
         stages = [progress.read([conversation.pk])]
         talk_in_turns(conversation, "Hello")
         stages.append(progress.read([conversation.pk]))
-        lifecycle.submit(conversation, text="And?", client_id="c")
+        commands.submit(conversation, text="And?", client_id="c")
         stages.append(progress.read([conversation.pk]))
         lifecycle.claim(conversation.pk)
         stages.append(progress.read([conversation.pk]))
@@ -399,7 +399,7 @@ class TestDatabaseAway:
             await asyncio.sleep(2 * watcher.SILENCE_SECONDS)
             await break_database(False)
             sent = {"text": "From elsewhere", "client_id": "c"}
-            await database_sync_to_async(lifecycle.submit)(conversation, **sent)
+            await database_sync_to_async(commands.submit)(conversation, **sent)
             html = await page.socket.receive_from(timeout=5)
         assert "From elsewhere" in html
         assert not [r for r in caplog.records if "you typed" in r.getMessage()]

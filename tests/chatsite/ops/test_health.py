@@ -14,7 +14,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from chatsite import metrics
 from chatsite.ops import health, logs
 from chatsite.protocol import layer
-from chatsite.turns import lifecycle
+from chatsite.turns import commands, lifecycle
 from chatsite.turns.models import Turn
 
 pytestmark = pytest.mark.django_db
@@ -93,7 +93,7 @@ class TestMetrics:
 
     def test_they_count_what_waits_and_runs(self, scrape, conversation):
         for number in range(3):
-            lifecycle.submit(conversation, text="Go", client_id=f"c{number}")
+            commands.submit(conversation, text="Go", client_id=f"c{number}")
         lifecycle.claim(conversation.pk)
         found = scrape()
         assert found["windowpane_turns", "queued"] == 2

@@ -7,7 +7,7 @@ from django.urls import reverse
 from django.utils import timezone, translation
 
 from chatsite.pages.presenters import conversation_list, transcript_pane
-from chatsite.turns import lifecycle
+from chatsite.turns import commands, lifecycle
 from chatsite.turns.models import Turn
 from memory import library, transcript
 from memory.models import Conversation
@@ -132,7 +132,7 @@ class TestDelete:
 
     def test_it_stops_what_is_running_and_what_waits(self, client, conversation):
         for text in ("One", "Two"):
-            lifecycle.submit(conversation, text=text, client_id=text)
+            commands.submit(conversation, text=text, client_id=text)
         claim = lifecycle.claim(conversation.pk)
         client.post(url("delete", conversation))
         running, waiting = Turn.objects.order_by("pk")[2:]

@@ -11,7 +11,7 @@ from django.urls import reverse
 from django.utils import timezone
 
 from chatsite.live import fragments
-from chatsite.turns import lifecycle
+from chatsite.turns import commands, lifecycle
 from chatsite.turns.models import Turn
 from memory import library, transcript
 from memory.models import Conversation, Message
@@ -213,7 +213,7 @@ class TestDetail:
 
     def test_it_shows_a_failed_turn_with_its_reason_and_a_retry(self, client, alice):
         made = transcript.create(alice)
-        sent = lifecycle.submit(made, text="Hi", client_id="1")
+        sent = commands.submit(made, text="Hi", client_id="1")
         claim = lifecycle.claim(made.pk)
         lifecycle.finish(
             claim, lifecycle.Result(Turn.State.FAILED, "", error="timeout")
@@ -226,7 +226,7 @@ class TestDetail:
 
     def test_it_shows_a_running_reply_as_far_as_it_was_saved(self, client, alice):
         made = transcript.create(alice)
-        sent = lifecycle.submit(made, text="Hi", client_id="1")
+        sent = commands.submit(made, text="Hi", client_id="1")
         lifecycle.checkpoint(lifecycle.claim(made.pk), "Half a <reply>")
         page = page_of(client, made)
         assert f'id="turn-{sent.turn.pk}-tail">Half a &lt;reply&gt;</div>' in page
@@ -318,7 +318,7 @@ class TestChanges:
 
     def test_it_deletes_everything_of_a_conversation(self, client, conversation):
         summarise(conversation, 1, 2)
-        lifecycle.submit(conversation, text="Waiting", client_id="w")
+        commands.submit(conversation, text="Waiting", client_id="w")
         assert client.post(url("delete", conversation)).url == "/"
         assert client.get(url("detail", conversation)).status_code == 404
         Conversation.objects.update(deleted_at=timezone.now() - 2 * library.UNDO)

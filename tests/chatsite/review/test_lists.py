@@ -14,7 +14,7 @@ from django.utils import timezone
 from chatsite.review.admin.turns import TurnAdmin
 from chatsite.review.models import Review, Tombstone
 from chatsite.review.readonly import ShortPaginator
-from chatsite.turns import lifecycle
+from chatsite.turns import commands, lifecycle
 from chatsite.turns.models import Turn
 from memory import transcript
 from memory.models import Conversation, Message, ModelCall, Prompt, Summary
@@ -192,7 +192,7 @@ def staff_client(client, staff):
 
 def failed_turn(owner, text="Reply"):
     conversation = transcript.create(owner)
-    lifecycle.submit(conversation, text="Hello", client_id="a")
+    commands.submit(conversation, text="Hello", client_id="a")
     claim = lifecycle.claim(conversation.pk)
     failed = lifecycle.Result(Turn.State.FAILED, text, error="timeout")
     return lifecycle.finish(claim, failed)

@@ -18,7 +18,7 @@ from chatsite.review.actions import erasing
 from chatsite.review.actions.services import State
 from chatsite.review.models import AccessEvent, Experiment, Review, Tombstone
 from chatsite.transfer import copies, export
-from chatsite.turns import lifecycle
+from chatsite.turns import commands, lifecycle
 from chatsite.turns.models import Turn
 from memory import library, transcript
 from memory.compaction import lease
@@ -137,8 +137,8 @@ class TestErasing:
         assert digest != erasing.digest(str(secret.uuid), value["messages"], [])
 
     def test_what_runs_is_stopped_and_comes_to_nothing(self, eraser, secret, caplog):
-        lifecycle.submit(secret, text="One more", client_id="1")
-        lifecycle.submit(secret, text="And one", client_id="2")
+        commands.submit(secret, text="One more", client_id="1")
+        commands.submit(secret, text="And one", client_id="2")
         claim = lifecycle.claim(secret.pk)
         purge(eraser, secret)
         assert lifecycle.checkpoint(claim, SECRET) is lifecycle.LeaseStatus.LOST
@@ -156,7 +156,7 @@ class TestErasing:
             ended.append((pk, running))
 
         monkeypatch.setattr(account, "end_all", end_all)
-        lifecycle.submit(secret, text="One more", client_id="1")
+        commands.submit(secret, text="One more", client_id="1")
         claim = lifecycle.claim(secret.pk)
         purge(eraser, secret)
         assert ended == [(secret.pk, [claim.turn_id])]
@@ -233,7 +233,7 @@ class TestAsking:
             return []
 
         page = ask(eraser, secret)
-        monkeypatch.setattr(lifecycle, "fence", vanish)
+        monkeypatch.setattr(commands, "fence", vanish)
         code = re.search(r'desk-code">(\w+)<', page)[1]
         fields = {"uuid": str(secret.uuid), "code": code, "reason": "x"}
         answer = eraser.post(reverse("admin:desk-acts", args=["purge"]), fields)
@@ -266,7 +266,7 @@ class TestFiles:
         for n in range(8):
             talk_in_turns(kept, f"Stays {n} " * 20)
             talk_in_turns(gone, f"{SECRET} {n} " * (1 + n * 40))
-            lifecycle.submit(gone, text="x", client_id=f"{n}")
+            commands.submit(gone, text="x", client_id=f"{n}")
             claim = lifecycle.claim(gone.pk)
             for length in (10, 500, 5000):
                 lifecycle.checkpoint(claim, (SECRET + " ") * length)

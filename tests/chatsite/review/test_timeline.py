@@ -11,7 +11,7 @@ from django.urls import reverse
 
 from chatsite.review.models import AccessEvent, Review
 from chatsite.review.timeline import picture, steps
-from chatsite.turns import lifecycle
+from chatsite.turns import commands, lifecycle
 from chatsite.turns.models import Turn
 from memory import actions, context, transcript
 from memory.models import Message, Prompt, Summary
@@ -364,7 +364,7 @@ class TestRequestInspector:
     def test_it_shows_the_request_of_a_turn_without_a_reply(
         self, inspector, conversation
     ):
-        message = lifecycle.submit(conversation, text="Hm?", client_id="x").message
+        message = commands.submit(conversation, text="Hm?", client_id="x").message
         claim = lifecycle.claim(conversation.pk)
         built = context.build(conversation, newest=message, model="m")
         claim = lifecycle.begin(claim, built, "m")

@@ -13,7 +13,7 @@ from django.core.serializers.json import DjangoJSONEncoder
 from chatsite.accounts import account
 from chatsite.transfer import export, export_markdown
 from chatsite.transfer.importing import ImportFileError, reading
-from chatsite.turns import attempt, lifecycle
+from chatsite.turns import attempt, commands, lifecycle
 from memory import library, transcript
 from memory.models import Conversation, Prompt
 
@@ -269,7 +269,7 @@ class TestPrompts:
     def exported(self, bob):
         """With a request that brought no reply, and so is not imported."""
         made = transcript.create(bob, system_prompt=self.SECRET)
-        sent = lifecycle.submit(made, text="Hello", client_id="a")
+        sent = commands.submit(made, text="Hello", client_id="a")
         claim = lifecycle.claim(made.pk)
         prepared = attempt._prepare(claim)
         begun = lifecycle.begin(claim, prepared.built, prepared.model)

@@ -8,7 +8,7 @@ from django.db.models import QuerySet
 from django.db.models.functions import Now
 
 from chatsite.transfer import copies
-from chatsite.turns import audit, lifecycle
+from chatsite.turns import audit, commands, lifecycle
 from chatsite.turns.models import Turn
 from memory import context, transcript
 from memory.models import Conversation, Message
@@ -23,7 +23,7 @@ def conversation(alice):
 
 def send(conversation, text="Hello"):
     client_id = f"id-{conversation.messages.count()}"
-    return lifecycle.submit(conversation, text=text, client_id=client_id)
+    return commands.submit(conversation, text=text, client_id=client_id)
 
 
 def answer(conversation, state=State.DONE, text="Reply"):
@@ -67,10 +67,10 @@ def test_it_finds_nothing_after_any_end(conversation, state, text):
 
 def test_it_finds_nothing_after_retry_and_edit(conversation):
     failed = answer(conversation, State.FAILED, "Half")
-    lifecycle.retry(conversation, failed.pk)
+    commands.retry(conversation, failed.pk)
     claim = lifecycle.claim(conversation.pk)
     lifecycle.finish(claim, lifecycle.Result(State.DONE, "Whole"))
-    lifecycle.edit(conversation, seq=1, text="Other words", client_id="edited")
+    commands.edit(conversation, seq=1, text="Other words", client_id="edited")
     assert list(audit.check()) == []
 
 
@@ -176,7 +176,7 @@ class TestMissing:
         for n in range(2):
             send(conversation, f"queued {n}")
         first = conversation.turns.filter(state=State.QUEUED).first()
-        lifecycle.stop(conversation, first.pk)
+        commands.stop(conversation, first.pk)
         assert found() == set()
         assert conversation.messages.filter(seq=4).exists() is False
 

@@ -8,7 +8,7 @@ from django.db import IntegrityError, connection, transaction
 from django.db.models.functions import Now
 
 from chatsite.protocol.errors import CommandError
-from chatsite.turns import lifecycle
+from chatsite.turns import commands, lifecycle
 from chatsite.turns.models import Turn
 from memory import context, transcript, versions
 from memory.models import ModelCall
@@ -68,7 +68,7 @@ class TestSubmit:
     )
     def test_it_refuses_bad_text_and_stores_nothing(self, conversation, text, code):
         with pytest.raises(transcript.TextError) as refused:
-            lifecycle.submit(conversation, text=text, client_id="x")
+            commands.submit(conversation, text=text, client_id="x")
         assert refused.value.code == code
         assert not conversation.messages.exists()
         conversation.refresh_from_db()
@@ -81,7 +81,7 @@ class TestSubmit:
     @pytest.mark.parametrize("client_id", ["", None, 7, "a b", "x" * 65, "é"])
     def test_it_refuses_a_bad_client_id(self, conversation, client_id):
         with pytest.raises(transcript.TextError) as refused:
-            lifecycle.submit(conversation, text="Hello", client_id=client_id)
+            commands.submit(conversation, text="Hello", client_id=client_id)
         assert refused.value.code == "bad_client_id"
 
     def test_it_titles_the_conversation_once(self, conversation):
@@ -96,7 +96,7 @@ class TestSubmit:
 
 
 def send(conversation, text="Hello", **options):
-    return lifecycle.send(conversation, text=text, client_id=text, **options)
+    return commands.send(conversation, text=text, client_id=text, **options)
 
 
 class TestSend:
@@ -137,7 +137,7 @@ class TestBegin:
     def test_what_is_to_be_stopped_is_not_sent(self, conversation):
         claim = send(conversation).claim
         built = context.build(conversation, newest=claim.turn.user_message)
-        lifecycle.stop(conversation, claim.turn_id)
+        commands.stop(conversation, claim.turn_id)
         hold = lifecycle.begin(claim, built, "m")
         assert hold is lifecycle.LeaseStatus.CANCELLED
         assert not ModelCall.objects.exists()
@@ -191,7 +191,7 @@ class TestClaim:
     def test_it_ends_an_orphan_that_was_asked_to_stop(self, conversation):
         turn = submit(conversation).turn
         lifecycle.claim(conversation.pk)
-        lifecycle.stop(conversation, turn.pk)
+        commands.stop(conversation, turn.pk)
         assert lifecycle.end_orphans(conversation.pk) == []
         expire(turn.pk)
         assert lifecycle.claim(conversation.pk) is None
@@ -209,7 +209,7 @@ class TestClaim:
     ):
         turn = submit(conversation).turn
         lifecycle.claim(conversation.pk)
-        lifecycle.stop(conversation, turn.pk)
+        commands.stop(conversation, turn.pk)
         lifecycle.release()
         assert lifecycle.claim(conversation.pk) is None
         assert lifecycle.end_orphans(conversation.pk)[0].state == State.STOPPED
@@ -265,13 +265,13 @@ class TestStop:
     def test_a_queued_turn_ends_at_once(self, conversation):
         submit(conversation, "a")
         queued = submit(conversation, "b").turn
-        assert lifecycle.stop(conversation, queued.pk).state == State.STOPPED
+        assert commands.stop(conversation, queued.pk).state == State.STOPPED
         assert lifecycle.claim(conversation.pk).turn_id != queued.pk
 
     def test_a_running_turn_is_asked_and_keeps_its_text(self, conversation):
         turn = submit(conversation).turn
         claim = lifecycle.claim(conversation.pk)
-        lifecycle.stop(conversation, turn.pk)
+        commands.stop(conversation, turn.pk)
         assert lifecycle.checkpoint(claim, "So") is lifecycle.LeaseStatus.CANCELLED
         ended = lifecycle.finish(claim, lifecycle.Result(State.STOPPED, "So"))
         assert (ended.state, ended.reply.text) == (State.STOPPED, "So")
@@ -279,12 +279,12 @@ class TestStop:
     def test_a_finished_turn_stays_as_it_is(self, conversation):
         submit(conversation)
         turn = answer(conversation)
-        assert lifecycle.stop(conversation, turn.pk).state == State.DONE
+        assert commands.stop(conversation, turn.pk).state == State.DONE
 
     def test_a_foreign_turn_is_not_found(self, conversation, bob):
         other = submit(transcript.create(bob)).turn
         with pytest.raises(CommandError) as refused:
-            lifecycle.stop(conversation, other.pk)
+            commands.stop(conversation, other.pk)
         assert refused.value.code == "not_found"
 
 
@@ -292,7 +292,7 @@ class TestRetry:
     def test_it_runs_again_and_supersedes_the_partial_reply(self, conversation):
         submit(conversation)
         turn = answer(conversation, "Half", State.TRUNCATED, error="length")
-        lifecycle.retry(conversation, turn.pk)
+        commands.retry(conversation, turn.pk)
         again = answer(conversation, "Whole")
         assert again.pk == turn.pk
         kept = conversation.messages.filter(superseded_at=None)
@@ -303,7 +303,7 @@ class TestRetry:
         submit(conversation)
         turn = answer(conversation)
         with pytest.raises(CommandError) as refused:
-            lifecycle.retry(conversation, turn.pk)
+            commands.retry(conversation, turn.pk)
         assert refused.value.code == "not_retryable"
 
     def test_only_the_latest_turn_can_be_retried(self, conversation):
@@ -311,7 +311,7 @@ class TestRetry:
         turn = answer(conversation, "", State.FAILED, error="timeout")
         submit(conversation, "b")
         with pytest.raises(CommandError) as refused:
-            lifecycle.retry(conversation, turn.pk)
+            commands.retry(conversation, turn.pk)
         assert refused.value.code == "not_latest"
 
 
@@ -321,7 +321,7 @@ class TestEdit:
         answer(conversation, "A")
         submit(conversation, "b")
         answer(conversation, "B")
-        sent = lifecycle.edit(conversation, seq=3, text="b2", client_id="new")
+        sent = commands.edit(conversation, seq=3, text="b2", client_id="new")
         assert sent.message.seq == 5
         kept = conversation.messages.filter(superseded_at=None)
         assert list(kept.values_list("text", flat=True)) == ["a", "A", "b2"]
@@ -332,15 +332,15 @@ class TestEdit:
         versions.append(
             conversation, first_seq=1, last_seq=2, text="v1", status="active"
         )
-        lifecycle.edit(conversation, seq=1, text="a2", client_id="new")
+        commands.edit(conversation, seq=1, text="a2", client_id="new")
         assert versions.active(conversation) == []
         assert conversation.summaries.get().status == "stale"
 
     def test_the_same_edit_twice_is_one(self, conversation):
         submit(conversation, "a")
         answer(conversation)
-        first = lifecycle.edit(conversation, seq=1, text="b", client_id="new")
-        again = lifecycle.edit(conversation, seq=1, text="b", client_id="new")
+        first = commands.edit(conversation, seq=1, text="b", client_id="new")
+        again = commands.edit(conversation, seq=1, text="b", client_id="new")
         assert (again.created, again.message) == (False, first.message)
 
     @pytest.mark.parametrize("seq", [2, 9])
@@ -348,14 +348,14 @@ class TestEdit:
         submit(conversation, "a")
         answer(conversation)
         with pytest.raises(CommandError) as refused:
-            lifecycle.edit(conversation, seq=seq, text="b", client_id="new")
+            commands.edit(conversation, seq=seq, text="b", client_id="new")
         assert refused.value.code == "not_found"
 
     def test_it_waits_for_the_running_reply(self, conversation):
         submit(conversation, "a")
         lifecycle.claim(conversation.pk)
         with pytest.raises(CommandError) as refused:
-            lifecycle.edit(conversation, seq=1, text="b", client_id="new")
+            commands.edit(conversation, seq=1, text="b", client_id="new")
         assert refused.value.code == "busy"
 
 

@@ -17,7 +17,7 @@ from langchain_core.messages import AIMessage
 from chatsite.live import refusals, socket_client
 from chatsite.protocol import events
 from chatsite.protocol.errors import CommandError
-from chatsite.turns import lifecycle, limits
+from chatsite.turns import commands, lifecycle, limits
 from chatsite.turns.models import Allowance, Turn
 from memory import context, transcript
 from memory.compaction import compactor
@@ -121,7 +121,7 @@ class TestPace:
         sent_until_refused(sender)
         refusals._refused.clear()
         for turn in lifecycle.unfinished(conversation.pk):
-            lifecycle.stop(conversation, turn.pk)
+            commands.stop(conversation, turn.pk)
         turn = conversation.turns.latest("pk")
         with pytest.raises(CommandError, match="messages a minute"):
             sender.perform(events.Retry(turn.pk))
@@ -144,7 +144,7 @@ class TestBudget:
         assert Allowance.objects.get(user=alice).tokens_used == 2 * 47
 
     def test_what_was_not_reported_is_estimated(self, alice, conversation):
-        sent = lifecycle.submit(conversation, text="More", client_id="m")
+        sent = commands.submit(conversation, text="More", client_id="m")
         built = context.build(conversation, newest=sent.message, model="demo")
         claim = lifecycle.begin(lifecycle.claim(conversation.pk), built, "demo")
         lifecycle.finish(claim, lifecycle.Result(Turn.State.STOPPED, "12345678"))
@@ -155,7 +155,7 @@ class TestBudget:
         ("read", "written"), [(None, 7), (0, 7), (40, None), (40, 0), (None, None)]
     )
     def test_half_a_report_is_completed(self, alice, conversation, read, written):
-        sent = lifecycle.submit(conversation, text="More", client_id="m")
+        sent = commands.submit(conversation, text="More", client_id="m")
         built = context.build(conversation, newest=sent.message, model="demo")
         claim = lifecycle.begin(lifecycle.claim(conversation.pk), built, "demo")
         result = lifecycle.Result(
@@ -166,7 +166,7 @@ class TestBudget:
         assert used == 2 * 47 + (read or built.tokens) + (written or 2)
 
     def test_a_request_that_failed_at_once_is_free(self, alice, conversation):
-        sent = lifecycle.submit(conversation, text="More", client_id="m")
+        sent = commands.submit(conversation, text="More", client_id="m")
         built = context.build(conversation, newest=sent.message, model="demo")
         claim = lifecycle.begin(lifecycle.claim(conversation.pk), built, "demo")
         failed = lifecycle.Result(Turn.State.FAILED, "", error="unavailable")
@@ -176,7 +176,7 @@ class TestBudget:
         assert Allowance.objects.get(user=alice).tokens_used == 2 * 47
 
     def test_a_request_is_billed_once_even_if_asked_twice(self, alice, conversation):
-        sent = lifecycle.submit(conversation, text="More", client_id="m")
+        sent = commands.submit(conversation, text="More", client_id="m")
         built = context.build(conversation, newest=sent.message, model="demo")
         claim = lifecycle.begin(lifecycle.claim(conversation.pk), built, "demo")
         late = lifecycle.Result(
@@ -250,7 +250,7 @@ class TestQueue:
         assert (count, error.code) == (3, "queue_full")
         assert error.retry_after > 0
         refusals._refused.clear()
-        lifecycle.stop(conversation, lifecycle.unfinished(conversation.pk).last().pk)
+        commands.stop(conversation, lifecycle.unfinished(conversation.pk).last().pk)
         send(sender)
 
 
@@ -263,7 +263,7 @@ class TestTurnsAtOnce:
     def waiting(self, alice):
         made = [transcript.create(alice) for _ in range(4)]
         for number, each in enumerate(made):
-            lifecycle.submit(each, text="Go", client_id=f"c{number}")
+            commands.submit(each, text="Go", client_id=f"c{number}")
         return made
 
     def test_no_more_than_that_run(self, waiting):
@@ -279,7 +279,7 @@ class TestTurnsAtOnce:
 
     def test_whoever_waited_longer_goes_first(self, waiting):
         claim, *_ = [lifecycle.claim(each.pk) for each in waiting]
-        lifecycle.submit(waiting[0], text="And?", client_id="again")
+        commands.submit(waiting[0], text="And?", client_id="again")
         lifecycle.finish(claim, lifecycle.Result(Turn.State.DONE, "Done"))
         assert lifecycle.claim(waiting[0].pk) is None
         assert lifecycle.claim(waiting[3].pk) is None
@@ -296,7 +296,7 @@ class TestTurnsAtOnce:
 
     def test_the_sweep_leaves_those_alone_that_have_to_wait(self, waiting, bob):
         theirs = transcript.create(bob)
-        lifecycle.submit(theirs, text="Hi", client_id="b")
+        commands.submit(theirs, text="Hi", client_id="b")
         for each in waiting:
             lifecycle.claim(each.pk)
         assert lifecycle.due() == [theirs.pk]
@@ -305,7 +305,7 @@ class TestTurnsAtOnce:
         for each in waiting:
             lifecycle.claim(each.pk)
         theirs = transcript.create(bob)
-        lifecycle.submit(theirs, text="Hi", client_id="b")
+        commands.submit(theirs, text="Hi", client_id="b")
         assert lifecycle.claim(theirs.pk)
 
 

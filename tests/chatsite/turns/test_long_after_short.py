@@ -2,7 +2,7 @@
 
 import pytest
 
-from chatsite.turns import attempt, lifecycle
+from chatsite.turns import attempt, commands, lifecycle
 from chatsite.turns.models import Turn
 from memory import transcript
 from memory.engine.tokens import count_tokens
@@ -15,7 +15,7 @@ def test_a_long_message_that_fits_is_taken(alice, settings, constant):
     settings.CONTEXT_WINDOW = 32_000
     conversation = transcript.create(alice)
     for number in range(6):
-        lifecycle.submit(conversation, text=f"ok {number}", client_id=f"c{number}")
+        commands.submit(conversation, text=f"ok {number}", client_id=f"c{number}")
         claim = lifecycle.claim(conversation.pk)
         request = attempt._prepare(claim)
         begun = lifecycle.begin(claim, request.built, request.model)
@@ -26,6 +26,6 @@ def test_a_long_message_that_fits_is_taken(alice, settings, constant):
         lifecycle.finish(begun, result)
     conversation.refresh_from_db()
     assert conversation.token_ratio == pytest.approx(1, abs=0.1)
-    lifecycle.submit(conversation, text="水" * 12_000, client_id="big")
+    commands.submit(conversation, text="水" * 12_000, client_id="big")
     request = attempt._prepare(lifecycle.claim(conversation.pk))
     assert request.built.tokens < 32_000

@@ -10,7 +10,7 @@ from channels.db import database_sync_to_async
 from django.core.checks import run_checks
 
 from chatsite.pages.presenters import context_pane
-from chatsite.turns import attempt, lifecycle, requests, runner
+from chatsite.turns import attempt, commands, lifecycle, requests, runner
 from chatsite.turns.models import Turn
 from memory import context, transcript
 from memory.compaction import compactor, lease
@@ -26,7 +26,7 @@ def words(source, count):
 
 
 def ask(conversation, text):
-    lifecycle.submit(conversation, text=text, client_id=uuid.uuid4().hex)
+    commands.submit(conversation, text=text, client_id=uuid.uuid4().hex)
     claim = lifecycle.claim(conversation.pk)
     request = attempt._prepare(claim)
     return lifecycle.begin(claim, request.built, request.model), request
@@ -71,7 +71,7 @@ def drive(conversation, text="And now?"):
     """Send a message and let the runner answer it, with the compactions it starts."""
 
     async def work():
-        await database_sync_to_async(lifecycle.submit)(
+        await database_sync_to_async(commands.submit)(
             conversation, text=text, client_id=uuid.uuid4().hex
         )
         await runner._drive(conversation.pk)

@@ -24,6 +24,7 @@ from chatsite.review.experiments import store
 from chatsite.review.models import Experiment
 from chatsite.turns import (
     attempt,
+    commands,
     lifecycle,
     limits,
     runner,
@@ -92,7 +93,7 @@ class TestUsedUp:
         assert not Turn.objects.filter(state="queued").exists()
 
     def test_a_message_that_waited_while_others_used_them(self, used_up, conversation):
-        lifecycle.submit(conversation, text="Waiting", client_id="w1")
+        commands.submit(conversation, text="Waiting", client_id="w1")
         claim = lifecycle.claim(conversation.pk)
         _, result = async_to_sync(attempt.run)(claim, runner.make_room)
         assert (result.state, result.error) == ("failed", "quota")

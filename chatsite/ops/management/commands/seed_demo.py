@@ -13,7 +13,7 @@ from langchain_core.messages import AIMessage, BaseMessage
 
 from chatsite.llm import providers
 from chatsite.llm.demo.chat_model import DemoChatModel
-from chatsite.turns import lifecycle, requests
+from chatsite.turns import commands, lifecycle, requests
 from chatsite.turns.models import Turn
 from memory import context, transcript
 from memory.compaction import compactor
@@ -70,7 +70,7 @@ def _say(conversation: Conversation, text: str, *, client_id: str) -> None:
     """One turn, from the message to the reply that the demo model gives to it."""
     # In one transaction, or a server beside this command would take the queued turn.
     with transaction.atomic():
-        submitted = lifecycle.submit(conversation, text=text, client_id=client_id)
+        submitted = commands.submit(conversation, text=text, client_id=client_id)
         claim = lifecycle.claim(conversation.pk)
     built = context.build(
         conversation,

@@ -1,0 +1,269 @@
+"""What people do with turns: send, edit, stop, retry, regenerate. Each is one
+transaction, and running turns never make it wait.
+"""
+
+from dataclasses import dataclass
+from time import monotonic
+from typing import Any
+
+from django.db import transaction
+from django.db.models.functions import Coalesce, Now
+from django.utils.translation import gettext as _
+
+from chatsite.protocol.errors import CommandError
+from memory import transcript
+from memory.leases import new_owner
+from memory.models import Conversation, Message
+
+from . import limits, requests
+from .lifecycle import LEASE, Claim, State, end, position, unfinished
+from .models import Turn
+
+# Why a turn was cancelled.
+MESSAGE_DELETED = "message_deleted"
+
+
+@dataclass(frozen=True, slots=True)
+class Submitted:
+    turn: Turn
+    message: Message
+    position: int  # unfinished turns before this one
+    created: bool  # False: this client_id was seen before
+    title: str = ""  # set when this message gave the conversation its title
+    claim: Claim | None = None  # where this process is to run it at once
+
+
+@transaction.atomic
+def submit(conversation: Conversation, *, text: object, client_id: object) -> Submitted:
+    """Store a message and queue its turn; running turns never make it wait or fail.
+
+    Raises transcript.TextError when the text or the id cannot be stored, CommandError
+    when the model could never take the text.
+    """
+    message, created = transcript.append_user_message(
+        conversation, text=text, client_id=client_id
+    )
+    if not created:
+        return _known(message)
+    requests.check_fits(conversation, message)
+    turn = _queue(message)
+    title = _suggest_title(message)
+    return Submitted(turn, message, position(turn), created=True, title=title)
+
+
+@transaction.atomic
+def send(
+    conversation: Conversation, *, text: object, client_id: object, run: bool = True
+) -> Submitted:
+    """submit() within the limits of its owner. With nothing in front of it, the turn is
+    claimed in the same transaction, if it may `run` in this process."""
+    message, created = transcript.append_user_message(
+        conversation, text=text, client_id=client_id
+    )
+    if not created:
+        return _known(message)
+    requests.check_fits(conversation, message)
+    open_turns = limits.admit_turn(conversation.owner_id, stored=False)
+    before = [pk for pk, _ in open_turns].count(conversation.pk)
+    claim = None
+    if run and not before and limits.has_place(open_turns):
+        claim = _insert_claimed(message)
+        turn = claim.turn
+    else:
+        turn = _queue(message)
+    title = _suggest_title(message)
+    return Submitted(turn, message, before, created=True, title=title, claim=claim)
+
+
+def _known(message: Message) -> Submitted:
+    turn = message.turns.get()
+    return Submitted(turn, message, position(turn), created=False)
+
+
+def _queue(message: Message, **values: Any) -> Turn:
+    return Turn.objects.create(
+        conversation=message.conversation,
+        user_message=message,
+        reply_seq=message.seq + 1,
+        **values,
+    )
+
+
+def _insert_claimed(message: Message) -> Claim:
+    owner, started = new_owner(), monotonic()
+    turn = _queue(
+        message,
+        state=State.RUNNING,
+        attempt=1,
+        owner=owner,
+        lease_until=LEASE.end(),
+        started_at=Now(),
+    )
+    ids = (turn.pk, turn.conversation_id)
+    return Claim(*ids, owner, turn.attempt, renewed_at=started, turn=turn)
+
+
+def _suggest_title(message: Message) -> str:
+    if message.conversation.title_set_by != Conversation.TitleSource.NONE:
+        return ""
+    return transcript.suggest_title(message.conversation, message.text)
+
+
+def get(conversation: Conversation, turn_id: int) -> Turn:
+    turn = conversation.turns.filter(pk=turn_id).first()
+    if turn is None:
+        raise CommandError(
+            "not_found", _("There is no such turn in this conversation.")
+        )
+    return turn
+
+
+@transaction.atomic
+def stop(conversation: Conversation, turn_id: int) -> Turn:
+    """End a queued turn at once; ask a running one to end. A finished one stays."""
+    transcript.lock(conversation)
+    turn = get(conversation, turn_id)
+    if turn.state == State.QUEUED:
+        queued = Turn.objects.filter(pk=turn.pk, state=State.QUEUED)
+        end(queued, turn, State.STOPPED)
+    elif turn.state == State.RUNNING:
+        running = Turn.objects.filter(pk=turn.pk, state=State.RUNNING)
+        running.update(cancel_requested_at=Coalesce("cancel_requested_at", Now()))
+    return Turn.objects.select_related("reply").get(pk=turn.pk)
+
+
+@transaction.atomic
+def retry(conversation: Conversation, turn_id: int) -> Turn:
+    """Queue the latest turn again. What it had said stays, marked as superseded."""
+    transcript.lock(conversation)
+    turn = get(conversation, turn_id)
+    if turn.state not in Turn.RETRYABLE:
+        raise CommandError(
+            "not_retryable", _("Only a reply that did not end well can be retried.")
+        )
+    if conversation.turns.filter(pk__gt=turn.pk).exists():
+        raise CommandError(
+            "not_latest",
+            _("Only the latest reply can be retried; send the message again instead."),
+        )
+    check_answerable(turn)
+    if turn.reply:
+        transcript.supersede(conversation, turn.reply.seq, turn.reply.seq)
+    return requeue(conversation, turn)
+
+
+def check_answerable(turn: Turn) -> None:
+    message = turn.user_message
+    if message.superseded_at or message.deleted_at:
+        raise CommandError("not_found", _("The message it would answer is gone."))
+
+
+def requeue(conversation: Conversation, turn: Turn) -> Turn:
+    """Queue a turn again, under a new number for its reply."""
+    turn.reply_seq = transcript.reserve(conversation, 1)
+    turn.state, turn.text, turn.error = State.QUEUED, "", ""
+    turn.attempts_before = turn.text_attempt = turn.attempt
+    turn.reply = turn.call = turn.cancel_requested_at = turn.finished_at = None
+    turn.save()
+    return turn
+
+
+@transaction.atomic
+def edit(
+    conversation: Conversation, *, seq: int, text: object, client_id: object
+) -> Submitted:
+    """Send message `seq` again in other words; it and all after it are superseded."""
+    transcript.lock(conversation)
+    transcript.check_text(text)
+    transcript.check_client_id(client_id)
+    if conversation.messages.filter(client_id=client_id).exists():
+        return submit(conversation, text=text, client_id=client_id)
+    message = conversation.messages.filter(
+        seq=seq, role=Message.Role.USER, superseded_at=None
+    ).first()
+    if message is None:
+        raise _not_editable(conversation, seq)
+    if unfinished(conversation.pk).exists():
+        raise CommandError(
+            "busy", _("A reply is still being written. Stop it first, then edit.")
+        )
+    transcript.supersede(conversation, seq)
+    return submit(conversation, text=text, client_id=client_id)
+
+
+def _not_editable(conversation: Conversation, seq: int) -> CommandError:
+    """Why message `seq` cannot be edited: mostly because another tab was faster."""
+    rows = conversation.messages.filter(role=Message.Role.USER)
+    newer = rows.filter(seq__gt=seq, superseded_at=None).order_by("seq").first()
+    if newer and rows.filter(seq=seq).exists():
+        text = _(
+            "Message #%(old)s was edited elsewhere meanwhile and is #%(new)s now. Your "
+            "text is still here: send it again to put it in the place of #%(new)s."
+        )
+        values = {"old": seq, "new": newer.seq}
+        return CommandError("superseded", text % values, seq=newer.seq)
+    return CommandError("not_found", _("There is no such message of yours to edit."))
+
+
+@transaction.atomic
+def regenerate(conversation: Conversation, turn_id: int) -> Turn:
+    """Queue the latest turn for another reply; the one it has stays, superseded."""
+    transcript.lock(conversation)
+    turn = get(conversation, turn_id)
+    if not turn.is_finished:
+        raise CommandError(
+            "busy", _("The reply is still being written. Stop it first.")
+        )
+    if conversation.turns.filter(pk__gt=turn.pk).exists():
+        raise CommandError(
+            "not_latest",
+            _("Only the latest reply can be regenerated. Branch to redo an older one."),
+        )
+    check_answerable(turn)
+    if turn.reply:
+        transcript.supersede(conversation, turn.reply.seq, turn.reply.seq)
+    return requeue(conversation, turn)
+
+
+def stop_all(conversation: Conversation) -> list[int]:
+    """End what is queued; the running turns, which were asked to end."""
+    # The queued ones first: the end of a running one starts the next.
+    waiting = unfinished(conversation.pk).order_by("-pk")
+    stopped = [stop(conversation, pk) for pk in waiting.values_list("pk", flat=True)]
+    return [turn.pk for turn in stopped if turn.state == State.RUNNING]
+
+
+@transaction.atomic
+def fence(conversation: Conversation) -> list[int]:
+    """End every unfinished turn now; what runs one of them can write nothing more. The
+    turns that were running.
+
+    Raises Conversation.DoesNotExist when the conversation is gone.
+    """
+    transcript.lock(conversation)
+    open_turns = list(unfinished(conversation.pk).select_related("conversation"))
+    # The last one first, so that each gives the number of its reply back.
+    for turn in reversed(open_turns):
+        row = Turn.objects.filter(pk=turn.pk, state__in=Turn.UNFINISHED)
+        end(row, turn, State.STOPPED)
+    return [turn.pk for turn in open_turns if turn.state == State.RUNNING]
+
+
+@transaction.atomic
+def cancel_unanswerable(conversation: Conversation) -> list[int]:
+    """Cancel the turns whose message was deleted: a queued one now, a running one as
+    soon as its runner hears of it. Which they were.
+
+    Call it inside the transaction that locked the conversation.
+    """
+    found = unfinished(conversation.pk).select_related("conversation")
+    gone = list(found.filter(user_message__deleted_at__isnull=False))
+    for turn in reversed(gone):
+        row = Turn.objects.filter(pk=turn.pk)
+        queued = row.filter(state=State.QUEUED)
+        if not end(queued, turn, State.STOPPED, error=MESSAGE_DELETED):
+            row.filter(state=State.RUNNING).update(
+                cancel_requested_at=Coalesce("cancel_requested_at", Now()),
+                error=MESSAGE_DELETED,
+            )
+    return [turn.pk for turn in gone]
