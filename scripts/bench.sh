@@ -25,7 +25,7 @@ for bench in $(grep -l __main__ bench/*.py); do
 done
 echo "== bench/streaming"
 for mode in "" --burst --knee "--turns 10 --words 60 --messages 100"; do
-    ENV_FILE= .venv/bin/python -m bench.streaming $mode
+    DEBUG=true ENV_FILE= .venv/bin/python -m bench.streaming $mode
 done
 echo "== bench/memory"
 .venv-bench/bin/python -m bench.memory
