@@ -18,7 +18,7 @@ from memory.engine import budget
 from memory.engine.compaction import MemoryState
 from memory.engine.compose import compose, make_fence
 from memory.engine.exceptions import OverlongSummary
-from memory.engine.plan import Compaction
+from memory.engine.plan import Compaction, Step
 from memory.engine.policy import Policy
 from memory.engine.tokens import TokenCounter, count_text
 
@@ -149,16 +149,7 @@ class Compactor:
             covered = task.body[step.first_seq - 1 : step.last_seq]
             messages = threads.number(covered, step.first_seq)
         size = self.count_tokens(leaving) + sum(each.tokens for each in step.replaces)
-        record = CompactionRecord(
-            version=state.version + 1,
-            level=step.level,
-            first_seq=step.first_seq,
-            last_seq=step.last_seq,
-            trigger=(step.trigger.kind, step.trigger.value, step.trigger.limit),
-            replaced=tuple(block.version for block in step.replaces),
-            tokens_before=size,
-            tokens_after=size,
-        )
+        record = describe(step, state.version + 1, size)
         try:
             made = await self.writer.write(step, messages, task.policy)
             after = state.apply(step, made.text)
@@ -189,6 +180,20 @@ class Compactor:
         shown = compose(system_prompt="", blocks=state.blocks, fence=fence).messages
         if task.limit and self.count_tokens(shown) > task.limit * MOST_SUMMARIES:
             raise OverlongSummary("The summaries are too long for the model's window.")
+
+
+def describe(step: Step, version: int, size: int) -> CompactionRecord:
+    """A step of so many tokens, before its summary is made."""
+    return CompactionRecord(
+        version=version,
+        level=step.level,
+        first_seq=step.first_seq,
+        last_seq=step.last_seq,
+        trigger=(step.trigger.kind, step.trigger.value, step.trigger.limit),
+        replaced=tuple(block.version for block in step.replaces),
+        tokens_before=size,
+        tokens_after=size,
+    )
 
 
 def reported_tokens(window: Sequence[BaseMessage], provider: str) -> int:

@@ -110,25 +110,30 @@ async def compact(
         return Outcome("refused", tuple(done), refused.code)
     except Conversation.DoesNotExist:
         return Outcome("discarded", tuple(done))
-    except Exception as error:
-        name = commit.error_name(error)
-        if not isinstance(error, (SummaryError, InvokeError)):
-            logger.exception("compaction crashed conversation=%s", conversation_id)
-        logger.warning(
-            "compaction failed conversation=%s range=%s error=%s",
-            conversation_id,
-            f"{job.step.first_seq}-{job.step.last_seq}" if job else "-",
-            name,
-        )
+    except Exception as error:  # noqa: BLE001 - _log_failure() logs it
+        _log_failure(conversation_id, error, job)
         # Every error is counted. Otherwise it would be raised, and the summariser
         # paid, again and again.
         await _retry(
             commit.record_failure, conversation_id, owner, summariser.model, error, job
         )
-        return Outcome("failed", tuple(done), name)
+        return Outcome("failed", tuple(done), commit.error_name(error))
     finally:
         renewer.cancel()
         await _retry(lease.release, conversation_id, owner)
+
+
+def _log_failure(conversation_id: int, error: Exception, job: Job | None) -> None:
+    if not isinstance(error, (SummaryError, InvokeError)):
+        logger.error(
+            "compaction crashed conversation=%s", conversation_id, exc_info=error
+        )
+    logger.warning(
+        "compaction failed conversation=%s range=%s error=%s",
+        conversation_id,
+        f"{job.step.first_seq}-{job.step.last_seq}" if job else "-",
+        commit.error_name(error),
+    )
 
 
 async def write(
