@@ -27,7 +27,7 @@ pytestmark = [
 MEGABYTES = float(os.environ.get("IMPORT_MB", "1"))
 # How much later than alone the first word may come, where the machine does other things
 # besides: idle it is a tenth of a second.
-LATE = 3.0
+LATE = 6.0
 HIDDEN = "SELECT count(*) FROM memory_conversation WHERE deleted_at < '1971-01-01'"
 STATE = "SELECT state, done, error FROM chat_job WHERE kind = 'import' ORDER BY id DESC"
 

@@ -67,6 +67,10 @@ def test_erasing_reads_no_table_from_end_to_end(own, bob):
         library.erase(own)
     plans = []
     with connection.cursor() as cursor:
+        # With another test's statistics of a few rows, a scan is the best plan.
+        cursor.execute("ANALYZE")
+        cursor.execute("DELETE FROM sqlite_stat1")
+        cursor.execute("ANALYZE sqlite_schema")
         for each in asked:
             if each["sql"].startswith(("SELECT", "DELETE", "UPDATE")):
                 cursor.execute("EXPLAIN QUERY PLAN " + each["sql"].replace("%", "%%"))

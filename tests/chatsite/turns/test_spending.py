@@ -387,7 +387,7 @@ def test_nothing_else_reaches_a_model():
 
 
 def test_turns_are_queued_only_where_they_are_admitted():
-    wanted = r"lifecycle\.(submit|edit|retry|regenerate)\b"
+    wanted = r"commands\.(submit|send|edit|retry|regenerate)\b"
     found = {
         path.name: path.read_text().count("admit_turn")
         for path in (ROOT / "chatsite").rglob("*.py")
