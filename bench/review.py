@@ -172,6 +172,8 @@ class Filler:
 
     def reply(self) -> None:
         """One more turn of the long conversation, and the requests of many before."""
+        from django.db import transaction
+
         from memory import context, transcript
         from memory.models import ModelCall
 
@@ -179,7 +181,8 @@ class Filler:
             self.long, text="And what does Anna want?", client_id="bench"
         )
         built = context.build(self.long, newest=message, model="m")
-        context.keep_prompts(self.long)
+        with transaction.atomic():
+            context.keep_prompts(self.long)
         self.last = transcript.append_reply(self.long, seq=message.seq + 1, text="Tea.")
         values = {"refs": built.refs, "sha256": built.sha256, "model": "m"}
         values |= {"tokens_estimated": built.tokens, "purpose": "reply"}

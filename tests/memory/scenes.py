@@ -4,7 +4,7 @@ summariser that answers from a list."""
 import json
 
 from asgiref.sync import async_to_sync
-from django.db import connection
+from django.db import connection, transaction
 from django.db.models import QuerySet
 from langchain_core.messages import AIMessage
 
@@ -28,6 +28,7 @@ def reply_to(message, text):
     return transcript.append_reply(message.conversation, seq=message.seq + 1, text=text)
 
 
+@transaction.atomic
 def record(conversation, built, reply=None, model="m"):
     """The request of a built context, as it is stored."""
     context.keep_prompts(conversation)
