@@ -91,6 +91,14 @@ def imports_of(path):
             yield from (f"{module}.{alias.name}" for alias in node.names)
 
 
+def absolute_imports_of(path):
+    for node in ast.walk(tree_of(path)):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and not node.level:
+            yield node.module
+
+
 def find_imports(folder, prefixes):
     """ "file imports name" for every import below one of the prefixes."""
     return [
@@ -124,6 +132,17 @@ class TestImports:
             if not is_allowed_in_engine(name)
         ]
         assert found == []
+
+    def test_the_engine_and_the_agents_never_name_their_package(self):
+        # A wheel installs them as `windowpane_memory`.
+        named = [
+            f"{path.relative_to(ROOT)} imports {name}"
+            for folder in ("memory/agents", "memory/engine")
+            for path in sources(folder)
+            for name in absolute_imports_of(path)
+            if name.partition(".")[0] == "memory"
+        ]
+        assert named == []
 
     def test_packages_import_downward_only(self):
         upward = []

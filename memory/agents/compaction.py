@@ -14,14 +14,13 @@ from threading import Lock
 
 from langchain_core.messages import AIMessage, BaseMessage
 
-from memory.engine import budget
-from memory.engine.compaction import MemoryState
-from memory.engine.compose import compose, make_fence
-from memory.engine.exceptions import OverlongSummary
-from memory.engine.plan import Compaction, Step
-from memory.engine.policy import Policy
-from memory.engine.tokens import TokenCounter, count_text
-
+from ..engine import budget
+from ..engine.compaction import MemoryState
+from ..engine.compose import compose, make_fence
+from ..engine.exceptions import OverlongSummary
+from ..engine.plan import Compaction, Step
+from ..engine.policy import Policy
+from ..engine.tokens import TokenCounter, count_text
 from . import threads
 from .stores import CompactionRecord, MemoryStore, Segment
 from .summarizers import Writer

@@ -23,12 +23,11 @@ from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import BaseMessage, ToolMessage
 from langchain_core.utils.function_calling import convert_to_openai_tool
 
-from memory.engine import budget
-from memory.engine.exceptions import PolicyError
-from memory.engine.plan import find_due, measure
-from memory.engine.policy import Policy
-from memory.engine.tokens import TokenCounter, count_text, count_tokens
-
+from ..engine import budget
+from ..engine.exceptions import PolicyError
+from ..engine.plan import find_due, measure
+from ..engine.policy import Policy
+from ..engine.tokens import TokenCounter, count_text, count_tokens
 from . import threads
 from .compaction import Compactor, Task, reported_tokens
 from .stores import InMemoryStore, MemoryStore, ThreadMemory

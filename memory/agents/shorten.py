@@ -6,7 +6,7 @@ from typing import Any, Literal
 
 from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
 
-from memory.engine.tokens import TokenCounter
+from ..engine.tokens import TokenCounter
 
 KEPT_CHARS = 20
 ARGUMENT_MARK = "...(argument truncated)"

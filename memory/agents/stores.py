@@ -12,7 +12,7 @@ from typing import Any, Protocol, Self
 
 from pydantic import TypeAdapter, ValidationError
 
-from memory.engine.compose import SummaryBlock
+from ..engine.compose import SummaryBlock
 
 logger = logging.getLogger(__name__)
 

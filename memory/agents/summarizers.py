@@ -11,13 +11,13 @@ from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessage, BaseMessage
 from langchain_core.runnables import Runnable, RunnableConfig
 
-from memory.engine.compose import compose
-from memory.engine.exceptions import SummaryError
-from memory.engine.plan import Step
-from memory.engine.policy import CHUNK_TOKENS, Policy
-from memory.engine.summaries import summarizer
-from memory.engine.summaries.summarizer import SummaryText
-from memory.engine.tokens import TokenCounter, count_tokens
+from ..engine.compose import compose
+from ..engine.exceptions import SummaryError
+from ..engine.plan import Step
+from ..engine.policy import CHUNK_TOKENS, Policy
+from ..engine.summaries import summarizer
+from ..engine.summaries.summarizer import SummaryText
+from ..engine.tokens import TokenCounter, count_tokens
 
 ATTEMPTS = 3
 # Seconds before the second attempt; twice as many before the third.

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
 
-from memory.engine.cut_points import match_results
+from ..engine.cut_points import match_results
 
 NO_RESULT = "(There is no result: the call was not finished.)"
 

@@ -8,8 +8,8 @@ from threading import Lock
 
 from langchain_core.messages import BaseMessage, HumanMessage
 
-from memory.engine import excerpts, important_patterns
-from memory.engine.compose import (
+from ..engine import excerpts, important_patterns
+from ..engine.compose import (
     Context,
     Kind,
     Section,
@@ -19,11 +19,10 @@ from memory.engine.compose import (
     make_fence,
     role_of,
 )
-from memory.engine.cut_points import find_cut_points, find_newest_question
-from memory.engine.policy import Policy
-from memory.engine.ranking import Document, Index
-from memory.engine.tokens import TokenCounter
-
+from ..engine.cut_points import find_cut_points, find_newest_question
+from ..engine.policy import Policy
+from ..engine.ranking import Document, Index
+from ..engine.tokens import TokenCounter
 from . import shorten, threads, tool_rounds
 from .stores import Segment, ThreadMemory
 
