@@ -48,6 +48,7 @@ CEILING = 0.95
 # After an overflow, the one retry has at most this share of the first request.
 RETRY_SHARE = 0.5
 LANGCHAIN_KEEP = ("messages", 20)
+SUMMARY_MARK = {"lc_source": "summarization"}
 # Threads whose last request is known; of the others, only the policy is.
 MAX_LAST = 1000
 When = Literal["after", "before"]
@@ -221,23 +222,38 @@ class WindowpaneMiddleware(AgentMiddleware):
         limit = None if most is None else max(1, most - beside)
         policy = self.policy if limit is None else budget.cap(self.policy, limit)
         _, body = threads.split_system(request.messages)
-        thread = threads.find_thread(body)
-        try:
-            memory = self.store.load(thread)
-        except Exception:
-            # Without its memory a thread is sent as a whole, as far as there is room.
-            logger.exception("the memory of thread=%s cannot be read", thread)
-            memory = ThreadMemory()
+        thread = self._find_thread(request.state, body)
+        memory = self._load(thread)
         view = self._viewer.compose(request.messages, memory, policy)
+        view = self._lighten(view, beside)
         room = None
         if limit is not None:
-            room = budget.for_window(policy, limit, view.around, is_waiting=False)
+            # Before a call, the newest message is known; after it, the next one is not.
+            is_known = self.when == "before"
+            room = budget.for_window(policy, limit, view.around, is_waiting=is_known)
         overhead = beside + view.around
         task = Task(thread, view.body, policy, overhead, limit, room)
         self._last[thread] = replace(task, body=())
         while len(self._last) > MAX_LAST:
             self._last.pop(next(iter(self._last)), None)
         return Call(request, view, task)
+
+    def _find_thread(self, state: AgentState, body: Sequence[BaseMessage]) -> str:
+        """The key of the memory of a thread with these messages."""
+        return threads.find_thread(body)
+
+    def _load(self, thread: str) -> ThreadMemory:
+        try:
+            return self.store.load(thread)
+        except Exception:
+            # Without its memory a thread is sent as a whole, as far as there is room.
+            logger.exception("the memory of thread=%s cannot be read", thread)
+            return ThreadMemory()
+
+    def _lighten(self, view: View, beside: int) -> View:
+        """For a form that shortens messages before anything is summarised; `beside`:
+        tokens of the system prompt and the tools."""
+        return view
 
     def _start_early(self, call: Call) -> futures.Future[None] | None:
         """Begin the compaction that is due before the answer. Returns what the call has
@@ -266,7 +282,12 @@ class WindowpaneMiddleware(AgentMiddleware):
         messages = call.view.context.messages
         if call.is_over:
             messages = self._viewer.squeeze(call.view, call.task.limit or 0)
-        return call.request.override(messages=messages)
+        summaries = call.view.context.section("summaries")
+        marked = [
+            mark(message) if any(message is each for each in summaries) else message
+            for message in messages
+        ]
+        return call.request.override(messages=marked)
 
     def _count_beside(self, request: ModelRequest) -> int:
         """Tokens of the system prompt and the tools."""
@@ -297,7 +318,7 @@ class WindowpaneMiddleware(AgentMiddleware):
         if self.when == "before":
             return None
         _, body = threads.split_system(state["messages"])
-        thread = threads.find_thread(body)
+        thread = self._find_thread(state, body)
         last = self._last.pop(thread, None) or Task(thread, (), self.policy)
         return self._compactor.start(replace(last, body=body))
 
@@ -312,6 +333,11 @@ class WindowpaneMiddleware(AgentMiddleware):
             waiting = [asyncio.wrap_future(job)]
             _, late = await asyncio.wait(waiting, timeout=self.compaction_timeout)
             self._slow |= {job} if late else set()
+
+
+def mark(summary: BaseMessage) -> BaseMessage:
+    """A copy that LangChain's tools know as a summary."""
+    return summary.model_copy(update={"additional_kwargs": dict(SUMMARY_MARK)})
 
 
 def guard_counter(counter: TokenCounter) -> TokenCounter:

@@ -1,7 +1,7 @@
 """Shorter copies of messages for the model's view. The messages stay as they are."""
 
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from typing import Any, Literal
 
 from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
@@ -22,14 +22,22 @@ Part = Literal["result", "arguments", "words"]
 Cut = Callable[[str], str]
 
 
-def clip_tool_args(messages: Sequence[BaseMessage], limit: int) -> list[BaseMessage]:
-    """The messages, with texts over `limit` characters cut in calls of tools."""
+def clip_tool_args(
+    messages: Sequence[BaseMessage],
+    limit: int,
+    *,
+    mark: str = ARGUMENT_MARK,
+    tools: Container[str] | None = None,
+) -> list[BaseMessage]:
+    """The messages, with texts over `limit` characters cut in calls of tools; None: of
+    all tools."""
 
     def cut(text: str) -> str:
-        return text[:KEPT_CHARS] + ARGUMENT_MARK if len(text) > limit else text
+        return text[:KEPT_CHARS] + mark if len(text) > limit else text
 
     return [
-        _change_arguments(message, lambda args: _map(args, cut)) for message in messages
+        _change_arguments(message, lambda args: _map(args, cut), tools)
+        for message in messages
     ]
 
 
@@ -119,10 +127,17 @@ def _cut(
 
 
 def _change_arguments(
-    message: BaseMessage, change: Callable[[Any], Any]
+    message: BaseMessage,
+    change: Callable[[Any], Any],
+    tools: Container[str] | None = None,
 ) -> BaseMessage:
     calls = message.tool_calls if isinstance(message, AIMessage) else []
-    changed = [call | {"args": change(call["args"])} for call in calls]
+    changed = [
+        call | {"args": change(call["args"])}
+        if tools is None or call["name"] in tools
+        else call
+        for call in calls
+    ]
     if changed == calls:
         return message
     args = {call["id"]: call["args"] for call in changed}

@@ -76,6 +76,9 @@ class ModelWriter:
                 if is_final or attempt == ATTEMPTS:
                     raise
                 await asyncio.sleep(PAUSE * attempt)
+        if not isinstance(reply, AIMessage):
+            # Whatever stands in for a model: LangChain reads nothing but the text, too.
+            reply = AIMessage(str(reply.text))
         if reply.tool_calls:
             raise SummaryError("The model called a tool instead of summarising.")
         return reply
