@@ -15,17 +15,25 @@ def find_cut_points(
     """Indices of the user messages that no tool call before them reaches beyond; with
     `rounds` also of what follows a complete round of tools in the newest turn."""
     last = find_newest_question(messages) if rounds else len(messages)
-    ends = _ends_of_calls(messages)
-    points = []
-    open_until = -1
-    for index, message in enumerate(messages):
-        begins = isinstance(message, HumanMessage)
+
+    def begins(index: int) -> bool:
         if index > max(last, 0) and isinstance(messages[index - 1], ToolMessage):
-            begins = not isinstance(message, ToolMessage)
-        if begins and open_until < index:
-            points.append(index)
+            return not isinstance(messages[index], ToolMessage)
+        return isinstance(messages[index], HumanMessage)
+
+    return list(filter(begins, find_gaps(messages)))
+
+
+def find_gaps(messages: Sequence[BaseMessage]) -> list[int]:
+    """Indices of all messages that no tool call before them reaches beyond."""
+    ends = _ends_of_calls(messages)
+    gaps = []
+    open_until = -1
+    for index in range(len(messages)):
+        if open_until < index:
+            gaps.append(index)
         open_until = max(open_until, ends.get(index, index))
-    return points
+    return gaps
 
 
 def find_newest_question(messages: Sequence[BaseMessage]) -> int:

@@ -1,118 +1,435 @@
-"""The cases of LangMem's `summarize_messages`, through the policy made of its numbers.
+"""LangMem's names over this engine.
 
-As in its own tests a message counts as one token.
+The first part has the cases of LangMem's own tests (`short_term` among the tests of
+github.com/langchain-ai/langmem, MIT), where a message counts as one token; the second
+what is different here.
 """
 
+import asyncio
+import threading
+
 import pytest
-from langchain_core.messages import AIMessage, HumanMessage
+from langchain_core.exceptions import ContextOverflowError
+from langchain_core.messages import AIMessage, HumanMessage, SystemMessage
+from langchain_core.messages.utils import count_tokens_approximately
+from langchain_core.prompts import ChatPromptTemplate
+from langgraph.graph import START, MessagesState, StateGraph
+from pydantic import BaseModel
 
-from memory.engine.compose import compose
-from memory.engine.plan import plan_compaction
-from memory.engine.policy import Policy
-from memory.engine.summaries.summarizer import summarize
-from memory.engine.tokens import count_tokens
+from memory.agents import langmem
+from memory.agents.langmem import RunningSummary, SummarizationNode
+from memory.engine.compose import to_wire
 
-from ..engine.chats import (
-    Summarizer,
-    assistant,
-    block,
-    chat,
-    seqs,
-    tool,
-    user,
-)
+from ..engine.chats import assistant, chat, seqs, tool, user
+from .agents import model, summariser
+from .upstream import find_faults
 
-
-def plan(policy, messages, blocks=(), count=len):
-    return plan_compaction(policy, messages, blocks, count_tokens=count)
+SYSTEM = SystemMessage("Be brief.", id="0")
+COVERS = "Summary of the conversation so far: {}"
+CREATE = "Create a summary of the conversation above:"
 
 
-def numbers(max_tokens, before=None):
-    """The policy for LangMem's max_tokens and max_tokens_before_summary, with
-    max_summary_tokens=1."""
-    least = before or max_tokens
-    return Policy(
-        preset="langmem",
-        trigger=("tokens", least),
-        keep=("tokens", min(max_tokens - 1, least - 1)),
-        fold_least=least,
-        max_summary_tokens=1,
+@pytest.fixture(params=["sync", "async"])
+def summarise(request):
+    """`summarize_messages` or its twin, as a function to await."""
+    if request.param == "async":
+        return langmem.asummarize_messages
+
+    async def call(messages, **options):
+        return langmem.summarize_messages(messages, **options)
+
+    return call
+
+
+def ones(running=None, *, max_tokens=6, **options):
+    """Keywords with which a message is a token."""
+    defaults = {"token_counter": len, "max_summary_tokens": 1, "model": summariser()}
+    return {
+        "running_summary": running,
+        "max_tokens": max_tokens,
+        **defaults,
+        **options,
+    }
+
+
+def texts(messages):
+    return [message.text for message in messages]
+
+
+def find_faults_of(messages):
+    return find_faults(to_wire(messages))
+
+
+class TestLangMemsCases:
+    @pytest.mark.parametrize("messages", [[], [SYSTEM], chat(5)])
+    async def test_it_does_nothing_while_there_is_room(self, summarise, messages):
+        options = ones(max_tokens=10)
+        result = await summarise(messages, **options)
+        assert (result.messages, result.running_summary) == (messages, None)
+        assert options["model"].requests == []
+
+    @pytest.mark.parametrize(
+        ("count", "max_tokens", "before", "kept"),
+        [(9, 6, None, 3), (9, 6, 8, 1), (41, 22, None, 19)],
     )
+    async def test_it_summarises_the_first_messages(
+        self, summarise, count, max_tokens, before, kept
+    ):
+        messages = chat(count)
+        options = ones(max_tokens=max_tokens, max_tokens_before_summary=before)
+        for _ in range(2):
+            result = await summarise(messages, **options)
+            running = options["running_summary"] = result.running_summary
+            shown = result.messages
+            assert shown[0].type == "system"
+            assert shown[0].text == COVERS.format("Summary 1.")
+            assert shown[1:] == messages[-kept:]
+            assert running.summarized_message_ids == {
+                message.id for message in messages[:-kept]
+            }
+        # The second call found nothing new.
+        assert len(options["model"].requests) == 1
+
+    async def test_it_keeps_the_system_message_out_of_the_summary(self, summarise):
+        options = ones()
+        result = await summarise([SYSTEM, *chat(9)], **options)
+        assert options["model"].requests == [[*chat(6), HumanMessage(CREATE)]]
+        assert texts(result.messages[:2]) == ["Be brief.", COVERS.format("Summary 1.")]
+        assert seqs(result.messages[2:]) == [7, 8, 9]
+
+    async def test_it_counts_messages_without_content(self, summarise):
+        messages = [user(1, ""), *chat(8, "Response 1")[1:], user(9)]
+        count = count_tokens_approximately
+        options = ones(max_tokens=50, max_summary_tokens=10, token_counter=count)
+        result = await summarise(messages, **options)
+        assert result.messages[1:] == messages[-1:]
+
+    async def test_it_extends_the_summary_with_new_messages(self, summarise):
+        first = await summarise(chat(7), **ones())
+        options = ones(first.running_summary, model=summariser("Longer."))
+        second = await summarise(chat(15), **options)
+        (request,) = options["model"].requests
+        # LangMem's own test asserts that 7 and 8 are not among them.
+        assert request[:-1] == chat(12)[6:]
+        assert "so far: Summary 1.\n\nExtend this summary" in request[-1].text
+        assert seqs(second.messages[1:]) == [13, 14, 15]
+        assert len(second.running_summary.summarized_message_ids) == 12
+        assert second.running_summary.last_summarized_message_id == "12"
+
+    async def test_it_extends_the_summary_of_messages_that_it_gave(self, summarise):
+        first = await summarise(chat(7), **ones())
+        options = ones(first.running_summary, model=summariser("Longer."))
+        given = [*first.messages, *chat(15)[7:]]
+        second = await summarise(given, **options)
+        (request,) = options["model"].requests
+        assert seqs(request[:-1]) == list(range(7, 13))
+        assert texts(second.messages[:1]) == [COVERS.format("Longer.")]
+        assert seqs(second.messages[1:]) == [13, 14, 15]
+
+    async def test_a_call_leaves_with_all_its_results(self, summarise):
+        window = [user(1), assistant(2, "", ["a", "b"]), tool(3, "a"), tool(4, "b")]
+        messages = [*window, assistant(5), user(6)]
+        options = ones(max_tokens_before_summary=2)
+        result = await summarise(messages, **options)
+        assert result.messages[1:] == messages[-2:]
+        assert result.running_summary.summarized_message_ids == set("1234")
+
+    async def test_it_refuses_messages_without_an_id(self, summarise):
+        with pytest.raises(ValueError, match="required to have ID field"):
+            await summarise([user(1), AIMessage("hi")], **ones())
+
+    async def test_it_refuses_a_message_that_comes_again(self, summarise):
+        first = await summarise(chat(3), **ones(max_tokens=2))
+        again = [*chat(3), assistant(4), user(1)]
+        with pytest.raises(ValueError, match="ID 1 has already been summarized"):
+            await summarise(again, **ones(first.running_summary))
+
+    async def test_it_refuses_a_summary_without_room(self, summarise):
+        with pytest.raises(ValueError, match="must be less than"):
+            await summarise(chat(3), **ones(max_summary_tokens=6))
 
 
-@pytest.mark.parametrize("messages", [[], chat(5)])
-def test_it_does_nothing_below_its_limit(messages):
-    assert plan(numbers(6), messages) is None
+class TestNode:
+    def node(self, *replies, **options):
+        options = ones(model=summariser(*replies), **options)
+        del options["running_summary"]
+        return SummarizationNode(**options)
+
+    @pytest.mark.parametrize("is_async", [False, True])
+    async def test_it_returns_what_the_function_returns(self, is_async):
+        node = self.node()
+        state = {"messages": chat(9), "context": {"topic": "tea"}}
+        update = await node.ainvoke(state) if is_async else node.invoke(state)
+        assert texts(update["summarized_messages"])[0] == COVERS.format("Summary 1.")
+        assert seqs(update["summarized_messages"][1:]) == [7, 8, 9]
+        assert update["context"]["topic"] == "tea"
+        again = node.invoke({"messages": chat(9), "context": update["context"]})
+        assert again == update
+
+    def test_it_overwrites_the_messages_where_both_keys_are_the_same(self):
+        node = self.node(input_messages_key="messages", output_messages_key="messages")
+        update = node.invoke({"messages": [SYSTEM, *chat(7)]})
+        remove, *shown = update["messages"]
+        assert remove.type == "remove"
+        state = {"messages": [*shown, *chat(15)[7:]], "context": update["context"]}
+        _, *shown = node.invoke(state)["messages"]
+        # The system message is still there, and one summary.
+        assert texts(shown[:2]) == ["Be brief.", COVERS.format("Summary 2.")]
+        assert seqs(shown[2:]) == [13, 14, 15]
+
+    def test_it_reads_states_with_fields(self):
+        class State(BaseModel):
+            notes: list
+            context: dict | None = None
+
+        update = self.node(input_messages_key="notes").invoke(State(notes=chat(9)))
+        assert seqs(update["summarized_messages"][1:]) == [7, 8, 9]
+
+    @pytest.mark.parametrize("state", [{}, [], {"messages": None}])
+    def test_it_refuses_a_state_without_messages(self, state):
+        with pytest.raises(ValueError, match="Missing required field `messages`"):
+            self.node().invoke(state)
+
+    def test_it_has_a_name_in_a_graph(self):
+        builder = StateGraph(MessagesState)
+        assert "summarization" in builder.add_node(self.node()).nodes
+        assert "short" in builder.add_node(self.node(name="short")).nodes
+
+    @pytest.mark.parametrize("is_async", [False, True])
+    async def test_no_token_of_a_summary_is_streamed(self, is_async):
+        builder = StateGraph(MessagesState)
+        builder.add_node(self.node("They said hello."))
+        builder.add_edge(START, "summarization")
+        graph, said = builder.compile(), {"messages": chat(9)}
+        if is_async:
+            stream = graph.astream(said, stream_mode="messages")
+            pieces = [piece async for piece, _ in stream]
+        else:
+            pieces = [p for p, _ in graph.stream(said, stream_mode="messages")]
+        # LangGraph shows what a node writes.
+        assert texts(pieces) == [COVERS.format("They said hello.")]
 
 
-@pytest.mark.parametrize(
-    ("count", "max_tokens", "before", "kept"),
-    [(9, 6, None, 3), (9, 6, 8, 1), (41, 22, None, 19), (9, 6, 9, 9)],
-)
-def test_it_compacts_the_same_messages(count, max_tokens, before, kept):
-    compaction = plan(numbers(max_tokens, before), chat(count))
-    assert count - (len(compaction.messages) if compaction else 0) == kept
-    assert compaction is None or seqs(compaction.kept) == list(
-        range(count - kept + 1, count + 1)
+class TestNothingIsLost:
+    async def test_all_that_counts_as_summarised_was_read(self, summarise):
+        long = [(user if n % 2 else assistant)(n, f"m{n} " * 300) for n in range(1, 40)]
+        count = count_tokens_approximately
+        options = ones(
+            max_tokens=2000,
+            max_summary_tokens=200,
+            token_counter=count,
+            model=summariser(),
+        )
+        result = await summarise(long, **options)
+        requests = options["model"].requests
+        read = " ".join(text for request in requests for text in texts(request))
+        covered = sorted(map(int, result.running_summary.summarized_message_ids))
+        assert covered == list(range(1, covered[-1] + 1))
+        assert [read.count(f"m{n} ") for n in covered] == [300] * len(covered)
+        assert len(requests) > 1
+        assert max(count(request[:-1]) for request in requests) <= 2000
+        assert count(result.messages) <= 2000
+
+    async def test_a_message_longer_than_a_request_is_read_in_parts(self, summarise):
+        messages = [user(1, "word " * 2000), assistant(2, "a " * 300), user(3)]
+        count = count_tokens_approximately
+        options = ones(max_tokens=600, max_summary_tokens=500, token_counter=count)
+        result = await summarise(messages, **options)
+        requests = options["model"].requests
+        assert sum(" ".join(texts(r[:-1])).count("word ") for r in requests) >= 1999
+        assert max(count(request[:-1]) for request in requests) <= 600
+        assert result.running_summary.summarized_message_ids == {"1", "2"}
+
+    async def test_it_reads_more_at_once_where_the_model_takes_it(self, summarise):
+        options = ones(
+            max_tokens=600,
+            max_summary_tokens=50,
+            token_counter=count_tokens_approximately,
+            model=model("All.", profile={"max_input_tokens": 100_000}),
+        )
+        await summarise([user(1, "word " * 2000), assistant(2), user(3)], **options)
+        assert len(options["model"].requests) == 1
+
+    async def test_what_is_too_much_for_the_summariser_is_read_in_pieces(
+        self, summarise
+    ):
+        replies = [ContextOverflowError("too long"), *["Part."] * 99]
+        options = ones(
+            max_tokens=4000,
+            token_counter=count_tokens_approximately,
+            model=summariser(*replies),
+        )
+        messages = [user(1, "word " * 4000), assistant(2), user(3)]
+        result = await summarise(messages, **options)
+        assert result.running_summary.summary == "Part."
+        assert len(options["model"].requests) > 4
+
+    async def test_the_newest_user_message_stays(self, summarise):
+        window = [*chat(4), user(5, "The question?")]
+        for n in range(6, 26, 2):
+            window += [assistant(n, "", [f"c{n}"]), tool(n + 1, f"c{n}")]
+        result = await summarise(window, **ones())
+        summary, question, *rounds = result.messages
+        assert question.text == "The question?"
+        assert len(result.messages) <= 6
+        assert find_faults_of(result.messages) == []
+        assert rounds == window[-len(rounds) :]
+        # The next call knows what is covered, and shows the question again.
+        options = ones(result.running_summary)
+        assert (await summarise(window, **options)).messages == result.messages
+        given = await summarise(result.messages, **options)
+        assert given.messages == result.messages
+
+    async def test_a_newest_message_beyond_the_limit_stays(self, summarise):
+        options = ones(max_tokens=50, token_counter=count_tokens_approximately)
+        messages = [*chat(4), user(5, "word " * 500)]
+        result = await summarise(messages, **options)
+        assert result.messages[1:] == messages[4:]
+
+    @pytest.mark.parametrize(
+        "reply", [OSError("down"), "", "I'm sorry, but I can't help with that.", None]
     )
+    async def test_a_failing_summariser_changes_nothing(self, summarise, reply, caplog):
+        calls = [{"name": "f", "args": {}, "id": "1"}]
+        reply = AIMessage("", tool_calls=calls) if reply is None else reply
+        running = RunningSummary("They met.", {"1", "2"}, "2")
+        options = ones(running, model=summariser(reply), max_tokens=4)
+        result = await summarise(chat(9), **options)
+        assert result.running_summary == running
+        assert texts(result.messages[:1]) == [COVERS.format("They met.")]
+        assert seqs(result.messages[1:]) == list(range(3, 10))
+        assert "no summary was made" in caplog.text
+        assert "down" not in caplog.text
+        # The next call tries again.
+        result = await summarise(chat(9), **options)
+        assert result.running_summary.summary == "Summary 2."
+
+    async def test_it_does_not_wait_for_what_hangs(self, summarise):
+        gate = threading.Event()
+
+        class Hanging(type(model())):
+            def _generate(self, *args, **kwargs):
+                gate.wait(30)
+                raise OSError
+
+        options = ones(model=Hanging(), timeout=0.05)
+        result = await summarise(chat(9), **options)
+        gate.set()
+        assert (result.messages, result.running_summary) == (chat(9), None)
+
+    async def test_summarised_messages_may_be_removed(self, summarise):
+        first = await summarise(chat(9), **ones())
+        running = first.running_summary
+        for left in ([1, 2, 3, 4, 5, 7, 8, 9], [4, 7, 8, 9], [7, 8, 9]):
+            messages = [each for each in chat(9) if int(each.id) in left]
+            result = await summarise(messages, **ones(running))
+            assert result.messages == first.messages
+
+    async def test_a_message_put_among_summarised_ones_is_not_taken_for_read(
+        self, summarise
+    ):
+        first = await summarise(chat(9), **ones())
+        given = [*chat(3), user(99), *chat(9)[3:]]
+        result = await summarise(given, **ones(first.running_summary))
+        assert seqs(result.messages[1:]) == [99, 7, 8, 9]
+
+    async def test_a_second_message_with_a_known_id_is_not_taken_for_read(
+        self, summarise
+    ):
+        running = RunningSummary("They met.", {"1", "2"}, "2")
+        with pytest.raises(ValueError, match="ID 1 has already"):
+            await summarise([user(1), user(1), user(3)], **ones(running))
+
+    async def test_a_prompt_without_a_place_for_the_messages_is_refused(
+        self, summarise
+    ):
+        prompt = ChatPromptTemplate.from_messages([("system", "Summary: {summary}")])
+        with pytest.raises(ValueError, match="final_prompt: .*'messages'"):
+            await summarise(chat(9), **ones(final_prompt=prompt))
 
 
-def test_it_compacts_the_same_messages_with_the_numbers_of_the_preset():
-    messages = [*chat(45), user(46)]
-    compaction = plan(Policy(preset="langmem"), messages, count=count_tokens)
-    # Forty messages of 100 tokens are 4,000.
-    assert seqs(compaction.messages) == list(range(1, 41))
+class TestPrompts:
+    async def test_the_caller_chooses_all_three(self, summarise):
+        options = ones(
+            model=summariser("{facts: [tea]}", "{}x"),
+            initial_summary_prompt=ChatPromptTemplate.from_messages(
+                [("system", 'As {{"json"}}.'), ("placeholder", "{messages}")]
+            ),
+            existing_summary_prompt=ChatPromptTemplate.from_messages(
+                [("user", "Known: {existing_summary}"), ("placeholder", "{messages}")]
+            ),
+            final_prompt=ChatPromptTemplate.from_messages(
+                [("user", "Earlier: {summary}"), ("placeholder", "{messages}")]
+            ),
+        )
+        first = await summarise([SYSTEM, *chat(9)], **options)
+        # The prompt has no place for the system message; it stays first.
+        assert texts(first.messages[:2]) == ["Be brief.", "Earlier: {facts: [tea]}"]
+        options["running_summary"] = first.running_summary
+        second = await summarise([*first.messages, *chat(16)[9:]], **options)
+        requests = options["model"].requests
+        assert requests[0][0].text == 'As {"json"}.'
+        assert requests[1][0].text == "Known: {facts: [tea]}"
+        assert seqs(requests[1][1:]) == list(range(7, seqs(second.messages[2:])[0]))
+        assert texts(second.messages[:2]) == ["Be brief.", "Earlier: {}x"]
+
+    async def test_data_of_a_conversation_is_no_template(self, summarise):
+        messages = [user(1, "{summary} {messages}"), *chat(9)[1:]]
+        options = ones(model=summariser("{messages} {system_message}"))
+        result = await summarise(messages, **options)
+        assert options["model"].requests[0][0].text == "{summary} {messages}"
+        assert result.messages[0].text == COVERS.format("{messages} {system_message}")
 
 
-def test_it_compacts_more_where_the_rest_would_be_too_long():
-    messages = [user(1), assistant(2), *chat(40)[2:]]
-    assert len(plan(numbers(6), messages).kept) <= 5
+class TestBadThreads:
+    """Whatever the thread holds, a provider takes it, and the summariser reads all."""
+
+    CASES = {
+        "a result without a call": [user(1), tool(2, "x", "lost"), *chat(9)[2:]],
+        "a result before its call": [
+            user(1),
+            tool(2, "x", "early"),
+            assistant(3, "", ["x"]),
+            *chat(9)[3:],
+        ],
+        "a call without a result": [user(1), assistant(2, "", ["x"]), *chat(9)[2:]],
+        "a picture": [
+            HumanMessage(
+                [
+                    {"type": "text", "text": "Look:"},
+                    {
+                        "type": "image_url",
+                        "image_url": {"url": "data:image/png;base64,iVBORw0KGgo="},
+                    },
+                ],
+                id="1",
+            ),
+            *chat(9)[1:],
+        ],
+    }
+
+    @pytest.mark.parametrize("messages", CASES.values(), ids=CASES)
+    async def test_every_request_is_valid(self, summarise, messages):
+        options = ones()
+        result = await summarise(messages, **options)
+        (request,) = options["model"].requests
+        assert find_faults_of(request) == []
+        assert find_faults_of(result.messages) == []
+        covered = result.running_summary.summarized_message_ids
+        assert covered == {str(n) for n in range(1, 7)}
+        read = " ".join(texts(request))
+        for message in messages[:6]:
+            assert message.text in read
+        assert "base64" not in str(request)
+
+    def test_an_open_call_at_the_end_waits_for_its_results(self):
+        messages = [*chat(9), assistant(10, "", ["x"])]
+        result = langmem.summarize_messages(messages, **ones())
+        assert result.messages[-1] == messages[-1]
 
 
-def test_it_keeps_the_newest_turn_however_long_it_is():
-    assert plan(numbers(6), [user(1), *map(assistant, range(2, 20))]) is None
-    compaction = plan(numbers(6), [*chat(8), user(9), *map(assistant, range(10, 30))])
-    assert seqs(compaction.messages) == list(range(1, 9))
-
-
-def test_it_has_nothing_more_to_compact_after_a_compaction():
-    compaction = plan(numbers(6), chat(9))
-    summary = block(1, compaction.first_seq, compaction.last_seq)
-    assert plan(numbers(6), list(compaction.kept), [summary]) is None
-
-
-def test_it_extends_the_summary_with_new_messages_only():
-    first = block(1, 1, 6)
-    compaction = plan(numbers(6), chat(16)[6:], [first])
-    assert compaction.previous == first
-    assert (compaction.first_seq, seqs(compaction.messages)[0]) == (1, 7)
-
-
-def test_it_compacts_a_call_with_its_results():
-    window = [*chat(4), user(5), assistant(6, calls=["a", "b"])]
-    window += [tool(7, "a"), tool(8, "b"), assistant(9), user(10)]
-    compaction = plan(numbers(6), window)
-    assert seqs(compaction.kept) == [10]
-
-
-@pytest.mark.parametrize("content", ["", [], [{"type": "text", "text": ""}]])
-def test_it_counts_messages_without_content(content):
-    messages = [HumanMessage(content, id=str(n)) for n in range(1, 1200)]
-    assert count_tokens(messages) == 4 * len(messages)
-    compaction = plan(Policy(preset="langmem"), messages, count=count_tokens)
-    assert len(compaction.messages) == 1000
-
-
-@pytest.mark.parametrize("content", ["", []])
-async def test_it_summarises_among_messages_without_content(content):
-    messages = [HumanMessage("tea", id="1"), AIMessage(content, id="2"), user(3)]
-    invoke = Summarizer()
-    made = await summarize(invoke, messages, policy=Policy(preset="langmem"))
-    assert [each["n"] for each in invoke.documents[0]["messages"]] == [1, 2, 3]
-    assert "tea" in made.text
-
-
-@pytest.mark.parametrize("content", ["", []])
-def test_it_shows_messages_without_content_as_they_are(content):
-    window = [HumanMessage(content, id="1"), AIMessage(content, id="2")]
-    assert compose(system_prompt="", window=window).messages == window
+async def test_it_runs_inside_an_event_loop():
+    # In a notebook there is one, and the function is called without `await`.
+    await asyncio.sleep(0)
+    result = langmem.summarize_messages(chat(9), **ones())
+    assert result.running_summary.summary == "Summary 1."

@@ -1,0 +1,292 @@
+"""Summarises the oldest messages of a list, and gives what the model is sent.
+
+As LangMem's module of this name; the state is the caller's `RunningSummary`.
+"""
+
+import asyncio
+import json
+import logging
+import threading
+from bisect import bisect_left
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
+from concurrent.futures import Future
+from contextvars import Context
+from dataclasses import dataclass
+from itertools import takewhile
+from typing import Any
+
+from langchain_core.exceptions import ContextOverflowError
+from langchain_core.messages import (
+    AIMessage,
+    AnyMessage,
+    BaseMessage,
+    HumanMessage,
+    SystemMessage,
+)
+
+from ...engine.cut_points import find_gaps, find_newest_question
+from ...engine.exceptions import SummaryError
+from ...engine.policy import LEAST_CHUNK, Policy
+from ...engine.summaries import material, summarizer
+from .. import threads, tool_rounds
+from ..summarizers import find_window
+from .options import Options, find_slots
+
+logger = logging.getLogger(__name__)
+
+# Marks what `final_prompt` adds, so that it is not summarised where it comes back.
+MARK = {"lc_source": "windowpane_summary"}
+# The caller's prompts decide on the form of a summary, so the engine asks for none.
+POLICY = Policy(
+    preset="langmem", initial_prompt="the caller's", extend_prompt="the caller's"
+)
+
+Invoke = Callable[[list[BaseMessage]], Awaitable[Any]]
+
+
+@dataclass
+class RunningSummary:
+    """What is summarised so far, and what the next call extends."""
+
+    summary: str
+    summarized_message_ids: set[str]
+    last_summarized_message_id: str | None
+
+
+@dataclass
+class SummarizationResult:
+    """What the model is to be sent; `running_summary` is None before the first one."""
+
+    messages: list[AnyMessage]
+    running_summary: RunningSummary | None = None
+
+
+def summarize_messages(
+    messages: list[AnyMessage],
+    *,
+    running_summary: RunningSummary | None,
+    **options: Any,
+) -> SummarizationResult:
+    """Summarise the oldest messages where they are due; `options` are of `Options`.
+
+    Raises ValueError for a message without an id, and for one that is there again
+    after it was summarised.
+    """
+    return Thread(messages, running_summary, Options(**options)).run()
+
+
+async def asummarize_messages(
+    messages: list[AnyMessage],
+    *,
+    running_summary: RunningSummary | None,
+    **options: Any,
+) -> SummarizationResult:
+    """`summarize_messages` with `await`."""
+    return await Thread(messages, running_summary, Options(**options)).arun()
+
+
+class Thread:
+    """The messages of a call. Of `body`, those without the system messages, the running
+    summary covers the first `covered`, and the next one will cover `cutoff`."""
+
+    def __init__(
+        self,
+        messages: Sequence[BaseMessage],
+        running: RunningSummary | None,
+        options: Options,
+    ) -> None:
+        self.options = options
+        self.running = running
+        # What an earlier result showed of the running summary is no message.
+        others = [
+            each for each in messages if not running or each.additional_kwargs != MARK
+        ]
+        self.system, body = threads.split_system(others)
+        read, unread = self._split(body)
+        self.body = [*read, *unread]
+        self.covered = len(read)
+        self.cutoff = self.covered + self._find_cutoff(unread)
+
+    def run(self) -> SummarizationResult:
+        made = None
+        if self.cutoff > self.covered:
+            try:
+                made = _run(self.summarize(self._invoke), self.options.timeout)
+            except Exception as error:  # noqa: BLE001 - of the caller's model
+                _warn(error)
+        return self.finish(made)
+
+    async def arun(self) -> SummarizationResult:
+        made = None
+        if self.cutoff > self.covered:
+            summarizing = self.summarize(self.options.model.ainvoke)
+            # As in `_run`, no callback of the graph's run is inherited.
+            task = asyncio.create_task(summarizing, context=Context())
+            try:
+                made = await asyncio.wait_for(task, self.options.timeout)
+            except Exception as error:  # noqa: BLE001 - of the caller's model
+                _warn(error)
+        return self.finish(made)
+
+    async def summarize(self, invoke: Invoke) -> RunningSummary:
+        """The summary extended to the cutoff. Raises SummaryError, or what the model
+        does."""
+        leaving = self.body[self.covered : self.cutoff]
+        known = self.running or RunningSummary("", set(), None)
+        limit = self._find_chunk_tokens(known.summary)
+        try:
+            text = await self._write(invoke, leaving, known.summary, limit)
+        except ContextOverflowError:
+            # Too much for the summariser: all of it is read, in smaller pieces.
+            text = await self._write(invoke, leaving, known.summary, limit // 4)
+        ids = {message.id for message in leaving}
+        return RunningSummary(text, known.summarized_message_ids | ids, leaving[-1].id)
+
+    def finish(self, made: RunningSummary | None) -> SummarizationResult:
+        """What the model is sent, with the summary that was made, if there is one."""
+        messages = self._show(self.cutoff if made else self.covered)
+        running = made or self.running
+        if running is None:
+            return SummarizationResult([*self.system, *messages])
+        prompt = self.options.final_prompt
+        values = {"summary": running.summary, "messages": messages}
+        shown = prompt.invoke(values | {"system_message": self.system}).to_messages()
+        own = {id(message) for message in (*self.system, *messages)}
+        shown = [each if id(each) in own else _mark(each) for each in shown]
+        if "system_message" not in find_slots(prompt):
+            shown = [*self.system, *shown]
+        return SummarizationResult(shown, running)
+
+    async def _invoke(self, request: list[BaseMessage]) -> Any:
+        return self.options.model.invoke(request)
+
+    def _split(
+        self, body: Sequence[BaseMessage]
+    ) -> tuple[list[BaseMessage], list[BaseMessage]]:
+        """What the running summary covers, and what nothing does. Raises ValueError."""
+        ids = [each.id for each in body]
+        known = self.running.summarized_message_ids if self.running else set()
+        last = self.running and self.running.last_summarized_message_id
+        if last is not None and last in ids:
+            start = ids.index(last) + 1
+        else:
+            # It was removed. A second message with an id that is known was not read.
+            left = set(known)
+            read = takewhile(lambda id_: id_ in left and not left.discard(id_), ids)
+            start = len(list(read))
+        if again := known.intersection(ids[start:]):
+            id_ = min(again)
+            raise ValueError(f"Message with ID {id_} has already been summarized.")
+        # What was put between summarised messages later was not read, either.
+        unread = [each for each in body if each.id not in known]
+        if any(each.id is None for each in unread):
+            raise ValueError("Messages are required to have ID field.")
+        return [each for each in body if each.id in known], unread
+
+    def _find_cutoff(self, window: Sequence[BaseMessage]) -> int:
+        """How many messages of the window are to be summarised; 0 = none is due."""
+        options, count = self.options, self.options.token_counter
+        ends = find_gaps(window)[1:]
+        first = bisect_left(ends, options.least, key=lambda n: count(window[:n]))
+        ends = ends[first:]
+        if not ends:
+            return 0
+        room = options.max_tokens - options.max_summary_tokens - count(self.system)
+        fits = bisect_left(
+            ends, True, key=lambda n: count(self._show(self.covered + n)) <= room
+        )
+        return ends[min(fits, len(ends) - 1)]
+
+    def _show(self, start: int) -> list[BaseMessage]:
+        """The messages from `start` on, and the newest user message in any case."""
+        asked = find_newest_question(self.body)
+        question = self.body[asked : asked + 1] if asked < start else []
+        kept = self.body[start:]
+        last = kept[-1:]
+        # A call that comes last still waits for its results.
+        is_open = any(isinstance(each, AIMessage) and each.tool_calls for each in last)
+        open_call = last if is_open else []
+        answered = kept[: len(kept) - len(open_call)]
+        return [*question, *tool_rounds.repair(answered), *open_call]
+
+    def _find_chunk_tokens(self, previous: str) -> int:
+        """Tokens of messages that one request of the summariser may have."""
+        window = find_window(self.options.model) or 0
+        most = max(self.options.max_tokens, window // 2)
+        most -= self.options.token_counter([SystemMessage(previous)])
+        return max(most, LEAST_CHUNK)
+
+    async def _write(
+        self, invoke: Invoke, leaving: Sequence[BaseMessage], previous: str, limit: int
+    ) -> str:
+        async def ask(request: list[BaseMessage]) -> AIMessage:
+            document = json.loads(request[-1].text)
+            reply = await invoke(self._make_request(document, leaving))
+            if getattr(reply, "tool_calls", None):
+                raise SummaryError("The model called a tool instead of summarising.")
+            # A model for completion answers with a text.
+            return reply if isinstance(reply, AIMessage) else AIMessage(str(reply))
+
+        limits = {
+            "max_summary_tokens": self.options.max_summary_tokens,
+            "chunk_tokens": limit,
+        }
+        made = await summarizer.summarize(
+            ask,
+            threads.number(leaving, 1),
+            previous=previous,
+            policy=POLICY.model_copy(update=limits),
+            count_tokens=self.options.token_counter,
+            chunk_tokens=limit,
+        )
+        return made.text
+
+    def _make_request(
+        self, document: dict[str, Any], leaving: Sequence[BaseMessage]
+    ) -> list[BaseMessage]:
+        """The engine's request in the form of LangMem's prompts.
+
+        Messages are sent as they are where a provider takes them so; parts of long
+        ones, calls without results and embedded pictures as the engine describes them.
+        """
+        read = document["messages"]
+        messages = [leaving[each["n"] - 1] for each in read if "part" not in each]
+        is_text = all(isinstance(message.content, str) for message in messages)
+        is_whole = is_text and len(messages) == len(read)
+        if not is_whole or tool_rounds.repair(messages) != messages:
+            messages = [HumanMessage(material.to_json(each)) for each in read]
+        if not (previous := document["previous_summary"]):
+            prompt = self.options.initial_summary_prompt
+            return prompt.invoke({"messages": messages}).to_messages()
+        values = {"messages": messages, "existing_summary": previous}
+        return self.options.existing_summary_prompt.invoke(values).to_messages()
+
+
+def _run(
+    summarizing: Coroutine[Any, Any, RunningSummary], timeout: float
+) -> RunningSummary:
+    """The result of a coroutine that may block. Raises TimeoutError.
+
+    It runs in a thread of its own: the caller may be inside an event loop, and no
+    callback of the graph's run is inherited, so no token of a summary is streamed.
+    """
+    future: Future[RunningSummary] = Future()
+
+    def run() -> None:
+        try:
+            future.set_result(asyncio.run(summarizing))
+        except BaseException as error:  # noqa: BLE001 - raised where it is awaited
+            future.set_exception(error)
+
+    # What hangs must not keep the process from ending.
+    threading.Thread(target=run, name="windowpane_summary", daemon=True).start()
+    return future.result(timeout)
+
+
+def _warn(error: Exception) -> None:
+    # The text of a provider's error may hold a key; its name does not.
+    logger.warning("no summary was made error=%s", type(error).__name__)
+
+
+def _mark(message: BaseMessage) -> BaseMessage:
+    return message.model_copy(update={"additional_kwargs": MARK})
