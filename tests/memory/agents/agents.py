@@ -2,6 +2,7 @@
 
 import json
 import threading
+from pathlib import Path
 
 from langchain.agents import create_agent
 from langchain_core.language_models import BaseChatModel
@@ -11,6 +12,7 @@ from langgraph.checkpoint.memory import InMemorySaver
 
 from memory.agents.middleware import WindowpaneMiddleware
 
+ROOT = Path(__file__).parents[3]
 SIX_KEEP_TWO = {"trigger": ("messages", 6), "keep": ("messages", 2)}
 
 
@@ -120,3 +122,12 @@ class Chat:
         """The numbers that the summariser was sent, request by request."""
         documents = [json.loads(r[-1].text) for r in self.summariser.requests]
         return [[m["n"] for m in d.get("messages", [])] for d in documents]
+
+
+def example(name):
+    """What a program of the page defines."""
+    text = (ROOT / "docs" / "agents.md").read_text()
+    code = text.split(f"<!-- {name} -->\n```python\n")[1].split("```")[0]
+    names = {"__name__": "example"}
+    exec(code, names)  # noqa: S102 - the page's own program
+    return names

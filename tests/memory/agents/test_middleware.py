@@ -5,7 +5,6 @@ import sys
 import time
 import uuid
 from collections import Counter
-from pathlib import Path
 
 import pytest
 from langchain.agents import create_agent
@@ -27,9 +26,8 @@ from memory.engine.exceptions import PolicyError
 from memory.engine.policy import Policy
 from memory.engine.tokens import count_tokens
 
-from .agents import SIX_KEEP_TWO, Chat, Gate, model, summariser
+from .agents import SIX_KEEP_TWO, Chat, Gate, example, model, summariser
 
-ROOT = Path(__file__).parents[3]
 QUICK = {"backoff": 0.0}
 RECORD = CompactionRecord(1, 0, 1, 4, ("messages", 6, 6), (), 20, 5)
 
@@ -667,15 +665,6 @@ def test_it_takes_the_window_of_the_models_profile():
         model(profile={"max_input_tokens": 1000}), trigger=("fraction", 0.5)
     )
     assert middleware.context_window == 1000
-
-
-def example(name):
-    """What a program of the page defines."""
-    text = (ROOT / "docs" / "agents.md").read_text()
-    code = text.split(f"<!-- {name} -->\n```python\n")[1].split("```")[0]
-    names = {"__name__": "example"}
-    exec(code, names)  # noqa: S102 - the page's own program
-    return names
 
 
 def test_its_documented_example_runs():
