@@ -95,6 +95,10 @@ TEMPLATES = [
 
 # Requests that are worked on at once in a process; others wait (chatsite/ops/load.py).
 REQUESTS_AT_ONCE = env.int("REQUESTS_AT_ONCE", default=8)
+if REQUESTS_AT_ONCE < 1:
+    raise ImproperlyConfigured(
+        f"REQUESTS_AT_ONCE is {REQUESTS_AT_ONCE}: no page would open. Use 1 or more."
+    )
 
 # Database: SQLite in the project folder, or any DATABASE_URL.
 database = env.db("DATABASE_URL", default=f"sqlite:///{BASE_DIR / 'db.sqlite3'}")

@@ -295,6 +295,11 @@ class TestChecks:
         assert done.returncode != 0
         assert "Set SECRET_KEY and ALLOWED_HOSTS" in done.stderr
 
+    def test_it_refuses_to_start_without_a_place_for_requests(self):
+        done = run("manage.py", "check", **{**PRODUCTION, "REQUESTS_AT_ONCE": "0"})
+        assert done.returncode != 0
+        assert "REQUESTS_AT_ONCE is 0: no page would open." in done.stderr
+
 
 class TestLeftovers:
     def test_no_test_depends_on_being_run_by_hand(self):

@@ -10,7 +10,7 @@ from chatsite import metrics
 
 # These must answer above all when everything else waits.
 FOR_MACHINES = ("/healthz", "/readyz", "/metrics")
-# After this a person has given up, and nobody would read the answer.
+# After this a person has given up and would not see the answer.
 WAIT_SECONDS = 10.0
 SAMPLE_SECONDS = 0.5
 # In the scope of a request that has waited in vain (chatsite/ops/unavailable.py).

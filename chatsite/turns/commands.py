@@ -141,31 +141,10 @@ def retry(conversation: Conversation, turn_id: int) -> Turn:
         raise CommandError(
             "not_retryable", _("Only a reply that did not end well can be retried.")
         )
-    if conversation.turns.filter(pk__gt=turn.pk).exists():
-        raise CommandError(
-            "not_latest",
-            _("Only the latest reply can be retried; send the message again instead."),
-        )
-    check_answerable(turn)
-    if turn.reply:
-        transcript.supersede(conversation, turn.reply.seq, turn.reply.seq)
-    return requeue(conversation, turn)
-
-
-def check_answerable(turn: Turn) -> None:
-    message = turn.user_message
-    if message.superseded_at or message.deleted_at:
-        raise CommandError("not_found", _("The message it would answer is gone."))
-
-
-def requeue(conversation: Conversation, turn: Turn) -> Turn:
-    """Queue a turn again, under a new number for its reply."""
-    turn.reply_seq = transcript.reserve(conversation, 1)
-    turn.state, turn.text, turn.error = State.QUEUED, "", ""
-    turn.attempts_before = turn.text_attempt = turn.attempt
-    turn.reply = turn.call = turn.cancel_requested_at = turn.finished_at = None
-    turn.save()
-    return turn
+    not_latest = _(
+        "Only the latest reply can be retried; send the message again instead."
+    )
+    return _answer_again(conversation, turn, not_latest)
 
 
 @transaction.atomic
@@ -214,15 +193,27 @@ def regenerate(conversation: Conversation, turn_id: int) -> Turn:
         raise CommandError(
             "busy", _("The reply is still being written. Stop it first.")
         )
+    not_latest = _(
+        "Only the latest reply can be regenerated. Branch to redo an older one."
+    )
+    return _answer_again(conversation, turn, not_latest)
+
+
+def _answer_again(conversation: Conversation, turn: Turn, not_latest: str) -> Turn:
+    """Queue the latest turn again, under a new number for its reply."""
     if conversation.turns.filter(pk__gt=turn.pk).exists():
-        raise CommandError(
-            "not_latest",
-            _("Only the latest reply can be regenerated. Branch to redo an older one."),
-        )
-    check_answerable(turn)
+        raise CommandError("not_latest", not_latest)
+    message = turn.user_message
+    if message.superseded_at or message.deleted_at:
+        raise CommandError("not_found", _("The message it would answer is gone."))
     if turn.reply:
         transcript.supersede(conversation, turn.reply.seq, turn.reply.seq)
-    return requeue(conversation, turn)
+    turn.reply_seq = transcript.reserve(conversation, 1)
+    turn.state, turn.text, turn.error = State.QUEUED, "", ""
+    turn.attempts_before = turn.text_attempt = turn.attempt
+    turn.reply = turn.call = turn.cancel_requested_at = turn.finished_at = None
+    turn.save()
+    return turn
 
 
 def stop_all(conversation: Conversation) -> list[int]:

@@ -18,13 +18,14 @@ FEW = {
 
 
 @pytest.mark.parametrize("bench", FEW, ids=lambda bench: bench.__name__)
-def test_it_runs(bench, monkeypatch):
+def test_it_runs(bench, monkeypatch, capsys):
     for name, value in {"RUNS": 1, **FEW[bench]}.items():
         monkeypatch.setattr(bench, name, value)
     if bench is review:
         # Pages that only the full database has.
         monkeypatch.setattr(review, "pages", few(review.pages))
     bench.report()
+    assert " ms" in capsys.readouterr().out
 
 
 def few(pages):

@@ -143,6 +143,7 @@ def test_a_whole_session_needs_no_mouse(chat):
     close_and_open_the_pane(chat, keys)
     preview_and_cancel(chat, keys)
     search_and_log_out(chat, keys)
+    expect(chat.page.locator("[name=username]")).to_be_focused()
 
 
 def test_the_theme_is_chosen_once_for_every_page(chat):

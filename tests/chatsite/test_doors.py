@@ -104,9 +104,10 @@ def some_addresses(rng, conversation):
 
 
 def fuzz(door, shots):
-    """Send every shot, and fail with those that the site answers with an error."""
-    broken = []
-    for send, url, what in shots:
+    """Send every shot, and fail with those that the site answers with an error; how
+    many there were."""
+    broken, count = [], 0
+    for count, (send, url, what) in enumerate(shots, 1):  # noqa: B007
         with transaction.atomic():
             answer = send()
             transaction.set_rollback(True)
@@ -114,6 +115,7 @@ def fuzz(door, shots):
             error = answer.exc_info[1] if answer.exc_info else ""
             broken.append(f"{answer.status_code} {url} {error!r} {what[:2_000]!r}")
     assert not broken, f"{door}, FUZZ_SEED={SEED}:\n" + "\n".join(broken)
+    return count
 
 
 @pytest.mark.parametrize("next_page", ["foo", "foo.bar", "/a\0b", "/\ud800", ""])
@@ -218,7 +220,7 @@ def test_every_form_field(browser, conversation, asked):
                 body, headers = form(fields), rng.choice(({}, HTMX))
                 yield partial(post, browser, url, body, headers), url, body
 
-    fuzz("form fields", shots())
+    assert fuzz("form fields", shots()) > 0
 
 
 def post(browser, url, body, headers):
@@ -240,7 +242,7 @@ def test_cookies_and_query_strings(browser, conversation, asked):
                 send = partial(get, f"{url}?{query}", cookies, headers)
                 yield send, url, f"{query} {cookies}"
 
-    fuzz("cookies and query strings", shots())
+    assert fuzz("cookies and query strings", shots()) > 0
 
 
 def get(url, cookies, headers):

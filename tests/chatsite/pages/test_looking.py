@@ -93,7 +93,7 @@ class TestFinding:
 
     @pytest.mark.parametrize("query", ["", "  ", "(", "a\\", "%", "' OR 1=1"])
     def test_odd_queries_do_no_harm(self, client, long, query):
-        page(client, long, "find", q=query)
+        assert ask(client, long, "find", q=query).status_code == 200
 
     def test_a_deleted_text_is_not_found(self, long):
         actions.delete(long, 15)
@@ -160,7 +160,7 @@ class TestDraft:
 
     @pytest.mark.parametrize("draft", ["", "  \n", "a\0b", "x" * 50_000])
     def test_any_text_is_taken(self, client, conversation, draft):
-        page(client, conversation, "draft", draft=draft)
+        assert ask(client, conversation, "draft", draft=draft).status_code == 200
 
 
 class TestMoment:

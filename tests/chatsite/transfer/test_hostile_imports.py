@@ -6,9 +6,11 @@ import io
 import json
 import struct
 import zipfile
+from datetime import timedelta
 
 import pytest
 from django.core.serializers.json import DjangoJSONEncoder
+from django.utils import timezone
 
 from chatsite.accounts import account
 from chatsite.transfer import export, export_markdown
@@ -167,8 +169,9 @@ class TestDates:
     @pytest.mark.parametrize("at", [EARLY, LATE, "soon", -1e20, 1e300, True, [1]])
     def test_foreign_ones_are_ignored(self, alice, at):
         talk = [{"sender": "human", "text": "Hi", "created_at": at}]
-        outcome = take(alice, [{**CLAUDE, "chat_messages": talk}])
-        goes_around(alice, outcome.imported[0])
+        [made] = take(alice, [{**CLAUDE, "chat_messages": talk}]).imported
+        assert timezone.now() - made.messages.get().created_at < timedelta(hours=1)
+        goes_around(alice, made)
 
     @pytest.mark.parametrize("at", ["2199-01-01T00:00:00Z", "2199-12-31T23:00-00:59"])
     def test_none_is_later_than_the_import(self, alice, at):

@@ -108,6 +108,7 @@ class TestPace:
     def test_others_are_not_affected(self, sender, bob):
         sent_until_refused(sender)
         limits.admit_turn(bob.pk)
+        assert Allowance.objects.get(user=bob).messages_at
 
     def test_a_flood_that_goes_on_costs_no_transaction(
         self, sender, django_assert_num_queries
@@ -130,8 +131,10 @@ class TestPace:
 
     def test_zero_is_no_limit(self, sender, settings):
         settings.MESSAGES_PER_MINUTE = 0
+        before = Turn.objects.count()
         for _ in range(12):
             send(sender)
+        assert Turn.objects.count() == before + 12
 
 
 class TestBudget:
