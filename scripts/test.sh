@@ -1,8 +1,8 @@
 #!/bin/sh
 # The whole suite on two cores. Two processes take what needs no browser and no faults,
 # on SQLite and then, where the database matters (tests/streams.py), on PostgreSQL. Beside
-# them two more, which wait for servers more than they compute, take faults and browser on
-# SQLite, and faults on PostgreSQL. The tests start their own servers. Arguments go to
+# them a third, which waits for servers more than it computes, takes faults and browser on
+# SQLite, then faults on PostgreSQL. The tests start their own servers. Arguments go to
 # pytest.
 set -eu
 cd "$(dirname "$0")/.."
@@ -14,44 +14,39 @@ scripts/programs.sh
 # again where the environment forbids to keep what was compiled.
 unset PYTHONDONTWRITEBYTECODE
 
-logs="$(mktemp -d)"
-run="" browser="" faults=""
-trap 'kill $run $browser $faults 2> /dev/null || true; rm -rf "$logs"' EXIT
+# Three processes on two cores, on any machine: a test may wait longer than alone.
+export TEST_PATIENCE="${TEST_PATIENCE:-4}"
 
-# In the place of the (sub)shell, so that its number is the one to end it by.
-on() {
-  export TEST_DATABASE="$1"
-  shift
-  exec .venv/bin/python -m pytest -q "$@"
+# What has these marks on SQLite, then what has those on PostgreSQL. The first run may
+# fail, and the second follows all the same.
+on_both() {
+  sqlite="$1" postgresql="$2" failed=0
+  shift 2
+  trap 'kill $run 2> /dev/null; exit 1' TERM
+  for database in sqlite postgresql; do
+    marks="$postgresql"
+    [ "$database" = postgresql ] || marks="$sqlite"
+    echo "Tests on $database: $marks"
+    TEST_DATABASE="$database" .venv/bin/python -m pytest -q -o timeout=480 -m "$marks" "$@" &
+    run=$!
+    wait "$run" || failed=1
+  done
+  exit "$failed"
 }
 
-# A run may fail and the next one follows all the same.
-failed=0
-step() {
-  on "$@" & run=$!
-  wait "$run" || failed=1
-  run=""
-}
+log="$(mktemp)"
+others="" units=""
+trap 'kill $others $units 2> /dev/null || true; rm -f "$log"' EXIT
 
+on_both "fault or browser" "fault" "$@" > "$log" 2>&1 & others=$!
 # Whole files, in the order in which they are collected: the slow ones first.
-shared="-n 2 --dist loadfile --no-loadscope-reorder"
+on_both "not browser and not fault" "postgresql and not browser and not fault" \
+  -n 2 --dist loadfile --no-loadscope-reorder "$@" & units=$!
 
-on sqlite -m "fault or browser" "$@" > "$logs/browser" 2>&1 & browser=$!
-on postgresql -m fault "$@" > "$logs/faults" 2>&1 & faults=$!
-
-# shellcheck disable=SC2086
-{
-  echo "Tests on SQLite"
-  step sqlite $shared -m "not browser and not fault" "$@"
-  echo "Tests on PostgreSQL"
-  step postgresql $shared -m "postgresql and not browser and not fault" "$@"
-}
-wait "$browser" || failed=1
-browser=""
-echo "Faults and browser on SQLite"
-cat "$logs/browser"
-wait "$faults" || failed=1
-faults=""
-echo "Faults on PostgreSQL"
-cat "$logs/faults"
+failed=0
+wait "$units" || failed=1
+units=""
+wait "$others" || failed=1
+others=""
+cat "$log"
 exit "$failed"

@@ -9,7 +9,9 @@ from http.cookiejar import CookieJar
 
 from websockets.sync.client import connect
 
-TIMEOUT = 20
+from .patience import PATIENCE
+
+TIMEOUT = 20 * PATIENCE
 
 
 class Person:

@@ -16,16 +16,16 @@ import tempfile
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Callable
 from pathlib import Path
 from typing import IO, Self
 
 from . import warm_python
+from .patience import PATIENCE
 from .warm_python import WarmProcess
 
 ROOT = Path(__file__).resolve().parent.parent
-START_TIMEOUT = 100.0
-STOP_TIMEOUT = 15.0
+START_TIMEOUT = 30.0 * PATIENCE
+STOP_TIMEOUT = 15.0 * PATIENCE
 LOG_TAIL = 6_000
 
 
@@ -251,15 +251,3 @@ def find_chromium() -> str:
     if found := next(filter(None, map(shutil.which, names)), None):
         return found
     raise RuntimeError("No Chromium found: install chromium (make test does).")
-
-
-def wait_for(
-    condition: Callable[[], object], seconds: float = 10.0, what: str = "condition"
-) -> object:
-    """Poll until the condition is true and return its value."""
-    end = time.monotonic() + seconds
-    while not (value := condition()):
-        if time.monotonic() > end:
-            raise AssertionError(f"Timed out after {seconds} s waiting for {what}.")
-        time.sleep(0.05)
-    return value

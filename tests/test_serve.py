@@ -12,7 +12,8 @@ from chatsite.ops.logs import AccessLog
 from scripts import serve
 
 from .clients import Person
-from .servers import ROOT, Site, wait_for
+from .patience import wait_for
+from .servers import ROOT, Site
 
 
 @pytest.mark.parametrize("prefix", ["", "@"])

@@ -7,7 +7,8 @@ import pytest
 
 from . import plugin
 from .databases import Postgres
-from .servers import Redis, find_chromium, free_port, wait_for
+from .patience import wait_for
+from .servers import Redis, find_chromium, free_port
 
 pytestmark = pytest.mark.server
 

@@ -7,6 +7,7 @@ from playwright.sync_api import expect, sync_playwright
 
 from tests.databases import copy_sqlite
 from tests.fakes.upstream import Upstream
+from tests.patience import PATIENCE
 from tests.servers import Site, find_chromium
 
 from .pages import PASSWORD, USER, ConversationPage
@@ -21,7 +22,7 @@ SLOW_MODEL = "ok-slow:40:0.05"
 REPORT_CSP = """addEventListener("securitypolicyviolation", (event) => console.error(
     `CSP: ${event.violatedDirective} ${event.blockedURI}`))"""
 
-expect.set_options(timeout=15_000)
+expect.set_options(timeout=15_000 * PATIENCE)
 
 
 def site_of(path, kind=Site, **env):

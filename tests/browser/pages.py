@@ -2,12 +2,15 @@
 
 from playwright.sync_api import expect
 
+from tests.patience import PATIENCE
+
 USER, PASSWORD = "lance", "correct horse battery"
 
 
 class ConversationPage:
     def __init__(self, page, site):
         self.page, self.site = page, site
+        page.set_default_timeout(30_000 * PATIENCE)
         self.box = page.locator("#text")
         self.turns = page.locator("#turns .turn")
         self.status = page.locator("#status")

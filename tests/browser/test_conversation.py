@@ -5,6 +5,8 @@ import re
 import pytest
 from playwright.sync_api import expect
 
+from tests.patience import PATIENCE
+
 pytestmark = pytest.mark.browser
 
 
@@ -139,8 +141,8 @@ def test_the_first_run_compactions_by_itself(open_page, site):
     chat = open_page(site)
     chat.page.click("form[action='/demo/'] button")
     chat.page.wait_for_url("**/c/*/")
-    expect(chat.page.locator(".divider").first).to_be_visible(timeout=20_000)
-    expect(chat.in_state("done")).to_have_count(12, timeout=30_000)
+    expect(chat.page.locator(".divider").first).to_be_visible(timeout=20_000 * PATIENCE)
+    expect(chat.in_state("done")).to_have_count(12, timeout=30_000 * PATIENCE)
 
 
 def test_it_survives_a_killed_server(open_page, make_site, errors):
@@ -156,8 +158,8 @@ def test_it_survives_a_killed_server(open_page, make_site, errors):
         chat.box.press("Enter")
         expect(chat.page.locator("#pending")).to_be_visible()
         own.start()
-        expect(chat.box).to_have_value("", timeout=30_000)
-        expect(chat.in_state("done")).to_have_count(2, timeout=30_000)
+        expect(chat.box).to_have_value("", timeout=30_000 * PATIENCE)
+        expect(chat.in_state("done")).to_have_count(2, timeout=30_000 * PATIENCE)
         assert [row["seq"] for row in chat.transcript()] == [1, 2, 3, 4]
         chat.page.goto("about:blank")
     # The browser reports every attempt to connect, or to load, while no server listens.

@@ -6,7 +6,7 @@ from functools import partial
 import pytest
 from playwright.sync_api import expect
 
-from tests.servers import wait_for
+from tests.patience import wait_for
 
 pytestmark = pytest.mark.browser
 

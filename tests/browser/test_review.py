@@ -3,6 +3,8 @@
 import pytest
 from playwright.sync_api import expect
 
+from tests.patience import PATIENCE
+
 from .conftest import REPORT_CSP
 from .pages import PASSWORD
 
@@ -31,6 +33,7 @@ def desk(browser, site, errors):
     context = browser.new_context()
     context.add_init_script(REPORT_CSP)
     page = context.new_page()
+    page.set_default_timeout(30_000 * PATIENCE)
     page.on("console", lambda said: errors.append(f"{page.url}: {said.text}"))
     page.on("pageerror", lambda error: errors.append(f"{page.url}: {error}"))
     page.goto(f"{site.url}/admin/login/")

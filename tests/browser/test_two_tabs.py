@@ -5,6 +5,8 @@ and nothing that was typed is lost.
 import pytest
 from playwright.sync_api import expect
 
+from tests.patience import PATIENCE
+
 pytestmark = pytest.mark.browser
 
 
@@ -103,7 +105,7 @@ def test_without_a_connection_the_page_says_so_and_keeps_what_was_typed(tabs, er
     tab.box.press("Enter")
     expect(tab.box).to_have_value("Written on the train")
     page.context.set_offline(False)
-    expect(tab.box).to_have_value("", timeout=30_000)
+    expect(tab.box).to_have_value("", timeout=30_000 * PATIENCE)
     expect(away).to_be_empty()
     assert tab.transcript()[4]["text"] == "Written on the train"
     reports = ("WebSocket", "ERR_INTERNET", "[object Event]", "htmx:")

@@ -7,9 +7,10 @@ from channels.testing import WebsocketCommunicator
 
 from chatsite.asgi import protocols
 from chatsite.turns import runner
+from tests.patience import PATIENCE
 
 SITE = "http://testserver"
-TIMEOUT = 10
+TIMEOUT = 10 * PATIENCE
 
 
 class Chat:

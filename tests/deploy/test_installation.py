@@ -13,7 +13,8 @@ from websockets.sync.client import connect
 
 from tests.clients import text_of
 from tests.fakes.upstream import tell_story
-from tests.servers import ROOT, wait_for
+from tests.patience import wait_for
+from tests.servers import ROOT
 
 from .test_proxy import ask
 

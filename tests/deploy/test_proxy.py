@@ -6,7 +6,7 @@ import ssl
 
 import pytest
 
-from tests.servers import wait_for
+from tests.patience import wait_for
 
 from .installation import HOST
 

@@ -22,6 +22,7 @@ from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, Self
 
+from ..patience import PATIENCE
 from . import markdown
 
 SUMMARY_MARK = "[windowpane:summarise]"
@@ -108,7 +109,7 @@ class Upstream:
 
     def wait_closed_early(self, count: int = 1, seconds: float = 10.0) -> bool:
         """Whether `count` clients hung up early, waiting for it if need be."""
-        end = time.monotonic() + seconds
+        end = time.monotonic() + seconds * PATIENCE
         while self.closed_early < count and time.monotonic() < end:
             time.sleep(0.01)
         return self.closed_early >= count

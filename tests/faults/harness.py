@@ -20,7 +20,8 @@ from tests import plugin
 from tests.clients import Person
 from tests.databases import MIGRATED, Postgres, copy_sqlite
 from tests.fakes.upstream import Upstream, tell_story
-from tests.servers import ROOT, Redis, Site, wait_for
+from tests.patience import wait_for
+from tests.servers import ROOT, Redis, Site
 
 from . import auditor
 from .viewers import Crowd

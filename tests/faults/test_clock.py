@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.servers import Site, wait_for
+from tests.patience import wait_for
+from tests.servers import Site
 
 from .harness import LEASE, TAKEOVER
 

@@ -16,7 +16,7 @@ from statistics import median
 import pytest
 
 from tests.clients import Person
-from tests.servers import wait_for
+from tests.patience import PATIENCE, wait_for
 
 pytestmark = [
     pytest.mark.fault,
@@ -103,7 +103,7 @@ def test_nobody_waits_for_a_large_import(single, crowd):
     )
     assert state(single)[0] == "done", state(single)
     assert "1 conversation imported" in other.get("/import/")
-    assert longest < quiet + LATE
+    assert longest < quiet + LATE * PATIENCE
     single.settle_and_check([viewer])
     assert single.truth.attempts([viewer]) == [1]
 

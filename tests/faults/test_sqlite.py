@@ -8,7 +8,7 @@ from contextlib import closing, contextmanager
 
 import pytest
 
-from tests.servers import wait_for
+from tests.patience import wait_for
 
 from . import full_disk
 from .harness import story_text

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from websockets.asyncio.client import connect
 from websockets.exceptions import WebSocketException
 
-from tests.servers import wait_for
+from tests.patience import wait_for
 
 RETRY_SECONDS = 0.3
 SYNC_SECONDS = 0.5

@@ -1,7 +1,7 @@
 """The search in the archive, and the notes it puts into the context."""
 
 from datetime import UTC, datetime, timedelta
-from time import perf_counter
+from time import thread_time
 
 import pytest
 from django.core.management import call_command
@@ -13,6 +13,7 @@ from memory.engine.ranking import Document, Index
 from memory.integrity import audit
 from memory.models import Message, RecallEntry
 from memory.search import recall
+from tests.patience import within
 from tests.remembered import remembered
 
 from .scenes import ask, plant, record, reply_to, summarise
@@ -174,9 +175,8 @@ class TestHostileQueries:
     @pytest.mark.parametrize("word", ["word{}", "字{}", "{}"])
     def test_a_message_of_32000_characters_is_fast(self, conversation, word):
         query = " ".join(word.format(n) for n in range(8000))[:32_000]
-        started = perf_counter()
-        found(conversation, query)
-        assert perf_counter() - started < 1
+        with within(1, thread_time):
+            found(conversation, query)
 
     def test_a_word_as_long_as_a_message_is_one_word(self, conversation):
         text = "long" * 8000

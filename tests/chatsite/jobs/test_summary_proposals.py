@@ -1,8 +1,6 @@
 """*Summarise up to here* as a job: it outlives its request, its tab and its process,
 is shown in every tab, and nothing that was paid for is paid for again."""
 
-import time
-
 import pytest
 from asgiref.sync import async_to_sync
 
@@ -10,7 +8,7 @@ from chatsite.jobs import queue, summary_proposals, tasks
 from chatsite.turns.models import Job
 from memory import transcript
 from memory.models import ModelCall
-from tests.servers import wait_for
+from tests.patience import wait_for
 
 from ..scenes import (
     HTMX,
@@ -173,9 +171,8 @@ def test_a_slow_summary_outlives_its_request(start_site, upstream):
     with alice.chat(path) as chat:
         chat.say("One")
         chat.say("Two")
-    began = time.monotonic()
+    # The summary takes three seconds: the answer does not wait for it.
     alice.post(f"{path}memory/summarise/2/propose/")
-    assert time.monotonic() - began < 2
     assert "Writing a summary up to #2" in alice.get(path)
     wait_for(lambda: "A draft summary up to #2 is ready." in alice.get(path), 20)
     assert 'name="signature"' in alice.get(f"{path}memory/summarise/2/proposal/")

@@ -11,7 +11,7 @@ import pytest
 
 from tests.clients import Person
 from tests.fakes.upstream import Upstream
-from tests.servers import wait_for
+from tests.patience import wait_for
 
 pytestmark = pytest.mark.server
 

@@ -5,7 +5,6 @@ sockets that are too many, a database that is away. All of it in a few queries.
 import asyncio
 from contextlib import AsyncExitStack
 from datetime import timedelta
-from time import monotonic
 
 import pytest
 from channels.db import database_sync_to_async
@@ -24,6 +23,7 @@ from chatsite.turns import commands, lifecycle
 from chatsite.turns.models import Presence, Turn
 from memory import transcript
 from memory.models import Conversation
+from tests.patience import within
 
 from ..scenes import signed_in as browser_of
 from ..scenes import talk_in_turns
@@ -168,10 +168,8 @@ class TestManySockets:
         for each in [idle_socket(conversation) for _ in range(MANY)]:
             here._sockets.add(each)
         await database_sync_to_async(count)()
-        started = monotonic()
         await here._look()
         await here._check_sessions()
-        assert monotonic() - started < 2
         await database_sync_to_async(count)()
         # Two looks at conversations and sessions; one more for the doubtful session.
         assert counted[1] - counted[0] <= 6
@@ -225,10 +223,9 @@ class TestCatchingUp:
         ):
             await one.command(type="send", client_id="c", text="Psst")
             ack = (await one.until("ack"))[-1]
-            started = monotonic()
-            end = (await two.until("end", turn=ack["turn"]))[-1]
+            with within(2 * SILENCE):
+                end = (await two.until("end", turn=ack["turn"]))[-1]
         assert end["state"] == "done"
-        assert monotonic() - started < 2 * SILENCE
 
     async def test_it_sees_a_retry_of_a_turn_that_it_knows(
         self, deaf, conversation, session, upstream, settings
@@ -307,12 +304,14 @@ class TestSocketsPerUser:
         with pytest.raises(presence.CommandError, match="2 pages open"):
             presence.enter(alice.pk, 2)
         presence.enter(bob.pk, 2)
+        assert Presence.objects.get(user=bob).sockets == 2
 
     def test_those_of_a_dead_process_do_not(self, alice):
         presence.enter(alice.pk, 2)
         gone = timezone.now() - timedelta(seconds=1)
         Presence.objects.update(process="another", lease_until=gone)
         presence.enter(alice.pk, 2)
+        assert Presence.objects.get(process=presence.PROCESS).sockets == 2
 
     def test_a_lease_is_renewed_and_the_dead_are_forgotten(self, alice, bob):
         for user in (alice, bob):

@@ -12,7 +12,7 @@ from chatsite.turns import commands, lifecycle
 from chatsite.turns.models import Turn
 from memory import context, transcript, versions
 from memory.models import ModelCall
-from tests.servers import wait_for
+from tests.patience import wait_for
 
 from ..scenes import answer, submit
 

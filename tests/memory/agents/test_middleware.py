@@ -324,9 +324,7 @@ def test_it_answers_while_the_summariser_works():
     gate = Gate()
     chat = Chat(summarizer=gate)
     chat.say("one", "two", wait=False)
-    started = time.monotonic()
     chat.say("three", "four", wait=False)
-    assert time.monotonic() - started < 5
     assert gate.entered.wait(10)
     assert chat.sent[-1] == "four"
     assert chat.memory.records == ()

@@ -12,6 +12,7 @@ from memory.engine.facts import (
     missing_identifiers,
     unsupported,
 )
+from tests.patience import within
 
 SAID = [
     "Hi, I'm Lance Reed. I moved to Rome three years ago and pay 1,200 a month.",
@@ -115,9 +116,8 @@ def test_it_names_each_thing_once_and_not_too_many():
 
 def test_it_checks_a_long_conversation_in_no_time():
     sources = [f"Message {n}: " + SAID[n % 3] for n in range(400)]
-    started = time.perf_counter()
-    assert unsupported("Lance pays 1300.", sources) == ["1300"]
-    assert time.perf_counter() - started < 0.5
+    with within(0.5, time.thread_time):
+        assert unsupported("Lance pays 1300.", sources) == ["1300"]
 
 
 @pytest.mark.parametrize(
@@ -125,9 +125,8 @@ def test_it_checks_a_long_conversation_in_no_time():
 )
 def test_it_reads_hostile_text_in_linear_time(piece):
     text = (piece * 32_000)[:32_000]
-    started = time.perf_counter()
-    unsupported(text, [text])
-    assert time.perf_counter() - started < 3
+    with within(3, time.thread_time):
+        unsupported(text, [text])
 
 
 @given(st.text(max_size=200))

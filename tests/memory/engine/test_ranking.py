@@ -1,9 +1,10 @@
 from datetime import UTC, datetime
-from time import perf_counter
+from time import thread_time
 
 import pytest
 
 from memory.engine.ranking import Document, Hit, Index, stem, terms
+from tests.patience import within
 
 TALK = [
     ("Ann", "I adopted a puppy yesterday, she is called Luna."),
@@ -113,6 +114,5 @@ def test_it_takes_chinese_by_pairs_of_characters():
 
 def test_it_searches_ten_thousand_messages_in_a_blink():
     index = Index([Document.read(n, "user", f"word{n} tea cup") for n in range(10_000)])
-    began = perf_counter()
-    assert index.search("word77")[0].seq == 77
-    assert perf_counter() - began < 0.5
+    with within(0.5, thread_time):
+        assert index.search("word77")[0].seq == 77
