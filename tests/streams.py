@@ -31,6 +31,7 @@ POSTGRESQL = (
     "chatsite/jobs/",
     "chatsite/protocol/test_layer.py",
     "chatsite/turns/test_audit.py",
+    "chatsite/turns/test_checkpoints.py",
     "chatsite/turns/test_deleting.py",
     "chatsite/turns/test_lifecycle.py",
     "chatsite/turns/test_limits.py",

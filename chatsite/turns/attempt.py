@@ -20,8 +20,9 @@ from memory.engine import replies
 from memory.engine.blank import is_blank
 
 from . import commands, lifecycle, limits, requests
+from .checkpoints import CHECKPOINT_SECONDS
 from .models import Turn
-from .reply_streamer import CHECKPOINT_SECONDS, ReplyStreamer
+from .reply_streamer import ReplyStreamer
 
 State = Turn.State
 

@@ -2,6 +2,7 @@
 step is one short transaction, fenced by the lease of who runs the turn.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from time import monotonic
 from typing import Any
@@ -207,6 +208,39 @@ def checkpoint(claim: Claim, text: str) -> LeaseStatus:
     """Save the reply so far and renew the lease, in one fenced statement."""
     values = {"text": text, "text_attempt": claim.attempt, "call": claim.call_id}
     return LEASE.renew_unless_cancelled(_held(claim), **(values if text else {}))
+
+
+@transaction.atomic
+def checkpoint_all(texts: Mapping[Claim, str]) -> bool:
+    """checkpoint() for several replies in one statement. False: not all of them were
+    saved, as a lease was lost, a stop was requested, or another has locked the row."""
+    held = Turn.objects.filter(
+        LEASE.owned,
+        pk__in=[claim.turn_id for claim in texts],
+        owner__in=[claim.owner for claim in texts],
+        cancel_requested_at=None,
+    )
+    said = {claim.turn_id: (text, claim) for claim, text in texts.items() if text}
+    values: dict[str, Any] = {}
+    if said:
+        values = {
+            "text": _by_turn("text", {pk: text for pk, (text, _) in said.items()}),
+            "call": _by_turn("call", {pk: c.call_id for pk, (_, c) in said.items()}),
+            "text_attempt": Case(
+                When(pk__in=said, then=F("attempt")), default=F("text_attempt")
+            ),
+        }
+    # Two that wait for each other's rows would be a deadlock, so this one never waits.
+    free = held.select_for_update(skip_locked=True).values("pk")
+    rows = Turn.objects.filter(pk__in=free)
+    return rows.update(lease_until=LEASE.end(), **values) == len(texts)
+
+
+def _by_turn(name: str, values: dict[int, Any]) -> Case:
+    column = Turn._meta.get_field(name)
+    whens = [When(pk=pk, then=Value(value)) for pk, value in values.items()]
+    output = getattr(column, "target_field", column)
+    return Case(*whens, default=F(column.attname), output_field=output)
 
 
 @transaction.atomic

@@ -8,7 +8,6 @@ from contextlib import aclosing
 from dataclasses import dataclass, field
 from time import monotonic
 
-from channels.db import database_sync_to_async
 from django.conf import settings
 
 from chatsite.database import TRANSIENT_DB_ERRORS, name_of
@@ -16,7 +15,7 @@ from chatsite.llm import streaming
 from chatsite.protocol import events, layer
 from memory.engine import replies
 
-from . import lifecycle
+from . import checkpoints, lifecycle
 
 logger = logging.getLogger(__name__)
 
@@ -27,7 +26,6 @@ YOUNG_SECONDS = 1.0
 LATER_FRAME_SECONDS = 0.1
 # With a provider so fast that one piece has as many, reading has no pauses.
 FULL_CHARS = 100
-CHECKPOINT_SECONDS = 1.0
 
 
 @dataclass(slots=True)
@@ -41,7 +39,7 @@ class ReplyStreamer:
     base: int = 0  # characters that are saved
     sent: int = 0  # characters that were in a frame
     hold: lifecycle.LeaseStatus = lifecycle.LeaseStatus.KEPT
-    tried_at: float = field(default_factory=monotonic)
+    save_at: float = field(default_factory=lambda: checkpoints.next_at(is_first=True))
     _splitter: replies.ReasoningSplitter = field(
         default_factory=replies.ReasoningSplitter
     )
@@ -92,10 +90,10 @@ class ReplyStreamer:
                 awaited = {reader, stopped}
                 if is_busy(self._save):
                     awaited.add(self._save)
-                left = self.tried_at + CHECKPOINT_SECONDS - monotonic()
+                left = self.save_at - monotonic()
                 await asyncio.wait(
                     awaited,
-                    timeout=left if left > 0 else CHECKPOINT_SECONDS,
+                    timeout=left if left > 0 else checkpoints.CHECKPOINT_SECONDS,
                     return_when=asyncio.FIRST_COMPLETED,
                 )
                 if stopped.done():
@@ -133,8 +131,8 @@ class ReplyStreamer:
             return
         if self._save:
             self._save.result()
-        if monotonic() - self.tried_at >= CHECKPOINT_SECONDS:
-            self.tried_at = monotonic()
+        if monotonic() >= self.save_at:
+            self.save_at = checkpoints.next_at()
             self._send_frame()
             # Only what was in a frame: `base` is never beyond what the pages know.
             work = self._write(self.text[: self.sent])
@@ -144,7 +142,7 @@ class ReplyStreamer:
         """A checkpoint; one that fails is tried again when the next one is due."""
         started = monotonic()
         try:
-            hold = await database_sync_to_async(lifecycle.checkpoint)(self.claim, text)
+            hold = await checkpoints.save(self.claim, text)
         except TRANSIENT_DB_ERRORS as error:
             logger.warning(
                 "checkpoint failed turn=%s error=%s", self.claim.turn_id, name_of(error)
@@ -156,6 +154,7 @@ class ReplyStreamer:
         """Let the last frame out before the end is told. A checkpoint under way is
         left to itself: its thread cannot be stopped, and its fence guards it."""
         if self._save:
+            self._save.cancel()
             self._save.add_done_callback(_forget)
         if is_busy(self._frame):
             await asyncio.wait({self._frame})

@@ -8,7 +8,7 @@ from django.db import IntegrityError, OperationalError
 
 from chatsite import database
 from chatsite.protocol import events
-from chatsite.turns import lifecycle, reply_streamer
+from chatsite.turns import checkpoints, lifecycle, reply_streamer
 
 TRANSIENT_DB_ERRORS = OperationalError("the server closed the connection")
 
@@ -55,7 +55,7 @@ class Database:
 @pytest.fixture
 def saving(monkeypatch):
     fake = Database()
-    monkeypatch.setattr(reply_streamer, "CHECKPOINT_SECONDS", 0.1)
+    monkeypatch.setattr(checkpoints, "CHECKPOINT_SECONDS", 0.1)
     monkeypatch.setattr(lifecycle, "checkpoint", fake.checkpoint)
     return fake
 

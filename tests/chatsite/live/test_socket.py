@@ -11,7 +11,7 @@ from django.db.models.functions import Now
 from django.test import Client
 
 from chatsite.transfer import export
-from chatsite.turns import reply_streamer, runner
+from chatsite.turns import checkpoints, runner
 from memory import actions, context, transcript
 from memory.compaction import compactor
 from memory.engine.compose import digest
@@ -121,7 +121,7 @@ async def test_stop_keeps_the_text_and_closes_the_upstream(
 async def test_a_second_tab_joins_in_the_middle(
     conversation, session, upstream, settings, monkeypatch
 ):
-    monkeypatch.setattr(reply_streamer, "CHECKPOINT_SECONDS", 0.2)
+    monkeypatch.setattr(checkpoints, "CHECKPOINT_SECONDS", 0.2)
     settings.CHAT_MODEL = "ok-slow:40:0.03"
     async with Chat(conversation, session) as chat:
         await chat.command(type="send", client_id="c", text="Go on")

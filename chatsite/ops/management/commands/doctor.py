@@ -21,7 +21,7 @@ from langchain_core.messages import HumanMessage
 
 from chatsite.llm import providers, streaming
 from chatsite.llm.errors import LLMError
-from chatsite.turns.reply_streamer import CHECKPOINT_SECONDS
+from chatsite.turns.checkpoints import CHECKPOINT_SECONDS
 from memory.engine import tokens
 from memory.models import Message
 
