@@ -13,6 +13,7 @@ TESTS = Path(__file__).parent
 POSTGRESQL = (
     # Rows of messages, summaries and calls; search, audit and migrations.
     "memory/test_actions.py",
+    "memory/test_agent_threads.py",
     "memory/test_audit.py",
     "memory/test_calibration.py",
     "memory/test_compaction.py",

@@ -36,7 +36,8 @@ LAYERS = (
 MEMORY_LAYERS = (
     *("management", "integrity.audit", "library", "actions", "compaction", "bundle"),
     *("staging", "context", "transcript", "search", "versions", "prompts"),
-    *("calibration", "models", "integrity", "leases", "database", "sql", "ranges"),
+    *("agent_threads", "calibration", "models", "integrity", "leases", "database"),
+    *("sql", "ranges"),
     *("evaluation", "agents", "engine.summaries", "engine"),
 )
 MOST_MODULES = 15

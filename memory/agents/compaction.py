@@ -22,7 +22,7 @@ from ..engine.plan import Compaction, Step
 from ..engine.policy import Policy
 from ..engine.tokens import TokenCounter, count_text
 from . import threads
-from .stores import CompactionRecord, MemoryStore, Segment
+from .stores import CompactionRecord, MemoryStore, Segment, ThreadMemory
 from .summarizers import Writer
 
 logger = logging.getLogger(__name__)
@@ -121,7 +121,8 @@ class Compactor:
 
     async def _compact_once(self, task: Task) -> bool:
         """Make one summary and store it. False: nothing due, failed, or overtaken."""
-        memory = self.store.load(task.thread)
+        # A store may refuse to be called where an event loop runs, as Django's does.
+        memory = await asyncio.to_thread(self.store.load, task.thread)
         if memory.rest_until > time.time():
             return False
         active = threads.find_active(memory, task.body)
@@ -159,7 +160,7 @@ class Compactor:
             logger.warning("compaction failed thread=%s error=%s", task.thread, name)
             rest = min(self.backoff * 2**memory.failures, LONGEST_REST)
             failed = memory.failed(replace(record, error=name), time.time() + rest)
-            self.store.save(task.thread, failed, seen=memory.version)
+            await self._save(task, failed, memory.version)
             return False
         found = asdict(made)
         found.pop("requests")
@@ -171,7 +172,10 @@ class Compactor:
             Segment(block, digests.get(block.version, new)) for block in after.blocks
         )
         compacted = memory.compacted(segments, record)
-        return self.store.save(task.thread, compacted, seen=memory.version)
+        return await self._save(task, compacted, memory.version)
+
+    async def _save(self, task: Task, memory: ThreadMemory, seen: int) -> bool:
+        return await asyncio.to_thread(self.store.save, task.thread, memory, seen=seen)
 
     def _check_size(self, state: MemoryState, task: Task) -> None:
         """Raises OverlongSummary where too little room would be left for messages."""

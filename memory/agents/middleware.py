@@ -21,12 +21,14 @@ from langchain.chat_models import init_chat_model
 from langchain_core.exceptions import ContextOverflowError
 from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import BaseMessage, ToolMessage
+from langchain_core.runnables import RunnableConfig
+from langchain_core.runnables.config import ensure_config
 from langchain_core.utils.function_calling import convert_to_openai_tool
 
 from ..engine import budget
 from ..engine.exceptions import PolicyError
 from ..engine.plan import find_due, measure
-from ..engine.policy import Policy
+from ..engine.policy import Policy, show
 from ..engine.tokens import TokenCounter, count_text, count_tokens
 from . import threads
 from .compaction import Compactor, Task, reported_tokens
@@ -52,6 +54,8 @@ SUMMARY_MARK = {"lc_source": "summarization"}
 # Threads whose last request is known; of the others, only the policy is.
 MAX_LAST = 1000
 When = Literal["after", "before"]
+# From the agent's state and the config of its run.
+ChoosePolicy = Callable[[AgentState, RunnableConfig], Policy]
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,15 +72,18 @@ class Call:
 
 
 def make_policy(
-    trigger: object, keep: object, summary_prompt: str, trim_tokens: int | None
+    trigger: object,
+    keep: object,
+    summary_prompt: str,
+    trim_tokens: int | None,
 ) -> Policy:
     """From the arguments of LangChain's middleware; without any, the default policy."""
     prompt = summary_prompt.replace("{messages}", "(in the next message)")
-    prompts = dict.fromkeys(("initial_prompt", "extend_prompt", "merge_prompt"), prompt)
+    others = dict.fromkeys(("initial_prompt", "extend_prompt", "merge_prompt"), prompt)
     if trigger is None and keep == LANGCHAIN_KEEP:
-        return Policy(**prompts)
+        return Policy(**others)
     return Policy.langchain(
-        trigger=trigger, keep=keep, trim_tokens_to_summarize=trim_tokens, **prompts
+        trigger=trigger, keep=keep, trim_tokens_to_summarize=trim_tokens, **others
     )
 
 
@@ -99,7 +106,7 @@ class WindowpaneMiddleware(AgentMiddleware):
         summary_prompt: str = "",
         trim_tokens_to_summarize: int | None = 4000,
         summarizer: str | Summarizer | None = None,
-        policy: Policy | None = None,
+        policy: Policy | ChoosePolicy | None = None,
         store: MemoryStore | None = None,
         when: When = "after",
         background: bool = True,
@@ -112,9 +119,13 @@ class WindowpaneMiddleware(AgentMiddleware):
         if when not in get_args(When):
             raise PolicyError("when %(value)s: expected after or before", value=when)
         self.model = init_chat_model(model) if isinstance(model, str) else model
-        self.policy = policy or make_policy(
-            trigger, keep, summary_prompt, trim_tokens_to_summarize
+        is_fixed = isinstance(policy, Policy)
+        self.policy = (
+            policy
+            if is_fixed
+            else make_policy(trigger, keep, summary_prompt, trim_tokens_to_summarize)
         )
+        self._choose_policy = None if is_fixed else policy
         self.context_window = self.policy.context_window or find_window(self.model)
         kinds = {kind for clause in self.policy.trigger for kind, _ in clause}
         if self.context_window is None and "fraction" in kinds | {self.policy.keep[0]}:
@@ -170,18 +181,19 @@ class WindowpaneMiddleware(AgentMiddleware):
         request: ModelRequest,
         handler: Callable[[ModelRequest], Awaitable[ModelResponse]],
     ) -> ModelResponse:
-        call = self._open(request)
+        # In a thread, where a store and a counter may take their time.
+        call = await asyncio.to_thread(self._open, request)
         if job := self._start_early(call):
             await self._wait_async(job)
-            call = self._open(request)
+            call = await asyncio.to_thread(self._open, request)
         sent = self._send(call)
         try:
             return await handler(sent)
         except ContextOverflowError as error:
-            smaller = self._reopen(request, sent)
+            smaller = await asyncio.to_thread(self._reopen, request, sent)
             task = replace(smaller.task, force=True)
             await self._wait_async(self._compactor.start(task))
-            retry = self._reopen(request, sent)
+            retry = await asyncio.to_thread(self._reopen, request, sent)
             return await handler(self._resend(retry, sent, error))
 
     def after_agent(self, state: AgentState, runtime: Any) -> None:
@@ -215,12 +227,14 @@ class WindowpaneMiddleware(AgentMiddleware):
 
     def _open(self, request: ModelRequest, most: int | None = None) -> Call:
         """The call as it would be without its ceiling; `most`: tokens it may have."""
-        window = self.policy.context_window or find_window(request.model)
+        policy = self._find_policy(request.state)
+        window = policy.context_window or find_window(request.model)
         if most is None and (window := window or self.context_window):
             most = int(window * CEILING)
         beside = self._count_beside(request)
         limit = None if most is None else max(1, most - beside)
-        policy = self.policy if limit is None else budget.cap(self.policy, limit)
+        if limit is not None:
+            policy = budget.cap(policy, limit)
         _, body = threads.split_system(request.messages)
         thread = self._find_thread(request.state, body)
         memory = self._load(thread)
@@ -255,6 +269,16 @@ class WindowpaneMiddleware(AgentMiddleware):
         tokens of the system prompt and the tools."""
         return view
 
+    def _find_policy(self, state: AgentState) -> Policy:
+        """The policy of a call; the usual one where the caller's function fails."""
+        if self._choose_policy is None:
+            return self.policy
+        try:
+            return check_policy(self._choose_policy(state, ensure_config()))
+        except Exception:
+            logger.exception("the policy of a thread cannot be chosen")
+            return self.policy
+
     def _start_early(self, call: Call) -> futures.Future[None] | None:
         """Begin the compaction that is due before the answer. Returns what the call has
         to wait for: in the window of the model there is no room, or "before" is set."""
@@ -272,7 +296,7 @@ class WindowpaneMiddleware(AgentMiddleware):
             window,
             count_tokens=lambda _: call.view.window_tokens,
             overhead=task.overhead,
-            context_window=self.context_window,
+            context_window=task.policy.context_window or self.context_window,
             reported=reported_tokens(window, self._compactor.provider),
         )
         due = find_due(task.policy, measures, call.view.blocks, task.room)
@@ -319,7 +343,8 @@ class WindowpaneMiddleware(AgentMiddleware):
             return None
         _, body = threads.split_system(state["messages"])
         thread = self._find_thread(state, body)
-        last = self._last.pop(thread, None) or Task(thread, (), self.policy)
+        last = self._last.pop(thread, None)
+        last = last or Task(thread, (), self._find_policy(state))
         return self._compactor.start(replace(last, body=body))
 
     def _wait(self, job: futures.Future[None] | None) -> None:
@@ -338,6 +363,12 @@ class WindowpaneMiddleware(AgentMiddleware):
 def mark(summary: BaseMessage) -> BaseMessage:
     """A copy that LangChain's tools know as a summary."""
     return summary.model_copy(update={"additional_kwargs": dict(SUMMARY_MARK)})
+
+
+def check_policy(policy: object) -> Policy:
+    if not isinstance(policy, Policy):
+        raise PolicyError("policy %(value)s: expected a Policy", value=show(policy))
+    return policy
 
 
 def guard_counter(counter: TokenCounter) -> TokenCounter:

@@ -1,20 +1,43 @@
-"""What the middleware remembers of each thread, and the place it is kept in.
+"""What the middleware remembers of each thread, and the places it can be kept in.
 
 The memory of a thread is a frozen value with a version; a store replaces it only if no
-other caller has. It holds summaries, never messages.
+other caller has. It holds summaries, never messages. `testing.py` has the tests that
+every store has to pass.
 """
 
+import json
 import logging
+import re
+import sqlite3
 from collections import OrderedDict
 from dataclasses import asdict, dataclass, replace
+from os import PathLike
 from threading import Lock
 from typing import Any, Protocol, Self
 
+from langgraph.store.base import BaseStore
 from pydantic import TypeAdapter, ValidationError
 
 from ..engine.compose import SummaryBlock
 
 logger = logging.getLogger(__name__)
+
+# NUL and lone surrogates, which not every database and no UTF-8 can hold.
+UNSTORABLE = re.compile("[\0\ud800-\udfff]")
+
+CREATE = """\
+CREATE TABLE IF NOT EXISTS thread_memory (
+    thread TEXT PRIMARY KEY, version INTEGER NOT NULL, memory TEXT NOT NULL
+) WITHOUT ROWID"""
+# Each compares and replaces in one statement, which is as good as a transaction.
+UPDATE = """\
+UPDATE thread_memory SET version = :version, memory = :memory
+WHERE thread = :thread AND version = :seen"""
+INSERT = """\
+INSERT INTO thread_memory VALUES (:thread, :version, :memory)
+ON CONFLICT (thread) DO UPDATE
+SET version = excluded.version, memory = excluded.memory
+WHERE thread_memory.version = :seen"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,30 +107,56 @@ class ThreadMemory:
         )
 
     def dump(self) -> dict[str, Any]:
-        """Plain JSON, for a store that outlives the process."""
-        return asdict(self)
+        """Plain JSON that any database takes, for a store that outlives the process."""
+        return _make_storable(asdict(self))
 
     @classmethod
     def load(cls, value: object) -> "ThreadMemory":
         """From what `dump` gave. Anything else is an empty memory: nothing is lost by
-        that but summaries, which are made again.
+        that but summaries, which are made again. It has the version of the value, so
+        that it can be replaced.
         """
         try:
-            return TypeAdapter(cls).validate_python(value)
+            return _ADAPTER.validate_python(value)
         except ValidationError:
             logger.warning("a stored memory cannot be read and is made again")
-            return cls()
+            version = value.get("version") if isinstance(value, dict) else None
+            return cls(version if type(version) is int else 0)
+
+
+_ADAPTER = TypeAdapter(ThreadMemory)
+
+
+def _make_storable(value: Any) -> Any:
+    if isinstance(value, str):
+        return UNSTORABLE.sub("\ufffd", value)
+    if isinstance(value, dict):
+        return {
+            _make_storable(key): _make_storable(each) for key, each in value.items()
+        }
+    if isinstance(value, (list, tuple)):
+        return [_make_storable(each) for each in value]
+    return value
 
 
 class MemoryStore(Protocol):
-    """Where memories are kept, by thread id. Called from several threads."""
+    """Where memories are kept, by thread id.
+
+    Called from several threads, and from none in which an event loop runs, unless the
+    agent is called there without `await`.
+    """
 
     def load(self, thread_id: str) -> ThreadMemory:
         """The memory of a thread; an empty one if there is none."""
         ...
 
     def save(self, thread_id: str, memory: ThreadMemory, *, seen: int) -> bool:
-        """Store it if the stored version is still `seen`; else False."""
+        """Store it if the stored version is still `seen`; else False. The version of a
+        thread without a memory is 0."""
+        ...
+
+    def delete(self, thread_id: str) -> None:
+        """Forget a thread. For callers of your own: the middleware forgets nothing."""
         ...
 
 
@@ -133,3 +182,82 @@ class InMemoryStore:
             if len(self._memories) > self.max_threads:
                 self._memories.popitem(last=False)
             return True
+
+    def delete(self, thread_id: str) -> None:
+        with self._lock:
+            self._memories.pop(thread_id, None)
+
+
+class SQLiteStore:
+    """Memories in an SQLite file, for the processes of one machine.
+
+    Raises sqlite3.Error. A process that forks opens it after that.
+    """
+
+    def __init__(self, path: str | PathLike[str], *, timeout: float = 30.0) -> None:
+        """`timeout`: seconds that a caller waits for another process that writes."""
+        self._connection = sqlite3.connect(
+            path, timeout=timeout, isolation_level=None, check_same_thread=False
+        )
+        self._lock = Lock()
+        # Readers and a writer do not wait for each other.
+        self._connection.execute("PRAGMA journal_mode = WAL")
+        self._connection.execute(CREATE)
+
+    def load(self, thread_id: str) -> ThreadMemory:
+        with self._lock:
+            row = self._connection.execute(
+                "SELECT memory FROM thread_memory WHERE thread = ?", [thread_id]
+            ).fetchone()
+        return ThreadMemory.load(json.loads(row[0])) if row else ThreadMemory()
+
+    def save(self, thread_id: str, memory: ThreadMemory, *, seen: int) -> bool:
+        values = {
+            "thread": thread_id,
+            "version": memory.version,
+            "memory": json.dumps(memory.dump(), ensure_ascii=False),
+            "seen": seen,
+        }
+        # A thread that was deleted meanwhile stays deleted.
+        statement = UPDATE if seen else INSERT
+        with self._lock:
+            return self._connection.execute(statement, values).rowcount == 1
+
+    def delete(self, thread_id: str) -> None:
+        with self._lock:
+            self._connection.execute(
+                "DELETE FROM thread_memory WHERE thread = ?", [thread_id]
+            )
+
+    def close(self) -> None:
+        self._connection.close()
+
+
+class LangGraphStore:
+    """Memories in a `BaseStore` of LangGraph, such as the one that the agent has.
+
+    Such a store cannot compare and replace in one step. Where two processes compact a
+    thread at the same moment, the memory of the later one stays; it is as good.
+    """
+
+    def __init__(
+        self, store: BaseStore, *, namespace: tuple[str, ...] = ("windowpane",)
+    ) -> None:
+        self.store = store
+        self.namespace = namespace
+        self._lock = Lock()
+
+    def load(self, thread_id: str) -> ThreadMemory:
+        item = self.store.get(self.namespace, thread_id)
+        return ThreadMemory.load(item.value) if item else ThreadMemory()
+
+    def save(self, thread_id: str, memory: ThreadMemory, *, seen: int) -> bool:
+        with self._lock:
+            if self.load(thread_id).version != seen:
+                return False
+            # A search by meaning is for what people store there.
+            self.store.put(self.namespace, thread_id, memory.dump(), index=False)
+            return True
+
+    def delete(self, thread_id: str) -> None:
+        self.store.delete(self.namespace, thread_id)

@@ -6,15 +6,19 @@ removed. So a digest of its messages proves that a summary still covers them.
 
 import hashlib
 import json
+import re
 from collections.abc import Sequence
 from itertools import takewhile
 
 from langchain_core.messages import BaseMessage, SystemMessage
 from langchain_core.runnables.config import ensure_config
 
-from .stores import Segment, ThreadMemory
+from .stores import UNSTORABLE, Segment, ThreadMemory
 
 Messages = Sequence[BaseMessage]
+MAX_ID_CHARS = 200
+# In the usual representation of an object.
+ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+")
 
 
 def split_system(messages: Messages) -> tuple[list[BaseMessage], list[BaseMessage]]:
@@ -59,24 +63,47 @@ def digest_prefixes(messages: Messages, ends: Sequence[int]) -> list[str]:
             calls = getattr(message, "tool_calls", [])
             answers = getattr(message, "tool_call_id", "")
             parts = [message.type, message.content, calls, answers]
-            text = json.dumps(parts, ensure_ascii=False, sort_keys=True, default=repr)
+            text = json.dumps(
+                parts, ensure_ascii=False, sort_keys=True, default=_describe
+            )
             running.update(text.encode("utf-8", "surrogatepass") + b"\0")
         place = max(place, end)
         digests.append(running.hexdigest() if 0 < end <= len(messages) else "")
     return digests
 
 
+def _describe(value: object) -> str:
+    """Something that is no JSON, the same in every process."""
+    if isinstance(value, (set, frozenset)):
+        return repr(sorted(map(_describe, value)))
+    return ADDRESS.sub("", repr(value))
+
+
 def thread_key(thread_id: object) -> str:
-    return f"thread:{thread_id}"
+    """The key of a thread in a store. An id that not every store takes is hashed."""
+    text = str(thread_id)
+    if len(text) > MAX_ID_CHARS or UNSTORABLE.search(text):
+        text = hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+    return f"thread:{text}"
 
 
 def find_thread(body: Messages) -> str:
     """The key of the thread that is running.
 
     Without a thread id it is its first message: a summary is used only where all of its
-    messages are the same, so no thread sees a summary of other messages.
+    messages are the same, so no thread sees a summary of other messages. An agent
+    inside of another graph has the thread id of that graph, but messages of its own.
     """
-    thread_id = ensure_config().get("configurable", {}).get("thread_id")
-    if thread_id is not None:
-        return thread_key(thread_id)
+    configurable = ensure_config().get("configurable", {})
+    thread_id = configurable.get("thread_id")
+    if thread_id is None:
+        return _first_key(body)
+    # Such as "tools:<task>|model:<task>": the node, behind the graphs that it is in.
+    *graphs, _ = str(configurable.get("checkpoint_ns") or "").split("|")
+    inside = [graph.partition(":")[0] for graph in graphs]
+    own = [*inside, _first_key(body)] if inside else []
+    return "|".join([thread_key(thread_id), *own])
+
+
+def _first_key(body: Messages) -> str:
     return "first:" + digest_prefixes(body, [1])[0]

@@ -4,12 +4,14 @@ Nothing here knows a web page. Rows are written by transcript.py, compaction/ an
 context.py; the constraints hold for every writer.
 """
 
+from .agent_thread import AgentThread
 from .call import ModelCall, Prompt
 from .conversation import Conversation, validate_policy
 from .message import Message, RecallEntry, read_langchain
 from .summary import Summary
 
 __all__ = [
+    "AgentThread",
     "Conversation",
     "Message",
     "ModelCall",

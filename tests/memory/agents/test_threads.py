@@ -1,4 +1,6 @@
+import pytest
 from langchain_core.messages import HumanMessage, SystemMessage
+from langchain_core.runnables import RunnableLambda
 
 from memory.agents.stores import Segment, ThreadMemory
 from memory.agents.threads import (
@@ -7,6 +9,7 @@ from memory.agents.threads import (
     find_thread,
     number,
     split_system,
+    thread_key,
 )
 
 from ..engine.chats import assistant, block, chat, seqs, user
@@ -85,3 +88,35 @@ def test_it_knows_a_thread_without_an_id_by_its_first_message():
     assert find_thread(chat(2)) == find_thread(chat(4))
     assert find_thread([user(1, "a")]) != find_thread([user(1, "b")])
     assert find_thread([]) == "first:"
+
+
+def test_it_tells_agents_inside_a_graph_apart():
+    def key(namespace, text="a"):
+        config = {"configurable": {"thread_id": 1, "checkpoint_ns": namespace}}
+        return RunnableLambda(lambda _: find_thread([user(1, text)])).invoke(0, config)
+
+    assert key("") == key("model:1f") == key("model:2e", "b") == thread_key("1")
+    inside = key("tools:5d|model:1f")
+    assert inside.startswith("thread:1|tools|first:")
+    assert inside == key("tools:77|model:2e")
+    assert len({inside, key("tools:5d|model:1f", "b"), key("sub:5d|model:1f")}) == 3
+
+
+@pytest.mark.parametrize("thread_id", ["x" * 201, "a\0b", "\ud800"])
+def test_it_hashes_ids_that_a_store_may_refuse(thread_id):
+    key = thread_key(thread_id)
+    assert len(key) == len("thread:") + 64
+    assert key != thread_key(thread_id + "c")
+
+
+def test_a_digest_is_the_same_in_every_process():
+    class Odd:
+        pass
+
+    def digest(*numbers):
+        odd = {"type": "odd", "set": {*numbers}, "value": Odd(), "bytes": (1, b"2")}
+        return digest_prefixes([HumanMessage([odd])], [1])
+
+    # The order of a set depends on the process, here on how it was made.
+    assert repr({0, 8}) != repr({8, 0})
+    assert digest(0, 8) == digest(8, 0) != digest(0, 9)
