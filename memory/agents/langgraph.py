@@ -1,0 +1,166 @@
+"""The memory as nodes for a LangGraph graph of your own.
+
+The messages of the state are never rewritten. `summarize` keeps what it made in the
+state's `memory`, so a checkpointer keeps it, too; `build_context` writes what the model
+is to be sent to `context`.
+"""
+
+import time
+from collections.abc import Callable
+from concurrent import futures
+from dataclasses import replace
+from typing import Any
+
+from langchain.chat_models import init_chat_model
+from langchain_core.language_models import BaseChatModel
+from langchain_core.messages import AnyMessage
+from langchain_core.runnables import RunnableConfig
+from langgraph.graph import MessagesState
+from typing_extensions import TypedDict
+
+from ..engine import budget
+from ..engine.policy import Policy
+from ..engine.tokens import TokenCounter, count_tokens
+from . import threads
+from .compaction import Compactor, Task
+from .middleware import CEILING, guard_counter
+from .stores import InMemoryStore, ThreadMemory
+from .summarizers import (
+    FunctionWriter,
+    ModelWriter,
+    Summarizer,
+    find_provider,
+    find_window,
+)
+from .view import View, Viewer
+
+ChoosePolicy = Callable[[Any, RunnableConfig], Policy]
+
+
+class Context(TypedDict):
+    """What the model is to be sent. LangGraph streams the messages that a node writes
+    to a key of the state, and no summary is one of the conversation: so a dict."""
+
+    messages: list[AnyMessage]
+
+
+class ContextState(MessagesState, total=False):
+    """What the nodes read and write. A graph they are added to has these keys, whether
+    its own state names them or not.
+
+    `memory`: the summaries and the records of all compactions, as JSON.
+    """
+
+    memory: dict[str, Any]
+    context: Context
+
+
+Node = Callable[[ContextState, RunnableConfig], dict[str, Any]]
+
+
+def build_context(
+    policy: Policy | ChoosePolicy | None = None,
+    *,
+    context_window: int | None = None,
+    overhead: int = 0,
+    token_counter: TokenCounter = count_tokens,
+) -> Node:
+    """A node that writes `context["messages"]`: summaries, then what comes after them.
+
+    It has at most 95 % of `context_window` (or `policy.context_window`) in tokens,
+    less the `overhead` that the call to the model adds: a system prompt, tools.
+    """
+    look = _Look(policy, context_window, overhead, token_counter)
+
+    def build_context(state: ContextState, config: RunnableConfig) -> dict[str, Any]:
+        view, task = look(state, config)
+        messages = view.context.messages
+        if task.limit is not None and view.tokens > task.limit:
+            messages = look.viewer.squeeze(view, task.limit)
+        return {"context": {"messages": messages}}
+
+    return build_context
+
+
+def summarize(
+    model: str | Summarizer,
+    policy: Policy | ChoosePolicy | None = None,
+    *,
+    context_window: int | None = None,
+    overhead: int = 0,
+    token_counter: TokenCounter = count_tokens,
+    timeout: float = 60.0,
+    backoff: float = 30.0,
+) -> Node:
+    """A node that summarises what the policy says, and writes `memory`.
+
+    It may stand before or after the call to the model, and does nothing while nothing
+    is due. A failure is recorded in the memory; for `backoff` seconds, doubled each
+    time, there is no new attempt. The node waits for `timeout` seconds at most.
+    """
+    model = init_chat_model(model) if isinstance(model, str) else model
+    look = _Look(policy, context_window or find_window(model), overhead, token_counter)
+    is_model = isinstance(model, BaseChatModel)
+    writer = (
+        ModelWriter(model, look.count_tokens) if is_model else FunctionWriter(model)
+    )
+
+    def summarize(state: ContextState, config: RunnableConfig) -> dict[str, Any]:
+        _, task = look(state, config)
+        known = load_memory(state)
+        store = InMemoryStore()
+        store.save(task.thread, known, seen=0)
+        job = Compactor(
+            writer,
+            store,
+            look.count_tokens,
+            context_window=look.context_window,
+            backoff=backoff,
+            provider=find_provider(model),
+        ).start(task)
+        is_late = futures.wait([job], timeout).not_done
+        memory = store.load(task.thread)
+        if is_late:
+            memory = replace(memory, rest_until=time.time() + backoff)
+        return {} if memory == known else {"memory": memory.dump()}
+
+    return summarize
+
+
+def load_memory(state: ContextState) -> ThreadMemory:
+    """The summaries of a state, and the records of all compactions."""
+    memory = state.get("memory")
+    return ThreadMemory.load(memory) if memory else ThreadMemory()
+
+
+class _Look:
+    """How the nodes see a state: the view of its thread, and the task to compact it."""
+
+    def __init__(
+        self,
+        policy: Policy | ChoosePolicy | None,
+        context_window: int | None,
+        overhead: int,
+        token_counter: TokenCounter,
+    ) -> None:
+        self.policy = policy or Policy()
+        self.context_window = context_window
+        self.overhead = overhead
+        self.count_tokens = guard_counter(token_counter)
+        self.viewer = Viewer(self.count_tokens)
+
+    def __call__(
+        self, state: ContextState, config: RunnableConfig
+    ) -> tuple[View, Task]:
+        fixed = isinstance(self.policy, Policy)
+        policy = self.policy if fixed else self.policy(state, config)
+        limit = room = None
+        if window := policy.context_window or self.context_window:
+            limit = max(1, int(window * CEILING) - self.overhead)
+            policy = budget.cap(policy, limit)
+        view = self.viewer.compose(state["messages"], load_memory(state), policy)
+        if limit is not None:
+            room = budget.for_window(policy, limit, view.around, is_waiting=False)
+        thread = threads.find_thread(view.body)
+        overhead = self.overhead + view.around
+        return view, Task(thread, view.body, policy, overhead, limit, room)
