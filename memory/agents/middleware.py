@@ -239,7 +239,7 @@ class WindowpaneMiddleware(AgentMiddleware):
         thread = self._find_thread(request.state, body)
         memory = self._load(thread)
         view = self._viewer.compose(request.messages, memory, policy)
-        view = self._lighten(view, beside)
+        view = self._adapt(view, request, beside)
         room = None
         if limit is not None:
             # Before a call, the newest message is known; after it, the next one is not.
@@ -264,9 +264,9 @@ class WindowpaneMiddleware(AgentMiddleware):
             logger.exception("the memory of thread=%s cannot be read", thread)
             return ThreadMemory()
 
-    def _lighten(self, view: View, beside: int) -> View:
-        """For a form that shortens messages before anything is summarised; `beside`:
-        tokens of the system prompt and the tools."""
+    def _adapt(self, view: View, request: ModelRequest, beside: int) -> View:
+        """For subclasses: the view as it is measured and sent; `beside`: tokens of the
+        system prompt and the tools."""
         return view
 
     def _find_policy(self, state: AgentState) -> Policy:

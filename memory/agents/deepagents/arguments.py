@@ -1,0 +1,100 @@
+"""Old calls that write files, with their long texts cut, before anything is summarised.
+
+The messages of the thread stay as they are.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from langchain_core.messages import BaseMessage
+from typing_extensions import TypedDict
+
+from ...engine.compose import Context
+from ...engine.tokens import TokenCounter
+from ..middleware import LANGCHAIN_KEEP
+from ..shorten import ARGUMENT_MARK, clip_tool_args
+from ..view import View
+
+# Tools whose arguments are the content of files.
+WRITING_TOOLS = frozenset({"write_file", "edit_file"})
+MAX_CHARS = 2000
+
+
+class TruncateArgsSettings(TypedDict, total=False):
+    """`trigger` and `keep` are sizes such as `("messages", 20)`; without a trigger,
+    nothing is cut. Of a text over `max_length` characters, 20 are left, and
+    `truncation_text`."""
+
+    trigger: Any
+    keep: Any
+    max_length: int
+    truncation_text: str
+
+
+@dataclass(frozen=True, slots=True)
+class ArgumentCutter:
+    """Cuts old arguments once a request has reached the trigger of the settings.
+
+    A fraction is one of `context_window`; where that is not known, it never comes true.
+    """
+
+    settings: TruncateArgsSettings
+    count_tokens: TokenCounter
+    context_window: int | None
+
+    def apply(self, view: View, beside: int) -> View:
+        """`beside`: tokens of the system prompt and the tools."""
+        shown = [*view.context.section("window"), *view.context.section("newest")]
+        trigger = self.settings.get("trigger")
+        if not trigger or not self._is_reached(trigger, view, len(shown), beside):
+            return view
+        old = shown[: self._find_recent(shown)]
+        shorter = clip_tool_args(
+            old,
+            self.settings.get("max_length", MAX_CHARS),
+            mark=self.settings.get("truncation_text", ARGUMENT_MARK),
+            tools=WRITING_TOOLS,
+        )
+        saved = self.count_tokens(old) - self.count_tokens(shorter)
+        by_id = {id(a): b for a, b in zip(old, shorter, strict=True)}
+        sections = [
+            replace(each, messages=tuple(by_id.get(id(m), m) for m in each.messages))
+            for each in view.context.sections
+        ]
+        return replace(
+            view,
+            context=Context(tuple(sections)),
+            window_tokens=view.window_tokens - saved,
+        )
+
+    def _is_reached(
+        self, trigger: tuple[str, float], view: View, messages: int, beside: int
+    ) -> bool:
+        size = view.tokens + beside
+        if trigger[0] == "messages":
+            size = messages + bool(view.blocks)
+        limit = self._find_limit(trigger)
+        return limit is not None and size >= limit
+
+    def _find_limit(self, size: tuple[str, float]) -> float | None:
+        kind, amount = size
+        if kind != "fraction":
+            return amount
+        return (
+            max(1, int(self.context_window * amount)) if self.context_window else None
+        )
+
+    def _find_recent(self, messages: Sequence[BaseMessage]) -> int:
+        """Index of the first message that is left as it is."""
+        keep = self.settings.get("keep", LANGCHAIN_KEEP)
+        room = self._find_limit(keep)
+        if keep[0] == "messages" or room is None:
+            return max(0, len(messages) - int(room or LANGCHAIN_KEEP[1]))
+        start = len(messages)
+        for message in reversed(messages):
+            room -= self.count_tokens([message])
+            if room < 0:
+                break
+            start -= 1
+        return start

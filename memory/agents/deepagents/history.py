@@ -1,0 +1,230 @@
+"""What was summarised, as a file for the model and as an event in the private state."""
+
+import logging
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from typing import Annotated, Any, NotRequired
+
+from langchain.agents.middleware.types import AgentState, PrivateStateAttr
+from langchain_core.messages import BaseMessage, HumanMessage, get_buffer_string
+from typing_extensions import TypedDict
+
+from ...engine.compose import Context, SummaryBlock
+from ...engine.tokens import TokenCounter, count_text
+from .. import threads
+from ..middleware import SUMMARY_MARK
+from ..stores import Segment, ThreadMemory
+from ..view import View
+from .backend import Backend
+from .media import MediaSaver
+
+logger = logging.getLogger(__name__)
+
+EVENT = "_summarization_event"
+SESSION = "_summarization_session_id"
+POINTER = """\
+You are in the middle of a conversation that has been summarized. The full \
+conversation history has been saved to {path} should you need to refer back to it for \
+details. Each <summary> below is of the messages that it names.
+
+"""
+
+
+class SummarizationEvent(TypedDict):
+    """The last summary of a thread. The first four keys are Deep Agents' own.
+
+    `cutoff_index`: of the first message of the state that the summary does not cover.
+    `created_at_index`: how many messages the state had. `text`: the summary alone.
+    `digest`: of the messages that it covers. `saved_index`: of the first message that
+    the file does not have.
+    """
+
+    cutoff_index: int
+    summary_message: HumanMessage
+    file_path: str | None
+    created_at_index: NotRequired[int]
+    text: NotRequired[str]
+    digest: NotRequired[str]
+    saved_index: NotRequired[int]
+
+
+class SummarizationState(AgentState):
+    """The state of an agent, with what no caller and no other agent sees of it."""
+
+    _summarization_event: Annotated[
+        NotRequired[SummarizationEvent | None], PrivateStateAttr
+    ]
+    _summarization_session_id: Annotated[NotRequired[str | None], PrivateStateAttr]
+
+
+@dataclass
+class Session:
+    """What a call finds in the state of its thread, and `update`, what it changes.
+
+    `file` is the path of the history file; `version` that of the memory when the call
+    began.
+    """
+
+    id: str
+    file: str
+    messages: Sequence[BaseMessage]
+    event: SummarizationEvent | None
+    version: int
+    update: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def thread(self) -> str:
+        return threads.thread_key(self.id)
+
+    @property
+    def digest(self) -> str:
+        return self.event["digest"] if self.event else ""
+
+    @property
+    def path(self) -> str | None:
+        return self.event["file_path"] if self.event else None
+
+    @property
+    def saved(self) -> int:
+        """How many messages of the state are in the file."""
+        if not self.event:
+            return 0
+        covered = self.event["cutoff_index"] if self.path else 0
+        return self.event.get("saved_index", covered)
+
+    def record(self, memory: ThreadMemory, backend: Backend) -> None:
+        """Append the messages of a new summary to the file, and make its event."""
+        if memory.version != self.version:
+            # Also after a failure: the next call has to know of it.
+            self.update[SESSION] = self.id
+        if not memory.segments or memory.segments[-1].digest == self.digest:
+            return
+        head, body = threads.split_system(self.messages)
+        active = threads.find_active(memory, body)
+        if not active or active[-1].digest == self.digest:
+            return
+        newest = active[-1]
+        end = len(head) + newest.block.last_seq
+        start = min(self.saved, end)
+        is_saved = save(backend, self.file, self.messages[start:end])
+        self.event = SummarizationEvent(
+            cutoff_index=end,
+            summary_message=HumanMessage(newest.block.text),
+            file_path=self.file if is_saved else None,
+            created_at_index=len(self.messages),
+            text=newest.block.text,
+            digest=newest.digest,
+            saved_index=end if is_saved else start,
+        )
+        self.update |= {SESSION: self.id, EVENT: self.event}
+
+    def show(self, messages: Sequence[BaseMessage]) -> list[BaseMessage]:
+        """The messages of a request, whose summary names the file if there is one."""
+        shown = list(messages)
+        # Summaries that LangChain has put into the thread have an id.
+        found = (n for n, each in enumerate(shown) if is_summary(each) and not each.id)
+        if (place := next(found, None)) is None:
+            return shown
+        text = shown[place].text.removeprefix(point_to(self.file))
+        if self.path:
+            text = point_to(self.path) + text
+        shown[place] = shown[place].model_copy(update={"content": text})
+        if EVENT in self.update:
+            self.update[EVENT]["summary_message"] = shown[place]
+        return shown
+
+
+def point_to(path: str) -> str:
+    return POINTER.format(path=path)
+
+
+def add_pointer(view: View, path: str, count_tokens: TokenCounter) -> View:
+    """The view, with the path before its summary, and counted."""
+    summaries = view.context.section("summaries")
+    if not summaries:
+        return view
+    text = point_to(path) + summaries[0].text
+    pointed = summaries[0].model_copy(update={"content": text})
+    sections = [
+        replace(each, messages=(pointed,)) if each.kind == "summaries" else each
+        for each in view.context.sections
+    ]
+    more = count_tokens([pointed]) - count_tokens(summaries)
+    context = Context(tuple(sections))
+    return replace(view, context=context, around=view.around + more)
+
+
+def save(backend: Backend, path: str, messages: Sequence[BaseMessage]) -> bool:
+    """Append messages to a file of the backend. A failure costs nothing: the messages
+    stay in the thread, and go to the file with those of the next summary."""
+    media = MediaSaver(backend, f"{path.rpartition('/')[0]}/media")
+    said = [media.replace(message) for message in messages if not is_summary(message)]
+    text = get_buffer_string(said, format="xml")
+    section = f"## Summarized at {datetime.now(UTC).isoformat()}\n\n{text}\n\n"
+    try:
+        (found,) = backend.download_files([path])
+        old = "" if found.error or not found.content else found.content.decode()
+    except Exception as error:  # noqa: BLE001 - the backend of the caller
+        logger.debug("no history path=%s error=%s", path, type(error).__name__)
+        old = ""
+    try:
+        if old:
+            result = backend.edit(path, old, old + section)
+        else:
+            result = backend.write(path, section)
+        wrong = "no result" if result is None else result.error
+    except Exception as error:  # noqa: BLE001 - the backend of the caller
+        wrong = type(error).__name__
+    if wrong:
+        logger.warning("history not saved path=%s error=%s", path, wrong)
+        warnings.warn(
+            "Offloading conversation history to backend failed during summarization. "
+            "The summary names no file.",
+            stacklevel=2,
+        )
+    elif media.failures:
+        warnings.warn(
+            f"{media.failures} media block(s) could not be offloaded. The history in "
+            f"{path} says where; the thread has them.",
+            stacklevel=2,
+        )
+    return not wrong
+
+
+def read_event(
+    value: Any, messages: Sequence[BaseMessage]
+) -> SummarizationEvent | None:
+    """An event of the state, also one of Deep Agents, with its text and digest.
+
+    None if it can't be read, or the messages that it covers have changed.
+    """
+    head, body = threads.split_system(messages)
+    try:
+        last = value["cutoff_index"] - len(head)
+        summary = value["summary_message"].text
+        text = value.get("text") or summary.partition("<summary>")[2] or summary
+        digest = value.get("digest", "")
+    except (KeyError, TypeError, AttributeError):
+        return None
+    (found,) = threads.digest_prefixes(body, [last])
+    if not found or digest not in ("", found):
+        return None
+    text = text.strip().removesuffix("</summary>").strip()
+    return {"file_path": None} | value | {"text": text, "digest": found}
+
+
+def to_memory(
+    event: SummarizationEvent, messages: Sequence[BaseMessage], *, version: int
+) -> ThreadMemory:
+    """The memory that an event of `read_event` tells of."""
+    head, _ = threads.split_system(messages)
+    text, last = event["text"], event["cutoff_index"] - len(head)
+    # Summaries that are made here have numbers from 1 on.
+    block = SummaryBlock(0, 0, 1, last, text, count_text(text))
+    return ThreadMemory(version, (Segment(block, event["digest"]),))
+
+
+def is_summary(message: BaseMessage) -> bool:
+    return SUMMARY_MARK.items() <= message.additional_kwargs.items()

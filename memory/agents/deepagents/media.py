@@ -1,0 +1,96 @@
+"""Pictures and files that are embedded in messages, as files of their own.
+
+The form in which messages are written to a history file leaves embedded data out.
+"""
+
+import base64
+import hashlib
+import logging
+import mimetypes
+from typing import Any
+from urllib.parse import unquote_to_bytes
+
+from langchain_core.messages import BaseMessage
+
+from .backend import Backend
+
+logger = logging.getLogger(__name__)
+
+TYPED = {"image", "audio", "video"}
+NOT_SAVED = {"type": "text", "text": '<image error="failed_to_offload" />'}
+
+
+class MediaSaver:
+    """Writes what is embedded to a folder of the backend, named by its hash, once."""
+
+    def __init__(self, backend: Backend, folder: str) -> None:
+        self.backend = backend
+        self.folder = folder
+        self._saved: dict[str, bool] = {}
+        self.failures = 0
+
+    def replace(self, message: BaseMessage) -> BaseMessage:
+        """The message, or a copy with addresses in place of what was embedded."""
+        if isinstance(message.content, str):
+            return message
+        blocks = message.content_blocks
+        changed = [self._replace_block(block) for block in blocks]
+        if changed == blocks:
+            return message
+        return message.model_copy(update={"content": changed})
+
+    def _replace_block(self, block: Any) -> Any:
+        found = find_data(block)
+        if found is None:
+            return block
+        data, mime = decode(found)
+        path = ""
+        if data is not None:
+            name = hashlib.sha256(data).hexdigest()[:16]
+            suffix = mimetypes.guess_extension(mime) or ".bin"
+            path = f"{self.folder}/{name}{suffix}"
+        if data is None or not self._save(path, data):
+            self.failures += 1
+            return NOT_SAVED
+        kind = mime.partition("/")[0]
+        if kind in TYPED:
+            return {"type": kind, "url": path}
+        return {"type": "text", "text": f'<file url="{path}" />'}
+
+    def _save(self, path: str, data: bytes) -> bool:
+        if path not in self._saved:
+            try:
+                responses = self.backend.upload_files([(path, data)])
+                error = responses[0].error if responses else "no result"
+            except Exception as raised:  # noqa: BLE001 - the backend of the caller
+                error = type(raised).__name__
+            if error:
+                logger.warning("media not saved path=%s error=%s", path, error)
+            self._saved[path] = not error
+        return self._saved[path]
+
+
+def find_data(block: Any) -> str | None:
+    """What a content block embeds, as a data URL."""
+    if not isinstance(block, dict):
+        return None
+    if block.get("base64"):
+        mime = block.get("mime_type") or "application/octet-stream"
+        return f"data:{mime};base64,{block['base64']}"
+    picture = block.get("image_url")
+    address = picture.get("url") if isinstance(picture, dict) else block.get("url")
+    is_data = isinstance(address, str) and address.startswith("data:")
+    return address if is_data else None
+
+
+def decode(data_url: str) -> tuple[bytes | None, str]:
+    """The bytes of a data URL and their type; None if they can't be read."""
+    header, comma, payload = data_url.removeprefix("data:").partition(",")
+    mime, *options = header.lower().split(";")
+    mime = mime or "application/octet-stream"
+    try:
+        is_base64 = "base64" in options
+        data = base64.b64decode(payload) if is_base64 else unquote_to_bytes(payload)
+    except ValueError:
+        return None, mime
+    return (data if comma else None), mime

@@ -1,0 +1,203 @@
+"""Deep Agents' `SummarizationMiddleware`, with a file of all that was summarised."""
+
+import asyncio
+import logging
+import time
+import uuid
+from collections.abc import Awaitable, Callable, Sequence
+from concurrent.futures import Future
+from dataclasses import replace
+from typing import Any
+
+from langchain.agents.middleware.types import (
+    AgentState,
+    ExtendedModelResponse,
+    ModelRequest,
+    ModelResponse,
+)
+from langchain.tools import ToolRuntime
+from langchain_core.language_models import BaseChatModel
+from langchain_core.messages import BaseMessage, ToolMessage
+from langgraph.types import Command
+
+from ...engine.policy import Clause, Policy
+from .. import langchain, threads
+from ..compaction import Task
+from ..middleware import mark
+from ..stores import ThreadMemory
+from ..view import View
+from .arguments import ArgumentCutter, TruncateArgsSettings
+from .backend import Backend
+from .history import (
+    EVENT,
+    SESSION,
+    Session,
+    SummarizationState,
+    add_pointer,
+    read_event,
+    to_memory,
+)
+
+logger = logging.getLogger(__name__)
+
+NOTHING = "Nothing to compact yet: the conversation is within the token budget."
+FAILED = (
+    "Compaction failed: an error occurred while generating the summary ({}). The "
+    "conversation has not been compacted: no messages were summarized or removed."
+)
+DONE = "Conversation compacted. Summarized {} messages into a concise summary."
+
+
+class SummarizationMiddleware(langchain.SummarizationMiddleware):
+    """Takes what Deep Agents' class takes, and `history_path_prefix`: the folder of the
+    history files. As there, the call that triggers waits for its summary.
+
+    Each thread has a session id in its private state, which is the name of its file and
+    of its memory: agents that work for another one have its thread id.
+    """
+
+    state_schema = SummarizationState
+
+    def __init__(
+        self,
+        model: str | BaseChatModel,
+        *,
+        backend: Backend,
+        truncate_args_settings: TruncateArgsSettings | None = None,
+        history_path_prefix: str = "",
+        **options: Any,
+    ) -> None:
+        super().__init__(model, when="before", **options)
+        self.backend = backend
+        root = getattr(backend, "artifacts_root", "/").rstrip("/")
+        folder = history_path_prefix or f"{root}/conversation_history"
+        self.history_path_prefix = folder.rstrip("/")
+        self._arguments = ArgumentCutter(
+            truncate_args_settings or {}, self.count_tokens, self.context_window
+        )
+
+    def wrap_model_call(
+        self,
+        request: ModelRequest,
+        handler: Callable[[ModelRequest], ModelResponse],
+    ) -> ModelResponse | ExtendedModelResponse:
+        session = self._open_session(request.state, request.messages)
+
+        def send(sent: ModelRequest) -> ModelResponse:
+            self._record(session)
+            return handler(sent.override(messages=session.show(sent.messages)))
+
+        request = request.override(state={**request.state, SESSION: session.id})
+        return _extend(super().wrap_model_call(request, send), session)
+
+    async def awrap_model_call(
+        self,
+        request: ModelRequest,
+        handler: Callable[[ModelRequest], Awaitable[ModelResponse]],
+    ) -> ModelResponse | ExtendedModelResponse:
+        session = await asyncio.to_thread(
+            self._open_session, request.state, request.messages
+        )
+
+        async def send(sent: ModelRequest) -> ModelResponse:
+            await asyncio.to_thread(self._record, session)
+            return await handler(sent.override(messages=session.show(sent.messages)))
+
+        request = request.override(state={**request.state, SESSION: session.id})
+        return _extend(await super().awrap_model_call(request, send), session)
+
+    def compact(self, runtime: ToolRuntime) -> Command:
+        """Summarise now what would be summarised at half of the trigger. The result
+        says to the model what came of it; nothing is raised."""
+        session, job = self._start_now(runtime)
+        self._wait(job)
+        return self._report(session, runtime)
+
+    async def acompact(self, runtime: ToolRuntime) -> Command:
+        session, job = await asyncio.to_thread(self._start_now, runtime)
+        await self._wait_async(job)
+        return await asyncio.to_thread(self._report, session, runtime)
+
+    def _find_thread(self, state: AgentState, body: Sequence[BaseMessage]) -> str:
+        return threads.thread_key(state[SESSION])
+
+    def _adapt(self, view: View, request: ModelRequest, beside: int) -> View:
+        # What names the file counts, whether it can be written or not.
+        path = self._find_path(request.state[SESSION])
+        view = add_pointer(view, path, self.count_tokens)
+        return self._arguments.apply(view, beside)
+
+    def _find_path(self, session_id: str) -> str:
+        return f"{self.history_path_prefix}/{session_id}.md"
+
+    def _open_session(
+        self, state: AgentState, messages: Sequence[BaseMessage]
+    ) -> Session:
+        id_ = state.get(SESSION)
+        id_ = id_ if isinstance(id_, str) and id_ else f"session_{uuid.uuid4().hex}"
+        thread = threads.thread_key(id_)
+        memory = self._load(thread)
+        event = read_event(state.get(EVENT), messages)
+        if event and not memory.segments:
+            # Another process, or Deep Agents itself, has made this summary.
+            told = to_memory(event, messages, version=memory.version + 1)
+            if self._adopt(thread, told, seen=memory.version):
+                memory = told
+        return Session(id_, self._find_path(id_), messages, event, memory.version)
+
+    def _adopt(self, thread: str, memory: ThreadMemory, *, seen: int) -> bool:
+        try:
+            return self.store.save(thread, memory, seen=seen)
+        except Exception:
+            # The messages are sent as they are, and summarised again.
+            logger.exception("the memory of thread=%s cannot be stored", thread)
+            return False
+
+    def _record(self, session: Session) -> None:
+        memory = self._load(session.thread)
+        session.record(memory, self.backend)
+
+    def _start_now(self, runtime: ToolRuntime) -> tuple[Session, Future[None]]:
+        session = self._open_session(runtime.state, runtime.state["messages"])
+        _, body = threads.split_system(session.messages)
+        last = self._last.get(session.thread) or Task(session.thread, (), self.policy)
+        task = replace(last, body=body, policy=halve(last.policy))
+        return session, self._compactor.start(task)
+
+    def _report(self, session: Session, runtime: ToolRuntime) -> Command:
+        before = session.event["cutoff_index"] if session.event else 0
+        self._record(session)
+        memory = self._load(session.thread)
+        if EVENT in session.update:
+            text = DONE.format(session.update[EVENT]["cutoff_index"] - before)
+            view = self._viewer.compose(session.messages, memory, self.policy)
+            session.show([mark(each) for each in view.context.section("summaries")])
+        elif memory.rest_until > time.time():
+            text = FAILED.format(memory.records[-1].error)
+        else:
+            text = NOTHING
+        result = ToolMessage(text, tool_call_id=runtime.tool_call_id or "")
+        return Command(update=session.update | {"messages": [result]})
+
+
+def halve(policy: Policy) -> Policy:
+    """The policy with half of its trigger."""
+
+    def halve_clause(clause: Clause) -> Clause:
+        return tuple(
+            (kind, amount / 2 if kind == "fraction" else max(1, int(amount) // 2))
+            for kind, amount in clause
+        )
+
+    return policy.model_copy(
+        update={"trigger": tuple(map(halve_clause, policy.trigger))}
+    )
+
+
+def _extend(
+    response: ModelResponse, session: Session
+) -> ModelResponse | ExtendedModelResponse:
+    """The response, and what has changed in the state."""
+    if not session.update:
+        return response
+    return ExtendedModelResponse(response, Command(update=session.update))
