@@ -24,6 +24,7 @@ from langchain_core.messages import BaseMessage, ToolMessage
 from langchain_core.runnables import RunnableConfig
 from langchain_core.runnables.config import ensure_config
 from langchain_core.utils.function_calling import convert_to_openai_tool
+from pydantic import BaseModel
 
 from ..engine import budget
 from ..engine.exceptions import PolicyError
@@ -76,10 +77,14 @@ def make_policy(
     keep: object,
     summary_prompt: str,
     trim_tokens: int | None,
+    schema: type[BaseModel] | None,
 ) -> Policy:
     """From the arguments of LangChain's middleware; without any, the default policy."""
     prompt = summary_prompt.replace("{messages}", "(in the next message)")
+    others: dict[str, Any]
     others = dict.fromkeys(("initial_prompt", "extend_prompt", "merge_prompt"), prompt)
+    if schema is not None:
+        others["profile"] = schema
     if trigger is None and keep == LANGCHAIN_KEEP:
         return Policy(**others)
     return Policy.langchain(
@@ -106,6 +111,7 @@ class WindowpaneMiddleware(AgentMiddleware):
         summary_prompt: str = "",
         trim_tokens_to_summarize: int | None = 4000,
         summarizer: str | Summarizer | None = None,
+        schema: type[BaseModel] | None = None,
         policy: Policy | ChoosePolicy | None = None,
         store: MemoryStore | None = None,
         when: When = "after",
@@ -114,8 +120,11 @@ class WindowpaneMiddleware(AgentMiddleware):
         backoff: float = 30.0,
     ) -> None:
         super().__init__()
-        if policy and (trigger is not None or keep != LANGCHAIN_KEEP or summary_prompt):
-            raise PolicyError("policy: expected without trigger, keep, summary_prompt")
+        values = (trigger, schema, summary_prompt or None)
+        if policy and (values != (None, None, None) or keep != LANGCHAIN_KEEP):
+            raise PolicyError(
+                "policy: expected without trigger, keep, summary_prompt, schema"
+            )
         if when not in get_args(When):
             raise PolicyError("when %(value)s: expected after or before", value=when)
         self.model = init_chat_model(model) if isinstance(model, str) else model
@@ -123,7 +132,9 @@ class WindowpaneMiddleware(AgentMiddleware):
         self.policy = (
             policy
             if is_fixed
-            else make_policy(trigger, keep, summary_prompt, trim_tokens_to_summarize)
+            else make_policy(
+                trigger, keep, summary_prompt, trim_tokens_to_summarize, schema
+            )
         )
         self._choose_policy = None if is_fixed else policy
         self.context_window = self.policy.context_window or find_window(self.model)

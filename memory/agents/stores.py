@@ -19,6 +19,7 @@ from langgraph.store.base import BaseStore
 from pydantic import TypeAdapter, ValidationError
 
 from ..engine.compose import SummaryBlock
+from ..engine.summaries.schemas import combine
 
 logger = logging.getLogger(__name__)
 
@@ -84,6 +85,15 @@ class ThreadMemory:
     @property
     def blocks(self) -> list[SummaryBlock]:
         return [segment.block for segment in self.segments]
+
+    @property
+    def data(self) -> dict[str, Any]:
+        """What the summaries in force say, in the form of the policy's profile: the
+        data of all levels as one. Without what a summariser wrote as plain text."""
+        active = {segment.block.version for segment in self.segments}
+        made = (record for record in self.records if record.version in active)
+        parts = sorted(made, key=lambda record: record.first_seq)
+        return combine([part.structured for part in parts if part.structured])
 
     def compacted(
         self, segments: tuple[Segment, ...], record: CompactionRecord

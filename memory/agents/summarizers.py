@@ -10,12 +10,13 @@ from langchain_core.exceptions import ContextOverflowError, ModelError
 from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessage, BaseMessage
 from langchain_core.runnables import Runnable, RunnableConfig
+from pydantic import BaseModel
 
 from ..engine.compose import compose
 from ..engine.exceptions import SummaryError
 from ..engine.plan import Step
 from ..engine.policy import CHUNK_TOKENS, Policy
-from ..engine.summaries import summarizer
+from ..engine.summaries import schemas, summarizer
 from ..engine.summaries.summarizer import SummaryText
 from ..engine.tokens import TokenCounter, count_tokens
 
@@ -87,7 +88,8 @@ class ModelWriter:
 class FunctionWriter:
     """Asks a function or Runnable that takes messages and returns the text.
 
-    It gets them as they are; an earlier summary comes before them, as a message.
+    It gets them as they are; an earlier summary comes before them, as a message. It may
+    return a pydantic object instead, as a model `with_structured_output` does.
     """
 
     def __init__(self, function: Summarizer) -> None:
@@ -104,13 +106,18 @@ class FunctionWriter:
         else:
             result = self.function(material)
             text = await result if inspect.isawaitable(result) else result
+        structured = None
+        if isinstance(text, BaseModel):
+            structured = schemas.dump(text)
+            text = schemas.render(structured)
         if not isinstance(text, str):
             raise TypeError(
-                f"the summarizer returned {type(text).__name__}: expected a str"
+                f"the summarizer returned {type(text).__name__}: expected a str or a "
+                "pydantic object"
             )
         size = count_tokens(material)
         text = summarizer.validate(AIMessage(text), input_tokens=size, policy=policy)
-        return SummaryText(text, prompt_hash="", requests=1)
+        return SummaryText(text, prompt_hash="", requests=1, structured=structured)
 
 
 Writer = ModelWriter | FunctionWriter

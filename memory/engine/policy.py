@@ -154,7 +154,18 @@ def show(value: object) -> str:
     return reprlib.repr(value)
 
 
-Profile = Literal["general", "customer_service", "tutoring", "project"]
+PROFILES = ("general", "customer_service", "tutoring", "project")
+
+
+def parse_profile(value: object) -> str | type[BaseModel]:
+    if isinstance(value, type) and issubclass(value, BaseModel):
+        # Raises pydantic's own error for a class that has none.
+        value.model_json_schema()
+    elif value not in PROFILES:
+        expected = ", ".join(PROFILES)
+        raise _error(_("%(value)s: expected one of %(kinds)s"), value, kinds=expected)
+    return value
+
 
 DEFAULT_PRESET = "layered"
 PRESETS: dict[str, dict[str, Any]] = {
@@ -266,7 +277,10 @@ class Policy(BaseModel):
     important: Annotated[tuple[str, ...], BeforeValidator(parse_important)] = ()
     # Identifiers that a summary leaves out are added to it.
     protect: StrictBool = True
-    profile: Profile = "general"
+    # The form of a summary: one of the engine's, or a pydantic class.
+    profile: Annotated[str | type[BaseModel], BeforeValidator(parse_profile)] = (
+        "general"
+    )
     recall_tokens: StrictInt = Field(500, ge=0, le=100_000)
     # Characters; 0 leaves the arguments of old tool calls as they are.
     truncate_tool_args: StrictInt = Field(0, ge=0, le=MAX_SIZE)
@@ -310,7 +324,11 @@ class Policy(BaseModel):
         return cls(preset="langchain", **sizes | others)
 
     def dump(self) -> dict[str, Any]:
+        """Plain JSON, for `load`. A class is described by its JSON schema, which `load`
+        refuses: no stored text names code."""
+        is_class = isinstance(self.profile, type)
         return self.model_dump() | {
+            "profile": self.profile.model_json_schema() if is_class else self.profile,
             "trigger": [dict(clause) for clause in self.trigger],
             "keep": list(self.keep),
             "important": list(self.important),

@@ -8,6 +8,7 @@ import asyncio
 import json
 import re
 from collections.abc import AsyncIterator, Iterator, Sequence
+from contextlib import suppress
 from typing import Any
 
 from langchain_core.language_models import BaseChatModel
@@ -16,12 +17,16 @@ from langchain_core.messages.ai import UsageMetadata
 from langchain_core.outputs import ChatGeneration, ChatGenerationChunk, ChatResult
 
 from memory.engine.summaries.prompts import MARKER as SUMMARY_MARK
+from memory.engine.summaries.schemas import render
+from memory.engine.tokens import MESSAGE_OVERHEAD
 
 from ..naming import TITLE_MARK
 from .answers import answer
 from .extractive import make_title, summarize_extractively
+from .structured import fill, find_shape
 
 DEFAULT_SUMMARY_TOKENS = 400
+FORM_SHARES = (0.9, 0.7, 0.4)
 PIECE = re.compile(r"\s*(?:[\w'’-]{1,12}|\W)\s*?", re.ASCII)
 
 
@@ -58,7 +63,7 @@ class DemoChatModel(BaseChatModel):
 def reply_to(messages: Sequence[BaseMessage]) -> str:
     """A summary or a title if the system message asks for one, an answer otherwise."""
     if messages and messages[0].text.startswith(SUMMARY_MARK):
-        return _summarize(messages[-1].text)
+        return _summarize(messages[0].text, messages[-1].text)
     if messages and messages[0].text.startswith(TITLE_MARK):
         return make_title(str(json.loads(messages[-1].text)["messages"][0]["text"]))
     return answer(messages)
@@ -69,16 +74,24 @@ def split_tokens(text: str) -> list[str]:
     return PIECE.findall(text)
 
 
-def _summarize(document: str) -> str:
-    """Answer the JSON document of a summariser request."""
+def _summarize(prompt: str, document: str) -> str:
+    """Answer the JSON document of a summariser request, in the form that it wants."""
     data = json.loads(document)
     previous = [str(data.get("previous_summary") or "")]
     previous += [str(each.get("text", "")) for each in data.get("summaries", [])]
-    return summarize_extractively(
-        list(_quote(data.get("messages", []))),
-        previous=previous,
-        max_tokens=int(data.get("max_tokens") or DEFAULT_SUMMARY_TOKENS),
-    )
+    texts = list(_quote(data.get("messages", [])))
+    room = int(data.get("max_tokens") or DEFAULT_SUMMARY_TOKENS)
+    shape = find_shape(prompt)
+    # Headings and topics need room as well.
+    for share in FORM_SHARES if shape else ():
+        text = summarize_extractively(
+            texts, previous=previous, max_tokens=int(room * share)
+        )
+        with suppress(LookupError):
+            filled = fill(shape, text.encode("utf-8", "replace").decode().splitlines())
+            if _count_tokens(render(filled)) + MESSAGE_OVERHEAD <= room:
+                return json.dumps(filled, ensure_ascii=False)
+    return summarize_extractively(texts, previous=previous, max_tokens=room)
 
 
 def _quote(messages: list[dict[str, Any]]) -> Iterator[str]:
@@ -93,7 +106,7 @@ def _quote(messages: list[dict[str, Any]]) -> Iterator[str]:
 
 
 def _metadata(messages: Sequence[BaseMessage], text: str) -> dict[str, Any]:
-    read = sum(_count_tokens(message.text) + 4 for message in messages)
+    read = sum(_count_tokens(message.text) + MESSAGE_OVERHEAD for message in messages)
     written = _count_tokens(text)
     usage = UsageMetadata(
         input_tokens=read, output_tokens=written, total_tokens=read + written

@@ -11,6 +11,12 @@ MAX_LINE_CHARS = 240
 MAX_GREETING_CHARS = 8
 
 SPEAKER = re.compile(r"((?:User|Assistant|Tool)(?: \([\d-]{1,10}\))?: )")
+# A line of a summary that has a form: its time and topic stand before who said it.
+HEADING = re.compile(r"[\w ]{1,60}:")
+ROLE = r"(?:User|Assistant|Tool)(?: \(|:)"
+ENTRY = re.compile(
+    rf"(?:- )?(?:(?:\[[\d :-]{{10,16}}\] )*(?:(?!{ROLE})[\w ]{{1,60}}: )?(?={ROLE}))|- "
+)
 SENTENCE_END = re.compile(r"(?<=[.!?…])\s+|(?<=[。！？])\s*|\n+")
 PERSONAL = re.compile(
     r"\b(?:i'm|i am|my|mine|call me|remember"
@@ -60,6 +66,12 @@ def split_sentences(text: str) -> list[str]:
     return [part.strip() for part in SENTENCE_END.split(text) if part.strip()]
 
 
+def read_lines(summary: str) -> list[str]:
+    """What a summary says line by line, without the marks of its form."""
+    lines = [line for line in summary.splitlines() if not HEADING.fullmatch(line)]
+    return [ENTRY.sub("", line, count=1) for line in lines]
+
+
 def is_question(text: str) -> bool:
     head, tail = text[:MAX_QUESTION_CHARS], text[-MAX_QUESTION_CHARS:]
     return bool(QUESTION_START.match(head) or QUESTION_END.search(tail))
@@ -80,7 +92,7 @@ def summarize_extractively(
     sentences. Where room ends, both the oldest and the newest have a place.
     `previous`: summaries that this one replaces.
     """
-    lines = [line for summary in previous for line in summary.splitlines()]
+    lines = [line for summary in previous for line in read_lines(summary)]
     ranks: dict[str, int] = {}
     for line, rank in _rank_lines([*lines, *texts]):
         ranks.setdefault(line, rank)

@@ -15,7 +15,7 @@ from langchain_core.messages import BaseMessage
 
 from memory.engine import ranking
 
-from .extractive import SPEAKER, is_question, split_sentences
+from .extractive import SPEAKER, is_question, read_lines, split_sentences
 
 FENCES = ("history", "pinned", "recalled")
 SUMMARY = re.compile(
@@ -126,7 +126,7 @@ def _find_fenced(text: str) -> str | None:
 def _read_fenced(text: str) -> Iterator[Statement]:
     for first, last, version, body in SUMMARY.findall(text):
         place = Place(int(first), int(last), int(version))
-        for line in html.unescape(body).splitlines():
+        for line in read_lines(html.unescape(body)):
             match = SPEAKER.match(line)
             speaker = match.group() if match else ""
             is_user = not speaker or speaker.startswith("User")

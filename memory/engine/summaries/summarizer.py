@@ -36,7 +36,7 @@ from ..plan import Merge, Step
 from ..policy import CHUNK_TOKENS, Policy
 from ..tokens import TokenCounter, count_tokens
 from ..wording import gettext_noop as _
-from . import material, prompts
+from . import material, prompts, schemas
 
 Invoke = Callable[[list[BaseMessage]], Awaitable[AIMessage]]
 Task = Literal["initial", "extend", "merge"]
@@ -224,7 +224,13 @@ class _Writer:
         self, task: Task, document: material.Document, *, is_last: bool
     ) -> str:
         text = await self._ask(task, document)
-        if not is_last or len(text) >= self.policy.min_summary_chars:
+        if not is_last:
+            return text
+        if isinstance(self.policy.profile, type) and text not in self.structured:
+            # The caller wants data, but a text is better than no summary.
+            with suppress(SummaryError):
+                text = await self._ask(task, document, more=prompts.FORM)
+        if len(text) >= self.policy.min_summary_chars:
             return text
         # The first summary is valid, only short: it stands if the second one is not.
         with suppress(SummaryError):
@@ -235,13 +241,8 @@ class _Writer:
     async def _ask(
         self, task: Task, document: material.Document, more: str = ""
     ) -> str:
-        if custom := getattr(self.policy, f"{task}_prompt"):
-            schema = None
-            prompt = f"{prompts.MARKER}\n{custom}\n\n{prompts.CUSTOM_RULES}"
-        else:
-            schema = prompts.schema_for(self.policy)
-            structure = prompts.STRUCTURE + prompts.describe_schema(schema)
-            prompt = f"{BUILT_IN[task]}\n\n{structure}"
+        schema = self._schema_for(task)
+        prompt = self._describe(task, schema)
         self.prompts.append(prompt + more)
         cap = {"max_tokens": self.policy.max_summary_tokens}
         request = [
@@ -252,17 +253,34 @@ class _Writer:
         options = {"schema": schema} if takes_schema else {}
         reply = await self.invoke(request, **options)
         answer = replies.strip_reasoning(str(reply.text))
-        structured = prompts.parse(schema, answer) if schema else None
+        structured = schemas.parse(schema, answer) if schema else None
         text = validate(
             reply,
             input_tokens=self.count_tokens([HumanMessage(material.to_json(document))]),
             policy=self.policy,
             count_tokens=self.count_tokens,
-            text=answer if structured is None else prompts.render(structured),
+            text=answer if structured is None else schemas.render(structured),
         )
         if structured is not None:
             self.structured[text] = structured
         return text
+
+    def _schema_for(self, task: Task) -> type[BaseModel] | None:
+        """None where a user's own prompt asks for another form than a profile."""
+        is_custom = bool(getattr(self.policy, f"{task}_prompt"))
+        is_class = isinstance(self.policy.profile, type)
+        return None if is_custom and not is_class else schemas.schema_for(self.policy)
+
+    def _describe(self, task: Task, schema: type[BaseModel] | None) -> str:
+        """The instruction of a task."""
+        prompt = BUILT_IN[task]
+        if custom := getattr(self.policy, f"{task}_prompt"):
+            prompt = f"{prompts.MARKER}\n{custom}\n\n{prompts.CUSTOM_RULES}"
+        if schema is None:
+            return prompt
+        shape = schemas.describe_schema(schema)
+        times = prompts.TIMES if schemas.DATE_SHAPE in shape else ""
+        return f"{prompt}\n\n{prompts.STRUCTURE}{shape}{times}"
 
     async def finish(
         self, text: str, texts: Sequence[str], messages: Sequence[BaseMessage]
@@ -279,7 +297,9 @@ class _Writer:
         flags: dict[str, list[str]] = {}
         if len(text) <= MAX_CHECKED_CHARS:
             dates: list[date] = list(filter(None, map(time_of, messages)))
-            flags["unsupported"] = facts.unsupported(text, sources, dates)
+            flags["unsupported"] = facts.unsupported(
+                schemas.without_times(text), sources, dates
+            )
         complete = text
         if self.policy.protect and self._count(text) < self.policy.max_summary_tokens:
             by_user = [*texts, *(m.text for m in messages if m.type == "human")]

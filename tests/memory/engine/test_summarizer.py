@@ -1,9 +1,11 @@
 import json
+from datetime import datetime
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from langchain_core.messages import AIMessage, HumanMessage
+from pydantic import BaseModel
 
 from memory.engine.exceptions import (
     EmptySummary,
@@ -15,11 +17,11 @@ from memory.engine.exceptions import (
 )
 from memory.engine.policy import Policy
 from memory.engine.summaries import prompts
-from memory.engine.summaries.prompts import Topics
+from memory.engine.summaries.schemas import Topics
 from memory.engine.summaries.summarizer import merge, summarize, validate
 from memory.engine.tokens import count_tokens
 
-from .chats import Summarizer, assistant, block, chat, tool, user
+from .chats import START, Summarizer, assistant, block, chat, tool, user
 
 POLICY = Policy(max_summary_tokens=400)
 
@@ -203,6 +205,66 @@ async def test_it_names_the_schema_to_those_who_can_bind_it():
     await summarize(Structured("ok"), chat(2), policy=Policy(preset="topics"))
     await summarize(Structured("ok"), chat(2), policy=Policy(initial_prompt="Hi."))
     assert schemas == [Topics, None]
+
+
+class Notes(BaseModel):
+    """A class of a caller's own."""
+
+    name: str
+    facts: list[str] = []
+    at: datetime | None = None
+
+
+OWN = Policy(profile=Notes)
+NOTES = {"name": "Ann", "facts": ["She pays 12."]}
+
+
+async def test_it_asks_for_a_class_of_ones_own_once_more():
+    model = Summarizer("Ann pays 12.", json.dumps(NOTES))
+    made = await summarize(model, chat(2), policy=OWN)
+    assert made.text == "Name: Ann\nFacts:\n- She pays 12."
+    assert made.structured == NOTES | {"at": None}
+    first, second = (request[0].text for request in model.requests)
+    assert '{"name":"","facts":[""],"at":"YYYY-MM-DDThh:mm"}' in first
+    assert prompts.TIMES in first
+    assert second == first + prompts.FORM
+    assert made.requests == 2
+
+
+@pytest.mark.parametrize("second", ["Ann pays.", "", "I'm sorry, I can't help."])
+async def test_a_text_is_better_than_no_summary(second):
+    model = Summarizer("Ann pays 12.", second)
+    made = await summarize(model, chat(2), policy=OWN)
+    assert made.text == (second if second.startswith("Ann") else "Ann pays 12.")
+    assert made.structured is None
+
+
+async def test_it_asks_with_a_users_own_prompt_for_a_class_of_ones_own():
+    policy = Policy(profile=Notes, initial_prompt="Be kind.", protect=False)
+    model = Summarizer(json.dumps(NOTES))
+    made = await summarize(model, chat(2), policy=policy)
+    asked = model.requests[0][0].text
+    assert asked.index("Be kind.") < asked.index('{"name":""')
+    assert made.structured["name"] == "Ann"
+
+
+async def test_merged_summaries_have_the_form_as_well():
+    model = Summarizer(json.dumps(NOTES))
+    made = await merge(model, PAIR, policy=OWN)
+    assert made.structured["facts"] == ["She pays 12."]
+    assert made.rewritten
+
+
+async def test_it_does_not_flag_the_times_of_entries():
+    class Dated(BaseModel):
+        entries: list[dict[str, str]]
+
+    said = {"entries": [{"at": START.isoformat(), "text": "They talked."}]}
+    late = {"entries": [{"at": "2031-01-01T10:00:00", "text": "They talked."}]}
+    for data, flags in ((said, {}), (late, {"unsupported": ["2031-01-01"]})):
+        model = Summarizer(json.dumps(data))
+        made = await summarize(model, chat(2), policy=Policy(profile=Dated))
+        assert made.flags == flags
 
 
 async def test_it_asks_with_a_users_own_prompt():

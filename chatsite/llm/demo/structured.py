@@ -1,0 +1,167 @@
+"""Puts the sentences of an extractive summary into the form that a request wants."""
+
+import json
+import re
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from memory.engine import ranking
+from memory.engine.summaries.prompts import STRUCTURE
+from memory.engine.summaries.schemas import DATE_SHAPE, TIME_SHAPE
+from memory.engine.summaries.summarizer import CARRIED
+
+from .extractive import FACT, SPEAKER, is_personal
+
+MAX_TOPICS = 8
+MARKED = re.compile(r"(User|Assistant|Tool)( \((\d{4}-\d\d-\d\d)\)): ")
+
+
+def _pattern(english: str, chinese: str) -> re.Pattern[str]:
+    return re.compile(rf"\b(?:{english})\b|{chinese}", re.IGNORECASE)
+
+
+# What belongs into a field with such a name; the first that fits counts.
+FIELDS = [
+    (
+        re.compile("artifact|file|link"),
+        re.compile(r"https?://|\b[\w-]+\.(?:py|js|md|txt|csv|json|pdf|html?|zip)\b"),
+    ),
+    (
+        re.compile("issue|problem|blocker|weak|mistake"),
+        _pattern(
+            r"problem|issue|broken|broke|errors?|fail\w*|wrong|stuck|missing|late"
+            r"|difficult|mistakes?|confus\w+|(?:does|do|did|is)(?:n't| not) \w+",
+            "问题|坏了|错误|失败|不会|不能|困难|不懂",
+        ),
+    ),
+    (
+        re.compile("solution|decision|understanding|outcome"),
+        _pattern(
+            r"fixed|solved|solution|decided|agreed|chose|chosen|refund\w*|replaced?"
+            r"|understand|understood|learned|works now",
+            "解决|决定|同意|明白|学会|退款",
+        ),
+    ),
+    (
+        re.compile("goal|aim"),
+        _pattern(
+            r"goals?|aims?|want to|would like to|plan(?:ned)? to", "目标|想要|打算"
+        ),
+    ),
+    (
+        re.compile("action|pending|homework|next|todo|task"),
+        _pattern(
+            r"need to|have to|must|to-?do|remind|deadline|due|tomorrow|will|homework"
+            r"|by (?:mon|tues|wednes|thurs|fri|satur|sun)day|next (?:week|month|year)",
+            "需要|必须|提醒|截止|明天|下周|下个月|作业",
+        ),
+    ),
+]
+PERSON = re.compile("profile|customer|student|user|person|about")
+# Where the rest goes, in this order.
+REST = ("fact", "topic", "note", "detail", "")
+
+
+def find_shape(prompt: str) -> dict[str, Any] | None:
+    """The object that a summariser's prompt asks for; None = it asks for a text."""
+    _, found, text = prompt.partition(STRUCTURE)
+    try:
+        shape, _ = json.JSONDecoder().raw_decode(text) if found else (None, 0)
+    except ValueError:
+        return None
+    # A JSON schema is more than this model understands.
+    is_shape = isinstance(shape, dict) and "properties" not in shape
+    return shape if is_shape else None
+
+
+def fill(shape: dict[str, Any], lines: Sequence[str]) -> dict[str, Any]:
+    """The lines ("User: …") as an object of this shape.
+
+    Raises LookupError where it wants a time and none is known.
+    """
+    places: dict[str, list[str]] = {name: [] for name in shape}
+    for line in _date(lines):
+        # What no summary may lose is added again behind the new one.
+        if not line.startswith(CARRIED):
+            places[_choose(line, shape)].append(line)
+    return {name: _write(shape[name], places[name]) for name in shape}
+
+
+def _date(lines: Sequence[str]) -> Iterator[str]:
+    """Each with its day: a mark such as "(2026-05-07)" is on the first of a day, and
+    the lines do not stay together."""
+    mark = ""
+    for line in lines:
+        known = MARKED.match(line)
+        mark = known[2] if known else mark
+        is_said = mark and SPEAKER.match(line) and not known
+        yield line.replace(":", f"{mark}:", 1) if is_said else line
+
+
+def _choose(line: str, shape: dict[str, Any]) -> str:
+    """The name of the field in which a line belongs."""
+    is_own = not line.startswith(("Assistant", "Tool")) and is_personal(line)
+    for name_pattern, line_pattern in FIELDS:
+        fitting = next(filter(name_pattern.search, shape), "")
+        if fitting and line_pattern.search(line):
+            return fitting
+    if is_own and (fitting := next(filter(PERSON.search, shape), "")):
+        return fitting
+    order = REST if FACT.search(SPEAKER.sub("", line, count=1)) else ("topic", *REST)
+    # A list has room for all that is left, a single value has not.
+    names = sorted(shape, key=lambda name: not isinstance(shape[name], list))
+    return next(name for word in order for name in names if f"_{word}" in f"_{name}")
+
+
+def _write(shape: Any, lines: Sequence[str]) -> Any:
+    if isinstance(shape, list):
+        return list(_write_entries(shape[0], lines))
+    if isinstance(shape, dict):
+        return {name: _write(each, lines) for name, each in shape.items()}
+    if shape.startswith(DATE_SHAPE):
+        marks = filter(None, map(MARKED.match, reversed(lines)))
+        if not (mark := next(marks, None)):
+            raise LookupError("a time")
+        return mark[3] + ("T00:00" if shape.startswith(TIME_SHAPE) else "")
+    fixed = {"number": 0, "true or false": False}
+    kind, *others = re.split(r": | \| ", shape)
+    if kind in fixed:
+        return fixed[kind]
+    if others and " | " in shape:
+        return kind
+    # Two who speak in one line could not be told apart.
+    by_user = [line for line in lines if line.startswith("User")]
+    first, *others = by_user or lines[:1] or [""]
+    return " ".join([first, *(SPEAKER.sub("", each, count=1) for each in others)])
+
+
+def _write_entries(shape: Any, lines: Sequence[str]) -> Iterator[Any]:
+    has_topic = isinstance(shape, dict) and "topic" in shape
+    topics = _find_topics(lines) if has_topic else {}
+    for line in lines:
+        entry = _write(shape, [line])
+        yield entry | {"topic": topics[line]} if has_topic else entry
+
+
+def _find_topics(lines: Sequence[str]) -> dict[str, str]:
+    """A word for each line; lines that share one with an earlier line have the same."""
+    first: list[tuple[set[str], list[str]]] = []
+    for line in lines:
+        words = {*ranking.terms(SPEAKER.sub("", line, count=1))}
+        known = max(first, key=lambda topic: len(topic[0] & words), default=None)
+        if known and (known[0] & words or len(first) == MAX_TOPICS):
+            known[1].append(line)
+        else:
+            first.append((words, [line]))
+    return {line: _name(words, group) for words, group in first for line in group}
+
+
+def _name(words: set[str], lines: Sequence[str]) -> str:
+    """The word that most of the lines have; of those the longest."""
+    counts = Counter(term for line in lines for term in {*ranking.terms(line)} & words)
+    written = ranking.WORD.findall(SPEAKER.sub("", lines[0], count=1))
+    named = {term: word for word in written for term in ranking.terms(word)}
+    best = max(counts, key=lambda term: (counts[term], len(term), term), default="")
+    word = named.get(best, best)
+    return word[:1].upper() + word[1:] or "Other"

@@ -1,0 +1,246 @@
+"""The forms that a summary can have: profiles, topics, or a caller's pydantic class.
+
+A form is described in the prompt, the reply is read as its data, and the data rendered
+as the text that the model is shown. The data is plain JSON and kept beside the text.
+"""
+
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import date, datetime
+from functools import cache
+from types import NoneType, UnionType
+from typing import Any, Literal, Union, get_args, get_origin
+
+from pydantic import BaseModel, Field, model_validator
+from pydantic.fields import FieldInfo
+
+from ..blank import is_blank
+from ..policy import Policy
+
+Data = dict[str, Any]
+
+FENCED = re.compile(r"^```(?:json)?\s*(\{.*\})\s*```$", re.DOTALL)
+# What the shape of a date begins with; data has the same form.
+DATE_SHAPE = "YYYY-MM-DD"
+TIME_SHAPE = f"{DATE_SHAPE}Thh:mm"
+TIME = re.compile(r"(\d{4}-\d\d-\d\d)(?:[T ](\d\d:\d\d)(?::[\d.]+)?(?:Z|[+-][\d:]+)?)?")
+STAMP = re.compile(r"\[(\d{4}-\d\d-\d\d) \d\d:\d\d\]")
+# Fields that need no name in front of what they say.
+BARE = ("topic", "text")
+# Classes may hold each other, even themselves.
+MAX_DEPTH = 4
+
+
+class Topic(BaseModel):
+    """One subject of the conversation and all that was said about it."""
+
+    topic: str
+    text: str
+
+
+class Outline(BaseModel):
+    """Base of the profiles: every field is a list, an absent one is empty."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _fill(cls, values: Any) -> Any:
+        if not isinstance(values, dict) or not cls.model_fields.keys() & values:
+            raise ValueError("expected at least one of the fields")
+        return {name: [] for name in cls.model_fields} | values
+
+
+class General(Outline):
+    user_profile: list[str] = Field(description="name, home, work, people, likes")
+    topics: list[Topic] = Field(description="what was said")
+    facts: list[str] = Field(description="decisions, reasons, other facts")
+    action_items: list[str] = Field(description="open, promised, planned")
+
+
+class CustomerService(Outline):
+    customer: list[str] = Field(description="name, contact, orders, products")
+    issues: list[str] = Field(description="what was reported, since when")
+    solutions: list[str] = Field(description="what was tried or given, result")
+    pending: list[str] = Field(description="still to be done, by whom")
+    facts: list[str] = Field(description="other facts")
+
+
+class Tutoring(Outline):
+    student: list[str] = Field(description="who the student is, goals, level")
+    topics_covered: list[Topic] = Field(description="what was taught, how far")
+    understanding: list[str] = Field(description="what the student has understood")
+    weak_areas: list[str] = Field(description="mistakes, what needs more work")
+    homework: list[str] = Field(description="what was set, for when")
+    facts: list[str] = Field(description="other facts")
+
+
+class Project(Outline):
+    goals: list[str] = Field(description="what is to be achieved, by when")
+    decisions: list[str] = Field(description="decided or rejected, why")
+    action_items: list[str] = Field(description="who does what, by when")
+    blockers: list[str] = Field(description="what holds the work up")
+    artifacts: list[str] = Field(description="files, links, versions, commands")
+    next_steps: list[str] = Field(description="what comes next")
+    facts: list[str] = Field(description="other facts")
+
+
+class Topics(Outline):
+    topics: list[Topic] = Field(description="all that is known about it")
+
+
+SCHEMAS: dict[str, type[BaseModel]] = {
+    "general": General,
+    "customer_service": CustomerService,
+    "tutoring": Tutoring,
+    "project": Project,
+}
+
+
+def schema_for(policy: Policy) -> type[BaseModel]:
+    if isinstance(policy.profile, type):
+        return policy.profile
+    return Topics if policy.strategy == "topics" else SCHEMAS[policy.profile]
+
+
+@cache
+def describe_schema(schema: type[BaseModel]) -> str:
+    """The schema for a prompt, as the object to be written: a third of the tokens that
+    its JSON schema takes, and as clear to a model. Where a class has a field that no
+    such object can show, it is the JSON schema."""
+    try:
+        shape = _describe_fields(schema, "", MAX_DEPTH)
+    except TypeError:
+        shape = schema.model_json_schema()
+    return json.dumps(shape, ensure_ascii=False, separators=(",", ":"))
+
+
+def _describe_fields(schema: type[BaseModel], about: str, depth: int) -> Data:
+    """`about`: what the field says that holds it, for the last one without words."""
+    fields = schema.model_fields
+    silent = [name for name, field in fields.items() if not field.description]
+    words = {silent[-1]: about} if silent else {}
+    return {
+        _key(name, field): _describe(
+            field.annotation, field.description or words.get(name, ""), depth
+        )
+        for name, field in fields.items()
+    }
+
+
+def _key(name: str, field: FieldInfo) -> str:
+    alias = field.validation_alias
+    return alias if isinstance(alias, str) else name
+
+
+def _describe(kind: Any, about: str, depth: int) -> Any:
+    """The shape of a value; raises TypeError for a kind that has none."""
+    arguments = [each for each in get_args(kind) if each is not NoneType]
+    origin = get_origin(kind)
+    if origin in (Union, UnionType) and len(arguments) == 1:
+        return _describe(arguments[0], about, depth)
+    if origin in (list, tuple, set, frozenset):
+        return [_describe(arguments[0], about, depth)]
+    if origin is dict:
+        return {"…": _describe(arguments[1], about, depth)}
+    if origin is Literal:
+        return " | ".join(map(str, arguments))
+    if not isinstance(kind, type) or depth == 0:
+        raise TypeError(kind)
+    if issubclass(kind, BaseModel):
+        return _describe_fields(kind, about, depth - 1)
+    shapes = {str: "", datetime: TIME_SHAPE, date: DATE_SHAPE}
+    shapes |= dict.fromkeys((int, float), "number") | {bool: "true or false"}
+    if kind not in shapes:
+        raise TypeError(kind)
+    return ": ".join(filter(None, [shapes[kind], about]))
+
+
+def parse(schema: type[BaseModel], text: str) -> Data | None:
+    """The reply as the schema's data; None where it is anything else."""
+    text = text.strip()
+    fenced = FENCED.match(text)
+    try:
+        return dump(schema.model_validate_json(fenced[1] if fenced else text))
+    except ValueError:
+        return None
+
+
+def dump(value: BaseModel) -> Data:
+    """Data that every JSON column takes: no NaN, times as text."""
+    return json.loads(value.model_dump_json())
+
+
+def render(structured: Mapping[str, Any]) -> str:
+    """The text of a summary from its data: a heading and a list for each field."""
+    lines = []
+    for name, value in structured.items():
+        heading = f"{name.replace('_', ' ').capitalize()}:"
+        if not isinstance(value, (list, dict)):
+            text = _render_entry(value)
+            lines += [f"{heading} {text}"] if text else []
+            continue
+        for text in filter(None, _render_entries(value)):
+            lines += [heading, f"- {text}"] if heading else [f"- {text}"]
+            heading = ""
+    return "\n".join(lines)
+
+
+def _render_entries(value: list[Any] | Data) -> Iterator[str]:
+    if isinstance(value, list):
+        yield from map(_render_entry, value)
+        return
+    for name, each in value.items():
+        if text := _render_entry(each):
+            yield f"{name}: {text}"
+
+
+def _render_entry(value: Any) -> str:
+    """One line, so that a line break can't forge a heading; "" = nothing is said."""
+    if isinstance(value, list):
+        text = ", ".join(filter(None, map(_render_entry, value)))
+    elif isinstance(value, dict):
+        text = _render_object(value)
+    else:
+        text = "" if value is None else str(value)
+    text = " ".join(text.split())
+    return "" if is_blank(text) else text
+
+
+def _render_object(value: Data) -> str:
+    """ "[2026-05-07 10:30] Home: moved to Oslo (source: user)"."""
+    said = {name: _render_entry(each) for name, each in value.items()}
+    times = [name for name, text in said.items() if TIME.fullmatch(text)]
+    bare = ": ".join(said[name] for name in BARE if said.get(name))
+    rest = "; ".join(
+        f"{name}: {text}"
+        for name, text in said.items()
+        if text and name not in (*BARE, *times)
+    )
+    text = f"{bare} ({rest})" if bare and rest else bare or rest
+    stamps = [" ".join(filter(None, TIME.fullmatch(said[n]).groups())) for n in times]
+    # A time alone says nothing.
+    return " ".join([*(f"[{stamp}]" for stamp in stamps), text]) if text else ""
+
+
+def without_times(text: str) -> str:
+    """The text with the days of its entries alone: no message says its own time."""
+    return STAMP.sub(r"[\1]", text)
+
+
+def combine(parts: Sequence[Mapping[str, Any]]) -> Data:
+    """The data of consecutive summaries, oldest first, as that of one.
+
+    Lists follow each other, without what was said before; objects are combined; of
+    single values the newest one that says something counts.
+    """
+    combined: Data = {}
+    for part in parts:
+        for name, value in part.items():
+            known = combined.get(name)
+            if isinstance(known, list) and isinstance(value, list):
+                combined[name] = known + [each for each in value if each not in known]
+            elif isinstance(known, dict) and isinstance(value, dict):
+                combined[name] = combine([known, value])
+            elif name not in combined or _render_entry(value):
+                combined[name] = value
+    return combined

@@ -1,0 +1,201 @@
+import json
+from datetime import date, datetime
+from enum import Enum
+from typing import Any, Literal
+
+import pytest
+from pydantic import BaseModel, Field, create_model
+
+from memory.engine.exceptions import PolicyError
+from memory.engine.policy import Policy
+from memory.engine.summaries.schemas import (
+    SCHEMAS,
+    General,
+    Topics,
+    combine,
+    describe_schema,
+    parse,
+    render,
+    schema_for,
+    without_times,
+)
+
+SAID = {
+    "facts": ["Ann pays 12."],
+    "topics": [{"topic": "Tea", "text": "She likes it."}],
+}
+
+
+@pytest.mark.parametrize("schema", [*SCHEMAS.values(), Topics])
+def test_it_describes_its_own_form(schema):
+    shape = json.loads(describe_schema(schema))
+    assert list(shape) == list(schema.model_fields)
+    assert parse(schema, json.dumps(shape)) == shape
+
+
+def test_it_reads_data_and_fills_what_is_missing():
+    structured = parse(General, json.dumps(SAID))
+    assert structured["facts"] == ["Ann pays 12."]
+    assert structured["user_profile"] == []
+
+
+def test_it_reads_a_fenced_answer():
+    assert parse(General, f"```json\n{json.dumps(SAID)}\n```") is not None
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Ann likes tea.",
+        "",
+        "{",
+        "[]",
+        "7",
+        '{"summary": "Ann likes tea."}',
+        '{"facts": "Ann"}',
+        '{"facts": [1]}',
+        '{"topics": ["Tea"]}',
+        '{"facts": ["\\ud800"]}',
+        "[" * 10_000,
+        '{"facts": ' * 5000,
+    ],
+)
+def test_it_takes_anything_else_for_plain_text(text):
+    assert parse(General, text) is None
+
+
+def test_it_renders_headings_and_entries():
+    text = render(parse(General, json.dumps(SAID)))
+    assert text == "Topics:\n- Tea: She likes it.\nFacts:\n- Ann pays 12."
+
+
+def test_it_lets_no_entry_forge_a_heading():
+    assert render({"facts": ["a\nTopics:\n- b", " "]}) == "Facts:\n- a Topics: - b"
+
+
+def test_it_has_a_profile_for_each_kind_of_conversation():
+    for profile, schema in SCHEMAS.items():
+        assert schema_for(Policy(profile=profile)) is schema
+    assert schema_for(Policy(preset="topics", profile="project")) is Topics
+
+
+class Mood(Enum):
+    GOOD = "good"
+
+
+class Fact(BaseModel):
+    at: datetime
+    text: str
+    source: Literal["user", "tool"] = "user"
+
+
+class Notes(BaseModel):
+    user_info: str
+    topics: list[str] = Field(description="what was discussed")
+    key_facts: list[Fact]
+    day: date | None = None
+    count: int = 0
+    names: dict[str, str] = {}
+
+
+class Tree(BaseModel):
+    text: str
+    parts: list["Tree"] = []
+
+
+NOTES = {
+    "user_info": "Lance",
+    "topics": ["Tea", "Oslo"],
+    "key_facts": [{"at": "2026-05-07T10:30:00Z", "text": "He likes\ntea."}],
+    "names": {"cat": "Mimi"},
+    "count": 2,
+}
+
+
+def test_it_describes_a_class_as_the_object_to_be_written():
+    assert json.loads(describe_schema(Notes)) == {
+        "user_info": "",
+        "topics": ["what was discussed"],
+        "key_facts": [{"at": "YYYY-MM-DDThh:mm", "text": "", "source": "user | tool"}],
+        "day": "YYYY-MM-DD",
+        "count": "number",
+        "names": {"…": ""},
+    }
+
+
+@pytest.mark.parametrize(
+    "schema", [Tree, create_model("A", mood=(Mood, ...)), create_model("B", x=(Any, 1))]
+)
+def test_it_describes_any_other_class_by_its_json_schema(schema):
+    assert json.loads(describe_schema(schema)) == schema.model_json_schema()
+
+
+def test_it_names_fields_as_the_class_reads_them():
+    schema = create_model("Named", text=(str, Field(validation_alias="words")))
+    assert json.loads(describe_schema(schema)) == {"words": ""}
+    assert parse(schema, '{"words": "a"}') == {"text": "a"}
+
+
+def test_the_data_of_a_class_is_plain_json():
+    data = parse(Notes, json.dumps(NOTES))
+    assert data == json.loads(json.dumps(data))
+    assert data["key_facts"][0]["at"] == "2026-05-07T10:30:00Z"
+    assert data["key_facts"][0]["source"] == "user"
+    schema = create_model("Number", x=(float, 0))
+    assert parse(schema, '{"x": NaN}') == {"x": None}
+
+
+@pytest.mark.parametrize("change", [{"key_facts": [{"text": "x"}]}, {"topics": "Tea"}])
+def test_it_takes_data_that_the_class_refuses_for_text(change):
+    assert parse(Notes, json.dumps(NOTES | change)) is None
+
+
+def test_it_renders_every_kind_of_value():
+    assert render(parse(Notes, json.dumps(NOTES))).splitlines() == [
+        "User info: Lance",
+        "Topics:",
+        "- Tea",
+        "- Oslo",
+        "Key facts:",
+        "- [2026-05-07 10:30] He likes tea. (source: user)",
+        "Count: 2",
+        "Names:",
+        "- cat: Mimi",
+    ]
+    nested = {"a": {"name": "Ann", "likes": ["tea", {"text": "figs"}], "no": None}}
+    assert render({"people": nested}) == "People:\n- a: name: Ann; likes: tea, figs"
+    assert render({"facts": [{"at": "2026-05-07", "text": " "}], "x": None}) == ""
+
+
+def test_it_checks_days_but_not_times():
+    text = "- [2026-05-07 10:30] tea at [10:30]"
+    assert without_times(text) == "- [2026-05-07] tea at [10:30]"
+
+
+def test_it_combines_the_data_of_all_levels():
+    first = {"facts": ["a", "b"], "name": "Ann", "at": {"home": "Oslo"}, "n": 1}
+    second = {"facts": ["b", "c"], "name": " ", "at": {"work": "Bonn"}, "n": 2}
+    assert combine([first, second]) == {
+        "facts": ["a", "b", "c"],
+        "name": "Ann",
+        "at": {"home": "Oslo", "work": "Bonn"},
+        "n": 2,
+    }
+    assert combine([]) == {}
+    assert first["facts"] == ["a", "b"]
+
+
+def test_a_policy_takes_a_class_and_dumps_its_json_schema():
+    policy = Policy(preset="topics", profile=Notes)
+    assert schema_for(policy) is Notes
+    dumped = json.loads(json.dumps(policy.dump()))
+    assert dumped["profile"]["properties"].keys() == Notes.model_fields.keys()
+    assert policy.digest() != Policy(preset="topics", profile=Fact).digest()
+    with pytest.raises(PolicyError, match="profile"):
+        Policy.load(dumped)
+
+
+@pytest.mark.parametrize("wrong", [dict, Notes(**NOTES), "Notes", None, 1])
+def test_a_policy_refuses_other_objects(wrong):
+    with pytest.raises(PolicyError, match="profile: .*: expected one of general"):
+        Policy(profile=wrong)
