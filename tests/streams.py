@@ -91,6 +91,7 @@ SLOW = (
     "memory/test_migrations.py",
     "memory/test_property.py",
     "memory/test_replay.py",
+    "test_package.py",
     "test_plugin.py",
     "test_servers.py",
     "test_setup.py",
