@@ -2,6 +2,7 @@
 reference, rebuilt later and proved by its hash.
 """
 
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -291,17 +292,19 @@ def keep_prompts(conversation: Conversation) -> None:
 def count_places(conversation: Conversation, left_out: Ranges = ()) -> dict[str, int]:
     """How many messages are where in the model's view.
 
-    "window", "summary", "excluded", "superseded", "deleted"; "unsent" are those of the
-    window that the next request leaves out, as they do not fit; "lost" are those before
-    the window that no active summary covers, which must never happen.
+    "window", "summary", "excluded", "superseded", "deleted"; "left" are those that have
+    left the window without a summary; "unsent" are those of the window that the next
+    request leaves out, as they do not fit; "lost" are those before the window that no
+    active summary covers, which must never happen.
     """
     summaries = versions.active(conversation)
-    covered = within((each.first_seq, each.last_seq) for each in summaries)
+    covered, left = _split(summaries)
     place = Case(
         When(deleted_at__isnull=False, then=Value("deleted")),
         When(superseded_at__isnull=False, then=Value("superseded")),
         When(excluded_at__isnull=False, then=Value("excluded")),
         When(covered, then=Value("summary")),
+        When(left, then=Value("left")),
         When(seq__lte=versions.cutoff(summaries), then=Value("lost")),
         When(within(left_out), then=Value("unsent")),
         default=Value("window"),
@@ -313,22 +316,37 @@ def count_places(conversation: Conversation, left_out: Ranges = ()) -> dict[str,
 def count_sent(call: ModelCall) -> dict[str, int]:
     """How many of the messages before a reply were where in its request.
 
-    "window", "newest", "summary"; "unsent" are those that the references do not name:
-    removed from the view then or since, or left out as they did not fit.
+    "window", "newest", "summary"; "left" are those that had left the window without a
+    summary; "unsent" are those that the references do not name: removed from the view
+    then or since, or left out as they did not fit.
     """
     conversation, refs = call.conversation, call.refs
     sent = conversation.summaries.filter(version__in=refs["summaries"])
     newest = Q(seq=refs["newest"])
     in_window = within(refs["window"])
-    covered = within(sent.values_list("first_seq", "last_seq"))
+    covered, left = _split(sent)
+    apart = ~in_window & ~newest
     rows = conversation.messages.filter(seq__lt=call.message.seq)
     counts = rows.aggregate(
         window=Count("pk", in_window),
         newest=Count("pk", newest),
-        summary=Count("pk", covered & ~in_window & ~newest),
-        unsent=Count("pk", ~covered & ~in_window & ~newest),
+        summary=Count("pk", covered & apart),
+        left=Count("pk", left & apart),
+        unsent=Count("pk", ~covered & ~left & apart),
     )
     return {kind: count for kind, count in counts.items() if count}
+
+
+def _split(summaries: Iterable[Summary]) -> tuple[Q, Q]:
+    """The messages that summaries stand for, and those that have only left the window.
+
+    Those of a version that was erased since count as summarised.
+    """
+    spans: tuple[Ranges, Ranges] = ([], [])
+    for each in summaries:
+        spans[each.is_trimmed].append([each.first_seq, each.last_seq])
+    covered, left = map(within, spans)
+    return covered, left
 
 
 def _built(

@@ -115,6 +115,11 @@ def status_of(event: events.Event, conversation: Conversation) -> str:
             return _("Reply ended")
         case events.Memory(state="folded"):
             newest = conversation.summaries.get(version=event.version)
+            if newest.is_trimmed:
+                return _("Messages %(first)s–%(last)s left the window") % {
+                    "first": newest.first_seq,
+                    "last": newest.last_seq,
+                }
             return _("Messages %(first)s–%(last)s were summarised (v%(version)s)") % {
                 "first": newest.first_seq,
                 "last": newest.last_seq,

@@ -2,11 +2,13 @@
 
 import json
 import re
+from collections.abc import Iterable, Iterator
 from math import isfinite
-from typing import Any
+from typing import Any, ClassVar
 
 from django import forms
 from django.conf import settings
+from django.forms import BoundField
 from django.forms.fields import InvalidJSONInput
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
@@ -17,6 +19,25 @@ from memory.engine.exceptions import PolicyError
 from memory.models import Conversation
 
 TITLE_MAX = Conversation._meta.get_field("title").max_length
+# What the triggers of policies count in.
+UNITS = {
+    "tokens": _("tokens"),
+    "messages": _("messages"),
+    "turns": _("turns"),
+    "fraction": _("of the model's window, 0 to 1"),
+    "age": _("seconds since its oldest message"),
+    "idle": _("seconds of silence"),
+    "topic": _("of a turn's words are new, 0 to 1"),
+    "important": _("important messages"),
+}
+STRATEGIES = {
+    "": _("As the preset says"),
+    "layered": _("One summary per stretch, merged by level"),
+    "running": _("One summary of everything"),
+    "topics": _("One summary with a part per topic"),
+    "window": _("No summary: they only leave the window"),
+}
+SIZES = ("trigger", "keep")
 
 
 def preset_choices() -> list[tuple[str, str]]:
@@ -34,6 +55,27 @@ class TitleField(forms.CharField):
     def to_python(self, value: object) -> str:
         title = super().to_python(value)
         return "" if is_blank(title) else title
+
+
+class DetailedForm(forms.Form):
+    """A form of which the page shows some fields only on demand."""
+
+    DETAILS: ClassVar[tuple[str, ...]] = ()
+    details_label: ClassVar[Any] = ""
+    details_help: ClassVar[Any] = ""
+    fields_template = "_detailed_form_fields.html"
+
+    def rows(self) -> Iterator[tuple[BoundField, BoundField | None]]:
+        """The fields as they are on the page: a size with its unit."""
+        for field in self.visible_fields():
+            if not field.name.endswith("_kind"):
+                kind = field.name.replace("_size", "_kind")
+                yield field, self[kind] if kind != field.name else None
+
+    @property
+    def has_details(self) -> bool:
+        """Whether something was typed there, or is wrong."""
+        return any(self[name].value() or self[name].errors for name in self.DETAILS)
 
 
 class NewConversationForm(forms.Form):
@@ -110,10 +152,76 @@ class OverridesField(StorableField):
         return "" if value is None else super().prepare_value(value)
 
 
-class PolicyForm(forms.Form):
-    """How a conversation is remembered: a preset, and settings of its own over it."""
+class LinesField(forms.CharField):
+    """A list of texts, one a line."""
+
+    widget = forms.Textarea
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(strip=False, empty_value=None, **options)
+
+    def to_python(self, value: object) -> list[str] | None:
+        text = super().to_python(value) or ""
+        return [line for line in re.split(r"[\r\n]+", text) if line.strip()] or None
+
+    def prepare_value(self, value: object) -> object:
+        return "\n".join(value) if isinstance(value, list) else value
+
+
+def _can_hold(name: str, value: object) -> bool:
+    """Whether the field of a setting gives back what it is given."""
+    if name == "strategy":
+        return isinstance(value, str) and value in STRATEGIES
+    if name == "important":
+        field = LinesField()
+        texts = value if isinstance(value, list) else ()
+        return bool(texts) and all(
+            isinstance(text, str) and field.to_python(text) == [text] for text in texts
+        )
+    return True
+
+
+def _unit_field(names: Iterable[str], label: Any) -> forms.ChoiceField:
+    return forms.ChoiceField(
+        choices=lambda: [(name, UNITS[name]) for name in names],
+        required=False,
+        widget=forms.Select(attrs={"aria-label": label}),
+    )
+
+
+class PolicyForm(DetailedForm):
+    """How a conversation is remembered: a preset, and settings of its own over it.
+
+    The most common settings have fields; one that is empty leaves it to the preset.
+    """
+
+    # Settings with a field of the same name, beside the sizes.
+    SETTINGS: ClassVar[tuple[str, ...]] = ("strategy", "important")
+    DETAILS: ClassVar = ("trigger_size", "keep_size", *SETTINGS, "overrides")
+    details_label = _("Rules of its own")
+    details_help = _("What is empty here is as the preset says.")
 
     preset = forms.ChoiceField(label=_("How it remembers"), choices=preset_choices)
+    trigger_size = forms.FloatField(label=_("Summarise at"), required=False)
+    trigger_kind = _unit_field(policy.TRIGGER_KINDS, _("Summarise at, counted in"))
+    keep_size = forms.FloatField(label=_("Keep"), required=False)
+    keep_kind = _unit_field(policy.KEEP_KINDS, _("Keep, counted in"))
+    strategy = forms.ChoiceField(
+        label=_("What leaves the window"), choices=[*STRATEGIES.items()], required=False
+    )
+    important = LinesField(
+        label=_("Important messages"),
+        required=False,
+        widget=forms.Textarea(
+            attrs={
+                "rows": 2,
+                "cols": 70,
+                "spellcheck": "false",
+                "placeholder": _("(?i)remember|budget"),
+            }
+        ),
+        help_text=_("Regular expressions, one a line. What they match stays in full."),
+    )
     no_compaction = forms.BooleanField(label=_("Never summarise"), required=False)
     no_recall = forms.BooleanField(
         label=_("Don't search earlier messages"), required=False
@@ -133,29 +241,53 @@ class PolicyForm(forms.Form):
     # What was in force when the form was drawn.
     seen = StorableField(required=False, widget=forms.HiddenInput)
 
+    field_order = (
+        *("preset", "trigger_size", "trigger_kind", "keep_size", "keep_kind"),
+        *("strategy", "important", "overrides", "no_compaction", "no_recall"),
+    )
+
     @classmethod
     def of(cls, conversation: Conversation) -> "PolicyForm":
-        own = conversation.policy
-        if not isinstance(own, dict):
-            return cls(initial={"overrides": own, "seen": own})
-        own = dict(own)
+        return cls(initial=cls.read(conversation.policy))
+
+    @classmethod
+    def read(cls, stored: object) -> dict[str, Any]:
+        """The values of the fields for a stored policy; what none of them can hold is
+        in `overrides`."""
+        if not isinstance(stored, dict):
+            return {"overrides": stored, "seen": stored}
+        own = dict(stored)
         initial = {
-            "seen": conversation.policy,
+            "seen": stored,
             "preset": own.pop("preset", policy.DEFAULT_PRESET),
             "no_compaction": own.pop("enabled", True) is False,
             "no_recall": own.get("recall_tokens") == 0,
         }
         if initial["no_recall"]:
             del own["recall_tokens"]
-        return cls(initial={**initial, "overrides": own or None})
+        for name in SIZES:
+            match own.get(name):
+                case [str(kind), int() | float() as size] if kind in UNITS:
+                    initial |= {f"{name}_kind": kind, f"{name}_size": size}
+                    del own[name]
+        for name in cls.SETTINGS:
+            if name in own and _can_hold(name, own[name]):
+                initial[name] = own.pop(name)
+        return {**initial, "overrides": own or None}
 
-    def clean(self) -> dict[str, object]:
+    def clean(self) -> dict[str, Any]:
         values = super().clean()
         overrides = values.get("overrides") or {}
         if not isinstance(overrides, dict):
             raise forms.ValidationError(_("The settings must be a JSON object: {…}."))
-        if "preset" not in values or "overrides" in self.errors:
+        own = dict(self._own())
+        if twice := sorted(own.keys() & overrides.keys()):
+            names = {"names": ", ".join(twice)}
+            text = _("Given twice, here and in a field of its own: %(names)s.")
+            self.add_error("overrides", forms.ValidationError(text, params=names))
+        if "preset" not in values or self.errors:
             return values
+        overrides = {**overrides, **own}
         switched = {"enabled": False} if values["no_compaction"] else {}
         switched |= {"recall_tokens": 0} if values["no_recall"] else {}
         values["policy"] = {**overrides, **switched, "preset": values["preset"]}
@@ -164,6 +296,18 @@ class PolicyForm(forms.Form):
         except PolicyError as error:
             raise forms.ValidationError(error.say(gettext)) from error
         return values
+
+    def _own(self) -> Iterator[tuple[str, Any]]:
+        """The settings that were given in a field of their own."""
+        for name in SIZES:
+            size = self.cleaned_data.get(f"{name}_size")
+            if size is not None:
+                kind = self.cleaned_data.get(f"{name}_kind")
+                is_whole = kind not in policy.SHARES and size == int(size)
+                yield name, [kind, int(size) if is_whole else size]
+        for name in self.SETTINGS:
+            if self.cleaned_data.get(name) not in (None, ""):
+                yield name, self.cleaned_data[name]
 
     def seen_again(self, conversation: Conversation, why: str) -> "PolicyForm":
         """The form as it was filled in, told why it did not hold: sent once more it

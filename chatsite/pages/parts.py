@@ -67,7 +67,8 @@ def summary_block(
 
 def form_fields(form: Form) -> SafeString:
     """The fields of a form. One that was sent shows its own errors, and isn't kept."""
-    template, values = "_form_fields.html", {"form": form}
+    template = getattr(form, "fields_template", "_form_fields.html")
+    values = {"form": form}
     if form.is_bound:
         return render_to_string(template, values)
     return _keep(template, values, type(form).__name__, repr(form.initial))
@@ -82,6 +83,7 @@ def _shown(summary: Summary) -> tuple[Hashable, ...]:
         summary.last_seq,
         summary.text,
         summary.model,
+        summary.is_trimmed,
         summary.tokens_before,
         summary.tokens_after,
         summary.has_older,

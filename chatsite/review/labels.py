@@ -16,21 +16,14 @@ TRIGGERS = {
     "fraction": gettext_lazy("share of the model's window"),
     "age": gettext_lazy("age"),
     "idle": gettext_lazy("idle time"),
+    "topic": gettext_lazy("new words"),
+    "important": gettext_lazy("important messages"),
     "summary_tokens": gettext_lazy("tokens of summaries"),
     "room": gettext_lazy("tokens that fit"),
     "manual": gettext_lazy("by hand"),
     "change": gettext_lazy("another policy"),
     "edit": gettext_lazy("edited by hand"),
     "restore": gettext_lazy("restored"),
-}
-# What the triggers of policies count in.
-POLICY_UNITS = {
-    "tokens": gettext_lazy("tokens"),
-    "messages": gettext_lazy("messages"),
-    "turns": gettext_lazy("turns"),
-    "fraction": gettext_lazy("of the model's window, 0 to 1"),
-    "age": gettext_lazy("seconds since its oldest message"),
-    "idle": gettext_lazy("seconds of silence"),
 }
 
 

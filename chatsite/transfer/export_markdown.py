@@ -105,6 +105,9 @@ def _span(ends: list[int]) -> str:
 
 def _rule(summary: Summary, show: Callable[[str], str]) -> str:
     span = f"#{summary.first_seq}–#{summary.last_seq}"
+    if summary.is_trimmed:
+        words = gettext("left the window here: %(span)s, without a summary")
+        return f"---8<--- {words % {'span': span}}"
     words = gettext("summarised here: %(span)s (v%(version)s)")
     line = words % {"span": span, "version": summary.version}
     return f"---8<--- {line}\n\n{_quote(show(summary.text))}"

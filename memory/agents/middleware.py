@@ -28,9 +28,9 @@ from pydantic import BaseModel
 
 from ..engine import budget
 from ..engine.exceptions import PolicyError
-from ..engine.plan import find_due, measure
 from ..engine.policy import Policy, show
 from ..engine.tokens import TokenCounter, count_text, count_tokens
+from ..engine.triggers import find_due, measure
 from . import threads
 from .compaction import Compactor, Task, reported_tokens
 from .stores import InMemoryStore, MemoryStore, ThreadMemory
@@ -309,6 +309,7 @@ class WindowpaneMiddleware(AgentMiddleware):
             overhead=task.overhead,
             context_window=task.policy.context_window or self.context_window,
             reported=reported_tokens(window, self._compactor.provider),
+            policy=task.policy,
         )
         due = find_due(task.policy, measures, call.view.blocks, task.room)
         return bool(window and task.policy.enabled and due)

@@ -14,7 +14,7 @@ from pydantic import BaseModel
 
 from ..engine.compose import compose
 from ..engine.exceptions import SummaryError
-from ..engine.plan import Step
+from ..engine.plan import Compaction, Step
 from ..engine.policy import CHUNK_TOKENS, Policy
 from ..engine.summaries import schemas, summarizer
 from ..engine.summaries.summarizer import SummaryText
@@ -98,6 +98,8 @@ class FunctionWriter:
     async def write(
         self, step: Step, messages: Sequence[BaseMessage], policy: Policy
     ) -> SummaryText:
+        if isinstance(step, Compaction) and step.is_trim:
+            return SummaryText("", prompt_hash="", requests=0)
         previous = getattr(step, "previous", None)
         blocks = [previous] if previous else []
         material = [*compose(system_prompt="", blocks=blocks).messages, *messages]

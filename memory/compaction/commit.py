@@ -131,7 +131,8 @@ def commit(
         status=Summary.Status.ACTIVE,
         tokens_after=tokens_after(job, result.text),
         author=job.author,
-        **_common(job, model),
+        # No model has anything to do with what only leaves the window.
+        **_common(job, model if result.text else ""),
     )
     ModelCall.objects.filter(pk__in=job.calls).update(summary=summary)
     if important.seqs:
@@ -149,7 +150,8 @@ def tokens_after(job: Job, text: str) -> int:
         gone += [str(message.content) for message in job.messages]
     as_messages = [AIMessage(part) for part in gone]
     after = job.tokens_before - job.count_tokens(as_messages)
-    return max(0, after + job.count_tokens([AIMessage(text)]))
+    written = job.count_tokens([AIMessage(text)]) if text else 0
+    return max(0, after + written)
 
 
 @transaction.atomic

@@ -18,6 +18,7 @@ from memory.engine import budget, plan
 from memory.engine.compaction import MemoryState
 from memory.engine.policy import Policy
 from memory.engine.tokens import TokenCounter
+from memory.engine.triggers import find_next_due
 from memory.models import Conversation, Summary, read_langchain
 
 from . import lease
@@ -156,7 +157,7 @@ class Planner:
 
     def find_next_due(self) -> datetime | None:
         """When a step can be due that no turn brings about."""
-        return plan.find_next_due(self.state.policy, self.state.window)
+        return find_next_due(self.state.policy, self.state.window)
 
     def next_step(
         self, context_window: int | None, *, force: bool = False

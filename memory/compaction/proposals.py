@@ -16,10 +16,10 @@ from django.utils.translation import gettext as _
 from langchain_core.messages import BaseMessage
 
 from memory import context, transcript, versions
-from memory.engine import facts
 from memory.engine.compaction import find_important
+from memory.engine.plan import Compaction
 from memory.engine.policy import Policy
-from memory.engine.summaries import material
+from memory.engine.summaries import facts, material
 from memory.engine.summaries.summarizer import SummaryText
 from memory.models import Conversation, Summary
 from memory.transcript import ActionError
@@ -43,6 +43,8 @@ class Plan:
     # With a summary of the policy's greatest length.
     tokens_after: int
     replaces: tuple[int, ...]
+    # Nothing is summarised.
+    is_trim: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -201,8 +203,9 @@ def _prepare(
 
 def _plan_of(job: Job, text: str | None = None) -> Plan:
     """Without a text: as with a summary of the policy's greatest length."""
+    is_trim = isinstance(job.step, Compaction) and job.step.is_trim
     if text is None:
-        text = "x" * 4 * job.policy.max_summary_tokens
+        text = "" if is_trim else "x" * 4 * job.policy.max_summary_tokens
     return Plan(
         first_seq=job.step.first_seq,
         last_seq=job.step.last_seq,
@@ -210,6 +213,7 @@ def _plan_of(job: Job, text: str | None = None) -> Plan:
         tokens_before=job.tokens_before,
         tokens_after=commit.tokens_after(job, text),
         replaces=tuple(source.version for source in job.sources),
+        is_trim=is_trim,
     )
 
 

@@ -90,11 +90,13 @@ class MemoryState:
                     level=0,
                     first_seq=self.cutoff + 1,
                     last_seq=end,
+                    is_trim=self.policy.strategy == "window",
                 )
         return None
 
     def apply(self, step: Step, text: str) -> Self:
-        """The state in which `text` is the summary that the step asked for."""
+        """The state in which `text` is the summary that the step asked for; "" where it
+        asked for none."""
         version = self.version + 1
         span = (step.first_seq, step.last_seq)
         block = SummaryBlock(version, step.level, *span, text, count_text(text))

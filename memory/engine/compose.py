@@ -68,7 +68,8 @@ def make_fence(intro: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class SummaryBlock:
-    """One active summary; it covers the messages first_seq..last_seq."""
+    """One active summary; it covers the messages first_seq..last_seq. Without a text it
+    says that they have left the window and were not summarised."""
 
     version: int
     level: int
@@ -76,6 +77,11 @@ class SummaryBlock:
     last_seq: int
     text: str
     tokens: int
+
+    @property
+    def is_trimmed(self) -> bool:
+        """Whether its messages have left the window without a summary."""
+        return not self.text
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,9 +115,10 @@ def compose(
     newest: BaseMessage | None = None,
     fence: str = SUMMARY_FENCE,
 ) -> Context:
+    summaries = (block for block in blocks if not block.is_trimmed)
     sections = (
         Section("system", (SystemMessage(system_prompt),) if system_prompt else ()),
-        Section("summaries", _fenced(fence, map(quote_summary, blocks))),
+        Section("summaries", _fenced(fence, map(quote_summary, summaries))),
         Section("pinned", _fenced(PINNED_FENCE, map(quote_message, pinned))),
         Section("window", tuple(window)),
         Section("recalled", _fenced(RECALLED_FENCE, map(quote_message, recalled))),

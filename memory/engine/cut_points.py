@@ -36,6 +36,11 @@ def find_gaps(messages: Sequence[BaseMessage]) -> list[int]:
     return gaps
 
 
+def find_turn_starts(messages: Sequence[BaseMessage]) -> list[int]:
+    """Indices of the user messages."""
+    return [i for i, each in enumerate(messages) if isinstance(each, HumanMessage)]
+
+
 def find_newest_question(messages: Sequence[BaseMessage]) -> int:
     """Index of the newest user message; -1 = there is none."""
     backwards = range(len(messages) - 1, -1, -1)

@@ -1,17 +1,18 @@
-"""When a compaction or a merge of summaries is due, and which messages it covers."""
+"""Which messages a compaction or a merge of summaries covers, once it is due."""
 
 from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import datetime
 from itertools import groupby, pairwise
 
-from langchain_core.messages import BaseMessage, HumanMessage
+from langchain_core.messages import BaseMessage
 
-from .compose import SummaryBlock, time_of
-from .cut_points import find_cut_points
-from .policy import Clause, ContextSize, Policy, adaptive_trigger
+from .compose import SummaryBlock
+from .cut_points import find_cut_points, find_turn_starts
+from .policy import ContextSize, Policy
 from .tokens import TokenCounter
+from .triggers import TriggerHit, find_due, measure
 
 Messages = Sequence[BaseMessage]
 # More digits than the number of a message has, and few enough to read at once.
@@ -19,29 +20,11 @@ MAX_DIGITS = 18
 
 
 @dataclass(frozen=True, slots=True)
-class Measures:
-    """A window in every unit a trigger knows; None where the unit is unknown."""
-
-    tokens: int
-    messages: int
-    turns: int
-    fraction: float | None = None
-    age: float | None = None
-    idle: float | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class TriggerHit:
-    """The condition that set a compaction off: `value` had reached `limit`."""
-
-    kind: str
-    value: int | float
-    limit: int | float
-
-
-@dataclass(frozen=True, slots=True)
 class Compaction:
-    """Summarise `messages` (extending `previous`, if any); `kept` stays verbatim."""
+    """Summarise `messages` (extending `previous`, if any); `kept` stays verbatim.
+
+    `is_trim`: they only leave the window, nothing is summarised.
+    """
 
     trigger: TriggerHit
     messages: tuple[BaseMessage, ...]
@@ -50,6 +33,7 @@ class Compaction:
     level: int
     first_seq: int
     last_seq: int
+    is_trim: bool = False
 
     @property
     def replaces(self) -> tuple[SummaryBlock, ...]:
@@ -76,100 +60,6 @@ class Merge:
 Step = Compaction | Merge
 
 
-def measure(
-    messages: Messages,
-    *,
-    count_tokens: TokenCounter,
-    overhead: int = 0,
-    context_window: int | None = None,
-    now: datetime | None = None,
-    reported: int = 0,
-) -> Measures:
-    """Measure a window; `overhead` (system prompt, summaries, tools) fills it too.
-
-    `reported`, the size of all this by the provider's count, is believed if larger.
-
-    The overhead counts for `fraction` only: compaction shrinks nothing but the window,
-    so with a large system prompt a trigger in tokens would fire at every turn.
-    """
-    tokens = max(count_tokens(messages), reported - overhead)
-    now = now or datetime.now(UTC)
-
-    def seconds_since(messages: Messages) -> float | None:
-        time = time_of(messages[0]) if messages else None
-        return (now - time).total_seconds() if time else None
-
-    return Measures(
-        tokens=tokens,
-        messages=len(messages),
-        turns=len(_turn_starts(messages)),
-        fraction=(tokens + overhead) / context_window if context_window else None,
-        age=seconds_since(messages[:1]),
-        idle=seconds_since(messages[-1:]),
-    )
-
-
-def find_trigger(policy: Policy, measures: Measures) -> TriggerHit | None:
-    """The first condition of the first clause that holds, or None."""
-
-    def match(clause: Clause) -> TriggerHit | None:
-        hits = [
-            TriggerHit(kind, value, limit)
-            for kind, limit in clause
-            if (value := getattr(measures, kind)) is not None and value >= limit
-        ]
-        return hits[0] if len(hits) == len(clause) else None
-
-    return next(filter(None, map(match, policy.trigger)), None)
-
-
-def find_due(
-    policy: Policy,
-    measures: Measures,
-    blocks: Sequence[SummaryBlock] = (),
-    room: int | None = None,
-) -> TriggerHit | None:
-    """Why a window is due: the policy's trigger, or that it has more than `room`."""
-    hit = find_trigger(_adapt(policy, measures, blocks), measures)
-    if hit is None and room is not None and measures.tokens > room:
-        return TriggerHit("room", measures.tokens, room)
-    return hit
-
-
-def find_next_due(
-    policy: Policy, window: Messages, *, now: datetime | None = None
-) -> datetime | None:
-    """When an age or idle condition comes true without a new message; None = never."""
-    now = now or datetime.now(UTC)
-    starts = {"age": window[:1], "idle": window[-1:]}
-    times = [
-        time + timedelta(seconds=n)
-        for clause in policy.trigger
-        for kind, n in clause
-        for time in map(time_of, starts.get(kind, ()))
-        if time
-    ]
-    return min((time for time in times if time > now), default=None)
-
-
-def _adapt(
-    policy: Policy, measures: Measures, blocks: Sequence[SummaryBlock]
-) -> Policy:
-    """An adaptive policy with the trigger that is cheapest for these turns."""
-    if not policy.adaptive:
-        return policy
-    limit = adaptive_trigger(
-        measures.tokens / max(measures.turns, 1),
-        sum(block.tokens for block in blocks) or policy.max_summary_tokens,
-        int(policy.keep[1]),
-    )
-    trigger = tuple(
-        tuple((kind, limit if kind == "tokens" else n) for kind, n in clause)
-        for clause in policy.trigger
-    )
-    return policy.model_copy(update={"trigger": trigger})
-
-
 def find_cutoff(
     messages: Messages,
     keep: ContextSize,
@@ -188,7 +78,7 @@ def find_cutoff(
     if kind in ("messages", "turns"):
         latest = len(messages) - int(amount)
         if kind == "turns":
-            starts = _turn_starts(messages)
+            starts = find_turn_starts(messages)
             latest = starts[-int(amount)] if amount <= len(starts) else 0
         return max((point for point in points if point <= latest), default=0)
     if kind == "fraction":
@@ -229,6 +119,7 @@ def plan_compaction(
         context_window=context_window,
         now=now,
         reported=reported,
+        policy=policy,
     )
     hit = TriggerHit("manual", measures.tokens, 0) if force else None
     hit = hit or find_due(policy, measures, blocks, room)
@@ -247,12 +138,17 @@ def plan_compaction(
         cutoff = max(points, default=0)
     if not cutoff:
         return None
-    starts = _turn_starts(window)
+    if hit.kind == "important" and cutoff <= measures.important_at[0]:
+        # They are all in what `keep` keeps. Otherwise the same few messages would set
+        # off a compaction after every turn.
+        return None
+    starts = find_turn_starts(window)
     is_inside = rounds and cutoff > max(starts, default=0)
     is_urgent = force or hit.kind == "room" or is_inside
     if not is_urgent and bisect_left(starts, cutoff) < policy.batch:
         return None
-    return _compact_at(cutoff, hit, policy, window, blocks)
+    is_trim = policy.strategy == "window"
+    return _compact_at(cutoff, hit, policy, window, blocks, is_trim=is_trim)
 
 
 def plan_compaction_through(
@@ -263,7 +159,8 @@ def plan_compaction_through(
     *,
     count_tokens: TokenCounter,
 ) -> Compaction | None:
-    """The compaction a person asks for: to the end of the turn of message `seq`.
+    """The compaction a person asks for: to the end of the turn of message `seq`. It is
+    a summary whatever the policy's strategy is.
 
     None where that would leave no turn in the window.
     """
@@ -291,12 +188,22 @@ def plan_merge(
         return None
     if total <= policy.summary_budget:
         return None
-    runs = [tuple(run) for _, run in groupby(blocks, key=lambda block: block.level)]
+    # What was not summarised can't be merged, nor what stands on its two sides.
+    apart = [
+        tuple(run)
+        for is_trimmed, run in groupby(blocks, key=lambda block: block.is_trimmed)
+        if not is_trimmed
+    ]
+    runs = [
+        tuple(run)
+        for part in apart
+        for _, run in groupby(part, key=lambda block: block.level)
+    ]
     full = [run[: policy.fan_in] for run in runs if len(run) >= policy.fan_in]
     merged = min(full, key=lambda run: run[0].level, default=())
-    if not merged and most is not None and total > most and len(blocks) > 1:
-        merged = tuple(blocks)
-    if not merged:
+    if not merged and most is not None and total > most:
+        merged = max(apart, key=len)
+    if len(merged) < 2:
         return None
     hit = TriggerHit("summary_tokens", total, policy.summary_budget)
     return Merge(hit, merged, 1 + max(block.level for block in merged))
@@ -308,9 +215,14 @@ def _compact_at(
     policy: Policy,
     window: Messages,
     blocks: Sequence[SummaryBlock],
+    *,
+    is_trim: bool = False,
 ) -> Compaction:
     newest = blocks[-1] if blocks else None
-    previous = None if policy.strategy == "layered" else newest
+    # A summary must not extend a block of messages that no summariser has read.
+    is_alike = newest is not None and newest.is_trimmed == is_trim
+    extends = is_alike and policy.strategy != "layered"
+    previous = newest if extends else None
     first_seq = newest.last_seq + 1 if newest else 1
     numbers = number(window, first_seq - 1)
     return Compaction(
@@ -322,6 +234,7 @@ def _compact_at(
         # Excluded messages have no place in the window, but in the ranges, which tile.
         first_seq=previous.first_seq if previous else first_seq,
         last_seq=numbers[cutoff] - 1 if cutoff < len(window) else numbers[-1],
+        is_trim=is_trim,
     )
 
 
@@ -334,10 +247,6 @@ def number(messages: Messages, after: int = 0) -> list[int]:
         if all(a < b for a, b in pairwise(numbers)):
             return numbers[1:]
     return list(range(after + 1, after + 1 + len(ids)))
-
-
-def _turn_starts(messages: Messages) -> list[int]:
-    return [i for i, each in enumerate(messages) if isinstance(each, HumanMessage)]
 
 
 def _cut_to(

@@ -35,10 +35,12 @@ Clause = tuple[ContextSize, ...]
 Trigger = tuple[Clause, ...]
 
 KEEP_KINDS = ("tokens", "messages", "turns", "fraction")
-TRIGGER_KINDS = (*KEEP_KINDS, "age", "idle")
+TRIGGER_KINDS = (*KEEP_KINDS, "age", "idle", "topic", "important")
+# Kinds that are a share of something, and those that are seconds.
+SHARES, TIMES = ("fraction", "topic"), ("age", "idle")
 # Beyond what any model or conversation has, and far from what a database can't hold.
 MAX_SIZE = 10_000_000
-# Seconds, of "age" and "idle": ten years.
+# Ten years.
 MAX_SECONDS = 315_360_000
 MAX_PROMPT_CHARS = 8000
 CHUNK_TOKENS = 8000
@@ -53,13 +55,13 @@ def parse_size(value: object, kinds: tuple[str, ...]) -> ContextSize:
     if kind not in kinds:
         expected = ", ".join(kinds)
         raise _error(_("%(value)s: expected one of %(kinds)s"), kind, kinds=expected)
-    if kind == "fraction":
+    if kind in SHARES:
         # bool is an int, and NaN fails every comparison.
         if type(amount) not in (int, float) or not 0 < amount <= 1:
-            template = _("fraction %(value)s: expected a number above 0 and up to 1")
-            raise _error(template, amount)
+            template = _("%(kind)s %(value)s: expected a number above 0 and up to 1")
+            raise _error(template, amount, kind=kind)
         return kind, float(amount)
-    limit = MAX_SECONDS if kind in ("age", "idle") else MAX_SIZE
+    limit = MAX_SECONDS if kind in TIMES else MAX_SIZE
     if type(amount) is not int or not 1 <= amount <= limit:
         raise _error(
             _("%(value)s %(kind)s: expected a whole number from 1 to %(limit)s"),
@@ -167,6 +169,8 @@ def parse_profile(value: object) -> str | type[BaseModel]:
     return value
 
 
+Strategy = Literal["running", "layered", "topics", "window"]
+
 DEFAULT_PRESET = "layered"
 PRESETS: dict[str, dict[str, Any]] = {
     "layered": {
@@ -255,7 +259,8 @@ class Policy(BaseModel):
 
     preset: str = DEFAULT_PRESET
     enabled: StrictBool = True
-    strategy: Literal["running", "layered", "topics"]
+    # "window": what leaves the window is not summarised; a search still finds it.
+    strategy: Strategy
     trigger: Annotated[Trigger, BeforeValidator(parse_trigger)]
     keep: Annotated[ContextSize, BeforeValidator(partial(parse_size, kinds=KEEP_KINDS))]
     max_summary_tokens: StrictInt = Field(400, ge=1, le=32_000)
@@ -273,7 +278,8 @@ class Policy(BaseModel):
     # Tokens of messages in one request of the summariser; more take several. Each has
     # the prompt and the summary so far as well, so tiny ones cost most.
     chunk_tokens: StrictInt = Field(CHUNK_TOKENS, ge=LEAST_CHUNK, le=1_000_000)
-    # Messages that match one of these stay word for word.
+    # Messages that match one of these stay word for word. The trigger "important"
+    # counts those in the window.
     important: Annotated[tuple[str, ...], BeforeValidator(parse_important)] = ()
     # Identifiers that a summary leaves out are added to it.
     protect: StrictBool = True
@@ -353,6 +359,16 @@ class Policy(BaseModel):
             # It belongs to the preset's own numbers.
             chosen = {k: v for k, v in chosen.items() if k != "fold_least"}
         return chosen | values
+
+    def has_trigger(self, kind: str) -> bool:
+        """Whether any condition of the trigger is of this kind."""
+        return any(kind in dict(clause) for clause in self.trigger)
+
+    @model_validator(mode="after")
+    def _check_important(self) -> Self:
+        if self.has_trigger("important") and not self.important:
+            raise PolicyError(_("trigger important: expected a pattern in “important”"))
+        return self
 
     @model_validator(mode="after")
     def _check_keep(self) -> Self:

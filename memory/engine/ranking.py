@@ -18,6 +18,8 @@ B = 0.6
 TEXT_WEIGHT, NEIGHBOUR_WEIGHT, DATE_WEIGHT = 1.0, 0.5, 0.5
 REACH = 2
 SPEAKER_BOOST = 1.3
+# A text with fewer different words has no topic of its own: "Yes, go on."
+LEAST_WORDS = 4
 
 WORD = re.compile(r"[^\W_]+")
 CHINESE = re.compile(r"[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff]+")
@@ -156,6 +158,15 @@ class Index:
         having = max(known, len(self.postings.get(term, ())), at_least)
         size = max(self.corpus.size, len(self.documents))
         return log(1 + (size - min(having, size) + 0.5) / (having + 0.5))
+
+
+def distance(text: str, other: str) -> float | None:
+    """The share of the different words of a text that another one does not have, from 0
+    to 1; None if it has too few words to tell."""
+    words = set(terms(text))
+    if len(words) < LEAST_WORDS:
+        return None
+    return len(words.difference(terms(other))) / len(words)
 
 
 def terms(text: str) -> list[str]:

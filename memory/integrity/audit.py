@@ -183,8 +183,10 @@ def find_bad_summaries() -> Iterator[Violation]:
     used = Q(status__in=(Status.ACTIVE, Status.SUPERSEDED))
     failed = Q(status__in=(Status.FAILED, Status.REJECTED))
     unknown = ~Q(status__in=Status.values)
+    # What has only left the window was written by no model.
+    trimmed = Q(text="", model="")
     for condition, code, words in (
-        (used & Q(text=""), "R7.empty", "has no text"),
+        (used & Q(text="") & ~trimmed, "R7.empty", "has no text"),
         (used & ~Q(error=""), "R7.error", "was made by a failure"),
         (failed & ~Q(text=""), "R7.failed", "failed, yet has a text"),
         (unknown, "R7.status", "has an unknown status"),
@@ -195,7 +197,7 @@ def find_bad_summaries() -> Iterator[Violation]:
     answered = ModelCall.objects.filter(summary=OuterRef("pk"), error="")
     unread = Q(status=Status.ACTIVE, author=None) & ~Exists(answered)
     restored = Q(trigger__kind="restore")
-    rows = Summary.objects.filter(unread).exclude(restored)
+    rows = Summary.objects.filter(unread).exclude(restored).exclude(trimmed)
     for summary in rows.order_by("pk"):
         yield _of(summary, "R7.call", f"no answered model call made {summary}")
 

@@ -26,7 +26,8 @@ class SummaryQuerySet(HistoryQuerySet):
 
 
 class Summary(History):
-    """One version of a summary of older messages. Append-only.
+    """One version of a summary of older messages, or the record that they have left the
+    window without one. Append-only.
 
     The ranges of a conversation's active summaries tile 1..cutoff without a gap or an
     overlap; the window comes after. Only `status` changes, but the texts are erased
@@ -182,6 +183,13 @@ class Summary(History):
     def check_change(cls, values: Mapping[str, Any]) -> None:
         if values != cls.ERASED:
             super().check_change(values)
+
+    @property
+    def is_trimmed(self) -> bool:
+        """Whether its messages have left the window without a summary: no model wrote
+        anything about them."""
+        has_words = self.model or self.text
+        return not has_words and self.status != Summary.Status.ERASED
 
     @property
     def has_older(self) -> bool:

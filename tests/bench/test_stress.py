@@ -13,7 +13,7 @@ from bench.memory.stress import PERFECT_TURNS, Survival, count_facts
 from bench.memory.systems.windowpane import Windowpane
 from bench.memory.table import write_tables
 from bench.memory.writers import FACT, make_lossy, write_every_fact
-from memory.engine.facts import missing_identifiers
+from memory.engine.summaries.facts import missing_identifiers
 from memory.engine.tokens import count_text
 
 

@@ -199,6 +199,54 @@ def test_it_prints_json(file, capsys):
     assert report["total"]["never_read"] == 0
 
 
+def test_it_plays_a_policy_of_ones_own(file, capsys):
+    own = {"strategy": "window", "trigger": ["messages", 6], "keep": ["messages", 2]}
+    arguments = ["--policy", json.dumps(own), "--json"]
+    call_command("replay", str(file), "--preset", "langgraph", *arguments)
+    report = json.loads(capsys.readouterr().out)
+    assert (report["preset"], report["policy"]) == ("langgraph", own)
+    # What only leaves the window is read by no summariser.
+    assert report["total"]["never_read"] == 56
+    assert report["total"]["rewrites_max"] == 0
+    assert report["total"]["evidence_in_window"] == 0
+    assert report["total"]["evidence_reachable"] == 1
+
+
+@pytest.mark.parametrize(
+    "own",
+    [
+        {"trigger": ["topic", 0.5], "keep": ["turns", 1]},
+        {
+            "trigger": ["important", 1],
+            "important": ["number3"],
+            "keep": ["messages", 2],
+        },
+    ],
+)
+def test_it_plays_the_triggers_that_read_words(tmp_path, own, capsys):
+    recording = recorded(8, text="temples in Kyoto in April")
+    recording.messages[4].content = "My laptop crashes when it compiles programs"
+    path = tmp_path / "chat.json"
+    path.write_text(f"[{recording.model_dump_json()}]")
+    call_command("replay", str(path), "--json", "--policy", json.dumps(own))
+    assert json.loads(capsys.readouterr().out)["total"]["rewrites_max"] > 0
+
+
+@pytest.mark.parametrize(
+    ("wrong", "said"),
+    [
+        ("{", "no JSON"),
+        ("[1]", "expected an object"),
+        ('{"trigger": ["topic", 2]}', "topic 2: expected a number above 0"),
+        ('{"trigger": ["important", 2]}', "expected a pattern"),
+        ('{"colour": "red"}', "colour: .*there is no such setting"),
+    ],
+)
+def test_it_says_what_is_wrong_with_a_policy(file, wrong, said):
+    with pytest.raises(CommandError, match=f"--policy: .*{said}"):
+        call_command("replay", str(file), "--policy", wrong)
+
+
 def test_it_prints_a_table(file, capsys):
     call_command("replay", str(file))
     printed = capsys.readouterr().out

@@ -115,6 +115,8 @@ class ContextPane:
     policy: str = ""
     policy_error: str = ""  # why the stored policy is not in force
     compact_rule: str = ""
+    # What leaves the window is not summarised.
+    is_trimming: bool = False
     compaction_stopped: bool = False
 
     @property
@@ -179,6 +181,7 @@ def model_view(
         policy=preset_name(conversation.get_policy().preset),
         policy_error=conversation.policy_error,
         compact_rule=_compact_rule(conversation, gauge.window_limit),
+        is_trimming=conversation.get_policy().strategy == "window",
         compaction_stopped=not lease.may_compact(conversation),
     )
 
@@ -191,6 +194,8 @@ def _sections(
         messages = tuple(_stored(conversation, section, draft))
         versions_sent = built.refs["summaries"] if section.kind == "summaries" else []
         summaries = conversation.summaries.filter(version__in=versions_sent)
+        # What has only left the window is no part of the request.
+        summaries = summaries.exclude(text="", model="")
         title = TITLES[section.kind]
         if section.kind == "newest" and is_past:
             title = capfirst(_("newest message"))
@@ -293,11 +298,16 @@ def _condition(size: tuple[str, int | float], most: int | None) -> str:
         amount = min(amount, most)
     if kind == "fraction":
         return _("%(share)s of the model's window") % {"share": f"{amount:.0%}"}
+    if kind == "topic":
+        return _("a turn with %(share)s new words") % {"share": f"{amount:.0%}"}
     templates = {
         "tokens": ngettext("%(n)s token", "%(n)s tokens", amount),
         "messages": ngettext("%(n)s message", "%(n)s messages", amount),
         "turns": ngettext("%(n)s turn", "%(n)s turns", amount),
         "age": ngettext("%(n)s second old", "%(n)s seconds old", amount),
         "idle": ngettext("%(n)s second idle", "%(n)s seconds idle", amount),
+        "important": ngettext(
+            "%(n)s important message", "%(n)s important messages", amount
+        ),
     }
     return templates[kind] % {"n": thousands(amount)}

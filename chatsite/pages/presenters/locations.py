@@ -13,7 +13,8 @@ from memory.models import Conversation, Message, Summary
 class Location:
     """Where the model sees a message: the words on its tag and how it is drawn."""
 
-    kind: str  # window, summary, excluded, superseded, deleted, sending, queued
+    # window, summary, left, excluded, superseded, deleted, sending, queued
+    kind: str
     text: str
     version: int | None = None
 
@@ -40,6 +41,13 @@ def location_of(row: Message, state: str | None, summaries: list[Summary]) -> Lo
         return Location("sending", _("sending"))
     for summary in summaries:
         if summary.first_seq <= row.seq <= summary.last_seq:
-            text = _("summarised (v%(version)s)") % {"version": summary.version}
-            return Location("summary", text, summary.version)
+            return location_behind(summary)
     return Location("window", _("sent in full"))
+
+
+def location_behind(summary: Summary) -> Location:
+    """Where the model sees the messages that a version covers."""
+    if summary.is_trimmed:
+        return Location("left", _("left the window"))
+    text = _("summarised (v%(version)s)") % {"version": summary.version}
+    return Location("summary", text, summary.version)

@@ -10,7 +10,7 @@ from django.utils.translation import gettext as _
 
 from memory.models import Conversation, ModelCall, Summary
 
-from .locations import Location
+from .locations import Location, location_behind
 
 PAGE = 100
 
@@ -69,8 +69,7 @@ def _locate(
         return Location("recalled", _("recalled"))
     for summary in summaries:
         if summary.first_seq <= seq <= summary.last_seq:
-            text = _("summarised (v%(version)s)") % {"version": summary.version}
-            return Location("summary", text, summary.version)
+            return location_behind(summary)
     return None
 
 

@@ -14,13 +14,13 @@ from django.utils.translation import gettext as _
 from django.views.decorators.http import require_GET
 
 from chatsite.llm import providers
+from chatsite.pages.forms import UNITS
 from chatsite.pages.presenters import savings
 from chatsite.pages.presenters.savings import Prompt
 from chatsite.turns.requests import model_of
 from memory.engine.policy import ADAPTIVE_MAX, ADAPTIVE_MIN, Policy
 from memory.models import Conversation, Summary
 
-from ..labels import POLICY_UNITS
 from ..pages import render, review_page
 from ..rights import Rights
 from .drawing import WIDE, Chart, Series, Table, draw_lines, show
@@ -59,9 +59,7 @@ def limit_of(policy: Policy, context_window: int) -> Limit:
         words = _("summarises at %(tokens)s tokens in the window")
         return Limit(min(sizes), words % {"tokens": show(min(sizes))})
     units = ", ".join(
-        f"{show(n)} {POLICY_UNITS[kind]}"
-        for clause in policy.trigger
-        for kind, n in clause
+        f"{show(n)} {UNITS[kind]}" for clause in policy.trigger for kind, n in clause
     )
     return Limit(
         None,

@@ -12,9 +12,9 @@ from langchain_core.messages import BaseMessage
 
 from chatsite.pages.presenters import savings
 from memory import versions
-from memory.engine import facts
 from memory.engine.compose import SummaryBlock, compose
 from memory.engine.policy import CACHED_PRICE
+from memory.engine.summaries import facts
 from memory.engine.summaries import material as documents
 from memory.engine.tokens import scaled
 from memory.evaluation.metrics import WRITTEN_PRICE
@@ -48,6 +48,8 @@ class Side:
     summaries: int = 0
     in_summaries: int = 0
     in_window: int = 0
+    # Left the window without a summary.
+    left: int = 0
     facts_in_window: int = 0
     facts_in_summaries: int = 0
     facts_nowhere: int = 0
@@ -174,9 +176,15 @@ def _weigh(
             system_prompt=material.system_prompt, blocks=blocks[name], window=window
         )
         side.context_tokens = count_tokens(view.messages)
-        side.summaries, side.in_window = len(blocks[name]), len(window)
-        side.in_summaries = len(messages) - len(window)
-        texts = [block.text for block in blocks[name]]
+        written = [block for block in blocks[name] if not block.is_trimmed]
+        trimmed = [block for block in blocks[name] if block.is_trimmed]
+        side.summaries, side.in_window = len(written), len(window)
+        side.left = sum(
+            any(block.first_seq <= seq <= block.last_seq for block in trimmed)
+            for seq in (int(message.id or 0) for message in messages)
+        )
+        side.in_summaries = len(messages) - len(window) - side.left
+        texts = [block.text for block in written]
         shown = facts.find_said(wanted, map(documents.describe_text, window))
         rest = [fact for fact in wanted if fact not in shown]
         summarised = facts.find_said(rest, texts, days)

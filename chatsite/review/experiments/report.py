@@ -41,6 +41,7 @@ def compare(experiment: Experiment) -> list[dict[str, str]]:
         (_("Summaries at the end"), "summaries", neither, show),
         (_("Messages in summaries"), "in_summaries", neither, show),
         (_("Messages in the window"), "in_window", neither, show),
+        (_("Messages that only left the window"), "left", neither, show),
         (_("Facts in the window"), "facts_in_window", neither, show),
         (_("Facts in summaries alone"), "facts_in_summaries", neither, show),
         (_("Facts nowhere in the view"), "facts_nowhere", less, show),

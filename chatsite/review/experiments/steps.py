@@ -36,6 +36,11 @@ class Version:
     turn: int = 0
     replaces: list[int] = field(default_factory=list)
 
+    @property
+    def is_trimmed(self) -> bool:
+        """Whether these messages only left the window; an erased text had tokens."""
+        return not self.text and not self.tokens
+
     def block(self) -> SummaryBlock:
         return SummaryBlock(
             self.version,

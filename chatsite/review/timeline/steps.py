@@ -11,8 +11,7 @@ from django.db.models import Prefetch, QuerySet
 
 from chatsite.pages import diff as differ
 from memory import versions
-from memory.engine import facts
-from memory.engine.summaries import material
+from memory.engine.summaries import facts, material
 from memory.integrity import signatures
 from memory.models import Conversation, Message, Summary
 from memory.ranges import within

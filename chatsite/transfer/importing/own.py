@@ -133,7 +133,9 @@ def _wrong_with(row: OwnSummary, rows: list[OwnSummary], last: int, free: int) -
         return _("it covers messages that are not there.")
     if row.status == "active" and row.first_seq != free:
         return _("those in force leave a message out, or have one twice.")
-    if row.status in ("active", "superseded") and (row.error or not row.text):
+    # One that no model wrote says that its messages have left the window.
+    is_empty = not row.text and bool(row.model)
+    if row.status in ("active", "superseded") and (row.error or is_empty):
         return _("it is in force and has no text, or an error.")
     if row.status == "erased" and (row.text or row.structured or row.flags):
         return _("it was erased and has a text.")
@@ -212,7 +214,9 @@ def _summaries(
     for row in sorted(rows, key=lambda row: row.first_seq):
         values = row.model_dump(exclude={"author"})
         if row.status == "active":
-            trusted = trusted and bool(row.author or row.version in answered)
+            is_trimmed = not row.text
+            is_known = bool(is_trimmed or row.author or row.version in answered)
+            trusted = trusted and is_known
             values["status"] = "active" if trusted else "stale"
         values["author_id"] = user_id if row.author else None
         made.append(values)

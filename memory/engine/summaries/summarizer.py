@@ -21,7 +21,7 @@ from langchain_core.messages import (
 )
 from pydantic import BaseModel
 
-from .. import facts, replies
+from .. import replies
 from ..blank import is_blank
 from ..compose import SummaryBlock, time_of
 from ..exceptions import (
@@ -36,7 +36,7 @@ from ..plan import Merge, Step
 from ..policy import CHUNK_TOKENS, Policy
 from ..tokens import TokenCounter, count_tokens
 from ..wording import gettext_noop as _
-from . import material, prompts, schemas
+from . import facts, material, prompts, schemas
 
 Invoke = Callable[[list[BaseMessage]], Awaitable[AIMessage]]
 Task = Literal["initial", "extend", "merge"]
@@ -101,10 +101,13 @@ async def write(
 ) -> SummaryText:
     """The summary of a step; `options` are those of `summarize` and `merge`.
 
-    `covered`: the messages that the summaries of a merge cover.
+    `covered`: the messages that the summaries of a merge cover. The text is empty, and
+    nothing is asked, where what leaves the window is not to be summarised.
     """
     if isinstance(step, Merge):
         return await merge(invoke, step.replaces, covered, **options)
+    if step.is_trim:
+        return SummaryText("", prompt_hash="", requests=0)
     previous = step.previous.text if step.previous else ""
     return await summarize(invoke, step.messages, previous=previous, **options)
 

@@ -456,6 +456,37 @@ class TestPages:
             == f"experiment {experiment.pk}"
         )
 
+    def test_words_are_triggers_and_nothing_need_be_summarised(
+        self, reviewer, lab, conversation
+    ):
+        conversation.policy = {"strategy": "window", "trigger": ["topic", 0.7]}
+        conversation.save()
+        shown = reviewer.get(lab).content.decode()
+        assert '<option value="window" selected>' in shown
+        assert '<option value="topic" selected>' in shown
+        values = {
+            "trigger_size": "2",
+            "trigger_kind": "important",
+            "strategy": "window",
+        }
+        wrong = reviewer.post(lab, {**FORM, **values}).content.decode()
+        assert "trigger important: expected a pattern" in wrong
+        reviewer.post(lab, {**FORM, **values, "important": "(?i)fact\r\n\r\nbudget"})
+        assert Experiment.objects.get().policy == {
+            **{"preset": "langgraph", "trigger": ["important", 2]},
+            **{"strategy": "window", "important": ["(?i)fact", "budget"]},
+        }
+
+    @played
+    def test_the_sides_say_what_only_left_the_window(self, reviewer, start):
+        policy = {"strategy": "window", "trigger": ["messages", 6]}
+        experiment = play(start({**policy, "keep": ["messages", 2]}))
+        side = experiment.result["sides"]["experiment"]
+        assert (side["left"], side["summaries"], side["requests"]) == (16, 0, 0)
+        assert side["left"] + side["in_window"] == 20
+        page = reviewer.get(self.url("experiment", experiment)).content.decode()
+        assert "These messages left the window without a summary." in page
+
     @pytest.mark.parametrize(
         ("values", "words"),
         [

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memory.engine.facts import (
+from memory.engine.summaries.facts import (
     Fact,
     find_facts,
     find_identifiers,

@@ -6,7 +6,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memory.engine.facts import find_facts, find_said, not_carried_over, unsupported
+from memory.engine.summaries.facts import (
+    find_facts,
+    find_said,
+    not_carried_over,
+    unsupported,
+)
 
 DAYS = [date(2026, 3, 1)]
 # For each letter of the alphabet everything that case compaction takes for it.

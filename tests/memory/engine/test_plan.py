@@ -7,18 +7,10 @@ from hypothesis import strategies as st
 from langchain_core.messages import HumanMessage, ToolMessage
 
 from memory.engine.cut_points import find_cut_points
-from memory.engine.plan import (
-    TriggerHit,
-    find_cutoff,
-    find_next_due,
-    find_trigger,
-    measure,
-    number,
-    plan_compaction,
-    plan_merge,
-)
+from memory.engine.plan import find_cutoff, number, plan_compaction, plan_merge
 from memory.engine.policy import Policy
 from memory.engine.tokens import count_tokens
+from memory.engine.triggers import TriggerHit, find_next_due, find_trigger, measure
 
 from .chats import START, TIMES, assistant, block, chat, seqs, tool, user
 

@@ -12,6 +12,7 @@ from pydantic import ValidationError
 
 from chatsite.llm import providers
 from chatsite.llm.demo.chat_model import DemoChatModel
+from memory.engine.exceptions import PolicyError
 from memory.engine.policy import DEFAULT_PRESET, PRESETS, Policy
 from memory.evaluation.replay import Recording, read_recordings, replay
 
@@ -25,19 +26,52 @@ class Command(BaseCommand):
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("file", type=Path, help="JSON: a list of conversations.")
         parser.add_argument("--preset", choices=PRESETS, default=DEFAULT_PRESET)
+        parser.add_argument(
+            "--policy",
+            default="{}",
+            metavar="JSON",
+            help="Settings over the preset, as under “Memory settings…” of a "
+            'conversation: {"trigger": ["topic", 0.7], "strategy": "window"}.',
+        )
         parser.add_argument("--json", action="store_true", dest="as_json")
 
-    def handle(self, *, file: Path, preset: str, as_json: bool, **options: Any) -> None:
+    def handle(
+        self,
+        *,
+        file: Path,
+        preset: str,
+        policy: str,
+        as_json: bool,
+        **options: Any,
+    ) -> None:
+        own = read_settings(policy)
+        values = {"preset": preset, "max_summary_tokens": SUMMARY_TOKENS, **own}
+        try:
+            tried = Policy.load(values)
+        except PolicyError as error:
+            raise CommandError(f"--policy: {error}.") from error
         report = asyncio.run(
             replay(
                 read(file),
-                Policy(preset=preset, max_summary_tokens=SUMMARY_TOKENS),
+                tried,
                 DemoChatModel(tokens_per_second=0).ainvoke,
                 system_prompt=settings.SYSTEM_PROMPT,
                 context_window=providers.context_window(providers.DEMO),
             )
         )
+        # What was tried beside the preset, so that a stored report says it all.
+        report |= {"policy": own} if own else {}
         self.stdout.write(json.dumps(report, indent=2) if as_json else describe(report))
+
+
+def read_settings(text: str) -> dict[str, Any]:
+    try:
+        value = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise CommandError(f"--policy: this is no JSON: {error}.") from error
+    if not isinstance(value, dict):
+        raise CommandError('--policy: expected an object such as {"batch": 2}.')
+    return value
 
 
 def read(file: Path) -> list[Recording]:
@@ -61,7 +95,8 @@ def describe(report: dict[str, Any]) -> str:
         "  ".join(cell.rjust(width) for cell, width in zip(row, widths, strict=True))
         for row in rows
     )
-    heading = f"Preset {report['preset']}. Tokens are {report['tokens']}."
+    own = f" with {json.dumps(report['policy'])}" if "policy" in report else ""
+    heading = f"Preset {report['preset']}{own}. Tokens are {report['tokens']}."
     return "\n".join([heading, "", *lines])
 
 

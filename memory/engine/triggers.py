@@ -1,0 +1,180 @@
+"""Whether a window is due for a compaction: its size, age and subject against what the
+triggers of a policy say.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+
+from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
+
+from .compose import SummaryBlock, time_of
+from .cut_points import find_newest_question, find_turn_starts
+from .important_patterns import Search
+from .policy import Clause, Policy, adaptive_trigger
+from .ranking import distance
+from .tokens import TokenCounter
+
+Messages = Sequence[BaseMessage]
+# Characters of the newest turn and of the window before it that are compared, so that
+# the trigger "topic" costs the same however long they are.
+TURN_CHARS, EARLIER_CHARS = 4_000, 16_000
+# For the trigger "important", which is looked at after every turn.
+SEARCH_SECONDS = 0.05
+
+
+@dataclass(frozen=True, slots=True)
+class Measures:
+    """A window in every unit a trigger knows; None where the unit is unknown."""
+
+    tokens: int
+    messages: int
+    turns: int
+    fraction: float | None = None
+    age: float | None = None
+    idle: float | None = None
+    topic: float | None = None
+    # The places of the important messages.
+    important_at: tuple[int, ...] = ()
+
+    @property
+    def important(self) -> int:
+        return len(self.important_at)
+
+
+@dataclass(frozen=True, slots=True)
+class TriggerHit:
+    """The condition that set a compaction off: `value` had reached `limit`."""
+
+    kind: str
+    value: int | float
+    limit: int | float
+
+
+def measure(
+    messages: Messages,
+    *,
+    count_tokens: TokenCounter,
+    overhead: int = 0,
+    context_window: int | None = None,
+    now: datetime | None = None,
+    reported: int = 0,
+    policy: Policy | None = None,
+) -> Measures:
+    """Measure a window; `overhead` (system prompt, summaries, tools) fills it too.
+
+    `reported`, the size of all this by the provider's count, is believed if larger.
+
+    The overhead counts for `fraction` only: compaction shrinks nothing but the window,
+    so with a large system prompt a trigger in tokens would fire at every turn.
+
+    Words are only looked at for a `policy` that has a trigger for them.
+    """
+    tokens = max(count_tokens(messages), reported - overhead)
+    now = now or datetime.now(UTC)
+
+    def seconds_since(messages: Messages) -> float | None:
+        time = time_of(messages[0]) if messages else None
+        return (now - time).total_seconds() if time else None
+
+    return Measures(
+        tokens=tokens,
+        messages=len(messages),
+        turns=len(find_turn_starts(messages)),
+        fraction=(tokens + overhead) / context_window if context_window else None,
+        age=seconds_since(messages[:1]),
+        idle=seconds_since(messages[-1:]),
+        topic=measure_topic(messages)
+        if policy and policy.has_trigger("topic")
+        else None,
+        important_at=_find_important(messages, policy.important)
+        if policy and policy.has_trigger("important")
+        else (),
+    )
+
+
+def measure_topic(messages: Messages) -> float | None:
+    """How far the newest turn is from the messages before it: the share of its words
+    that are not in them, from 0 to 1. Only what user and model say counts, not the
+    results of tools. None: there is nothing before it, or it has too few words.
+    """
+    start = max(find_newest_question(messages), 0)
+    earlier = _read(messages[:start][::-1], EARLIER_CHARS)
+    far = distance(_read(messages[start:], TURN_CHARS), earlier) if earlier else None
+    return None if far is None else round(far, 3)
+
+
+def _read(messages: Messages, most: int) -> str:
+    """The first `most` characters that were said in these messages."""
+    said, room = [], most
+    for message in messages:
+        if room > 0 and isinstance(message, (HumanMessage, AIMessage)):
+            said.append(message.text[:room])
+            room -= len(said[-1])
+    return "\n".join(said)
+
+
+def _find_important(messages: Messages, patterns: Sequence[str]) -> tuple[int, ...]:
+    search = Search(patterns, SEARCH_SECONDS)
+    return tuple(n for n, each in enumerate(messages) if search.occurs(each.text))
+
+
+def find_trigger(policy: Policy, measures: Measures) -> TriggerHit | None:
+    """The first condition of the first clause that holds, or None."""
+
+    def match(clause: Clause) -> TriggerHit | None:
+        hits = [
+            TriggerHit(kind, value, limit)
+            for kind, limit in clause
+            if (value := getattr(measures, kind)) is not None and value >= limit
+        ]
+        return hits[0] if len(hits) == len(clause) else None
+
+    return next(filter(None, map(match, policy.trigger)), None)
+
+
+def find_due(
+    policy: Policy,
+    measures: Measures,
+    blocks: Sequence[SummaryBlock] = (),
+    room: int | None = None,
+) -> TriggerHit | None:
+    """Why a window is due: the policy's trigger, or that it has more than `room`."""
+    hit = find_trigger(_adapt(policy, measures, blocks), measures)
+    if hit is None and room is not None and measures.tokens > room:
+        return TriggerHit("room", measures.tokens, room)
+    return hit
+
+
+def find_next_due(
+    policy: Policy, window: Messages, *, now: datetime | None = None
+) -> datetime | None:
+    """When an age or idle condition comes true without a new message; None = never."""
+    now = now or datetime.now(UTC)
+    starts = {"age": window[:1], "idle": window[-1:]}
+    times = [
+        time + timedelta(seconds=n)
+        for clause in policy.trigger
+        for kind, n in clause
+        for time in map(time_of, starts.get(kind, ()))
+        if time
+    ]
+    return min((time for time in times if time > now), default=None)
+
+
+def _adapt(
+    policy: Policy, measures: Measures, blocks: Sequence[SummaryBlock]
+) -> Policy:
+    """An adaptive policy with the trigger that is cheapest for these turns."""
+    if not policy.adaptive:
+        return policy
+    limit = adaptive_trigger(
+        measures.tokens / max(measures.turns, 1),
+        sum(block.tokens for block in blocks) or policy.max_summary_tokens,
+        int(policy.keep[1]),
+    )
+    trigger = tuple(
+        tuple((kind, limit if kind == "tokens" else n) for kind, n in clause)
+        for clause in policy.trigger
+    )
+    return policy.model_copy(update={"trigger": trigger})

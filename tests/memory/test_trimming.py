@@ -1,0 +1,157 @@
+"""The strategy "window" in the database: what leaves is not summarised, but it stays in
+the transcript, is found, counted and proved.
+"""
+
+import pytest
+from asgiref.sync import async_to_sync
+
+from memory import actions, bundle, context, transcript, versions
+from memory.integrity import audit
+from memory.models import ModelCall, Summary
+
+from .scenes import (
+    add_turns,
+    ask,
+    check_places,
+    compact,
+    in_force,
+    plant,
+    reply_to,
+    run_compaction,
+    say,
+    window,
+)
+
+pytestmark = pytest.mark.django_db(transaction=True)
+POLICY = {"strategy": "window", "trigger": ["messages", 6], "keep": ["messages", 2]}
+
+
+@pytest.fixture
+def conversation(alice):
+    made = transcript.create(alice, policy=POLICY)
+    add_turns(made, 3)
+    return made
+
+
+def test_messages_leave_without_a_request(conversation):
+    summariser = compact(conversation)
+    assert summariser.requests == []
+    assert in_force(conversation) == [(1, 1, 4, "")]
+    assert window(conversation) == [[5, 6]]
+    assert not ModelCall.objects.filter(purpose=ModelCall.Purpose.SUMMARY)
+    row = conversation.summaries.get()
+    assert (row.is_trimmed, row.model, row.tokens_out) == (True, "", 0)
+    assert row.tokens_after < row.tokens_before
+
+
+def test_each_is_in_one_place_and_the_audit_agrees(conversation):
+    compact(conversation)
+    assert check_places(conversation) == {"left": 4, "window": 2}
+    add_turns(conversation, 2)
+    compact(conversation)
+    assert in_force(conversation) == [(2, 1, 8, "")]
+    assert check_places(conversation) == {"left": 8, "window": 2}
+
+
+def test_the_request_is_proved_and_counts_them(conversation):
+    compact(conversation)
+    call = say(conversation, "What now?")
+    assert [each["role"] for each in context.rebuild(call).wire] == [
+        *("system", "user", "assistant", "user"),
+    ]
+    assert context.verify(call)
+    assert context.count_sent(call) == {"window": 2, "newest": 1, "left": 4}
+    # Also when their messages have come back since.
+    actions.set_policy(conversation, {})
+    actions.rebuild(conversation)
+    assert context.verify(call)
+
+
+def test_a_search_still_finds_them(conversation):
+    add_turns(conversation, 1, words=0)
+    message = ask(conversation, "The cat of my sister is called Mimi.")
+    reply_to(message, "A nice name.")
+    add_turns(conversation, 3)
+    compact(conversation)
+    newest = ask(conversation, "How is the cat of my sister called?")
+    assert 9 in context.build(conversation, newest=newest).refs["recalled"]
+
+
+def test_another_strategy_begins_after_them(conversation):
+    compact(conversation)
+    actions.set_policy(conversation, {**POLICY, "strategy": "running"})
+    add_turns(conversation, 2)
+    summariser = compact(conversation, "Short.")
+    assert summariser.read == [[5, 6, 7, 8]]
+    assert in_force(conversation) == [(1, 1, 4, ""), (2, 5, 8, "Short.")]
+    assert check_places(conversation) == {"left": 4, "summary": 4, "window": 2}
+
+
+def test_a_changed_message_comes_back_and_leaves_again(conversation):
+    compact(conversation)
+    actions.exclude(conversation, [2])
+    assert window(conversation) == [[1, 1], [3, 6]]
+    assert check_places(conversation) == {"window": 5, "excluded": 1}
+    actions.include(conversation, [2])
+    compact(conversation)
+    assert check_places(conversation) == {"left": 4, "window": 2}
+
+
+def test_a_deleted_message_leaves_no_trace_there(conversation):
+    compact(conversation)
+    actions.delete(conversation, 1)
+    assert "left" not in check_places(conversation)
+
+
+def test_a_person_can_write_what_the_model_reads_instead(conversation, alice):
+    compact(conversation)
+    actions.rewrite(conversation, 1, "They talked of words.", author=alice)
+    assert in_force(conversation) == [(2, 1, 4, "They talked of words.")]
+    assert check_places(conversation) == {"summary": 4, "window": 2}
+    actions.restore(conversation, 1, author=alice)
+    assert check_places(conversation) == {"left": 4, "window": 2}
+
+
+def test_important_messages_stay_word_for_word(conversation):
+    actions.set_policy(conversation, {**POLICY, "important": ["Message 2"]})
+    compact(conversation)
+    assert context.build(conversation).refs["pinned"] == [[3, 3]]
+
+
+def test_a_copy_keeps_them(conversation, alice):
+    compact(conversation)
+    made = transcript.create(alice)
+    bundle.write(made, bundle.read(conversation, 6))
+    assert check_places(made) == {"left": 4, "window": 2}
+
+
+@pytest.mark.parametrize("values", [{"model": "m"}, {"text": "", "model": "m"}])
+def test_a_summary_that_has_lost_its_text_is_none(conversation, values):
+    compact(conversation)
+    plant(conversation.summaries.get(), **values)
+    assert "R7.empty" in {each.code for each in audit.check(hashes=False)}
+
+
+def test_a_version_of_it_is_signed(conversation):
+    compact(conversation)
+    assert not [*audit.find_broken_signatures()]
+    plant(conversation.summaries.get(), last_seq=2)
+    assert [*audit.find_broken_signatures()]
+
+
+def test_an_erased_summary_did_not_only_leave(conversation):
+    row = Summary(text="", model="", status=Summary.Status.ERASED)
+    assert not row.is_trimmed
+    assert not versions.active(conversation)
+
+
+def test_the_trigger_topic_is_stored_with_what_it_measured(alice):
+    policy = {"trigger": ["topic", 0.9], "keep": ["turns", 1]}
+    made = transcript.create(alice, policy=policy)
+    reply_to(ask(made, "Which temples should we see in Kyoto?"), "The golden temple.")
+    assert async_to_sync(run_compaction)(made).state == "nothing"
+    reply_to(ask(made, "My laptop crashes when it compiles."), "Update the compiler.")
+    assert async_to_sync(run_compaction)(made).state == "folded"
+    trigger = made.summaries.get().trigger
+    assert trigger == {"kind": "topic", "value": 1.0, "limit": 0.9}
+    assert in_force(made) == [(1, 1, 2, "They talked.")]
