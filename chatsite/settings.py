@@ -3,6 +3,7 @@ the environment (or from a .env file beside manage.py); see .env.example.
 """
 
 import os
+import re
 from datetime import timedelta
 from pathlib import Path
 
@@ -250,6 +251,22 @@ CONTEXT_WINDOW = env.int("CONTEXT_WINDOW", default=0)
 REPLY_RESERVE = env.int("REPLY_RESERVE", default=2_000)
 # Seconds that a reply waits for a summary of messages that would not fit otherwise.
 COMPACTION_WAIT_SECONDS = env.float("COMPACTION_WAIT_SECONDS", default=20.0)
+
+
+# From 0 to 2, of replies, and of summaries and titles; empty = not sent.
+def read_temperature(text: str) -> float | None:
+    if text and not re.fullmatch(r"[01](\.[0-9]+)?|2(\.0+)?", text):
+        raise ImproperlyConfigured(
+            "CHAT_TEMPERATURE and SUMMARY_TEMPERATURE take a number from 0 to 2 or "
+            f"nothing, not {text!r}."
+        )
+    return float(text) if text else None
+
+
+CHAT_TEMPERATURE = read_temperature(env.str("CHAT_TEMPERATURE", default=""))
+SUMMARY_TEMPERATURE = read_temperature(env.str("SUMMARY_TEMPERATURE", default="0"))
+# Tokens that the provider may write for a summary; 0 = not sent.
+SUMMARY_MAX_TOKENS = env.int("SUMMARY_MAX_TOKENS", default=0)
 # How the provider takes a request; what it refuses is found out by itself.
 STREAM_USAGE = env.bool("STREAM_USAGE", default=True)
 SYSTEM_ROLE = env.str("SYSTEM_ROLE", default="system")

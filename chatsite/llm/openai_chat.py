@@ -56,7 +56,9 @@ class OpenAIChat(ChatOpenAI):
         return Delta.of(made.message)
 
     def _get_request_payload(self, *args: Any, **options: Any) -> dict[str, Any]:
-        payload = super()._get_request_payload(*args, **options)
+        # LangChain gives it the name that only OpenAI understands.
+        cap = {name: options.pop(name) for name in ("max_tokens",) if name in options}
+        payload = super()._get_request_payload(*args, **options) | cap
         # Under its own name it makes LangChain use a stream that adds up and validates
         # the reply a second time, and that fails where a chunk is unusual.
         if wanted := payload.pop("response_format", None):

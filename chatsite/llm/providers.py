@@ -75,6 +75,22 @@ def schema_options(name: str, schema: type[BaseModel] | None) -> dict[str, Any]:
     return {"response_format": {"type": "json_schema", "json_schema": wanted}}
 
 
+def sampling_options(
+    name: str, temperature: float | None, max_tokens: int = 0
+) -> dict[str, Any]:
+    """Request arguments for how a reply is written; none where nothing is set."""
+    options: dict[str, Any] = {}
+    if is_demo(name):
+        return options
+    if temperature is not None:
+        options["temperature"] = temperature
+    if max_tokens:
+        # OpenAI refuses the older name, and other servers do not know the newer one.
+        own = settings.OPENAI_BASE_URL
+        options["max_tokens" if own else "max_completion_tokens"] = max_tokens
+    return options
+
+
 class _Builder:
     """build(name) -> the chat model, made once per event loop.
 

@@ -285,19 +285,21 @@ async def complete(
     messages: Sequence[BaseMessage],
     *,
     total: float | None = None,
-    max_tokens: int | None = None,
+    max_tokens: int = 0,
     schema: type[BaseModel] | None = None,
     dialect: dialects.Dialect | None = None,
 ) -> AIMessage:
-    """The whole reply at once, for summaries and titles.
+    """The whole reply at once, for summaries and titles, in their temperature.
 
     An empty, filtered or cut-off reply is returned as it is: the caller looks at
     the text and at response_metadata["finish_reason"].
     """
     total = settings.SUMMARY_TOTAL_TIMEOUT if total is None else total
-    bind = providers.schema_options(name, schema)
-    if max_tokens:
-        bind["max_tokens"] = max_tokens
+    temperature = settings.SUMMARY_TEMPERATURE
+    bind = {
+        **providers.schema_options(name, schema),
+        **providers.sampling_options(name, temperature, max_tokens),
+    }
     stream = ReplyStream(
         name, messages, total=total, bind=bind, dialect=dialect, strict=False
     )

@@ -105,7 +105,10 @@ def _prepare(
         limit=limit or requests.limit_of(model),
         shape=requests.shape_of(model, dialect),
     )
-    options = providers.cache_options(model, str(conversation.uuid))
+    options = {
+        **providers.cache_options(model, str(conversation.uuid)),
+        **providers.sampling_options(model, settings.CHAT_TEMPERATURE),
+    }
     return _Request(claim, model, built, options, dialect, limit)
 
 

@@ -310,7 +310,9 @@ def summariser(name: str, *, payer: int) -> compactor.Summariser:
         messages: list[BaseMessage], *, schema: type[BaseModel] | None = None
     ) -> AIMessage:
         try:
-            reply = await requests.complete(name, messages, schema=schema)
+            reply = await requests.complete(
+                name, messages, schema=schema, max_tokens=settings.SUMMARY_MAX_TOKENS
+            )
         except LLMError as error:
             metrics.note_request("summary", error.code)
             shape = requests.shape_of(name, error.dialect)

@@ -341,7 +341,7 @@ class TestComplete:
         assert message.usage_metadata["input_tokens"] == 15
         assert message.response_metadata["finish_reason"] == "stop"
         assert message.response_metadata["attempts"] == 1
-        assert upstream.calls[0].body["max_completion_tokens"] == 50
+        assert upstream.calls[0].body["max_tokens"] == 50
 
     @pytest.mark.parametrize(
         ("mode", "text", "reason"),

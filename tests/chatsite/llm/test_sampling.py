@@ -1,0 +1,70 @@
+"""How freely a model writes, and how much: what is sent to the provider."""
+
+import pytest
+from django.core.exceptions import ImproperlyConfigured
+from langchain_core.messages import HumanMessage
+
+from chatsite.llm import providers
+from chatsite.llm.streaming import ReplyStream, complete
+from chatsite.settings import read_temperature
+
+MESSAGES = [HumanMessage("hi!")]
+
+
+async def read(name, bind):
+    return "".join([piece async for piece in ReplyStream(name, MESSAGES, bind=bind)])
+
+
+async def test_a_temperature_is_sent(upstream):
+    await read("ok", providers.sampling_options("ok", 0.7))
+    assert upstream.calls[0].body["temperature"] == 0.7
+
+
+async def test_what_is_not_set_is_not_sent(upstream, settings):
+    settings.SUMMARY_TEMPERATURE = None
+    await read("ok", providers.sampling_options("ok", None))
+    await complete("ok", MESSAGES)
+    names = {"temperature", "max_tokens", "max_completion_tokens"}
+    assert [names & each.body.keys() for each in upstream.calls] == [set(), set()]
+
+
+async def test_summaries_are_as_cool_as_can_be(upstream):
+    await complete("ok", MESSAGES, max_tokens=300)
+    body = upstream.calls[0].body
+    assert (body["temperature"], body["max_tokens"]) == (0, 300)
+    assert "max_completion_tokens" not in body
+
+
+def test_openai_has_a_name_of_its_own_for_the_longest_reply(settings):
+    settings.OPENAI_API_KEY = "sk-x"
+    options = providers.sampling_options("gpt-4o-mini", 0.0, 300)
+    assert options == {"temperature": 0, "max_completion_tokens": 300}
+    payload = providers.build("gpt-4o-mini")._get_request_payload(MESSAGES, **options)
+    assert payload["max_completion_tokens"] == 300
+    assert "max_tokens" not in payload
+
+
+@pytest.mark.parametrize("field", ["temperature", "max_tokens"])
+async def test_what_a_provider_refuses_is_left_out_from_then_on(upstream, field):
+    model = f"strict:{field}"
+    for _ in range(2):
+        reply = await complete(model, MESSAGES, max_tokens=300)
+        assert reply.text == "Reply to: hi!"
+    assert [field in each.body for each in upstream.calls] == [True, False, False]
+    other = ({"temperature", "max_tokens"} - {field}).pop()
+    assert all(other in each.body for each in upstream.calls)
+
+
+def test_the_demo_model_takes_none(settings):
+    assert providers.sampling_options("demo", 0.7, 300) == {}
+
+
+@pytest.mark.parametrize(("text", "value"), [("", None), ("0", 0), ("1.25", 1.25)])
+def test_a_temperature_is_read(text, value):
+    assert read_temperature(text) == value
+
+
+@pytest.mark.parametrize("text", ["hot", "-1", "2.5", "nan", "1e3", "0,5", "٣"])
+def test_a_wrong_temperature_is_named(text):
+    with pytest.raises(ImproperlyConfigured, match="from 0 to 2 or nothing, not"):
+        read_temperature(text)
