@@ -182,7 +182,7 @@ class Filler:
         )
         built = context.build(self.long, newest=message, model="m")
         with transaction.atomic():
-            context.keep_prompts(self.long)
+            context.keep_prompts(self.long, built)
         self.last = transcript.append_reply(self.long, seq=message.seq + 1, text="Tea.")
         values = {"refs": built.refs, "sha256": built.sha256, "model": "m"}
         values |= {"tokens_estimated": built.tokens, "purpose": "reply"}

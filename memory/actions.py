@@ -196,6 +196,28 @@ def set_policy(
     lease.reset(conversation)
 
 
+@transaction.atomic
+def set_system_prompt(
+    conversation: Conversation, text: object, *, seen: str | None = None
+) -> None:
+    """Begin every request from now on with this text; "" = with the site's own. What
+    was sent before can still be shown and proved: requests refer to it by its hash.
+
+    Raises TextError when it can't be stored, ActionError when the one that was `seen`
+    has been changed since.
+    """
+    text = transcript.check_system_prompt(text)
+    transcript.lock(conversation)
+    conversation.refresh_from_db(fields=["system_prompt"])
+    if seen is not None and conversation.system_prompt not in (seen, text):
+        raise ActionError(
+            _("The system prompt has been changed elsewhere in the meantime.")
+        )
+    conversation.system_prompt = text
+    conversation.save(update_fields=["system_prompt"])
+    versions.bump(conversation)
+
+
 def _rows(conversation: Conversation, seqs: Iterable[int]) -> models.QuerySet[Message]:
     transcript.lock(conversation)
     return conversation.messages.filter(seq__in=list(seqs), deleted_at=None)

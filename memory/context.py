@@ -3,7 +3,7 @@ reference, rebuilt later and proved by its hash.
 """
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from django.conf import settings
@@ -65,6 +65,8 @@ class Built:
     sha256: str
     tokens: int  # estimated
     view: View | None = None  # None: rebuilt later
+    # The texts that the references name by their hash.
+    texts: dict[str, str] = field(default_factory=dict)
 
 
 def system_prompt(conversation: Conversation) -> str:
@@ -184,9 +186,10 @@ def build(
         context = fit(context, limit - overhead(conversation, limit), count_tokens)
         recalled = recalled if context.section("recalled") else []
     sent = {int(message.id) for message in context.section("window")}
+    system, around = system_prompt(conversation), fence(conversation)
     refs = {
-        "system": prompts.name_of(system_prompt(conversation)),
-        "fence": prompts.name_of(fence(conversation)),
+        "system": prompts.name_of(system),
+        "fence": prompts.name_of(around),
         "summaries": [summary.version for summary in view.summaries],
         "pinned": to_ranges(int(message.id) for message in view.pinned),
         "window": to_ranges(sent),
@@ -198,7 +201,9 @@ def build(
         **shape.to_refs(),
     }
     extra = overhead(conversation, limit)
-    return replace(_built(context, refs, model, count_tokens, extra), view=view)
+    built = _built(context, refs, model, count_tokens, extra)
+    texts = {refs["system"]: system, refs["fence"]: around}
+    return replace(built, view=view, texts=texts)
 
 
 def _recall(
@@ -282,11 +287,11 @@ def is_erased(call: ModelCall) -> bool:
     return sent.filter(status=Summary.Status.ERASED).exists()
 
 
-def keep_prompts(conversation: Conversation) -> None:
-    """Store the texts that a context refers to by hash; call it in the transaction that
-    records it, after the row of its conversation was locked."""
-    texts = (system_prompt(conversation), fence(conversation))
-    prompts.keep(conversation, {prompts.name_of(text): text for text in texts})
+def keep_prompts(conversation: Conversation, built: Built) -> None:
+    """Store the texts that a context refers to by hash, as they are in it: those of the
+    conversation may be others by now. Call it in the transaction that records it, after
+    the row of its conversation was locked."""
+    prompts.keep(conversation, built.texts)
 
 
 def count_places(conversation: Conversation, left_out: Ranges = ()) -> dict[str, int]:

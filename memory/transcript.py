@@ -19,6 +19,8 @@ from .search import recall
 
 CLIENT_ID = re.compile(r"[\x21-\x7e]{1,64}")
 TITLE_CHARS = 60
+# Of a conversation's own system prompt; it is sent with every message.
+SYSTEM_PROMPT_CHARS = 8_000
 # Automatic titles are made from the first turns.
 TITLE_TURNS = 4
 
@@ -133,13 +135,36 @@ def check_text(text: object) -> str:
             )
             % {"count": f"{len(text):,}", "limit": f"{limit:,}"},
         )
-    if "\0" in text or re.search("[\ud800-\udfff]", text):
+    if not is_storable(text):
         raise TextError(
             "bad_text",
             _(
                 "The message has characters that are no text (NUL or half of a "
                 "surrogate pair). Remove them and send it again."
             ),
+        )
+    return text
+
+
+def is_storable(text: str) -> bool:
+    """Whether both databases can hold it."""
+    return "\0" not in text and not re.search("[\ud800-\udfff]", text)
+
+
+def check_system_prompt(text: object) -> str:
+    """The system prompt as it will be stored; "" = the site's own. Raises TextError."""
+    if not isinstance(text, str) or not is_storable(text):
+        raise TextError("bad_text", _("The system prompt must be a text."))
+    text = "" if is_blank(text) else text.replace("\r\n", "\n").strip()
+    if len(text) > SYSTEM_PROMPT_CHARS:
+        values = {"count": f"{len(text):,}", "limit": f"{SYSTEM_PROMPT_CHARS:,}"}
+        raise TextError(
+            "too_long",
+            _(
+                "The system prompt has %(count)s characters; the limit is %(limit)s. "
+                "Shorten it."
+            )
+            % values,
         )
     return text
 

@@ -13,6 +13,7 @@ from django.forms.fields import InvalidJSONInput
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
+from memory import transcript
 from memory.engine import policy
 from memory.engine.blank import is_blank
 from memory.engine.exceptions import PolicyError
@@ -57,6 +58,24 @@ class TitleField(forms.CharField):
         return "" if is_blank(title) else title
 
 
+class SystemPromptField(forms.CharField):
+    """What every request begins with; empty: the site's own."""
+
+    widget = forms.Textarea
+
+    def __init__(self) -> None:
+        super().__init__(
+            label=_("System prompt"),
+            required=False,
+            max_length=transcript.SYSTEM_PROMPT_CHARS,
+            help_text=_("Sent with every message. Empty: the site's own."),
+            widget=forms.Textarea(attrs={"rows": 4, "dir": "auto"}),
+        )
+
+    def to_python(self, value: object) -> str:
+        return super().to_python(value).replace("\r\n", "\n")
+
+
 class DetailedForm(forms.Form):
     """A form of which the page shows some fields only on demand."""
 
@@ -78,7 +97,10 @@ class DetailedForm(forms.Form):
         return any(self[name].value() or self[name].errors for name in self.DETAILS)
 
 
-class NewConversationForm(forms.Form):
+class NewConversationForm(DetailedForm):
+    DETAILS: ClassVar = ("system_prompt",)
+    details_label = _("More")
+
     title = TitleField(
         label=_("Title"),
         max_length=TITLE_MAX,
@@ -96,6 +118,7 @@ class NewConversationForm(forms.Form):
         required=False,
         initial=policy.DEFAULT_PRESET,
     )
+    system_prompt = SystemPromptField()
 
     # What is said at once; empty: nothing yet.
     first = forms.CharField(

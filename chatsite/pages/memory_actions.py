@@ -228,6 +228,19 @@ def accept(request: HttpRequest, conversation: Conversation) -> Notice:
     return _undoable(conversation, text, before)
 
 
+@memory_action
+def set_system_prompt(request: HttpRequest, conversation: Conversation) -> Notice:
+    before = conversation.system_prompt
+    # Browsers send every line break as two characters.
+    seen = request.POST.get("seen", before).replace("\r\n", "\n")
+    actions.set_system_prompt(conversation, request.POST.get("text"), seen=seen)
+    text = _("System prompt saved. The model reads it from the next message on.")
+    if not conversation.system_prompt:
+        text = _("The site's own system prompt is sent from the next message on.")
+    values = {"text": before, "seen": conversation.system_prompt}
+    return Notice(text, _address(conversation, "set-system-prompt"), values)
+
+
 @conversation_view("POST")
 def compact(request: HttpRequest, conversation: Conversation) -> HttpResponse:
     """Let the compaction job try again after it had given up."""

@@ -17,7 +17,7 @@ from chatsite.protocol import events
 from chatsite.protocol.errors import CommandError
 from chatsite.turns import lifecycle, limits, requests
 from chatsite.turns.models import Job
-from memory import actions
+from memory import actions, transcript
 from memory.compaction import lease, proposals
 from memory.engine.policy import Policy
 from memory.models import Conversation
@@ -162,6 +162,16 @@ def edit(
     summary = get_object_or_404(conversation.summaries, version=version)
     values = {"conversation": conversation, "summary": summary}
     return render(request, "chat/_summary_edit.html", values)
+
+
+@conversation_view("GET")
+def system_prompt(request: HttpRequest, conversation: Conversation) -> HttpResponse:
+    values = {
+        "conversation": conversation,
+        "site_prompt": settings.SYSTEM_PROMPT,
+        "max_chars": transcript.SYSTEM_PROMPT_CHARS,
+    }
+    return render(request, "chat/_system_prompt_edit.html", values)
 
 
 @conversation_view("GET")

@@ -47,6 +47,12 @@ memory = [
         name="memory-restore",
     ),
     path("reinstate/", memory_actions.reinstate, name="memory-reinstate"),
+    path("system-prompt/", memory_views.system_prompt, name="memory-system-prompt"),
+    path(
+        "system-prompt/set/",
+        memory_actions.set_system_prompt,
+        name="memory-set-system-prompt",
+    ),
     path("estimate/", memory_views.estimate, name="memory-estimate"),
     path("find/", memory_views.find, name="memory-find"),
     path("savings/", memory_views.saved, name="memory-savings"),

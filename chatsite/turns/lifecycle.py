@@ -185,7 +185,7 @@ def begin(claim: Claim, built: context.Built, model: str) -> Claim | LeaseStatus
         model=model,
         tokens_estimated=built.tokens,
     )
-    context.keep_prompts(conversation)
+    context.keep_prompts(conversation, built)
     # What an earlier attempt has saved stays with the request that it came from.
     of_text = Case(
         When(text="", then=Value(call.pk)),

@@ -31,7 +31,7 @@ def reply_to(message, text):
 @transaction.atomic
 def record(conversation, built, reply=None, model="m"):
     """The request of a built context, as it is stored."""
-    context.keep_prompts(conversation)
+    context.keep_prompts(conversation, built)
     return ModelCall.objects.create(
         conversation=conversation,
         purpose=ModelCall.Purpose.REPLY,

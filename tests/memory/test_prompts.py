@@ -53,8 +53,9 @@ def test_an_imported_one_goes_even_if_no_request_refers_to_it(alice):
 
 
 def test_a_second_request_links_nothing_twice(own):
+    built = context.build(own)
     with CaptureQueriesContext(connection) as asked, transaction.atomic():
-        context.keep_prompts(own)
+        context.keep_prompts(own, built)
     assert len([each for each in asked if "SAVEPOINT" not in each["sql"]]) <= 4
     assert own.prompts.count() == 2
 

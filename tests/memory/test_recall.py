@@ -292,7 +292,6 @@ class TestNotes:
 
     def test_a_request_with_an_excerpt_is_rebuilt_byte_for_byte(self, long_hit):
         built = context.build(long_hit, newest=ask(long_hit, "What of the puppy?"))
-        context.keep_prompts(long_hit)
         call = record(long_hit, built)
         assert call.refs["excerpts"]
         assert context.rebuild(call).wire == built.wire
@@ -300,7 +299,6 @@ class TestNotes:
 
     def test_a_request_recorded_before_there_were_excerpts_is_rebuilt(self, compacted):
         built = context.build(compacted, newest=ask(compacted, "How is my puppy?"))
-        context.keep_prompts(compacted)
         del built.refs["excerpts"]
         assert context.verify(record(compacted, built))
 
@@ -311,7 +309,6 @@ class TestNotes:
 
     def test_a_request_with_notes_is_rebuilt_byte_for_byte(self, compacted):
         newest = ask(compacted, "How is my puppy, and where is my sister?")
-        context.keep_prompts(compacted)
         built = context.build(compacted, newest=newest)
         call = record(compacted, built)
         say_all(compacted, "More about the puppy.", "Yes?")

@@ -166,10 +166,10 @@ class TestCreate:
         assert b"form-error" in answer.content
 
     def test_it_ignores_fields_that_are_not_ones_to_set(self, client, bob):
-        client.post("/c/", {"owner": bob.pk, "model": "evil", "system_prompt": "x"})
+        client.post("/c/", {"owner": bob.pk, "model": "evil", "token_ratio": "9"})
         made = Conversation.objects.get()
         assert made.owner != bob
-        assert (made.model, made.system_prompt) == ("", "")
+        assert (made.model, made.token_ratio) == ("", 1.0)
 
     def test_it_starts_the_demo(self, client):
         answer = client.post("/demo/")
