@@ -93,6 +93,10 @@ class Compactor:
                 job.set_result(None)
         return job
 
+    def is_running(self, thread: str) -> bool:
+        with self._lock:
+            return thread in self._jobs
+
     def wait(self, timeout: float | None = None) -> None:
         """Until no compaction is under way."""
         with self._lock:

@@ -45,6 +45,7 @@ FAILED = (
     "Compaction failed: an error occurred while generating the summary ({}). The "
     "conversation has not been compacted: no messages were summarized or removed."
 )
+LATE = "The conversation is being compacted, which takes longer than usual."
 DONE = "Conversation compacted. Summarized {} messages into a concise summary."
 
 
@@ -154,6 +155,9 @@ class SummarizationMiddleware(langchain.SummarizationMiddleware):
             return False
 
     def _record(self, session: Session) -> None:
+        if self._compactor.is_running(session.thread):
+            # Its summary is too late for this call; the next one has to find it.
+            session.update[SESSION] = session.id
         memory = self._load(session.thread)
         session.record(memory, self.backend)
 
@@ -172,6 +176,8 @@ class SummarizationMiddleware(langchain.SummarizationMiddleware):
             text = DONE.format(session.update[EVENT]["cutoff_index"] - before)
             view = self._viewer.compose(session.messages, memory, self.policy)
             session.show([mark(each) for each in view.context.section("summaries")])
+        elif self._compactor.is_running(session.thread):
+            text = LATE
         elif memory.rest_until > time.time():
             text = FAILED.format(memory.records[-1].error)
         else:

@@ -24,7 +24,9 @@ from memory.agents.deepagents import (
     create_summarization_tool_middleware,
 )
 
-from .agents import example, model, summariser
+from .agents import Gate, example, model, summariser
+from .test_long_turns import QUESTION, make_tool, reading, remember, texts_of
+from .upstream import Upstream
 
 FIVE_KEEP_TWO = {"trigger": ("messages", 5), "keep": ("messages", 2)}
 EVENT, SESSION = "_summarization_event", "_summarization_session_id"
@@ -366,14 +368,31 @@ def test_what_cannot_be_saved_is_marked(broken, url):
 
 
 def test_what_names_the_file_counts_as_well():
-    # Long enough for a window that is always full.
-    chat_model = model(profile={"max_input_tokens": 1200})
-    chat = Chat(Files(), model=chat_model, trigger=("tokens", 10_000))
-    chat.say(*(f"{n} " + "word " * 60 for n in range(20)))
-    sent = [each for each in chat_model.requests if "saved to" in each[1].text]
-    assert len(sent) >= 5
-    count = chat.middleware.count_tokens
-    assert max(map(count, chat_model.requests)) <= 0.95 * 1200
+    made = middleware()
+    _, state = call(made, talk(7))
+    state |= {"messages": talk(7)}
+    request = ModelRequest(model=made.model, messages=talk(7), state=state)
+    view = made._open(request).view
+    assert "saved to" in view.context.messages[0].text
+    assert view.tokens == made.count_tokens(view.context.messages)
+
+
+def test_it_holds_every_round_of_a_long_turn():
+    upstream = Upstream(reading(20), told=2000)
+    files = Files()
+    share = {"trigger": ("fraction", 0.5), "keep": ("fraction", 0.1)}
+    made = middleware(files, model=upstream.model(), summarizer=remember, **share)
+    agent = create_agent(made.model, tools=[make_tool(3000)], middleware=[made])
+    said = {"messages": [HumanMessage(QUESTION)]}
+    agent.invoke(said, {"recursion_limit": 100})
+    assert max(upstream.sizes) <= 1900
+    assert upstream.faults == []
+    assert all(
+        any(QUESTION in text for text in texts_of(body)) for body in upstream.bodies
+    )
+    last = " ".join(texts_of(upstream.bodies[-1]))
+    assert all(f"file {n} has code-{n * 7}" in last for n in range(20))
+    assert "file 0 has code-0" in files.only
 
 
 @pytest.mark.parametrize("broken", ["fails", "raises"])
@@ -400,6 +419,33 @@ def test_a_summariser_that_fails_costs_no_answer_and_leaves_no_file():
     assert EVENT not in chat.state
     # It rests, because the next call knows of the failure.
     assert len(failing.requests) == 3
+
+
+def test_a_summary_that_comes_too_late_is_found_by_the_next_call():
+    files, gate = Files(), Gate()
+    six = {"trigger": ("messages", 6), "compaction_timeout": 0.01}
+    chat = Chat(files, summarizer=gate, **six)
+    chat.say("one", "two", "three", "four")
+    assert gate.entered.wait(10)
+    assert files.files == {}
+    gate.open.set()
+    chat.middleware.wait(10)
+    chat.say("five")
+    assert "They talked.</summary>" in chat.model.requests[-1][1].text
+    assert chat.state[EVENT]["file_path"] in files.files
+    assert gate.calls == 1
+
+
+def test_the_tool_says_when_the_summary_takes_long():
+    gate = Gate()
+    chat = Chat(
+        Files(), trigger=("messages", 10), summarizer=gate, compaction_timeout=0.01
+    )
+    told = compact(chat, "one", "two", "three")
+    assert gate.entered.wait(10)
+    gate.open.set()
+    chat.middleware.wait(10)
+    assert "takes longer than usual" in told
 
 
 def test_an_overflow_is_summarised_and_asked_once_more():
