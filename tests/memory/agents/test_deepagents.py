@@ -33,12 +33,6 @@ EVENT, SESSION = "_summarization_event", "_summarization_session_id"
 LONG = "x" * 200
 
 
-@pytest.fixture(autouse=True)
-def _hurry(monkeypatch):
-    """No pause between the tries of a request."""
-    monkeypatch.setattr("memory.agents.summarizers.PAUSE", 0.0)
-
-
 @dataclass
 class Answer:
     """What Deep Agents' backends return, as far as it is used."""

@@ -20,12 +20,6 @@ from .agents import Model, example, model, summariser
 THOUSAND = {"max_input_tokens": 1000}
 
 
-@pytest.fixture(autouse=True)
-def _hurry(monkeypatch):
-    """No pause between the tries of a request."""
-    monkeypatch.setattr("memory.agents.summarizers.PAUSE", 0.0)
-
-
 class Claude(Model):
     @property
     def _llm_type(self):

@@ -32,12 +32,6 @@ QUICK = {"backoff": 0.0}
 RECORD = CompactionRecord(1, 0, 1, 4, ("messages", 6, 6), (), 20, 5)
 
 
-@pytest.fixture(autouse=True)
-def _hurry(monkeypatch):
-    """No pause between the tries of a request."""
-    monkeypatch.setattr("memory.agents.summarizers.PAUSE", 0.0)
-
-
 @tool
 def lookup(query: str) -> str:
     """Look something up."""
