@@ -23,7 +23,7 @@ from ..engine.policy import Policy
 from ..engine.tokens import TokenCounter, count_tokens
 from . import threads
 from .compaction import Compactor, Task
-from .middleware import CEILING, guard_counter
+from .middleware import CEILING, ChoosePolicy, guard_counter
 from .stores import InMemoryStore, ThreadMemory
 from .summarizers import (
     FunctionWriter,
@@ -33,8 +33,6 @@ from .summarizers import (
     find_window,
 )
 from .view import View, Viewer
-
-ChoosePolicy = Callable[[Any, RunnableConfig], Policy]
 
 
 class Context(TypedDict):

@@ -1,22 +1,29 @@
 """The published examples of other libraries, with nothing but an import changed."""
 
+import json
 import re
 
 import pytest
+from langchain.agents import create_agent
 from langchain_core.messages import HumanMessage
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.graph import START, StateGraph
 
+from memory.agents.langchain import SummarizationMiddleware
 from memory.agents.langgraph import (
     ContextState,
     build_context,
     load_memory,
     summarize,
 )
+from memory.engine.compose import to_wire
 from memory.engine.policy import Policy
 
 from ...fakes import upstream
 from ...servers import ROOT
+from ..engine.chats import assistant, chat, tool, user
+from .agents import model
+from .upstream import find_faults
 
 PAGE = (ROOT / "tests" / "memory" / "agents" / "examples.md").read_text()
 BLOCKS = dict(re.findall(r"(?s)<!-- ([\w: ]+) -->\n```python\n(.+?)```", PAGE))
@@ -27,7 +34,8 @@ POEM = "A line of a poem, and one more line that is as long as a line can be. " 
 @pytest.fixture
 def server(monkeypatch):
     """A provider whose model knows what it is sent, and nothing else."""
-    monkeypatch.setitem(upstream.MODES, "gpt-4o", answer)
+    for name in ("gpt-4o", "gpt-4o-mini"):
+        monkeypatch.setitem(upstream.MODES, name, answer)
     with upstream.Upstream() as server:
         monkeypatch.setenv("OPENAI_BASE_URL", server.url)
         monkeypatch.setenv("OPENAI_API_KEY", "sk-x")
@@ -45,10 +53,14 @@ def answer(x):
         x.whole(POEM)
 
 
-def run(names, *blocks, change=("", "")):
-    """Execute blocks of the page as one program, with one import changed."""
+def run(names, *blocks, changes=()):
+    """Execute blocks of the page as one program; `changes` are pairs of old and new."""
     for name in blocks:
-        exec(BLOCKS[name].replace(*change), names)  # noqa: S102 - the page's own
+        code = BLOCKS[name]
+        for old, new in changes:
+            assert old in code
+            code = code.replace(old, new)
+        exec(code, names)  # noqa: S102 - the page's own program
     return names
 
 
@@ -57,11 +69,11 @@ def texts_of(request):
 
 
 class TestLangMem:
-    CHANGE = ("langmem.short_term", "memory.agents.langmem")
+    CHANGES = (("langmem.short_term", "memory.agents.langmem"),)
 
     @pytest.mark.parametrize("block", ["langmem: node", "langmem: function"])
     def test_it_still_knows_the_name_after_a_summary(self, server, block):
-        names = run({}, block, change=self.CHANGE)
+        names = run({}, block, changes=self.CHANGES)
         state = names["graph"].get_state(names["config"]).values
         assert state["messages"][-1].text == "Your name is bob."
         # The message with the name was no longer sent, the summary was.
@@ -72,6 +84,84 @@ class TestLangMem:
         )
         # The transcript is whole.
         assert len(state["messages"]) == 8
+
+
+class TestLangChain:
+    CHANGES = (
+        ("langchain.agents.middleware", "memory.agents.langchain"),
+        # It stands for any tools.
+        ("[...]", "[]"),
+    )
+
+    def test_the_agent_summarises_with_the_smaller_model(self, server):
+        agent = run({}, "langchain: agent", changes=self.CHANGES)["agent"]
+        thread = [user(1, "my name is bob"), *chat(99, "hello")[1:], user(100)]
+        state = agent.invoke({"messages": [*thread, user(101, "what's my name?")]})
+        assert len(state["messages"]) == 102
+        assert state["messages"][-1].text == "Your name is bob."
+        models = [call.body["model"] for call in server.calls]
+        assert models == ["gpt-4o-mini", "gpt-4o"]
+        summary, *kept, found, asked = texts_of(server.calls[-1])
+        assert "my name is bob" in summary
+        # At least 20, and no turn is cut in two; then what a search found.
+        assert len(kept) == 20
+        assert "my name is bob" in found
+
+    def test_of_51_messages_it_sends_the_summary_and_20(self):
+        thread = make_thread()
+        assert len(thread) == 51
+        chat_model = model()
+        with SummarizationMiddleware(
+            chat_model, trigger=("messages", 50), keep=("messages", 20)
+        ) as middleware:
+            agent = create_agent(chat_model, middleware=[middleware])
+            state = agent.invoke({"messages": thread})
+        assert len(state["messages"]) == 52
+        _, request = chat_model.requests
+        assert len(request) == 21
+        assert [each.text for each in request[1:]] == [
+            each.text for each in thread[31:]
+        ]
+        assert find_faults(to_wire(request)) == []
+
+    def test_its_prompt_may_be_given(self):
+        prompt = run({}, "langchain: prompt")["DEFAULT_SUMMARY_PROMPT"]
+        chat_model = model()
+        with SummarizationMiddleware(
+            chat_model,
+            trigger=("messages", 5),
+            summary_prompt=prompt,
+            keep=("messages", 2),
+        ) as middleware:
+            agent = create_agent(chat_model, middleware=[middleware])
+            agent.invoke({"messages": chat(7)})
+        asked, document = chat_model.requests[0]
+        assert "Context Extraction Assistant" in asked.text
+        assert json.loads(document.text)["messages"][0]["n"] == 1
+
+
+def make_thread():
+    """The 51 messages of the analysis; what it leaves out is filled with turns of two,
+    four and five messages, such that one begins 20 from the end."""
+    told = iter(["你好，帮我分析一下市场", "再帮我看看竞争对手"])
+    thread = []
+    for size in [4, 4, *[2] * 9, 5, 4, 4, 4, 5]:
+        n = len(thread)
+        ids = [f"call-{n}-{each}" for each in range(size - 3)]
+        thread.append(user(n, next(told, "那利润情况呢？")))
+        if ids:
+            thread.append(assistant(n + 1, "", ids))
+            thread += [
+                tool(n + 2 + place, id_, "市场数据: ...")
+                for place, id_ in enumerate(ids)
+            ]
+        thread.append(assistant(n + size - 1, "根据市场数据..."))
+    return [
+        *thread,
+        user(48, "总结一下"),
+        assistant(49, "好的，我来总结..."),
+        user(50, "还有什么建议？"),
+    ]
 
 
 class TestTutorial:
