@@ -5,9 +5,9 @@ import re
 
 import pytest
 from langchain.agents import create_agent
-from langchain_core.messages import HumanMessage
+from langchain_core.messages import HumanMessage, RemoveMessage
 from langgraph.checkpoint.memory import InMemorySaver
-from langgraph.graph import START, StateGraph
+from langgraph.graph import END, START, MessagesState, StateGraph
 
 from memory.agents.langchain import SummarizationMiddleware
 from memory.agents.langgraph import (
@@ -17,7 +17,9 @@ from memory.agents.langgraph import (
     summarize,
 )
 from memory.engine.compose import to_wire
+from memory.engine.plan import plan_compaction
 from memory.engine.policy import Policy
+from memory.engine.tokens import count_tokens
 
 from ...fakes import upstream
 from ...servers import ROOT
@@ -215,3 +217,70 @@ class TestTutorial:
             POEM[:12],
             "what's my na",
         ]
+
+
+class TestAdvice:
+    """What the tutorial advises, and the policy that does it."""
+
+    @pytest.fixture
+    def names(self):
+        return run({"END": END, "RemoveMessage": RemoveMessage}, "tutorial: state")
+
+    def is_due(self, policy, messages):
+        return plan_compaction(policy, messages, count_tokens=count_tokens) is not None
+
+    @pytest.mark.parametrize(
+        ("block", "trigger", "below", "above"),
+        [
+            ("by messages", ("messages", 7), chat(6), chat(7)),
+            ("by tokens", ("tokens", 1000), chat(6, "a b"), chat(8, "word " * 200)),
+        ],
+    )
+    def test_it_triggers_at_the_same_time(self, names, block, trigger, below, above):
+        should_continue = run(names, f"advice: {block}")["should_continue"]
+        policy = Policy(trigger=trigger, keep=("messages", 2))
+        for messages, expected in ((below, END), (above, "summarize_conversation")):
+            assert should_continue({"messages": messages}) == expected
+            assert self.is_due(policy, messages) is (expected != END)
+
+    def test_it_triggers_by_time(self, names):
+        should_continue = run(names, "advice: by time")["should_continue"]
+        # No message of LangChain has the field.
+        with pytest.raises(AttributeError, match="timestamp"):
+            should_continue({"messages": chat(4)})
+        policy = Policy(trigger=("age", 86_400), keep=("messages", 2))
+        assert self.is_due(policy, chat(4))
+        assert not self.is_due(policy, [HumanMessage("no time"), *chat(4)[1:]])
+
+    def test_it_keeps_as_many(self, names):
+        removed = run(names | {"state": {"messages": chat(10)}}, "advice: keep four")
+        policy = Policy(trigger=("messages", 7), keep=("messages", 4))
+        compaction = plan_compaction(policy, chat(10), count_tokens=count_tokens)
+        ids = [message.id for message in removed["delete_messages"]]
+        assert [message.id for message in compaction.messages] == ids
+
+    def test_it_keeps_what_is_important(self, names):
+        messages = [user(1, "重要: 我对花生过敏"), *chat(8)[1:]]
+        names["state"] = {"messages": messages}
+        removed = run(names, "advice: keep what is important")["delete_messages"]
+        assert "1" not in [message.id for message in removed]
+        policy = Policy(preset="langgraph", important=["重要"], recall_tokens=0)
+        state = {"messages": messages}
+        state |= summarize(model(), policy)(state, {})
+        context = build_context(policy)(state, {})["context"]["messages"]
+        assert load_memory(state).blocks
+        assert sum("我对花生过敏" in message.text for message in context) == 1
+
+    def test_a_thread_may_have_its_own_threshold(self, names):
+        should_continue = run(
+            names | {"MessagesState": MessagesState}, "advice: a threshold per thread"
+        )["should_continue"]
+
+        def choose(state, config):
+            least = state.get("summary_threshold", 6) + 1
+            return Policy(trigger=("messages", least), keep=("messages", 2))
+
+        for state in ({}, {"summary_threshold": 10}):
+            state["messages"] = chat(8)
+            made = summarize(model(), choose)(state, {})
+            assert bool(made) is (should_continue(state) != END)
