@@ -19,7 +19,11 @@ from ..engine.compose import (
     make_fence,
     role_of,
 )
-from ..engine.cut_points import find_cut_points, find_newest_question
+from ..engine.cut_points import (
+    find_cut_points,
+    find_newest_question,
+    find_open_question,
+)
 from ..engine.policy import Policy
 from ..engine.ranking import Document, Index
 from ..engine.tokens import TokenCounter
@@ -73,7 +77,7 @@ class Viewer:
         active = threads.find_active(memory, body)
         cutoff = active[-1].block.last_seq if active else 0
         window = body[cutoff:]
-        asked = find_newest_question(body)
+        asked = find_open_question(body)
         # A summary may cover the newest question: it is sent all the same.
         is_covered = 0 <= asked < cutoff
         question = tool_rounds.repair(body[asked : asked + 1]) if is_covered else []

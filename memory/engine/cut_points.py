@@ -47,6 +47,14 @@ def find_newest_question(messages: Sequence[BaseMessage]) -> int:
     return next((n for n in backwards if isinstance(messages[n], HumanMessage)), -1)
 
 
+def find_open_question(messages: Sequence[BaseMessage]) -> int:
+    """Index of the newest user message; -1 = there is none, or it was answered: what
+    comes last is words of the model."""
+    last = messages[-1] if messages else None
+    is_answered = isinstance(last, AIMessage) and not last.tool_calls
+    return -1 if is_answered else find_newest_question(messages)
+
+
 def match_results(messages: Sequence[BaseMessage]) -> dict[int, int]:
     """Index of each tool result -> index of the message with its call.
 

@@ -24,7 +24,7 @@ from langchain_core.messages import (
     SystemMessage,
 )
 
-from ...engine.cut_points import find_gaps, find_newest_question
+from ...engine.cut_points import find_gaps, find_open_question
 from ...engine.exceptions import SummaryError
 from ...engine.policy import LEAST_CHUNK, Policy
 from ...engine.summaries import material, summarizer
@@ -198,8 +198,8 @@ class Thread:
         return ends[min(fits, len(ends) - 1)]
 
     def _show(self, start: int) -> list[BaseMessage]:
-        """The messages from `start` on, and the newest user message in any case."""
-        asked = find_newest_question(self.body)
+        """The messages from `start` on, and the question that is open in any case."""
+        asked = find_open_question(self.body)
         question = self.body[asked : asked + 1] if asked < start else []
         kept = self.body[start:]
         last = kept[-1:]

@@ -2,6 +2,8 @@
 
 import json
 import re
+import sys
+from types import SimpleNamespace
 
 import pytest
 from langchain.agents import create_agent
@@ -36,7 +38,7 @@ POEM = "A line of a poem, and one more line that is as long as a line can be. " 
 @pytest.fixture
 def server(monkeypatch):
     """A provider whose model knows what it is sent, and nothing else."""
-    for name in ("gpt-4o", "gpt-4o-mini"):
+    for name in ("gpt-4o", "gpt-4o-mini", "gpt-5.2-chat"):
         monkeypatch.setitem(upstream.MODES, name, answer)
     with upstream.Upstream() as server:
         monkeypatch.setenv("OPENAI_BASE_URL", server.url)
@@ -86,6 +88,54 @@ class TestLangMem:
         )
         # The transcript is whole.
         assert len(state["messages"]) == 8
+
+
+class Folder:
+    """A backend that keeps files in a folder, for the one of Deep Agents."""
+
+    def __init__(self, root):
+        self.root = root
+
+    def download_files(self, paths):
+        (path,) = map(self._find, paths)
+        content = path.read_bytes() if path.exists() else None
+        return [SimpleNamespace(content=content, error=None if content else "none")]
+
+    def write(self, file_path, content):
+        path = self._find(file_path)
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(content)
+        return SimpleNamespace(error=None)
+
+    def _find(self, path):
+        return self.root / path.removeprefix("/")
+
+
+class TestDeepAgents:
+    CHANGES = (("deepagents.middleware.summarization", "memory.agents.deepagents"),)
+
+    @pytest.fixture
+    def folder(self, monkeypatch, tmp_path):
+        """Stands in for packages that are not installed."""
+        backends = SimpleNamespace(FilesystemBackend=lambda **_: Folder(tmp_path))
+        dotenv = SimpleNamespace(load_dotenv=lambda: None)
+        monkeypatch.setitem(sys.modules, "deepagents.backends", backends)
+        monkeypatch.setitem(sys.modules, "dotenv", dotenv)
+        return tmp_path
+
+    def test_of_eight_messages_it_sends_the_summary_and_the_last(
+        self, server, folder, capsys
+    ):
+        names = run({}, "deepagents: demo", changes=self.CHANGES)
+        summarised, asked = server.calls
+        assert "Suzhou is 25°C" in texts_of(summarised)[-1]
+        summary, last = texts_of(asked)
+        assert "Summary: " in summary
+        assert last == names["messages"][-1].text
+        assert last in capsys.readouterr().out
+        (file,) = folder.glob("conversation_history/*.md")
+        assert file.name in summary
+        assert "1013 hPa" in file.read_text()
 
 
 class TestLangChain:

@@ -6,7 +6,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from langchain_core.messages import HumanMessage, ToolMessage
 
-from memory.engine.cut_points import find_cut_points
+from memory.engine.cut_points import (
+    find_cut_points,
+    find_gaps,
+    find_open_question,
+)
 from memory.engine.plan import find_cutoff, number, plan_compaction, plan_merge
 from memory.engine.policy import Policy
 from memory.engine.tokens import count_tokens
@@ -518,3 +522,25 @@ def test_no_time_of_a_message_stops_a_compaction(value, kind):
     policy = messages_policy([("messages", 6), (kind, 60)])
     assert plan(policy, messages).last_seq == 4
     find_next_due(policy, messages, now=START)
+
+
+def test_between_all_messages_there_are_gaps_but_inside_a_call():
+    window = [user(1), assistant(2, calls=["a", "b"]), tool(3, "a"), tool(4, "b")]
+    assert find_gaps([*window, assistant(5), user(6)]) == [0, 1, 4, 5]
+    early = [user(1), tool(2, "x"), user(3), assistant(4, calls=["x"]), user(5)]
+    assert find_gaps(early) == [0, 1, 4]
+    assert find_gaps([]) == []
+
+
+@pytest.mark.parametrize(
+    ("behind", "expected"),
+    [
+        ([], 2),
+        ([assistant(4, calls=["a"])], 2),
+        ([assistant(4, calls=["a"]), tool(5, "a")], 2),
+        ([assistant(4)], -1),
+    ],
+)
+def test_a_question_is_open_until_the_model_answers_in_words(behind, expected):
+    assert find_open_question([*chat(2), user(3), *behind]) == expected
+    assert find_open_question(behind) == -1
