@@ -12,14 +12,21 @@ from django.db.models import F
 from django.db.models.functions import Now
 from langchain_core.messages import AIMessage, BaseMessage
 
-from memory import versions
+from memory import context, versions
 from memory.engine.compaction import Important
-from memory.engine.compose import USUAL_SHAPE, Shape, digest, to_wire
+from memory.engine.compose import (
+    USUAL_SHAPE,
+    Shape,
+    SummaryBlock,
+    compose,
+    digest,
+    to_wire,
+)
 from memory.engine.exceptions import SummaryError
 from memory.engine.plan import Compaction
 from memory.engine.summaries.summarizer import SummaryText
 from memory.engine.tokens import count_tokens
-from memory.models import Conversation, ModelCall, Summary
+from memory.models import Conversation, ModelCall, Summary, read_langchain
 from memory.ranges import to_ranges
 
 from . import lease
@@ -144,14 +151,31 @@ def commit(
 
 
 def tokens_after(job: Job, text: str) -> int:
-    """The context's size once `text` is in place of what it summarises."""
-    gone = [versions.to_block(source).text for source in job.sources]
-    if isinstance(job.step, Compaction):
-        gone += [str(message.content) for message in job.messages]
-    as_messages = [AIMessage(part) for part in gone]
-    after = job.tokens_before - job.count_tokens(as_messages)
-    written = job.count_tokens([AIMessage(text)]) if text else 0
-    return max(0, after + written)
+    """The context's size once `text` is in place of what it summarises. What is pinned
+    of that is quoted then."""
+    step, active = job.step, versions.active(job.conversation)
+    cutoff = versions.cutoff(active)
+    fence = context.fence(job.conversation)
+    rows = context.visible(job.conversation).filter(pinned_at__isnull=False)
+    pinned = read_langchain(rows.filter(seq__lte=max(cutoff, step.last_seq)))
+    replaced = {source.version for source in job.sources}
+    blocks = [versions.to_block(row) for row in active]
+    made = SummaryBlock(0, step.level, step.first_seq, step.last_seq, text, 0)
+    kept = [block for block in blocks if block.version not in replaced]
+
+    def count(blocks: list[SummaryBlock], cutoff: int, *window: BaseMessage) -> int:
+        quoted = [message for message in pinned if int(message.id or 0) <= cutoff]
+        parts = compose(
+            system_prompt="", blocks=blocks, pinned=quoted, window=window, fence=fence
+        )
+        return job.count_tokens(parts.messages)
+
+    gone = job.messages if isinstance(step, Compaction) else []
+    after = count(
+        sorted([*kept, made], key=lambda each: each.first_seq),
+        max(cutoff, step.last_seq),
+    )
+    return max(0, job.tokens_before - count(blocks, cutoff, *gone) + after)
 
 
 @transaction.atomic

@@ -117,7 +117,7 @@ async def propose(
         "tokens_out": job.tokens_out,
     }
     return Proposal(
-        plan=_plan_of(job, made.text),
+        plan=await database_sync_to_async(_plan_of)(job, made.text),
         text=made.text,
         unsupported=tuple(made.flags.get("unsupported", ())),
         model=summariser.model,

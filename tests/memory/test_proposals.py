@@ -60,6 +60,16 @@ class TestPlan:
         assert planned.tokens_before == context.build(conversation).tokens
         assert planned.tokens_after > 400
 
+    @pytest.mark.parametrize("pins", [(), (2,), (2, 9)])
+    def test_it_counts_what_will_be_sent(self, conversation, pins):
+        accept(conversation, propose(conversation, 2))
+        for seq in (1, *pins):
+            actions.pin(conversation, seq)
+        proposal = propose(conversation, 6, "They spoke of boats.")
+        made = accept(conversation, proposal)
+        sent = context.build(conversation).tokens
+        assert proposal.plan.tokens_after == made.tokens_after == sent
+
     @pytest.mark.parametrize("seq", [9, 10, 11])
     def test_it_refuses_the_last_turn_and_what_is_not_there(self, conversation, seq):
         with pytest.raises(actions.ActionError, match=f"#{seq}"):
