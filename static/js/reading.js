@@ -55,6 +55,8 @@
     const link = event.target.closest("a[href*='#message-']");
     if (!link || link.pathname !== location.pathname || event.ctrlKey || event.metaKey || event.shiftKey) return;
     event.preventDefault();
+    const panel = link.closest("details.find");
+    if (panel) panel.open = false;
     if (!document.getElementById(link.hash.slice(1))) location.assign(`?at=${link.hash.slice(9)}${link.hash}`);
     else if (location.hash === link.hash) reveal();
     else location.hash = link.hash;

@@ -6,13 +6,15 @@
   const locale = navigator.languages.find((name) => base(name) === base(lang)) || lang;
   const clock = { hour: "2-digit", minute: "2-digit" };
   const day = { day: "numeric", month: "short", ...clock };
+  const dated = { ...day, year: "numeric" };
 
   function localise(root) {
-    const today = new Date().toDateString();
+    const now = new Date();
     for (const time of root.querySelectorAll("time[datetime]:not([title])")) {
       const date = new Date(time.dateTime);
       if (Number.isNaN(date.getTime())) continue;
-      const form = date.toDateString() === today ? clock : day;
+      const isThisYear = date.getFullYear() === now.getFullYear();
+      const form = date.toDateString() === now.toDateString() ? clock : isThisYear ? day : dated;
       time.title = date.toLocaleString(locale);
       time.textContent = date.toLocaleString(locale, form);
     }

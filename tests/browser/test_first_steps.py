@@ -11,7 +11,11 @@ pytestmark = pytest.mark.browser
 def import_talk(chat, name, texts):
     """Bring in a conversation of people and assistants in turn, and open it."""
     talk = [
-        {"sender": ("human", "assistant")[n % 2], "text": text}
+        {
+            "sender": ("human", "assistant")[n % 2],
+            "text": text,
+            "created_at": "2023-05-06T12:00:00Z",
+        }
         for n, text in enumerate(texts)
     ]
     file = {"uuid": name, "name": name, "chat_messages": talk}
@@ -56,6 +60,10 @@ def test_imported_replies_lead_to_no_request(open_page, site):
     reply.hover()
     expect(reply.get_by_text("imported, request unknown")).to_be_visible()
     expect(reply.get_by_text("What the model saw")).to_have_count(0)
+    expect(reply.locator(".who")).to_have_text("Claude")
+    expect(reply.locator("header")).to_contain_text("Imported")
+    expect(reply.locator("time")).to_contain_text("2023")
+    expect(chat.page.locator(".branched")).to_contain_text("Imported from Claude on")
     expect(chat.page.locator("#shown-reply option")).to_have_text(["Next turn"])
     expect(chat.page.get_by_role("button", name="Replay")).to_have_count(0)
 
@@ -63,6 +71,7 @@ def test_imported_replies_lead_to_no_request(open_page, site):
     expect(chat.page.locator("#shown-reply option")).to_have_text(
         ["Next turn", "Reply #6"]
     )
+    expect(chat.message(6).locator(".who")).to_have_text("Demo model")
     chat.act(6, "What the model saw")
     expect(chat.page.locator("#shown-reply")).to_have_value("6")
     assert chat.message(2).get_by_text("imported, request unknown").count() == 1
@@ -94,7 +103,9 @@ def test_a_hit_on_the_page_is_shown_without_loading_it_again(chat):
     chat.page.fill("#find [name=q]", "heron")
     hit = chat.page.locator("#find a.seq", has_text="#1")
     for _ in range(2):
+        chat.page.evaluate("document.getElementById('find').open = true")
         hit.last.click()
+        expect(hit.last).to_be_hidden()
         expect(chat.message(1)).to_be_in_viewport()
         expect(chat.page.locator(".message.aimed")).to_contain_text("heron")
         chat.page.evaluate("document.getElementById('transcript').scrollTop = 1e6")

@@ -14,6 +14,7 @@ from django.db.models import Count, Q, QuerySet
 
 from chatsite.llm import providers
 from chatsite.protocol.errors import explain
+from chatsite.transfer import importing
 from chatsite.turns.models import Turn
 from chatsite.turns.requests import has_request, model_of
 from memory import context, versions
@@ -248,7 +249,8 @@ def _views(
             attempt=turn.attempt - turn.attempts_before,
             text_attempt=turn.text_attempt,
             messages=tuple(
-                _shown(row, turn, summaries, model) for row in messages.get(turn.pk, [])
+                _shown(row, turn, summaries, _author_of(row, turn, conversation))
+                for row in messages.get(turn.pk, [])
             ),
             partial=None if finished else turn.text,
             rendered=rendered,
@@ -284,6 +286,14 @@ def _messages_by_turn(
         return turns[bisect_right(starts, row.seq) - 1].pk
 
     return {pk: list(group) for pk, group in groupby(rows, key=turn_of)}
+
+
+def _author_of(row: Message, turn: Turn, conversation: Conversation) -> str:
+    """The model that wrote a reply. The turn has the name of the latest one: for a
+    reply that was imported, that is another once one was written here."""
+    if row.imported_at and (turn.call_id or not turn.model):
+        return importing.site_of(conversation.imported_from)
+    return turn.model or model_of(conversation)
 
 
 def _shown(

@@ -10,6 +10,7 @@ from django.utils.safestring import SafeString
 from chatsite import languages
 from chatsite.llm import providers
 from chatsite.protocol import errors
+from chatsite.transfer import importing
 from memory.models import Conversation, Summary
 
 from .. import parts
@@ -95,6 +96,11 @@ def why_not_compacted(name: str) -> str:
 @register.filter
 def model_label(name: str) -> str:
     return providers.label(name)
+
+
+@register.filter
+def site_name(source: str | None) -> str:
+    return importing.site_of(source)
 
 
 @register.simple_tag

@@ -6,8 +6,23 @@ conversations and proves them (storing.py). No page shows any of them before all
 there.
 """
 
+from .foreign import SITES
 from .outcome import KIND, Outcome
 from .reading import ImportFileError, ImportItemError
 from .worker import JOB, add
 
-__all__ = ["JOB", "KIND", "ImportFileError", "ImportItemError", "Outcome", "add"]
+__all__ = [
+    "JOB",
+    "KIND",
+    "SITES",
+    "ImportFileError",
+    "ImportItemError",
+    "Outcome",
+    "add",
+    "site_of",
+]
+
+
+def site_of(source: str | None) -> str:
+    """The site that an imported conversation comes from; "" = it is not known."""
+    return SITES.get((source or "").partition(":")[0], "")

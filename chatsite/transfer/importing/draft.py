@@ -41,6 +41,7 @@ class Said:
     role: str
     text: str
     at: datetime | None = None
+    model: str = ""  # as the export calls it
 
 
 def clean_title(title: object) -> str:
@@ -48,18 +49,22 @@ def clean_title(title: object) -> str:
     return "" if is_blank(words) else words
 
 
-def from_talk(source: str, title: object, talk: Iterable[Said]) -> Draft:
-    """A draft of messages in turns: replies that follow each other become one."""
+def from_talk(source: str, title: object, talk: Iterable[Said], site: str) -> Draft:
+    """A draft of messages in turns: replies that follow each other become one, by the
+    model of the last. `site` is who wrote them, as people know it."""
     said = _in_turns(talk)
     if not said:
         raise ImportItemError(_("it contains no text."))
     check_count(len(said))
     now = timezone.now()
-    rows, at = [], said[0].at or now
+    rows, infos, at = [], {}, said[0].at or now
     for seq, each in enumerate(said, 1):
         check_length(seq, each.text)
         at = each.at or at
         is_reply = each.role == "assistant"
+        if is_reply:
+            author = f"{site} ({each.model})" if each.model else site
+            infos[seq - 1] = TurnInfo(model=author)
         rows.append(
             {
                 "seq": seq,
@@ -69,7 +74,7 @@ def from_talk(source: str, title: object, talk: Iterable[Said]) -> Draft:
                 "imported_at": now if is_reply else None,
             }
         )
-    return Draft(source, clean_title(title), Bundle(messages=rows))
+    return Draft(source, clean_title(title), Bundle(messages=rows), infos)
 
 
 def _in_turns(talk: Iterable[Said]) -> list[Said]:
@@ -79,6 +84,7 @@ def _in_turns(talk: Iterable[Said]) -> list[Said]:
             continue
         if said and each.role == said[-1].role == "assistant":
             said[-1].text += f"\n\n{each.text}"
+            said[-1].model = each.model
         else:
             said.append(each)
     if said and said[0].role == "assistant":

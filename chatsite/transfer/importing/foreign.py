@@ -12,6 +12,8 @@ from chatsite.llm.streaming import clean
 from .draft import Draft, Said, from_talk, read_time
 from .reading import ImportItemError
 
+# By what sources begin with: who wrote the replies.
+SITES = {"chatgpt": "ChatGPT", "claude": "Claude"}
 CHATGPT_ROLES = {"user": "user", "assistant": "assistant"}
 CLAUDE_ROLES = {"human": "user", "assistant": "assistant"}
 
@@ -22,7 +24,8 @@ def read_chatgpt(item: dict[str, Any]) -> Draft:
         raise ImportItemError(_("mapping: it isn't an object."))
     key = item.get("conversation_id") or item.get("id") or item.get("create_time")
     talk = [said for node in _open_branch(mapping, item) for said in _of_node(node)]
-    return from_talk(f"chatgpt:{_short(key)}", _text(item.get("title")), talk)
+    source, site = f"chatgpt:{_short(key)}", SITES["chatgpt"]
+    return from_talk(source, _text(item.get("title")), talk, site)
 
 
 def _open_branch(mapping: dict[str, Any], item: dict[str, Any]) -> list[Any]:
@@ -50,7 +53,10 @@ def _of_node(node: dict[str, Any]) -> Iterator[Said]:
     )
     if role and isinstance(content, dict):
         text = "\n\n".join(_parts(content))
-        yield Said(role, text, read_time(message.get("create_time")))
+        metadata = message.get("metadata")
+        slug = metadata.get("model_slug") if isinstance(metadata, dict) else ""
+        at = read_time(message.get("create_time"))
+        yield Said(role, text, at, model=_text(slug)[:60])
 
 
 def _is_hidden(message: dict[str, Any]) -> bool:
@@ -87,9 +93,8 @@ def read_claude(item: dict[str, Any]) -> Draft:
         if role:
             text = "\n\n".join(_blocks(message))
             talk.append(Said(role, text, read_time(message.get("created_at"))))
-    return from_talk(
-        f"claude:{_short(item.get('uuid'))}", _text(item.get("name")), talk
-    )
+    source, site = f"claude:{_short(item.get('uuid'))}", SITES["claude"]
+    return from_talk(source, _text(item.get("name")), talk, site)
 
 
 def _blocks(message: dict[str, Any]) -> Iterator[str]:

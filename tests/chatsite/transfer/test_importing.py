@@ -269,6 +269,22 @@ class TestForeign:
         assert made.messages.first().created_at.year == 2023
         assert violations() == []
 
+    def test_it_knows_who_wrote_the_replies(self, alice):
+        slug = {"metadata": {"model_slug": "gpt-4o"}}
+        mapping = {
+            each["id"]: each
+            for each in (
+                node("q1", "user", "One?", None),
+                node("a1", "assistant", "One.", "q1", **slug),
+                node("q2", "user", "Two?", "a1"),
+                node("a2", "assistant", "Two.", "q2", metadata={"model_slug": 4}),
+            )
+        }
+        item = chatgpt(mapping=mapping, current_node="a2")
+        talks = take(alice, [item, CLAUDE]).imported
+        models = [list(each.turns.values_list("model", flat=True)) for each in talks]
+        assert models == [["ChatGPT (gpt-4o)", "ChatGPT"], ["Claude", ""]]
+
     def test_it_takes_claude_with_what_was_attached(self, alice):
         [made] = take(alice, [CLAUDE]).imported
         assert said(made) == [
