@@ -1,9 +1,17 @@
 """Writes down who of the staff saw or did what; see AccessEvent."""
 
-from collections.abc import Iterable
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+from uuid import UUID
 
+from django.contrib.auth.models import AbstractBaseUser
 from django.core.exceptions import ValidationError
 from django.core.validators import validate_ipv46_address
+from django.db.models import BigIntegerField, Case, Max, Q, QuerySet, Value, When
+from django.db.models.functions import TruncMinute
 from django.http import HttpRequest
 from django.utils.translation import gettext_lazy as _
 
@@ -20,8 +28,8 @@ PARTS = {
     "cause": _("because of:"),
     "conversation": _("conversation"),
     "export": _("export"),
-    "request": _("reply and what was sent for it"),
-    "glass": _("reply and what was sent for it"),  # as it was once called
+    "request": _("reply and its request"),
+    "glass": _("reply and its request"),  # as it was once called
     "log": _("log"),
     "message": _("message"),
     "policy": _("policy"),
@@ -35,11 +43,14 @@ PARTS = {
     "version": _("version"),
 }
 LISTS = {
-    "list conversation": _("its title in a list"),
-    "list message": _("beginnings of its messages in a list"),
-    "list prompt": _("beginnings of prompts in a list"),
-    "list review": _("beginnings of notes on it in a list"),
+    "list conversation": _("title (in a list)"),
+    "list message": _("beginnings of messages (in a list)"),
+    "list prompt": _("beginnings of prompts (in a list)"),
+    "list review": _("beginnings of notes (in a list)"),
 }
+
+# What makes one look of several events.
+KEY = ("one", "minute", "username", "action", "target")
 
 
 def record(
@@ -92,3 +103,67 @@ def describe(target: str) -> str:
         return str(LISTS[target])
     first, blank, rest = target.partition(" ")
     return str(PARTS.get(first, first)) + blank + rest
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """What one of the staff did: to one conversation, or, within a minute, to all that
+    a list showed. Conversations are pairs of an id and the row, if it is still there.
+    """
+
+    at: datetime
+    action: str
+    part: str
+    username: str
+    conversations: list[tuple[UUID | None, Conversation | None]]
+
+
+def looks(owner: AbstractBaseUser) -> QuerySet[AccessEvent, dict[str, Any]]:
+    """What staff did with a person's conversations, newest first, to be read page by
+    page with `read_looks`."""
+    # Events that are not of a list stay rows of their own.
+    is_list = When(target__in=LISTS, then=Value(0))
+    one = Case(is_list, default="id", output_field=BigIntegerField())
+    rows = AccessEvent.objects.filter(owner=owner)
+    rows = rows.annotate(one=one, minute=TruncMinute("created_at"))
+    rows = rows.values(*KEY)
+    return rows.annotate(newest=Max("id"), at=Max("created_at")).order_by("-newest")
+
+
+def read_looks(owner: AbstractBaseUser, page: Sequence[dict[str, Any]]) -> list[Look]:
+    """The rows of a page of `looks`, with their conversations."""
+    if not page:
+        return []
+    minutes = [row["minute"] for row in page]
+    in_lists = Q(
+        target__in=LISTS,
+        created_at__gte=min(minutes),
+        created_at__lt=max(minutes) + timedelta(minutes=1),
+    )
+    events = AccessEvent.objects.filter(owner=owner).order_by("id")
+    events = events.filter(in_lists | Q(pk__in=[row["newest"] for row in page]))
+    seen: dict[tuple[object, ...], dict[UUID | None, None]] = defaultdict(dict)
+    for event in events:
+        seen[_key(event)][event.conversation] = None
+    ids = {uuid for each in seen.values() for uuid in each}
+    rows = Conversation.objects.filter(owner=owner, uuid__in=ids, deleted_at=None)
+    found = {row.uuid: row for row in rows.only("uuid", "title")}
+    return [
+        Look(
+            at=row["at"],
+            action=Action(row["action"]).label,
+            part=describe(row["target"]),
+            username=row["username"],
+            conversations=[
+                (uuid, found.get(uuid)) for uuid in seen[tuple(row[k] for k in KEY)]
+            ],
+        )
+        for row in page
+    ]
+
+
+def _key(event: AccessEvent) -> tuple[object, ...]:
+    """The values of KEY, as `looks` has them."""
+    one = 0 if event.target in LISTS else event.pk
+    minute = event.created_at.replace(second=0, microsecond=0)
+    return one, minute, event.username, event.action, event.target

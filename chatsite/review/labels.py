@@ -21,7 +21,7 @@ TRIGGERS = {
     "summary_tokens": gettext_lazy("tokens of summaries"),
     "room": gettext_lazy("tokens that fit"),
     "manual": gettext_lazy("by hand"),
-    "change": gettext_lazy("another policy"),
+    "change": gettext_lazy("messages changed"),
     "edit": gettext_lazy("edited by hand"),
     "restore": gettext_lazy("restored"),
 }

@@ -88,4 +88,6 @@ class TurnAdmin(ConversationPartAdmin):
 
 
 def _between(start: datetime, end: datetime | None) -> str:
-    return seconds((end - start).total_seconds() * 1000 if end else None)
+    """Unknown where the end is before the start: the row is a copy of an older one."""
+    took = (end - start).total_seconds() if end else -1
+    return seconds(None if took < 0 else took * 1000)

@@ -16,7 +16,6 @@ from ..actions.forms import RebuildForm, ReviewForm
 from ..actions.services import State, is_outdated
 from ..charts import dashboard
 from ..charts.days import DaysForm
-from ..models import AccessEvent
 from ..rights import rights_of
 
 PAGE = 20
@@ -69,21 +68,11 @@ def accesses(context: dict[str, Any]) -> dict[str, Any]:
     shown = settings.STAFF_ACCESS_SHOWN
     if shown == "no":
         return {"is_shown": False}
-    events = AccessEvent.objects.filter(owner=request.user)
-    page = Paginator(events, PAGE).get_page(request.GET.get("accesses"))
-    still_there = Conversation.objects.filter(
-        owner=request.user,
-        uuid__in={event.conversation for event in page},
-        deleted_at=None,
-    )
-    found = {row.uuid: row for row in still_there.only("uuid", "title")}
-    rows = [
-        (event, access_log.describe(event.target), found.get(event.conversation))
-        for event in page
-    ]
+    looks = access_log.looks(request.user)
+    page = Paginator(looks, PAGE).get_page(request.GET.get("accesses"))
     return {
         "is_shown": True,
         "with_names": shown == "names",
         "page": page,
-        "rows": rows,
+        "rows": access_log.read_looks(request.user, page.object_list),
     }

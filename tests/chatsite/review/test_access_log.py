@@ -4,8 +4,10 @@ import uuid
 
 import pytest
 from django.contrib.auth import get_user_model
+from django.db.models import QuerySet
 from django.test import Client, RequestFactory
 from django.urls import reverse
+from django.utils import timezone
 
 from chatsite.accounts import account
 from chatsite.review import access_log
@@ -197,6 +199,18 @@ class TestOwner:
         assert "message #3<" not in first
         assert "message #3<" in second
         assert "message #124" in self.text(owner, accesses="x")
+
+    def test_one_look_at_a_list_is_one_line(self, owner, conversation, page):
+        for number in range(38):
+            transcript.create(conversation.owner, title=f"Talk {number}")
+        page("conversation_changelist")
+        QuerySet(AccessEvent).update(created_at=timezone.now())
+        text = self.text(owner)
+        assert text.count("read: title (in a list)") == 1
+        assert "<summary>39 conversations</summary>" in text
+        assert text.count(">Talk 37</a>") == 1
+        # Texts keep a line each.
+        assert text.count("read: message #3") == 1
 
     def test_an_erased_conversation_has_no_title(self, owner, conversation):
         number = str(conversation.uuid)[:8]

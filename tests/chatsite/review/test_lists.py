@@ -6,6 +6,7 @@ from datetime import timedelta
 from urllib.parse import urlencode
 
 import pytest
+from django.contrib.admin import site
 from django.db import connection, transaction
 from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
@@ -211,6 +212,13 @@ def make_turns(owner, *states):
 
 
 class TestTurns:
+    def test_a_copy_has_no_negative_times(self):
+        now = timezone.now()
+        then = now - timedelta(days=365)
+        turn = Turn(created_at=now, started_at=then, finished_at=then)
+        admin = TurnAdmin(Turn, site)
+        assert (admin.queued_for(turn), admin.total(turn)) == ("–", "–")
+
     def test_it_shows_how_a_reply_came_about(self, staff_client, alice):
         turn = failed_turn(alice, SCRIPT)
         text = staff_client.get(
