@@ -7,6 +7,7 @@ from typing import Any
 
 from asgiref.sync import async_to_sync
 from django.conf import settings
+from django.db.models import Sum
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, render
 
@@ -17,7 +18,7 @@ from chatsite.protocol import events
 from chatsite.protocol.errors import CommandError
 from chatsite.turns import lifecycle, limits, requests
 from chatsite.turns.models import Job
-from memory import actions, transcript
+from memory import actions, context, transcript, versions
 from memory.compaction import lease, proposals
 from memory.engine.policy import Policy
 from memory.models import Conversation
@@ -136,9 +137,18 @@ def estimate(request: HttpRequest, conversation: Conversation) -> HttpResponse:
 
 @conversation_view("GET")
 def summaries(request: HttpRequest, conversation: Conversation) -> HttpResponse:
-    """The history of versions, newest first."""
+    """The history of versions, newest first, and what summarising again would drop."""
     rows = conversation.summaries.order_by("-version").select_related("author")
-    values = {"conversation": conversation, "summaries": rows[:MAX_VERSIONS]}
+    active = versions.active(conversation)
+    covered = context.visible(conversation).filter(seq__lte=versions.cutoff(active))
+    tokens = covered.aggregate(sum=Sum("tokens"))["sum"] or 0
+    values = {
+        "conversation": conversation,
+        "summaries": rows[:MAX_VERSIONS],
+        # No model wrote these.
+        "edited": [row for row in active if not row.model],
+        "tokens": round(tokens * conversation.token_ratio),
+    }
     return render(request, "chat/_summary_history.html", values)
 
 

@@ -214,11 +214,17 @@ class TestVersions:
         assert 'role="alert"' in notice.content.decode()
         assert in_force(compacted) == [(1, "They said hello.")]
 
+    def test_what_a_model_wrote_is_not_called_edited(self, client, compacted):
+        page = get(client, compacted, "summaries").content.decode()
+        assert "will no longer be used" not in page
+
     def test_the_history_shows_them_all(self, client, compacted):
         post(client, compacted, "rewrite", {"text": "Other."}, version=1)
         page = get(client, compacted, "summaries").content.decode()
         assert page.index("Other.") < page.index("They said hello.")
         assert "edited from v1" in page
+        assert "Your edited version v2 will no longer be used." in page
+        assert "The model reads about" in page
 
     def test_the_diff_shows_what_changed(self, client, compacted):
         post(client, compacted, "rewrite", {"text": "They said goodbye."}, version=1)
