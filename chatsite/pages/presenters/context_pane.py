@@ -85,14 +85,20 @@ class Segment:
 
 @dataclass(frozen=True, slots=True)
 class Gauge:
+    """Two bars: the request in the model's window, and what the next compaction is
+    measured by on the way to it."""
+
     segments: tuple[Segment, ...]
     used: int
     capacity: int
     reserve: int  # reserved for the reply
-    # Compaction starts when the window has so many tokens; None = not by tokens.
-    window_limit: int | None = None
-    # The place of the compaction point on the bar, in permille; None = it is not on it.
+    # The place on the bar of a trigger by the share of it, in permille; None = none.
     compact_x: int | None = None
+    # The second bar. Compaction starts when the window has so many tokens; None = not
+    # by tokens, and no bar.
+    window_limit: int | None = None
+    window_tokens: int = 0  # the newest message, or draft, will be part of it
+    window_segments: tuple[Segment, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -230,41 +236,35 @@ def _stored(
 def _gauge(
     conversation: Conversation, sections: Sequence[ContextSection], model: str
 ) -> Gauge:
-    """The bar reaches to the compaction point or to what is used, with a little air,
-    not to the model's whole window: against 128,000 tokens nothing would be seen. The
-    reserve is drawn once it is in sight."""
     used = sum(section.tokens for section in sections)
     window, limit = providers.context_window(model), limit_of(model)
-    ahead = sum(part.tokens for part in sections if part.kind in AHEAD_OF_WINDOW)
+    reserve, scale = window - limit, max(window, used)
+    sizes = [(section.kind, section.tokens) for section in sections]
+    sizes += [("free", max(0, scale - used - reserve)), ("reserve", reserve)]
     # The smallest triggers that fire alone: on the window's tokens, on the share of
     # the model's whole window that the context takes.
     policy = conversation.get_policy()
-    alone = [clause[0] for clause in policy.trigger if len(clause) == 1]
+    clauses = policy.trigger if policy.enabled else ()
+    alone = [clause[0] for clause in clauses if len(clause) == 1]
     window_limit = min((int(n) for kind, n in alone if kind == "tokens"), default=None)
     fraction = min((n for kind, n in alone if kind == "fraction"), default=None)
+    counted = [(kind, tokens) for kind, tokens in sizes if kind in ("window", "newest")]
+    in_window = sum(tokens for _kind, tokens in counted)
     if window_limit:
         # Where less than that fits, compaction starts earlier.
         within = context.policy_within(conversation, policy, limit)
+        ahead = sum(part.tokens for part in sections if part.kind in AHEAD_OF_WINDOW)
         most = budget.for_window(within, limit, ahead, is_waiting=False)
         window_limit = min(window_limit, most)
-    limits = [ahead + window_limit] if window_limit else []
-    limits += [int(fraction * window)] if fraction else []
-    compact_at = min(limits, default=None)
-    scale = max(int(used * 1.1), int((compact_at or 0) * 1.15), 1)
-    reserve = window - limit
-    sizes = [(section.kind, section.tokens) for section in sections]
-    if scale + reserve >= window:
-        scale = max(window, used)
-        sizes += [("free", max(0, scale - used - reserve)), ("reserve", reserve)]
-    else:
-        sizes += [("free", scale - used)]
     return Gauge(
         tuple(_segments(sizes, scale)),
         used,
         window,
         reserve,
+        int(fraction * window) * 1000 // scale if fraction else None,
         window_limit,
-        compact_at * 1000 // scale if compact_at and compact_at <= scale else None,
+        in_window,
+        tuple(_segments(counted, max(window_limit or 0, in_window, 1))),
     )
 
 

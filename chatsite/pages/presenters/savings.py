@@ -1,5 +1,6 @@
 """What the memory saved: the tokens that were sent, against those of the whole
-transcript every time, less what the summaries took. Goes negative, and says so.
+transcript every time, less what the summaries took. Goes negative, and says so once
+there are enough replies to tell.
 """
 
 from collections.abc import Iterator
@@ -14,6 +15,9 @@ from django.db.models.functions import Coalesce
 from memory import context
 from memory.engine.tokens import count_text
 from memory.models import Conversation, ModelCall
+
+# Before these a loss says nothing: a first summary costs what later replies save.
+TELLING_REPLIES = 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +37,10 @@ class Savings:
     @property
     def loss(self) -> int:
         return max(0, -self.net)
+
+    @property
+    def is_telling(self) -> bool:
+        return self.net > 0 or self.replies >= TELLING_REPLIES
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,7 +25,7 @@ def test_its_segments_stand_side_by_side_in_the_order_of_the_payload(alice):
     summarise(made, 1, 2)
     segments = gauge_of(made).segments
     assert [segment.kind for segment in segments] == [
-        *("system", "summaries", "window", "free"),
+        *("system", "summaries", "window", "free", "reserve"),
     ]
     ends = [segment.x + segment.width for segment in segments]
     assert [segment.x for segment in segments] == [0, *ends[:-1]]
@@ -38,14 +38,40 @@ def test_its_parts_add_up_to_what_is_used(alice):
     assert view.gauge.used == view.tokens_estimated
 
 
-def test_the_compaction_point_stands_where_the_window_would_reach_its_limit(alice):
+def test_its_first_bar_is_the_window_of_the_model(alice, settings):
+    settings.CONTEXT_WINDOW = 2000
+    gauge = gauge_of(make(alice, "One", "Two"))
+    taken = [each for each in gauge.segments if each.kind not in ("free", "reserve")]
+    share = sum(each.width for each in taken) / 1000
+    assert share == pytest.approx(gauge.used / 2000, abs=0.01)
+    assert gauge.segments[-1].width == pytest.approx(gauge.reserve / 2, abs=2)
+
+
+def test_its_second_bar_leads_to_the_next_compaction(alice):
     made = make(alice, "One", trigger=["tokens", 1000], keep=["tokens", 100])
-    gauge = gauge_of(made)
-    system, window = gauge.segments[0], gauge.segments[1]
-    per_token = window.width / window.tokens
-    expected = system.x + system.width + 1000 * per_token
-    assert gauge.window_limit == 1000
-    assert gauge.compact_x == pytest.approx(expected, abs=60)
+    made.refresh_from_db()
+    view = context_pane.model_view(made, draft="word " * 100)
+    gauge = view.gauge
+    assert [each.kind for each in gauge.window_segments] == ["window", "newest"]
+    counted = sum(each.tokens for each in view.sections if each.kind != "system")
+    assert (gauge.window_tokens, gauge.window_limit) == (counted, 1000)
+    last = gauge.window_segments[-1]
+    assert last.x + last.width == pytest.approx(counted, abs=1)
+    page = signed_in(alice).get(url("context", made)).content.decode()
+    assert "of 1,000 tokens until they are summarised" in page
+
+
+def test_a_share_of_the_window_has_its_place_on_the_first_bar(alice):
+    gauge = gauge_of(make(alice, "One", preset="deepagents"))
+    assert (gauge.compact_x, gauge.window_limit) == (850, None)
+
+
+@pytest.mark.parametrize("policy", [{"preset": "langgraph"}, {"enabled": False}])
+def test_without_a_trigger_in_tokens_there_is_no_second_bar(alice, policy):
+    made = make(alice, "One", **policy)
+    assert gauge_of(made).window_limit is None
+    page = signed_in(alice).get(url("context", made)).content.decode()
+    assert "until they are summarised" not in page
 
 
 def test_a_trigger_in_messages_has_no_place_on_the_bar(alice):

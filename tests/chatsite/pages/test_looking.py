@@ -5,6 +5,7 @@ import re
 
 import pytest
 from django.db import connection
+from django.template.loader import render_to_string
 from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
@@ -115,11 +116,18 @@ class TestFinding:
 
 
 class TestSavings:
-    def test_a_short_chat_saves_nothing(self, client, conversation):
+    def test_a_short_chat_saves_nothing(self, conversation):
         saved = savings.of(conversation)
         assert (saved.replies, saved.sent, saved.summaries) == (2, 80, 0)
         assert saved.whole > 0
-        assert "aved" in page(client, conversation, "savings")
+
+    @pytest.mark.parametrize(
+        ("replies", "whole", "told"), [(19, 80, False), (20, 80, True), (1, 120, True)]
+    )
+    def test_a_loss_is_told_once_it_means_something(self, replies, whole, told):
+        saved = savings.Savings(replies, sent=100, whole=whole, summaries=0)
+        html = render_to_string("chat/_savings.html", {"savings": saved})
+        assert ("20 tokens" in html) is told
 
     def test_it_counts_the_whole_transcript_for_every_reply(self, long):
         saved = savings.of(long)
