@@ -4,6 +4,8 @@
   const form = document.getElementById("composer");
   const box = form.elements.text;
   const error = () => document.getElementById("composer-error");
+  // Where the keyboard has no Shift+Enter, Enter breaks the line.
+  const isTouch = matchMedia("(hover: none) and (pointer: coarse)");
 
   // The number of the message that the box rewrites, or null; what was in it before.
   let edit = null;
@@ -101,12 +103,14 @@
   box.addEventListener("keydown", (event) => {
     // 229: the key belongs to an input method that is still composing (Safari).
     if (event.isComposing || event.keyCode === 229) return;
-    if (event.key === "Enter" && !event.shiftKey) {
+    if (event.key === "Enter" && !event.shiftKey && !isTouch.matches) {
       event.preventDefault();
       submit();
     } else if (event.key === "Escape") {
       if (edit) endEdit();
       else stop();
+    } else if (event.key === "ArrowUp" && !box.value && !edit && !event.altKey) {
+      [...document.querySelectorAll("#turns [data-edit]")].at(-1)?.click();
     }
   });
 

@@ -95,10 +95,12 @@
   // The replies to choose from, oldest first.
   let replies = [];
   let moving = 0;
+  let before = 0; // where the transcript was
 
   function startReplay() {
     replies = [...chosen().options].map((option) => option.value).filter(Boolean).reverse();
     if (!replies.length) return;
+    before = scroller.scrollTop;
     slider.max = replies.length - 1;
     slider.value = slider.max;
     replay.hidden = false;
@@ -123,6 +125,7 @@
     if (wasInside) document.getElementById("replay-start")?.focus();
     delete page.dataset.replaying;
     document.getElementById("replayed").replaceChildren();
+    scroller.scrollTop = before;
     htmx.ajax("GET", draft.dataset.now, { target: "#context", swap: "innerHTML show:none" });
   }
 

@@ -14,6 +14,20 @@
     search.select();
   }
 
+  // In the list: down from the search to what it has found, and back; Enter opens the first.
+  function stepInList(event) {
+    const { key, target } = event;
+    const list = document.getElementById("conversation-list");
+    const stops = [document.getElementById("search"), ...list.querySelectorAll("li > a")];
+    const isFound = target === stops[0] && target.value.trim() && target.value.trim() === list.dataset.query;
+    const by = { ArrowDown: 1, ArrowUp: -1, Enter: isFound ? 1 : 0 }[key];
+    const next = stops[stops.indexOf(target) + by];
+    if (!by || !next || !stops.includes(target) || event.altKey || event.isComposing) return;
+    event.preventDefault();
+    if (key === "Enter") next.click();
+    else next.focus();
+  }
+
   // From message to message, past those that are put away.
   function step(by) {
     const messages = [...document.querySelectorAll(".message[data-seq]")].filter((each) => each.checkVisibility());
@@ -23,6 +37,7 @@
     next?.scrollIntoView({ block: "nearest" });
   }
 
+  document.getElementById("search")?.closest("nav, section").addEventListener("keydown", stepInList);
   document.addEventListener("keydown", (event) => {
     const { key, target } = event;
     const isTyping = target.closest("input, textarea, select");

@@ -62,6 +62,18 @@ def test_an_edit_gives_a_draft_back_whether_it_is_sent_or_cancelled(chat):
     expect(chat.page.locator("#editing")).to_be_hidden()
 
 
+def test_up_in_the_empty_box_edits_the_last_message(chat):
+    for text in ("First", "Second"):
+        chat.say(text)
+    chat.box.press_sequentially("x")
+    chat.box.press("ArrowUp")
+    expect(chat.box).to_have_value("x")
+    chat.box.fill("")
+    chat.box.press("ArrowUp")
+    expect(chat.box).to_have_value("Second")
+    expect(chat.page.locator("#editing")).to_contain_text("#3")
+
+
 def test_one_can_type_on_while_a_reply_streams(slow_chat, slow_provider):
     with slow_provider.unfinished():
         slow_chat.send("Something long")

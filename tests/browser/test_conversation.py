@@ -126,6 +126,16 @@ def test_it_says_what_went_wrong_and_offers_a_retry(slow_chat, slow_provider):
     expect(slow_chat.in_state("done")).to_have_count(1)
 
 
+def test_only_the_latest_failure_offers_a_retry(slow_chat, slow_provider):
+    slow_provider.script("401", "401")
+    for count, text in enumerate(("Hello", "Hello?"), 1):
+        slow_chat.send(text)
+        expect(slow_chat.in_state("failed")).to_have_count(count)
+    retry = slow_chat.page.get_by_role("button", name="Retry")
+    expect(retry.locator("visible=true")).to_have_count(1)
+    expect(slow_chat.in_state("failed").last).to_contain_text("Retry")
+
+
 def test_an_edit_supersedes_what_came_after(chat):
     chat.say("I live in Zurich")
     chat.act(1, "Edit")

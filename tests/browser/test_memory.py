@@ -44,6 +44,7 @@ def test_the_latest_turn_can_not_be_compacted(talked):
         talked.message(seq).locator(".message-menu > summary").click()
         offered = talked.message(seq).get_by_text("Summarise up to here…")
         expect(offered.locator("visible=true")).to_have_count(count)
+        talked.page.keyboard.press("Escape")
 
 
 def test_a_message_is_left_out_and_comes_back(talked):
@@ -91,6 +92,28 @@ def test_a_summary_is_edited_and_its_history_shows_what_changed(talked):
     expect(dialog.locator(".diff ins")).to_have_text("parted")
     dialog.get_by_text("Restore").click()
     expect(talked.right.locator(".summary-text")).to_have_text("They met.")
+
+
+def test_summarising_again_says_what_is_lost(talked):
+    compact_up_to(talked, 4, "They met.")
+    expect(talked.right.locator(".summary-text")).to_have_text("They met.")
+    talked.right.get_by_text("All versions").click()
+    dialog = talked.page.locator("#dialog")
+    dialog.get_by_text("Summarise again from scratch…").click()
+    expect(dialog).to_contain_text("Your edited version v1 will no longer be used.")
+    dialog.get_by_role("button", name="Summarise again").click()
+    expect(talked.page.locator(".divider")).to_have_count(0)
+
+
+def test_a_notice_covers_nothing(talked):
+    open_menu(talked, 3, "Hide from the model")
+    expect(notice(talked)).to_contain_text("no longer sees message #3")
+    top = notice(talked).bounding_box()["y"]
+    for part in ("#composer", "#context"):
+        box = talked.page.locator(part).bounding_box()
+        assert box["y"] + box["height"] <= top + 1
+    list_box = talked.page.locator("#sidebar").bounding_box()
+    assert notice(talked).bounding_box()["x"] >= list_box["x"] + list_box["width"]
 
 
 def test_a_refusal_keeps_the_text_in_the_dialog(talked, open_page, site):
@@ -142,6 +165,7 @@ def test_both_panes_go_back_to_any_moment(talked):
     slider = talked.page.locator("#moment")
     slider.press("Home")
     expect(talked.right).to_contain_text("As sent for reply #2")
+    expect(talked.right.locator(".gauge .meter")).to_have_count(1)
     expect(talked.page.locator("#replayed .message")).to_have_count(2)
     expect(talked.page.locator("#turns")).to_be_hidden()
     slider.press("End")

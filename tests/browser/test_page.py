@@ -3,6 +3,8 @@
 import pytest
 from playwright.sync_api import expect
 
+from .pages import ConversationPage
+
 pytestmark = pytest.mark.browser
 
 HOSTILE = """<img src=x onerror="document.title='broken'">
@@ -34,6 +36,49 @@ def test_a_phone_has_two_tabs(open_page, site):
     expect(chat.page.locator("[data-tab-to=model]")).to_contain_text("(3)")
     chat.right.locator("a[href='#message-1']").click()
     expect(chat.message(1)).to_be_visible()
+
+
+def test_a_touch_screen_breaks_lines_with_enter_and_shows_the_actions(
+    browser, site, sessions, errors, chat
+):
+    context = browser.new_context(
+        viewport={"width": 390, "height": 844},
+        has_touch=True,
+        is_mobile=True,
+        storage_state=sessions[site.url],
+    )
+    phone = ConversationPage(context.new_page(), site)
+    phone.report_to(errors)
+    phone.open(chat.url)
+    phone.box.press_sequentially("one")
+    phone.box.press("Enter")
+    phone.box.press_sequentially("two")
+    expect(phone.box).to_have_value("one\ntwo")
+    phone.page.click("#send")
+    expect(phone.in_state("done")).to_have_count(1)
+    for seq in (1, 2):
+        expect(phone.message(seq).locator(".actions")).to_have_css("opacity", "1")
+    assert phone.mark(1).bounding_box()["width"] < 15
+    expect(phone.page.locator(".bar .badge")).to_be_hidden()
+    phone.page.get_by_label("More", exact=True).click()
+    expect(phone.page.locator(".bar .menu-items")).to_contain_text("Model: Demo model")
+    context.close()
+
+
+def test_the_actions_stand_under_their_message(chat):
+    chat.say("One")
+    chat.say("Two")
+    chat.page.locator("#text").hover()
+    expect(chat.message(4).locator(".actions")).to_have_css("opacity", "1")
+    expect(chat.message(2).locator(".actions")).to_have_css("opacity", "0")
+    message = chat.message(2)
+    message.hover()
+    body, actions = (
+        message.locator(part).bounding_box() for part in (".body", ".actions")
+    )
+    assert actions["y"] >= body["y"] + body["height"]
+    inside = message.bounding_box()
+    assert actions["y"] + actions["height"] <= inside["y"] + inside["height"]
 
 
 LONG = f"""{"x" * 300} مرحبا https://example.org/{"y" * 300}
@@ -131,8 +176,17 @@ def test_it_searches_as_one_types(chat):
     chat.create()
     chat.page.locator("#search").press_sequentially("pelican")
     expect(chat.page.locator("#conversation-list .row > a")).to_have_count(1)
+    rows = chat.page.locator("#conversation-list .row > a")
+    chat.page.keyboard.press("ArrowDown")
+    expect(rows).to_be_focused()
+    chat.page.keyboard.press("ArrowUp")
+    expect(chat.page.locator("#search")).to_be_focused()
     chat.page.fill("#search", "xylophone")
     expect(chat.page.locator("#conversation-list")).to_contain_text("No results for")
+    chat.page.fill("#search", "pelican")
+    expect(chat.page.locator("[data-query=pelican]")).to_be_visible()
+    chat.page.keyboard.press("Enter")
+    expect(chat.message(1)).to_contain_text("pelicans")
 
 
 def test_it_deletes_after_asking(chat):
