@@ -25,7 +25,7 @@ Action = AccessEvent.Action
 # What targets begin with, and whole ones.
 PARTS = {
     "call": _("model call"),
-    "cause": _("because of:"),
+    "cause": _("reason:"),
     "conversation": _("conversation"),
     "export": _("export"),
     "request": _("reply and its request"),

@@ -26,7 +26,7 @@ class ActionForm(forms.Form):
 class RebuildForm(ActionForm):
     # Nothing is chosen at first: a cause chosen by mistake would be worse than none.
     cause = forms.ChoiceField(
-        label=gettext_lazy("Because"), choices=[("", "…"), *Cause.choices]
+        label=gettext_lazy("Reason"), choices=[("", "…"), *Cause.choices]
     )
 
 
@@ -45,7 +45,7 @@ class PurgeForm(ActionForm):
     reason = forms.CharField(
         label=gettext_lazy("Reason"),
         max_length=MAX_NOTE,
-        help_text=gettext_lazy("Kept with the tombstone. Quote nothing here."),
+        help_text=gettext_lazy("Kept with the tombstone. Don't quote message text."),
         widget=forms.Textarea(attrs={"rows": 2, "cols": 60}),
     )
     code = forms.CharField(

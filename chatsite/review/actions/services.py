@@ -120,7 +120,7 @@ def restore(
         record(request, Action.RESTORE, conversation, target)
         _log(request, conversation, f"Restored v{version} as v{new.version}.")
     _refresh_open_pages(conversation)
-    text = _("Version %(old)s is in force again, as v%(new)s.")
+    text = _("Version %(old)s was restored as v%(new)s.")
     return text % {"old": version, "new": new.version}
 
 
@@ -160,7 +160,7 @@ def review(
         seen = seen or now
         if not now.has_seen(seen):
             raise ActionError(
-                _("The form was not of this conversation. Open it again.")
+                _("This form belongs to another conversation. Open the page again.")
             )
         latest = row.reviews.first()
         if latest and (latest.user_id, latest.note, State.of_review(latest)) == (

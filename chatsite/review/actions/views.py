@@ -50,7 +50,7 @@ class BulkAction:
 BULK_ACTIONS = {
     "rebuild": BulkAction(
         "content",
-        gettext_lazy("Rebuild from the transcript"),
+        gettext_lazy("Summarise again from scratch"),
         gettext_lazy("Rebuild"),
         RebuildForm,
         services.rebuild,
@@ -64,8 +64,8 @@ BULK_ACTIONS = {
     ),
     "purge": BulkAction(
         "purge",
-        gettext_lazy("Erase for good"),
-        gettext_lazy("Erase for good"),
+        gettext_lazy("Erase permanently"),
+        gettext_lazy("Erase permanently"),
         PurgeForm,
         services.purge,
     ),

@@ -88,11 +88,11 @@ class ModelCallAdmin(ConversationPartAdmin):
     def tokens_out(self, row: ModelCall) -> str:
         return "–" if row.tokens_output is None else f"{row.tokens_output:,}"
 
-    @admin.display(description=_("first word"), ordering="first_token_ms")
+    @admin.display(description=_("time to first token"), ordering="first_token_ms")
     def first_word(self, row: ModelCall) -> str:
         return seconds(row.first_token_ms)
 
-    @admin.display(description=_("in all"), ordering="total_ms")
+    @admin.display(description=_("total"), ordering="total_ms")
     def in_all(self, row: ModelCall) -> str:
         return seconds(row.total_ms)
 

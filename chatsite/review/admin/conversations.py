@@ -162,7 +162,7 @@ class ConversationAdmin(ReadOnlyAdmin):
         return format_html(
             "{}<p>{}</p>",
             stored,
-            _("Not valid, so the default is in force: %(error)s")
+            _("Not valid, so the default applies: %(error)s")
             % {"error": row.policy_error},
         )
 
@@ -215,12 +215,12 @@ class ConversationAdmin(ReadOnlyAdmin):
         return ask_about_chosen(request, "review", queryset)
 
     @admin.action(
-        description=gettext_lazy("Rebuild from the transcript…"),
+        description=gettext_lazy("Summarise again from scratch…"),
         permissions=["content"],
     )
     def rebuild(self, request: HttpRequest, queryset: QuerySet) -> Any:
         return ask_about_chosen(request, "rebuild", queryset)
 
-    @admin.action(description=gettext_lazy("Erase for good…"), permissions=["purge"])
+    @admin.action(description=gettext_lazy("Erase permanently…"), permissions=["purge"])
     def purge(self, request: HttpRequest, queryset: QuerySet) -> Any:
         return ask_about_chosen(request, "purge", queryset)

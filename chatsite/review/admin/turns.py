@@ -74,11 +74,11 @@ class TurnAdmin(ConversationPartAdmin):
     def queued_for(self, row: Turn) -> str:
         return _between(row.created_at, row.started_at)
 
-    @admin.display(description=_("first word"))
+    @admin.display(description=_("time to first token"))
     def first_token(self, row: Turn) -> str:
         return seconds(row.call.first_token_ms if row.call else None)
 
-    @admin.display(description=_("in all"))
+    @admin.display(description=_("total"))
     def total(self, row: Turn) -> str:
         return _between(row.created_at, row.finished_at)
 

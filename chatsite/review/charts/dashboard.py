@@ -86,14 +86,13 @@ def _tiles(figures: SiteFigures) -> list[Tile]:
             _("Summaries"), show(made), url=reverse("admin:memory_summary_changelist")
         ),
         Tile(
-            _("Summaries that failed"),
+            _("Failed summaries"),
             show(failed),
             percent(failed / (made + failed)) if failed else "",
             is_bad=failed > 0,
         ),
-        Tile(_("Median of what a summary leaves"), percent(figures.ratio)),
-        # xgettext:no-python-format
-        Tile(_("95 % of replies within"), _seconds(figures.reply_ms)),
+        Tile(_("Size after summarising (median)"), percent(figures.ratio)),
+        Tile(_("p95 reply time"), _seconds(figures.reply_ms)),
         Tile(_("Tokens"), show(_tokens(figures.spending)), _money(figures.spending)),
         Tile(
             _("Turns that failed"),
@@ -102,7 +101,7 @@ def _tiles(figures: SiteFigures) -> list[Tile]:
             is_bad=figures.failing_turns > 0,
         ),
         Tile(
-            _("Conversations that are no longer summarised"),
+            _("Conversations where summarising stopped"),
             show(figures.stopped),
             _("now"),
             f"{conversations}?compaction=stopped",
@@ -171,7 +170,7 @@ def _by_day(days: Days, *columns: tuple[str, Iterable[str]]) -> Table:
 
 
 def _ratios(figures: SiteFigures, days: Days) -> Chart:
-    name, title = "ratios", _("What a summary leaves")
+    name, title = "ratios", _("Size after summarising")
     ratios = [day.ratio for day in figures.days]
     if all(ratio is None for ratio in ratios):
         return Chart(name, title, message=_("No summary to measure in these days."))
@@ -190,11 +189,10 @@ def _ratios(figures: SiteFigures, days: Days) -> Chart:
 
 
 def _latency(figures: SiteFigures, days: Days) -> Chart:
-    # xgettext:no-python-format
-    name, title = "latency", _("Latency: 95 % are faster")
+    name, title = "latency", _("Latency (p95)")
     measured = (
         ("main", _("whole reply"), "reply_ms", "round"),
-        ("second", _("first words"), "first_ms", "square"),
+        ("second", _("time to first token"), "first_ms", "square"),
         ("third", _("summary"), "compaction_ms", "diamond"),
     )
     series, columns = [], []
@@ -208,7 +206,7 @@ def _latency(figures: SiteFigures, days: Days) -> Chart:
     return draw_lines(
         name,
         title,
-        _("Of 100 replies 95 were complete within %(time)s.")
+        _("95 %% of replies finished within %(time)s.")
         % {"time": _seconds(figures.reply_ms)},
         series,
         days.labels(),

@@ -167,7 +167,7 @@ class TestRebuild:
     ):
         for cause in ("", "because", "x" * 5000):
             answer = post(reviewer, "rebuild", conversation, cause=cause)
-            assert "Because" in said(answer)[-1]
+            assert "Reason" in said(answer)[-1]
         for seen in ("", "x", "1.2", "1.2.3.4", "9" * 40 + ".1.1"):
             answer = post(reviewer, "rebuild", conversation, seen=seen)
             assert "not complete" in said(answer)[-1]
@@ -241,7 +241,7 @@ class TestRestore:
             }
             template = "admin/desk/_actions.html"
             text = render_to_string(template, values, rf.get("/here/"))
-            assert ("Put v1 in force again" in text) is offered
+            assert ("Restore v1" in text) is offered
 
 
 class TestReview:
@@ -268,7 +268,7 @@ class TestReview:
 
     def test_no_one_can_review_what_is_not_there_yet(self, reviewer, conversation):
         answer = post(reviewer, "review", conversation, seen="999.1.1")
-        assert "not of this conversation" in said(answer)[0]
+        assert "belongs to another conversation" in said(answer)[0]
         assert not Review.objects.exists()
 
     @pytest.mark.parametrize("change", ["nothing", "message", "fold", "leave out"])

@@ -67,7 +67,7 @@ def test_it_trusts_what_was_noted_when_the_version_was_written(timeline, told):
 
 
 def test_it_shows_the_messages_of_the_step_beside_its_text(timeline, told):
-    text = timeline(v=2).partition("What it was made of")[2].partition("<form")[0]
+    text = timeline(v=2).partition("Source")[2].partition("<form")[0]
     assert re.findall(r">#(\d+)</a> (User|Assistant)", text) == [
         ("9", "User"),
         ("10", "Assistant"),
@@ -384,7 +384,7 @@ class TestRequestInspector:
     ):
         row = conversation.messages.get(seq=8)
         plant(row.model_calls.get(), message=conversation.messages.get(seq=6))
-        assert "it was written elsewhere" in inspector(8)
+        assert "its request is unknown" in inspector(8)
 
     def test_it_shows_no_word_to_who_may_see_numbers_alone(
         self, client, staff_with, conversation, replied
