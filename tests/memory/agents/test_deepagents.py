@@ -23,6 +23,8 @@ from memory.agents.deepagents import (
     create_summarization_middleware,
     create_summarization_tool_middleware,
 )
+from memory.agents.deepagents.middleware import halve
+from memory.engine.policy import Policy
 
 from .agents import Gate, example, model, summariser
 from .test_long_turns import QUESTION, make_tool, reading, remember, texts_of
@@ -217,8 +219,10 @@ def test_it_goes_on_from_a_summary_of_deep_agents():
     (summary, *window), update = call(made, talk(7), **state)
     assert ">They met.</summary>" in summary.text
     assert (texts(window), update) == (["S4", "S5", "S6"], {})
-    call(made, talk(11), **state)
+    _, update = call(made, talk(11), **state)
     assert re.findall(r"S\d+", files.only) == ["S4", "S5", "S6", "S7"]
+    (summary, *_), update = call(made, talk(11), **state | update)
+    assert ("Summary 1." in summary.text, update) == (True, {})
 
 
 @pytest.mark.parametrize(
@@ -570,6 +574,14 @@ def test_the_model_can_summarise_from_half_of_the_trigger_on(trigger):
     assert f"saved to {chat.state[EVENT]['file_path']}" in summary
     assert window == ["Compact, please.", "", told]
     assert chat.state[EVENT]["summary_message"].text == summary
+
+
+def test_half_of_a_trigger_is_half_of_each_condition():
+    policy = Policy(trigger=[("fraction", 0.8), {"messages": 5, "tokens": 4000}])
+    assert halve(policy).trigger == (
+        (("fraction", 0.4),),
+        (("messages", 2), ("tokens", 2000)),
+    )
 
 
 @pytest.mark.parametrize(
