@@ -16,6 +16,7 @@ from langchain.chat_models import init_chat_model
 from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import BaseMessage
 from langchain_core.messages.utils import count_tokens_approximately
+from pydantic import BaseModel
 
 from ..engine.policy import MAX_SIZE, Clause, ContextSize, Policy, Trigger
 from ..engine.tokens import TokenCounter, count_tokens
@@ -48,6 +49,7 @@ class SummarizationMiddleware(WindowpaneMiddleware):
         summary_prompt: str = DEFAULT_SUMMARY_PROMPT,
         trim_tokens_to_summarize: int | None = 4000,
         summarizer: str | Summarizer | None = None,
+        schema: type[BaseModel] | None = None,
         when: When = "before",
         **others: Any,
     ) -> None:
@@ -79,7 +81,11 @@ class SummarizationMiddleware(WindowpaneMiddleware):
         super().__init__(
             read.model,
             policy=make_policy(
-                self.trigger, self.keep, summary_prompt, trim_tokens_to_summarize
+                self.trigger,
+                self.keep,
+                summary_prompt,
+                trim_tokens_to_summarize,
+                schema,
             ),
             token_counter=lambda messages: self.token_counter(messages),
             summarizer=summarizer,
@@ -102,12 +108,17 @@ def make_counter(model: BaseChatModel) -> TokenCounter:
 
 
 def make_policy(
-    trigger: Any, keep: Any, summary_prompt: str, trim_tokens: int | None
+    trigger: Any,
+    keep: Any,
+    summary_prompt: str,
+    trim_tokens: int | None,
+    schema: type[BaseModel] | None,
 ) -> Policy:
     """From arguments that LangChain's class has accepted.
 
     A policy refuses to keep what triggers it. Here there is nothing to do until there
-    is more than that, so the values are not checked again.
+    is more than that, so the values are not checked again. LangChain's usual prompt
+    gives the form of a summary, in place of which a schema may come.
     """
     try:
         prompt = summary_prompt.format(messages=MESSAGES)
@@ -115,8 +126,11 @@ def make_policy(
         # Other braces, as of JSON, which would stop LangChain's class at its first use.
         prompt = summary_prompt.replace("{messages}", MESSAGES)
     prompts = dict.fromkeys(("initial_prompt", "extend_prompt", "merge_prompt"), prompt)
-    values = {"trigger": parse_trigger(trigger), "keep": parse_size(*keep)} | prompts
-    policy = Policy.langchain(trigger=[], trim_tokens_to_summarize=trim_tokens)
+    values = {"trigger": parse_trigger(trigger), "keep": parse_size(*keep)}
+    if schema is None or summary_prompt != DEFAULT_SUMMARY_PROMPT:
+        values |= prompts
+    form = {} if schema is None else {"profile": schema}
+    policy = Policy.langchain(trigger=[], trim_tokens_to_summarize=trim_tokens, **form)
     return policy.model_copy(update=values)
 
 

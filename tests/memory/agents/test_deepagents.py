@@ -526,6 +526,15 @@ def test_it_cuts_long_arguments_of_old_calls(settings, found):
     assert arguments(THREAD) == [LONG, LONG]
 
 
+def test_the_summary_is_one_of_the_messages_then():
+    settings = {"trigger": ("messages", 4), "keep": ("messages", 1), "max_length": 100}
+    made = middleware(truncate_args_settings=settings)
+    messages = [*talk(4), HumanMessage("S4"), *writes("a")]
+    _, state = call(middleware(), messages)
+    sent, _ = call(made, messages, **state)
+    assert (len(sent), arguments(sent)) == (4, [CUT])
+
+
 @pytest.mark.parametrize(
     "messages",
     [writes("a", content="short"), writes("a", name="search")],

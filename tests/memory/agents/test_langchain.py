@@ -12,6 +12,7 @@ from langchain.agents.middleware import SummarizationMiddleware as Original
 from langchain.agents.middleware.types import ModelRequest
 from langchain_core.messages import AIMessage, HumanMessage, SystemMessage
 from langgraph.checkpoint.memory import InMemorySaver
+from pydantic import BaseModel
 
 from memory.agents.langchain import SummarizationMiddleware
 
@@ -237,6 +238,24 @@ def test_the_prompt_is_filled_in_as_a_format(prompt, asked):
     kept(made, said("1", "2"))
     (request,) = made._compactor.writer.model.requests
     assert asked in request[0].text
+
+
+def test_a_schema_comes_in_place_of_the_usual_prompt():
+    class Notes(BaseModel):
+        user_info: str
+
+    writer = model('{"user_info": "Lance"}')
+    made = SummarizationMiddleware(
+        model(),
+        trigger=("messages", 2),
+        keep=("messages", 1),
+        summarizer=writer,
+        schema=Notes,
+    )
+    assert kept(made, said("1", "2")) == said("2")
+    (request,) = writer.requests
+    assert "user_info" in request[0].text
+    assert "SESSION INTENT" not in request[0].text
 
 
 def test_a_changed_import_keeps_the_transcript_and_shortens_the_request():
