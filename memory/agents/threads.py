@@ -9,8 +9,14 @@ import json
 import re
 from collections.abc import Sequence
 from itertools import takewhile
+from json.encoder import encode_basestring
 
-from langchain_core.messages import BaseMessage, SystemMessage
+from langchain_core.messages import (
+    AIMessage,
+    BaseMessage,
+    SystemMessage,
+    ToolMessage,
+)
 from langchain_core.runnables.config import ensure_config
 
 from .stores import UNSTORABLE, Segment, ThreadMemory
@@ -60,13 +66,7 @@ def digest_prefixes(messages: Messages, ends: Sequence[int]) -> list[str]:
     place = 0
     for end in ends:
         for message in messages[place:end]:
-            calls = getattr(message, "tool_calls", [])
-            answers = getattr(message, "tool_call_id", "")
-            parts = [message.type, message.content, calls, answers]
-            text = json.dumps(
-                parts, ensure_ascii=False, sort_keys=True, default=_describe
-            )
-            running.update(text.encode("utf-8", "surrogatepass") + b"\0")
+            running.update(_encode(message).encode("utf-8", "surrogatepass") + b"\0")
         place = max(place, end)
         digests.append(running.hexdigest() if 0 < end <= len(messages) else "")
     return digests
@@ -77,6 +77,19 @@ def _describe(value: object) -> str:
     if isinstance(value, (set, frozenset)):
         return repr(sorted(map(_describe, value)))
     return ADDRESS.sub("", repr(value))
+
+
+def _encode(message: BaseMessage) -> str:
+    """All that a message says, as JSON."""
+    content = message.content
+    calls = message.tool_calls if isinstance(message, AIMessage) else []
+    answers = message.tool_call_id if isinstance(message, ToolMessage) else ""
+    if isinstance(content, str) and not calls:
+        # The same in a tenth of the time: a long thread is read at each request.
+        texts = map(encode_basestring, (message.type, content, answers))
+        return "[{}, {}, [], {}]".format(*texts)
+    parts = [message.type, content, calls, answers]
+    return json.dumps(parts, ensure_ascii=False, sort_keys=True, default=_describe)
 
 
 def thread_key(thread_id: object) -> str:

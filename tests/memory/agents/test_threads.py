@@ -1,5 +1,8 @@
+import hashlib
+import json
+
 import pytest
-from langchain_core.messages import HumanMessage, SystemMessage
+from langchain_core.messages import AIMessage, HumanMessage, SystemMessage
 from langchain_core.runnables import RunnableLambda
 
 from memory.agents.stores import Segment, ThreadMemory
@@ -12,7 +15,7 @@ from memory.agents.threads import (
     thread_key,
 )
 
-from ..engine.chats import assistant, block, chat, seqs, user
+from ..engine.chats import assistant, block, chat, seqs, tool, user
 
 
 def memory_of(messages, *ends):
@@ -75,6 +78,21 @@ def test_it_knows_messages_by_all_that_they_say():
     ]
     said.append(HumanMessage([{"type": "text", "text": "\ud800"}]))
     assert len({digest_prefixes([message], [1])[0] for message in said}) == 5
+
+
+def test_a_digest_is_that_of_the_messages_as_json():
+    texts = ["a", "", '"\\/\n\x01\u2028', "é 我 😀", "\ud800", [], [{"text": "\ud800"}]]
+    messages = [kind(text) for text in texts for kind in (HumanMessage, AIMessage)]
+    messages += [tool(1, id_, "x") for id_ in ('"', "我")]
+    messages.append(assistant(1, "a", calls=["c"]))
+    running = hashlib.sha256()
+    for message in messages:
+        calls = getattr(message, "tool_calls", [])
+        answers = getattr(message, "tool_call_id", "")
+        parts = [message.type, message.content, calls, answers]
+        text = json.dumps(parts, ensure_ascii=False, sort_keys=True)
+        running.update(text.encode("utf-8", "surrogatepass") + b"\0")
+    assert digest_prefixes(messages, [len(messages)]) == [running.hexdigest()]
 
 
 def test_it_sets_system_messages_at_the_start_apart():
