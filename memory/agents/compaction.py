@@ -1,7 +1,8 @@
 """Compacts the threads of an agent, each in a thread of the process's own.
 
-The core is async and runs in an event loop that ends with the compaction, so an agent
-may be called with or without `await`. A failure changes nothing but when to try again.
+A summary is written in an event loop of its own, so an agent may be called with or
+without `await`; stores are called where none runs. A failure changes nothing but when
+to try again.
 """
 
 import asyncio
@@ -22,7 +23,7 @@ from ..engine.plan import Compaction, Step
 from ..engine.policy import Policy
 from ..engine.tokens import TokenCounter, count_text
 from . import threads
-from .stores import CompactionRecord, MemoryStore, Segment, ThreadMemory
+from .stores import CompactionRecord, MemoryStore, Segment
 from .summarizers import Writer
 
 logger = logging.getLogger(__name__)
@@ -111,7 +112,7 @@ class Compactor:
         waiting: Task | None = task
         while waiting:
             try:
-                asyncio.run(self._compact(waiting))
+                self._compact(waiting)
             except Exception:
                 logger.exception("compaction broke thread=%s", task.thread)
             with self._lock:
@@ -119,14 +120,13 @@ class Compactor:
                 if waiting is None:
                     del self._jobs[task.thread]
 
-    async def _compact(self, task: Task) -> None:
-        while await self._compact_once(task):
+    def _compact(self, task: Task) -> None:
+        while self._compact_once(task):
             task = replace(task, force=False)
 
-    async def _compact_once(self, task: Task) -> bool:
+    def _compact_once(self, task: Task) -> bool:
         """Make one summary and store it. False: nothing due, failed, or overtaken."""
-        # A store may refuse to be called where an event loop runs, as Django's does.
-        memory = await asyncio.to_thread(self.store.load, task.thread)
+        memory = self.store.load(task.thread)
         if memory.rest_until > time.time():
             return False
         active = threads.find_active(memory, task.body)
@@ -155,7 +155,7 @@ class Compactor:
         size = self.count_tokens(leaving) + sum(each.tokens for each in step.replaces)
         record = describe(step, state.version + 1, size)
         try:
-            made = await self.writer.write(step, messages, task.policy)
+            made = asyncio.run(self.writer.write(step, messages, task.policy))
             after = state.apply(step, made.text)
             self._check_size(after, task)
         except Exception as error:  # noqa: BLE001 - the model or function of the caller
@@ -164,7 +164,7 @@ class Compactor:
             logger.warning("compaction failed thread=%s error=%s", task.thread, name)
             rest = min(self.backoff * 2**memory.failures, LONGEST_REST)
             failed = memory.failed(replace(record, error=name), time.time() + rest)
-            await self._save(task, failed, memory.version)
+            self.store.save(task.thread, failed, seen=memory.version)
             return False
         found = asdict(made)
         found.pop("requests")
@@ -176,10 +176,7 @@ class Compactor:
             Segment(block, digests.get(block.version, new)) for block in after.blocks
         )
         compacted = memory.compacted(segments, record)
-        return await self._save(task, compacted, memory.version)
-
-    async def _save(self, task: Task, memory: ThreadMemory, seen: int) -> bool:
-        return await asyncio.to_thread(self.store.save, task.thread, memory, seen=seen)
+        return self.store.save(task.thread, compacted, seen=memory.version)
 
     def _check_size(self, state: MemoryState, task: Task) -> None:
         """Raises OverlongSummary where too little room would be left for messages."""
