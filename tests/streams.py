@@ -86,6 +86,7 @@ SLOW = (
     "chatsite/test_doors.py",
     "chatsite/transfer/test_fuzzed_imports.py",
     "chatsite/turns/test_small_windows.py",
+    "memory/agents/test_langmem.py::test_of_any_history",
     "memory/test_compaction.py",
     "memory/test_mending.py",
     "memory/test_migrations.py",

@@ -14,6 +14,7 @@ from contextvars import Context
 from dataclasses import dataclass
 from itertools import takewhile
 from typing import Any
+from uuid import uuid4
 
 from langchain_core.exceptions import ContextOverflowError
 from langchain_core.messages import (
@@ -24,7 +25,7 @@ from langchain_core.messages import (
     SystemMessage,
 )
 
-from ...engine.cut_points import find_gaps, find_open_question
+from ...engine.cut_points import find_gaps, find_newest_question
 from ...engine.exceptions import SummaryError
 from ...engine.policy import LEAST_CHUNK, Policy
 from ...engine.summaries import material, summarizer
@@ -198,8 +199,8 @@ class Thread:
         return ends[min(fits, len(ends) - 1)]
 
     def _show(self, start: int) -> list[BaseMessage]:
-        """The messages from `start` on, and the question that is open in any case."""
-        asked = find_open_question(self.body)
+        """The messages from `start` on, and the newest user message in any case."""
+        asked = find_newest_question(self.body)
         question = self.body[asked : asked + 1] if asked < start else []
         kept = self.body[start:]
         last = kept[-1:]
@@ -207,7 +208,11 @@ class Thread:
         is_open = any(isinstance(each, AIMessage) and each.tool_calls for each in last)
         open_call = last if is_open else []
         answered = kept[: len(kept) - len(open_call)]
-        return [*question, *tool_rounds.repair(answered), *open_call]
+        repaired = tool_rounds.repair(answered)
+        for message in repaired:
+            # In place of a result that is missing; it may come back to be summarised.
+            message.id = message.id or str(uuid4())
+        return [*question, *repaired, *open_call]
 
     def _find_chunk_tokens(self, previous: str) -> int:
         """Tokens of messages that one request of the summariser may have."""
@@ -225,7 +230,8 @@ class Thread:
             if getattr(reply, "tool_calls", None):
                 raise SummaryError("The model called a tool instead of summarising.")
             # A model for completion answers with a text.
-            return reply if isinstance(reply, AIMessage) else AIMessage(str(reply))
+            text = str(getattr(reply, "text", reply))
+            return reply if isinstance(reply, AIMessage) else AIMessage(text)
 
         limits = {
             "max_summary_tokens": self.options.max_summary_tokens,

@@ -334,3 +334,25 @@ class TestAdvice:
             state["messages"] = chat(8)
             made = summarize(model(), choose)(state, {})
             assert bool(made) is (should_continue(state) != END)
+
+    def test_a_summary_may_have_a_form(self, names):
+        form = run(names, "advice: a structured summary")["StructuredSummary"]
+        policy = Policy(preset="langgraph", profile=form)
+        told = form(
+            user_info="Lance", topics=["tea"], key_facts=["49ers"], timestamp="now"
+        )
+        state = {"messages": chat(8)}
+        state |= summarize(model(told.model_dump_json()), policy)(state, {})
+        assert load_memory(state).data == told.model_dump()
+
+    def test_it_triggers_by_topic_and_importance(self):
+        policy = Policy(
+            trigger=[("topic", 0.65), ("important", 1), ("messages", 7)],
+            keep=("messages", 2),
+            important=["重要"],
+        )
+        cats = "my cat sleeps all day on the warm sofa"
+        goal = "the striker scored twice in yesterday's football final"
+        assert not self.is_due(policy, [*chat(2, cats), user(3, f"{cats} again")])
+        assert self.is_due(policy, [*chat(4, cats), user(5, goal)])
+        assert self.is_due(policy, [user(1, "重要: " + cats), *chat(4, cats)[1:]])

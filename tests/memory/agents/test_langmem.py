@@ -6,11 +6,19 @@ what is different here.
 """
 
 import asyncio
+import re
 import threading
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from langchain_core.exceptions import ContextOverflowError
-from langchain_core.messages import AIMessage, HumanMessage, SystemMessage
+from langchain_core.messages import (
+    AIMessage,
+    HumanMessage,
+    SystemMessage,
+    ToolMessage,
+)
 from langchain_core.messages.utils import count_tokens_approximately
 from langchain_core.prompts import ChatPromptTemplate
 from langgraph.graph import START, MessagesState, StateGraph
@@ -19,6 +27,8 @@ from pydantic import BaseModel
 from memory.agents import langmem
 from memory.agents.langmem import RunningSummary, SummarizationNode
 from memory.engine.compose import to_wire
+from memory.engine.cut_points import find_newest_question
+from memory.engine.tokens import count_tokens
 
 from ..engine.chats import assistant, chat, seqs, tool, user
 from .agents import model, summariser
@@ -426,6 +436,54 @@ class TestBadThreads:
         messages = [*chat(9), assistant(10, "", ["x"])]
         result = langmem.summarize_messages(messages, **ones())
         assert result.messages[-1] == messages[-1]
+
+
+TEXTS = st.sampled_from(["", "a", "tea " * 50, "long " * 400, "思" * 300])
+CALL_IDS = st.lists(st.sampled_from("abcd"), min_size=1, max_size=3)
+MESSAGES = st.one_of(
+    st.builds(lambda text: user(0, text), TEXTS),
+    st.builds(lambda text: assistant(0, text), TEXTS),
+    st.builds(lambda ids, text: assistant(0, text, ids), CALL_IDS, TEXTS),
+    st.builds(lambda id_, text: tool(0, id_, text), st.sampled_from("abcd"), TEXTS),
+)
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    st.lists(MESSAGES, min_size=1, max_size=40),
+    st.sampled_from([200, 600, 2000]),
+    st.booleans(),
+)
+def test_of_any_history_all_is_read_or_sent(history, limit, is_overwritten):
+    """Each message is numbered in its text; the conversation grows by four a call."""
+    history = [
+        each.model_copy(update={"id": str(n), "content": f"#{n}# {each.text}"})
+        for n, each in enumerate(history, 1)
+    ]
+    reader = summariser()
+    options = {"token_counter": count_tokens, "max_summary_tokens": 50, "model": reader}
+    thread, running = [], None
+    for start in range(0, len(history), 4):
+        thread = [*thread, *history[start : start + 4]]
+        result = langmem.summarize_messages(
+            thread, running_summary=running, max_tokens=limit, **options
+        )
+        running = result.running_summary
+        sent = set(re.findall(r"#\d+#", " ".join(texts(result.messages))))
+        thread = result.messages if is_overwritten else thread
+        said = history[: start + 4]
+        covered = running.summarized_message_ids if running else set()
+        read = set(re.findall(r"#\d+#", str([texts(r) for r in reader.requests])))
+        assert {f"#{id_}#" for id_ in covered if id_.isdecimal()} <= read
+        # A result without a call can't be sent.
+        words = [each for each in said if not isinstance(each, ToolMessage)]
+        assert {f"#{m.id}#" for m in words if m.id not in covered} <= sent
+        if (asked := find_newest_question(said)) >= 0:
+            assert said[asked].text in texts(result.messages)
+        is_open = isinstance(said[-1], AIMessage) and said[-1].tool_calls
+        if result.messages and not is_open:
+            assert find_faults_of(result.messages) == []
+        assert all(find_faults_of(request) == [] for request in reader.requests)
 
 
 async def test_it_runs_inside_an_event_loop():
