@@ -88,11 +88,13 @@ class Session:
 
     @property
     def saved(self) -> int:
-        """How many messages of the state are in the file."""
+        """How many messages of the state are in the file, as they are now."""
         if not self.event:
             return 0
-        covered = self.event["cutoff_index"] if self.path else 0
-        return self.event.get("saved_index", covered)
+        covered = self.event["cutoff_index"]
+        if find_digest(self.messages, covered) != self.digest:
+            return 0
+        return self.event.get("saved_index", covered if self.path else 0)
 
     def record(self, memory: ThreadMemory, backend: Backend) -> None:
         """Append the messages of a new summary to the file, and make its event."""
@@ -196,34 +198,41 @@ def save(backend: Backend, path: str, messages: Sequence[BaseMessage]) -> bool:
 def read_event(
     value: Any, messages: Sequence[BaseMessage]
 ) -> SummarizationEvent | None:
-    """An event of the state, also one of Deep Agents, with its text and digest.
+    """An event of the state, with its text and digest; None if it can't be read.
 
-    None if it can't be read, or the messages that it covers have changed.
+    The digest of one of Deep Agents is that of the messages as they are now.
     """
-    head, body = threads.split_system(messages)
     try:
-        last = value["cutoff_index"] - len(head)
-        summary = value["summary_message"].text
+        end, summary = value["cutoff_index"], value["summary_message"].text
         text = value.get("text") or summary.partition("<summary>")[2] or summary
-        digest = value.get("digest", "")
     except (KeyError, TypeError, AttributeError):
         return None
-    (found,) = threads.digest_prefixes(body, [last])
-    if not found or digest not in ("", found):
+    if type(end) is not int:
         return None
     text = text.strip().removesuffix("</summary>").strip()
-    return {"file_path": None} | value | {"text": text, "digest": found}
+    digest = value.get("digest") or find_digest(messages, end)
+    return {"file_path": None} | value | {"text": text, "digest": digest}
 
 
 def to_memory(
     event: SummarizationEvent, messages: Sequence[BaseMessage], *, version: int
-) -> ThreadMemory:
-    """The memory that an event of `read_event` tells of."""
+) -> ThreadMemory | None:
+    """The memory that an event tells of; None if its messages have changed."""
     head, _ = threads.split_system(messages)
     text, last = event["text"], event["cutoff_index"] - len(head)
+    digest = event["digest"]
+    if not digest or find_digest(messages, event["cutoff_index"]) != digest:
+        return None
     # Summaries that are made here have numbers from 1 on.
     block = SummaryBlock(0, 0, 1, last, text, count_text(text))
-    return ThreadMemory(version, (Segment(block, event["digest"]),))
+    return ThreadMemory(version, (Segment(block, digest),))
+
+
+def find_digest(messages: Sequence[BaseMessage], end: int) -> str:
+    """Of the messages of the state before this index; "" if there are not so many."""
+    head, body = threads.split_system(messages)
+    (digest,) = threads.digest_prefixes(body, [end - len(head)])
+    return digest
 
 
 def is_summary(message: BaseMessage) -> bool:

@@ -16,6 +16,7 @@ from langchain_core.exceptions import ContextOverflowError
 from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
 from langgraph.checkpoint.memory import InMemorySaver
 
+from memory.agents import threads
 from memory.agents.deepagents import (
     SummarizationMiddleware,
     SummarizationToolMiddleware,
@@ -251,6 +252,20 @@ def test_an_edited_message_is_summarised_and_saved_again():
     assert "Summary 2.</summary>" in summary.text
     assert update[EVENT]["cutoff_index"] == 4
     assert "changed" in files.only
+
+
+def test_a_call_reads_what_is_covered_once(monkeypatch):
+    made = middleware()
+    _, state = call(made, talk(7))
+    digest, calls = threads.digest_prefixes, []
+
+    def count(messages, ends):
+        calls.append(ends)
+        return digest(messages, ends)
+
+    monkeypatch.setattr(threads, "digest_prefixes", count)
+    call(made, talk(7), **state)
+    assert calls == [[4]]
 
 
 def test_agents_that_share_a_backend_have_files_of_their_own():
