@@ -20,17 +20,23 @@ PLACES = (
     "memory/conversation/{pk}/experiments/",
     "memory/message/",
     "memory/summary/",
+    "memory/modelcall/",
     "chat/turn/",
     "chat/allowance/",
     "desk/accessevent/",
 )
 
 
+# A list with columns beside the screen.
+IS_CUT = """() => [...document.querySelectorAll("#changelist .results")].some(
+    (box) => box.scrollWidth > box.clientWidth)"""
+
+
 @pytest.fixture
 def desk(browser, site, errors):
     """Signed in as one of the staff, in a browser of their own."""
     site.manage("create_user", "inspector", PASSWORD, "--staff")
-    context = browser.new_context()
+    context = browser.new_context(viewport={"width": 1440, "height": 900})
     context.add_init_script(REPORT_CSP)
     page = context.new_page()
     page.set_default_timeout(30_000 * PATIENCE)
@@ -54,6 +60,7 @@ def test_the_browser_has_nothing_to_report_about_the_desk(chat, desk, site):
         assert answer.status == 200, place
         assert answer.header_value("content-security-policy")
         desk.locator("#content").wait_for()
+        assert not desk.evaluate(IS_CUT), place
     chat.say("Her cat is called Tom.")
     check_steps(desk, f"{site.url}/admin/memory/conversation/{pk}/timeline/")
 
