@@ -55,7 +55,8 @@ def tokens(row: Summary) -> str:
     both = f"{row.tokens_before:,}\u00a0→\u00a0{row.tokens_after:,}"
     if not row.tokens_before:
         return both
-    return f"{both} ({row.tokens_after / row.tokens_before:.0%})"
+    ratio = f"{row.tokens_after / row.tokens_before:.0%}"
+    return _("%(both)s (%(ratio)s)") % {"both": both, "ratio": ratio}
 
 
 @admin.display(description=gettext_lazy("summarised"))

@@ -235,7 +235,11 @@ def json_of(row: Model, name: str) -> SafeString | str:
 
 
 def seconds(ms: float | None) -> str:
-    return "–" if ms is None else f"{ms / 1000:.1f}\u00a0s"
+    if ms is None:
+        return "–"
+    # Nothing breaks between a number and its unit.
+    text = gettext("%(seconds)s s") % {"seconds": f"{ms / 1000:.1f}"}
+    return text.replace(" ", "\u00a0")
 
 
 def beginning_of(name: str, label: Any) -> Callable[..., str]:
