@@ -187,6 +187,8 @@ class Thread:
     def _find_cutoff(self, window: Sequence[BaseMessage]) -> int:
         """How many messages of the window are to be summarised; 0 = none is due."""
         options, count = self.options, self.options.token_counter
+        if count(window) < options.least:
+            return 0
         ends = find_gaps(window)[1:]
         first = bisect_left(ends, options.least, key=lambda n: count(window[:n]))
         ends = ends[first:]

@@ -78,6 +78,14 @@ class TestLangMemsCases:
         assert (result.messages, result.running_summary) == (messages, None)
         assert options["model"].requests == []
 
+    async def test_it_counts_once_while_there_is_room(self, summarise):
+        counted = []
+        options = ones(
+            max_tokens=999, token_counter=lambda each: counted.append(1) or 0
+        )
+        await summarise(chat(100), **options)
+        assert len(counted) == 1
+
     @pytest.mark.parametrize(
         ("count", "max_tokens", "before", "kept"),
         [(9, 6, None, 3), (9, 6, 8, 1), (41, 22, None, 19)],
