@@ -158,10 +158,15 @@ def _find_topics(lines: Sequence[str]) -> dict[str, str]:
 
 
 def _name(words: set[str], lines: Sequence[str]) -> str:
-    """The word that most of the lines have; of those the longest."""
+    """The word that most of the lines have; of those the longest, numbers last."""
     counts = Counter(term for line in lines for term in {*ranking.terms(line)} & words)
-    written = ranking.WORD.findall(SPEAKER.sub("", lines[0], count=1))
-    named = {term: word for word in written for term in ranking.terms(word)}
-    best = max(counts, key=lambda term: (counts[term], len(term), term), default="")
-    word = named.get(best, best)
-    return word[:1].upper() + word[1:] or "Other"
+
+    def rank(term: str) -> tuple[int, bool, int, str]:
+        return counts[term], not term.isdecimal(), len(term), term
+
+    best = max(counts, key=rank, default="other")
+    # A Latin word as it was written; Chinese has no words, but pairs of characters.
+    for word in ranking.WORD.findall(SPEAKER.sub("", lines[0], count=1)):
+        if ranking.terms(word) == [best]:
+            best = word
+    return best[:1].upper() + best[1:]

@@ -313,6 +313,18 @@ class TestForms:
         assert [t["topic"] for t in topics][-2:] == ["Kyoto", "Kyoto"]
         assert len({t["topic"] for t in topics}) == 5
 
+    async def test_topics_have_chinese_names(self):
+        said = (
+            "京都之行要900欧元。",
+            "我们在京都住樱花酒店。",
+            "打印机坏了，代码E-1234。",
+        )
+        made = await self.summarize(Policy(preset="topics"), said=said)
+        first, second, third = (t["topic"] for t in made.structured["topics"])
+        assert (first, second) == ("京都", "京都")
+        assert third in said[2]
+        assert len(third) == 2
+
     async def test_it_fills_a_class_of_ones_own(self):
         made = await self.summarize(Policy(profile=Notes))
         assert made.structured["user_info"].endswith(SAID[3])
