@@ -191,7 +191,7 @@ def _render_entries(value: list[Any] | Data) -> Iterator[str]:
         return
     for name, each in value.items():
         if text := _render_entry(each):
-            yield f"{name}: {text}"
+            yield " ".join(f"{name}: {text}".split())
 
 
 def _render_entry(value: Any) -> str:

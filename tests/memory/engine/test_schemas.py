@@ -4,6 +4,8 @@ from enum import Enum
 from typing import Any, Literal
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from pydantic import BaseModel, Field, create_model
 
 from memory.engine.exceptions import PolicyError
@@ -165,6 +167,20 @@ def test_it_renders_every_kind_of_value():
     nested = {"a": {"name": "Ann", "likes": ["tea", {"text": "figs"}], "no": None}}
     assert render({"people": nested}) == "People:\n- a: name: Ann; likes: tea, figs"
     assert render({"facts": [{"at": "2026-05-07", "text": " "}], "x": None}) == ""
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text(),
+    lambda each: st.lists(each, max_size=3) | st.dictionaries(st.text(), each),
+    max_leaves=10,
+)
+
+
+@given(st.dictionaries(st.sampled_from(["name", "key_facts"]), JSON))
+def test_no_data_forges_a_line(data):
+    for line in render(data).splitlines():
+        assert line.startswith(("Name:", "Key facts:", "- "))
+        assert line in ("Name:", "Key facts:") or len(line.split()) > 1
 
 
 def test_it_checks_days_but_not_times():
