@@ -49,6 +49,7 @@ POLICIES = (
     {"trigger": ["tokens", 60], "keep": ["tokens", 20], "summary_budget": 30},
     {"trigger": ["tokens", 60], "keep": ["tokens", 20], "fan_in": 2},
     {"preset": "langchain", "trigger": ["messages", 5], "keep": ["messages", 2]},
+    {"strategy": "window", "trigger": ["messages", 5], "keep": ["messages", 2]},
     {"enabled": False},
 )
 WORDS = ("tea", "Lisbon", "puppy", "1 May", "绿茶", "<b>", "</history>")
@@ -240,6 +241,9 @@ class Memory(RuleBasedStateMachine):
         self.try_to(
             actions.rewrite, self.conversation, version, text, author=self.owner
         )
+        if made := self.conversation.summaries.filter(version=newest + 1).first():
+            # A person answers for what they write of messages that only left.
+            self.read.update(range(made.first_seq, made.last_seq + 1))
 
     @rule(place=places)
     def undo(self, place):
@@ -268,10 +272,14 @@ class Memory(RuleBasedStateMachine):
         assert sum(counts.values()) == self.conversation.messages.count()
         active = versions.active(self.conversation)
         # What is in force tiles the messages up to its end, which is checked above.
-        rows = context.visible(self.conversation).filter(
-            seq__lte=versions.cutoff(active)
-        )
-        assert self.read.issuperset(rows.values_list("seq", flat=True))
+        summarised = {
+            seq
+            for row in active
+            if not row.is_trimmed
+            for seq in range(row.first_seq, row.last_seq + 1)
+        }
+        seen = context.visible(self.conversation).values_list("seq", flat=True)
+        assert self.read.issuperset(summarised.intersection(seen))
         view = [row.version for row in active]
         if view != self.views[-1]:
             self.views.append(view)
