@@ -179,6 +179,8 @@ def test_settings_say_what_they_would_do(talked):
     page = talked.page
     page.click(".bar .menu > summary")
     page.click("#policy > summary")
+    menu = page.locator(".bar .menu-items").bounding_box()
+    assert menu["y"] + menu["height"] <= 900
     page.select_option("#policy select", "langgraph")
     estimate = page.locator("#policy .estimate")
     expect(estimate).to_contain_text("will summarise messages #1–#6")
