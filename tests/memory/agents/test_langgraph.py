@@ -17,6 +17,7 @@ from memory.engine.compose import to_wire
 from memory.engine.policy import Policy
 from memory.engine.tokens import count_tokens
 
+from ..engine.chats import assistant, tool
 from .agents import Gate, model, summariser
 from .upstream import find_faults
 
@@ -176,3 +177,19 @@ def test_no_summary_is_streamed():
     stream = chat.graph.stream(again, chat.thread, stream_mode="messages")
     assert "".join(piece.text for piece, _ in stream).strip() == "reply 5"
     assert len(chat.memory.records) == 2
+
+
+@pytest.mark.parametrize("size", [50, 2000, 20_000])
+def test_a_long_turn_of_tools_fits_and_keeps_its_question(size):
+    policy, question = Policy(context_window=2000), HumanMessage("Find them all.")
+    show, compact = build_context(policy), summarize(summariser(), policy)
+    state = {"messages": [question]}
+    for n in range(8):
+        sent = show(state, {})["context"]["messages"]
+        assert question in sent
+        assert find_faults(to_wire(sent)) == []
+        assert count_tokens(sent) <= 1900
+        rounds = [assistant(n, "", [f"c{n}"]), tool(n, f"c{n}", "x" * size)]
+        state["messages"] = [*state["messages"], *rounds]
+        state |= compact(state, {})
+    assert bool(load_memory(state).blocks) is (size > 50)
