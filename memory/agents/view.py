@@ -4,11 +4,10 @@ from bisect import bisect_left
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
-from threading import Lock
 
 from langchain_core.messages import BaseMessage, HumanMessage
 
-from ..engine import excerpts, important_patterns
+from ..engine import important_patterns
 from ..engine.compose import (
     Context,
     Kind,
@@ -17,7 +16,6 @@ from ..engine.compose import (
     compose,
     fit,
     make_fence,
-    role_of,
 )
 from ..engine.cut_points import (
     find_cut_points,
@@ -25,13 +23,11 @@ from ..engine.cut_points import (
     find_open_question,
 )
 from ..engine.policy import Policy
-from ..engine.ranking import Document, Index
 from ..engine.tokens import TokenCounter
 from . import shorten, threads, tool_rounds
-from .stores import Segment, ThreadMemory
+from .recall import Recall, numbered
+from .stores import ThreadMemory
 
-RECALLED = 10
-MAX_INDEXES = 8
 NOTE = (
     "({:,} messages are left out here, as there is no room for them and no summary of "
     "them yet. They are whole in the thread.)"
@@ -67,8 +63,7 @@ class Viewer:
 
     def __init__(self, count_tokens: TokenCounter) -> None:
         self.count_tokens = count_tokens
-        self._indexes: dict[str, Index] = {}
-        self._lock = Lock()
+        self._recall = Recall(count_tokens)
 
     def compose(
         self, messages: Sequence[BaseMessage], memory: ThreadMemory, policy: Policy
@@ -90,13 +85,12 @@ class Viewer:
             # While it is answered, it is no message of the past.
             del covered[asked + 1]
         blocks = [segment.block for segment in active]
-        wanted = body[asked].text if asked >= 0 else ""
         context = compose(
             system_prompt="",
             blocks=blocks,
             pinned=_find_important(covered, policy),
             window=older,
-            recalled=self._recall(covered, active, wanted, policy),
+            recalled=self._recall.find(body, active, asked, policy.recall_tokens),
             fence=make_fence(policy.final_prompt),
         )
         sections = [Section("system", tuple(head)), *context.sections]
@@ -112,47 +106,6 @@ class Viewer:
             window_tokens=self.count_tokens([*older, *turn]),
             around=self.count_tokens([*chain.from_iterable(shown), *question]),
         )
-
-    def _recall(
-        self,
-        covered: Mapping[int, BaseMessage],
-        active: Sequence[Segment],
-        question: str,
-        policy: Policy,
-    ) -> list[BaseMessage]:
-        """Messages behind the window that fit the newest one, in their order."""
-        if not (policy.recall_tokens and covered and question):
-            return []
-        # With and without the newest question the same messages may be covered.
-        key = f"{active[-1].digest} {len(covered)}"
-        hits = self._index(key, covered).search(question, limit=RECALLED)
-        chosen = excerpts.choose(
-            hits,
-            {hit.seq: _numbered(hit.seq, covered[hit.seq]) for hit in hits},
-            question,
-            room=policy.recall_tokens,
-            count_tokens=self.count_tokens,
-        )
-        return [note.message for note in chosen]
-
-    def _index(self, key: str, covered: Mapping[int, BaseMessage]) -> Index:
-        """Made once for each compaction, as that is when the archive changes."""
-        with self._lock:
-            if known := self._indexes.get(key):
-                return known
-        index = Index(
-            [
-                Document.read(seq, role_of(message), message.text)
-                for seq, message in covered.items()
-                # A call without words, or an answer cut out, says nothing.
-                if message.text
-            ]
-        )
-        with self._lock:
-            self._indexes[key] = index
-            while len(self._indexes) > MAX_INDEXES:
-                del self._indexes[next(iter(self._indexes))]
-        return index
 
     def squeeze(self, view: View, limit: int) -> list[BaseMessage]:
         """The messages of the view in `limit` tokens, as far as that can be.
@@ -207,15 +160,10 @@ def _find_important(
         return []
     search = important_patterns.Search(policy.important)
     return [
-        _numbered(seq, message)
+        numbered(seq, message)
         for seq, message in covered.items()
         if search.occurs(message.text)
     ]
-
-
-def _numbered(seq: int, message: BaseMessage) -> BaseMessage:
-    """A copy that is quoted with its number in the thread."""
-    return message.model_copy(update={"id": str(seq)})
 
 
 def _without_rounds(context: Context, start: int) -> Context:

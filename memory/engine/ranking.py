@@ -6,7 +6,7 @@ repeats its question) and by its date. Any word of the query may match.
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from math import log
@@ -97,21 +97,34 @@ def read_query(text: str, speakers: Collection[str]) -> Query:
 class Index:
     """Documents in the order they were said, prepared for many queries.
 
+    `extend` adds later ones; what is found then is what an index of all of them finds.
     With a `corpus` they are a part of it, and their words as rare as they are there.
     """
 
     def __init__(
-        self, documents: Sequence[Document], corpus: Corpus | None = None
+        self, documents: Iterable[Document], corpus: Corpus | None = None
     ) -> None:
-        self.documents = documents
-        self.corpus = corpus or Corpus(len(documents))
-        self.speakers = {d.speaker.casefold() for d in documents}
-        self.postings: dict[str, dict[int, float]] = defaultdict(dict)
-        own = [document.terms for document in documents]
-        self._add(own, TEXT_WEIGHT)
-        around = [self._around(own, place) for place in range(len(own))]
-        self._add(around, NEIGHBOUR_WEIGHT)
-        self._add([document.dates for document in documents], DATE_WEIGHT)
+        self.corpus = corpus or Corpus(0)
+        self.documents: list[Document] = []
+        self.speakers: set[str] = set()
+        self._text = _Field(TEXT_WEIGHT)
+        self._around = _Field(NEIGHBOUR_WEIGHT)
+        self._dates = _Field(DATE_WEIGHT)
+        self.extend(documents)
+
+    def extend(self, documents: Iterable[Document]) -> None:
+        for place, document in enumerate(documents, start=len(self.documents)):
+            near = range(max(place - REACH, 0), place)
+            self.documents.append(document)
+            self.speakers.add(document.speaker.casefold())
+            self._text.add(place, document.terms)
+            self._dates.add(place, document.dates)
+            for other in near:
+                neighbour = self.documents[other]
+                # Across a gap in the numbers there are none.
+                if abs(document.seq - neighbour.seq) <= REACH:
+                    self._around.add(place, neighbour.terms)
+                    self._around.add(other, document.terms)
 
     def search(self, query: str, *, limit: int = 10) -> list[Hit]:
         """The documents that match best, best first; none if no word matches."""
@@ -119,13 +132,15 @@ class Index:
 
     def match(self, query: Query, *, limit: int | None = 10) -> list[Hit]:
         scores: dict[int, float] = defaultdict(float)
+        best = 0.0
         for term in sorted(query.terms):
-            rarity = self._rarity(term)
-            for place, frequency in self.postings.get(term, {}).items():
+            frequencies = self._find(term)
+            rarity = self._rarity(term, len(frequencies))
+            for place, frequency in frequencies.items():
                 scores[place] += rarity * frequency / (K1 + frequency)
-        # What a message with all the words would come close to. A word that is in no
-        # message counts like one said once: in and beside a few messages.
-        best = sum(self._rarity(term, 2 * REACH + 1) for term in query.terms)
+            # What a message with all the words would come close to. A word that is in
+            # no message counts like one said once: in and beside a few messages.
+            best += self._rarity(term, max(len(frequencies), 2 * REACH + 1))
         hits = []
         for place, score in scores.items():
             document = self.documents[place]
@@ -134,30 +149,44 @@ class Index:
             hits.append(Hit(document.seq, score, score / best))
         return sorted(hits, key=lambda hit: (-hit.score, -hit.seq))[:limit]
 
-    def _add(self, counted: Sequence[Counter[str]], weight: float) -> None:
-        mean_length = sum(map(Counter.total, counted)) / max(len(counted), 1) or 1.0
-        for place, counts in enumerate(counted):
-            norm = 1 - B + B * counts.total() / mean_length
-            for term, count in counts.items():
-                posting = self.postings[term]
-                posting[place] = posting.get(place, 0.0) + weight * count / norm
+    def _find(self, term: str) -> dict[int, float]:
+        """How much of a term each document has, in all its fields."""
+        frequencies: dict[int, float] = {}
+        for each in (self._text, self._around, self._dates):
+            for place, frequency in each.find(term, len(self.documents)):
+                frequencies[place] = frequencies.get(place, 0.0) + frequency
+        return frequencies
 
-    def _around(self, own: Sequence[Counter[str]], place: int) -> Counter[str]:
-        """The terms of the neighbours; across a gap in the numbers there are none."""
-        seq = self.documents[place].seq
-        around: dict[str, int] = {}
-        for other in range(max(place - REACH, 0), min(place + REACH + 1, len(own))):
-            if other != place and abs(self.documents[other].seq - seq) <= REACH:
-                # Half the time of Counter.update().
-                for term, count in own[other].items():
-                    around[term] = around.get(term, 0) + count
-        return Counter(around)
-
-    def _rarity(self, term: str, at_least: int = 0) -> float:
-        known = self.corpus.having.get(term, 0)
-        having = max(known, len(self.postings.get(term, ())), at_least)
+    def _rarity(self, term: str, found: int) -> float:
+        having = max(self.corpus.having.get(term, 0), found)
         size = max(self.corpus.size, len(self.documents))
         return log(1 + (size - min(having, size) + 0.5) / (having + 0.5))
+
+
+class _Field:
+    """The terms of one field of all documents, as they are counted. Lengths are only
+    compared in a search, so that a later document does not change what is stored."""
+
+    def __init__(self, weight: float) -> None:
+        self.weight = weight
+        self.postings: dict[str, dict[int, int]] = defaultdict(dict)
+        self.lengths: dict[int, int] = defaultdict(int)
+        self.total = 0
+
+    def add(self, place: int, counts: Counter[str]) -> None:
+        for term, count in counts.items():
+            posting = self.postings[term]
+            posting[place] = posting.get(place, 0) + count
+        length = counts.total()
+        self.lengths[place] += length
+        self.total += length
+
+    def find(self, term: str, documents: int) -> Iterator[tuple[int, float]]:
+        """The places of a term in this field of so many documents, with its weight."""
+        mean_length = self.total / max(documents, 1) or 1.0
+        for place, count in self.postings.get(term, {}).items():
+            norm = 1 - B + B * self.lengths[place] / mean_length
+            yield place, self.weight * count / norm
 
 
 def distance(text: str, other: str) -> float | None:

@@ -112,6 +112,15 @@ def test_it_takes_chinese_by_pairs_of_characters():
     assert terms("喝绿茶 tea 水") == ["tea", "喝绿", "绿茶", "水"]
 
 
+@pytest.mark.parametrize("parts", [(1,) * 9, (4, 5), (8, 1), (0, 9)])
+def test_it_finds_the_same_in_documents_that_came_later(parts):
+    talk, index = iter(documents()), Index([])
+    for count in parts:
+        index.extend([next(talk) for _ in range(count)])
+    for query in ("Where does Ann hike?", "Lisbon kitchen", "May", "绿茶 tea", "zebra"):
+        assert index.search(query) == rank(query, documents())
+
+
 def test_it_searches_ten_thousand_messages_in_a_blink():
     index = Index([Document.read(n, "user", f"word{n} tea cup") for n in range(10_000)])
     with within(0.5, thread_time):

@@ -1,0 +1,111 @@
+"""Notes from behind the window of an agent's thread, found by its newest message."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from threading import Lock
+
+from langchain_core.messages import BaseMessage
+
+from ..engine import excerpts
+from ..engine.compose import role_of
+from ..engine.ranking import Document, Index
+from ..engine.tokens import TokenCounter
+from . import threads
+from .stores import Segment
+
+RECALLED = 10
+MAX_ARCHIVES = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Archive:
+    """Messages 1..end of a thread, prepared for the search. `digest` proves that they
+    are the same; `left_out` is the question that is being answered, if it is one of
+    them: while it is, it is no message of the past.
+    """
+
+    index: Index
+    end: int
+    left_out: int
+    digest: str
+
+
+class Recall:
+    """Finds messages. What it read of the threads used last is kept: a compaction adds
+    messages to an archive, and only these are read."""
+
+    def __init__(self, count_tokens: TokenCounter) -> None:
+        self.count_tokens = count_tokens
+        self._archives: list[Archive] = []
+        self._lock = Lock()
+
+    def find(
+        self,
+        body: Sequence[BaseMessage],
+        active: Sequence[Segment],
+        asked: int,
+        room: int,
+    ) -> list[BaseMessage]:
+        """Of the messages behind the active summaries those that fit the question
+        `body[asked]` best, in their order, in `room` tokens; -1: there is no question.
+        """
+        question = body[asked].text if active and room and asked >= 0 else ""
+        if not question:
+            return []
+        with self._lock:
+            index = self._open(body, active[-1], asked + 1).index
+            hits = index.search(question, limit=RECALLED)
+        chosen = excerpts.choose(
+            hits,
+            {hit.seq: numbered(hit.seq, body[hit.seq - 1]) for hit in hits},
+            question,
+            room=room,
+            count_tokens=self.count_tokens,
+        )
+        return [note.message for note in chosen]
+
+    def _open(
+        self, body: Sequence[BaseMessage], last: Segment, question: int
+    ) -> Archive:
+        """The archive up to a segment's end, which becomes the one used last."""
+        cutoff, digest = last.block.last_seq, last.digest
+        left_out = question if question <= cutoff else 0
+        for known in self._archives:
+            if (known.digest, known.left_out) == (digest, left_out):
+                self._archives.remove(known)
+                self._archives.append(known)
+                return known
+        found = self._find_beginning(body, cutoff, left_out)
+        if found:
+            self._archives.remove(found)
+        index, end = (found.index, found.end) if found else (Index([]), 0)
+        index.extend(
+            Document.read(seq, role_of(message), message.text)
+            for seq, message in enumerate(body[end:cutoff], start=end + 1)
+            # A call without words, or an answer cut out, says nothing.
+            if seq != left_out and message.text
+        )
+        archive = Archive(index, cutoff, left_out, digest)
+        self._archives = [*self._archives, archive][-MAX_ARCHIVES:]
+        return archive
+
+    def _find_beginning(
+        self, body: Sequence[BaseMessage], cutoff: int, left_out: int
+    ) -> Archive | None:
+        """The archive with most of these messages and no others."""
+        usable = [
+            each
+            for each in self._archives
+            if each.end < cutoff
+            and each.left_out == (left_out if left_out <= each.end else 0)
+        ]
+        usable.sort(key=lambda each: each.end)
+        digests = threads.digest_prefixes(body, [each.end for each in usable])
+        pairs = zip(usable, digests, strict=True)
+        same = [each for each, digest in pairs if each.digest == digest]
+        return same[-1] if same else None
+
+
+def numbered(seq: int, message: BaseMessage) -> BaseMessage:
+    """A copy that is quoted with its number in the thread."""
+    return message.model_copy(update={"id": str(seq)})
