@@ -7,15 +7,15 @@ from typing import Any, Literal
 from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
 
 from ..engine.tokens import TokenCounter
+from . import tool_rounds
 
 KEPT_CHARS = 20
 ARGUMENT_MARK = "...(argument truncated)"
 # What is left of a text at the ceiling, in characters: as much of it as there is room
 # for. Few sizes, so that a text shortened once mostly stays as it is.
 LEVELS = (8000, 2000, 500, 120, 0)
-UNREAD_LEVELS = (8000, 2000, 500)
-# Blocks of a message's content that repeat the arguments of its tool calls.
-CALL_BLOCKS = {"tool_use", "tool_call", "function_call"}
+BEGINNINGS = LEVELS[:-1]
+UNREAD_LEVELS = LEVELS[:-2]
 ARGUMENT_KEYS = ("args", "input", "arguments", "partial_json")
 
 Part = Literal["result", "arguments", "words"]
@@ -47,14 +47,14 @@ def shorten(
     count_tokens: TokenCounter,
     places: Mapping[int, int],
     *,
-    newest: bool = False,
+    newest: Sequence[int] = (),
 ) -> list[BaseMessage]:
     """The messages with `excess` tokens less, as far as that can be.
 
     Results of tools become shorter first, then arguments, then the model's own words;
     the oldest first. Of the newest round, which the model has not read, only long
-    results do; with `newest` all of it. `places`: the number of a message in its thread
-    by its `id()`.
+    results do; with `newest`, sizes in characters, all of it down to them. `places`:
+    the number of a message in its thread by its `id()`.
     """
     shown = list(messages)
     levels: list[dict[Part, int]] = [{} for _ in messages]
@@ -72,7 +72,7 @@ def shorten(
 
 
 def _order(
-    messages: Sequence[BaseMessage], *, newest: bool
+    messages: Sequence[BaseMessage], *, newest: Sequence[int]
 ) -> Iterator[tuple[Part, int, int]]:
     answers = [n for n, each in enumerate(messages) if isinstance(each, AIMessage)]
     results = [n for n, each in enumerate(messages) if isinstance(each, ToolMessage)]
@@ -81,7 +81,7 @@ def _order(
     unread = results[len(read) :]
     stages: list[tuple[Part, list[int], Sequence[int]]] = [
         ("result", read, LEVELS),
-        ("result", unread, LEVELS if newest else UNREAD_LEVELS),
+        ("result", unread, newest or UNREAD_LEVELS),
         ("arguments", answers if newest else answers[:-1], LEVELS),
         ("words", answers if newest else answers[:-1], LEVELS),
     ]
@@ -98,15 +98,15 @@ def _cut(
         def cut(text: str) -> str:
             if len(text) <= chars:
                 return text
-            left_out = f"{len(text) - chars:,} of {len(text):,} characters"
-            return f"{text[:chars]}...({left_out} are left out; the whole is {where})"
+            of = f" of {len(text):,}" if chars else ""
+            left_out = f"{len(text) - chars:,}{of} characters are left out"
+            return f"{text[:chars]}...({left_out}; the whole is {where})"
 
         return cut
 
     for part in ("result", "words"):
         if part in levels and len(message.text) > levels[part]:
-            content = cut_to(levels[part])(message.text)
-            message = message.model_copy(update={"content": content})
+            message = _set_text(message, cut_to(levels[part])(message.text))
     if "arguments" in levels:
         chars = levels["arguments"]
         cut = cut_to(chars)
@@ -124,6 +124,27 @@ def _cut(
 
         message = _change_arguments(message, cut_all)
     return message
+
+
+def add_note(message: BaseMessage, note: str) -> BaseMessage:
+    return _set_text(message, f"{message.text} {note}".lstrip())
+
+
+def _set_text(message: BaseMessage, text: str) -> BaseMessage:
+    """The message with another text, in the place of its first one. Blocks that are no
+    text stay: a picture has an address, and calls have their results."""
+    content: Any = text
+    if not isinstance(message.content, str):
+        is_text = [_is_text(block) for block in message.content]
+        first = is_text.index(True) if any(is_text) else len(is_text)
+        blocks = zip(message.content, is_text, strict=True)
+        content = [block for block, is_text in blocks if not is_text]
+        content.insert(first, {"type": "text", "text": text})
+    return message.model_copy(update={"content": content})
+
+
+def _is_text(block: Any) -> bool:
+    return isinstance(block, str) or block.get("type") == "text"
 
 
 def _change_arguments(
@@ -148,10 +169,8 @@ def _change_arguments(
 
 
 def _change_block(block: Any, args: Mapping[str | None, Any]) -> Any:
-    if not isinstance(block, dict) or block.get("type") not in CALL_BLOCKS:
-        return block
-    call = block.get("call_id") or block.get("id")
-    if call not in args:
+    call = tool_rounds.call_of(block)
+    if call is None or call not in args:
         return block
     values = {
         key: json.dumps(args[call]) if isinstance(block[key], str) else args[call]

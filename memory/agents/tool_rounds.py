@@ -1,50 +1,121 @@
 """Calls of tools and their results, in the order in which a provider takes them."""
 
-from collections.abc import Sequence
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from typing import Any
 
-from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
+from langchain_core.messages import AIMessage, BaseMessage, ToolCall, ToolMessage
 
 from ..engine.cut_points import match_results
 
 NO_RESULT = "(There is no result: the call was not finished.)"
+UNNAMED = "unnamed"
+# Blocks of a message's content that repeat its calls.
+CALL_BLOCKS = {"tool_use", "tool_call", "function_call"}
 
 
 def repair(messages: Sequence[BaseMessage]) -> list[BaseMessage]:
     """The messages, each call followed by exactly one result.
 
     A result that stands elsewhere is moved, a missing one says so, and one without a
-    call, or a second one, is left out. Messages that are in order stay as they are.
+    call, or a second one, is left out. So is a call that could not be parsed. One
+    without an id or a name gets one. Messages that are in order stay as they are.
     """
+    messages = [_fill(message) for message in messages]
     callers = match_results(messages)
     # A result behind its call is more likely the right one than one before it.
     order = sorted(callers, key=lambda index: (index < callers[index], index))
-    results: dict[tuple[int, str], BaseMessage] = {}
+    results: dict[int, dict[str, list[BaseMessage]]] = defaultdict(dict)
     for index in order:
         call = getattr(messages[index], "tool_call_id", "")
-        results.setdefault((callers[index], call), messages[index])
+        results[callers[index]].setdefault(call, []).append(messages[index])
     repaired: list[BaseMessage] = []
     for index, message in enumerate(messages):
-        if isinstance(message, ToolMessage):
-            continue
-        if message.content == []:
-            message = message.model_copy(update={"content": ""})
-        calls = message.tool_calls if isinstance(message, AIMessage) else []
-        unique = {call["id"]: call for call in reversed(calls)}
-        if len(unique) < len(calls):
-            calls = [call for call in calls if unique[call["id"]] is call]
-            message = message.model_copy(update={"tool_calls": calls})
-        repaired.append(message)
-        for call in calls:
-            id_ = str(call["id"])
-            missing = ToolMessage(NO_RESULT, tool_call_id=id_, name=call["name"])
-            repaired.append(results.get((index, id_), missing))
+        if isinstance(message, AIMessage):
+            repaired += _make_round(message, results[index])
+        elif not isinstance(message, ToolMessage):
+            repaired.append(message)
     return repaired
 
 
 def find_rounds(messages: Sequence[BaseMessage]) -> list[int]:
     """Where each round of calls begins, in messages that are in order."""
+    return [index for index, message in enumerate(messages) if calls_of(message)]
+
+
+def calls_of(message: BaseMessage) -> list[ToolCall]:
+    return message.tool_calls if isinstance(message, AIMessage) else []
+
+
+def keep_calls(
+    messages: Sequence[BaseMessage], start: int, count: int
+) -> list[BaseMessage]:
+    """Messages that are in order, with only the first calls of the round at `start`,
+    and their results."""
+    caller = messages[start]
+    calls = calls_of(caller)
+    results = start + 1
     return [
-        index
-        for index, message in enumerate(messages)
-        if isinstance(message, AIMessage) and message.tool_calls
+        *messages[:start],
+        _with_calls(caller, calls[:count]),
+        *messages[results : results + count],
+        *messages[results + len(calls) :],
     ]
+
+
+def call_of(block: Any) -> str | None:
+    """The id of the call that a block of content repeats; None: it repeats none."""
+    if not isinstance(block, dict) or block.get("type") not in CALL_BLOCKS:
+        return None
+    return str(block.get("call_id") or block.get("id") or "")
+
+
+def _fill(message: BaseMessage) -> BaseMessage:
+    """A list of no blocks is refused, an empty text is not."""
+    if message.content != []:
+        return message
+    return message.model_copy(update={"content": ""})
+
+
+def _make_round(
+    message: AIMessage, results: Mapping[str, list[BaseMessage]]
+) -> list[BaseMessage]:
+    """The message with calls that can be sent, and one result of each."""
+    calls: dict[str, ToolCall] = {}
+    answers: list[BaseMessage] = []
+    for place, call in enumerate(message.tool_calls):
+        known = call["id"] or ""
+        if known in calls:
+            continue
+        # Calls without an id have their results in the same order.
+        id_, name = known or f"{UNNAMED}_{place}", call["name"] or UNNAMED
+        is_sound = (id_, name) == (call["id"], call["name"])
+        calls[id_] = call if is_sound else call | {"id": id_, "name": name}
+        found = results.get(known)
+        missing = ToolMessage(NO_RESULT, tool_call_id=id_, name=name)
+        result = found.pop(0) if found else missing
+        if getattr(result, "tool_call_id", "") != id_:
+            result = result.model_copy(update={"tool_call_id": id_})
+        answers.append(result)
+    return [_with_calls(message, list(calls.values())), *answers]
+
+
+def _with_calls(message: BaseMessage, calls: list[ToolCall]) -> BaseMessage:
+    """The message with these calls and no others, also among its blocks. Those that
+    could not be parsed would be sent as well, and have no result."""
+    invalid = getattr(message, "invalid_tool_calls", [])
+    if calls == calls_of(message) and not invalid:
+        return message
+    content = message.content
+    if not isinstance(content, str):
+        ids: list[str | None] = [call["id"] for call in calls]
+        content = [each for each in content if call_of(each) in [None, *ids]] or ""
+    raw = message.additional_kwargs
+    return message.model_copy(
+        update={
+            "tool_calls": calls,
+            "invalid_tool_calls": [],
+            "content": content,
+            "additional_kwargs": {key: raw[key] for key in raw if key != "tool_calls"},
+        }
+    )

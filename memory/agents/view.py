@@ -1,7 +1,7 @@
 """The view of a thread that an agent's request gets, made fresh for each request."""
 
 from bisect import bisect_left
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
 
@@ -23,7 +23,7 @@ from ..engine.cut_points import (
     find_open_question,
 )
 from ..engine.policy import Policy
-from ..engine.tokens import TokenCounter
+from ..engine.tokens import TokenCounter, count_text
 from . import shorten, threads, tool_rounds
 from .recall import Recall, numbered
 from .stores import ThreadMemory
@@ -32,6 +32,18 @@ NOTE = (
     "({:,} messages are left out here, as there is no room for them and no summary of "
     "them yet. They are whole in the thread.)"
 )
+ORPHANS_NOTE = (
+    "(This thread holds nothing but results of tools whose calls are missing. They are "
+    "left out here.)"
+)
+SUMMARIES_NOTE = (
+    "(The first {:,} messages and their summaries are left out here, as there is no "
+    "room for them. They are whole in the thread.)"
+)
+CALLS_NOTE = (
+    "({:,} more calls of this round are left out here with their results, as there is "
+    "no room for them. They are whole in the thread.)"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +51,9 @@ class View:
     """What a request shows of a thread, without its ceiling.
 
     `window` are the messages of `body` that no summary covers, in the thread's order.
-    `around` counts the tokens of all else that the request shows.
+    `around` counts the tokens of all else that the request shows. In old rounds of the
+    newest turn, arguments of more than `most_argument` characters go where room is
+    needed; 0 = they are like others.
     """
 
     context: Context
@@ -48,6 +62,7 @@ class View:
     blocks: Sequence[SummaryBlock]
     window_tokens: int
     around: int
+    most_argument: int = 0
 
     @property
     def window(self) -> Sequence[BaseMessage]:
@@ -97,6 +112,8 @@ class Viewer:
         # All that answers the newest message stays with it, whatever is left out.
         sections.append(Section("newest", (*question, *turn)))
         filled = tuple(section for section in sections if section.messages)
+        if body and not filled:
+            filled = (Section("newest", (HumanMessage(ORPHANS_NOTE),)),)
         shown = (s.messages for s in filled if s.kind not in ("window", "newest"))
         return View(
             Context(filled),
@@ -105,52 +122,119 @@ class Viewer:
             blocks,
             window_tokens=self.count_tokens([*older, *turn]),
             around=self.count_tokens([*chain.from_iterable(shown), *question]),
+            most_argument=policy.truncate_tool_args,
         )
 
     def squeeze(self, view: View, limit: int) -> list[BaseMessage]:
         """The messages of the view in `limit` tokens, as far as that can be.
 
         What was recalled goes first, then the oldest turns. The messages of the running
-        turn are shortened; then pinned ones go, and its oldest rounds. The newest
-        question stays, word for word. A note says how many messages are left out.
+        turn are shortened; then pinned ones go, its oldest rounds, of the newest round
+        its last calls, and the summaries. The newest question stays, word for word.
+        Notes say how many messages and calls are left out.
         """
-        limit -= self.count_tokens([_note(len(view.body))])
-        places = {id(message): n for n, message in enumerate(view.body, start=1)}
+        return _Ceiling(view, limit, self.count_tokens).fit()
 
-        def is_over(context: Context) -> bool:
-            return self.count_tokens(context.messages) > limit
 
-        def cut(context: Context, *, newest: bool = False) -> Context:
-            excess = self.count_tokens(context.messages) - limit
-            turn = context.section("newest")
-            count = self.count_tokens
-            shorter = shorten.shorten(turn, excess, count, places, newest=newest)
-            return _change(context, "newest", shorter)
+class _Ceiling:
+    """Makes the context of a view smaller, as far as that can be, until it fits."""
 
-        fitted = fit(view.context, limit, self.count_tokens)
-        context = cut(fitted)
-        if is_over(context):
-            fitted = _change(fitted, "pinned", ())
-            context = cut(fitted)
-        if is_over(context):
-            turn = context.section("newest")
-            starts = tool_rounds.find_rounds(turn) or [0]
-            rounds = starts[:-1]
-            first = bisect_left(
-                rounds, True, key=lambda n: not is_over(_without_rounds(context, n))
+    def __init__(self, view: View, limit: int, count_tokens: TokenCounter) -> None:
+        self.view = view
+        self.limit = limit
+        self.count_tokens = count_tokens
+        self.places = {id(message): n for n, message in enumerate(view.body, start=1)}
+
+    def fit(self) -> list[BaseMessage]:
+        for context in self.shrink():
+            messages = self.add_notes(context)
+            if self.count_tokens(messages) <= self.limit:
+                break
+        return messages
+
+    def add_notes(self, context: Context) -> list[BaseMessage]:
+        """Its messages, and how many of the view's are left out."""
+        notes = []
+        had_summaries = self.view.context.section("summaries")
+        if had_summaries and not context.section("summaries"):
+            notes.append(HumanMessage(SUMMARIES_NOTE.format(self.view.cutoff)))
+        if left_out := _count_open(self.view.context) - _count_open(context):
+            notes.append(HumanMessage(NOTE.format(left_out)))
+        place = sum(map(len, map(context.section, ("system", "summaries", "pinned"))))
+        return [*context.messages[:place], *notes, *context.messages[place:]]
+
+    def is_over(self, context: Context) -> bool:
+        return self.count_tokens(self.add_notes(context)) > self.limit
+
+    def shrink(self) -> Iterator[Context]:
+        """Contexts that lack more and more."""
+        note = HumanMessage(NOTE.format(len(self.view.body)))
+        limit = self.limit - self.count_tokens([note])
+        fitted = fit(self.clip_old_rounds(), limit, self.count_tokens)
+        yield self.cut(fitted)
+        fitted = _change(fitted, "pinned", ())
+        shorter = self.cut(fitted)
+        yield shorter
+        starts = tool_rounds.find_rounds(shorter.section("newest")) or [0]
+        first = bisect_left(
+            starts[:-1],
+            True,
+            key=lambda start: not self.is_over(_without_rounds(shorter, start)),
+        )
+        yield _without_rounds(shorter, starts[first])
+        fitted = _without_rounds(fitted, starts[first])
+        for some in (fitted, _change(fitted, "summaries", ())):
+            yield self.cut(some, newest=shorten.LEVELS)
+            yield from self.keep_fewer_calls(some)
+        yield _without_rounds(some, len(self.view.body))
+
+    def clip_old_rounds(self) -> Context:
+        """The view's context, with the policy's limit of arguments in old rounds."""
+        context, most = self.view.context, self.view.most_argument
+        turn = context.section("newest")
+        start = (tool_rounds.find_rounds(turn) or [0])[-1] if most else 0
+        clipped = shorten.clip_tool_args(turn[:start], most)
+        for message, shorter in zip(turn, clipped, strict=False):
+            if id(message) in self.places:
+                self.places[id(shorter)] = self.places[id(message)]
+        return _change(context, "newest", [*clipped, *turn[start:]])
+
+    def keep_fewer_calls(self, context: Context) -> Iterator[Context]:
+        """With the beginnings of as many results of the newest round as there is room
+        for. The other calls are left out with their results: alone, each would still
+        take its id, name and arguments."""
+        turn = context.section("newest")
+        start = (tool_rounds.find_rounds(turn) or [0])[-1]
+        count = len(tool_rounds.calls_of(turn[start])) if turn else 0
+        if count < 2:
+            return
+
+        def keep(kept: int, levels: Sequence[int]) -> Context:
+            note = CALLS_NOTE.format(count - kept)
+            fewer = _change(
+                context, "newest", tool_rounds.keep_calls(turn, start, kept)
             )
-            context = _without_rounds(context, starts[first])
-            fitted = _without_rounds(fitted, starts[first])
-        if is_over(context):
-            context = cut(fitted, newest=True)
-        if is_over(context):
-            context = _without_rounds(context, len(view.body))
-        left_out = _count_open(view.context) - _count_open(context)
-        if not left_out:
-            return context.messages
-        covered = sum(map(len, map(context.section, ("system", "summaries", "pinned"))))
-        before, after = context.messages[:covered], context.messages[covered:]
-        return [*before, _note(left_out), *after]
+            shorter = self.cut(fewer, newest=levels, spare=count_text(note))
+            shown = list(shorter.section("newest"))
+            shown[start + kept] = shorten.add_note(shown[start + kept], note)
+            return _change(shorter, "newest", shown)
+
+        counts = range(count - 1, 0, -1)
+        first = bisect_left(
+            counts[:-1],
+            True,
+            key=lambda kept: not self.is_over(keep(kept, shorten.BEGINNINGS)),
+        )
+        yield keep(counts[first], shorten.BEGINNINGS)
+        yield keep(1, shorten.LEVELS)
+
+    def cut(
+        self, context: Context, *, newest: Sequence[int] = (), spare: int = 0
+    ) -> Context:
+        excess = self.count_tokens(self.add_notes(context)) + spare - self.limit
+        turn, count = context.section("newest"), self.count_tokens
+        shorter = shorten.shorten(turn, excess, count, self.places, newest=newest)
+        return _change(context, "newest", shorter)
 
 
 def _find_important(
@@ -185,7 +269,3 @@ def _change(context: Context, kind: Kind, messages: Sequence[BaseMessage]) -> Co
 def _count_open(context: Context) -> int:
     """The messages in it that no summary covers, and the newest question."""
     return len(context.section("window")) + len(context.section("newest"))
-
-
-def _note(count: int) -> HumanMessage:
-    return HumanMessage(NOTE.format(count))

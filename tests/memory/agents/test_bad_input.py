@@ -1,23 +1,25 @@
 """Threads that no provider would take: the request is valid and fits all the same."""
 
 import uuid
+from itertools import chain
+from types import SimpleNamespace
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from langchain.agents.middleware.types import ModelRequest
 from langchain_core.messages import AIMessage, HumanMessage, SystemMessage, ToolMessage
 
 from memory.agents.middleware import WindowpaneMiddleware
+from memory.agents.shorten import ARGUMENT_MARK
+from memory.agents.stores import InMemoryStore
 from memory.agents.tool_rounds import NO_RESULT, repair
 from memory.engine.compose import to_wire
-from memory.engine.cut_points import find_open_question
 from memory.engine.policy import Policy
 
 from ..engine.chats import TIMES
-from .agents import model, summariser
-from .upstream import count_body, find_faults
+from .agents import Chat, Gate, model, summariser
+from .upstream import Upstream, count_body, find_faults
 
+SOUND = [{"name": "read", "args": {"n": 1}, "id": "a"}]
 PIXEL = "data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADU"
 QUESTION = HumanMessage("What did you find?")
 
@@ -143,17 +145,73 @@ def test_it_moves_results_behind_their_calls():
     assert all(x is y for x, y in zip(repair(in_order), in_order, strict=True))
 
 
+def test_it_gives_calls_without_an_id_or_a_name_one():
+    messages = [call("", "", "a"), result("", "one"), result("a"), result("", "two")]
+    messages[0].tool_calls[2]["name"] = ""
+    check(sent := repair([QUESTION, *messages]))
+    assert [message.text for message in sent[2:]] == ["one", "two", "found"]
+
+
+def test_it_leaves_out_calls_that_could_not_be_parsed():
+    upstream = Upstream(lambda number: "Done.", told=2_000)
+    broken = {"name": "read", "args": '{"n": 1', "id": "x", "error": None}
+    raw = {"id": "x", "type": "function", "function": {"name": "read"}}
+    extra = {"tool_calls": [raw | {"function": {"name": "read", "arguments": "{"}}]}
+    chat = Chat(upstream.client())
+    chat.agent.invoke(
+        {
+            "messages": [
+                QUESTION,
+                AIMessage("Wait.", invalid_tool_calls=[broken]),
+                AIMessage("", additional_kwargs=extra),
+                AIMessage("So.", invalid_tool_calls=[broken], tool_calls=SOUND),
+                result("a"),
+            ]
+        },
+        chat.config,
+    )
+    assert upstream.faults == []
+    assert upstream.bodies[0]["messages"][-2]["tool_calls"][0]["id"] == "a"
+
+
 @pytest.mark.parametrize("enabled", [True, False])
-@pytest.mark.parametrize("count", [3, 200])
-def test_it_takes_many_calls_at_once(count, enabled):
+@pytest.mark.parametrize(("window", "count"), [(2_000, 9), (6_000, 200), (32_000, 200)])
+def test_it_keeps_many_calls_with_shorter_results(window, count, enabled):
+    sent, _ = ask(many_calls(count), window=window, policy=Policy(enabled=enabled))
+    check(sent, window)
+    assert [sent[0], len(sent)] == [QUESTION, count + 2]
+    assert " are left out; the whole is message 3 of this thread" in sent[2].text
+
+
+@pytest.mark.parametrize("window", [1_200, 2_000, 4_000])
+def test_it_keeps_the_first_calls_where_not_all_have_room(window):
+    sent, _ = ask(many_calls(200), window=window)
+    check(sent, window)
+    note, question, *turn = sent
+    assert "left out here" in note.text
+    assert question == QUESTION
+    shown = len(turn) - 1
+    assert shown > window // 100
+    assert [m.tool_call_id for m in turn[1:]] == [f"call_{n}" for n in range(shown)]
+    assert all(m.text.startswith("y" * 120 + "...(780 of 900") for m in turn[1:])
+    assert f"({200 - shown} more calls of this round are left out" in turn[-1].text
+    assert "more calls" not in turn[-2].text
+
+
+def many_calls(count):
     ids = [f"call_{n}" for n in range(count)]
-    turn = [QUESTION, call(*ids), *(result(id_, "y" * 900) for id_ in ids)]
-    sent, _ = ask(turn, policy=Policy(enabled=enabled))
-    check(sent)
-    assert QUESTION in sent
-    sent, _ = ask(turn, window=32_000, policy=Policy(enabled=enabled))
-    check(sent, 32_000)
-    assert len(sent) == count + 2
+    return [QUESTION, call(*ids), *(result(id_, "y" * 900) for id_ in ids)]
+
+
+def test_it_leaves_out_the_blocks_of_calls_that_have_no_room():
+    turn = many_calls(200)
+    blocks = [{"type": "tool_use", "id": f"call_{n}", "input": {}} for n in range(200)]
+    turn[1].content = [{"type": "text", "text": "So."}, *blocks]
+    sent, _ = ask(turn)
+    caller = sent[2]
+    assert [each["id"] for each in caller.tool_calls] == [
+        block["id"] for block in caller.content[1:]
+    ]
 
 
 def test_it_takes_a_result_of_five_megabytes():
@@ -173,19 +231,30 @@ def test_it_takes_a_result_of_five_megabytes():
     assert reader.read == {1, 2, 3}
 
 
-def test_it_reads_images_by_address_only():
+@pytest.mark.parametrize(
+    "picture",
+    [
+        lambda url: {"type": "image_url", "image_url": {"url": url}},
+        lambda url: {"type": "image", "url": url},
+        lambda url: {"type": "file", "url": url, "mime_type": "application/pdf"},
+    ],
+)
+def test_it_reads_images_by_address_only(picture):
+    address = "https://example.org/a.png"
     blocks = [
-        {"type": "text", "text": "Two pictures."},
-        {"type": "image_url", "image_url": {"url": "https://example.org/a.png"}},
-        {"type": "image_url", "image_url": {"url": PIXEL}},
+        {"type": "text", "text": "Some pictures."},
+        picture(address),
+        picture(PIXEL),
+        {"type": "image", "base64": PIXEL[22:], "mime_type": "image/png"},
+        {"type": "audio", "base64": PIXEL[22:], "mime_type": "audio/wav"},
     ]
     writer = summariser()
     thread = [HumanMessage(blocks), AIMessage("Nice."), call("a"), result("a", blocks)]
     policy = Policy(trigger=("messages", 4), keep=("messages", 1))
     ask([*thread, AIMessage("Good."), QUESTION], summarizer=writer, policy=policy)
     read = writer.requests[0][-1].text
-    assert "https://example.org/a.png" in read
-    assert "base64" not in read
+    assert read.count(address) == 2
+    assert PIXEL[22:] not in read
 
 
 REPLIES = [
@@ -214,38 +283,58 @@ def long(n):
     return result(f"c{n}", "word " * 600)
 
 
-# Any history of an agent.
+def test_it_covers_nothing_while_the_summariser_hangs(monkeypatch):
+    gate, waits = Gate(), []
+    monkeypatch.setattr("memory.agents.middleware.futures.wait", wait_in_vain(waits))
+    turn = [QUESTION, *(each for n in range(9) for each in (call(f"c{n}"), long(n)))]
+    chat_model = model(profile={"max_input_tokens": 2_000})
+    middleware = WindowpaneMiddleware(chat_model, policy=Policy(), summarizer=gate)
+    for _ in range(3):
+        request = ModelRequest(model=chat_model, messages=turn)
+        middleware.wrap_model_call(request, lambda made: check(made.messages))
+        assert gate.entered.wait(10)
+        assert memory_of(middleware) is None
+    # Only the first of the three has waited.
+    assert waits == [60.0]
+    gate.open.set()
+    middleware.close()
+    assert memory_of(middleware).segments
 
-TEXTS = st.sampled_from(["", "a", "word " * 100, "long " * 900, "思" * 300])
-IDS = st.sampled_from("abcd")
-MESSAGES = st.one_of(
-    st.builds(HumanMessage, st.sampled_from(["Hi", "word " * 90, "思" * 90])),
-    st.builds(AIMessage, TEXTS),
-    st.builds(
-        lambda ids, text, arg: call(*ids, text=text, q=arg),
-        *(st.lists(IDS, min_size=1, max_size=4), TEXTS, TEXTS),
-    ),
-    st.builds(result, IDS, TEXTS),
-    st.builds(SystemMessage, st.just("Rule.")),
-)
-NUMBERS = st.sampled_from([None, "1", "7", "x", "0192-uuid"])
+
+def wait_in_vain(waits):
+    """In place of `futures.wait`: the time is over at once."""
+
+    def wait(jobs, timeout=None):
+        waits.append(timeout)
+        return SimpleNamespace(not_done=set(jobs))
+
+    return wait
 
 
-@settings(max_examples=150, deadline=None)
-@given(
-    st.lists(st.tuples(MESSAGES, NUMBERS), max_size=40),
-    st.sampled_from(["after", "before"]),
-    st.sampled_from([1_500, 4_000]),
-    st.booleans(),
-)
-def test_any_history_is_valid_and_fits(history, when, window, repeats):
-    thread = [each.model_copy(update={"id": id_}) for each, id_ in history]
-    thread.insert(len(thread) // 2, QUESTION)
-    reader = Reader(repeats=repeats)
-    sent, middleware = ask(thread, window=window, when=when, summarizer=reader)
-    check(sent, window)
-    if (asked := find_open_question(thread)) >= 0:
-        assert thread[asked].text in [each.text for each in sent]
-    if memory := memory_of(middleware):
-        last = max((block.last_seq for block in memory.blocks), default=0)
-        assert set(range(1, last + 1)) <= reader.read
+def test_it_leaves_out_summaries_where_the_question_takes_the_room():
+    thread = [*(HumanMessage("word " * 90) for _ in range(40)), QUESTION]
+    options = {"summarizer": lambda read: "fact " * 400, "store": InMemoryStore()}
+    sent, middleware = ask(thread, **options)
+    check(sent)
+    assert "fact fact" in sent[0].text
+    question = HumanMessage("long " * 1_300)
+    sent, middleware = ask([*thread[:-1], question], **options)
+    check(sent)
+    assert sent[-1] == question
+    covered = memory_of(middleware).blocks[-1].last_seq
+    assert f"The first {covered} messages and their summaries are" in sent[0].text
+
+
+def test_it_clips_old_arguments_of_the_turn_where_room_is_needed():
+    def turn(rounds):
+        pairs = ((call(f"c{n}", q="z" * 900), result(f"c{n}")) for n in range(rounds))
+        return [QUESTION, *chain.from_iterable(pairs)]
+
+    policy = Policy(enabled=False, truncate_tool_args=500)
+    sent, _ = ask(turn(3), policy=policy)
+    assert sent == turn(3)
+    sent, _ = ask(turn(12), policy=policy)
+    check(sent)
+    assert len(sent) == 25
+    texts = [each.tool_calls[0]["args"]["q"] for each in sent[1::2]]
+    assert texts == ["z" * 20 + ARGUMENT_MARK] * 11 + ["z" * 900]

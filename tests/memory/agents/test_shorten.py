@@ -1,9 +1,9 @@
 import json
 
 import pytest
-from langchain_core.messages import AIMessage
+from langchain_core.messages import AIMessage, ToolMessage
 
-from memory.agents.shorten import clip_tool_args, shorten
+from memory.agents.shorten import LEVELS, clip_tool_args, shorten
 from memory.engine.tokens import count_tokens
 
 from ..engine.chats import assistant, tool, user
@@ -98,9 +98,9 @@ def test_it_cuts_all_of_the_newest_round_only_when_told_so():
     messages = rounds()
     assert len(cut(messages, 10_000)[-1].text) > 500
     assert cut(messages, 10_000)[-2] is messages[-2]
-    shown = cut(messages, 10_000, newest=True)
+    shown = cut(messages, 10_000, newest=LEVELS)
     assert changed(messages, shown) == [2, 3, 4, 5, 6, 7]
-    assert shown[-1].text.startswith("...(3,000 of 3,000 characters")
+    assert shown[-1].text.startswith("...(3,000 characters are left out")
 
 
 def test_it_says_how_much_is_left_out_and_where_the_whole_is():
@@ -120,3 +120,21 @@ def test_it_cuts_many_short_arguments_as_one():
 def test_it_makes_no_text_longer():
     messages = [user(1), *(tool(n, "c", "x" * 50) for n in range(2, 9)), call(9)]
     assert changed(messages, cut(messages, 10_000)) == []
+
+
+def test_it_keeps_pictures_and_blocks_of_calls():
+    picture = {"type": "image_url", "image_url": {"url": "https://example.org/a.png"}}
+    used = {"type": "tool_use", "id": "c2", "name": "w", "input": {}}
+    found = ToolMessage(
+        [picture, LONG, {"type": "text", "text": LONG}], id="3", tool_call_id="c2"
+    )
+    said = AIMessage(
+        [{"type": "text", "text": LONG}, used], id="2", tool_calls=call(2).tool_calls
+    )
+    shown = cut([said, found, call(4), tool(5, "c4", "")], 10_000)
+    assert shown[0].content[1] == used
+    assert shown[1].content[0] == picture
+    assert [len(each.content) for each in shown[:2]] == [2, 2]
+    assert shown[1].text == (
+        "...(6,000 characters are left out; the whole is message 3 of this thread)"
+    )
