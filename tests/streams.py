@@ -87,6 +87,8 @@ SLOW = (
     "chatsite/transfer/test_fuzzed_imports.py",
     "chatsite/turns/test_small_windows.py",
     "memory/agents/test_langmem.py::test_of_any_history",
+    "memory/agents/test_long_turns.py",
+    "memory/agents/test_property.py",
     "memory/test_compaction.py",
     "memory/test_mending.py",
     "memory/test_migrations.py",
