@@ -9,6 +9,7 @@ from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
+from functools import lru_cache
 from math import log
 from typing import Self
 
@@ -210,6 +211,7 @@ def terms(text: str) -> list[str]:
     return [term for term in (*words, *pairs) if term not in STOP_WORDS]
 
 
+@lru_cache(maxsize=50_000)
 def stem(word: str) -> str:
     """Enough for plurals and tenses: hikes, hiked and hiking become one term."""
     if len(word) <= 3 or word in STOP_WORDS:
