@@ -109,7 +109,8 @@ class FunctionWriter:
             result = self.function(material)
             text = await result if inspect.isawaitable(result) else result
         structured = None
-        if isinstance(text, BaseModel):
+        # A message is a pydantic object, too, and may be a call of a tool.
+        if isinstance(text, BaseModel) and not isinstance(text, BaseMessage):
             structured = schemas.dump(text)
             text = schemas.render(structured)
         if not isinstance(text, str):

@@ -279,6 +279,15 @@ def test_it_covers_nothing_where_the_summary_is_no_good(reply, monkeypatch):
     assert all(record.error for record in memory_of(middleware).records)
 
 
+@pytest.mark.parametrize("reply", [call("x", text="Wait."), AIMessage("Fine."), None])
+def test_it_covers_nothing_where_a_function_returns_no_text(reply):
+    turn = [QUESTION, *(each for n in range(9) for each in (call(f"c{n}"), long(n)))]
+    sent, middleware = ask(turn, summarizer=lambda messages: reply)
+    check(sent)
+    assert memory_of(middleware).segments == ()
+    assert memory_of(middleware).records[0].error == "TypeError"
+
+
 def long(n):
     return result(f"c{n}", "word " * 600)
 
