@@ -211,21 +211,21 @@ def read_event(
         return None
     text = text.strip().removesuffix("</summary>").strip()
     digest = value.get("digest") or find_digest(messages, end)
+    if not digest:
+        return None
     return {"file_path": None} | value | {"text": text, "digest": digest}
 
 
 def to_memory(
     event: SummarizationEvent, messages: Sequence[BaseMessage], *, version: int
-) -> ThreadMemory | None:
-    """The memory that an event tells of; None if its messages have changed."""
+) -> ThreadMemory:
+    """The memory that an event tells of. Whether its messages have changed is found out
+    where it is used."""
     head, _ = threads.split_system(messages)
     text, last = event["text"], event["cutoff_index"] - len(head)
-    digest = event["digest"]
-    if not digest or find_digest(messages, event["cutoff_index"]) != digest:
-        return None
     # Summaries that are made here have numbers from 1 on.
     block = SummaryBlock(0, 0, 1, last, text, count_text(text))
-    return ThreadMemory(version, (Segment(block, digest),))
+    return ThreadMemory(version, (Segment(block, event["digest"]),))
 
 
 def find_digest(messages: Sequence[BaseMessage], end: int) -> str:

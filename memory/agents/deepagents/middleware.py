@@ -142,9 +142,7 @@ class SummarizationMiddleware(langchain.SummarizationMiddleware):
         if event and not memory.segments:
             # Another process, or Deep Agents itself, has made this summary.
             told = to_memory(event, messages, version=memory.version + 1)
-            if told is None:
-                event = None
-            elif self._adopt(thread, told, seen=memory.version):
+            if self._adopt(thread, told, seen=memory.version):
                 memory = told
         return Session(id_, self._find_path(id_), messages, event, memory.version)
 

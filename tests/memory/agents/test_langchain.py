@@ -229,6 +229,7 @@ def test_the_providers_count_satisfies_a_clause(reported, provider, is_due):
         ("Sum up: {messages}", "Sum up: (in the next message)"),
         ('As {{"a": 1}}: {messages}', 'As {"a": 1}: (in the next message)'),
         ('As {"a": 1}: {messages}', 'As {"a": 1}: (in the next message)'),
+        ("With a {: {messages}", "With a {: (in the next message)"),
     ],
 )
 def test_the_prompt_is_filled_in_as_a_format(prompt, asked):
