@@ -2,7 +2,7 @@
 those out of force that a change of the transcript made wrong.
 """
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 from django.contrib.auth.base_user import AbstractBaseUser
 from django.db.models import F, Max
@@ -168,15 +168,27 @@ def _after(summary: Summary, last: int) -> list[Summary]:
     """The summary or those ancestors of it that begin after `last`."""
     if summary.first_seq > last:
         return [summary]
-    parents = summary.folded_from.order_by("first_seq")
-    return [row for parent in parents for row in _after(parent, last)]
+    return _nearest_ancestors(summary, lambda row: row.first_seq > last)
 
 
 def _still_true(summary: Summary, seq: int) -> list[Summary]:
     """The ancestors of `summary` that end before `seq` and reach furthest."""
+    return _nearest_ancestors(summary, lambda row: row.last_seq < seq)
+
+
+def _nearest_ancestors(
+    summary: Summary, is_wanted: Callable[[Summary], bool]
+) -> list[Summary]:
+    """In the order of their messages; behind one that is wanted, none is looked for. A
+    running summary has an ancestor per compaction, which is too deep for recursion."""
     found: list[Summary] = []
-    for parent in summary.folded_from.order_by("first_seq"):
-        found += [parent] if parent.last_seq < seq else _still_true(parent, seq)
+    left = [summary]
+    while left:
+        row = left.pop()
+        if row is not summary and is_wanted(row):
+            found.append(row)
+        else:
+            left += row.folded_from.order_by("-first_seq")
     return found
 
 

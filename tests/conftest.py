@@ -12,6 +12,8 @@ import pytest
 from django.contrib.auth import get_user_model
 from django.db import connection, connections, transaction
 from django.test import TransactionTestCase
+from hypothesis import HealthCheck
+from hypothesis import settings as hypothesis_settings
 
 from chatsite.llm import dialects, providers
 
@@ -20,6 +22,13 @@ from .databases import MIGRATED, copy_sqlite
 from .fakes.upstream import Upstream
 from .remembered import remembered
 from .servers import Redis, Site
+
+
+# An example is not slow because the machine is.
+hypothesis_settings.register_profile(
+    "busy", deadline=None, suppress_health_check=[HealthCheck.too_slow]
+)
+hypothesis_settings.load_profile("busy")
 
 
 def pytest_configure(config):

@@ -1,14 +1,19 @@
 """What a person does to the model's view, against the database."""
 
+from itertools import pairwise
+
 import pytest
 
 from memory import actions, context, transcript, versions
 from memory.compaction import lease
 from memory.engine.exceptions import PolicyError
-from memory.models import Message
+from memory.models import Message, Summary
 from tests.remembered import remembered
 
 from .scenes import add_turns, check_places, compact, in_force, window
+
+# More than Python nests calls.
+MANY = 1_100
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -209,3 +214,25 @@ def test_no_action_changes_the_transcript(compacted, alice):
     actions.rebuild(compacted)
     compact(compacted)
     assert list(Message.objects.order_by("seq").values_list("seq", "text")) == before
+
+
+def test_a_summary_with_a_thousand_ancestors_is_taken_back(conversation):
+    add_turns(conversation, 3)
+    rows = Summary.objects.bulk_create(
+        Summary(
+            conversation=conversation,
+            version=n,
+            first_seq=1,
+            last_seq=min(n, 6),
+            text=f"Version {n}.",
+            status="active" if n == MANY else "superseded",
+        )
+        for n in range(1, MANY + 1)
+    )
+    parents = Summary.folded_from.through
+    parents.objects.bulk_create(
+        parents(from_summary=child, to_summary=parent)
+        for parent, child in pairwise(rows)
+    )
+    actions.exclude(conversation, [3])
+    assert in_force(conversation) == [(MANY + 1, 1, 2, "Version 2.")]
