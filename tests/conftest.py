@@ -23,7 +23,6 @@ from .fakes.upstream import Upstream
 from .remembered import remembered
 from .servers import Redis, Site
 
-
 # An example is not slow because the machine is.
 hypothesis_settings.register_profile(
     "busy", deadline=None, suppress_health_check=[HealthCheck.too_slow]
