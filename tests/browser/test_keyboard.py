@@ -26,7 +26,8 @@ class Keys:
 
     def go_to(self, selector, key="Tab"):
         """Press Tab until it is there, and see that it shows."""
-        for _ in range(60):
+        # The list of conversations before it grows with every test.
+        for _ in range(400):
             self.page.keyboard.press(key)
             if self.page.evaluate(IS_FOCUSED, selector):
                 assert self.page.evaluate(HAS_RING), f"no focus ring on {selector}"
