@@ -4,11 +4,14 @@ A message is carried by a summary whose request held it whole, or held a whole s
 that carries it. The number with it: how often the text about it was written.
 """
 
+import json
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from html import unescape
 
 from langchain_core.messages import BaseMessage
+
+from memory.engine.summaries.schemas import render
 
 from .models import Summarised
 from .requests import Material, Said, read_request
@@ -32,7 +35,7 @@ class Ledger:
             id_: times + 1 for id_, times in self.carried_by(material.texts).items()
         }
         carried |= dict.fromkeys(self._identify(material), 1)
-        self.summaries.insert(0, (event.text.strip(), carried))
+        self.summaries.insert(0, (_as_quoted(event.text), carried))
 
     def carried_by(self, texts: Iterable[str]) -> dict[str, int]:
         """The messages behind the summaries quoted whole in these texts."""
@@ -58,6 +61,15 @@ class Ledger:
         same = self.places.get(said.text, [])
         unread = (id_ for id_ in same if not self.was_read(id_))
         return next(unread, same[-1] if same else "")
+
+
+def _as_quoted(summary: str) -> str:
+    """The text of a summary: one that was written as data is rendered by the engine."""
+    try:
+        data = json.loads(summary)
+    except ValueError:
+        return summary.strip()
+    return render(data) if isinstance(data, dict) else summary.strip()
 
 
 def plain_texts(prompt: Sequence[BaseMessage]) -> list[str]:

@@ -17,14 +17,17 @@ pytestmark = pytest.mark.browser
 FILL = """
 import json, sys
 from django.contrib.auth import get_user_model
+from django.db import transaction
 from chatsite.turns import commands, lifecycle
 from memory import transcript
 owner = get_user_model().objects.get(username={user!r})
 made = transcript.create(owner, title="Long", policy={{"enabled": False}})
 for number in range({turns}):
     text = {message}
-    sent = commands.submit(made, text=text, client_id=str(number))
-    claim = lifecycle.claim(made.pk)
+    # Together, or the sweep of the site that is running would claim it.
+    with transaction.atomic():
+        commands.submit(made, text=text, client_id=str(number))
+        claim = lifecycle.claim(made.pk)
     lifecycle.finish(claim, lifecycle.Result("done", {reply}))
 print(json.dumps(str(made.uuid)))
 """

@@ -181,7 +181,7 @@ def test_settings_say_what_they_would_do(talked):
     page.click("#policy > summary")
     menu = page.locator(".bar .menu-items").bounding_box()
     assert menu["y"] + menu["height"] <= 900
-    page.select_option("#policy select", "langgraph")
+    page.select_option("#policy [name=preset]", "langgraph")
     estimate = page.locator("#policy .estimate")
     expect(estimate).to_contain_text("will summarise messages #1–#6")
     page.locator("#policy").get_by_text("Never summarise").click()

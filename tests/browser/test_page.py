@@ -211,6 +211,8 @@ def test_nothing_is_left_to_go_back_to_after_the_log_out(chat):
 
 
 def test_it_says_so_when_the_session_ends(chat):
+    # A request that is still under way would lead to the login page.
+    chat.page.wait_for_load_state("networkidle")
     chat.site.manage("shell", "-c", DROP_SESSIONS)
     expect(chat.page.locator("#connection")).to_contain_text("Logged out")
 

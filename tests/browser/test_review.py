@@ -27,6 +27,8 @@ PLACES = (
 )
 
 
+LONG_TITLE = "from memory.models import *; Conversation.objects.update(title='W' * 120)"
+
 # A list with columns beside the screen.
 IS_CUT = """() => [...document.querySelectorAll("#changelist .results")].some(
     (box) => box.scrollWidth > box.clientWidth)"""
@@ -52,6 +54,7 @@ def desk(browser, site, errors):
 
 def test_the_browser_has_nothing_to_report_about_the_desk(chat, desk, site):
     chat.say("My sister is called Ada.")
+    site.manage("shell", "-c", LONG_TITLE)
     desk.goto(f"{site.url}/admin/memory/conversation/")
     link = desk.locator("#result_list tbody tr").first.locator("a").first
     pk = link.get_attribute("href").split("/")[-3]

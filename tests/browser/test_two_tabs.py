@@ -32,7 +32,7 @@ def enter(tab):
 def choose(tab, preset):
     tab.page.locator("header.bar .menu").evaluate("(menu) => { menu.open = true }")
     tab.page.locator("#policy").evaluate("(form) => { form.open = true }")
-    tab.page.select_option("#policy select", preset)
+    tab.page.select_option("#policy [name=preset]", preset)
 
 
 def test_the_later_of_two_names_and_settings_is_told_and_may_insist(tabs):
@@ -58,7 +58,7 @@ def test_the_later_of_two_names_and_settings_is_told_and_may_insist(tabs):
     other.page.locator("#policy").get_by_role("button", name="Apply").click()
     alert = other.page.locator("#policy").get_by_role("alert")
     expect(alert).to_contain_text("Apply again to overwrite")
-    expect(other.page.locator("#policy select")).to_have_value("guide")
+    expect(other.page.locator("#policy [name=preset]")).to_have_value("guide")
     notice.get_by_text("Undo").click()
     expect(one.right).to_contain_text("summarises at 4,000 tokens")
 
