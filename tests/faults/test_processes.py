@@ -67,6 +67,8 @@ def test_after_two_lost_attempts_a_person_decides(pair, crowd):
     here.kill()
     wait_taken_over(pair, [viewer], TAKEOVER)
     here.start()
+    turn = viewer.acks[viewer.story]["turn"]
+    wait_for(lambda: pair.truth.row(turn).text, what="a checkpoint")
     there.kill()
     end = viewer.wait_end(viewer.story, TAKEOVER)
     assert end["state"] == "interrupted"
