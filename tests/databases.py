@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
 
 import django
 import psycopg
@@ -34,6 +34,14 @@ def copy_sqlite(target: Path) -> str:
     with _made_once("sqlite", _fill_sqlite) as ready:
         shutil.copy(ready / "site.sqlite3", target)
     return f"sqlite:///{target}"
+
+
+def forget_statistics(cursor: Any) -> None:
+    """Let SQLite plan as without the statistics of the few rows of another test."""
+    cursor.execute("SELECT name FROM sqlite_schema WHERE name LIKE 'sqlite_stat%'")
+    for (name,) in cursor.fetchall():
+        cursor.execute(f"DELETE FROM {name}")  # noqa: S608 - a name of SQLite's own
+    cursor.execute("ANALYZE sqlite_schema")
 
 
 @contextmanager

@@ -65,7 +65,7 @@ class ObjectStream(openai.AsyncStream[object]):
         reader = EventReader()
         try:
             async with (
-                aclosing(self.response.aiter_bytes()) as body,
+                aclosing(self._bytes()) as body,
                 aclosing(as_events(body)) as chunks,
             ):
                 async for chunk in chunks:
@@ -79,6 +79,16 @@ class ObjectStream(openai.AsyncStream[object]):
                         return
         finally:
             await self.response.aclose()
+
+    async def _bytes(self) -> AsyncIterator[bytes]:
+        """The body; of a connection that fails, all that had come before."""
+        try:
+            async for chunk in self.response.aiter_bytes():
+                yield chunk
+        except Exception:
+            if rest := _unread(self.response):
+                yield rest
+            raise
 
     def _read(
         self, found: Iterator[str], convert: Callable[[dict[str, Any]], T]
@@ -105,6 +115,16 @@ class ObjectStream(openai.AsyncStream[object]):
             words = words if isinstance(words, str) else ""
             raise openai.APIError(words, self.response.request, body=error)
         return value
+
+
+def _unread(response: Any) -> bytes:
+    """What aiohttp still has: it raises the error before it gives that out, and what
+    comes between two frames is read late. b"" with other clients, and for compressed bytes."""
+    body = getattr(response.stream, "_stream", None)
+    source = getattr(body, "_aiohttp_response", None)
+    if source is None or "content-encoding" in response.headers:
+        return b""
+    return source.content._read_nowait(-1)
 
 
 async def _exhaust(chunks: AsyncIterator[bytes]) -> None:

@@ -9,6 +9,7 @@ from django.test.utils import CaptureQueriesContext
 
 from memory import bundle, context, library, prompts, transcript
 from memory.models import Conversation, ModelCall, Prompt
+from tests.databases import forget_statistics
 
 from .scenes import say, talk
 
@@ -68,10 +69,7 @@ def test_erasing_reads_no_table_from_end_to_end(own, bob):
         library.erase(own)
     plans = []
     with connection.cursor() as cursor:
-        # With another test's statistics of a few rows, a scan is the best plan.
-        cursor.execute("ANALYZE")
-        cursor.execute("DELETE FROM sqlite_stat1")
-        cursor.execute("ANALYZE sqlite_schema")
+        forget_statistics(cursor)
         for each in asked:
             if each["sql"].startswith(("SELECT", "DELETE", "UPDATE")):
                 cursor.execute("EXPLAIN QUERY PLAN " + each["sql"].replace("%", "%%"))

@@ -157,6 +157,17 @@ class TestErrors:
         assert (seen, error.code) == (text, code)
         assert len(upstream.calls) == stream.attempts == 1
 
+    @pytest.mark.parametrize("mode", ["reset", "cut"])
+    async def test_it_reads_all_that_came_before_a_cut_however_late(
+        self, upstream, mode
+    ):
+        text = ""
+        with pytest.raises(LLMError):
+            async for piece in ReplyStream(mode, MESSAGES):
+                text += piece
+                await asyncio.sleep(0.3)
+        assert text == f"Before the {mode}"
+
     async def test_it_goes_on_when_a_later_attempt_succeeds(self, upstream):
         upstream.script("503", "429", "ok")
         stream = ReplyStream("ok", MESSAGES)

@@ -7,6 +7,7 @@ from django.urls import reverse
 
 from memory import transcript
 from memory.models import Summary
+from tests.databases import forget_statistics
 from tests.memory.scenes import plant, summarise, talk
 
 LIST = "summary_changelist"
@@ -120,6 +121,8 @@ def explained_without(indexes, question):
         changes += ["SET LOCAL enable_seqscan = off", "SET LOCAL enable_sort = off"]
     with transaction.atomic():
         with connection.cursor() as cursor:
+            if connection.vendor == "sqlite":
+                forget_statistics(cursor)
             for change in changes:
                 cursor.execute(change)
         plan = question.explain()
