@@ -118,8 +118,8 @@ class ObjectStream(openai.AsyncStream[object]):
 
 
 def _unread(response: Any) -> bytes:
-    """What aiohttp still has: it raises the error before it gives that out, and what
-    comes between two frames is read late. b"" with other clients, and for compressed bytes."""
+    """What aiohttp still has: it raises an error before it gives out what came between
+    two frames. b"" with other clients, and for compressed bytes."""
     body = getattr(response.stream, "_stream", None)
     source = getattr(body, "_aiohttp_response", None)
     if source is None or "content-encoding" in response.headers:

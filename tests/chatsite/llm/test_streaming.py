@@ -11,6 +11,7 @@ from pydantic import BaseModel
 from chatsite.llm import streaming
 from chatsite.llm.errors import LLMError
 from chatsite.llm.streaming import MAX_REPLY_CHARS, ReplyStream, Usage, clean, complete
+from tests.fakes import upstream as fake
 from tests.patience import within
 
 MESSAGES = [SystemMessage("Be brief."), HumanMessage("hi! I'm Lance")]
@@ -26,11 +27,12 @@ async def read(stream):
     return "".join([piece async for piece in stream])
 
 
-async def read_until_error(stream):
+async def read_until_error(stream, pause=0.0):
     pieces = []
     try:
         async for piece in stream:
             pieces.append(piece)
+            await asyncio.sleep(pause)
     except LLMError as error:
         return "".join(pieces), error
     pytest.fail(f"No error, but {''.join(pieces)!r}")
@@ -157,16 +159,19 @@ class TestErrors:
         assert (seen, error.code) == (text, code)
         assert len(upstream.calls) == stream.attempts == 1
 
-    @pytest.mark.parametrize("mode", ["reset", "cut"])
     async def test_it_reads_all_that_came_before_a_cut_however_late(
-        self, upstream, mode
+        self, upstream, monkeypatch
     ):
-        text = ""
-        with pytest.raises(LLMError):
-            async for piece in ReplyStream(mode, MESSAGES):
-                text += piece
-                await asyncio.sleep(0.3)
-        assert text == f"Before the {mode}"
+        def answer(x):
+            x.texts("Before")
+            x.wait(0.1)
+            x.texts(" the cut")
+            x.cut()
+
+        monkeypatch.setitem(fake.MODES, "late-cut", answer)
+        stream = ReplyStream("late-cut", MESSAGES)
+        text, _ = await read_until_error(stream, pause=0.4)
+        assert text == "Before the cut"
 
     async def test_it_goes_on_when_a_later_attempt_succeeds(self, upstream):
         upstream.script("503", "429", "ok")
