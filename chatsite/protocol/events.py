@@ -9,6 +9,7 @@ import json
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
 from typing import Any, ClassVar, Protocol
 
 from django.utils.translation import gettext as _
@@ -22,6 +23,8 @@ from .errors import CommandError
 # A text of 32,000 characters, each escaped as a surrogate pair, and some air.
 MAX_FRAME_CHARS = 400_000
 MAX_ID = 2**63 - 1
+# Of a call's arguments, as JSON.
+MAX_ARGUMENTS = 8_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,6 +161,62 @@ class Frame:
             yield replace(self, base=self.base + at, tail=tail)
 
 
+class Call(Protocol):
+    """What an event says of a tool's call (chatsite.turns.models.ToolCall)."""
+
+    pk: int
+    turn_id: int
+    name: str
+    state: str
+    arguments: dict[str, Any]
+    digest: str
+    request: Message
+    result: Message | None
+    late_result: Message | None
+    started_at: datetime | None
+    finished_at: datetime | None
+    error: str
+
+
+@dataclass(frozen=True, slots=True)
+class Tool:
+    """A tool's call has changed. `seq` is the message that asked for it, `result_seq`
+    the newest that answers it; arguments beyond MAX_ARGUMENTS characters are left out.
+    """
+
+    type: ClassVar = "tool"
+    turn: int
+    call: int
+    name: str
+    state: str
+    arguments: dict[str, Any] | None
+    seq: int
+    result_seq: int | None
+    ms: int | None
+    error: str
+    digest: str
+
+    @classmethod
+    def of(cls, call: Call) -> "Tool":
+        answer = call.late_result or call.result
+        took = None
+        if call.started_at and call.finished_at:
+            took = (call.finished_at - call.started_at) // timedelta(milliseconds=1)
+        is_long = len(json.dumps(call.arguments)) > MAX_ARGUMENTS
+        return cls(
+            turn=call.turn_id,
+            call=call.pk,
+            name=call.name,
+            state=call.state,
+            arguments=None if is_long else call.arguments,
+            seq=call.request.seq,
+            result_seq=answer.seq if answer else None,
+            ms=took,
+            error=call.error,
+            digest=call.digest,
+        )
+
+
 class EndedTurn(Protocol):
     """What an end says of a turn (chatsite.turns.models.Turn)."""
 
@@ -228,7 +287,7 @@ class Error:
         )
 
 
-Event = Ack | State | Frame | End | Memory | Title | Job | Error
+Event = Ack | State | Frame | Tool | End | Memory | Title | Job | Error
 
 
 def to_json(event: Event) -> dict[str, Any]:
@@ -240,7 +299,7 @@ def to_json(event: Event) -> dict[str, Any]:
     return value
 
 
-EVENTS = {kind.type: kind for kind in (State, Frame, End, Memory, Title, Job)}
+EVENTS = {kind.type: kind for kind in (State, Frame, Tool, End, Memory, Title, Job)}
 
 
 def from_layer(message: dict[str, Any]) -> Event | None:
