@@ -24,8 +24,8 @@ from .search import recall
 # At most so many rows and characters in one transaction; a larger row is alone in one.
 BATCH, BATCH_CHARS = 100, 100_000
 MESSAGE_FIELDS = (
-    *("seq", "role", "text", "reasoning", "tool_calls", "tool_call_id", "client_id"),
-    "created_at",
+    *("seq", "role", "text", "sent_text", "reasoning", "tool_calls", "tool_call_id"),
+    *("client_id", "created_at"),
     *("pinned_at", "excluded_at", "superseded_at", "deleted_at", "imported_at"),
 )
 SUMMARY_FIELDS = (

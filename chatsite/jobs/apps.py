@@ -1,4 +1,4 @@
-"""The app of background jobs; its table is in turns/models.py."""
+"""The app of background jobs; its table is in turns/models/."""
 
 from django.apps import AppConfig
 

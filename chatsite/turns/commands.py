@@ -64,7 +64,7 @@ def send(
         return _known(message)
     requests.check_fits(conversation, message)
     open_turns = limits.admit_turn(conversation.owner_id, stored=False)
-    before = [pk for pk, _ in open_turns].count(conversation.pk)
+    before = [each.conversation_id for each in open_turns].count(conversation.pk)
     claim = None
     if run and not before and limits.has_place(open_turns):
         claim = _insert_claimed(message)
@@ -120,12 +120,13 @@ def get(conversation: Conversation, turn_id: int) -> Turn:
 
 @transaction.atomic
 def stop(conversation: Conversation, turn_id: int) -> Turn:
-    """End a queued turn at once; ask a running one to end. A finished one stays."""
+    """End a turn at once that no process runs; ask a running one to end. A finished one
+    stays."""
     transcript.lock(conversation)
     turn = get(conversation, turn_id)
-    if turn.state == State.QUEUED:
-        queued = Turn.objects.filter(pk=turn.pk, state=State.QUEUED)
-        end(queued, turn, State.STOPPED)
+    if turn.state in (State.QUEUED, State.WAITING):
+        idle = Turn.objects.filter(pk=turn.pk, state=turn.state)
+        end(idle, turn, State.STOPPED)
     elif turn.state == State.RUNNING:
         running = Turn.objects.filter(pk=turn.pk, state=State.RUNNING)
         running.update(cancel_requested_at=Coalesce("cancel_requested_at", Now()))
@@ -242,8 +243,8 @@ def fence(conversation: Conversation) -> list[int]:
 
 @transaction.atomic
 def cancel_unanswerable(conversation: Conversation) -> list[int]:
-    """Cancel the turns whose message was deleted: a queued one now, a running one as
-    soon as its runner hears of it. Which they were.
+    """Cancel the turns whose message was deleted: a running one as soon as its runner
+    hears of it, the others now. Which they were.
 
     Call it inside the transaction that locked the conversation.
     """
@@ -251,8 +252,8 @@ def cancel_unanswerable(conversation: Conversation) -> list[int]:
     gone = list(found.filter(user_message__deleted_at__isnull=False))
     for turn in reversed(gone):
         row = Turn.objects.filter(pk=turn.pk)
-        queued = row.filter(state=State.QUEUED)
-        if not end(queued, turn, State.STOPPED, error=MESSAGE_DELETED):
+        idle = row.filter(state__in=(State.QUEUED, State.WAITING))
+        if not end(idle, turn, State.STOPPED, error=MESSAGE_DELETED):
             row.filter(state=State.RUNNING).update(
                 cancel_requested_at=Coalesce("cancel_requested_at", Now()),
                 error=MESSAGE_DELETED,

@@ -338,8 +338,10 @@ def release() -> int:
 
 def waiting() -> models.QuerySet[Turn]:
     """Turns of conversations that no process works on."""
-    alive = Turn.objects.filter(LEASE.alive(), conversation=OuterRef("conversation"))
-    rows = Turn.objects.filter(~Exists(alive), state__in=Turn.UNFINISHED)
+    alive_or_asking = Turn.objects.filter(
+        LEASE.alive() | Q(state=State.WAITING), conversation=OuterRef("conversation")
+    )
+    rows = Turn.objects.filter(~Exists(alive_or_asking), state__in=Turn.UNFINISHED)
     return limits.with_room(rows)
 
 

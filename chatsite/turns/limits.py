@@ -8,7 +8,7 @@ conversation's, never before.
 
 from collections.abc import Iterator
 from datetime import date, datetime, time, timedelta
-from typing import Any
+from typing import Any, NamedTuple
 
 from django.conf import settings
 from django.db import transaction
@@ -40,9 +40,16 @@ BURST = timedelta(minutes=5)
 QUEUE_SECONDS = 10.0
 
 
-# The turns of a person that are not finished, in their order: the conversation of each,
-# and whether a process runs it.
-OpenTurns = list[tuple[int, bool]]
+class OpenTurn(NamedTuple):
+    """A turn that is not finished."""
+
+    conversation_id: int
+    is_running: bool  # in some process
+    state: str
+
+
+# Those of a person, in their order.
+OpenTurns = list[OpenTurn]
 
 
 def admit_turn(user_id: int, *, stored: bool = True) -> OpenTurns:
@@ -190,7 +197,8 @@ def _open_turns(user_id: int | QuerySet[Any]) -> OpenTurns:
         conversation__owner_id=user_id, state__in=Turn.UNFINISHED
     )
     rows = rows.order_by("pk").annotate(is_running=is_running)
-    return list(rows.values_list("conversation_id", "is_running"))
+    values = rows.values_list("conversation_id", "is_running", "state")
+    return [OpenTurn(*each) for each in values]
 
 
 def _in_words(seconds: float) -> str:
@@ -217,7 +225,16 @@ def has_place(open_turns: OpenTurns) -> bool:
     """Whether one more conversation may run beside these turns, and those of them that
     wait longer."""
     limit = settings.TURNS_PER_USER
-    return limit <= 0 or len({pk for pk, _ in open_turns}) < limit
+    places = {turn.conversation_id for turn in _able_to_run(open_turns)}
+    return limit <= 0 or len(places) < limit
+
+
+def _able_to_run(open_turns: OpenTurns) -> OpenTurns:
+    """Without conversations that wait for a person's consent: they need no place."""
+    asking = {
+        turn.conversation_id for turn in open_turns if turn.state == Turn.State.WAITING
+    }
+    return [turn for turn in open_turns if turn.conversation_id not in asking]
 
 
 def next_waiting(conversation_id: int) -> list[int] | None:
@@ -231,9 +248,9 @@ def next_waiting(conversation_id: int) -> list[int] | None:
 
 def _with_a_place(open_turns: OpenTurns) -> list[int]:
     """The conversations whose next turn may run beside those that do."""
-    running = {pk for pk, is_running in open_turns if is_running}
-    waiting = [pk for pk, _ in open_turns if pk not in running]
-    waiting = list(dict.fromkeys(waiting))
+    running = {turn.conversation_id for turn in open_turns if turn.is_running}
+    able = dict.fromkeys(turn.conversation_id for turn in _able_to_run(open_turns))
+    waiting = [pk for pk in able if pk not in running]
     return waiting[: max(0, settings.TURNS_PER_USER - len(running))]
 
 

@@ -45,6 +45,8 @@ class Conversation(models.Model):
         max_length=100, blank=True, help_text=_("Empty: the site's chat model.")
     )
     policy = models.JSONField(default=dict, blank=True, validators=[validate_policy])
+    # Names of the tools that its model may call.
+    tools = models.JSONField(default=list, db_default=[], blank=True)
     pinned_at = models.DateTimeField(null=True, blank=True)
     archived_at = models.DateTimeField(null=True, blank=True)
     # Hidden on every page; the row is deleted when the time to undo it has passed.

@@ -20,7 +20,10 @@ class Message(History):
 
     # Marks of what the model sees, and of where the message comes from.
     CHANGING = frozenset({"pinned_at", "excluded_at", "superseded_at", "imported_at"})
-    ERASED: ClassVar = {"text": "", "reasoning": "", "tool_calls": [], "tokens": 0}
+    ERASED: ClassVar = {
+        **{"text": "", "sent_text": "", "reasoning": "", "tool_calls": []},
+        "tokens": 0,
+    }
 
     class Role(models.TextChoices):
         USER = "user", _("User")
@@ -33,6 +36,8 @@ class Message(History):
     seq = models.PositiveIntegerField()
     role = models.CharField(max_length=9, choices=Role)
     text = models.TextField(blank=True)
+    # What a model gets in its place where that was shortened; "" = the text itself.
+    sent_text = models.TextField(blank=True, default="", db_default="")
     # What the model wrote before its answer: shown, and never sent to a model.
     reasoning = models.TextField(blank=True, default="", db_default="")
     tool_calls = models.JSONField(default=list, blank=True)
@@ -57,7 +62,7 @@ class Message(History):
             *("conversation_id", "seq", "role", "text", "tool_calls", "tool_call_id"),
             *("deleted_at", "created_at"),
         ),
-        later=("reasoning",),
+        later=("reasoning", "sent_text"),
     )
 
     class Meta:
@@ -98,7 +103,9 @@ class Message(History):
 
 
 # The columns of a message that a model gets to see, or that a policy asks for.
-SENT = ("seq", "role", "text", "created_at", "tool_calls", "tool_call_id")
+SENT = (
+    *("seq", "role", "text", "created_at", "tool_calls", "tool_call_id", "sent_text"),
+)
 
 
 def as_langchain(
@@ -108,11 +115,12 @@ def as_langchain(
     created_at: datetime | None,
     tool_calls: list[dict[str, Any]],
     tool_call_id: str,
+    sent_text: str = "",
 ) -> BaseMessage:
     """The columns SENT as a LangChain message. Its id is the number; the age and idle
     triggers read `created_at`."""
     common = {
-        "content": text,
+        "content": sent_text or text,
         "id": str(seq),
         "additional_kwargs": {"created_at": created_at},
     }

@@ -1,0 +1,18 @@
+"""The tables of the execution state: turns and their calls of tools, jobs, and what a
+person has used and prefers. What was said lives in memory.models.
+"""
+
+from .job import Job
+from .people import Allowance, Preferences, Presence
+from .tool_call import ToolCall
+from .turn import FAILING_FIRST, Turn
+
+__all__ = [
+    "FAILING_FIRST",
+    "Allowance",
+    "Job",
+    "Preferences",
+    "Presence",
+    "ToolCall",
+    "Turn",
+]

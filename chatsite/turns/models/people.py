@@ -1,0 +1,81 @@
+"""What a person has used up, where their sockets are, what their conversations begin
+with.
+"""
+
+from django.conf import settings
+from django.db import models
+from django.utils.translation import gettext_lazy as _
+
+
+class Allowance(models.Model):
+    """What one person has used of what the site allows; limits.py reads and writes it.
+
+    Kept apart from conversations, so that deleting one gives nothing back.
+    """
+
+    user = models.OneToOneField(
+        settings.AUTH_USER_MODEL,
+        models.CASCADE,
+        primary_key=True,
+        related_name="allowance",
+    )
+    tokens_per_day = models.PositiveIntegerField(
+        _("own tokens per day"),
+        null=True,
+        blank=True,
+        help_text=_("Empty: the site's TOKENS_PER_DAY. 0: no limit."),
+    )
+    day = models.DateField(null=True, editable=False)
+    tokens_used = models.PositiveBigIntegerField(default=0, editable=False)
+    # When the next message, or conversation, would be on time if the person kept
+    # exactly to the rate: who is further ahead than the burst has to wait.
+    messages_at = models.DateTimeField(null=True, editable=False)
+    conversations_at = models.DateTimeField(null=True, editable=False)
+    summaries_at = models.DateTimeField(null=True, editable=False)
+
+    def __str__(self) -> str:
+        return f"Allowance of {self.user}"
+
+
+class Presence(models.Model):
+    """How many sockets of one person one process holds; counts until its lease ends."""
+
+    process = models.CharField(max_length=32)
+    user = models.ForeignKey(
+        settings.AUTH_USER_MODEL, models.CASCADE, related_name="presences"
+    )
+    sockets = models.PositiveIntegerField()
+    lease_until = models.DateTimeField()
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(
+                fields=["user", "process"], name="one_presence_per_process"
+            ),
+        ]
+        indexes = [
+            models.Index(fields=["process"], name="presence_process"),
+            models.Index(fields=["lease_until"], name="presence_lease"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.sockets} sockets of {self.user}"
+
+
+class Preferences(models.Model):
+    """What one person wants their new conversations to begin with."""
+
+    user = models.OneToOneField(
+        settings.AUTH_USER_MODEL,
+        models.CASCADE,
+        primary_key=True,
+        related_name="preferences",
+    )
+    model = models.CharField(max_length=100, blank=True)
+    preset = models.CharField(max_length=40, blank=True)
+
+    class Meta:
+        verbose_name_plural = "preferences"
+
+    def __str__(self) -> str:
+        return f"Preferences of {self.user}"

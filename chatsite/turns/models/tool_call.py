@@ -1,0 +1,128 @@
+"""The execution state of one call of a tool. What was asked and what came of it are
+messages of the transcript.
+"""
+
+import hashlib
+import json
+import uuid
+from typing import Any
+
+from django.conf import settings
+from django.db import models
+from django.db.models import Q
+from django.utils.translation import gettext_lazy as _
+
+from memory.models import Conversation, Message
+
+from .turn import Turn
+
+
+def digest_of(name: str, arguments: Any) -> str:
+    """SHA-256, in hex, of a tool's name and its arguments: what a consent is bound to.
+
+    Equal arguments have one digest, whatever the order of their keys.
+    """
+    parts = [name, arguments]
+    canonical = json.dumps(
+        parts, ensure_ascii=False, sort_keys=True, separators=(",", ":")
+    )
+    return hashlib.sha256(canonical.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+class ToolCall(models.Model):
+    """One call of a tool, and how far it is."""
+
+    class State(models.TextChoices):
+        ASKED = "asked", _("Asked")
+        # For the consent of a person.
+        WAITING = "waiting", _("Waiting for consent")
+        RUNNING = "running", _("Running")
+        DONE = "done", _("Done")
+        FAILED = "failed", _("Failed")
+        # The tool answers after the turn.
+        LATE = "late", _("Late")
+        CANCELLED = "cancelled", _("Cancelled")
+        # Its process ended while it ran, so it may have run or not.
+        UNKNOWN = "unknown", _("Unknown")
+
+    # Those that the loop of its turn still has to answer.
+    UNANSWERED = (State.ASKED, State.WAITING, State.RUNNING)
+    UNFINISHED = (*UNANSWERED, State.LATE)
+
+    conversation = models.ForeignKey(
+        Conversation, models.CASCADE, related_name="tool_calls"
+    )
+    turn = models.ForeignKey(Turn, models.CASCADE, related_name="tool_calls")
+    # The message that asked for it, and its place among that message's calls.
+    request = models.ForeignKey(Message, models.CASCADE, related_name="calls_asked")
+    place = models.PositiveSmallIntegerField()
+    call_id = models.CharField(max_length=100)
+    name = models.CharField(max_length=100)
+    arguments = models.JSONField(default=dict)
+    digest = models.CharField(max_length=64)
+    state = models.CharField(max_length=9, choices=State, default=State.ASKED)
+    # Of the claim of the turn under which the call began: the fence of its writes.
+    owner = models.CharField(max_length=36, blank=True)
+    idempotency_key = models.UUIDField(default=uuid.uuid4, editable=False)
+    # The message that answers it in its place; the one that came after the turn.
+    result = models.OneToOneField(
+        Message, models.CASCADE, null=True, blank=True, related_name="call_answered"
+    )
+    late_result = models.OneToOneField(
+        Message, models.CASCADE, null=True, blank=True, related_name="late_call"
+    )
+    # What a tool that answers later is asked with, and when next.
+    handle = models.JSONField(null=True, blank=True)
+    deadline_at = models.DateTimeField(null=True, blank=True)
+    next_look_at = models.DateTimeField(null=True, blank=True)
+    # Of the question for consent, and its answer: by whom, when, and why not.
+    expires_at = models.DateTimeField(null=True, blank=True)
+    answered_by = models.ForeignKey(
+        settings.AUTH_USER_MODEL,
+        models.SET_NULL,
+        null=True,
+        blank=True,
+        related_name="tool_calls_answered",
+    )
+    answered_at = models.DateTimeField(null=True, blank=True)
+    allowed = models.BooleanField(null=True, blank=True)
+    reason = models.TextField(blank=True)
+    error = models.CharField(
+        max_length=40, blank=True, help_text=_("Code of the error.")
+    )
+    created_at = models.DateTimeField(auto_now_add=True)
+    started_at = models.DateTimeField(null=True, blank=True)
+    finished_at = models.DateTimeField(null=True, blank=True)
+
+    class Meta:
+        ordering = ["id"]
+        default_permissions = ()
+        constraints = [
+            models.UniqueConstraint(
+                fields=["request", "call_id", "place"], name="tool_call_unique"
+            ),
+        ]
+        indexes = [
+            # What a sweep looks for: few of many rows.
+            models.Index(
+                fields=["next_look_at"],
+                condition=Q(state="late"),
+                name="tool_call_late",
+            ),
+            models.Index(
+                fields=["expires_at"],
+                condition=Q(state="waiting"),
+                name="tool_call_waiting",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"Call {self.pk} of {self.name} ({self.state})"
+
+    def save(self, **options: Any) -> None:
+        self.digest = self.digest or digest_of(self.name, self.arguments)
+        super().save(**options)
+
+    @property
+    def is_finished(self) -> bool:
+        return self.state not in self.UNFINISHED

@@ -1,0 +1,111 @@
+"""The execution state of one reply. What was said lives in memory.models."""
+
+from datetime import timedelta
+
+from django.conf import settings
+from django.db import models
+from django.db.models import Q
+from django.utils.translation import gettext_lazy as _
+
+from memory.leases import Lease
+from memory.models import Conversation, Message, ModelCall
+
+# What went wrong before what did not. Its values stand in the SQL: an index over them
+# is not used for parameters.
+FAILING_FIRST = models.Func(
+    "state",
+    template="CASE WHEN %(expressions)s IN "
+    "('failed', 'truncated', 'interrupted') THEN 0 ELSE 1 END",
+    output_field=models.SmallIntegerField(),
+).asc()
+
+
+def lease_duration() -> timedelta:
+    return timedelta(seconds=settings.TURN_LEASE_SECONDS)
+
+
+class Turn(models.Model):
+    """One user message and everything until its reply is final."""
+
+    class State(models.TextChoices):
+        QUEUED = "queued", _("Queued")
+        RUNNING = "running", _("Running")
+        # A call of a tool waits for consent: no process has the turn, and none may
+        # claim it before the answer, which makes it queued again.
+        WAITING = "waiting", _("Waiting")
+        DONE = "done", _("Done")
+        STOPPED = "stopped", _("Stopped")
+        FAILED = "failed", _("Failed")
+        TRUNCATED = "truncated", _("Truncated")
+        INTERRUPTED = "interrupted", _("Interrupted")
+
+    UNFINISHED = (State.QUEUED, State.RUNNING, State.WAITING)
+    RETRYABLE = (State.STOPPED, State.FAILED, State.TRUNCATED, State.INTERRUPTED)
+    LEASE = Lease(
+        lease_duration, owned=Q(state=State.RUNNING), waiting=Q(state=State.QUEUED)
+    )
+
+    conversation = models.ForeignKey(Conversation, models.CASCADE, related_name="turns")
+    user_message = models.ForeignKey(Message, models.CASCADE, related_name="turns")
+    reply = models.OneToOneField(
+        Message, models.CASCADE, null=True, blank=True, related_name="turn"
+    )
+    # The number the reply will have: taken together with the user message's, so that
+    # a reply stands behind its question even when more messages were queued meanwhile.
+    reply_seq = models.PositiveIntegerField()
+    state = models.CharField(max_length=11, choices=State, default=State.QUEUED)
+    # Only ever grows: pages ignore what comes of a lower one.
+    attempt = models.PositiveIntegerField(default=0)
+    # How many there were before a person last asked for another reply.
+    attempts_before = models.PositiveIntegerField(default=0, db_default=0)
+    owner = models.CharField(max_length=36, blank=True)
+    lease_until = models.DateTimeField(null=True, blank=True)
+    cancel_requested_at = models.DateTimeField(null=True, blank=True)
+    text = models.TextField(
+        blank=True, help_text=_("The reply as far as it was saved.")
+    )
+    # Which attempt saved the text: a new one leaves it there until it has its own.
+    text_attempt = models.PositiveIntegerField(default=0, db_default=0)
+    # The latest request made for this turn, written before it is sent.
+    call = models.ForeignKey(ModelCall, models.SET_NULL, null=True, blank=True)
+    model = models.CharField(max_length=100, blank=True)
+    error = models.CharField(
+        max_length=40, blank=True, help_text=_("Code of the error.")
+    )
+    created_at = models.DateTimeField(auto_now_add=True)
+    started_at = models.DateTimeField(null=True, blank=True)
+    finished_at = models.DateTimeField(null=True, blank=True)
+
+    class Meta:
+        ordering = ["id"]
+        default_permissions = ()
+        constraints = [
+            models.UniqueConstraint(
+                fields=["conversation"],
+                condition=Q(state="running"),
+                name="one_running_turn",
+            ),
+        ]
+        indexes = [
+            models.Index(
+                fields=["state", "lease_until"],
+                condition=Q(state__in=["queued", "running", "waiting"]),
+                name="turn_unfinished",
+            ),
+            models.Index(fields=["conversation", "-id"], name="turn_latest"),
+            models.Index(
+                fields=["-created_at"],
+                condition=Q(state__in=["failed", "truncated", "interrupted"]),
+                name="turn_failing",
+            ),
+            models.Index(
+                FAILING_FIRST, models.F("id").desc(), name="turn_failing_first"
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"Turn {self.pk} ({self.state})"
+
+    @property
+    def is_finished(self) -> bool:
+        return self.state not in self.UNFINISHED

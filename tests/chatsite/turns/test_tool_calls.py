@@ -1,0 +1,117 @@
+"""The tables of tools: what a call keeps, and a turn that waits for consent."""
+
+import pytest
+from django.db import IntegrityError, transaction
+from django.db.models.functions import Now
+
+from chatsite.turns import commands, lifecycle, limits
+from chatsite.turns.models import ToolCall, Turn
+from chatsite.turns.models.tool_call import digest_of
+from memory import transcript
+from memory.integrity import signatures
+from memory.models import Message
+
+from ..scenes import submit
+
+pytestmark = pytest.mark.django_db
+
+State = Turn.State
+
+
+@pytest.fixture
+def conversation(alice):
+    return transcript.create(alice)
+
+
+@pytest.fixture
+def turn(conversation):
+    return submit(conversation).turn
+
+
+def asking(turn):
+    """The turn, as it waits for consent."""
+    Turn.objects.filter(pk=turn.pk).update(state=State.WAITING)
+    turn.refresh_from_db()
+    return turn
+
+
+class TestSentText:
+    @pytest.fixture
+    def result(self, conversation):
+        return Message.objects.create(
+            conversation=conversation,
+            seq=9,
+            role=Message.Role.TOOL,
+            text="All of it",
+            sent_text="Some of it",
+            tool_call_id="call-1",
+            tokens=3,
+        )
+
+    def test_a_model_gets_it_in_place_of_the_text(self, result):
+        assert result.to_langchain().content == "Some of it"
+        result.sent_text = ""
+        assert result.to_langchain().content == "All of it"
+
+    def test_it_is_signed(self, result):
+        assert signatures.holds(result)
+        result.sent_text = "Something else"
+        assert not signatures.holds(result)
+
+    def test_it_is_erased_with_the_text(self, conversation, result):
+        rows = conversation.messages.filter(pk=result.pk)
+        with pytest.raises(TypeError, match="sent_text"):
+            rows.update(sent_text="")
+        rows.update(**Message.ERASED, deleted_at=Now())
+        assert rows.get().sent_text == ""
+
+
+class TestToolCall:
+    @pytest.fixture
+    def asked(self, conversation, turn):
+        request = transcript.append_reply(conversation, seq=2, text="Let me look.")
+        call = {"conversation": conversation, "turn": turn, "call_id": "c"}
+        return {**call, "request": request}
+
+    def test_its_digest_is_of_the_tool_and_its_arguments(self, asked):
+        arguments = {"city": "Zürich", "days": 3}
+        call = ToolCall.objects.create(
+            **asked, place=0, name="weather", arguments=arguments
+        )
+        assert call.digest == digest_of("weather", {"days": 3, "city": "Zürich"})
+        assert call.digest != digest_of("weather", {"days": 4, "city": "Zürich"})
+        assert call.digest != digest_of("climate", arguments)
+
+    def test_each_has_a_place_of_its_own(self, asked):
+        for place in range(2):
+            ToolCall.objects.create(**asked, place=place, name="weather")
+        with pytest.raises(IntegrityError), transaction.atomic():
+            ToolCall.objects.create(**asked, place=1, name="weather")
+        keys = ToolCall.objects.values_list("idempotency_key", flat=True)
+        assert len(set(keys)) == 2
+
+
+class TestWaitingForConsent:
+    def test_no_process_takes_the_turn_or_one_behind_it(self, conversation, turn):
+        asking(turn)
+        submit(conversation, "And then?")
+        assert lifecycle.due() == []
+        assert lifecycle.next_claim(conversation.pk) == ([], None)
+        assert not turn.is_finished
+
+    def test_its_answer_lets_it_run(self, conversation, turn):
+        asking(turn)
+        Turn.objects.filter(pk=turn.pk).update(state=State.QUEUED)
+        assert lifecycle.due() == [conversation.pk]
+        assert lifecycle.claim(conversation.pk).turn_id == turn.pk
+
+    def test_it_can_be_stopped_at_once(self, conversation, turn):
+        assert commands.stop(conversation, asking(turn).pk).state == State.STOPPED
+
+    def test_it_takes_no_place_of_its_owner(self, alice, turn, settings):
+        settings.TURNS_PER_USER = 1
+        asking(turn)
+        other = transcript.create(alice)
+        assert limits.next_waiting(other.pk) == []
+        sent = commands.send(other, text="Hello", client_id="x")
+        assert sent.claim is not None
