@@ -330,6 +330,20 @@ TURN_LEASE_SECONDS = env.float("TURN_LEASE_SECONDS", default=10.0)
 TURN_SWEEP_SECONDS = env.float("TURN_SWEEP_SECONDS", default=1.0)
 TURN_MAX_ATTEMPTS = 2
 
+# Tools that models may call, beside the built-in ones: dotted paths of functions and
+# LangChain tools, and a file of MCP servers in the form that all MCP clients read.
+TOOLS = env.list("TOOLS", default=[])
+MCP_SERVERS = env.str("MCP_SERVERS", default="")
+# Names of the tools that new conversations begin with.
+DEFAULT_TOOLS = env.list("DEFAULT_TOOLS", default=[])
+# Tokens of a tool's result that a model gets; the rest it can read with another call.
+TOOL_RESULT_TOKENS = env.int("TOOL_RESULT_TOKENS", default=1_000)
+if TOOL_RESULT_TOKENS < 200:
+    raise ImproperlyConfigured(
+        f"TOOL_RESULT_TOKENS is {TOOL_RESULT_TOKENS}: no message would fit. Use 200 or "
+        "more."
+    )
+
 # Policy experiments in the admin that run at once on the whole site; 0 = none.
 EXPERIMENTS_AT_ONCE = env.int("EXPERIMENTS_AT_ONCE", default=2)
 

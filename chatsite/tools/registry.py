@@ -1,0 +1,161 @@
+"""The tools of the site: which there are, what each of them may do, and which of them a
+conversation has.
+"""
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Iterable
+from concurrent.futures import ThreadPoolExecutor
+from contextvars import copy_context
+from dataclasses import dataclass, replace
+from functools import lru_cache, partial, wraps
+from typing import Any, Self
+
+from django.conf import settings
+from django.utils.module_loading import import_string
+from langchain_core.tools import BaseTool, tool
+
+from .context import CallContext
+
+logger = logging.getLogger(__name__)
+
+THREADS = ThreadPoolExecutor(16, thread_name_prefix="tool")
+BUILT_IN, SITE = "built in", "site"
+
+Look = Callable[[dict[str, Any], CallContext], Awaitable[Any]]
+
+
+@dataclass(frozen=True, slots=True)
+class SiteTool:
+    """A LangChain tool, and what the site has to know of it.
+
+    read_only: it changes nothing. idempotent: running one call twice is as running it
+    once. needs_consent: a person has to allow each call. result_tokens: what of a
+    result a model gets, 0: TOOL_RESULT_TOKENS. look: asks for a result that comes
+    later, with the handle of the Pending that the tool returned; returns the result or
+    another Pending, raises ToolException where there will be none.
+    """
+
+    tool: BaseTool
+    # What people see of it; "": its name.
+    label: Any = ""
+    read_only: bool = False
+    idempotent: bool = False
+    needs_consent: bool = False
+    source: str = SITE
+    result_tokens: int = 0
+    look: Look | None = None
+
+    @classmethod
+    def of(cls, found: Any) -> Self:
+        """The tool that a setting names: one of the site's or of LangChain's, or a
+        function. Raises TypeError for what is none, ValueError for a function without
+        a docstring, which models need."""
+        if isinstance(found, cls):
+            return found
+        if isinstance(found, BaseTool):
+            return cls(_with_threads(found))
+        if isinstance(found, type) or not callable(found):
+            raise TypeError(f"{found!r} is no tool and no function")
+        return cls(_with_threads(tool(found)))
+
+    @property
+    def name(self) -> str:
+        return self.tool.name
+
+    @property
+    def title(self) -> str:
+        return str(self.label or self.name)
+
+    @property
+    def budget(self) -> int:
+        """Tokens that its result may have in a request."""
+        return self.result_tokens or settings.TOOL_RESULT_TOKENS
+
+    @property
+    def runs_again(self) -> bool:
+        """Whether a call that may have begun can be run once more."""
+        return self.read_only or self.idempotent
+
+
+def _with_threads(found: BaseTool) -> BaseTool:
+    """A copy whose function runs in the threads of tools. LangChain would take those of
+    the event loop, which also look up the addresses of providers."""
+    function = getattr(found, "func", None)
+    if function is None or getattr(found, "coroutine", None):
+        return found
+
+    @wraps(function)
+    async def run(*args: Any, **kwargs: Any) -> Any:
+        work = partial(copy_context().run, function, *args, **kwargs)
+        return await asyncio.get_running_loop().run_in_executor(THREADS, work)
+
+    return found.model_copy(update={"coroutine": run})
+
+
+def site_tool(**marks: Any) -> Callable[[Any], SiteTool]:
+    """Decorate a function or a LangChain tool with fields of SiteTool:
+
+    @site_tool(needs_consent=True)
+    """
+
+    def decorate(found: Any) -> SiteTool:
+        return replace(SiteTool.of(found), **marks)
+
+    return decorate
+
+
+def available() -> dict[str, SiteTool]:
+    """All tools that conversations can have, by name. Never waits and never raises:
+    servers that have not answered yet have no tools so far, see ready()."""
+    from . import mcp
+    from .builtin import TOOLS
+
+    found: dict[str, SiteTool] = {}
+    own, _ = _load_own(tuple(settings.TOOLS))
+    for each in (*TOOLS, *own, *mcp.tools()):
+        # The first one keeps the name: no server can replace a tool of the site.
+        found.setdefault(each.name, each)
+    return found
+
+
+async def ready() -> None:
+    """Wait until each MCP server was asked for its tools once, a few seconds at most;
+    later calls return at once."""
+    from . import mcp
+
+    await mcp.ready()
+
+
+def chosen(names: Iterable[str]) -> list[SiteTool]:
+    """The tools of these names, in this order; those that do not exist are skipped."""
+    found = available()
+    return [found[name] for name in dict.fromkeys(names) if name in found]
+
+
+def missing(names: Iterable[str]) -> list[str]:
+    """Names of a conversation that no tool has now: removed, or its server is away."""
+    found = available()
+    return [name for name in dict.fromkeys(names) if name not in found]
+
+
+def defaults() -> list[str]:
+    """The names that new conversations begin with."""
+    return list(dict.fromkeys(settings.DEFAULT_TOOLS))
+
+
+def problems() -> list[str]:
+    """What is wrong with TOOLS, one sentence for each path."""
+    return _load_own(tuple(settings.TOOLS))[1]
+
+
+@lru_cache(maxsize=8)
+def _load_own(paths: tuple[str, ...]) -> tuple[list[SiteTool], list[str]]:
+    tools, wrong = [], []
+    for path in paths:
+        try:
+            tools.append(SiteTool.of(import_string(path)))
+        except (ImportError, TypeError, ValueError) as error:
+            wrong.append(f"{path!r} can't be used: {error}")
+            logger.error("TOOLS: %r can't be used (%s)", path, type(error).__name__)
+    return tools, wrong

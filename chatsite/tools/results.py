@@ -1,0 +1,117 @@
+"""Results of tools: any value as text that can be stored, and the part of it that a
+model gets.
+"""
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any, NamedTuple
+
+from django.conf import settings
+from langchain_core.messages import BaseMessage
+
+from memory.engine.tokens import BYTES_PER_TOKEN, MESSAGE_OVERHEAD, count_text
+
+from .registry import SiteTool
+
+# Of a stored result; what is beyond is dropped, and the text says so.
+MAX_CHARS = 10_000_000
+NOTHING = "The tool returned nothing."
+MARK = (
+    "\n[shortened: {shown:,} of {whole:,} characters; read_messages from #{seq} to "
+    "#{seq}, start {shown}, reads the rest]"
+)
+UNSTORABLE = re.compile("[\0\ud800-\udfff]")
+# A cut moves back to the end of a line, or else of a word, if one is so near.
+LINE_CHARS, WORD_CHARS = 200, 20
+
+
+class Refined(NamedTuple):
+    """`whole` is for people; `sent` is what a model gets, "" where that is the same."""
+
+    whole: str
+    sent: str
+
+
+def refine(content: Any, site_tool: SiteTool | None, seq: int) -> Refined:
+    """The result of a call as text: whole, and within the tool's budget in tokens.
+
+    `content` is whatever a tool returned: text, blocks, bytes, a message, any value.
+    `site_tool` is None for a tool that is gone by now; `seq` is the number of the
+    message that will hold the result, which read_messages takes.
+    """
+    whole = UNSTORABLE.sub("\ufffd", to_text(content))
+    if len(whole) > MAX_CHARS:
+        note = f"\n[cut: the first {MAX_CHARS:,} of {len(whole):,} characters are kept]"
+        whole = whole[:MAX_CHARS] + note
+    whole = whole if whole.strip() else NOTHING
+    budget = site_tool.budget if site_tool else settings.TOOL_RESULT_TOKENS
+    return Refined(whole, shorten(whole, budget, seq))
+
+
+def shorten(whole: str, budget: int, seq: int) -> str:
+    """The beginning of the text and a mark, in `budget` tokens at most; "" if all of it
+    fits."""
+    room = budget - MESSAGE_OVERHEAD
+    # Counting 5 MB is not needed to see that they are too much.
+    if len(whole) <= room * BYTES_PER_TOKEN and count_text(whole) <= room:
+        return ""
+    mark = MARK.format(shown=len(whole), whole=len(whole), seq=seq)
+    size = max(0, (room - count_text(mark)) * BYTES_PER_TOKEN)
+    start = whole[:size].encode()[:size].decode(errors="ignore")
+    shown = len(start) if len(start) == len(whole) else _find_end(start)
+    return start[:shown] + MARK.format(shown=shown, whole=len(whole), seq=seq)
+
+
+def _find_end(start: str) -> int:
+    for pattern, near in ((r"\n[^\n]*\Z", LINE_CHARS), (r"\s\S*\Z", WORD_CHARS)):
+        last = max(0, len(start) - near)
+        if found := re.search(pattern, start[last:]):
+            return last + found.start()
+    return len(start)
+
+
+def to_text(content: Any) -> str:
+    """Any value as text: blocks of text joined, other blocks and bytes described by
+    their size, everything else as JSON or as str() has it."""
+    if isinstance(content, BaseMessage):
+        content = content.content
+    if content is None:
+        return ""
+    if isinstance(content, str):
+        return content
+    if isinstance(content, (bytes, bytearray, memoryview)):
+        return _read_bytes(bytes(content))
+    if isinstance(content, (list, tuple)) and any(map(_is_block, content)):
+        return "\n".join(_read_blocks(content))
+    try:
+        return json.dumps(content, ensure_ascii=False, default=str)
+    except (TypeError, ValueError, RecursionError):
+        return str(content)
+
+
+def _read_bytes(data: bytes) -> str:
+    try:
+        text = data.decode()
+    except UnicodeDecodeError:
+        text = "\0"
+    return f"[{len(data):,} bytes that are no text]" if "\0" in text else text
+
+
+def _is_block(value: Any) -> bool:
+    return isinstance(value, Mapping) and isinstance(value.get("type"), str)
+
+
+def _read_blocks(blocks: list[Any] | tuple[Any, ...]) -> Iterator[str]:
+    for block in blocks:
+        if not _is_block(block):
+            yield to_text(block)
+        elif isinstance(block.get("text"), str):
+            yield block["text"]
+        else:
+            kind = block.get("mime_type") or block["type"]
+            data = block.get("base64") or block.get("data") or ""
+            # Four characters of base64 are three bytes.
+            size = f", {len(data) * 3 // 4:,} bytes" if isinstance(data, str) else ""
+            address = block.get("url")
+            yield f"[{kind}{size}]" if not address else f"[{kind}: {address}]"
