@@ -6,7 +6,7 @@ counts. Same messages, same answer.
 
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from langchain_core.messages import BaseMessage
 
@@ -159,21 +159,33 @@ class Asked:
 
 def answer(messages: Sequence[BaseMessage]) -> str:
     """The reply of the demo model to these messages."""
+    return find_answer(messages)[0]
+
+
+def find_answer(messages: Sequence[BaseMessage]) -> tuple[str, bool]:
+    """The reply, and whether it was found in what was sent."""
     chat = [m for m in messages if m.type in ("human", "ai", "tool")]
     text = chat[-1].text.strip() if chat else ""
-    stated = [s for s in read_message(chat[-1]) if not s.is_question] if chat else []
-    phrases = CHINESE if is_chinese(text) else ENGLISH
+    whole = read_asked(chat)
     # "What's my name, and where am I going?" asks two things; most texts are one.
     is_short = len(text) <= MAX_QUOTE and is_question(text)
     parts = AND_QUESTION.split(text) if is_short else [text]
-    sent = read_sent(chat[:-1])
     replies = []
     for part in parts:
-        asked = Asked(part, stated, sent, phrases)
+        asked = replace(whole, text=part)
         rule, reply = next((rule, said) for rule in RULES if (said := rule(asked)))
         replies.append((rule, reply))
     known = [reply for rule, reply in replies if rule is not answer_unknown]
-    return phrases["space"].join(dict.fromkeys(known)) or replies[0][1]
+    said = whole.phrases["space"].join(dict.fromkeys(known))
+    return said or replies[0][1], bool(said)
+
+
+def read_asked(chat: Sequence[BaseMessage]) -> Asked:
+    """The newest of these messages, and what the others say."""
+    text = chat[-1].text.strip() if chat else ""
+    stated = [s for s in read_message(chat[-1]) if not s.is_question] if chat else []
+    phrases = CHINESE if is_chinese(text) else ENGLISH
+    return Asked(text, stated, read_sent(chat[:-1]), phrases)
 
 
 def is_chinese(text: str) -> bool:

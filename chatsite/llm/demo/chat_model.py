@@ -7,14 +7,18 @@ that everything the site does can be seen, and tested, without a key.
 import asyncio
 import json
 import re
+import uuid
 from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import suppress
 from typing import Any
 
-from langchain_core.language_models import BaseChatModel
+from langchain_core.language_models import BaseChatModel, LanguageModelInput
 from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage
 from langchain_core.messages.ai import UsageMetadata
+from langchain_core.messages.tool import tool_call_chunk
 from langchain_core.outputs import ChatGeneration, ChatGenerationChunk, ChatResult
+from langchain_core.runnables import Runnable
+from langchain_core.utils.function_calling import convert_to_openai_tool
 
 from memory.engine.summaries.prompts import MARKER as SUMMARY_MARK
 from memory.engine.summaries.schemas import render
@@ -24,6 +28,7 @@ from ..naming import TITLE_MARK
 from .answers import answer
 from .extractive import make_title, summarize_extractively
 from .structured import fill, find_shape
+from .tool_use import answer_from_results, find_calls
 
 DEFAULT_SUMMARY_TOKENS = 400
 FORM_SHARES = (0.9, 0.7, 0.4)
@@ -31,7 +36,7 @@ PIECE = re.compile(r"\s*(?:[\w'’-]{1,12}|\W)\s*?", re.ASCII)
 
 
 class DemoChatModel(BaseChatModel):
-    """Deterministic: the same messages get the same reply."""
+    """Deterministic: the same messages get the same reply, but for the ids of calls."""
 
     # 0: everything at once.
     tokens_per_second: float = 0.0
@@ -40,23 +45,37 @@ class DemoChatModel(BaseChatModel):
     def _llm_type(self) -> str:
         return "demo"
 
+    def bind_tools(
+        self, tools: Sequence[Any], *, tool_choice: str | None = None, **kwargs: Any
+    ) -> Runnable[LanguageModelInput, AIMessage]:
+        return self.bind(tools=[convert_to_openai_tool(each) for each in tools])
+
     def _generate(
         self, messages: list[BaseMessage], *args: Any, **kwargs: Any
     ) -> ChatResult:
-        text = reply_to(messages)
-        message = AIMessage(text, **_metadata(messages, text))
+        calls = _find_calls(messages, kwargs.get("tools") or ())
+        text = "" if calls else reply_to(messages)
+        message = AIMessage(text, tool_calls=calls, **_metadata(messages, text, calls))
         return ChatResult(generations=[ChatGeneration(message=message)])
 
     async def _astream(
         self, messages: list[BaseMessage], *args: Any, **kwargs: Any
     ) -> AsyncIterator[ChatGenerationChunk]:
         # A long conversation takes a while to read; other replies go on meanwhile.
-        text = await asyncio.to_thread(reply_to, messages)
+        tools = kwargs.get("tools") or ()
+        calls = await asyncio.to_thread(_find_calls, messages, tools)
+        text = "" if calls else await asyncio.to_thread(reply_to, messages)
         pause = 1 / self.tokens_per_second if self.tokens_per_second > 0 else 0.0
         for piece in split_tokens(text):
             await asyncio.sleep(pause)
             yield ChatGenerationChunk(message=AIMessageChunk(piece))
-        last = AIMessageChunk("", **_metadata(messages, text))
+        for index, call in enumerate(calls):
+            written = {**call, "args": json.dumps(call["args"], ensure_ascii=False)}
+            piece = tool_call_chunk(**written, index=index)
+            yield ChatGenerationChunk(
+                message=AIMessageChunk("", tool_call_chunks=[piece])
+            )
+        last = AIMessageChunk("", **_metadata(messages, text, calls))
         yield ChatGenerationChunk(message=last)
 
 
@@ -66,7 +85,19 @@ def reply_to(messages: Sequence[BaseMessage]) -> str:
         return _summarize(messages[0].text, messages[-1].text)
     if messages and messages[0].text.startswith(TITLE_MARK):
         return make_title(str(json.loads(messages[-1].text)["messages"][0]["text"]))
-    return answer(messages)
+    return answer_from_results(messages) or answer(messages)
+
+
+def _find_calls(
+    messages: Sequence[BaseMessage], tools: Sequence[dict[str, Any]]
+) -> list[dict[str, Any]]:
+    """The calls of tools that the reply consists of; none where it is a text."""
+    if not tools or messages[0].text.startswith((SUMMARY_MARK, TITLE_MARK)):
+        return []
+    return [
+        {"name": name, "args": arguments, "id": f"call_{uuid.uuid4().hex}"}
+        for name, arguments in find_calls(messages, tools)
+    ]
 
 
 def split_tokens(text: str) -> list[str]:
@@ -105,13 +136,16 @@ def _quote(messages: list[dict[str, Any]]) -> Iterator[str]:
         yield f"{role}{mark}: {message.get('text', '')}"
 
 
-def _metadata(messages: Sequence[BaseMessage], text: str) -> dict[str, Any]:
+def _metadata(
+    messages: Sequence[BaseMessage], text: str, calls: Sequence[dict[str, Any]] = ()
+) -> dict[str, Any]:
     read = sum(_count_tokens(message.text) + MESSAGE_OVERHEAD for message in messages)
-    written = _count_tokens(text)
+    written = _count_tokens(text) + sum(_count_tokens(str(each)) for each in calls)
     usage = UsageMetadata(
         input_tokens=read, output_tokens=written, total_tokens=read + written
     )
-    end = {"finish_reason": "stop", "model_name": "demo"}
+    reason = "tool_calls" if calls else "stop"
+    end = {"finish_reason": reason, "model_name": "demo"}
     return {"usage_metadata": usage, "response_metadata": end}
 
 

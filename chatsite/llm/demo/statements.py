@@ -104,7 +104,7 @@ def read_sent(messages: Sequence[BaseMessage]) -> Sent:
     for message in messages:
         fenced = _find_fenced(message.text) if message.type == "human" else None
         if fenced is not None:
-            statements += _read_fenced(fenced)
+            statements += read_fenced(fenced)
         elif message.type in ("human", "ai"):
             count += 1
             statements += read_message(message)
@@ -123,7 +123,8 @@ def _find_fenced(text: str) -> str | None:
     return None
 
 
-def _read_fenced(text: str) -> Iterator[Statement]:
+def read_fenced(text: str) -> Iterator[Statement]:
+    """What the quoted summaries and messages of a text say."""
     for first, last, version, body in SUMMARY.findall(text):
         place = Place(int(first), int(last), int(version))
         for line in read_lines(html.unescape(body)):

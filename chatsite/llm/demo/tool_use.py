@@ -1,0 +1,258 @@
+"""Which tools the demo model calls for a message, and what it says of their results.
+
+Each rule reads the message and returns the arguments of one tool, or nothing.
+"""
+
+import json
+import re
+from collections.abc import Callable, Mapping, Sequence
+from itertools import groupby
+from typing import Any
+
+from langchain_core.messages import BaseMessage
+
+from .answers import (
+    AND_QUESTION,
+    Asked,
+    find_answer,
+    is_chinese,
+    read_asked,
+    shorten,
+)
+from .extractive import is_question
+from .statements import read_fenced, search
+
+Arguments = dict[str, Any]
+MAX_CHARS = 300  # of a message that may want a tool
+
+EXPRESSION = r"(?P<sum>[\d(.][\d\s.,+\-−*/×÷^%()]*[\d)])"
+CALCULATION = re.compile(
+    r"\W*?(?:(?:please )?(?:calculate|compute|work out|how much is|what(?:'s|’s| is)))"
+    rf"?(?:请|帮我)?(?:计算|算一下|算算|算)?\s*{EXPRESSION}"
+    r"\s*(?:等于(?:多少|几)|是多少)?\s*[=?？.。]*\s*",
+    re.IGNORECASE,
+)
+OPERATOR = re.compile(r"[\d)]\s*[+\-−*/×÷^%]")
+DATE = re.compile(r"\d{4}-\d\d?-\d\d?")
+CLOCK = re.compile(
+    r"what(?:'s|’s| is) (?:the |today'?s? )?(?:current |exact )?(?:time|date)\b(?! of)"
+    r"|what time is it|what day is (?:it|today)"
+    r"|(?:现在|当前)(?:是)?(?:几点|什么时(?:间|候))|几点了|今天(?:是)?(?:几号|星期几|周几|几月几)",
+    re.IGNORECASE,
+)
+ZONE = re.compile(r"\b[A-Z][A-Za-z]+/[A-Z][A-Za-z_]+\b")
+NUMBERS = {"a": 1, "an": 1, "one": 1, "two": 2, "half an": 0.5, "five": 5, "ten": 10}
+NUMBERS |= {"一": 1, "两": 2, "二": 2, "三": 3, "五": 5, "十": 10, "半": 0.5}
+NUMBER = r"(?P<n>\d+(?:\.\d+)?|" + "|".join(sorted(NUMBERS, reverse=True)) + ")"
+UNITS = {"sec": 1 / 60, "min": 1, "h": 60, "d": 1440}
+UNITS |= {"秒": 1 / 60, "分": 1, "小": 60, "天": 1440}
+IN_ENGLISH = (
+    rf"in {NUMBER} (?P<unit>sec(?:ond)?s?|min(?:ute)?s?|hours?|days?)\b(?: from now)?"
+)
+TO = r"(?:to |that |about |of )?"
+REMINDERS = (
+    re.compile(rf"\bremind me {IN_ENGLISH},? {TO}(?P<text>.+)", re.IGNORECASE),
+    re.compile(rf"\bremind me {TO}(?P<text>.+?) {IN_ENGLISH}", re.IGNORECASE),
+    re.compile(rf"{NUMBER}个?(?P<unit>秒|分钟|小时|天)(?:之|以)?后?提醒我(?P<text>.+)"),
+)
+PLACE = r"(?:at the (?:very )?(?:beginning|start)|earlier|before|first|originally)"
+SEARCHES = (
+    re.compile(
+        rf"\bwhat (?:did|have|had) (?:i|we|you) (?:{PLACE} )?(?:say|said|tell|told"
+        rf"|write|written|mention|mentioned|decide|decided|agree|agreed)(?: you)?"
+        rf"(?: {PLACE})? (?:about|on|of|for) (?P<query>.+)",
+        re.IGNORECASE,
+    ),
+    re.compile(
+        r"\b(?:search|look)(?: (?:in |through )?(?:the|this|our|my) "
+        r"(?:whole )?(?:transcript|conversation|chat|history))? for (?P<query>.+)",
+        re.IGNORECASE,
+    ),
+    re.compile(
+        r"关于(?P<query>.+?)[，,]?\s*(?:我|我们|你)\S{0,8}?(?:说|提|讲|告诉|决定)"
+    ),
+    re.compile(
+        r"(?:我|我们)\S{0,6}?(?:说|提|讲)(?:过|到|了)?(?:什么)?关于(?P<query>.+)"
+    ),
+    re.compile(
+        r"(?:搜索|查找|搜一下)(?:整个)?(?:对话|聊天|记录)?(?:里|中)?的?(?P<query>.+)"
+    ),
+)
+NOISE = re.compile(
+    rf"\b{PLACE}\b|\bplease\b|一开始|最开始|开头|之前|以前|最早|最初|的(?:内容|事情?)?$"
+    r"|说了什么|什么",
+    re.IGNORECASE,
+)
+READING = re.compile(
+    r"\bread (?:me )?messages? #?(?P<a>\d{1,9})"
+    r"(?:\s*(?:to|-|–|and|through)\s*#?(?P<b>\d{1,9}))?"
+    r"|读(?:一下|出)?第?\s*(?P<c>\d{1,9})\s*"
+    r"(?:条?(?:到|至|-|–)第?\s*(?P<d>\d{1,9})\s*)?条",
+    re.IGNORECASE,
+)
+# "Use weather {"city": "Oslo"}": for tools that have no rule of their own.
+BY_NAME = re.compile(
+    r"\W*(?:please )?(?:use|call|run|请?使用|请?调用)\s*(?:the tool )?"
+    r"[`“\"]?(?P<name>[\w-]{1,64})[`”\"]?\s*(?P<args>\{.*\})?[.。!]?\s*",
+    re.IGNORECASE | re.DOTALL,
+)
+TIME = re.compile(
+    r"(?P<day>\w+) (?P<date>\d{4}-\d\d-\d\d) (?P<clock>\d\d:\d\d):\d\d \S+ "
+    r"\((?P<zone>.+)\)"
+)
+DAYS = {
+    **{"Monday": "一", "Tuesday": "二", "Wednesday": "三", "Thursday": "四"},
+    **{"Friday": "五", "Saturday": "六", "Sunday": "日"},
+}
+NUMBER_ONLY = re.compile(r"-?\d[\d.]*(?:e[+-]?\d+)?")
+PROMISE = re.compile(r"\bwill (?:come|follow)\b")
+
+
+def find_calls(
+    messages: Sequence[BaseMessage], tools: Sequence[Mapping[str, Any]]
+) -> list[tuple[str, Arguments]]:
+    """The calls for the newest message: names and arguments. `tools` have the form of
+    OpenAI's requests."""
+    names = {str(each["function"]["name"]) for each in tools if "function" in each}
+    text = messages[-1].text.strip() if messages else ""
+    if not names or not text or messages[-1].type != "human" or len(text) > MAX_CHARS:
+        return []
+    if (found := BY_NAME.fullmatch(text)) and found["name"] in names:
+        return [(found["name"], _read_arguments(found["args"]))]
+    calls = []
+    for part in AND_QUESTION.split(text):
+        for name, rule in RULES.items():
+            arguments = rule(part) if name in names else None
+            if arguments is not None:
+                calls.append((name, arguments))
+                break
+    if not calls and "search_transcript" in names and is_question(text):
+        _, is_known = find_answer(messages)
+        if not is_known:
+            calls.append(("search_transcript", {"query": text}))
+    return calls
+
+
+def _read_arguments(text: str | None) -> Arguments:
+    try:
+        found = json.loads(text or "{}")
+    except (ValueError, RecursionError):
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
+def _calculate(text: str) -> Arguments | None:
+    found = CALCULATION.fullmatch(text)
+    if not found or not OPERATOR.search(found["sum"]) or DATE.fullmatch(found["sum"]):
+        return None
+    return {"expression": found["sum"].strip()}
+
+
+def _tell_time(text: str) -> Arguments | None:
+    if not CLOCK.search(text):
+        return None
+    zone = ZONE.search(text)
+    return {"time_zone": zone[0]} if zone else {}
+
+
+def _remind(text: str) -> Arguments | None:
+    for pattern in REMINDERS:
+        if found := pattern.search(text):
+            n, unit = found["n"].lower(), found["unit"].lower()
+            each = next(size for name, size in UNITS.items() if unit.startswith(name))
+            minutes = round(float(NUMBERS.get(n, 0) or n) * each, 4)
+            what = found["text"].strip(" .。!！，,")
+            return {"text": what, "in_minutes": minutes} if what else None
+    return None
+
+
+def _search(text: str) -> Arguments | None:
+    for pattern in SEARCHES:
+        if found := pattern.search(text):
+            query = NOISE.sub(" ", found["query"]).strip(" .。?？!！，,“”\"'")
+            return {"query": " ".join(query.split())} if query else None
+    return None
+
+
+def _read(text: str) -> Arguments | None:
+    if not (found := READING.search(text)):
+        return None
+    first = int(found["a"] or found["c"])
+    return {"first": first, "last": int(found["b"] or found["d"] or first)}
+
+
+RULES: dict[str, Callable[[str], Arguments | None]] = {
+    "remind_me": _remind,
+    "calculate": _calculate,
+    "current_time": _tell_time,
+    "search_transcript": _search,
+    "read_messages": _read,
+}
+
+
+def answer_from_results(messages: Sequence[BaseMessage]) -> str:
+    """The reply once tools have answered; "" where no result is the newest message."""
+    asking = [place for place, each in enumerate(messages) if each.type == "human"]
+    question = asking[-1] if asking else -1
+    steps = messages[question + 1 :]
+    calls = [call for m in steps for call in getattr(m, "tool_calls", None) or ()]
+    results = {m.tool_call_id: m.text for m in steps if m.type == "tool"}
+    if not results or question < 0:
+        return ""
+    chat = [m for m in messages[: question + 1] if m.type in ("human", "ai", "tool")]
+    asked = read_asked(chat)
+    said = [
+        _describe(asked, call["name"], call["args"], results[call["id"]])
+        for call in calls
+        if call["id"] in results
+    ]
+    return asked.phrases["space"].join(text for text, _ in groupby(said))
+
+
+def _describe(asked: Asked, name: str, arguments: Arguments, result: str) -> str:
+    describe = DESCRIPTIONS.get(name)
+    told = describe(asked, arguments, result) if describe else ""
+    return told or asked.say("result", tool=name, text=shorten(result))
+
+
+def _tell_sum(asked: Asked, arguments: Arguments, result: str) -> str:
+    if not NUMBER_ONLY.fullmatch(result):
+        return ""
+    return asked.say("sum", sum=arguments.get("expression", ""), result=result)
+
+
+def _tell_clock(asked: Asked, arguments: Arguments, result: str) -> str:
+    found = TIME.fullmatch(result)
+    if not found:
+        return ""
+    values = found.groupdict()
+    if is_chinese(asked.text):
+        values["day"] = f"星期{DAYS.get(values['day'], '')}"
+    return asked.say("time", **values)
+
+
+def _tell_found(asked: Asked, arguments: Arguments, result: str) -> str:
+    statements = [s for s in read_fenced(result) if not s.is_question]
+    if not statements:
+        return asked.say("not_found", query=arguments.get("query", ""))
+    hits = [s for _, s in search(statements, str(arguments.get("query", "")))]
+    return asked.quote_all((hits or statements)[:3])
+
+
+def _tell_read(asked: Asked, arguments: Arguments, result: str) -> str:
+    return asked.quote_all(list(read_fenced(result)))
+
+
+def _tell_reminder(asked: Asked, arguments: Arguments, result: str) -> str:
+    if not PROMISE.search(result):
+        return ""
+    return asked.say("reminder", text=shorten(str(arguments.get("text", ""))))
+
+
+DESCRIPTIONS: dict[str, Callable[[Asked, Arguments, str], str]] = {
+    "calculate": _tell_sum,
+    "current_time": _tell_clock,
+    "search_transcript": _tell_found,
+    "read_messages": _tell_read,
+    "remind_me": _tell_reminder,
+}
