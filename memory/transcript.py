@@ -1,6 +1,7 @@
 """Every read and write of conversations and messages, and the one access guard."""
 
 import re
+from collections.abc import Sequence
 from uuid import UUID
 
 from django.conf import settings
@@ -63,6 +64,7 @@ def create(
     policy: dict[str, object] | None = None,
     model: str = "",
     system_prompt: str = "",
+    tools: Sequence[str] = (),
 ) -> Conversation:
     """A new conversation. Raises PolicyError when the policy or preset is wrong."""
     value = {**({"preset": preset} if preset else {}), **(policy or {})}
@@ -75,7 +77,16 @@ def create(
         policy=value,
         model=model,
         system_prompt=system_prompt,
+        tools=list(tools),
     )
+
+
+def set_tools(conversation: Conversation, names: Sequence[str]) -> None:
+    """Let the model call the tools of these names, and no others, from the next turn
+    on."""
+    rows = Conversation.objects.filter(pk=conversation.pk)
+    rows.update(tools=list(names), updated_at=Now())
+    conversation.refresh_from_db(fields=["tools", "updated_at"])
 
 
 def rename(conversation: Conversation, title: str, *, seen: str | None = None) -> bool:

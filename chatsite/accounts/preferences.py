@@ -1,10 +1,11 @@
-"""What a person's new conversations begin with: a model and a way to remember."""
+"""What a person's new conversations begin with: a model, a way to remember, tools."""
 
 from typing import Any
 
 from django.contrib.auth.models import AbstractBaseUser
 
 from chatsite.llm import providers
+from chatsite.tools import registry
 from chatsite.turns.models import Preferences
 from memory.engine import policy
 
@@ -23,4 +24,5 @@ def values_for(user: AbstractBaseUser, **chosen: str) -> dict[str, Any]:
         **chosen,
         "preset": preset if preset in known else "",
         "model": preferred.model if preferred.model in providers.models() else "",
+        "tools": registry.defaults(),
     }

@@ -88,7 +88,7 @@ def _publish(conversation: Conversation, event: events.Event) -> None:
     async_to_sync(events.publish)(conversation.pk, event)
 
 
-def _address(conversation: Conversation, view: str, **kwargs: Any) -> str:
+def address_of(conversation: Conversation, view: str, **kwargs: Any) -> str:
     return reverse(f"memory-{view}", kwargs={"uuid": conversation.uuid, **kwargs})
 
 
@@ -144,7 +144,7 @@ def message(
         raise Http404
     do, done, opposite = MESSAGE_ACTIONS[name]
     do(conversation, seq)
-    undo = opposite and _address(conversation, "message", seq=seq, name=opposite)
+    undo = opposite and address_of(conversation, "message", seq=seq, name=opposite)
     return Notice(str(done) % {"seq": seq}, undo)
 
 
@@ -155,7 +155,7 @@ def _in_force(conversation: Conversation) -> list[int]:
 def _undoable(conversation: Conversation, text: str, before: list[int]) -> Notice:
     """A notice whose undo puts the versions `before` in force again."""
     values = {"versions": ",".join(map(str, before))}
-    return Notice(text, _address(conversation, "reinstate"), values)
+    return Notice(text, address_of(conversation, "reinstate"), values)
 
 
 def _read_versions(text: str) -> list[int]:
@@ -238,7 +238,7 @@ def set_system_prompt(request: HttpRequest, conversation: Conversation) -> Notic
     if not conversation.system_prompt:
         text = _("The site's own system prompt is sent from the next message on.")
     values = {"text": before, "seen": conversation.system_prompt}
-    return Notice(text, _address(conversation, "set-system-prompt"), values)
+    return Notice(text, address_of(conversation, "set-system-prompt"), values)
 
 
 @conversation_view("POST")

@@ -3,7 +3,7 @@
 from django.urls import include, path, register_converter
 from django.urls.converters import IntConverter
 
-from . import list_views, memory_actions, memory_views, views
+from . import list_views, memory_actions, memory_views, tool_views, views
 
 
 class NumberConverter(IntConverter):
@@ -53,6 +53,8 @@ memory = [
         memory_actions.set_system_prompt,
         name="memory-set-system-prompt",
     ),
+    path("tools/", tool_views.choose, name="memory-tools"),
+    path("tools/set/", tool_views.set_tools, name="memory-set-tools"),
     path("estimate/", memory_views.estimate, name="memory-estimate"),
     path("find/", memory_views.find, name="memory-find"),
     path("savings/", memory_views.saved, name="memory-savings"),

@@ -54,6 +54,7 @@ def branch(conversation: Conversation, seq: int) -> Conversation:
         policy=conversation.policy,
         model=conversation.model,
         system_prompt=conversation.system_prompt,
+        tools=conversation.tools,
     )
     made.branched_from, made.branched_seq = conversation, seq
     made.token_ratio = conversation.token_ratio
