@@ -24,7 +24,8 @@ from ..engine.cut_points import (
 )
 from ..engine.policy import Policy
 from ..engine.tokens import TokenCounter, count_text
-from . import shorten, threads, tool_rounds
+from ..engine.tools import rounds, shorten
+from . import threads
 from .recall import Recall, numbered
 from .stores import ThreadMemory
 
@@ -90,9 +91,9 @@ class Viewer:
         asked = find_open_question(body)
         # A summary may cover the newest question: it is sent all the same.
         is_covered = 0 <= asked < cutoff
-        question = tool_rounds.repair(body[asked : asked + 1]) if is_covered else []
+        question = rounds.repair(body[asked : asked + 1]) if is_covered else []
         start = 0 if question else (find_cut_points(window) or [0])[-1]
-        older, turn = map(tool_rounds.repair, (window[:start], window[start:]))
+        older, turn = map(rounds.repair, (window[:start], window[start:]))
         if policy.truncate_tool_args:
             older = shorten.clip_tool_args(older, policy.truncate_tool_args)
         covered = dict(enumerate(body[:cutoff], start=1))
@@ -175,7 +176,7 @@ class _Ceiling:
         fitted = _change(fitted, "pinned", ())
         shorter = self.cut(fitted)
         yield shorter
-        starts = tool_rounds.find_rounds(shorter.section("newest")) or [0]
+        starts = rounds.find_rounds(shorter.section("newest")) or [0]
         first = bisect_left(
             starts[:-1],
             True,
@@ -192,7 +193,7 @@ class _Ceiling:
         """The view's context, with the policy's limit of arguments in old rounds."""
         context, most = self.view.context, self.view.most_argument
         turn = context.section("newest")
-        start = (tool_rounds.find_rounds(turn) or [0])[-1] if most else 0
+        start = (rounds.find_rounds(turn) or [0])[-1] if most else 0
         clipped = shorten.clip_tool_args(turn[:start], most)
         for message, shorter in zip(turn, clipped, strict=False):
             if id(message) in self.places:
@@ -204,16 +205,14 @@ class _Ceiling:
         for. The other calls are left out with their results: alone, each would still
         take its id, name and arguments."""
         turn = context.section("newest")
-        start = (tool_rounds.find_rounds(turn) or [0])[-1]
-        count = len(tool_rounds.calls_of(turn[start])) if turn else 0
+        start = (rounds.find_rounds(turn) or [0])[-1]
+        count = len(rounds.calls_of(turn[start])) if turn else 0
         if count < 2:
             return
 
         def keep(kept: int, levels: Sequence[int]) -> Context:
             note = CALLS_NOTE.format(count - kept)
-            fewer = _change(
-                context, "newest", tool_rounds.keep_calls(turn, start, kept)
-            )
+            fewer = _change(context, "newest", rounds.keep_calls(turn, start, kept))
             shorter = self.cut(fewer, newest=levels, spare=count_text(note))
             shown = list(shorter.section("newest"))
             shown[start + kept] = shorten.add_note(shown[start + kept], note)

@@ -12,8 +12,8 @@ from typing_extensions import TypedDict
 
 from ...engine.compose import Context
 from ...engine.tokens import TokenCounter
+from ...engine.tools.shorten import ARGUMENT_MARK, clip_tool_args
 from ..middleware import LANGCHAIN_KEEP
-from ..shorten import ARGUMENT_MARK, clip_tool_args
 from ..view import View
 
 # Tools whose arguments are the content of files.

@@ -29,7 +29,8 @@ from ...engine.cut_points import find_gaps, find_newest_question
 from ...engine.exceptions import SummaryError
 from ...engine.policy import LEAST_CHUNK, Policy
 from ...engine.summaries import material, summarizer
-from .. import threads, tool_rounds
+from ...engine.tools import rounds
+from .. import threads
 from ..summarizers import find_window
 from .options import Options, find_slots
 
@@ -210,7 +211,7 @@ class Thread:
         is_open = any(isinstance(each, AIMessage) and each.tool_calls for each in last)
         open_call = last if is_open else []
         answered = kept[: len(kept) - len(open_call)]
-        repaired = tool_rounds.repair(answered)
+        repaired = rounds.repair(answered)
         for message in repaired:
             # In place of a result that is missing; it may come back to be summarised.
             message.id = message.id or str(uuid4())
@@ -261,7 +262,7 @@ class Thread:
         messages = [leaving[each["n"] - 1] for each in read if "part" not in each]
         is_text = all(isinstance(message.content, str) for message in messages)
         is_whole = is_text and len(messages) == len(read)
-        if not is_whole or tool_rounds.repair(messages) != messages:
+        if not is_whole or rounds.repair(messages) != messages:
             messages = [HumanMessage(material.to_json(each)) for each in read]
         if not (previous := document["previous_summary"]):
             prompt = self.options.initial_summary_prompt

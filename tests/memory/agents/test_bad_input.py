@@ -9,11 +9,11 @@ from langchain.agents.middleware.types import ModelRequest
 from langchain_core.messages import AIMessage, HumanMessage, SystemMessage, ToolMessage
 
 from memory.agents.middleware import WindowpaneMiddleware
-from memory.agents.shorten import ARGUMENT_MARK
 from memory.agents.stores import InMemoryStore
-from memory.agents.tool_rounds import NO_RESULT, repair
 from memory.engine.compose import to_wire
 from memory.engine.policy import Policy
+from memory.engine.tools.rounds import NO_RESULT, repair
+from memory.engine.tools.shorten import ARGUMENT_MARK
 
 from ..engine.chats import TIMES
 from .agents import Chat, Gate, model, summariser

@@ -3,8 +3,8 @@ import json
 import pytest
 from langchain_core.messages import AIMessage, ToolMessage
 
-from memory.agents.shorten import LEVELS, clip_tool_args, shorten
 from memory.engine.tokens import count_tokens
+from memory.engine.tools.shorten import LEVELS, clip_tool_args, shorten
 
 from ..engine.chats import assistant, tool, user
 

@@ -6,8 +6,8 @@ from typing import Any, Literal
 
 from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
 
-from ..engine.tokens import TokenCounter
-from . import tool_rounds
+from ..tokens import TokenCounter
+from . import rounds
 
 KEPT_CHARS = 20
 ARGUMENT_MARK = "...(argument truncated)"
@@ -169,7 +169,7 @@ def _change_arguments(
 
 
 def _change_block(block: Any, args: Mapping[str | None, Any]) -> Any:
-    call = tool_rounds.call_of(block)
+    call = rounds.call_of(block)
     if call is None or call not in args:
         return block
     values = {

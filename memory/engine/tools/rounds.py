@@ -6,7 +6,7 @@ from typing import Any
 
 from langchain_core.messages import AIMessage, BaseMessage, ToolCall, ToolMessage
 
-from ..engine.cut_points import match_results
+from ..cut_points import match_results
 
 NO_RESULT = "(There is no result: the call was not finished.)"
 UNNAMED = "unnamed"
