@@ -11,7 +11,7 @@ from django.db.models.functions import Now
 from django.dispatch import Signal
 from django.utils.translation import gettext as _
 
-from . import transcript, versions
+from . import tool_groups, transcript, versions
 from .compaction import lease
 from .engine.policy import Policy
 from .integrity import signatures
@@ -34,14 +34,24 @@ class ReplacedError(ActionError):
 
 @transaction.atomic
 def exclude(conversation: Conversation, seqs: Iterable[int]) -> None:
-    """Leave messages out of the model's view; they stay in the transcript."""
+    """Leave messages out of the model's view; they stay in the transcript. A call of a
+    tool and its results go together."""
+    seqs = tool_groups.complete(conversation, seqs)
     rows = _rows(conversation, seqs).filter(excluded_at=None)
     _change(conversation, rows, excluded_at=Now())
 
 
 @transaction.atomic
 def include(conversation: Conversation, seqs: Iterable[int]) -> None:
-    """Bring messages back that were left out."""
+    """Bring messages back that were left out: calls of tools with their results, unless
+    one of them was deleted."""
+    groups = tool_groups.find(conversation, seqs := set(seqs))
+    deleted = conversation.messages.exclude(deleted_at=None)
+    for group in groups:
+        if deleted.filter(seq__in=group).exists():
+            seqs -= group
+        else:
+            seqs |= group
     rows = _rows(conversation, seqs).exclude(excluded_at=None)
     _change(conversation, rows, excluded_at=None)
 
@@ -60,12 +70,16 @@ def unpin(conversation: Conversation, seq: int) -> None:
 @transaction.atomic
 def delete(conversation: Conversation, seq: int) -> None:
     """Remove the text of a message permanently, and what was made from it: summaries
-    that cover it, a title made by the site. The rows stay, marked.
+    that cover it, a title made by the site. The rows stay, marked. Of a call of a tool
+    and its results, the others leave the model's view.
 
     Requests that were built from any of these can no longer be rebuilt.
     """
     rows = _rows(conversation, [seq])
+    others = tool_groups.complete(conversation, [seq])
     _change(conversation, rows, **Message.ERASED, deleted_at=Now())
+    if beside := _rows(conversation, others).filter(excluded_at=None):
+        _change(conversation, beside, excluded_at=Now())
     row = conversation.messages.get(seq=seq)
     recall.index(row)
     signatures.renew(row)

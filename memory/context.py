@@ -2,12 +2,13 @@
 reference, rebuilt later and proved by its hash.
 """
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 from django.conf import settings
-from django.db.models import Case, Count, Q, QuerySet, Value, When
+from django.db.models import QuerySet
+from django.db.models.functions import Left
 from langchain_core.messages import BaseMessage, SystemMessage
 
 from . import prompts, versions
@@ -18,19 +19,21 @@ from .engine.compose import (
     Shape,
     compose,
     digest,
-    fit,
     make_fence,
     to_wire,
 )
 from .engine.excerpts import Note
 from .engine.policy import Policy
 from .engine.tokens import TokenCounter, remembered, scaled
+from .engine.tools import fitting, rounds
 from .models import (
+    SENT,
     Conversation,
     Message,
     ModelCall,
     Prompt,
     Summary,
+    as_langchain,
     read_langchain,
 )
 from .ranges import Ranges, to_ranges, within
@@ -42,7 +45,8 @@ MAX_RECALLED = 10
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """What the model sees of a conversation, and what it was made of."""
+    """What the model sees of a conversation, and what it was made of. The messages are
+    as they are stored; in the context, calls of tools have their results."""
 
     context: Context
     summaries: list[Summary]
@@ -51,6 +55,7 @@ class View:
     recalled: list[Note]
     newest: BaseMessage | None
     memory_version: int
+    steps: list[BaseMessage] = field(default_factory=list)
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,13 +116,25 @@ def overhead(conversation: Conversation, limit: int | None = None) -> int:
     return min(conversation.token_overhead, most)
 
 
+def read_steps(newest: Message) -> list[Message]:
+    """What the turn of `newest` has done so far: the messages after it, up to the next
+    one of the user. A result that came late belongs to no turn."""
+    rows = visible(newest.conversation).filter(seq__gt=newest.seq)
+    users = rows.filter(role=Message.Role.USER)
+    if (following := users.values_list("seq", flat=True).first()) is not None:
+        rows = rows.filter(seq__lt=following)
+    return list(rows.filter(late_for=None))
+
+
 def read_view(
     conversation: Conversation,
     *,
     newest: Message | None = None,
+    steps: Sequence[Message] = (),
     limit: int | None = None,
 ) -> View:
-    """The view to answer `newest` in; without it, of all that was said."""
+    """The view to answer `newest` in, for which the model has done the `steps`; without
+    it, of all that was said."""
     summaries = versions.active(conversation)
     cutoff = versions.cutoff(summaries)
     rows = visible(conversation)
@@ -131,79 +148,137 @@ def read_view(
     found = read_langchain(shown)
     window = [message for message in found if int(message.id) > cutoff]
     pinned = found[: len(found) - len(window)]
-    recalled = _recall(conversation, newest, cutoff, pinned, limit) if newest else []
-    context = compose(
-        system_prompt=system_prompt(conversation),
-        blocks=[versions.to_block(summary) for summary in summaries],
-        pinned=pinned,
-        window=window,
-        recalled=[note.message for note in recalled],
-        newest=newest.to_langchain() if newest else None,
-        fence=fence(conversation),
+    view = View(
+        Context(()),
+        summaries,
+        pinned,
+        window,
+        _recall(conversation, newest, cutoff, pinned, limit) if newest else [],
+        newest.to_langchain() if newest else None,
+        conversation.memory_version,
+        [row.to_langchain() for row in steps],
     )
-    said, *_ = context.section("newest") or (None,)
-    version = conversation.memory_version
-    return View(context, summaries, pinned, window, recalled, said, version)
+    return _compose(conversation, view)
 
 
-def after(view: View, conversation: Conversation, reply: Message) -> View | None:
-    """What read_view() would find, now that `newest` of this view was answered. None:
-    something else has changed as well, by what the conversation's row says."""
-    is_last = conversation.next_seq == reply.seq + 1
-    is_same = conversation.memory_version == view.memory_version
-    if not (is_last and is_same and view.newest):
-        return None
-    window = [*view.window, view.newest, reply.to_langchain()]
+def _compose(
+    conversation: Conversation, view: View, cuts: fitting.Cuts | None = None
+) -> View:
+    """The view with its context, in which the messages were cut like this."""
+    policy = conversation.get_policy()
+    window = fitting.prepare(view.window, clip=policy.truncate_tool_args, cuts=cuts)
     context = compose(
         system_prompt=system_prompt(conversation),
         blocks=[versions.to_block(summary) for summary in view.summaries],
         pinned=view.pinned,
         window=window,
-        fence=fence(conversation),
+        recalled=[note.message for note in view.recalled],
+        newest=_prepare_newest(view.newest),
+        steps=fitting.prepare(view.steps, cuts=cuts),
+        fence=make_fence(policy.final_prompt),
     )
-    return replace(view, context=context, window=window, recalled=[], newest=None)
+    return replace(view, context=context)
+
+
+def _prepare_newest(newest: BaseMessage | None) -> BaseMessage | None:
+    """A late result, which a turn of its own answers, is quoted like others."""
+    return fitting.prepare([newest])[0] if newest else None
+
+
+def after(view: View, conversation: Conversation, reply: Message) -> View | None:
+    """What read_view() would find, now that `newest` of this view was answered. None:
+    something else has changed as well, by what the conversation's row says, or calls of
+    tools were answered meanwhile."""
+    is_last = conversation.next_seq == reply.seq + 1
+    is_same = conversation.memory_version == view.memory_version
+    if not (is_last and is_same and view.newest) or view.steps:
+        return None
+    window = [*view.window, view.newest, reply.to_langchain()]
+    answered = replace(view, window=window, recalled=[], newest=None)
+    return _compose(conversation, answered)
 
 
 def build(
     conversation: Conversation,
     *,
     newest: Message | None = None,
+    steps: Sequence[Message] = (),
     model: str = "",
     limit: int | None = None,
     shape: Shape = USUAL_SHAPE,
 ) -> Built:
-    """The context to answer `newest`; without it, what would be sent now. `shape`: the
-    one that the model's provider takes.
+    """The context to answer `newest`; without it, what would be sent now. `steps`: what
+    the model has done for it so far, as read_steps() finds it. `shape`: the one that
+    the model's provider takes.
 
-    `limit` is a hard ceiling in tokens: the oldest whole turns of the window are left
-    out until the rest fits. Compaction keeps the window far below it; it matters only
-    while the summariser fails.
+    `limit` is a hard ceiling in tokens, kept as in fitting.squeeze(): results of tools
+    become shorter, and the oldest whole turns of the window are left out until the rest
+    fits. Compaction keeps the window far below it; it matters in a long turn of tools,
+    and while the summariser fails.
     """
-    view = read_view(conversation, newest=newest, limit=limit)
-    context, recalled = view.context, view.recalled
+    view = read_view(conversation, newest=newest, steps=steps, limit=limit)
     count_tokens = remembered(counter(conversation))
+    whole, cuts = view, {}
     if limit:
-        context = fit(context, limit - overhead(conversation, limit), count_tokens)
-        recalled = recalled if context.section("recalled") else []
-    sent = {int(message.id) for message in context.section("window")}
-    system, around = system_prompt(conversation), fence(conversation)
-    refs = {
-        "system": prompts.name_of(system),
-        "fence": prompts.name_of(around),
+        most = limit - overhead(conversation, limit)
+        fitted, cuts = fitting.squeeze(view.context, most, count_tokens)
+        if fitted is not view.context:
+            view = _compose(conversation, _kept(view, fitted), cuts)
+    refs = _refs(conversation, view, cuts)
+    left_out = _numbers(whole) - _numbers(view)
+    refs |= {"left_out": to_ranges(left_out), **shape.to_refs()}
+    extra = overhead(conversation, limit)
+    built = _built(view.context, refs, model, count_tokens, extra)
+    texts = {
+        refs["system"]: system_prompt(conversation),
+        refs["fence"]: fence(conversation),
+    }
+    return replace(built, view=whole, texts=texts)
+
+
+def _kept(view: View, fitted: Context) -> View:
+    """The view with the messages that are still in the context."""
+    sent = {fitting.number_of(message) for message in fitted.messages}
+    return replace(
+        view,
+        window=[each for each in view.window if fitting.number_of(each) in sent],
+        steps=[each for each in view.steps if fitting.number_of(each) in sent],
+        recalled=view.recalled if fitted.section("recalled") else [],
+    )
+
+
+def _numbers(view: View) -> set[int]:
+    return {int(message.id) for message in (*view.window, *view.steps)}
+
+
+def _refs(conversation: Conversation, view: View, cuts: fitting.Cuts) -> dict[str, Any]:
+    """What the view's context is made of. Calls of tools add to it only where there are
+    any."""
+    refs: dict[str, Any] = {
+        "system": prompts.name_of(system_prompt(conversation)),
+        "fence": prompts.name_of(fence(conversation)),
         "summaries": [summary.version for summary in view.summaries],
         "pinned": to_ranges(int(message.id) for message in view.pinned),
-        "window": to_ranges(sent),
-        "left_out": to_ranges({int(message.id) for message in view.window} - sent),
-        "recalled": [note.seq for note in recalled],
+        "window": to_ranges(int(message.id) for message in view.window),
+        "left_out": [],
+        "recalled": [note.seq for note in view.recalled],
         # Of which of these only a part was sent: number, start and end in the text.
-        "excerpts": [[note.seq, *note.span] for note in recalled if note.span],
-        "newest": newest.seq if newest else None,
-        **shape.to_refs(),
+        "excerpts": [[note.seq, *note.span] for note in view.recalled if note.span],
+        "newest": int(view.newest.id) if view.newest else None,
     }
-    extra = overhead(conversation, limit)
-    built = _built(context, refs, model, count_tokens, extra)
-    texts = {refs["system"]: system, refs["fence"]: around}
-    return replace(built, view=view, texts=texts)
+    if view.steps:
+        refs["steps"] = to_ranges(int(message.id) for message in view.steps)
+    clip = conversation.get_policy().truncate_tool_args
+    if clip and any(map(rounds.calls_of, view.window)):
+        refs["clipped"] = clip
+    if cuts:
+        # Number, part, and how many characters of it were sent.
+        refs["shortened"] = [
+            [seq, part, chars]
+            for seq, levels in sorted(cuts.items())
+            for part, chars in sorted(levels.items())
+        ]
+    return refs
 
 
 def _recall(
@@ -227,14 +302,27 @@ def _recall(
         conversation, newest.text, limit=MAX_RECALLED, before_seq=behind
     )
     others = {hit.seq for hit in hits} - {int(message.id) for message in pinned}
-    found = read_langchain(visible(conversation).filter(seq__in=others))
+    found = _read_whole(visible(conversation).filter(seq__in=others))
     return excerpts.choose(
         hits,
-        {int(message.id): message for message in found},
+        # Of a message that only calls tools there is nothing to quote.
+        {int(message.id): message for message in found if message.text},
         newest.text,
         room=policy.recall_tokens,
         count_tokens=counter(conversation),
     )
+
+
+def _read_whole(rows: QuerySet[Message]) -> list[BaseMessage]:
+    """The messages as a search finds them: a note can be from any part of a result, not
+    only from what was sent of it."""
+    values = rows.order_by("seq").annotate(whole=Left("text", recall.MAX_CHARS))
+    names = ["whole" if name == "text" else name for name in SENT]
+    unsent = names.index("sent_text")
+    return [
+        as_langchain(*row[:unsent], "", *row[unsent + 1 :])
+        for row in values.values_list(*names)
+    ]
 
 
 def rebuild(call: ModelCall) -> Built:
@@ -250,19 +338,26 @@ def rebuild(call: ModelCall) -> Built:
         rows = conversation.messages.filter(within(ranges))
         return read_langchain(rows.order_by("seq"))
 
+    of_notes = to_ranges(refs["recalled"])
     spans = {str(seq): (start, end) for seq, start, end in refs.get("excerpts", ())}
     recalled = [
         excerpts.cut(message, spans[message.id]) if message.id in spans else message
-        for message in read(to_ranges(refs["recalled"]))
+        for message in _read_whole(conversation.messages.filter(within(of_notes)))
     ]
+    cuts: dict[int, dict[str, int]] = {}
+    for seq, part, chars in refs.get("shortened", ()):
+        cuts.setdefault(seq, {})[part] = chars
     context = compose(
         system_prompt=texts.get(refs["system"], ""),
         fence=texts.get(refs["fence"], ""),
         blocks=[versions.to_block(row) for row in blocks.order_by("first_seq")],
         pinned=read(refs["pinned"]),
-        window=read(refs["window"]),
+        window=fitting.prepare(
+            read(refs["window"]), clip=refs.get("clipped", 0), cuts=cuts
+        ),
         recalled=recalled,
-        newest=newest.to_langchain() if newest else None,
+        newest=_prepare_newest(newest.to_langchain() if newest else None),
+        steps=fitting.prepare(read(refs.get("steps", ())), cuts=cuts),
     )
     count_tokens = counter(conversation)
     return _built(context, refs, call.model, count_tokens, overhead(conversation))
@@ -279,7 +374,8 @@ def is_erased(call: ModelCall) -> bool:
     refs = call.refs
     newest = [[refs["newest"]] * 2] if refs["newest"] else []
     recalled = to_ranges(refs["recalled"])
-    ranges = [*refs["window"], *refs["pinned"], *recalled, *newest]
+    said = [*refs["window"], *refs.get("steps", ())]
+    ranges = [*said, *refs["pinned"], *recalled, *newest]
     rows = call.conversation.messages.exclude(deleted_at=None)
     if any(rows.filter(seq__range=(first, last)).exists() for first, last in ranges):
         return True
@@ -292,66 +388,6 @@ def keep_prompts(conversation: Conversation, built: Built) -> None:
     conversation may be others by now. Call it in the transaction that records it, after
     the row of its conversation was locked."""
     prompts.keep(conversation, built.texts)
-
-
-def count_places(conversation: Conversation, left_out: Ranges = ()) -> dict[str, int]:
-    """How many messages are where in the model's view.
-
-    "window", "summary", "excluded", "superseded", "deleted"; "left" are those that have
-    left the window without a summary; "unsent" are those of the window that the next
-    request leaves out, as they do not fit; "lost" are those before the window that no
-    active summary covers, which must never happen.
-    """
-    summaries = versions.active(conversation)
-    covered, left = _split(summaries)
-    place = Case(
-        When(deleted_at__isnull=False, then=Value("deleted")),
-        When(superseded_at__isnull=False, then=Value("superseded")),
-        When(excluded_at__isnull=False, then=Value("excluded")),
-        When(covered, then=Value("summary")),
-        When(left, then=Value("left")),
-        When(seq__lte=versions.cutoff(summaries), then=Value("lost")),
-        When(within(left_out), then=Value("unsent")),
-        default=Value("window"),
-    )
-    rows = conversation.messages.order_by().values_list(place)
-    return dict(rows.annotate(Count("pk")))
-
-
-def count_sent(call: ModelCall) -> dict[str, int]:
-    """How many of the messages before a reply were where in its request.
-
-    "window", "newest", "summary"; "left" are those that had left the window without a
-    summary; "unsent" are those that the references do not name: removed from the view
-    then or since, or left out as they did not fit.
-    """
-    conversation, refs = call.conversation, call.refs
-    sent = conversation.summaries.filter(version__in=refs["summaries"])
-    newest = Q(seq=refs["newest"])
-    in_window = within(refs["window"])
-    covered, left = _split(sent)
-    apart = ~in_window & ~newest
-    rows = conversation.messages.filter(seq__lt=call.message.seq)
-    counts = rows.aggregate(
-        window=Count("pk", in_window),
-        newest=Count("pk", newest),
-        summary=Count("pk", covered & apart),
-        left=Count("pk", left & apart),
-        unsent=Count("pk", ~covered & ~left & apart),
-    )
-    return {kind: count for kind, count in counts.items() if count}
-
-
-def _split(summaries: Iterable[Summary]) -> tuple[Q, Q]:
-    """The messages that summaries stand for, and those that have only left the window.
-
-    Those of a version that was erased since count as summarised.
-    """
-    spans: tuple[Ranges, Ranges] = ([], [])
-    for each in summaries:
-        spans[each.is_trimmed].append([each.first_seq, each.last_seq])
-    covered, left = map(within, spans)
-    return covered, left
 
 
 def _built(

@@ -11,7 +11,7 @@ from django.db.models import F, OuterRef, Q, Subquery
 from django.db.models.functions import Now
 from django.utils.translation import gettext as _
 
-from . import versions
+from . import tool_groups, versions
 from .engine.blank import is_blank
 from .engine.policy import Policy
 from .engine.tokens import count_message
@@ -261,6 +261,32 @@ def append_reply(
     return _save(message)
 
 
+def append_result(
+    conversation: Conversation,
+    *,
+    seq: int,
+    call_id: str,
+    text: str,
+    sent_text: str = "",
+    late_for: int | None = None,
+) -> Message:
+    """Store the result of a call of a tool under a number that was reserved.
+
+    `sent_text`: what models get of it, where that is less. `late_for`: the number of
+    the message that asked, for a result that comes after its call was answered.
+    """
+    message = Message(
+        conversation=conversation,
+        seq=seq,
+        role=Message.Role.TOOL,
+        text=text,
+        sent_text=sent_text,
+        tool_call_id=call_id,
+        late_for=late_for,
+    )
+    return _save(message)
+
+
 @transaction.atomic(savepoint=False)
 def _save(message: Message) -> Message:
     message.tokens = count_message(message.to_langchain())
@@ -273,11 +299,20 @@ def _save(message: Message) -> Message:
 def supersede(conversation: Conversation, first: int, last: int | None = None) -> None:
     """Remove messages `first`..`last` (default: to the end) from the model's view.
 
-    They stay in the transcript, marked; summaries that cover them become stale.
+    They stay in the transcript, marked; summaries that cover them become stale. With a
+    call of a tool its results go, and the other way round.
     """
     lock(conversation)
-    rows = conversation.messages.filter(seq__gte=first, superseded_at=None)
+    rows = conversation.messages.filter(seq__gte=first)
     if last is not None:
         rows = rows.filter(seq__lte=last)
-    rows.update(superseded_at=Now())
-    versions.invalidate(conversation, first, last)
+    # Only there can the range part a call from its results.
+    edges = Q(seq__lte=first + tool_groups.REACH)
+    if last is not None:
+        edges |= Q(seq__gte=last - tool_groups.REACH)
+    ends = rows.filter(edges).values_list("seq", flat=True)
+    beside = set(tool_groups.complete(conversation, ends)).difference(ends)
+    rows = conversation.messages.filter(Q(pk__in=rows) | Q(seq__in=beside))
+    rows.filter(superseded_at=None).update(superseded_at=Now())
+    end = None if last is None else max([last, *beside])
+    versions.invalidate(conversation, min([first, *beside]), end)

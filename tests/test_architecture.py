@@ -35,7 +35,8 @@ LAYERS = (
 # signatures are a field of the models, the audit reads everything.
 MEMORY_LAYERS = (
     *("management", "integrity.audit", "library", "actions", "compaction", "bundle"),
-    *("staging", "context", "transcript", "search", "versions", "prompts"),
+    *("staging", "context", "transcript", "search", "places", "versions", "prompts"),
+    "tool_groups",
     *("agent_threads", "calibration", "models", "integrity", "leases", "database"),
     *("sql", "ranges"),
     *("evaluation", "agents", "engine.summaries", "engine"),

@@ -2,7 +2,7 @@
 
 from bisect import bisect_left
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import chain
 
 from langchain_core.messages import BaseMessage, HumanMessage
@@ -10,7 +10,6 @@ from langchain_core.messages import BaseMessage, HumanMessage
 from ..engine import important_patterns
 from ..engine.compose import (
     Context,
-    Kind,
     Section,
     SummaryBlock,
     compose,
@@ -173,7 +172,7 @@ class _Ceiling:
         limit = self.limit - self.count_tokens([note])
         fitted = fit(self.clip_old_rounds(), limit, self.count_tokens)
         yield self.cut(fitted)
-        fitted = _change(fitted, "pinned", ())
+        fitted = fitted.with_section("pinned", ())
         shorter = self.cut(fitted)
         yield shorter
         starts = rounds.find_rounds(shorter.section("newest")) or [0]
@@ -184,7 +183,7 @@ class _Ceiling:
         )
         yield _without_rounds(shorter, starts[first])
         fitted = _without_rounds(fitted, starts[first])
-        for some in (fitted, _change(fitted, "summaries", ())):
+        for some in (fitted, fitted.with_section("summaries", ())):
             yield self.cut(some, newest=shorten.LEVELS)
             yield from self.keep_fewer_calls(some)
         yield _without_rounds(some, len(self.view.body))
@@ -198,7 +197,7 @@ class _Ceiling:
         for message, shorter in zip(turn, clipped, strict=False):
             if id(message) in self.places:
                 self.places[id(shorter)] = self.places[id(message)]
-        return _change(context, "newest", [*clipped, *turn[start:]])
+        return context.with_section("newest", [*clipped, *turn[start:]])
 
     def keep_fewer_calls(self, context: Context) -> Iterator[Context]:
         """With the beginnings of as many results of the newest round as there is room
@@ -212,11 +211,11 @@ class _Ceiling:
 
         def keep(kept: int, levels: Sequence[int]) -> Context:
             note = CALLS_NOTE.format(count - kept)
-            fewer = _change(context, "newest", rounds.keep_calls(turn, start, kept))
+            fewer = context.with_section("newest", rounds.keep_calls(turn, start, kept))
             shorter = self.cut(fewer, newest=levels, spare=count_text(note))
             shown = list(shorter.section("newest"))
             shown[start + kept] = shorten.add_note(shown[start + kept], note)
-            return _change(shorter, "newest", shown)
+            return shorter.with_section("newest", shown)
 
         counts = range(count - 1, 0, -1)
         first = bisect_left(
@@ -233,7 +232,7 @@ class _Ceiling:
         excess = self.count_tokens(self.add_notes(context)) + spare - self.limit
         turn, count = context.section("newest"), self.count_tokens
         shorter = shorten.shorten(turn, excess, count, self.places, newest=newest)
-        return _change(context, "newest", shorter)
+        return context.with_section("newest", shorter)
 
 
 def _find_important(
@@ -254,15 +253,7 @@ def _without_rounds(context: Context, start: int) -> Context:
     turn = context.section("newest")
     asked = find_newest_question(turn)
     kept = [message for n, message in enumerate(turn) if n >= start or n == asked]
-    return _change(context, "newest", kept)
-
-
-def _change(context: Context, kind: Kind, messages: Sequence[BaseMessage]) -> Context:
-    sections = (
-        replace(each, messages=tuple(messages)) if each.kind == kind else each
-        for each in context.sections
-    )
-    return Context(tuple(section for section in sections if section.messages))
+    return context.with_section("newest", kept)
 
 
 def _count_open(context: Context) -> int:

@@ -16,6 +16,7 @@ from langchain_core.messages import BaseMessage
 from memory import context, versions
 from memory.engine import budget, plan
 from memory.engine.compaction import MemoryState
+from memory.engine.cut_points import find_turn_starts
 from memory.engine.policy import Policy
 from memory.engine.tokens import TokenCounter
 from memory.engine.triggers import find_next_due
@@ -148,10 +149,13 @@ class Planner:
         self.count_tokens = context.counter(conversation)
         extra = context.overhead(conversation)
         self.tokens = self.count_tokens(self.context.messages) + extra
-        # The window up to the first unfinished turn.
-        window = self.context.section("window")
+        # The messages as they are stored, up to the first unfinished turn: in the
+        # context, old arguments of tools may be cut.
+        window = view.window
+        self.waiting: list[BaseMessage] = []
         if self.open_from is not None:
             window = [each for each in window if int(each.id or 0) < self.open_from]
+            self.waiting = _first_turn(view.window[len(window) :])
         blocks = tuple(map(versions.to_block, self.summaries))
         self.state = MemoryState(policy, blocks=blocks, window=tuple(window))
 
@@ -168,9 +172,6 @@ class Planner:
         if self.conversation.set_aside and policy.enabled:
             first = next(iter(versions.waiting(self.conversation)), None)
             set_aside = (first.first_seq, first.last_seq) if first else None
-        # The message that is the next to be answered.
-        window = self.context.section("window")
-        waiting = [each for each in window if each.id == str(self.open_from)]
         room = None
         if limit is not None:
             # What the window may have, so that the next request leaves none of it out.
@@ -180,8 +181,8 @@ class Planner:
             room = budget.for_window(
                 policy,
                 limit,
-                self.count_tokens([*around, *waiting]) + extra,
-                is_waiting=bool(waiting),
+                self.count_tokens([*around, *self.waiting]) + extra,
+                is_waiting=bool(self.waiting),
             )
         return self.state.next_step(
             set_aside=set_aside,
@@ -192,7 +193,7 @@ class Planner:
             context_window=context_window,
             force=force,
             room=room,
-            is_waiting=bool(waiting),
+            is_waiting=bool(self.waiting),
         )
 
     def make_job(self, owner: str, step: plan.Step) -> Job:
@@ -213,3 +214,10 @@ class Planner:
             count_tokens=self.count_tokens,
             tokens_before=self.tokens,
         )
+
+
+def _first_turn(messages: list[BaseMessage]) -> list[BaseMessage]:
+    """The message that is the next to be answered, and what was done for it so far."""
+    starts = [*find_turn_starts(messages), len(messages)]
+    following = next((start for start in starts if start), 0)
+    return messages[:following]

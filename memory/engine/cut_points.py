@@ -8,6 +8,10 @@ from collections.abc import Sequence
 
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMessage
 
+# In `additional_kwargs` of a result that came after its call was answered: the number
+# of the message that asked. It answers no call, so it stands where it came.
+LATE = "late_for"
+
 
 def find_cut_points(
     messages: Sequence[BaseMessage], *, rounds: bool = False
@@ -19,7 +23,7 @@ def find_cut_points(
     def begins(index: int) -> bool:
         if index > max(last, 0) and isinstance(messages[index - 1], ToolMessage):
             return not isinstance(messages[index], ToolMessage)
-        return isinstance(messages[index], HumanMessage)
+        return _is_users(messages[index])
 
     return list(filter(begins, find_gaps(messages)))
 
@@ -36,15 +40,24 @@ def find_gaps(messages: Sequence[BaseMessage]) -> list[int]:
     return gaps
 
 
+def is_late(message: BaseMessage) -> bool:
+    """Whether it is a result that came after its call was answered, or its quote."""
+    return message.additional_kwargs.get(LATE) is not None
+
+
+def _is_users(message: BaseMessage) -> bool:
+    return isinstance(message, HumanMessage) and not is_late(message)
+
+
 def find_turn_starts(messages: Sequence[BaseMessage]) -> list[int]:
     """Indices of the user messages."""
-    return [i for i, each in enumerate(messages) if isinstance(each, HumanMessage)]
+    return [i for i, each in enumerate(messages) if _is_users(each)]
 
 
 def find_newest_question(messages: Sequence[BaseMessage]) -> int:
     """Index of the newest user message; -1 = there is none."""
     backwards = range(len(messages) - 1, -1, -1)
-    return next((n for n in backwards if isinstance(messages[n], HumanMessage)), -1)
+    return next((n for n in backwards if _is_users(messages[n])), -1)
 
 
 def find_open_question(messages: Sequence[BaseMessage]) -> int:
@@ -69,7 +82,7 @@ def match_results(messages: Sequence[BaseMessage]) -> dict[int, int]:
             for call in message.tool_calls:
                 called_at[call["id"]] = index
                 callers |= dict.fromkeys(early.pop(call["id"], ()), index)
-        elif isinstance(message, ToolMessage):
+        elif isinstance(message, ToolMessage) and not is_late(message):
             if message.tool_call_id in called_at:
                 callers[index] = called_at[message.tool_call_id]
             else:

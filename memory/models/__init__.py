@@ -7,10 +7,11 @@ context.py; the constraints hold for every writer.
 from .agent_thread import AgentThread
 from .call import ModelCall, Prompt
 from .conversation import Conversation, validate_policy
-from .message import Message, RecallEntry, read_langchain
+from .message import SENT, Message, RecallEntry, as_langchain, read_langchain
 from .summary import Summary
 
 __all__ = [
+    "SENT",
     "AgentThread",
     "Conversation",
     "Message",
@@ -18,6 +19,7 @@ __all__ = [
     "Prompt",
     "RecallEntry",
     "Summary",
+    "as_langchain",
     "read_langchain",
     "validate_policy",
 ]

@@ -47,6 +47,9 @@ class Conversation(models.Model):
     policy = models.JSONField(default=dict, blank=True, validators=[validate_policy])
     # Names of the tools that its model may call.
     tools = models.JSONField(default=list, db_default=[], blank=True)
+    # Whether a result that comes after its turn starts one of its own; otherwise the
+    # next turn tells the model.
+    answers_late = models.BooleanField(default=False, db_default=False)
     pinned_at = models.DateTimeField(null=True, blank=True)
     archived_at = models.DateTimeField(null=True, blank=True)
     # Hidden on every page; the row is deleted when the time to undo it has passed.

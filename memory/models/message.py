@@ -9,6 +9,7 @@ from django.db.models import Q
 from django.utils.translation import gettext_lazy as _
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMessage
 
+from memory.engine.cut_points import LATE
 from memory.integrity.signatures import SignatureField
 
 from .conversation import Conversation
@@ -42,6 +43,9 @@ class Message(History):
     reasoning = models.TextField(blank=True, default="", db_default="")
     tool_calls = models.JSONField(default=list, blank=True)
     tool_call_id = models.CharField(max_length=100, blank=True)
+    # Of a result that came after its call was answered: the number of the message that
+    # asked. Such a result is quoted to the model and answers no call.
+    late_for = models.PositiveIntegerField(null=True, blank=True)
     # Chosen by the client, so that a message sent twice is stored once.
     client_id = models.CharField(max_length=64, null=True, blank=True)  # noqa: DJ001
     tokens = models.PositiveIntegerField(help_text=_("Estimated."))
@@ -62,7 +66,7 @@ class Message(History):
             *("conversation_id", "seq", "role", "text", "tool_calls", "tool_call_id"),
             *("deleted_at", "created_at"),
         ),
-        later=("reasoning", "sent_text"),
+        later=("reasoning", "sent_text", "late_for"),
     )
 
     class Meta:
@@ -105,6 +109,7 @@ class Message(History):
 # The columns of a message that a model gets to see, or that a policy asks for.
 SENT = (
     *("seq", "role", "text", "created_at", "tool_calls", "tool_call_id", "sent_text"),
+    "late_for",
 )
 
 
@@ -116,14 +121,14 @@ def as_langchain(
     tool_calls: list[dict[str, Any]],
     tool_call_id: str,
     sent_text: str = "",
+    late_for: int | None = None,
 ) -> BaseMessage:
     """The columns SENT as a LangChain message. Its id is the number; the age and idle
-    triggers read `created_at`."""
-    common = {
-        "content": sent_text or text,
-        "id": str(seq),
-        "additional_kwargs": {"created_at": created_at},
-    }
+    triggers read `created_at`, and what arranges the calls of tools `late_for`."""
+    noted: dict[str, Any] = {"created_at": created_at}
+    if late_for is not None:
+        noted[LATE] = late_for
+    common = {"content": sent_text or text, "id": str(seq), "additional_kwargs": noted}
     if role == Message.Role.USER:
         return HumanMessage(**common)
     if role == Message.Role.TOOL:

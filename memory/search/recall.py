@@ -29,6 +29,7 @@ from memory.engine.ranking import (
     read_query,
     terms,
 )
+from memory.engine.summaries.material import to_json
 from memory.models import Conversation, Message, RecallEntry
 
 # Terms of a question that are looked up; of more the longest, as they are the rarest.
@@ -43,6 +44,8 @@ MAX_REMEMBERED = 20_000
 CANDIDATES = 16
 # What PostgreSQL's tsvector holds ends at a megabyte; no typed message has so many.
 MAX_INDEXED = 50_000
+# Nor is more of a text read: the result of a tool can have megabytes.
+MAX_CHARS = 200_000
 BATCH = 500
 
 # Both databases' parsers read plain letters in the same way.
@@ -102,7 +105,7 @@ def _write(messages: list[Message]) -> None:
 
 def describe(message: Message) -> dict[str, Any]:
     """The entry of a message, as values; of a deleted one it holds no word."""
-    conversation_id, text = message.conversation_id, message.text
+    conversation_id, text = message.conversation_id, words_of(message)
     dates = date_terms(message.created_at) if text else []
     return {
         "message_id": message.pk,
@@ -110,6 +113,15 @@ def describe(message: Message) -> dict[str, Any]:
         "terms": " ".join(_keys(conversation_id, terms(text)[:MAX_INDEXED])),
         "dates": " ".join(_keys(conversation_id, dates)),
     }
+
+
+def words_of(message: Message) -> str:
+    """What of a message is found: its text, the whole of a result and not only what was
+    sent of it, and the names and arguments of the tools that it calls."""
+    parts = [message.text[:MAX_CHARS]]
+    for call in message.tool_calls:
+        parts.append(f"{call['name']} {to_json(call['args'])}"[:MAX_CHARS])
+    return "\n".join(parts)
 
 
 def _keys(conversation_id: int, words: Iterable[str]) -> Iterator[str]:

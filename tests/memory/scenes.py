@@ -8,7 +8,7 @@ from django.db import connection, transaction
 from django.db.models import QuerySet
 from langchain_core.messages import AIMessage
 
-from memory import context, transcript, versions
+from memory import context, places, transcript, versions
 from memory.compaction import compactor
 from memory.integrity import audit
 from memory.models import ModelCall, Summary
@@ -115,7 +115,7 @@ def window(conversation):
 
 def check_places(conversation):
     """How many messages are where; none is lost, and the audit finds nothing."""
-    counts = context.count_places(conversation)
+    counts = places.count_places(conversation)
     assert "lost" not in counts
     assert sum(counts.values()) == conversation.messages.count()
     broken = [each for each in audit.check(hashes=False) if each.code[:2] != "R8"]

@@ -13,7 +13,7 @@ from django.template.loader import render_to_string
 from django.utils import timezone
 from langchain_core.messages import AIMessage
 
-from memory import context, transcript, versions
+from memory import context, places, transcript, versions
 from memory.compaction import commit, compactor, lease, preparation
 from memory.models import Conversation, ModelCall, Summary
 
@@ -188,7 +188,7 @@ async def test_replies_go_on_while_the_summariser_is_down_for_200_turns(conversa
         await compact(conversation, compactor.InvokeError("unavailable"))
         assert (await build(conversation, limit=limit)).tokens <= limit
     assert set(await statuses(conversation)) == {"failed"}
-    counts = await database_sync_to_async(context.count_places)(conversation)
+    counts = await database_sync_to_async(places.count_places)(conversation)
     assert counts == {"window": 400}
     recorder = Recorder()
     await database_sync_to_async(lease.reset)(conversation)
@@ -251,7 +251,7 @@ async def test_excluded_messages_are_not_read(conversation):
     recorder = Recorder()
     await compact(conversation, recorder)
     assert 3 not in recorder.read[0]
-    counts = await database_sync_to_async(context.count_places)(conversation)
+    counts = await database_sync_to_async(places.count_places)(conversation)
     assert counts == {"summary": 7, "excluded": 1, "window": 2}
 
 

@@ -4,7 +4,7 @@ import pytest
 from django.db.models.functions import Now
 from django.test.utils import CaptureQueriesContext
 
-from memory import actions, context, transcript, versions
+from memory import actions, context, places, transcript, versions
 from memory.models import Message, ModelCall, Prompt, Summary
 from memory.ranges import to_ranges
 
@@ -207,7 +207,7 @@ def test_the_books_balance(conversation):
     summarise(conversation, 1, 4)
     conversation.messages.filter(seq=2).update(excluded_at=Now())
     conversation.messages.filter(seq=8).update(superseded_at=Now())
-    assert context.count_places(conversation) == {
+    assert places.count_places(conversation) == {
         "summary": 3,
         "window": 3,
         "excluded": 1,
@@ -221,7 +221,7 @@ def test_a_gap_between_summaries_is_counted_as_lost(conversation):
         versions.append(
             conversation, first_seq=first, last_seq=last, text="x", status="active"
         )
-    assert context.count_places(conversation)["lost"] == 2
+    assert places.count_places(conversation)["lost"] == 2
 
 
 def test_a_reply_keeps_the_books_of_its_time(conversation):
@@ -229,8 +229,8 @@ def test_a_reply_keeps_the_books_of_its_time(conversation):
     summarise(conversation, 1, 4)
     conversation.messages.filter(seq=5).update(excluded_at=Now())
     last = [say(conversation, f"Text {n}") for n in range(3, 5)][-1]
-    assert context.count_sent(first) == {"window": 4, "newest": 1}
-    assert context.count_sent(last) == {
+    assert places.count_sent(first) == {"window": 4, "newest": 1}
+    assert places.count_sent(last) == {
         "window": 3,
         "newest": 1,
         "summary": 4,

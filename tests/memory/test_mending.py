@@ -3,7 +3,7 @@
 import pytest
 from asgiref.sync import async_to_sync
 
-from memory import actions, context, transcript, versions
+from memory import actions, context, places, transcript, versions
 from memory.compaction import compactor, lease
 from memory.integrity import audit
 from memory.models import Conversation, Summary
@@ -51,7 +51,7 @@ def in_force(conversation):
 
 
 def check(conversation):
-    assert "lost" not in context.count_places(conversation)
+    assert "lost" not in places.count_places(conversation)
     wrong = [each for each in audit.check(hashes=False) if each.code[:2] != "R8"]
     assert wrong == []
 

@@ -27,6 +27,7 @@ from memory import actions, context, transcript, versions
 from memory.compaction import compactor, lease, proposals
 from memory.integrity import audit
 from memory.models import Conversation, ModelCall
+from memory.places import count_places
 from memory.search import recall
 
 from .scenes import Recorder, record
@@ -267,7 +268,7 @@ class Memory(RuleBasedStateMachine):
         # The whole list takes twenty queries; what it finds does not go away again.
         finders = BROKEN_MEMORY if self.steps % FULL_AUDIT else audit.FINDERS
         assert [str(each) for find in finders for each in find()] == []
-        counts = context.count_places(self.conversation)
+        counts = count_places(self.conversation)
         assert "lost" not in counts
         assert sum(counts.values()) == self.conversation.messages.count()
         active = versions.active(self.conversation)

@@ -5,7 +5,7 @@ the transcript, is found, counted and proved.
 import pytest
 from asgiref.sync import async_to_sync
 
-from memory import actions, bundle, context, transcript, versions
+from memory import actions, bundle, context, places, transcript, versions
 from memory.integrity import audit
 from memory.models import ModelCall, Summary
 
@@ -60,7 +60,7 @@ def test_the_request_is_proved_and_counts_them(conversation):
         *("system", "user", "assistant", "user"),
     ]
     assert context.verify(call)
-    assert context.count_sent(call) == {"window": 2, "newest": 1, "left": 4}
+    assert places.count_sent(call) == {"window": 2, "newest": 1, "left": 4}
     # Also when their messages have come back since.
     actions.set_policy(conversation, {})
     actions.rebuild(conversation)

@@ -20,7 +20,7 @@ from chatsite.turns.requests import (
     next_turn,
     reply_call,
 )
-from memory import context
+from memory import context, places
 from memory.compaction import lease
 from memory.engine import budget
 from memory.engine.compose import Section
@@ -38,6 +38,7 @@ TITLES = {
     "window": gettext_lazy("Window"),
     "recalled": gettext_lazy("Recalled"),
     "newest": gettext_lazy("Next message"),
+    "steps": gettext_lazy("Calls and results"),
     "reserve": gettext_lazy("Reserved for the reply"),
     "free": gettext_lazy("Free"),
 }
@@ -160,9 +161,9 @@ def model_view(
         verified = built.sha256 == call.sha256
         if not verified and context.is_erased(call):
             verified = None  # unknown: a message of it was deleted since
-        counts = context.count_sent(call)
+        counts = places.count_sent(call)
     else:
-        counts = context.count_places(conversation, built.refs["left_out"])
+        counts = places.count_places(conversation, built.refs["left_out"])
     model = call.model if call else model_of(conversation)
     sections = tuple(_sections(conversation, built, draft, is_past=bool(call)))
     gauge = _gauge(conversation, sections, model)

@@ -1,7 +1,7 @@
 """Shorter copies of messages for the model's view. The messages stay as they are."""
 
 import json
-from collections.abc import Callable, Container, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Literal
 
 from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
@@ -19,7 +19,11 @@ UNREAD_LEVELS = LEVELS[:-2]
 ARGUMENT_KEYS = ("args", "input", "arguments", "partial_json")
 
 Part = Literal["result", "arguments", "words"]
+# Of a message: to how many characters each of its parts was cut.
+Levels = dict[Part, int]
 Cut = Callable[[str], str]
+# Of messages: which part of which of them to cut to how many characters, in turn.
+Order = Callable[[Sequence[BaseMessage]], Iterable[tuple[Part, int, int]]]
 
 
 def clip_tool_args(
@@ -56,24 +60,46 @@ def shorten(
     results do; with `newest`, sizes in characters, all of it down to them. `places`:
     the number of a message in its thread by its `id()`.
     """
+    order = in_turn(messages, newest=newest)
+    shown, _ = cut_down(messages, excess, count_tokens, places, order)
+    return shown
+
+
+def cut_down(
+    messages: Sequence[BaseMessage],
+    excess: int,
+    count_tokens: TokenCounter,
+    places: Mapping[int, int],
+    order: Iterable[tuple[Part, int, int]],
+) -> tuple[list[BaseMessage], list[Levels]]:
+    """The messages with `excess` tokens less, cut in this order as far as it goes, and
+    how each of them was cut: cut() makes the same of the message again."""
     shown = list(messages)
-    levels: list[dict[Part, int]] = [{} for _ in messages]
-    for part, index, chars in _order(messages, newest=newest):
+    levels: list[Levels] = [{} for _ in messages]
+    for part, index, chars in order:
         if excess <= 0:
             break
         wanted = levels[index] | {part: chars}
         message = messages[index]
-        shorter = _cut(message, wanted, places.get(id(message)))
+        shorter = cut(message, wanted, places.get(id(message)))
         saved = count_tokens([shown[index]]) - count_tokens([shorter])
         if saved > 0:
             shown[index], levels[index] = shorter, wanted
             excess -= saved
-    return shown
+    return shown, levels
 
 
-def _order(
-    messages: Sequence[BaseMessage], *, newest: Sequence[int]
+def in_window(messages: Sequence[BaseMessage]) -> Iterator[tuple[Part, int, int]]:
+    """What to cut in turns that have ended: the results, then the arguments."""
+    for part, kind in (("result", ToolMessage), ("arguments", AIMessage)):
+        indices = [n for n, each in enumerate(messages) if isinstance(each, kind)]
+        yield from ((part, index, chars) for chars in LEVELS for index in indices)
+
+
+def in_turn(
+    messages: Sequence[BaseMessage], *, newest: Sequence[int] = ()
 ) -> Iterator[tuple[Part, int, int]]:
+    """What to cut in the turn that runs, as shorten() does."""
     answers = [n for n, each in enumerate(messages) if isinstance(each, AIMessage)]
     results = [n for n, each in enumerate(messages) if isinstance(each, ToolMessage)]
     last = answers[-1] if answers else 0
@@ -89,9 +115,15 @@ def _order(
         yield from ((part, index, chars) for chars in levels for index in indices)
 
 
-def _cut(
+def all_of_turn(messages: Sequence[BaseMessage]) -> Iterator[tuple[Part, int, int]]:
+    """The same, with all of the newest round."""
+    return in_turn(messages, newest=LEVELS)
+
+
+def cut(
     message: BaseMessage, levels: Mapping[Part, int], place: int | None
 ) -> BaseMessage:
+    """The message with each part down to so many characters; `place`: its number."""
     where = f"message {place} of this thread" if place else "in this thread"
 
     def cut_to(chars: int) -> Cut:
@@ -109,15 +141,15 @@ def _cut(
             message = _set_text(message, cut_to(levels[part])(message.text))
     if "arguments" in levels:
         chars = levels["arguments"]
-        cut = cut_to(chars)
+        shorter_text = cut_to(chars)
 
         def cut_all(args: Mapping[str, Any]) -> Mapping[str, Any]:
-            shorter = _map(args, cut)
+            shorter = _map(args, shorter_text)
             size = len(json.dumps(shorter, default=repr))
             # Many short values, or other ones than texts.
-            is_long = size > max(2 * chars, 2 * len(cut("x" * (chars + 1))))
+            is_long = size > max(2 * chars, 2 * len(shorter_text("x" * (chars + 1))))
             return (
-                {"left_out": cut(json.dumps(args, default=repr))}
+                {"left_out": shorter_text(json.dumps(args, default=repr))}
                 if is_long
                 else shorter
             )

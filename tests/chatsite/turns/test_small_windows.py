@@ -11,7 +11,7 @@ from django.core.checks import run_checks
 from chatsite.pages.presenters import context_pane
 from chatsite.turns import attempt, commands, lifecycle, requests, runner
 from chatsite.turns.models import Turn
-from memory import context, transcript
+from memory import places, transcript
 from memory.compaction import compactor, lease
 from memory.models import Conversation, ModelCall
 from tests.patience import within
@@ -140,7 +140,7 @@ def test_what_does_not_fit_is_counted_as_not_sent(alice, settings):
     fill(conversation, 14)
     built = requests.next_turn(conversation)
     left_out = sum(b - a + 1 for a, b in built.refs["left_out"])
-    counts = context.count_places(conversation, built.refs["left_out"])
+    counts = places.count_places(conversation, built.refs["left_out"])
     assert left_out > 0
     assert counts == {"window": 28 - left_out, "unsent": left_out}
 

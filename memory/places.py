@@ -1,0 +1,72 @@
+"""Where each message is in the model's view, now or when a reply was asked for: every
+one is in exactly one place.
+"""
+
+from collections.abc import Iterable
+
+from django.db.models import Case, Count, Q, Value, When
+
+from . import versions
+from .models import Conversation, ModelCall, Summary
+from .ranges import Ranges, within
+
+
+def count_places(conversation: Conversation, left_out: Ranges = ()) -> dict[str, int]:
+    """How many messages are where in the model's view.
+
+    "window", "summary", "excluded", "superseded", "deleted"; "left" are those that have
+    left the window without a summary; "unsent" are those of the window that the next
+    request leaves out, as they do not fit; "lost" are those before the window that no
+    active summary covers, which must never happen.
+    """
+    summaries = versions.active(conversation)
+    covered, left = _split(summaries)
+    place = Case(
+        When(deleted_at__isnull=False, then=Value("deleted")),
+        When(superseded_at__isnull=False, then=Value("superseded")),
+        When(excluded_at__isnull=False, then=Value("excluded")),
+        When(covered, then=Value("summary")),
+        When(left, then=Value("left")),
+        When(seq__lte=versions.cutoff(summaries), then=Value("lost")),
+        When(within(left_out), then=Value("unsent")),
+        default=Value("window"),
+    )
+    rows = conversation.messages.order_by().values_list(place)
+    return dict(rows.annotate(Count("pk")))
+
+
+def count_sent(call: ModelCall) -> dict[str, int]:
+    """How many of the messages before a reply were where in its request.
+
+    "window", "newest", "steps", "summary"; "left" are those that had left the window
+    without a summary; "unsent" are those that the references do not name: removed from
+    the view then or since, or left out as they did not fit.
+    """
+    conversation, refs = call.conversation, call.refs
+    sent = conversation.summaries.filter(version__in=refs["summaries"])
+    newest = Q(seq=refs["newest"])
+    in_window, in_steps = within(refs["window"]), within(refs.get("steps", ()))
+    covered, left = _split(sent)
+    apart = ~in_window & ~newest & ~in_steps
+    rows = conversation.messages.filter(seq__lt=call.message.seq)
+    counts = rows.aggregate(
+        window=Count("pk", in_window),
+        newest=Count("pk", newest),
+        steps=Count("pk", in_steps),
+        summary=Count("pk", covered & apart),
+        left=Count("pk", left & apart),
+        unsent=Count("pk", ~covered & ~left & apart),
+    )
+    return {kind: count for kind, count in counts.items() if count}
+
+
+def _split(summaries: Iterable[Summary]) -> tuple[Q, Q]:
+    """The messages that summaries stand for, and those that have only left the window.
+
+    Those of a version that was erased since count as summarised.
+    """
+    spans: tuple[Ranges, Ranges] = ([], [])
+    for each in summaries:
+        spans[each.is_trimmed].append([each.first_seq, each.last_seq])
+    covered, left = map(within, spans)
+    return covered, left

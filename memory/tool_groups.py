@@ -1,0 +1,50 @@
+"""Which messages belong together because of calls of tools: the one that asked, and the
+results. The model sees all of a group or nothing.
+"""
+
+from collections.abc import Iterable
+
+from django.db.models import Q
+
+from .engine.cut_points import match_results
+from .models import Conversation, Message, as_langchain
+
+# A call is answered within so many numbers: what a turn leaves room for, twice.
+REACH = 512
+IDS = ("seq", "role", "tool_calls", "tool_call_id", "late_for")
+
+
+def complete(conversation: Conversation, seqs: Iterable[int]) -> list[int]:
+    """These numbers and those of the other messages of their groups, rising."""
+    wanted = set(seqs)
+    return sorted(wanted.union(*find(conversation, wanted)))
+
+
+def find(conversation: Conversation, seqs: Iterable[int]) -> list[set[int]]:
+    """The groups that have one of these messages, by their numbers.
+
+    A result that came late belongs to the group of its call, but is none by itself: in
+    its place, the call has an answer.
+    """
+    wanted = set(seqs)
+    if not wanted:
+        return []
+    first, last = min(wanted), max(wanted)
+    calling = ~Q(tool_calls=[]) & Q(role=Message.Role.ASSISTANT)
+    rows = conversation.messages.filter(calling | Q(role=Message.Role.TOOL))
+    if not rows.filter(seq__range=(first, last)).exists():
+        return []
+    near = rows.filter(seq__range=(first - REACH, last + REACH)).order_by("seq")
+    found = list(near.values_list(*IDS))
+    messages = [
+        as_langchain(seq, role, "", None, calls, call_id, late_for=late_for)
+        for seq, role, calls, call_id, late_for in found
+    ]
+    groups = {seq: {seq} for seq, role, *_ in found if role != Message.Role.TOOL}
+    for result, caller in match_results(messages).items():
+        groups[found[caller][0]].add(found[result][0])
+    touched = {seq: group for seq, group in groups.items() if group & wanted}
+    late = conversation.messages.filter(late_for__in=touched) if touched else []
+    for row in late:
+        touched[row.late_for].add(row.seq)
+    return list(touched.values())
