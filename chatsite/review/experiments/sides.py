@@ -64,7 +64,8 @@ def _real_at(experiment: Experiment, seq: int, rights: Rights) -> View:
         return None
     refs, conversation = call.refs, experiment.conversation
     found = conversation.summaries.filter(version__in=refs["summaries"])
-    sent = [*refs["window"], [refs["newest"], refs["newest"]]]
+    said = [*refs["window"], *refs.get("steps", ())]
+    sent = [*said, [refs["newest"], refs["newest"]]]
     return _view(
         found.order_by("first_seq"),
         conversation.messages.filter(within(sent)).order_by("seq"),

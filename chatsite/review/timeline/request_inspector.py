@@ -147,7 +147,8 @@ class _Parts:
         if section.kind == "pinned":
             seqs = [n for n in sorted(self.messages) if _is_in(n, refs["pinned"])]
         else:
-            seqs = [int(message.id) for message in section.messages]
+            # What stands for a result that never came has no row.
+            seqs = [int(message.id) for message in section.messages if message.id]
         return [self._message(self.messages[n]) for n in seqs]
 
     def _summary(self, row: Summary) -> Item:
