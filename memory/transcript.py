@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Sequence
+from typing import Any
 from uuid import UUID
 
 from django.conf import settings
@@ -248,15 +249,22 @@ def append_user_message(
 
 
 def append_reply(
-    conversation: Conversation, *, seq: int, text: str, reasoning: str = ""
+    conversation: Conversation,
+    *,
+    seq: int,
+    text: str,
+    reasoning: str = "",
+    tool_calls: Sequence[dict[str, Any]] = (),
 ) -> Message:
-    """Store a final reply under the number that was reserved for it."""
+    """Store what the model said under the number that was reserved for it: a final
+    reply, or one that calls tools (in LangChain's form: name, args and id)."""
     message = Message(
         conversation=conversation,
         seq=seq,
         role=Message.Role.ASSISTANT,
         text=text,
         reasoning=reasoning,
+        tool_calls=list(tool_calls),
     )
     return _save(message)
 

@@ -94,6 +94,7 @@ SLOW = (
     "memory/test_migrations.py",
     "memory/test_property.py",
     "memory/test_replay.py",
+    "memory/test_tool_messages.py",
     "test_package.py",
     "test_plugin.py",
     "test_servers.py",

@@ -28,6 +28,46 @@ def reply_to(message, text):
     return transcript.append_reply(message.conversation, seq=message.seq + 1, text=text)
 
 
+def call_tools(message, *calls, text=""):
+    """The model's calls after `message`, and their results, in rows of their own; a
+    call is a name and its result, None where none came. The number of the first row."""
+    conversation = message.conversation
+    first = transcript.reserve(conversation, 1 + len(calls))
+    asked = [
+        {"name": name, "args": {"q": f"{name} {first}"}, "id": f"call_{first}_{place}"}
+        for place, (name, _) in enumerate(calls)
+    ]
+    transcript.append_reply(conversation, seq=first, text=text, tool_calls=asked)
+    for place, (_, result) in enumerate(calls):
+        if result is not None:
+            transcript.append_result(
+                conversation,
+                seq=first + 1 + place,
+                call_id=asked[place]["id"],
+                text=result,
+            )
+    return first
+
+
+def come_late(conversation, asked, text="Here it is.", place=0):
+    """A result of a call of message `asked` that came after its answer."""
+    return transcript.append_result(
+        conversation,
+        seq=transcript.reserve(conversation, 1),
+        call_id=f"call_{asked}_{place}",
+        text=text,
+        late_for=asked,
+    )
+
+
+def say_with_tools(conversation, text, *calls):
+    """A message, calls of tools and the reply."""
+    message = ask(conversation, text)
+    call_tools(message, *calls)
+    seq = transcript.reserve(conversation, 1)
+    return transcript.append_reply(conversation, seq=seq, text=f"Reply to: {text}")
+
+
 @transaction.atomic
 def record(conversation, built, reply=None, model="m"):
     """The request of a built context, as it is stored."""
