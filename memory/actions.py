@@ -11,13 +11,14 @@ from django.db.models.functions import Now
 from django.dispatch import Signal
 from django.utils.translation import gettext as _
 
-from . import tool_groups, transcript, versions
+from . import transcript, versions
 from .compaction import lease
 from .engine.policy import Policy
 from .integrity import signatures
 from .models import Conversation, Message, Summary
 from .search import recall
 from .transcript import ActionError
+from .view import tool_groups
 
 # For other apps that keep something made of a message: sent with `conversation` and
 # `seq`, inside the transaction that deletes it.

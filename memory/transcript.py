@@ -12,12 +12,13 @@ from django.db.models import F, OuterRef, Q, Subquery
 from django.db.models.functions import Now
 from django.utils.translation import gettext as _
 
-from . import tool_groups, versions
+from . import versions
 from .engine.blank import is_blank
 from .engine.policy import Policy
 from .engine.tokens import count_message
 from .models import Conversation, Message
 from .search import recall
+from .view import tool_groups
 
 CLIENT_ID = re.compile(r"[\x21-\x7e]{1,64}")
 TITLE_CHARS = 60

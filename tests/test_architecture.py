@@ -35,8 +35,7 @@ LAYERS = (
 # signatures are a field of the models, the audit reads everything.
 MEMORY_LAYERS = (
     *("management", "integrity.audit", "library", "actions", "compaction", "bundle"),
-    *("staging", "context", "transcript", "search", "places", "versions", "prompts"),
-    "tool_groups",
+    *("staging", "context", "transcript", "search", "view", "versions", "prompts"),
     *("agent_threads", "calibration", "models", "integrity", "leases", "database"),
     *("sql", "ranges"),
     *("evaluation", "agents", "engine.summaries", "engine"),

@@ -8,10 +8,11 @@ from django.db import connection, transaction
 from django.db.models import QuerySet
 from langchain_core.messages import AIMessage
 
-from memory import context, places, transcript, versions
+from memory import context, transcript, versions
 from memory.compaction import compactor
 from memory.integrity import audit
 from memory.models import ModelCall, Summary
+from memory.view import places
 
 
 def ask(conversation, text="What now?", client_id=None):

@@ -13,9 +13,10 @@ from django.template.loader import render_to_string
 from django.utils import timezone
 from langchain_core.messages import AIMessage
 
-from memory import context, places, transcript, versions
+from memory import context, transcript, versions
 from memory.compaction import commit, compactor, lease, preparation
 from memory.models import Conversation, ModelCall, Summary
+from memory.view import places
 
 from .scenes import Recorder, add_turns, unguarded
 from .scenes import run_compaction as compact

@@ -4,9 +4,10 @@ import pytest
 from django.db.models.functions import Now
 from django.test.utils import CaptureQueriesContext
 
-from memory import actions, context, places, transcript, versions
+from memory import actions, context, transcript, versions
 from memory.models import Message, ModelCall, Prompt, Summary
 from memory.ranges import to_ranges
+from memory.view import places
 
 from .scenes import add_turns, ask, plant, record, reply_to, say, summarise
 

@@ -3,10 +3,11 @@
 import pytest
 from asgiref.sync import async_to_sync
 
-from memory import actions, context, places, transcript, versions
+from memory import actions, context, transcript, versions
 from memory.compaction import compactor, lease
 from memory.integrity import audit
 from memory.models import Conversation, Summary
+from memory.view import places
 from tests.remembered import remembered
 
 from . import scenes

@@ -27,8 +27,8 @@ from memory import actions, context, transcript, versions
 from memory.compaction import compactor, lease, proposals
 from memory.integrity import audit
 from memory.models import Conversation, ModelCall
-from memory.places import count_places
 from memory.search import recall
+from memory.view.places import count_places
 
 from .scenes import Recorder, record
 

@@ -10,11 +10,11 @@ from django.db import connection
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from memory import actions, context, places, transcript, versions
+from memory import actions, context, transcript, versions
 from memory.engine.tools.rounds import NO_RESULT
 from memory.integrity import audit
-from memory.models import Message
 from memory.search import recall
+from memory.view import places
 
 from .agents.upstream import find_faults
 from .scenes import (

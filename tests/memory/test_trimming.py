@@ -5,9 +5,10 @@ the transcript, is found, counted and proved.
 import pytest
 from asgiref.sync import async_to_sync
 
-from memory import actions, bundle, context, places, transcript, versions
+from memory import actions, bundle, context, transcript, versions
 from memory.integrity import audit
 from memory.models import ModelCall, Summary
+from memory.view import places
 
 from .scenes import (
     add_turns,

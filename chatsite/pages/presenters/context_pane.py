@@ -20,11 +20,12 @@ from chatsite.turns.requests import (
     next_turn,
     reply_call,
 )
-from memory import context, places
+from memory import context
 from memory.compaction import lease
 from memory.engine import budget
 from memory.engine.compose import Section
 from memory.models import Conversation, Message, ModelCall, Summary
+from memory.view import places
 
 from ..forms import preset_name
 
@@ -38,7 +39,7 @@ TITLES = {
     "window": gettext_lazy("Window"),
     "recalled": gettext_lazy("Recalled"),
     "newest": gettext_lazy("Next message"),
-    "steps": gettext_lazy("Calls and results"),
+    "steps": gettext_lazy("Tools"),
     "reserve": gettext_lazy("Reserved for the reply"),
     "free": gettext_lazy("Free"),
 }

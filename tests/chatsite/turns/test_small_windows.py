@@ -11,9 +11,10 @@ from django.core.checks import run_checks
 from chatsite.pages.presenters import context_pane
 from chatsite.turns import attempt, commands, lifecycle, requests, runner
 from chatsite.turns.models import Turn
-from memory import places, transcript
+from memory import transcript
 from memory.compaction import compactor, lease
 from memory.models import Conversation, ModelCall
+from memory.view import places
 from tests.patience import within
 
 pytestmark = pytest.mark.django_db(transaction=True)

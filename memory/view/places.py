@@ -6,9 +6,9 @@ from collections.abc import Iterable
 
 from django.db.models import Case, Count, Q, Value, When
 
-from . import versions
-from .models import Conversation, ModelCall, Summary
-from .ranges import Ranges, within
+from memory import versions
+from memory.models import Conversation, ModelCall, Summary
+from memory.ranges import Ranges, within
 
 
 def count_places(conversation: Conversation, left_out: Ranges = ()) -> dict[str, int]:

@@ -6,8 +6,8 @@ from collections.abc import Iterable
 
 from django.db.models import Q
 
-from .engine.cut_points import match_results
-from .models import Conversation, Message, as_langchain
+from memory.engine.cut_points import match_results
+from memory.models import Conversation, Message, as_langchain
 
 # A call is answered within so many numbers: what a turn leaves room for, twice.
 REACH = 512
