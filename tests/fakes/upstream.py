@@ -23,7 +23,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, Self
 
 from ..patience import PATIENCE
-from . import markdown
+from . import markdown, openai_rules
 
 SUMMARY_MARK = "[windowpane:summarise]"
 # A message that begins with this chooses how it is answered, among many at once.
@@ -55,11 +55,13 @@ class Upstream:
 
     def __init__(self, port: int = 0) -> None:
         self.requests: list[Request] = []
+        # What OpenAI would have refused: calls without results, and such.
+        self.violations: list[str] = []
         self.closed_early = 0
         self.lock = threading.Lock()
         self.stopping = threading.Event()
         self.holding = threading.Event()
-        self._script: deque[str] = deque()
+        self._script: deque[str | Answer] = deque()
         self._wishes: Counter[str] = Counter()
         self._server = HTTPServer(("127.0.0.1", port), Handler)
         self._server.upstream = self
@@ -76,11 +78,12 @@ class Upstream:
         """The requests for a reply or a summary."""
         return [r for r in self.requests if r.path.endswith("/chat/completions")]
 
-    def script(self, *modes: str) -> None:
-        """Answer the next requests in these modes, whatever their model's name."""
+    def script(self, *modes: "str | Answer") -> None:
+        """Answer the next requests in these modes, whatever their model's name; or with
+        these functions, such as calling() makes."""
         self._script.extend(modes)
 
-    def next_mode(self, body: dict[str, Any]) -> str:
+    def next_mode(self, body: dict[str, Any]) -> "str | Answer":
         wish = find_wish(body)
         with self.lock:
             if wish:
@@ -145,14 +148,24 @@ class Handler(BaseHTTPRequestHandler):
     def do_POST(self) -> None:
         raw = self.rfile.read(int(self.headers.get("content-length", 0)))
         body = self._record(raw)
-        mode, *args = self.upstream.next_mode(body).split(":")
-        answer = MODES.get(mode, answer_ok)
+        answer, args = self._find_answer(body)
         try:
             answer(Exchange(self, body), *args)
         except (ClientGoneError, BrokenPipeError, ConnectionResetError):
             self.close_connection = True
             with self.upstream.lock:
                 self.upstream.closed_early += 1
+
+    def _find_answer(self, body: dict[str, Any]) -> "tuple[Answer, list[str]]":
+        if found := openai_rules.find_violations(body):
+            with self.upstream.lock:
+                self.upstream.violations += found
+            return answer_status(400, "; ".join(found)), []
+        wanted = self.upstream.next_mode(body)
+        if callable(wanted):
+            return wanted, []
+        mode, *args = wanted.split(":")
+        return MODES.get(mode, answer_ok), args
 
     def _record(self, raw: bytes) -> dict[str, Any]:
         headers = {name.lower(): value for name, value in self.headers.items()}
@@ -307,6 +320,9 @@ class Exchange:
         }
 
 
+Answer = Callable[..., None]
+
+
 def count_text(text: str) -> int:
     return -(-len(text.encode("utf-8", "surrogatepass")) // 4)
 
@@ -337,8 +353,8 @@ def content_of(message: dict[str, Any]) -> str:
 
 
 def find_wish(body: dict[str, Any]) -> str:
-    messages = body.get("messages") or [{}]
-    newest = content_of(messages[-1])
+    asked = [each for each in body.get("messages", ()) if each.get("role") == "user"]
+    newest = content_of(asked[-1]) if asked else ""
     return newest.removeprefix(MODE_MARK) if newest.startswith(MODE_MARK) else ""
 
 
