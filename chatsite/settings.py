@@ -286,6 +286,13 @@ MODEL_MAX_ATTEMPTS = env.int("MODEL_MAX_ATTEMPTS", default=3)
 FINISH_REASON_REQUIRED = env.bool("FINISH_REASON_REQUIRED", default=True)
 # Whether the provider can hold a summary to a JSON schema; not every server can.
 STRUCTURED_OUTPUT = env.bool("STRUCTURED_OUTPUT", default=not OPENAI_BASE_URL)
+# What a turn may ask of tools: replies that call some, calls in all, and seconds for
+# each call. A question for consent and a result that comes later have this long.
+TOOL_ROUNDS = env.int("TOOL_ROUNDS", default=60)
+TOOL_CALLS = env.int("TOOL_CALLS", default=90)
+TOOL_SECONDS = env.float("TOOL_SECONDS", default=30.0)
+CONSENT_SECONDS = env.float("CONSENT_SECONDS", default=86_400.0)
+TOOL_DEADLINE_SECONDS = env.float("TOOL_DEADLINE_SECONDS", default=604_800.0)
 # Tokens per second of the demo model.
 DEMO_TOKENS_PER_SECOND = env.float("DEMO_TOKENS_PER_SECOND", default=40.0)
 

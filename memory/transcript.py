@@ -217,24 +217,25 @@ def give_back(conversation_id: int, seq: int) -> None:
 
 @transaction.atomic(savepoint=False)
 def append_user_message(
-    conversation: Conversation, *, text: object, client_id: object
+    conversation: Conversation, *, text: object, client_id: object, room: int = 0
 ) -> tuple[Message, bool]:
     """Store what a user sent; returns the message, and whether it is new.
 
-    Takes two numbers: the message's and the next one for its reply. A client_id that is
-    known with the same text returns the message that it made; with another text it
-    raises ClientIdConflictError. Raises TextError for what can't be stored.
+    Takes two numbers: the message's and the next one for its reply; `room` numbers
+    before them are left to the turn before. A client_id that is known with the same
+    text returns the message that it made; with another text it raises
+    ClientIdConflictError. Raises TextError for what can't be stored.
     """
     text, client_id = check_text(text), check_client_id(client_id)
     # The lock comes first: the same message may be on its way in from another socket.
-    lock(conversation, 2)
+    lock(conversation, room + 2)
     same = Message.objects.filter(conversation=OuterRef("pk"), client_id=client_id)
     rows = Conversation.objects.filter(pk=conversation.pk).order_by()
     next_seq, known = rows.values_list(
         "next_seq", Subquery(same.order_by().values("pk"))
     ).get()
     if known is not None:
-        rows.update(next_seq=F("next_seq") - 2)
+        rows.update(next_seq=F("next_seq") - room - 2)
         message = conversation.messages.get(pk=known)
         if message.text != text:
             raise ClientIdConflictError

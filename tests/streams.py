@@ -86,6 +86,7 @@ SLOW = (
     "chatsite/test_doors.py",
     "chatsite/transfer/test_fuzzed_imports.py",
     "chatsite/turns/test_small_windows.py",
+    "chatsite/turns/test_tool_loop.py",
     "memory/agents/test_langmem.py::test_of_any_history",
     "memory/agents/test_long_turns.py",
     "memory/agents/test_property.py",

@@ -17,6 +17,7 @@ from typing import Any, Self
 from django.conf import settings
 from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage
 from langchain_core.messages.ai import UsageMetadata
+from langchain_core.messages.tool import ToolCallChunk
 from pydantic import BaseModel
 
 from . import deltas, dialects, providers
@@ -57,7 +58,7 @@ class ReplyStream:
 
     After the end, and after an error as far as they are known: usage, finish_reason
     (None: the stream just ended), reasoning, refusal, attempts, first_token_ms,
-    total_ms, tool_calls.
+    total_ms, calls.
     """
 
     def __init__(
@@ -98,7 +99,7 @@ class ReplyStream:
         self._life_at = self._started
         self._ended_at: float | None = None
         self._resent = 0
-        self._chars = 0
+        self._chars = self._call_chars = 0
         self._carry = ""
         self._calls: AIMessageChunk | None = None
         self._is_understood = False  # the request was accepted in this dialect
@@ -119,9 +120,10 @@ class ReplyStream:
         return round((time.monotonic() - self._started) * 1000)
 
     @property
-    def tool_calls(self) -> list[dict[str, Any]]:
-        """The calls the model asks for; always empty when no tools were bound."""
-        return list(self._calls.tool_calls) if self._calls else []
+    def calls(self) -> list[ToolCallChunk]:
+        """What the model asks of tools, as it came: arguments are a text that may be no
+        JSON. Always empty when no tools were bound."""
+        return list(self._calls.tool_call_chunks) if self._calls else []
 
     async def _run(self) -> AsyncIterator[str]:
         while True:
@@ -179,7 +181,7 @@ class ReplyStream:
                 self._note(batch)
                 if piece := self._take("".join([delta.text for delta in batch])):
                     yield piece
-                if self._chars >= MAX_REPLY_CHARS:
+                if max(self._chars, self._call_chars) >= MAX_REPLY_CHARS:
                     self.finish_reason = "length"
                     return
         refusal = "" if self._chars else self.refusal
@@ -248,7 +250,13 @@ class ReplyStream:
                 self.finish_reason = delta.finish_reason
                 self._ended_at = self._ended_at or time.monotonic()
             if delta.calls and "tools" in self._bind:
-                self._calls = self._calls + delta.calls if self._calls else delta.calls
+                self._note_calls(delta.calls)
+
+    def _note_calls(self, chunk: AIMessageChunk) -> None:
+        self._calls = self._calls + chunk if self._calls else chunk
+        self._call_chars += sum(
+            len(call["args"] or "") for call in chunk.tool_call_chunks
+        )
 
     def _note_usage(self, usage: UsageMetadata) -> None:
         """0 is what a provider says that does not count: every request has tokens."""

@@ -4,8 +4,10 @@ What it writes is fenced by its claim; once another process has the turn, it jus
 """
 
 import asyncio
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from importlib import import_module
 from time import monotonic
 from typing import Any
 
@@ -25,6 +27,7 @@ from .models import Turn
 from .reply_streamer import ReplyStreamer
 
 State = Turn.State
+TOOL_LOOP = f"{__package__}.tool_loop.loop"
 
 
 # Starts a compaction of what requests of a conversation leave out, into so many tokens,
@@ -32,22 +35,55 @@ State = Turn.State
 MakeRoom = Callable[[int, int | None], asyncio.Task[Any] | None]
 
 
+@dataclass(frozen=True, slots=True)
+class Tools:
+    """What a model may call: in OpenAI's form, and the tokens that takes. `choice`:
+    "none" for a request that has to be answered without."""
+
+    schemas: tuple[dict[str, Any], ...] = ()
+    tokens: int = 0
+    choice: str = ""
+
+    def to_options(self) -> dict[str, Any]:
+        if not self.schemas:
+            return {}  # OpenAI refuses an empty list
+        choice = {"tool_choice": self.choice} if self.choice else {}
+        return {"tools": list(self.schemas), **choice}
+
+
 async def run(
     claim: lifecycle.Claim, make_room: MakeRoom
 ) -> tuple[lifecycle.Claim, lifecycle.Result] | None:
-    """How the attempt ended, under the claim of its last request; None: turn lost.
+    """How the attempt ended, under the claim of its last request; None: turn lost, or
+    left to wait for a person's consent.
+
+    Raises an error of the database when that stays away for longer than the lease.
+    """
+    prepared = await retry(prepare, claim, until=claim.lease_end)
+    if isinstance(prepared, Turn):
+        # LangChain's agents take a second to import.
+        await asyncio.to_thread(import_module, TOOL_LOOP)
+        return await sys.modules[TOOL_LOOP].run(claim, prepared, make_room)
+    return await answer(claim, prepared, make_room)
+
+
+async def answer(
+    claim: lifecycle.Claim,
+    request: "Request | lifecycle.Result",
+    make_room: MakeRoom,
+) -> tuple[lifecycle.Claim, lifecycle.Result] | None:
+    """How a request ended that was prepared under this claim; None: turn lost.
 
     A context that the provider finds too long is sent once more, at half its size; the
     compaction that follows the turn then makes room for good. One that it refuses for
-    its form is sent again in another form. Each request has a record of its own. Raises
-    an error of the database when that stays away for longer than the lease.
+    its form is sent again in another form. Each request has a record of its own.
     """
-    request = await retry(_prepare, claim, until=claim.lease_end)
     request = await _compact_first(request, make_room)
     if request is None:
         return None
     if isinstance(request, lifecycle.Result):
         return claim, request
+    claim = request.claim
     if request.built.tokens > providers.context_window(request.model):
         # Some providers would cut it off without a word.
         return claim, lifecycle.Result(State.FAILED, "", error="context_length")
@@ -65,12 +101,13 @@ async def run(
 
 
 @dataclass(slots=True)
-class _Request:
+class Request:
     claim: lifecycle.Claim
     model: str
     built: context.Built
     options: dict[str, Any]
     dialect: dialects.Dialect
+    tools: Tools | None = None
     # A ceiling in tokens, once the provider has found the context too long.
     limit: int | None = None
 
@@ -82,13 +119,15 @@ class _Answer:
     instead: dialects.Dialect | None = None
 
 
-def _prepare(
+def prepare(
     claim: lifecycle.Claim,
     limit: int | None = None,
     dialect: dialects.Dialect | None = None,
-) -> _Request | lifecycle.Result:
+    tools: Tools | None = None,
+) -> Request | lifecycle.Result | Turn:
     """What to send; a result where a person wants no reply any more, has deleted the
-    message that it would answer, or may not spend any more."""
+    message that it would answer, or may not spend any more. The turn itself, where it
+    needs `tools` and none were given."""
     turn = claim.turn
     if turn is None:
         rows = Turn.objects.select_related("conversation", "user_message")
@@ -96,20 +135,34 @@ def _prepare(
         if refused := _refusal(turn):
             return refused
     conversation = turn.conversation
-    model = requests.model_of(conversation)
+    if tools is None and calls_tools(turn):
+        return turn
+    model, bound = requests.model_of(conversation), tools or Tools()
     dialect = dialect or dialects.of(model)
+    most = (limit or requests.limit_of(model)) - bound.tokens
     built = context.build(
         conversation,
         newest=turn.user_message,
+        steps=() if tools is None else context.read_steps(turn.user_message),
         model=model,
-        limit=limit or requests.limit_of(model),
+        limit=max(1, most),
         shape=requests.shape_of(model, dialect),
     )
     options = {
         **providers.cache_options(model, str(conversation.uuid)),
         **providers.sampling_options(model, settings.CHAT_TEMPERATURE),
+        **bound.to_options(),
     }
-    return _Request(claim, model, built, options, dialect, limit)
+    return Request(claim, model, built, options, dialect, tools, limit)
+
+
+def calls_tools(turn: Turn) -> bool:
+    """Whether the turn runs with tools: its conversation has some, or had some when
+    another attempt began."""
+    if turn.conversation.tools:
+        return True
+    has_rows = turn.reply_seq > turn.user_message.seq + 1
+    return has_rows and turn.tool_calls.filter(request__superseded_at=None).exists()
 
 
 def _refusal(turn: Turn) -> lifecycle.Result | None:
@@ -123,8 +176,8 @@ def _refusal(turn: Turn) -> lifecycle.Result | None:
 
 
 async def _compact_first(
-    request: _Request | lifecycle.Result, make_room: MakeRoom
-) -> _Request | lifecycle.Result | None:
+    request: Request | lifecycle.Result, make_room: MakeRoom
+) -> Request | lifecycle.Result | None:
     """The request, once messages that it would leave out and no summary covers were
     compacted: tried once, and only for a while. None: turn lost."""
     if isinstance(request, lifecycle.Result) or not request.built.refs["left_out"]:
@@ -136,7 +189,8 @@ async def _compact_first(
     if held is None:
         return None
     until = held.lease_end
-    return await retry(_prepare, held, limit, request.dialect, until=until)
+    arguments = (limit, request.dialect, request.tools)
+    return await retry(prepare, held, *arguments, until=until)
 
 
 async def _wait_for(
@@ -158,8 +212,8 @@ async def _wait_for(
 
 
 async def _prepare_other(
-    request: _Request, answer: _Answer, make_room: MakeRoom
-) -> _Request | lifecycle.Result | None:
+    request: Request, answer: _Answer, make_room: MakeRoom
+) -> Request | lifecycle.Result | None:
     """The request to send after one that failed, or why there is none any more; None
     where its end is the last."""
     claim, limit, dialect = request.claim, request.limit, request.dialect
@@ -171,7 +225,8 @@ async def _prepare_other(
         limit = request.built.tokens // 2
     else:
         return None
-    other = await retry(_prepare, claim, limit, dialect, until=claim.lease_end)
+    arguments = (limit, dialect, request.tools)
+    other = await retry(prepare, claim, *arguments, until=claim.lease_end)
     if isinstance(other, lifecycle.Result) or answer.instead:
         return other
     if other.built.tokens >= request.built.tokens:
@@ -179,7 +234,7 @@ async def _prepare_other(
     return await _compact_first(other, make_room)
 
 
-async def _ask(request: _Request) -> _Answer | None:
+async def _ask(request: Request) -> _Answer | None:
     """Send the request and pass on the reply. None: the turn was lost."""
     claim = request.claim
     begun = await retry(
@@ -221,6 +276,8 @@ def _outcome(relay: ReplyStreamer, error: BaseException | None) -> lifecycle.Res
         return _result(relay, State.FAILED, why)
     if why:
         return _result(relay, State.TRUNCATED, why)
+    if relay.stream.calls:
+        return replace(_result(relay, State.DONE), calls=relay.stream.calls)
     if is_blank(relay.text):
         code = "only_reasoning" if relay.reasoning else "bad_response"
         return _result(relay, State.FAILED, code)

@@ -11,6 +11,7 @@ from memory.integrity.audit import Finder, Violation, without_staged
 from memory.models import Conversation, Message
 
 from .models import Turn
+from .tool_loop import audit as tool_audit
 
 State = Turn.State
 
@@ -91,8 +92,9 @@ def find_misplaced_replies() -> Iterator[Violation]:
     )
     crossed = Turn.objects.filter(foreign)
     yield from _each(crossed, "R6.foreign", "has messages of another conversation")
+    # One that asks for calls is no turn's last word.
     orphans = Message.objects.filter(
-        role=Message.Role.ASSISTANT, superseded_at=None, turn=None
+        role=Message.Role.ASSISTANT, superseded_at=None, turn=None, tool_calls=[]
     )
     for pk, seq in orphans.order_by("pk").values_list("conversation_id", "seq"):
         yield Violation("R2.reply", pk, f"reply #{seq} belongs to no turn")
@@ -100,13 +102,17 @@ def find_misplaced_replies() -> Iterator[Violation]:
 
 def find_missing_messages() -> Iterator[Violation]:
     """Numbers that were given out, yet no message has one and no turn still waits for
-    it or has ended without a reply."""
+    it, has ended without a reply, or had room for more calls of tools."""
     counts = Conversation.objects.annotate(count=Count("messages"))
     for conversation in counts.exclude(count=F("next_seq") - 1).iterator():
         turns = conversation.turns.filter(reply=None)
         without = set(turns.values_list("reply_seq", flat=True))
+        left_free = conversation.turns.values_list("user_message__seq", "room")
+        room = dict(left_free.exclude(room=0))
         for first, last in _gaps(conversation):
-            missing = last - first + 1 - sum(first <= seq <= last for seq in without)
+            free = range(max(first, last + 1 - room.get(last + 1, 0)), last + 1)
+            known = without.union(free)
+            missing = last - first + 1 - sum(first <= seq <= last for seq in known)
             if missing:
                 detail = f"{missing} messages are gone between #{first} and #{last}"
                 yield Violation("R1.missing", conversation.pk, detail)
@@ -142,4 +148,5 @@ FINDERS: tuple[Finder, ...] = (
     find_lost_replies,
     find_misplaced_replies,
     find_missing_messages,
+    *tool_audit.FINDERS,
 )

@@ -18,6 +18,7 @@ from memory.models import Conversation, Message
 from . import limits, requests
 from .lifecycle import LEASE, Claim, State, end, position, unfinished
 from .models import Turn
+from .tool_loop import answers
 
 # Why a turn was cancelled.
 MESSAGE_DELETED = "message_deleted"
@@ -40,13 +41,14 @@ def submit(conversation: Conversation, *, text: object, client_id: object) -> Su
     Raises transcript.TextError when the text or the id cannot be stored, CommandError
     when the model could never take the text.
     """
+    room = answers.find_room(conversation)
     message, created = transcript.append_user_message(
-        conversation, text=text, client_id=client_id
+        conversation, text=text, client_id=client_id, room=room
     )
     if not created:
         return _known(message)
     requests.check_fits(conversation, message)
-    turn = _queue(message)
+    turn = _queue(message, room=room)
     title = _suggest_title(message)
     return Submitted(turn, message, position(turn), created=True, title=title)
 
@@ -57,8 +59,9 @@ def send(
 ) -> Submitted:
     """submit() within the limits of its owner. With nothing in front of it, the turn is
     claimed in the same transaction, if it may `run` in this process."""
+    room = answers.find_room(conversation)
     message, created = transcript.append_user_message(
-        conversation, text=text, client_id=client_id
+        conversation, text=text, client_id=client_id, room=room
     )
     if not created:
         return _known(message)
@@ -70,7 +73,7 @@ def send(
         claim = _insert_claimed(message)
         turn = claim.turn
     else:
-        turn = _queue(message)
+        turn = _queue(message, room=room)
     title = _suggest_title(message)
     return Submitted(turn, message, before, created=True, title=title, claim=claim)
 
@@ -207,8 +210,9 @@ def _answer_again(conversation: Conversation, turn: Turn, not_latest: str) -> Tu
     message = turn.user_message
     if message.superseded_at or message.deleted_at:
         raise CommandError("not_found", _("The message it would answer is gone."))
-    if turn.reply:
-        transcript.supersede(conversation, turn.reply.seq, turn.reply.seq)
+    # With all that it has stored: calls of tools and their results, and the reply.
+    if turn.reply or turn.reply_seq > message.seq + 1:
+        transcript.supersede(conversation, message.seq + 1, turn.reply_seq)
     turn.reply_seq = transcript.reserve(conversation, 1)
     turn.state, turn.text, turn.error = State.QUEUED, "", ""
     turn.attempts_before = turn.text_attempt = turn.attempt

@@ -2,7 +2,7 @@
 step is one short transaction, fenced by the lease of who runs the turn.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from time import monotonic
 from typing import Any
@@ -11,6 +11,7 @@ from django.conf import settings
 from django.db import models, transaction
 from django.db.models import Case, Exists, F, OuterRef, Q, Subquery, Value, When
 from django.db.models.functions import Coalesce, Now
+from langchain_core.messages.tool import ToolCallChunk
 
 from memory import calibration, context, transcript
 from memory.compaction import lease
@@ -18,7 +19,8 @@ from memory.leases import LeaseStatus, new_owner
 from memory.models import Conversation, Message, ModelCall
 
 from . import limits
-from .models import Turn
+from .models import ToolCall, Turn
+from .tool_loop import answers
 
 
 def end(
@@ -32,6 +34,7 @@ def end(
     """Move a turn to its last state and store its reply, if the fence still holds."""
     if not fenced.update(**_ended_as(turn, state, error)):
         return False
+    answers.close(turn)
     if reply := _store_reply(turn, reasoning):
         Turn.objects.filter(pk=turn.pk).update(reply=reply)
         ModelCall.objects.filter(pk=turn.call_id).update(message=reply)
@@ -99,6 +102,8 @@ class Result:
     first_token_ms: int | None = None
     total_ms: int = 0
     attempts: int = 1
+    # The calls of tools that a complete reply asks for, as they came.
+    calls: Sequence[ToolCallChunk] = ()
 
 
 def _orphans() -> models.QuerySet[Turn]:
@@ -192,7 +197,7 @@ def begin(claim: Claim, built: context.Built, model: str) -> Claim | LeaseStatus
         default=F("call_id"),
         output_field=models.BigIntegerField(),
     )
-    hold = LEASE.renew_unless_cancelled(_held(claim), model=model, call=of_text)
+    hold = LEASE.renew_unless_cancelled(held(claim), model=model, call=of_text)
     if hold is not LeaseStatus.KEPT:
         transaction.set_rollback(True)
         return hold
@@ -200,14 +205,26 @@ def begin(claim: Claim, built: context.Built, model: str) -> Claim | LeaseStatus
     return replace(claim, **recorded, renewed_at=started, turn=None)
 
 
-def _held(claim: Claim) -> models.QuerySet[Turn]:
+def held(claim: Claim) -> models.QuerySet[Turn]:
     return Turn.objects.filter(LEASE.held_by(claim.owner), pk=claim.turn_id)
+
+
+def lock_held(claim: Claim) -> Turn | None:
+    """The turn, locked together with its conversation, and whether it
+    `has_open_calls`. None: lost."""
+    # In the order of stop(): each waiting for what the other holds would be a deadlock.
+    rows = held(claim).select_for_update(of=("conversation", "self"))
+    open_calls = ToolCall.objects.filter(
+        turn=OuterRef("pk"), state__in=ToolCall.UNANSWERED
+    )
+    rows = rows.annotate(has_open_calls=Exists(open_calls))
+    return rows.select_related("conversation").first()
 
 
 def checkpoint(claim: Claim, text: str) -> LeaseStatus:
     """Save the reply so far and renew the lease, in one fenced statement."""
     values = {"text": text, "text_attempt": claim.attempt, "call": claim.call_id}
-    return LEASE.renew_unless_cancelled(_held(claim), **(values if text else {}))
+    return LEASE.renew_unless_cancelled(held(claim), **(values if text else {}))
 
 
 @transaction.atomic
@@ -249,11 +266,11 @@ def finish(claim: Claim, result: Result) -> Turn | None:
 
     A second call, after an answer that got lost, finds what the first one did.
     """
-    # In the order of stop(): each waiting for what the other holds would be a deadlock.
-    rows = _held(claim).select_for_update(of=("conversation", "self"))
-    turn = rows.select_related("conversation").first()
+    turn = lock_held(claim)
     if turn is None:
         return _ended(claim)
+    if turn.has_open_calls:
+        answers.close(turn)
     # An attempt that died before its first word leaves what an earlier one had saved.
     reasoning = ""
     if result.text:
@@ -264,9 +281,9 @@ def finish(claim: Claim, result: Result) -> Turn | None:
     turn.state, turn.error = result.state, result.error or why
     turn.reply = _store_reply(turn, reasoning)
     ended = _ended_as(turn, turn.state, turn.error)
-    _held(claim).update(reply=turn.reply, **ended)
+    held(claim).update(reply=turn.reply, **ended)
     _close_books(turn, claim, result)
-    reported = _calibrated(turn.conversation, claim, result)
+    reported = calibrated(turn.conversation, claim, result)
     lease.mark_due(turn.conversation_id, **reported)
     return turn
 
@@ -281,7 +298,7 @@ def _close_books(turn: Turn, claim: Claim, result: Result) -> None:
     """Bill the last request, and link the reply with the one that it came from."""
     link = {"message": turn.reply} if turn.reply else {}
     is_same = turn.call_id == claim.call_id
-    is_billed = _bill(turn.conversation, claim, result, **(link if is_same else {}))
+    is_billed = bill(turn.conversation, claim, result, **(link if is_same else {}))
     if link and not (is_same and is_billed):
         ModelCall.objects.filter(pk=turn.call_id).update(**link)
 
@@ -291,10 +308,10 @@ def give_up(claim: Claim, result: Result) -> None:
     """Close the books of a request that failed and is followed by another one."""
     conversation = Conversation.objects.filter(pk=claim.conversation_id).first()
     if conversation:
-        _bill(conversation, claim, result)
+        bill(conversation, claim, result)
 
 
-def _bill(
+def bill(
     conversation: Conversation, claim: Claim, result: Result, **link: Message
 ) -> bool:
     bill = {
@@ -317,7 +334,7 @@ def _bill(
     return True
 
 
-def _calibrated(
+def calibrated(
     conversation: Conversation, claim: Claim, result: Result
 ) -> dict[str, object]:
     """The conversation's estimate, which follows what was reported."""

@@ -52,7 +52,10 @@ class Turn(models.Model):
     )
     # The number the reply will have: taken together with the user message's, so that
     # a reply stands behind its question even when more messages were queued meanwhile.
+    # A call of a tool, or its result, takes it and leaves the next one to the reply.
     reply_seq = models.PositiveIntegerField()
+    # Numbers left free before the user message, for the turn before.
+    room = models.PositiveSmallIntegerField(default=0, db_default=0)
     state = models.CharField(max_length=11, choices=State, default=State.QUEUED)
     # Only ever grows: pages ignore what comes of a lower one.
     attempt = models.PositiveIntegerField(default=0)

@@ -404,4 +404,4 @@ class TestStreaming:
         bind = {"tools": [{"type": "function", "function": {"name": "x"}}]}
         stream = ReplyStream("demo", [HumanMessage("Hello")], bind=bind)
         assert [piece async for piece in stream]
-        assert stream.tool_calls == []
+        assert stream.calls == []

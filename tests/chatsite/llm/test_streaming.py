@@ -88,14 +88,14 @@ class TestCompleteReplies:
     async def test_it_ignores_events_and_calls_nobody_asked_for(self, upstream):
         stream = ReplyStream("foreign-events", MESSAGES)
         assert await read(stream) == "Honest reply"
-        assert stream.tool_calls == []
+        assert stream.calls == []
 
     async def test_it_collects_the_calls_of_bound_tools(self, upstream):
         tool = {"type": "function", "function": {"name": "search_transcript"}}
         stream = ReplyStream("tool-call", MESSAGES, bind={"tools": [tool]})
         assert await read(stream) == ""
         assert stream.finish_reason == "tool_calls"
-        assert stream.tool_calls[0]["args"] == {"query": "49ers"}
+        assert stream.calls[0]["args"] == '{"query": "49ers"}'
 
     async def test_it_survives_a_flood_of_empty_deltas(self, upstream):
         assert await read(ReplyStream("empty-deltas:2000", MESSAGES)) == "At last."

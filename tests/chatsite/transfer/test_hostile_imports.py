@@ -274,7 +274,7 @@ class TestPrompts:
         made = transcript.create(bob, system_prompt=self.SECRET)
         sent = commands.submit(made, text="Hello", client_id="a")
         claim = lifecycle.claim(made.pk)
-        prepared = attempt._prepare(claim)
+        prepared = attempt.prepare(claim)
         begun = lifecycle.begin(claim, prepared.built, prepared.model)
         lifecycle.finish(begun, lifecycle.Result("failed", "", error="timeout"))
         Conversation.objects.filter(pk=made.pk).update(system_prompt="")

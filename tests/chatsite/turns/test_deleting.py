@@ -150,7 +150,7 @@ class TestTurns:
         claim = lifecycle.claim(conversation.pk)
         delete(client, conversation, sent.message.seq)
         assert lifecycle.checkpoint(claim, "Your c") is lifecycle.LeaseStatus.CANCELLED
-        result = attempt._prepare(claim)
+        result = attempt.prepare(claim)
         assert (result.state, result.error) == (State.STOPPED, "message_deleted")
         turn = lifecycle.finish(claim, lifecycle.Result(State.STOPPED, ""))
         assert (turn.state, turn.error) == (State.STOPPED, "message_deleted")
@@ -169,7 +169,7 @@ class TestTurns:
         sent = commands.submit(conversation, text="Hello", client_id="a")
         claim = lifecycle.claim(conversation.pk)
         commands.stop(conversation, sent.turn.pk)
-        assert attempt._prepare(claim).state == State.STOPPED
+        assert attempt.prepare(claim).state == State.STOPPED
 
 
 class TestAttempts:

@@ -17,7 +17,7 @@ def test_a_long_message_that_fits_is_taken(alice, settings, constant):
     for number in range(6):
         commands.submit(conversation, text=f"ok {number}", client_id=f"c{number}")
         claim = lifecycle.claim(conversation.pk)
-        request = attempt._prepare(claim)
+        request = attempt.prepare(claim)
         begun = lifecycle.begin(claim, request.built, request.model)
         reported = count_tokens(request.built.context.messages) + constant
         result = lifecycle.Result(
@@ -27,5 +27,5 @@ def test_a_long_message_that_fits_is_taken(alice, settings, constant):
     conversation.refresh_from_db()
     assert conversation.token_ratio == pytest.approx(1, abs=0.1)
     commands.submit(conversation, text="水" * 12_000, client_id="big")
-    request = attempt._prepare(lifecycle.claim(conversation.pk))
+    request = attempt.prepare(lifecycle.claim(conversation.pk))
     assert request.built.tokens < 32_000

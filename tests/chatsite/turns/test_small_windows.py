@@ -29,7 +29,7 @@ def words(source, count):
 def ask(conversation, text):
     commands.submit(conversation, text=text, client_id=uuid.uuid4().hex)
     claim = lifecycle.claim(conversation.pk)
-    request = attempt._prepare(claim)
+    request = attempt.prepare(claim)
     return lifecycle.begin(claim, request.built, request.model), request
 
 

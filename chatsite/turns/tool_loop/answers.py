@@ -1,0 +1,123 @@
+"""The numbers of a turn's messages, and the messages that answer its calls. Everything
+here belongs into a transaction that has locked the conversation.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+from django.db.models import Max
+from django.db.models.functions import Now
+
+from chatsite.tools import registry, results
+from memory import transcript
+from memory.models import Conversation
+
+from ..models import ToolCall, Turn
+
+# Numbers that a message leaves free for the turn before it, which may need more than
+# it has when it calls tools: for each of its calls and requests one. What a turn may
+# ask for stays below it (loop.MAX_ROUNDS, loop.MAX_CALLS).
+TOOL_ROOM = 256
+
+State = ToolCall.State
+
+NOT_RUN = "No result: the turn ended before the tool was run."
+BROKEN_OFF = "No result: the turn ended before the tool had answered."
+MAY_HAVE_RUN = (
+    "No result: it is not known whether the tool ran, since the turn was broken off "
+    "while it was running."
+)
+
+
+class NoRoomError(Exception):
+    """The next message of the user leaves no number for what a turn has to store."""
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """How a call ended: its state, and its result, as results.refine() takes it."""
+
+    state: str
+    content: Any
+    error: str = ""
+
+
+def find_room(conversation: Conversation) -> int:
+    """Numbers to leave free before the next message of the user: none where no turn is
+    open, or no tool can be called."""
+    if not conversation.tools:
+        return 0
+    transcript.lock(conversation)
+    unfinished = conversation.turns.filter(state__in=Turn.UNFINISHED)
+    return TOOL_ROOM if unfinished.exists() else 0
+
+
+def advance(turn: Turn, ahead: int = 0) -> None:
+    """Take the next number for the turn's reply: the one it had is used. With messages
+    behind the turn, they have left room; `ahead` numbers more must be free there.
+
+    Raises NoRoomError.
+    """
+    behind = turn.conversation.turns.filter(pk__gt=turn.pk).order_by("pk")
+    following = behind.values_list("user_message__seq", flat=True).first()
+    if following is None:
+        turn.reply_seq = transcript.reserve(turn.conversation, 1)
+    else:
+        # A late result of an earlier turn may have come between.
+        before = turn.conversation.messages.filter(seq__lt=following)
+        last = before.aggregate(last=Max("seq"))["last"] or 0
+        turn.reply_seq = max(last, turn.reply_seq) + 1
+        if turn.reply_seq + ahead >= following:
+            raise NoRoomError
+    Turn.objects.filter(pk=turn.pk).update(reply_seq=turn.reply_seq)
+
+
+def store(call: ToolCall, turn: Turn, answer: Answer, **values: object) -> ToolCall:
+    """Answer a call in its place. The row of the call as it is then."""
+    tool = registry.available().get(call.name)
+    refined = results.refine(answer.content, tool, turn.reply_seq)
+    message = transcript.append_result(
+        turn.conversation,
+        seq=turn.reply_seq,
+        call_id=call.call_id,
+        text=refined.whole,
+        sent_text=refined.sent,
+    )
+    advance(turn)
+    values |= {"state": answer.state, "error": answer.error, "result": message}
+    if answer.state not in ToolCall.UNFINISHED:
+        values["finished_at"] = Now()
+    ToolCall.objects.filter(pk=call.pk).update(**values)
+    return read(call.pk)
+
+
+def read(pk: int) -> ToolCall:
+    """A call with what its event says."""
+    rows = ToolCall.objects.select_related("request", "result", "late_result")
+    return rows.get(pk=pk)
+
+
+def open_calls(turn: Turn) -> list[ToolCall]:
+    """The calls of a turn that nothing answers yet, in their order."""
+    rows = ToolCall.objects.filter(turn=turn, state__in=ToolCall.UNANSWERED)
+    return list(rows.order_by("pk"))
+
+
+def broken_off(name: str) -> Answer:
+    """Of a call that had begun: only where the tool changes nothing is it known that
+    nothing has happened."""
+    tool = registry.available().get(name)
+    if tool and tool.read_only:
+        return Answer(State.CANCELLED, BROKEN_OFF)
+    return Answer(State.UNKNOWN, MAY_HAVE_RUN)
+
+
+def close(turn: Turn) -> None:
+    """Answer what is open as the turn ends: every request needs a result for each
+    call."""
+    for call in open_calls(turn):
+        has_begun = call.state == State.RUNNING
+        answer = (
+            broken_off(call.name) if has_begun else Answer(State.CANCELLED, NOT_RUN)
+        )
+        store(call, turn, answer)

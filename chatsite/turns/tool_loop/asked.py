@@ -1,0 +1,79 @@
+"""What a model asks of tools, read from the pieces of its reply. None of it is trusted:
+names, ids and arguments are whatever a server has sent.
+"""
+
+import json
+import math
+import re
+import uuid
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from langchain_core.messages.tool import ToolCallChunk
+
+from chatsite.llm.streaming import clean
+
+# What OpenAI takes back as the name of a function; it refuses requests with others.
+NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9_-]+")
+MAX_NAME = 64
+CALL_ID = re.compile(r"[\x21-\x7e]{1,100}")
+MAX_DEPTH = 50
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """One call of a reply. `error` says why it can't be run: "bad_arguments" where they
+    were no JSON object; `arguments` is then empty."""
+
+    call_id: str
+    name: str
+    arguments: dict[str, Any]
+    error: str = ""
+
+    def to_langchain(self) -> dict[str, Any]:
+        return {"name": self.name, "args": self.arguments, "id": self.call_id}
+
+
+def read(chunks: Iterable[ToolCallChunk], limit: int) -> list[Asked]:
+    """The first `limit` calls, each with an id of its own."""
+    asked: dict[str, Asked] = {}
+    for chunk in list(chunks)[:limit]:
+        call_id = str(chunk.get("id") or "")
+        if not CALL_ID.fullmatch(call_id) or call_id in asked:
+            call_id = f"call_{uuid.uuid4().hex}"
+        name = NOT_IN_NAMES.sub("_", str(chunk.get("name") or ""))[:MAX_NAME]
+        try:
+            arguments, error = _read_arguments(chunk.get("args") or ""), ""
+        except (ValueError, RecursionError):
+            arguments, error = {}, "bad_arguments"
+        asked[call_id] = Asked(call_id, name or "unnamed", arguments, error)
+    return list(asked.values())
+
+
+def _read_arguments(text: str) -> dict[str, Any]:
+    """Raises ValueError for anything that is not one JSON object."""
+    # A function without parameters is called with nothing at all by some.
+    value = _clean(json.loads(text, parse_constant=_refuse) if text.strip() else {})
+    if not isinstance(value, dict):
+        raise ValueError("no object")
+    return value
+
+
+def _refuse(word: str) -> None:
+    raise ValueError(word)  # NaN, Infinity
+
+
+def _clean(value: Any, depth: int = 0) -> Any:
+    """As both databases can store it."""
+    if depth > MAX_DEPTH:
+        raise ValueError("too deep")
+    if isinstance(value, str):
+        return clean(value)
+    if isinstance(value, list):
+        return [_clean(each, depth + 1) for each in value]
+    if isinstance(value, dict):
+        return {clean(key): _clean(each, depth + 1) for key, each in value.items()}
+    if isinstance(value, float) and not math.isfinite(value):
+        raise ValueError("not finite")  # such as 1e999
+    return value

@@ -1,0 +1,370 @@
+"""The loop of a turn that calls tools: LangChain's agent goes from request to calls and
+back, and this middleware makes each of its steps one of the database.
+
+The agent's own messages are only marks of the rows. What a model is sent is built from
+the tables for each request, so any process can go on where another one ended.
+"""
+
+import asyncio
+import json
+import logging
+from collections.abc import Awaitable, Callable, Iterable
+from dataclasses import replace
+from time import monotonic
+from typing import Any
+
+from django.conf import settings
+from langchain.agents import create_agent
+from langchain.agents.middleware import (
+    AgentMiddleware,
+    ModelCallLimitMiddleware,
+    ModelRequest,
+    ToolCallLimitMiddleware,
+)
+from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
+from langchain_core.tools import ToolException
+from langchain_core.utils.function_calling import convert_to_openai_tool
+from langgraph.prebuilt.tool_node import ToolCallRequest
+
+from chatsite import metrics
+from chatsite.database import TRANSIENT_DB_ERRORS, name_of, retry
+from chatsite.llm import providers
+from chatsite.protocol import events
+from chatsite.tools import registry
+from chatsite.tools.context import AnswerLostError, CallContext, Pending
+from memory.engine.blank import is_blank
+from memory.engine.tokens import count_text
+from memory.leases import LeaseStatus
+
+from .. import attempt, checkpoints
+from ..attempt import MakeRoom, Tools
+from ..lifecycle import Claim, Result
+from ..models import ToolCall, Turn
+from . import answers, asked, records
+from .answers import Answer, NoRoomError
+
+logger = logging.getLogger(__name__)
+
+# Whatever the settings say: the most that fits into answers.TOOL_ROOM, for the last
+# reply of a turn may ask for as many calls again.
+MAX_ROUNDS, MAX_CALLS = 60, 90
+# Calls of one reply that run at the same time.
+PARALLEL = 8
+# How LangChain's tool node begins what it says of arguments that do not fit.
+MISFIT = "Error invoking tool"
+
+BAD_ARGUMENTS = "No result: the arguments of the call were no JSON object."
+TOO_SLOW = "No result: the tool did not answer within {seconds:g} s."
+PERHAPS = "It may have run."
+
+State = ToolCall.State
+Execute = Callable[[ToolCallRequest], Awaitable[Any]]
+# Tools that do not end when they are told to; the event loop keeps weak references.
+_left_alone: set[asyncio.Future[Any]] = set()
+
+
+async def run(
+    claim: Claim, turn: Turn, make_room: MakeRoom
+) -> tuple[Claim, Result] | None:
+    """How an attempt of a turn with tools ended, as attempt.run() tells it."""
+    await registry.ready()
+    return await ToolLoop(claim, turn, make_room).run()
+
+
+class ToolLoop(AgentMiddleware):
+    """One attempt. Once it is over nothing more is begun; without a result it was lost,
+    or waits for consent."""
+
+    def __init__(self, claim: Claim, turn: Turn, make_room: MakeRoom) -> None:
+        super().__init__()
+        self.claim = claim
+        self._turn = turn
+        self._make_room = make_room
+        self._site_tools = registry.chosen(turn.conversation.tools)
+        self._offer = offer(self._site_tools)
+        self._result: Result | None = None
+        self._over = asyncio.Event()
+        # Replies that have asked for calls, and for how many, in all attempts.
+        self._rounds = self._calls = 0
+        self._running: set[asyncio.Future[Any]] = set()
+        self._places = asyncio.Semaphore(PARALLEL)
+
+    async def run(self) -> tuple[Claim, Result] | None:
+        used = await self._write(records.count_used)
+        self._rounds, self._calls, is_open = used
+        agent = self._make_agent(self._calls - is_open)
+        async with events.stop_hints(self.claim.turn_id) as stop:
+            guard = asyncio.create_task(self._guard(stop))
+            try:
+                await agent.ainvoke({"messages": [HumanMessage("")]})
+            finally:
+                guard.cancel()
+                await asyncio.gather(guard, return_exceptions=True)
+        if not self._over.is_set():
+            self._end(Result(Turn.State.FAILED, "", error="tool_limit"))
+        return (self.claim, self._result) if self._result else None
+
+    def _make_agent(self, used: int) -> Any:
+        """LangChain's limits count from zero in each attempt, and the steps that read
+        what an earlier attempt has left as rounds."""
+        rounds = ModelCallLimitMiddleware(run_limit=2 * max_rounds())
+        calls = ToolCallLimitMiddleware(run_limit=max(0, max_calls() - used))
+        return create_agent(
+            providers.build(attempt.requests.model_of(self._turn.conversation)),
+            [each.tool for each in self._site_tools],
+            middleware=[self, rounds, calls],
+        )
+
+    async def awrap_model_call(self, request: ModelRequest, handler: Any) -> AIMessage:
+        """The next step of the turn: the calls to run now; none where it is over."""
+        # Only LangChain's limits answer a call with an error.
+        blocked = {
+            int(message.tool_call_id)
+            for message in request.messages
+            if isinstance(message, ToolMessage) and message.status == "error"
+        }
+        calls = await self._find_calls(blocked)
+        marks = [
+            {"id": str(call.pk), "name": call.name, "args": call.arguments}
+            for call in calls
+        ]
+        return AIMessage("", tool_calls=marks)
+
+    async def _find_calls(self, blocked: set[int]) -> list[ToolCall]:
+        while not self._over.is_set():
+            settled = await self._write(records.settle, blocked)
+            if settled is None:
+                self._end()
+                break
+            still_open, answered = settled
+            await self._tell(answered)
+            if not still_open:
+                return await self._ask()
+            if calls := [call for call in still_open if call.state == State.ASKED]:
+                return calls
+            hold = await self._write(records.wait)
+            if hold is LeaseStatus.KEPT:
+                waiting = events.State(self.claim.turn_id, Turn.State.WAITING)
+                await events.publish(self.claim.conversation_id, waiting)
+                self._end()
+            elif hold:
+                self._end_by(hold)
+        return []
+
+    async def _ask(self) -> list[ToolCall]:
+        """Send a request. The calls of its reply; none where it was the last one."""
+        is_last = self._rounds >= max_rounds() - 1 or self._calls >= max_calls()
+        tools = replace(self._offer, choice="none") if is_last else self._offer
+        request = await self._write(attempt.prepare, None, None, tools)
+        ended = await attempt.answer(self.claim, request, self._make_room)
+        if ended is None:
+            self._end()
+            return []
+        self.claim, result = ended
+        wanted = asked.read(result.calls, max_calls())
+        if not wanted:
+            self._end(result)
+            return []
+        try:
+            stored = None if is_last else await self._write(records.ask, result, wanted)
+        except NoRoomError:
+            is_last = True
+        if is_last:
+            self._end(over_limit(result))
+            return []
+        return await self._take(stored, result)
+
+    async def _take(
+        self, stored: tuple[Claim, list[ToolCall]] | None, result: Result
+    ) -> list[ToolCall]:
+        if stored is None:
+            self._end()
+            return []
+        metrics.note_reply(result)
+        self.claim, calls = stored
+        self._rounds, self._calls = self._rounds + 1, self._calls + len(calls)
+        await self._tell(calls)
+        return calls
+
+    async def awrap_tool_call(
+        self, request: ToolCallRequest, handler: Execute
+    ) -> ToolMessage:
+        mark = request.tool_call["id"]
+        async with self._places:
+            if not self._over.is_set():
+                await self._run_call(int(mark), request, handler)
+        return ToolMessage("", tool_call_id=mark)
+
+    async def _run_call(
+        self, pk: int, request: ToolCallRequest, execute: Execute
+    ) -> None:
+        begun = await self._write(records.begin, pk)
+        if isinstance(begun, LeaseStatus):
+            self._end_by(begun)
+            return
+        await self._tell([begun])
+        if begun.state != State.RUNNING:
+            return
+        answer = await self._answer(begun, request, execute)
+        if self._over.is_set() and self._result is None:
+            return
+        call = await self._write(records.finish, pk, answer)
+        if call is None:
+            self._end()
+        else:
+            await self._tell([call])
+
+    async def _answer(
+        self, call: ToolCall, request: ToolCallRequest, execute: Execute
+    ) -> Answer | Pending:
+        if call.error:
+            return Answer(State.FAILED, BAD_ARGUMENTS, call.error)
+        if request.tool is None:
+            names = ", ".join(each.name for each in self._site_tools) or "none"
+            words = f"No result: there is no tool named {call.name!r}. Tools: {names}."
+            return Answer(State.FAILED, words, "unknown_tool")
+        runtime = replace(request.runtime, context=self._context_of(call))
+        task = asyncio.ensure_future(execute(request.override(runtime=runtime)))
+        await self._wait_for(task)
+        if not task.done() or task.cancelled():
+            return self._broken_off(call)
+        return read_outcome(task)
+
+    async def _wait_for(self, task: asyncio.Future[Any]) -> None:
+        """Until it is done, takes too long, or the attempt is over; then it is told to
+        end, and left alone if it does not."""
+        over = asyncio.ensure_future(self._over.wait())
+        self._running.add(task)
+        try:
+            await asyncio.wait(
+                {task, over},
+                timeout=settings.TOOL_SECONDS,
+                return_when=asyncio.FIRST_COMPLETED,
+            )
+        finally:
+            over.cancel()
+            self._running.discard(task)
+            if not task.done():
+                _left_alone.add(task)
+                task.add_done_callback(_forget)
+                task.cancel()
+
+    def _broken_off(self, call: ToolCall) -> Answer:
+        if self._over.is_set():
+            return answers.broken_off(call.name)
+        words = TOO_SLOW.format(seconds=settings.TOOL_SECONDS)
+        tool = registry.available().get(call.name)
+        if tool and tool.read_only:
+            return Answer(State.FAILED, words, "tool_timeout")
+        return Answer(State.UNKNOWN, f"{words} {PERHAPS}", "tool_timeout")
+
+    def _context_of(self, call: ToolCall) -> CallContext:
+        return CallContext(
+            conversation_id=self.claim.conversation_id,
+            turn_id=self.claim.turn_id,
+            call_id=call.call_id,
+            user_id=self._turn.conversation.owner_id,
+            idempotency_key=str(call.idempotency_key),
+            asked_seq=self._turn.user_message.seq,
+        )
+
+    async def _guard(self, stop: asyncio.Event) -> None:
+        """Keeps the lease while tools run, and hears of a stop. A reply that is
+        streamed does both itself, and so does each step of the database."""
+        stopped = asyncio.ensure_future(stop.wait())
+        try:
+            while not self._over.is_set():
+                await asyncio.wait({stopped}, timeout=checkpoints.CHECKPOINT_SECONDS)
+                if self._running:
+                    is_stopped = stopped.done()
+                    hold = LeaseStatus.CANCELLED if is_stopped else await self._renew()
+                    self._end_by(hold)
+                elif stopped.done():
+                    return
+        finally:
+            stopped.cancel()
+
+    async def _renew(self) -> LeaseStatus:
+        started = monotonic()
+        try:
+            hold = await checkpoints.save(self.claim, "")
+        except TRANSIENT_DB_ERRORS as error:
+            logger.warning(
+                "lease not renewed turn=%s: %s", self.claim.turn_id, name_of(error)
+            )
+            is_over = monotonic() >= self.claim.lease_end
+            return LeaseStatus.LOST if is_over else LeaseStatus.KEPT
+        self.claim = replace(self.claim, renewed_at=started)
+        return hold
+
+    def _end_by(self, hold: LeaseStatus) -> None:
+        if hold is LeaseStatus.CANCELLED:
+            self._end(Result(Turn.State.STOPPED, ""))
+        elif hold is LeaseStatus.LOST:
+            self._end()
+
+    def _end(self, result: Result | None = None) -> None:
+        if not self._over.is_set():
+            self._result = result
+            self._over.set()
+
+    async def _write(self, step: Callable[..., Any], *arguments: Any) -> Any:
+        """A step of the database under the claim, tried for as long as it holds."""
+        return await retry(step, self.claim, *arguments, until=self.claim.lease_end)
+
+    async def _tell(self, calls: Iterable[ToolCall]) -> None:
+        for call in calls:
+            told = events.Tool.of(call)
+            await events.publish(self.claim.conversation_id, told)
+
+
+def offer(site_tools: Iterable[registry.SiteTool]) -> Tools:
+    """The tools as a request names them, and how many tokens that takes, estimated."""
+    schemas = tuple(convert_to_openai_tool(each.tool) for each in site_tools)
+    text = json.dumps(schemas, ensure_ascii=False)
+    return Tools(schemas, count_text(text) if schemas else 0)
+
+
+def max_rounds() -> int:
+    return min(settings.TOOL_ROUNDS, MAX_ROUNDS)
+
+
+def max_calls() -> int:
+    return min(settings.TOOL_CALLS, MAX_CALLS)
+
+
+def over_limit(result: Result) -> Result:
+    """A reply that asks for calls which it may not have: its text is all there is."""
+    if is_blank(result.text):
+        return replace(result, state=Turn.State.FAILED, error="tool_limit")
+    return result
+
+
+def read_outcome(task: asyncio.Future[Any]) -> Answer | Pending:
+    """What a tool that has ended brought. Its own words go to the model only where it
+    meant them to: others can hold a key."""
+    error = task.exception()
+    if isinstance(error, AnswerLostError):
+        return Answer(State.UNKNOWN, f"No result: {error}", "tool_error")
+    if isinstance(error, ToolException):
+        return Answer(State.FAILED, f"No result: {error}", "tool_error")
+    if error:
+        logger.warning("a tool failed: %s", type(error).__name__)
+        words = f"No result: the tool failed ({type(error).__name__})."
+        return Answer(State.FAILED, words, "tool_error")
+    found = task.result()
+    if isinstance(found, Pending):
+        return found
+    if not isinstance(found, ToolMessage):
+        return Answer(State.FAILED, "No result: the tool gave none.", "tool_error")
+    if found.status != "error":
+        return Answer(State.DONE, found)
+    is_misfit = str(found.content).startswith(MISFIT)
+    code = "bad_arguments" if is_misfit else "tool_error"
+    return Answer(State.FAILED, found, code)
+
+
+def _forget(task: asyncio.Future[Any]) -> None:
+    _left_alone.discard(task)
+    if not task.cancelled():
+        task.exception()

@@ -1,0 +1,195 @@
+"""The steps of a turn that calls tools, in the database: asked, begun, answered, left
+waiting. Each is one short transaction, fenced by the lease of who runs the turn, and
+finds what it did where the answer of its first try got lost.
+"""
+
+from collections.abc import Collection, Sequence
+from dataclasses import replace
+from datetime import timedelta
+
+from django.conf import settings
+from django.db import transaction
+from django.db.models import Count, F, Q, QuerySet
+from django.db.models.functions import Now
+
+from chatsite.tools import registry
+from chatsite.tools.context import Pending
+from memory import transcript
+from memory.compaction import lease
+from memory.leases import LeaseStatus
+from memory.models import ModelCall
+
+from .. import lifecycle
+from ..lifecycle import LEASE, Claim, Result, held
+from ..models import ToolCall, Turn
+from ..models.tool_call import digest_of
+from . import answers
+from .answers import Answer
+from .asked import Asked
+
+State = ToolCall.State
+
+OVER_LIMIT = "No result: this turn may not call more tools. Answer with what you have."
+
+
+@transaction.atomic
+def ask(
+    claim: Claim, result: Result, asked: Sequence[Asked]
+) -> tuple[Claim, list[ToolCall]] | None:
+    """Store a reply that asks for calls, and its calls; bill its request. The claim of
+    what follows, whose frames begin again. None: the turn was lost.
+
+    Raises NoRoomError, and nothing is stored.
+    """
+    turn = lifecycle.lock_held(claim)
+    if turn is None:
+        return None
+    following = replace(
+        claim, attempt=claim.attempt + 1, call_id=None, tokens=0, view=None
+    )
+    request = ModelCall.objects.select_related("message").get(pk=claim.call_id)
+    if request.message:
+        calls = request.message.calls_asked.select_related("request", "result")
+        return following, list(calls.order_by("place"))
+    message = transcript.append_reply(
+        turn.conversation,
+        seq=turn.reply_seq,
+        text=result.text,
+        reasoning=result.reasoning,
+        tool_calls=[each.to_langchain() for each in asked],
+    )
+    answers.advance(turn, ahead=len(asked))
+    # As a new attempt, and as the first one since something came of it.
+    held(claim).update(
+        text="",
+        call=None,
+        attempt=following.attempt,
+        text_attempt=following.attempt,
+        attempts_before=claim.attempt,
+    )
+    lifecycle.bill(turn.conversation, claim, result, message=message)
+    reported = lifecycle.calibrated(turn.conversation, claim, result)
+    lease.mark_due(turn.conversation_id, **reported)
+    calls = ToolCall.objects.bulk_create(
+        ToolCall(
+            conversation=turn.conversation,
+            turn=turn,
+            request=message,
+            place=place,
+            call_id=each.call_id,
+            name=each.name,
+            arguments=each.arguments,
+            digest=digest_of(each.name, each.arguments),
+            error=each.error,
+        )
+        for place, each in enumerate(asked)
+    )
+    return following, calls
+
+
+@transaction.atomic
+def begin(claim: Claim, pk: int) -> ToolCall | LeaseStatus:
+    """Note that a call runs, before it does; without a consent that it needs, it waits
+    instead. CANCELLED, LOST: it may not run."""
+    hold = LEASE.renew_unless_cancelled(held(claim))
+    if hold is not LeaseStatus.KEPT:
+        return hold
+    row = ToolCall.objects.filter(pk=pk, turn_id=claim.turn_id)
+    asked = row.filter(state=State.ASKED)
+    tool = registry.available().get(row.values_list("name", flat=True).get())
+    if tool and tool.needs_consent:
+        expires_at = Now() + timedelta(seconds=settings.CONSENT_SECONDS)
+        asked.exclude(allowed=True).update(state=State.WAITING, expires_at=expires_at)
+    asked.update(state=State.RUNNING, owner=claim.owner, started_at=Now())
+    return answers.read(pk)
+
+
+@transaction.atomic
+def finish(claim: Claim, pk: int, answer: Answer | Pending) -> ToolCall | None:
+    """Store the result of a call that this attempt runs. None: the turn was lost."""
+    turn = lifecycle.lock_held(claim)
+    if turn is None:
+        return None
+    LEASE.renew(held(claim))
+    call = answers.read(pk)
+    if call.state != State.RUNNING:
+        return call
+    if isinstance(answer, Answer):
+        return answers.store(call, turn, answer)
+    late = Answer(State.LATE, answer.text)
+    seconds = answer.deadline or settings.TOOL_DEADLINE_SECONDS
+    return answers.store(
+        call,
+        turn,
+        late,
+        handle=answer.handle,
+        next_look_at=Now() + timedelta(seconds=answer.seconds),
+        deadline_at=Now() + timedelta(seconds=seconds),
+    )
+
+
+@transaction.atomic
+def settle(
+    claim: Claim, blocked: Collection[int] = ()
+) -> tuple[list[ToolCall], list[ToolCall]] | None:
+    """What is open before the next request: the calls to run, or those that wait for
+    consent, and those that were answered just now. None: the turn was lost.
+
+    A call that runs in no process any more is run again only where that is the same as
+    running it once. `blocked`: keys of those that the limits do not let run.
+    """
+    turn = lifecycle.lock_held(claim)
+    if turn is None:
+        return None
+    still_open, answered = [], []
+    for call in answers.open_calls(turn):
+        if answer := _why_not(call, blocked):
+            answered.append(answers.store(call, turn, answer))
+            continue
+        if call.state == State.RUNNING:
+            call.state = State.ASKED
+            ToolCall.objects.filter(pk=call.pk).update(state=call.state, owner="")
+        still_open.append(call)
+    return still_open, answered
+
+
+def _why_not(call: ToolCall, blocked: Collection[int]) -> Answer | None:
+    """The answer of a call that can't be run (any more)."""
+    tool = registry.available().get(call.name)
+    if call.state == State.RUNNING and not (tool and tool.runs_again):
+        return answers.broken_off(call.name)
+    if call.pk in blocked:
+        return Answer(State.FAILED, OVER_LIMIT, "tool_limit")
+    return None
+
+
+@transaction.atomic
+def wait(claim: Claim) -> LeaseStatus | None:
+    """Let the turn wait for consent: KEPT, and no process has it until the answer.
+    None: that has come meanwhile."""
+    turn = lifecycle.lock_held(claim)
+    if turn is None:
+        return LeaseStatus.LOST
+    if turn.cancel_requested_at:
+        return LeaseStatus.CANCELLED
+    if not turn.tool_calls.filter(state=State.WAITING).exists():
+        return None
+    LEASE.release(held(claim), state=Turn.State.WAITING)
+    return LeaseStatus.KEPT
+
+
+def count_used(claim: Claim) -> tuple[int, int, int]:
+    """How many replies of a turn have asked for calls so far, for how many calls, and
+    how many of these nothing answers yet."""
+    calls = ToolCall.objects.filter(turn=claim.turn_id, request__superseded_at=None)
+    is_open = Q(state__in=ToolCall.UNANSWERED)
+    used = calls.aggregate(
+        Count("request", distinct=True), Count("pk"), open=Count("pk", is_open)
+    )
+    return used["request__count"], used["pk__count"], used["open"]
+
+
+def resume(turns: QuerySet[Turn]) -> int:
+    """Queue turns that waited for consent; waiting was no attempt."""
+    waiting = turns.filter(state=Turn.State.WAITING)
+    return waiting.update(state=Turn.State.QUEUED, attempts_before=F("attempt"))

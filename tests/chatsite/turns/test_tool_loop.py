@@ -1,0 +1,282 @@
+"""Turns that call tools, from Enter to the reply, with a provider that reads requests
+as strictly as OpenAI does.
+"""
+
+import json
+
+import pytest
+from channels.db import database_sync_to_async
+
+from chatsite.turns import audit as turn_audit
+from chatsite.turns.models import ToolCall, Turn
+from memory import context, transcript
+from memory.integrity import audit
+from memory.models import Conversation, ModelCall
+from tests.fakes import own_tools
+from tests.fakes.calling import calling
+
+from ..sockets import Chat
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+State = ToolCall.State
+LOOK = ("look_up", {"city": "Oslo"})
+
+
+@pytest.fixture
+def site(settings, upstream):
+    settings.CHAT_MODEL = "ok"
+    settings.TOOLS = own_tools.PATHS
+    own_tools.begun.clear()
+    return upstream
+
+
+@pytest.fixture
+def conversation(alice, site):
+    made = transcript.create(alice)
+    Conversation.objects.filter(pk=made.pk).update(tools=own_tools.NAMES)
+    made.refresh_from_db()
+    return made
+
+
+def rows(conversation):
+    """What stands in the transcript: role, text, and the calls' names."""
+    return [
+        (row.role, row.text, *(call["name"] for call in row.tool_calls))
+        for row in conversation.messages.order_by("seq")
+    ]
+
+
+def states(conversation):
+    calls = ToolCall.objects.filter(conversation=conversation).order_by("pk")
+    return [(call.name, call.state, call.error) for call in calls]
+
+
+def check(conversation, site):
+    """Everything is as the promises say, and each request is what was sent."""
+    assert site.violations == []
+    assert [str(each) for each in (*turn_audit.check(), *audit.check())] == []
+    calls = ModelCall.objects.filter(conversation=conversation, purpose="reply")
+    assert all(context.verify(call) for call in calls)
+    assert all(call.message_id for call in calls)
+
+
+def reading(function):
+    return database_sync_to_async(function)
+
+
+async def test_a_reply_after_a_call(conversation, session, site):
+    site.script(calling(LOOK, text="Let me look."), "ok")
+    async with Chat(conversation, session) as chat:
+        end = await chat.say("How warm is it?")
+    assert end["state"] == "done"
+
+    def look():
+        assert rows(conversation) == [
+            ("user", "How warm is it?"),
+            ("assistant", "Let me look.", "look_up"),
+            ("tool", "Oslo: 21 degrees"),
+            ("assistant", end["text"]),
+        ]
+        assert states(conversation) == [("look_up", State.DONE, "")]
+        assert Turn.objects.get().reply.seq == end["seq"] == 4
+        check(conversation, site)
+
+    await reading(look)()
+    first, second = site.calls
+    assert {each["function"]["name"] for each in first.body["tools"]} == {
+        *own_tools.NAMES
+    }
+    assert second.messages[-1]["content"] == "Oslo: 21 degrees"
+
+
+async def test_calls_at_once_are_answered_in_their_order(conversation, session, site):
+    calls = [("look_up", {"city": city}) for city in ("Oslo", "Rome", "Lima")]
+    site.script(calling(*calls, split=3), "ok")
+    async with Chat(conversation, session) as chat:
+        await chat.say("How warm is it?")
+    results = [each["content"] for each in site.calls[1].messages[-3:]]
+    assert results == [f"{city}: 21 degrees" for city in ("Oslo", "Rome", "Lima")]
+    await reading(check)(conversation, site)
+
+
+BAD = {
+    "unknown": (("fly", {}), State.FAILED, "unknown_tool", "no tool named 'fly'"),
+    "no json": (("look_up", '{"city": '), State.FAILED, "bad_arguments", "no JSON"),
+    "a list": (("look_up", "[1]"), State.FAILED, "bad_arguments", "no JSON"),
+    "misfit": (("look_up", {"town": 1}), State.FAILED, "bad_arguments", "city"),
+    "raises": (("break_down", {}), State.FAILED, "tool_error", "(KeyError)"),
+    "refuses": (("refuse", {}), State.FAILED, "tool_error", "no such city"),
+    "hangs": (("hang", {}), State.UNKNOWN, "tool_timeout", "within 0.2 s"),
+    "odd name": (("functions.x y", {}), State.FAILED, "unknown_tool", "functions_x_y"),
+    "nul": (
+        ("look_up", '{"city": "a\\u0000\\ud800b"}'),
+        State.DONE,
+        "",
+        "a\ufffdb: 21",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", BAD)
+async def test_a_bad_call_is_answered_and_the_reply_ends(
+    conversation, session, site, settings, name
+):
+    settings.TOOL_SECONDS = 0.2
+    call, state, error, words = BAD[name]
+    site.script(calling(call, LOOK), "ok")
+    async with Chat(conversation, session) as chat:
+        end = await chat.say("Do it.")
+    assert end["state"] == "done"
+    result = site.calls[1].messages[-2]["content"]
+    assert words in result
+    assert "sk-secret" not in result
+
+    def look():
+        assert states(conversation)[0][1:] == (state, error)
+        assert states(conversation)[1] == ("look_up", State.DONE, "")
+        check(conversation, site)
+
+    await reading(look)()
+
+
+async def test_a_call_of_a_reply_that_was_cut_off_is_not_run(
+    conversation, session, site
+):
+    note = ("write_down", {"text": "Buy milk"})
+    for finish in ("length", None):
+        site.script(calling(note, text="I write.", finish=finish))
+        async with Chat(conversation, session) as chat:
+            end = await chat.say(f"Write it down: {finish}")
+        assert (end["state"], end["text"]) in (
+            ("truncated", "I write."),
+            ("failed", "I write."),
+        )
+    assert own_tools.begun == []
+    await reading(check)(conversation, site)
+
+
+async def test_a_large_result_is_whole_for_people_and_short_for_the_model(
+    conversation, session, site
+):
+    site.script(calling(("pour", {"size": 5_000_000})), "ok")
+    async with Chat(conversation, session) as chat:
+        await chat.say("Pour it.")
+    sent = site.calls[1].messages[-1]["content"]
+    assert len(sent) < 10_000
+    assert "read_messages from #3" in sent
+
+    def look():
+        row = conversation.messages.get(seq=3)
+        assert len(row.text) == 4_999_998
+        assert row.tokens < 2_000
+        check(conversation, site)
+
+    await reading(look)()
+
+
+async def test_a_turn_at_its_limits_answers_without_tools(
+    conversation, session, site, settings
+):
+    settings.TOOL_ROUNDS, settings.TOOL_CALLS = 9, 4
+    site.script(*[calling(LOOK, LOOK, LOOK)] * 2, "ok")
+    async with Chat(conversation, session) as chat:
+        end = await chat.say("On and on.")
+    assert end["state"] == "done"
+    assert site.calls[-1].body["tool_choice"] == "none"
+
+    def look():
+        found = [state for _, state, _ in states(conversation)]
+        assert found == [State.DONE] * 4 + [State.FAILED] * 2
+        check(conversation, site)
+
+    await reading(look)()
+
+
+async def test_a_model_that_never_stops_calling_is_stopped(
+    conversation, session, site, settings
+):
+    settings.TOOL_ROUNDS = 3
+    site.script(*[calling(LOOK)] * 9)
+    async with Chat(conversation, session) as chat:
+        end = await chat.say("On and on.")
+    assert end["state"] == "failed"
+    assert len(site.calls) == 3
+    assert (await reading(Turn.objects.get)()).error == "tool_limit"
+
+
+async def test_fifty_calls_in_one_reply(conversation, session, site):
+    site.script(calling(*[LOOK] * 50), "ok")
+    async with Chat(conversation, session) as chat:
+        await chat.say("Fifty, please.")
+    assert len(site.calls[1].messages) == 2 + 1 + 50
+    assert await reading(states)(conversation) == [("look_up", State.DONE, "")] * 50
+    await reading(check)(conversation, site)
+
+
+async def test_a_message_sent_meanwhile_stands_behind_the_turn(
+    conversation, session, site
+):
+    site.script(calling(LOOK), calling(LOOK), "ok", "ok")
+    async with Chat(conversation, session) as chat:
+        with site.unfinished():
+            await chat.command(type="send", client_id="one", text="First")
+            await chat.until("frame")
+            await chat.command(type="send", client_id="two", text="Second")
+            second = (await chat.until("ack"))[-1]
+        await chat.until("end", turn=second["turn"])
+
+    def look():
+        roles = [row.role for row in conversation.messages.order_by("seq")]
+        assert roles == ["user", *["assistant", "tool"] * 2, "assistant", "user"] + [
+            "assistant"
+        ]
+        check(conversation, site)
+
+    await reading(look)()
+
+
+async def test_stop_while_a_tool_runs(conversation, session, site):
+    site.script(calling(("hang", {}), LOOK, text="One moment."), "ok")
+    async with Chat(conversation, session) as chat:
+        await chat.command(type="send", client_id="x", text="Hang")
+        seen = await chat.until("tool", name="hang", state="running")
+        await chat.command(type="stop", turn=seen[-1]["turn"])
+        end = (await chat.until("end"))[-1]
+        assert end["state"] == "stopped"
+        again = await chat.say("And now?")
+    assert again["state"] == "done"
+
+    def look():
+        assert states(conversation)[0] == ("hang", State.UNKNOWN, "")
+        check(conversation, site)
+
+    await reading(look)()
+
+
+async def test_another_reply_supersedes_all_that_the_turn_stored(
+    conversation, session, site
+):
+    site.script(calling(LOOK), "ok", calling(LOOK), "ok")
+    async with Chat(conversation, session) as chat:
+        end = await chat.say("How warm is it?")
+        await chat.command(type="regenerate", turn=end["turn"])
+        await chat.until("end", turn=end["turn"])
+    third = site.calls[2]
+    assert [each["role"] for each in third.messages] == ["system", "user"]
+
+    def look():
+        old = conversation.messages.exclude(superseded_at=None)
+        assert list(old.values_list("seq", flat=True)) == [2, 3, 4]
+        check(conversation, site)
+
+    await reading(look)()
+
+
+async def test_an_overflow_in_the_middle_of_a_turn(conversation, session, site):
+    site.script(calling(("pour", {"size": 9000})), "400-context", "ok")
+    async with Chat(conversation, session) as chat:
+        end = await chat.say("Pour it.")
+    assert end["state"] == "done"
+    assert len(json.dumps(site.calls[2].body)) < len(json.dumps(site.calls[1].body))
+    assert site.violations == []

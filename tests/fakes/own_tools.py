@@ -1,0 +1,90 @@
+"""Tools of a site, for the setting TOOLS: each fails or answers in its own way."""
+
+import asyncio
+import time
+from contextlib import suppress
+from pathlib import Path
+
+from langchain.tools import ToolRuntime, tool
+from langchain_core.tools import ToolException
+
+from chatsite.tools.context import CallContext
+from chatsite.tools.registry import site_tool
+
+# Idempotency keys of the calls that began, in their order.
+begun: list[str] = []
+
+
+@site_tool(read_only=True)
+@tool
+async def look_up(city: str) -> str:
+    """The weather of a city."""
+    return f"{city}: 21 degrees"
+
+
+@site_tool()
+@tool
+async def write_down(text: str, runtime: ToolRuntime[CallContext]) -> str:
+    """Write a note."""
+    begun.append(runtime.context.idempotency_key)
+    return f"Noted: {text}"
+
+
+@site_tool()
+@tool
+async def break_down() -> str:
+    """Fail without a word for the model."""
+    raise KeyError("sk-secret")
+
+
+@site_tool(read_only=True)
+@tool
+async def refuse() -> str:
+    """Fail with words for the model."""
+    raise ToolException("There is no such city.")
+
+
+@site_tool()
+@tool
+async def hang(runtime: ToolRuntime[CallContext]) -> str:
+    """Never answer, and take no notice of being told to end."""
+    begun.append(runtime.context.idempotency_key)
+    with suppress(asyncio.CancelledError):
+        await asyncio.sleep(3600)
+    # The end of the test tells it once more.
+    await asyncio.sleep(3600)
+
+
+@site_tool(idempotent=True)
+@tool
+def hang_once(path: str, runtime: ToolRuntime[CallContext]) -> str:
+    """Answer the second time only; `path` keeps the key of each."""
+    keys = Path(path)
+    is_first = not keys.exists()
+    with keys.open("a") as file:
+        file.write(f"{runtime.context.idempotency_key}\n")
+    if is_first:
+        time.sleep(3600)
+    return "Done at last."
+
+
+@site_tool(read_only=True)
+@tool
+async def pour(size: int) -> str:
+    """Return a text of this size."""
+    return "ab cd\n" * (size // 6)
+
+
+PATHS = [
+    f"tests.fakes.own_tools.{name}"
+    for name in (
+        "look_up",
+        "write_down",
+        "break_down",
+        "refuse",
+        "hang",
+        "hang_once",
+        "pour",
+    )
+]
+NAMES = [path.rpartition(".")[2] for path in PATHS]
