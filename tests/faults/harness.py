@@ -19,6 +19,7 @@ import psycopg
 from tests import plugin
 from tests.clients import Person
 from tests.databases import MIGRATED, Postgres, copy_sqlite
+from tests.fakes import own_tools
 from tests.fakes.upstream import Upstream, tell_story
 from tests.patience import wait_for
 from tests.servers import ROOT, Redis, Site
@@ -38,6 +39,8 @@ QUICK = {
     "MODEL_IDLE_TIMEOUT": "10",
     "MODEL_TOTAL_TIMEOUT": "60",
     "LOG_LEVEL": "INFO",
+    # For the conversations that choose some.
+    "TOOLS": ",".join(own_tools.PATHS),
     # What is limited per user has its own tests.
     "MESSAGES_PER_MINUTE": "0",
     "SOCKET_SHARE_PER_USER": "0",
