@@ -2,11 +2,11 @@
 the first one takes, on this site and on others, in one run.
 
 python -m bench.streaming [--streams 50] [--rounds 3] [--words 160] [--only NAMES]
-                          [--messages 10] [--burst | --knee | --turns N]
+                          [--messages 10] [--idle N] [--burst | --knee | --turns N]
 
 --burst lets everybody send in the same moment, not within a second; --knee looks for
 the most streams whose words are still in time; --turns is one person alone, N turns one
-after another.
+after another; --idle plays each round once more while N other people only look on.
 """
 
 import argparse
@@ -54,20 +54,22 @@ def percentile(values: list[float], percent: int) -> float:
 
 
 async def play(
-    contestant: Contestant, streams: int, words: int, spread: float
+    contestant: Contestant, streams: int, words: int, spread: float, idle: int = 0
 ) -> Figures:
-    """One round: everybody opens a socket, sends one message and reads the reply."""
-    seats = await asyncio.to_thread(contestant.seats, streams + 1)
-    people: list[Person] = [contestant.person(seat, words) for seat in seats]
-    for person in people:
+    """One round: everybody opens a socket, sends one message and reads the reply. So
+    many `idle` ones have only opened theirs."""
+    seats = await asyncio.to_thread(contestant.seats, streams + 1 + idle)
+    everybody: list[Person] = [contestant.person(seat, words) for seat in seats]
+    for person in everybody:
         await person.enter()
+    people = everybody[:streams]
     # The first reply of a process imports and connects.
-    await people.pop().ask()
+    await everybody[streams].ask()
     cpu = contestant.cpu_seconds()
     readings = await ask_all(people, spread)
     await asyncio.sleep(2)  # what a reply leaves behind is part of it
     cpu = contestant.cpu_seconds() - cpu
-    for person in people:
+    for person in everybody:
         await person.leave()
     return Figures.of(readings, cpu, words)
 
@@ -89,11 +91,14 @@ def tell(name: str, rounds: list[Figures], base: float | None) -> None:
 async def compare(found: list[Contestant], options: argparse.Namespace) -> None:
     rounds = defaultdict(list)
     spread = 0.0 if options.burst else 1.0
+    plan = [(each, idle) for each in found for idle in sorted({0, options.idle})]
     for _ in range(options.rounds):
-        for contestant in found:
-            figures = await play(contestant, options.streams, options.words, spread)
-            rounds[contestant.name].append(figures)
-            print(f"{os.getloadavg()[0]:.1f} {contestant.name}: {figures}", flush=True)
+        for contestant, idle in plan:
+            numbers = (options.streams, options.words, spread, idle)
+            figures = await play(contestant, *numbers)
+            name = contestant.name + (f", {idle:,} idle" if idle else "")
+            rounds[name].append(figures)
+            print(f"{os.getloadavg()[0]:.1f} {name}: {figures}", flush=True)
     print(f"\n{options.streams} replies at once of {options.words} words\n")
     print(
         "| | us of CPU per word | to Chainlit's | late p95 | first p50 | p95 | wrong |"
@@ -165,6 +170,7 @@ if __name__ == "__main__":
     parser.add_argument("--words", type=int, default=160)
     parser.add_argument("--messages", type=int, default=10)
     parser.add_argument("--only", default=",".join(NAMES))
+    parser.add_argument("--idle", type=int, default=0)
     parser.add_argument("--burst", action="store_true")
     parser.add_argument("--knee", action="store_true")
     parser.add_argument("--turns", type=int, default=0)

@@ -327,18 +327,20 @@ def deliver(conversation_id: int, event: Event) -> None:
     layer.deliver(group_of(conversation_id), {"type": "chat.event", "event": event})
 
 
-async def spread(conversation_id: int, event: Event) -> bool:
-    """Tell those of other processes; a layer that is away only delays them."""
+async def offer(conversation_id: int, event: Event) -> int | None:
+    """Tell those of other processes; a layer that is away only delays them. How many
+    processes heard it; None: perhaps none did."""
     if not layer.is_shared():
-        return True
+        return 0
     message = {"type": "chat.event", "event": to_json(event)}
-    return await layer.spread(group_of(conversation_id), message)
+    return await layer.offer(group_of(conversation_id), message)
 
 
 async def publish(conversation_id: int, event: Event) -> bool:
-    """Tell every socket of the conversation."""
+    """Tell every socket of the conversation; False: perhaps other processes heard
+    nothing."""
     deliver(conversation_id, event)
-    return await spread(conversation_id, event)
+    return await offer(conversation_id, event) is not None
 
 
 async def tell_gone(conversation_id: int) -> None:

@@ -55,6 +55,19 @@ class PubSubLayer(RedisPubSubChannelLayer):
         layer.channels[channel] = asyncio.Queue()
         return channel
 
+    async def group_send(self, group: str, message: dict[str, Any]) -> int:
+        """How many other processes heard it.
+
+        The layer's own method keeps a lock until Redis has answered, so that all
+        replies of a process would stand in one queue.
+        """
+        layer = self._get_layer()
+        channel = layer._get_group_channel_name(group)
+        shard = layer._get_shard(channel)
+        shard._ensure_redis()
+        heard = await shard._redis.publish(channel, self.serialize(message))
+        return heard - (channel in shard._subscribed_to)
+
 
 class _Health:
     """Whether the layer answered last time, and when to ask it again."""
@@ -104,10 +117,18 @@ def is_shared() -> bool:
 
 async def spread(group: str, message: dict[str, Any]) -> bool:
     """Tell the members in other processes; False: perhaps they heard nothing."""
+    return await offer(group, message) is not None
+
+
+async def offer(group: str, message: dict[str, Any]) -> int | None:
+    """spread(), and how many other processes heard it; None: perhaps none did."""
     if not is_shared():
-        return True
+        return 0
+    if not health.may_try():
+        return None
     envelope = {"group": group, "from": PROCESS, "message": message}
-    return health.may_try() and await _call("group_send", group, envelope)
+    is_told, heard = await _ask("group_send", group, envelope)
+    return heard if is_told else None
 
 
 async def join(group: str, receiver: Receiver) -> bool:
@@ -180,28 +201,34 @@ async def _read(bearer: PubSubLayer, channel: str) -> None:
 
 
 async def _call(method: str, *args: Any) -> bool:
+    is_done, _ = await _ask(method, *args)
+    return is_done
+
+
+async def _ask(method: str, *args: Any) -> tuple[bool, Any]:
+    """Whether the layer did it, and what it says."""
     try:
-        await _bounded(getattr(get_channel_layer(), method)(*args))
+        answer = await _bounded(getattr(get_channel_layer(), method)(*args))
     except ChannelFull:
         logger.warning("layer: %s found a channel full", method)
-        return False
+        return False, None
     except (OSError, RedisError) as error:
         metrics.LAYER_FAILURES.inc()
         if health.ok:
             logger.warning("layer: %s failed: %s", method, type(error).__name__)
         health.note(ok=False)
-        return False
+        return False, None
     if not health.ok:
         logger.warning("layer: answers again")
     health.note(ok=True)
-    return True
+    return True, answer
 
 
 # Strong references to calls that are still being cancelled.
 _given_up: set[asyncio.Task[Any]] = set()
 
 
-async def _bounded(call: Coroutine[Any, Any, Any]) -> None:
+async def _bounded(call: Coroutine[Any, Any, Any]) -> Any:
     """Raises TimeoutError. A cancelled call may still wait for a lock or for its
     connection to close, which asyncio.timeout() would wait for too."""
     task = asyncio.create_task(call)
@@ -209,7 +236,7 @@ async def _bounded(call: Coroutine[Any, Any, Any]) -> None:
         done, _ = await asyncio.wait({task}, timeout=CALL_SECONDS)
         if not done:
             raise TimeoutError
-        task.result()
+        return task.result()
     finally:
         give_up(task)
 

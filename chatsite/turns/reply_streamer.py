@@ -23,7 +23,10 @@ logger = logging.getLogger(__name__)
 # Frames of the first second follow closely, so that a reply is seen to begin.
 FRAME_SECONDS = 0.05
 YOUNG_SECONDS = 1.0
-LATER_FRAME_SECONDS = 0.1
+LATER_FRAME_SECONDS = 0.08
+# While no other process listens, it is offered a frame so often. One that joins reads
+# the database first.
+OFFER_SECONDS = 1.0
 # With a provider so fast that one piece has as many, reading has no pauses.
 FULL_CHARS = 100
 
@@ -44,6 +47,7 @@ class ReplyStreamer:
         default_factory=replies.ReasoningSplitter
     )
     _renewed_at: float = 0.0
+    _offer_at: float = 0.0
     _frame: asyncio.Task[None] | None = None
     _save: asyncio.Task[None] | None = None
 
@@ -122,9 +126,14 @@ class ReplyStreamer:
             self.claim.turn_id, self.claim.attempt, self.base, self.text[self.base :]
         )
         events.deliver(self.claim.conversation_id, frame)
-        if layer.is_shared():
-            work = events.spread(self.claim.conversation_id, frame)
-            self._frame = asyncio.create_task(work)
+        if layer.is_shared() and monotonic() >= self._offer_at:
+            self._frame = asyncio.create_task(self._offer(frame))
+
+    async def _offer(self, frame: events.Frame) -> None:
+        """A frame for other processes: most replies are read in the one that writes
+        them, and a frame that no process hears costs as much as one that some do."""
+        if await events.offer(self.claim.conversation_id, frame) == 0:
+            self._offer_at = monotonic() + OFFER_SECONDS
 
     def _checkpoint(self) -> None:
         if is_busy(self._save):

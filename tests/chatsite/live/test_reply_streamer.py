@@ -7,7 +7,7 @@ import pytest
 from django.db import IntegrityError, OperationalError
 
 from chatsite import database
-from chatsite.protocol import events
+from chatsite.protocol import events, layer
 from chatsite.turns import checkpoints, lifecycle, reply_streamer
 
 TRANSIENT_DB_ERRORS = OperationalError("the server closed the connection")
@@ -107,11 +107,53 @@ async def test_a_slow_database_holds_up_no_frame(saving, frames):
     assert len(frames) >= 8
 
 
-async def test_a_slow_layer_holds_up_no_checkpoint(saving, monkeypatch):
-    async def publish(conversation_id, event):
-        await asyncio.sleep(0.3)
+@pytest.fixture
+def elsewhere(monkeypatch):
+    """Other processes: what they are offered, how many hear it and how soon."""
 
-    monkeypatch.setattr(events, "publish", publish)
+    class Elsewhere:
+        offered, processes, seconds = [], 0, 0.0
+
+    async def offer(conversation_id, event):
+        there.offered.append(event)
+        await asyncio.sleep(there.seconds)
+        return there.processes
+
+    there = Elsewhere()
+    there.offered = []
+    monkeypatch.setattr(layer, "is_shared", lambda: True)
+    monkeypatch.setattr(events, "offer", offer)
+    return there
+
+
+async def test_where_nobody_else_listens_few_frames_are_offered(
+    saving, frames, elsewhere
+):
+    await a_relay().run()
+    assert len(frames) >= 8
+    # At once, and once more where the machine is so slow that a second has passed.
+    assert 1 <= len(elsewhere.offered) < len(frames) / 2
+
+
+@pytest.mark.parametrize("processes", [1, None])
+async def test_every_frame_is_offered_where_another_process_may_listen(
+    saving, frames, elsewhere, processes
+):
+    elsewhere.processes = processes
+    await a_relay().run()
+    assert elsewhere.offered == frames
+
+
+async def test_a_process_that_begins_to_listen_is_soon_heard(
+    saving, frames, elsewhere, monkeypatch
+):
+    monkeypatch.setattr(reply_streamer, "OFFER_SECONDS", 0.0)
+    await a_relay().run()
+    assert elsewhere.offered == frames
+
+
+async def test_a_slow_layer_holds_up_no_checkpoint(saving, elsewhere):
+    elsewhere.seconds = 0.3
     going = a_relay()
     await going.run()
     assert saving.calls >= 3

@@ -6,6 +6,7 @@ import signal
 import pytest
 from channels.db import database_sync_to_async
 from channels.layers import channel_layers, get_channel_layer
+from redis import asyncio as aioredis
 
 from chatsite.live import watcher
 from chatsite.protocol import layer
@@ -95,6 +96,18 @@ async def test_each_member_here_is_told_once(redis):
         while "end" not in kinds:
             kinds.append((await heard.get())["type"])
         assert kinds.count("news") == 1
+
+
+async def test_it_counts_the_other_processes_that_hear(redis):
+    assert await layer.offer("g", {"type": "news"}) == 0
+    await listener("g")
+    assert await layer.offer("g", {"type": "news"}) == 0
+    async with aioredis.from_url(redis.url) as other:
+        pubsub = other.pubsub()
+        await pubsub.subscribe("asgi__group__g")
+        await until(lambda: layer.offer("g", {"type": "news"}))
+        assert await layer.offer("g", {"type": "news"}) == 1
+        await pubsub.aclose()
 
 
 async def test_what_another_version_says_is_skipped_and_noted_once(caplog):
