@@ -6,8 +6,9 @@ It returns at once: no query, prompt or model is touched here.
 import asyncio
 import logging
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
+from itertools import chain
 from typing import Any
 
 from channels.consumer import get_handler_name
@@ -288,7 +289,11 @@ class ConversationConsumer(AsyncWebsocketConsumer):
     async def _render_event(self, event: events.Event) -> None:
         try:
             async with self.order:
-                await self._send_rendered(self.view.event(self.client, event))
+                rendered = self.view.event(self.client, event)
+                if isinstance(event, events.Memory):
+                    await self._send_rendered(rendered)
+                else:
+                    await self._send_whole(rendered)
         except ObjectDoesNotExist:
             self._sync_soon()  # what it speaks of is gone by now
         except TRANSIENT_DB_ERRORS as error:
@@ -337,12 +342,22 @@ class ConversationConsumer(AsyncWebsocketConsumer):
         """Send what is rendered in the database thread, as fast as it is read."""
         with translation.override(self.language):
             while (texts := await self.share.run(next, rendered, None)) is not None:
-                for text in texts:
-                    await self.send(text_data=text)
-                    if self.transport:
-                        await self.transport.drained()
+                await self._send_texts(texts)
                 if self.is_closed:
                     return
+
+    async def _send_whole(self, rendered: Iterator[list[str]]) -> None:
+        """The same for what is no longer than a turn: it takes one visit to the thread,
+        where all others stand in the queue."""
+        with translation.override(self.language):
+            found = await self.share.run(list, rendered)
+        await self._send_texts(chain.from_iterable(found))
+
+    async def _send_texts(self, texts: Iterable[str]) -> None:
+        for text in texts:
+            await self.send(text_data=text)
+            if self.transport:
+                await self.transport.drained()
 
 
 async def _unregister(client: socket_client.Client, receiver: layer.Receiver) -> None:

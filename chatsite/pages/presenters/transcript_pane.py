@@ -222,6 +222,8 @@ def _items(
 
 def _next_start(conversation: Conversation, turn: Turn) -> int | None:
     """The number of the first message after this turn."""
+    if conversation.next_seq <= turn.reply_seq + 1:
+        return None  # as it is for the newest turn, which is drawn most often
     following = conversation.turns.filter(id__gt=turn.pk).order_by("id")
     return following.values_list("user_message__seq", flat=True).first()
 
@@ -265,8 +267,8 @@ def _views(
 
 
 def _waiting(conversation: Conversation, turns: list[Turn]) -> list[int]:
-    """The turns of the conversation that are unfinished, if one of these is."""
-    if all(turn.is_finished for turn in turns):
+    """The unfinished turns of the conversation, if one of these waits for others."""
+    if all(turn.state != Turn.State.QUEUED for turn in turns):
         return []
     rows = conversation.turns.filter(state__in=Turn.UNFINISHED).order_by("id")
     return list(rows.values_list("id", flat=True))

@@ -54,22 +54,33 @@ def no_watcher(monkeypatch):
 
 
 @pytest.mark.usefixtures("no_watcher")
-async def test_a_turn_is_few_statements(alice, session, upstream, settings):
+@pytest.mark.parametrize(("html", "most"), [(False, 27), (True, 35)])
+async def test_a_turn_is_few_statements(alice, session, upstream, settings, html, most):
+    """A page also reads what it draws: the turn as it begins, and as it ended."""
     settings.CHAT_MODEL = "ok"
     conversation = await database_sync_to_async(transcript.create)(alice)
-    async with Chat(conversation, session) as chat:
-        await chat.say("The first one imports and connects")
-        await until_idle()
+    protocol = "" if html else "windowpane.json"
+    async with Chat(conversation, session, protocol=protocol) as chat:
+        await answer(chat, "The first one imports and connects", html=html)
         statements = Statements()
         await database_sync_to_async(
             lambda: connection.execute_wrappers.append(statements)
         )()
-        await chat.say("Hello")
-        await until_idle()
+        await answer(chat, "Hello", html=html)
         await database_sync_to_async(
             lambda: connection.execute_wrappers.remove(statements)
         )()
-    assert len(statements.found) <= 27, statements.table()
+    assert len(statements.found) <= most, statements.table()
+
+
+async def answer(chat, text, *, html):
+    """Send it, and wait until nothing is left to do."""
+    if html:
+        await chat.command(type="send", client_id=f"id-{len(text)}", text=text)
+        await chat.html('data-state="done"')
+    else:
+        await chat.say(text)
+    await until_idle()
 
 
 def test_an_idle_process_asks_twice_a_second(alice, session, settings):
