@@ -17,8 +17,7 @@ from typing import Any
 
 from channels.db import database_sync_to_async
 from django.conf import settings
-from django.contrib.auth import get_user_model
-from django.db.models import Exists, QuerySet
+from django.db.models import QuerySet
 from langchain_core.messages import AIMessage, BaseMessage
 from pydantic import BaseModel
 
@@ -39,6 +38,7 @@ from memory.models import Message
 
 from . import (
     attempt,
+    backlog,
     lifecycle,
     limits,
     requests,
@@ -326,11 +326,14 @@ def summariser(name: str, *, payer: int) -> compactor.Summariser:
     return compactor.Summariser(name, invoke, chunk_tokens, limits.charge, door)
 
 
-async def sweep() -> None:
+def _backlog() -> backlog.Backlog:
+    due = [job.due for job in jobs if job.due]
+    return backlog.Backlog([lifecycle.waiting, lease.waiting, library.erasable, *due])
+
+
+async def sweep(waiting: backlog.Backlog | None = None) -> None:
     """Start every turn and compaction that is due and that no process works on."""
-    waiting = [lifecycle.waiting, lease.waiting, library.erasable]
-    waiting += [job.due for job in jobs if job.due]
-    found = await database_sync_to_async(_find)(waiting)
+    found = await database_sync_to_async((waiting or _backlog()).find)()
     if lifecycle.waiting in found:
         # What is driven here goes on with the next turn by itself.
         busy = {claim.conversation_id for claim in _held.values()}
@@ -349,24 +352,13 @@ async def sweep() -> None:
             await job.sweep()
 
 
-Find = Callable[[], QuerySet[Any]]
-
-
-def _find(waiting: list[Find]) -> set[Find]:
-    """Those that have any rows. It is one statement, for mostly there are none."""
-    # Everything that can wait belongs to a person, so there is one to read it with.
-    people = get_user_model().objects.order_by()[:1]
-    for flags in people.values_list(*(Exists(rows().order_by()) for rows in waiting)):
-        return {rows for rows, has_any in zip(waiting, flags, strict=True) if has_any}
-    return set()
-
-
 async def _sweep_forever() -> None:
     # In the thread that works for all turns and sockets.
     await database_sync_to_async(keep_connection)()
+    waiting = _backlog()
     while True:
         try:
-            await sweep()
+            await sweep(waiting)
         except TRANSIENT_DB_ERRORS as error:
             logger.warning("sweep failed: %s", name_of(error))
         except Exception:
