@@ -72,6 +72,10 @@ class Server:
         return self.asked_at is None or monotonic() - self.asked_at > pause
 
 
+# What was read of each file, and why it could not be.
+FILES: dict[str, tuple[list[Server], str]] = {}
+
+
 def tools() -> Iterator[SiteTool]:
     """The tools of all servers that have answered so far; asks those that are due."""
     for server in servers():
@@ -92,17 +96,21 @@ async def ready() -> None:
 
 def servers() -> list[Server]:
     """Those of MCP_SERVERS; none while the file can't be read."""
-    with LOCK:
-        return _load(settings.MCP_SERVERS)[0]
+    return _known(settings.MCP_SERVERS)[0]
 
 
 def problem() -> str:
     """What is wrong with MCP_SERVERS; "" if nothing is."""
+    return _known(settings.MCP_SERVERS)[1]
+
+
+def _known(path: str) -> tuple[list[Server], str]:
     with LOCK:
-        return _load(settings.MCP_SERVERS)[1]
+        if path not in FILES:
+            FILES[path] = _load(path)
+        return FILES[path]
 
 
-@lru_cache(maxsize=4)
 def _load(path: str) -> tuple[list[Server], str]:
     """The servers of a file, and why there are none."""
     if not path:
@@ -154,18 +162,18 @@ def _run(work: Coroutine[Any, Any, Any]) -> Future[Any]:
 
 def close() -> None:
     """End the programs that were started, and forget all servers."""
-    if not _loop.cache_info().currsize:
-        return
-    adapters = [server.adapter for server in servers() if server.adapter]
+    with LOCK:
+        known = [server for servers, _ in FILES.values() for server in servers]
+        FILES.clear()
+    adapters = [server.adapter for server in known if server.adapter]
 
     async def close_all() -> None:
         closing = (adapter.client.close() for adapter in adapters)
         await asyncio.gather(*closing, return_exceptions=True)
 
-    with suppress(TimeoutError):
-        _run(close_all()).result(CLOSE_SECONDS)
-    with LOCK:
-        _load.cache_clear()
+    if adapters:
+        with suppress(TimeoutError):
+            _run(close_all()).result(CLOSE_SECONDS)
 
 
 # --- Asking for tools

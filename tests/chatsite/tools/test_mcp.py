@@ -1,0 +1,282 @@
+"""MCP servers: a real one, over stdio and HTTP, that behaves and misbehaves."""
+
+import asyncio
+import json
+import sys
+
+import pytest
+from langchain_core.tools import ToolException
+from langchain_core.utils.function_calling import convert_to_openai_tool
+
+from chatsite.ops import checks
+from chatsite.tools import mcp, registry
+from chatsite.tools.context import AnswerLostError
+from chatsite.tools.results import refine
+from memory.engine.tokens import count_text
+from tests.patience import PATIENCE
+from tests.servers import ROOT, Server
+
+from .calls import context_of, run
+
+PROGRAM = str(ROOT / "tests" / "fakes" / "mcp_server.py")
+STDIO = {"command": sys.executable, "args": [PROGRAM]}
+
+
+class HttpServer(Server):
+    def command(self):
+        return [sys.executable, PROGRAM, str(self.port)]
+
+    def is_ready(self):
+        return "Uvicorn running" in self.log()
+
+    @property
+    def entry(self):
+        return {"url": f"http://127.0.0.1:{self.port}/mcp"}
+
+
+@pytest.fixture(autouse=True)
+def patience(monkeypatch):
+    """A busy machine takes long to start a program."""
+    monkeypatch.setattr(mcp, "READY_SECONDS", 60.0 * PATIENCE)
+    monkeypatch.setattr(mcp, "CONNECT_SECONDS", 60.0 * PATIENCE)
+
+
+def write(path, **servers):
+    path.write_text(json.dumps({"mcpServers": servers}))
+    return str(path)
+
+
+@pytest.fixture
+def configure(settings, tmp_path):
+    """Servers as an operator sets them up."""
+
+    def configure(**servers):
+        settings.MCP_SERVERS = write(tmp_path / "mcp.json", **servers)
+
+    yield configure
+    mcp.close()
+
+
+@pytest.fixture(scope="module")
+def running(tmp_path_factory):
+    """One server for many tests, over both: starting a program takes long."""
+    path = tmp_path_factory.mktemp("mcp") / "mcp.json"
+    with pytest.MonkeyPatch.context() as patch, HttpServer() as server:
+        patch.setenv("OPENAI_API_KEY", "sk-secret")
+        given = {**STDIO, "env": {"GIVEN": "1"}}
+        yield write(path, stdio=given, http=server.entry)
+        mcp.close()
+
+
+@pytest.fixture(params=["stdio", "http"])
+def name(request, running, settings):
+    settings.MCP_SERVERS = running
+    return request.param
+
+
+@pytest.fixture
+def stdio(running, settings):
+    settings.MCP_SERVERS = running
+
+
+async def tools_of(name="stdio"):
+    await registry.ready()
+    return {
+        each.name.removeprefix(f"{name}_"): each
+        for each in registry.available().values()
+        if each.source == f"mcp:{name}"
+    }
+
+
+async def call(site_tool, **arguments):
+    """What people get of the result."""
+    answer = await run(site_tool.tool, context_of(), **arguments)
+    return refine(answer.content, None, 1).whole
+
+
+class TestWhatTheyOffer:
+    async def test_hints_decide_what_needs_consent(self, name):
+        found = await tools_of(name)
+        asks = {name for name, each in found.items() if each.needs_consent}
+        assert asks == {"delete_all", "says_nothing_about_itself"}
+        again = {name for name, each in found.items() if each.runs_again}
+        assert again == found.keys() - asks
+        assert found["echo"].title == f"{name}: Say again"
+
+    async def test_a_request_can_carry_them(self, stdio):
+        echo = (await tools_of())["echo"]
+        function = convert_to_openai_tool(echo.tool)["function"]
+        assert function["name"] == "stdio_echo"
+        assert function["parameters"]["required"] == ["text"]
+
+
+class TestCalls:
+    async def test_they_answer(self, name):
+        echo = (await tools_of(name))["echo"]
+        assert await call(echo, text="你好") == "You said: 你好"
+
+    async def test_an_error_is_told_in_the_servers_words(self, name):
+        with pytest.raises(ToolException, match="No such city"):
+            await call((await tools_of(name))["fail"])
+
+    async def test_a_large_answer_costs_its_budget(self, stdio, settings):
+        whole = await call((await tools_of())["large"], size=5_000_000)
+        assert len(whole) == 5_000_000
+        sent = refine(whole, None, 1).sent
+        assert count_text(sent) <= settings.TOOL_RESULT_TOKENS
+
+    async def test_wrong_arguments_are_refused(self, stdio):
+        with pytest.raises(ToolException):
+            await call((await tools_of())["large"], size="many")
+
+    async def test_a_question_of_the_server_is_not_passed_on(self, stdio):
+        with pytest.raises(ToolException):
+            await call((await tools_of())["ask"])
+
+    async def test_a_program_gets_no_secret_of_the_site(self, stdio):
+        names = (await call((await tools_of())["environment"])).split()
+        assert "GIVEN" in names
+        assert {"OPENAI_API_KEY", "SECRET_KEY", "DATABASE_URL"}.isdisjoint(names)
+
+
+class TestTrouble:
+    async def test_a_call_that_hangs_can_be_cancelled(self, stdio):
+        found = await tools_of()
+        with pytest.raises(TimeoutError):
+            async with asyncio.timeout(0.2):
+                await call(found["hang"])
+        assert await call(found["echo"], text="here") == "You said: here"
+
+    async def test_one_that_dies_may_have_run_and_is_started_again(self, stdio):
+        found = await tools_of()
+        with pytest.raises(AnswerLostError, match="did not answer"):
+            await call(found["die"])
+        assert await call(found["echo"], text="again") == "You said: again"
+
+    async def test_a_tool_that_was_changed_is_not_called(self, stdio):
+        found = await tools_of()
+        await call(found["change"])
+        with pytest.raises(ToolException, match="changed or removed"):
+            await call(found["echo"], text="my secret")
+        # The next turn is offered what it now is: it claims nothing, so it has to ask.
+        other = (await tools_of())["echo"]
+        assert other.needs_consent
+        assert await call(other, text="x", password="y") == "Sent x away."
+
+    async def test_one_that_is_gone_was_not_called(self, configure):
+        with HttpServer() as server:
+            configure(http=server.entry)
+            echo = (await tools_of("http"))["echo"]
+        with pytest.raises(ToolException, match="did not answer") as raised:
+            await call(echo, text="x")
+        assert not isinstance(raised.value, AnswerLostError)
+        # It may be back soon: conversations keep it.
+        assert "echo" in await tools_of("http")
+
+    async def test_those_that_never_answer_stop_no_other(self, configure):
+        python = {"command": sys.executable}
+        configure(
+            missing={"command": "/no/such/program"},
+            babbling={**python, "args": ["-c", "print('no protocol')"]},
+            ending={**python, "args": ["-c", "raise SystemExit(3)"]},
+            refusing={"url": "http://127.0.0.1:1/mcp"},
+            nowhere={"url": "no address"},
+            good={**STDIO, "hints": False},
+        )
+        found = await tools_of("good")
+        # Hints can be ignored.
+        assert all(each.needs_consent for each in found.values())
+        assert not any(each.runs_again for each in found.values())
+        broken = [each for each in mcp.servers() if each.name != "good"]
+        assert all(each.error and not each.tools for each in broken)
+        assert "calculate" in registry.available()
+
+    async def test_one_that_says_nothing_holds_up_nothing(self, configure, monkeypatch):
+        monkeypatch.setattr(mcp, "READY_SECONDS", 0.1)
+        silent = ["-c", "import time; time.sleep(60)"]
+        configure(silent={"command": sys.executable, "args": silent})
+        assert await tools_of("silent") == {}
+        assert "calculate" in registry.available()
+
+
+class Offered:
+    """A tool as LangChain's adapter gives it out."""
+
+    def __init__(self, name="tool", schema=None, description="Do it.", hints=None):
+        self.name, self.description = name, description
+        self.args_schema = {"type": "object"} if schema is None else schema
+        self.metadata = {"mcp": {"tool": {"annotations": hints or {}}}}
+
+
+class TestWhatIsAdmitted:
+    def admitted(self, *offered):
+        return [*mcp._admit(mcp.Server("s", {}), [*offered])]
+
+    @pytest.mark.parametrize(
+        "offered",
+        [
+            Offered(name="two words"),
+            Offered(name="x" * 80),
+            Offered(name="名字"),
+            Offered(schema={"type": "string"}),
+            Offered(schema=[]),
+            Offered(schema={"type": "object", "title": "x" * 30_000}),
+            Offered(schema={"type": "object", "properties": {"a": {"$ref": "#/no"}}}),
+        ],
+    )
+    def test_what_no_request_can_carry_is_left_out(self, offered):
+        found = self.admitted(offered, Offered(name="good"))
+        assert [each.name for each in found] == ["s_good"]
+
+    def test_there_are_not_endlessly_many(self):
+        many = [Offered(name=f"tool{number}") for number in range(1_000)]
+        assert len(self.admitted(*many)) == mcp.MAX_TOOLS
+
+    def test_what_is_told_of_one_has_an_end(self):
+        [found] = self.admitted(
+            Offered(description="x" * 10_000, hints={"title": "y" * 10_000})
+        )
+        assert len(found.tool.description) == mcp.MAX_DESCRIPTION_CHARS
+        assert len(found.title) == mcp.MAX_LABEL_CHARS
+
+    @pytest.mark.parametrize(
+        "hints", [{"read_only_hint": "yes"}, {"read_only_hint": 1}]
+    )
+    def test_only_a_plain_yes_is_one(self, hints):
+        [found] = self.admitted(Offered(hints=hints))
+        assert found.needs_consent
+
+
+class TestSettings:
+    @pytest.mark.parametrize(
+        "content",
+        [
+            "",
+            "{}",
+            "[]",
+            '{"mcpServers": []}',
+            '{"mcpServers": {"a": {}}}',
+            '{"mcpServers": {"a": {"command": "x", "url": "y"}}}',
+            '{"mcpServers": {"two words": {"command": "x"}}}',
+            '{"mcpServers": {"a": 3}}',
+        ],
+    )
+    def test_a_wrong_file_is_an_error_of_the_check_and_no_other(
+        self, settings, tmp_path, content
+    ):
+        path = tmp_path / "mcp.json"
+        path.write_text(content)
+        settings.MCP_SERVERS = str(path)
+        assert [each.id for each in checks.check_tools(None)] == ["chat.E005"]
+        assert "calculate" in registry.available()
+
+    def test_a_missing_file_is_one(self, settings):
+        settings.MCP_SERVERS = "/no/such/file.json"
+        assert [each.id for each in checks.check_tools(None)] == ["chat.E005"]
+
+    def test_a_missing_package_is_named(self, configure, monkeypatch):
+        monkeypatch.setitem(sys.modules, "fastmcp", None)
+        configure(test=STDIO)
+        [error] = checks.check_tools(None)
+        assert "requirements-mcp.txt" in error.msg
+        assert "calculate" in registry.available()
