@@ -83,12 +83,15 @@ def create(
     )
 
 
-def set_tools(conversation: Conversation, names: Sequence[str]) -> None:
+def set_tools(
+    conversation: Conversation, names: Sequence[str], *, answers_late: bool = False
+) -> None:
     """Let the model call the tools of these names, and no others, from the next turn
-    on."""
+    on. `answers_late`: it is told of a late result at once, in a turn of its own."""
     rows = Conversation.objects.filter(pk=conversation.pk)
-    rows.update(tools=list(names), updated_at=Now())
-    conversation.refresh_from_db(fields=["tools", "updated_at"])
+    values = {"tools": list(names), "answers_late": answers_late}
+    rows.update(**values, updated_at=Now())
+    conversation.refresh_from_db(fields=[*values, "updated_at"])
 
 
 def rename(conversation: Conversation, title: str, *, seen: str | None = None) -> bool:

@@ -84,6 +84,7 @@ SLOW = (
     "chatsite/review/test_hostile.py",
     "chatsite/review/test_rights.py",
     "chatsite/test_doors.py",
+    "chatsite/tools/test_mcp.py",
     "chatsite/transfer/test_fuzzed_imports.py",
     "chatsite/turns/test_small_windows.py",
     "chatsite/turns/test_tool_loop.py",

@@ -27,14 +27,18 @@ def choose(request: HttpRequest, conversation: Conversation) -> HttpResponse:
 def set_tools(request: HttpRequest, conversation: Conversation) -> Notice:
     """Turn on the tools named in the form and turn off the others. One that is on
     already stays, even if its server is away."""
-    before = conversation.tools
+    before, answered_late = conversation.tools, conversation.answers_late
     known = {*registry.available(), *before}
     wanted = [*request.POST.getlist("tool"), *request.POST.get("tools", "").split(",")]
     names = [name for name in dict.fromkeys(wanted) if name in known]
-    transcript.set_tools(conversation, names)
+    transcript.set_tools(
+        conversation, names, answers_late="answers_late" in request.POST
+    )
     text = _("The model may call no tools.")
     if names:
         values = {"names": ", ".join(names)}
         text = _("From the next message on the model may call: %(names)s.") % values
     undo = {"tools": ",".join(before)}
+    if answered_late:
+        undo["answers_late"] = "on"
     return Notice(text, address_of(conversation, "set-tools"), undo)

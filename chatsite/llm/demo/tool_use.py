@@ -3,6 +3,7 @@
 Each rule reads the message and returns the arguments of one tool, or nothing.
 """
 
+import html
 import json
 import re
 from collections.abc import Callable, Mapping, Sequence
@@ -10,6 +11,8 @@ from itertools import groupby
 from typing import Any
 
 from langchain_core.messages import BaseMessage
+
+from memory.engine.cut_points import find_newest_question, is_late
 
 from .answers import (
     AND_QUESTION,
@@ -20,6 +23,7 @@ from .answers import (
     shorten,
 )
 from .extractive import is_question
+from .phrases import CHINESE, ENGLISH
 from .statements import read_fenced, search
 
 Arguments = dict[str, Any]
@@ -105,6 +109,10 @@ DAYS = {
     **{"Friday": "五", "Saturday": "六", "Sunday": "日"},
 }
 NUMBER_ONLY = re.compile(r"-?\d[\d.]*(?:e[+-]?\d+)?")
+LATE_RESULT = re.compile(
+    r'<result(?: tool="(?P<tool>[^"]*)")?[^>]*>(?P<text>.*)</result>', re.DOTALL
+)
+REMINDER = re.compile(r"Reminder, asked for on .{10,80}?\): (?P<text>.+)", re.DOTALL)
 PROMISE = re.compile(r"\bwill (?:come|follow)\b")
 
 
@@ -114,23 +122,26 @@ def find_calls(
     """The calls for the newest message: names and arguments. `tools` have the form of
     OpenAI's requests."""
     names = {str(each["function"]["name"]) for each in tools if "function" in each}
-    text = messages[-1].text.strip() if messages else ""
-    if not names or not text or messages[-1].type != "human" or len(text) > MAX_CHARS:
+    newest = messages[-1] if messages else None
+    if newest is None or newest.type != "human" or is_late(newest):
         return []
+    text = newest.text.strip()
     if (found := BY_NAME.fullmatch(text)) and found["name"] in names:
         return [(found["name"], _read_arguments(found["args"]))]
-    calls = []
-    for part in AND_QUESTION.split(text):
-        for name, rule in RULES.items():
-            arguments = rule(part) if name in names else None
-            if arguments is not None:
-                calls.append((name, arguments))
-                break
-    if not calls and "search_transcript" in names and is_question(text):
-        _, is_known = find_answer(messages)
-        if not is_known:
-            calls.append(("search_transcript", {"query": text}))
+    parts = AND_QUESTION.split(text) if len(text) <= MAX_CHARS else []
+    calls = [call for part in parts if (call := _find_call(part, names))]
+    can_search = "search_transcript" in names and parts and is_question(text)
+    if not calls and can_search and not find_answer(messages)[1]:
+        calls.append(("search_transcript", {"query": text}))
     return calls
+
+
+def _find_call(part: str, names: set[str]) -> tuple[str, Arguments] | None:
+    """What the first rule of a tool that is there makes of a part of a message."""
+    for name, rule in RULES.items():
+        if name in names and (arguments := rule(part)) is not None:
+            return name, arguments
+    return None
 
 
 def _read_arguments(text: str | None) -> Arguments:
@@ -192,8 +203,9 @@ RULES: dict[str, Callable[[str], Arguments | None]] = {
 
 def answer_from_results(messages: Sequence[BaseMessage]) -> str:
     """The reply once tools have answered; "" where no result is the newest message."""
-    asking = [place for place, each in enumerate(messages) if each.type == "human"]
-    question = asking[-1] if asking else -1
+    if messages and is_late(messages[-1]):
+        return _tell_late(messages[-1].text)
+    question = find_newest_question(messages)
     steps = messages[question + 1 :]
     calls = [call for m in steps for call in getattr(m, "tool_calls", None) or ()]
     results = {m.tool_call_id: m.text for m in steps if m.type == "tool"}
@@ -207,6 +219,18 @@ def answer_from_results(messages: Sequence[BaseMessage]) -> str:
         if call["id"] in results
     ]
     return asked.phrases["space"].join(text for text, _ in groupby(said))
+
+
+def _tell_late(text: str) -> str:
+    """A result that came after its turn, as it is quoted."""
+    found = LATE_RESULT.search(text)
+    result = html.unescape(found["text"]) if found else text
+    tool = html.unescape(found["tool"] or "") if found else ""
+    phrases = CHINESE if is_chinese(result) else ENGLISH
+    if due := REMINDER.match(result):
+        phrases = CHINESE if is_chinese(due["text"]) else ENGLISH
+        return phrases["reminder_due"].format(text=shorten(due["text"]))
+    return phrases["result"].format(tool=tool, text=shorten(result))
 
 
 def _describe(asked: Asked, name: str, arguments: Arguments, result: str) -> str:

@@ -46,6 +46,18 @@ def test_all_can_be_turned_off(client, conversation):
     assert conversation.tools == []
 
 
+def test_late_results_can_be_answered_at_once(client, conversation):
+    notice = save(client, conversation, "remind_me", answers_late="on").content.decode()
+    conversation.refresh_from_db()
+    assert conversation.answers_late
+    assert 'name="answers_late" checked>' in dialog(client, conversation)
+    assert 'name="answers_late"' not in notice
+    notice = save(client, conversation, "remind_me").content.decode()
+    conversation.refresh_from_db()
+    assert not conversation.answers_late
+    assert 'name="answers_late" value="on"' in notice
+
+
 def test_it_is_undone(client, conversation):
     transcript.set_tools(conversation, ["calculate", "gone"])
     notice = save(client, conversation, "remind_me").content.decode()
