@@ -313,10 +313,11 @@ def supersede(conversation: Conversation, first: int, last: int | None = None) -
     """Remove messages `first`..`last` (default: to the end) from the model's view.
 
     They stay in the transcript, marked; summaries that cover them become stale. With a
-    call of a tool its results go, and the other way round.
+    call of a tool its results go, and the other way round; but a result that came late
+    for an earlier call stays.
     """
     lock(conversation)
-    rows = conversation.messages.filter(seq__gte=first)
+    rows = conversation.messages.filter(seq__gte=first).exclude(late_for__lt=first)
     if last is not None:
         rows = rows.filter(seq__lte=last)
     # Only there can the range part a call from its results.

@@ -192,6 +192,40 @@ class TestNumbers:
         assert conversation.messages.count() == 2
 
 
+class TestLateBetween:
+    @pytest.fixture
+    def later(self, conversation):
+        """The second turn, which a late result of the first one came into."""
+        claim, (call,) = ask(conversation, "look_up")
+        records.begin(claim, call.pk)
+        records.finish(claim, call.pk, Answer(State.DONE, "Later"))
+        lifecycle.finish(claim, lifecycle.Result("done", "Wait."))
+        turn = submit(conversation, "And then?").turn
+        late = transcript.append_result(
+            conversation,
+            seq=transcript.reserve(conversation, 1),
+            call_id=call.call_id,
+            text="Here it is.",
+            late_for=call.request.seq,
+        )
+        ToolCall.objects.update(late_result=late)
+        claim, _ = ask(conversation, "look_up")
+        lifecycle.finish(claim, lifecycle.Result("done", "Well."))
+        return turn
+
+    def test_another_reply_leaves_what_belongs_to_others(self, conversation, later):
+        commands.regenerate(conversation, later.pk)
+        gone = conversation.messages.exclude(superseded_at=None).order_by("seq")
+        assert [row.seq for row in gone] == [6, 8, 9]
+        assert conversation.messages.get(seq=7).late_for == 2
+        assert [str(each) for each in turn_audit.check()] == []
+
+    def test_so_does_an_edit(self, conversation, later):
+        commands.edit(conversation, seq=5, text="Or this?", client_id="edited")
+        gone = conversation.messages.exclude(superseded_at=None).order_by("seq")
+        assert [row.seq for row in gone] == [5, 6, 8, 9]
+
+
 class TestEnds:
     def test_stop_answers_what_waits(self, conversation):
         claim, _ = ask(conversation, "write_down")
