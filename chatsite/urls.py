@@ -21,6 +21,7 @@ urlpatterns = [
         name="password-change",
     ),
     path("account/", views.page, name="account"),
+    path("account/display/", views.set_display, name="account-display"),
     path("account/export.json", views.export, name="account-export"),
     path("account/sign-out/", views.sign_out, name="account-sign-out"),
     path("account/delete/", views.delete, name="account-delete"),

@@ -52,7 +52,11 @@ def _describe(user: AbstractBaseUser) -> tuple[str, list[int]]:
             "email": getattr(user, "email", ""),
             "date_joined": getattr(user, "date_joined", None),
             "last_login": user.last_login,
-            "preferences": {"model": preferred.model, "preset": preferred.preset},
+            "preferences": {
+                "model": preferred.model,
+                "preset": preferred.preset,
+                "tool_cards": preferred.tool_cards,
+            },
         },
     }
     ids = library.own(user).order_by("pk").values_list("pk", flat=True)

@@ -38,6 +38,15 @@ class PreferencesForm(forms.ModelForm):
         )
 
 
+class DisplayForm(forms.ModelForm):
+    """How conversations look to one person, in every browser."""
+
+    class Meta:
+        model = Preferences
+        fields = ("tool_cards",)
+        labels = {"tool_cards": _("Calls of tools")}
+
+
 class PasswordForm(forms.Form):
     """The user's password, required before what can't be undone."""
 

@@ -21,7 +21,13 @@ from django.views.decorators.http import (
 
 from . import account, preferences
 from .access import private
-from .forms import ChangePasswordForm, PasswordForm, PreferencesForm, SignupForm
+from .forms import (
+    ChangePasswordForm,
+    DisplayForm,
+    PasswordForm,
+    PreferencesForm,
+    SignupForm,
+)
 
 
 class LoginView(auth.LoginView):
@@ -65,9 +71,22 @@ def page(request: HttpRequest) -> HttpResponse:
     return _render(request, preferences=form)
 
 
+@require_POST
+@private
+def set_display(request: HttpRequest) -> HttpResponse:
+    form = DisplayForm(request.POST, instance=preferences.of(request.user))
+    if not form.is_valid():
+        return _render(request, display=form)
+    form.save()
+    messages.success(request, _("Saved."))
+    return redirect("account")
+
+
 def _render(request: HttpRequest, **forms: object) -> HttpResponse:
+    preferred = preferences.of(request.user)
     values = {
-        "preferences": PreferencesForm(instance=preferences.of(request.user)),
+        "preferences": PreferencesForm(instance=preferred),
+        "display": DisplayForm(instance=preferred),
         "sign_out": PasswordForm(request, prefix="sign_out"),
         "deletion": PasswordForm(request, prefix="deletion"),
         "staff_can_read": settings.STAFF_CAN_READ_CHATS,

@@ -14,7 +14,7 @@ from chatsite.jobs import activity
 from chatsite.pages import parts
 from chatsite.pages.presenters import transcript_pane
 from chatsite.protocol import events
-from chatsite.turns.models import Turn
+from chatsite.turns.models import ToolCall, Turn
 from memory.models import Conversation
 
 from .live_reply import LiveReply
@@ -25,6 +25,7 @@ class Page:
     """The state of one browser page, as far as its socket has brought it."""
 
     shown: set[int] = field(default_factory=set)
+    calls: set[int | None] = field(default_factory=set)  # those that have their card
     live: dict[int, LiveReply] = field(default_factory=dict)
 
     def sync(self, conversation: Conversation, status: str = "") -> Iterator[str]:
@@ -35,6 +36,7 @@ class Page:
             item for item in pane.items if isinstance(item, transcript_pane.TurnView)
         ]
         self.shown = {view.id for view in views}
+        self.calls = {card.call for view in views for card in view.cards}
         self.live = {
             view.id: LiveReply.of(view) for view in views if view.partial is not None
         }
@@ -48,6 +50,7 @@ class Page:
         """One turn as it stands in the database."""
         view = transcript_pane.turn_view(conversation, turn_id)
         html = parts.turn(conversation, view)
+        self.calls.update(card.call for card in view.cards)
         if view.partial is None:
             self.live.pop(view.id, None)
         else:
@@ -57,6 +60,21 @@ class Page:
             self.shown.add(view.id)
             html = format_html('<div hx-swap-oob="beforeend:#turns">{}</div>', html)
         return html + _refresh(conversation) + _status(status)
+
+    def tool(
+        self, conversation: Conversation, event: events.Tool, status: str
+    ) -> Iterator[str]:
+        """What a change of a call has changed on the page: its card, or its turn where
+        there is no card yet. What comes in late has a place of its own."""
+        view = transcript_pane.turn_view(conversation, event.turn)
+        [card] = [card for card in view.cards if card.call == event.call] or [None]
+        is_here = event.turn in self.shown or event.turn > max(self.shown, default=0)
+        if card is None or card.has_late_answer or not is_here:
+            yield from self.sync(conversation, status)
+        elif event.call in self.calls:
+            yield parts.tool_card(conversation, card) + _status(status)
+        else:
+            yield self.turn(conversation, event.turn, status)
 
     def frame(self, frame: events.Frame) -> str | None:
         """The next words of a reply. "" = nothing new, None = this page must sync."""
@@ -107,6 +125,8 @@ def _status(message: str) -> str:
 def status_of(event: events.Event, conversation: Conversation) -> str:
     """What a screen reader is told: boundaries only, never the words of a reply."""
     match event:
+        case events.Tool(state=ToolCall.State.WAITING):
+            return _("%(name)s waits for your answer") % {"name": event.name}
         case events.State(state=Turn.State.RUNNING):
             return _("Generating")
         case events.End(state=Turn.State.DONE):

@@ -3,19 +3,20 @@ as HTML fragments. Everything here is synchronous and runs in the database threa
 """
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, Final
 
 from django.db import IntegrityError, transaction
+from django.db.models import Q
 from django.utils.translation import gettext as _
 
 from chatsite.accounts import sessions
 from chatsite.protocol import events
 from chatsite.protocol.errors import CommandError
 from chatsite.turns import commands, lifecycle, limits, runner
-from chatsite.turns.models import Turn
+from chatsite.turns.models import ToolCall, Turn
 from memory import transcript
 from memory.models import Conversation
 
@@ -241,6 +242,7 @@ class JsonView:
             if turn.state == Turn.State.RUNNING:
                 frame = events.Frame(turn.pk, turn.text_attempt, 0, turn.text)
                 yield _in_pieces(frame)
+        yield [_dump(events.Tool.of(call)) for call in _calls(client, found_live)]
 
     def at_once(self, event: events.Event) -> list[str]:
         if isinstance(event, events.Frame):
@@ -255,6 +257,17 @@ class JsonView:
 
     def answer(self, event: events.Ack | events.Error) -> list[str]:
         return [_dump(event)]
+
+
+def _calls(client: Client, turns: set[int]) -> Iterable[ToolCall]:
+    """The calls of these turns, and those whose results come later."""
+    rows = ToolCall.objects.filter(conversation_id=client.conversation_id)
+    rows = rows.filter(Q(turn__in=turns) | Q(state=ToolCall.State.LATE))
+    rows = rows.select_related("request", "result", "late_result").order_by("pk")
+    return rows.only(
+        *("turn", "name", "state", "arguments", "digest", "started_at", "finished_at"),
+        *("error", "request__seq", "result__seq", "late_result__seq"),
+    )
 
 
 def _dump(event: events.Event) -> str:
@@ -298,6 +311,8 @@ class HtmlView:
         match event:
             case events.State() | events.End():
                 parts = [self._page.turn(conversation, event.turn, status)]
+            case events.Tool():
+                parts = self._page.tool(conversation, event, status)
             case events.Title():
                 parts = [fragments.title(conversation)]
             case events.Job():

@@ -97,6 +97,8 @@ def _delete(conversation: Conversation, seq: int) -> None:
     with transaction.atomic():
         actions.delete(conversation, seq)
         conversation.turns.filter(reply__seq=seq).update(text="")
+        # What was asked of a tool is in the row of the call, too.
+        conversation.tool_calls.filter(request__seq=seq).update(arguments={}, reason="")
         cancelled = commands.cancel_unanswerable(conversation)
         summary_proposals.drop(conversation)
     before = conversation.title

@@ -17,6 +17,7 @@ from memory.models import Conversation, Summary
 
 from .html_cache import Cache
 from .presenters.context_pane import SeenMessage
+from .presenters.tool_cards import ToolCard
 from .presenters.transcript_pane import Divider, TurnView
 
 # Enough for the latest page of some hundred conversations.
@@ -34,6 +35,12 @@ def turn(conversation: Conversation, view: TurnView) -> SafeString:
     return _keep(template, values, conversation.uuid, view.id, view.digest)
 
 
+def tool_card(conversation: Conversation, card: ToolCard) -> SafeString:
+    """One call's card in place of the one that a page has."""
+    values = {"conversation": conversation, "card": card}
+    return render_to_string("chat/_tool_card_alone.html", values)
+
+
 def row(listed: Conversation, *, is_open: bool, query: str) -> SafeString:
     """One conversation of the list."""
     is_marked = bool(query and listed.archived_at)
@@ -45,7 +52,7 @@ def row(listed: Conversation, *, is_open: bool, query: str) -> SafeString:
 def seen_message(message: SeenMessage) -> SafeString:
     """One message that the model sees, in the right pane."""
     values = {"message": message, "language": of_text(message.text)}
-    shown = (message.seq, message.role, message.text)
+    shown = (message.seq, message.role, message.text, message.calls, message.shortened)
     return _keep("chat/_context_message.html", values, *shown)
 
 

@@ -80,6 +80,12 @@ conversation = [
     path("summarise/", memory_actions.compact, name="conversation-compact"),
     path("memory/", include(memory)),
     path("messages/", views.messages, name="conversation-messages"),
+    path("messages/<number:seq>/result/", views.result, name="conversation-result"),
+    path(
+        "messages/<number:seq>/arguments/<int:place>/",
+        views.arguments,
+        name="conversation-arguments",
+    ),
     path("context/", views.context, name="conversation-context"),
     path("transcript.json", views.transcript_json, name="conversation-transcript"),
     path("context.json", views.context_json, name="conversation-context-json"),

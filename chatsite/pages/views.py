@@ -6,13 +6,19 @@ from django.conf import settings
 from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
 from django.shortcuts import render
 
+from chatsite.accounts import preferences
 from chatsite.accounts.access import conversation_view
 from chatsite.jobs import activity
 from chatsite.transfer import export, export_markdown
-from memory.models import Conversation, ModelCall
+from memory.models import Conversation, Message, ModelCall
 
 from .forms import NumberForm, PolicyForm
-from .presenters import context_pane, conversation_list, transcript_pane
+from .presenters import (
+    context_pane,
+    conversation_list,
+    tool_cards,
+    transcript_pane,
+)
 
 
 def read_number(request: HttpRequest, name: str) -> int | None:
@@ -32,6 +38,7 @@ def detail(request: HttpRequest, conversation: Conversation) -> HttpResponse:
         "older": transcript_pane.around(conversation, read_number(request, "at")),
         "policy_form": PolicyForm.of(conversation),
         "max_chars": settings.MESSAGE_MAX_CHARS,
+        "tool_cards": preferences.of(request.user).tool_cards,
         **conversation_list.listed(request.user, request.GET),
         **activity.template_values(conversation),
     }
@@ -86,6 +93,31 @@ def context_of(request: HttpRequest, conversation: Conversation) -> dict[str, An
 
 
 @conversation_view("GET")
+def result(request: HttpRequest, conversation: Conversation, seq: int) -> HttpResponse:
+    """The whole result of a tool's call: a file, and never a page."""
+    texts = conversation.messages.filter(seq=seq, role=Message.Role.TOOL)
+    text = texts.values_list("text", flat=True).first()
+    if text is None:
+        raise Http404
+    response = HttpResponse(text, content_type="text/plain; charset=utf-8")
+    return _download(response, conversation, f"{seq}.txt")
+
+
+@conversation_view("GET")
+def arguments(
+    request: HttpRequest, conversation: Conversation, seq: int, place: int
+) -> HttpResponse:
+    """All arguments of the call at this place of message `seq`, as on its card."""
+    rows = conversation.messages.filter(seq=seq).values_list("tool_calls", flat=True)
+    calls = rows.first() or []
+    if place >= len(calls):
+        raise Http404
+    text = tool_cards.arguments_of(calls[place].get("args", {}))
+    response = HttpResponse(text, content_type="application/json")
+    return _download(response, conversation, f"{seq}-{place}.json")
+
+
+@conversation_view("GET")
 def summaries_json(request: HttpRequest, conversation: Conversation) -> HttpResponse:
     return _json({"summaries": list(export.summaries(conversation))})
 
@@ -112,4 +144,5 @@ def _download(
     """The name is made here: a title could carry anything into the header."""
     name = f"conversation-{str(conversation.uuid)[:8]}.{extension}"
     response["Content-Disposition"] = f'attachment; filename="{name}"'
+    response["X-Content-Type-Options"] = "nosniff"
     return response

@@ -15,6 +15,11 @@ EXPLANATIONS = DETAILS | {
     "interrupted": _("The server stopped while the reply was being written."),
     "message_deleted": _("The message was deleted before it was answered."),
     "no_reply": _("There is no reply here. Retry asks the model for one."),
+    "tool_error": _("The tool failed."),
+    "tool_timeout": _("The tool took too long."),
+    "tool_limit": _("This reply has used as many calls of tools as it may."),
+    "bad_arguments": _("The arguments do not fit the tool."),
+    "input_required": _("The tool asks for something that it can't be given here."),
     "internal": _(
         "Something went wrong on this site. Your message is safe; try again."
     ),

@@ -32,7 +32,7 @@
   // The message that the address names; after a redraw it is no target any more.
   function aim() {
     const target = location.hash.startsWith("#message-") && document.getElementById(location.hash.slice(1));
-    for (const old of document.querySelectorAll(".message.aimed")) old.classList.remove("aimed");
+    for (const old of document.querySelectorAll(".aimed")) old.classList.remove("aimed");
     if (target) target.classList.add("aimed");
     return target;
   }
@@ -63,7 +63,7 @@
   }
 
   async function copyCode(button) {
-    const code = button.closest(".code").querySelector("pre");
+    const code = button.closest(".code, .tool-part").querySelector("pre");
     if (navigator.clipboard) await navigator.clipboard.writeText(code.textContent);
     else {
       getSelection().selectAllChildren(code);

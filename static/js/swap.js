@@ -54,14 +54,17 @@ const swap = (() => {
     processNew([...old.children].filter((node) => node !== body));
   }
 
+  // A card that shows the same stays, with what is being typed in it.
+  const keyOf = (node) => (node.matches(".tool-card") ? `${node.id} ${node.dataset.drawn}` : node.dataset.seq);
+
   function drawTurn(old, fresh) {
     code.decorate(fresh);
     copyAttributes(old, fresh);
-    const known = new Map([...old.querySelectorAll(":scope > .message")].map((message) => [message.dataset.seq, message]));
+    const known = new Map([...old.querySelectorAll(":scope > :is(.message, .tool-card)")].map((part) => [keyOf(part), part]));
     const added = [];
     let at = old.firstChild;
     for (const node of [...fresh.childNodes]) {
-      const same = node.nodeType === Node.ELEMENT_NODE && node.matches(".message") && known.get(node.dataset.seq);
+      const same = node.nodeType === Node.ELEMENT_NODE && node.matches(".message, .tool-card") && known.get(keyOf(node));
       const isAhead = same && at && (same === at || at.compareDocumentPosition(same) & Node.DOCUMENT_POSITION_FOLLOWING);
       if (!isAhead) {
         old.insertBefore(node, at);
@@ -69,7 +72,7 @@ const swap = (() => {
         continue;
       }
       while (at !== same) at = removed(at);
-      drawMessage(same, node);
+      if (same.matches(".message")) drawMessage(same, node);
       at = same.nextSibling;
     }
     while (at) at = removed(at);

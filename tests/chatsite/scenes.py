@@ -2,17 +2,21 @@
 
 import html
 import uuid
+from dataclasses import dataclass, field
+from datetime import timedelta
 
 from asgiref.sync import async_to_sync
 from django.test import Client
 from django.urls import reverse
+from django.utils import timezone
 
 from chatsite.jobs import queue, tasks
 from chatsite.turns import audit as turn_audit
 from chatsite.turns import commands, lifecycle
-from chatsite.turns.models import Job, Turn
-from memory import context
+from chatsite.turns.models import Job, ToolCall, Turn
+from memory import context, transcript
 from memory.integrity import audit
+from memory.models import Message
 
 HTMX = {"HX-Request": "true"}
 
@@ -23,8 +27,8 @@ def signed_in(user, **options):
     return client
 
 
-def url(name, conversation):
-    return reverse(f"conversation-{name}", args=[conversation.uuid])
+def url(name, conversation, *numbers):
+    return reverse(f"conversation-{name}", args=[conversation.uuid, *numbers])
 
 
 def memory_url(view, conversation, **kwargs):
@@ -53,6 +57,92 @@ def talk_in_turns(conversation, *texts, reply="Reply to: {}"):
     for text in texts:
         submit(conversation, text)
         answer(conversation, reply.format(text), tokens_input=40, tokens_output=7)
+
+
+@dataclass
+class Use:
+    """One call of a tool. `result` None: there is none yet; `late`: the text of one
+    that came in after the turn; `columns`: more of the call's row."""
+
+    name: str = "search_transcript"
+    arguments: dict = field(default_factory=lambda: {"query": "budget"})
+    state: str = "done"
+    result: str | None = "#2: 3,200 euros"
+    sent: str = ""
+    late: str | None = None
+    columns: dict = field(default_factory=dict)
+
+
+def use_tools(
+    conversation, text, *uses, asked="", reply="Here it is.", state=Turn.State.DONE
+):
+    """A turn whose model called tools before its reply (None: there is none)."""
+    turn = submit(conversation, text).turn
+    results = sum(use.result is not None for use in uses)
+    transcript.reserve(conversation, results + 1)
+    seqs = iter(range(turn.reply_seq, turn.reply_seq + results + 2))
+
+    def write(role, said, **values):
+        values = {"role": role, "text": said, **values}
+        row = Message(conversation=conversation, seq=next(seqs), **values)
+        return transcript._save(row)
+
+    named = [
+        {"name": use.name, "args": use.arguments, "id": f"c{turn.pk}-{place}"}
+        for place, use in enumerate(uses)
+    ]
+    calls = [{**call, "type": "tool_call"} for call in named]
+    request = write("assistant", asked, tool_calls=calls)
+    began = timezone.now()
+    for place, (use, call) in enumerate(zip(uses, named, strict=True)):
+        result = None
+        if use.result is not None:
+            values = {"sent_text": use.sent, "tool_call_id": call["id"]}
+            result = write("tool", use.result, **values)
+        is_over = use.state in ("done", "failed", "unknown", "cancelled")
+        values = {
+            "started_at": None if use.state in ("asked", "waiting") else began,
+            "finished_at": began + timedelta(seconds=1.2) if is_over else None,
+        }
+        ToolCall.objects.create(
+            conversation=conversation,
+            turn=turn,
+            request=request,
+            place=place,
+            call_id=call["id"],
+            name=use.name,
+            arguments=use.arguments,
+            state=use.state,
+            result=result,
+            **{**values, **use.columns},
+        )
+    answered = write("assistant", reply) if reply is not None else None
+    unfinished = state in Turn.UNFINISHED
+    Turn.objects.filter(pk=turn.pk).update(
+        state=state,
+        reply=answered,
+        text=reply or "",
+        attempt=1,
+        owner="test" if state == Turn.State.RUNNING else "",
+        lease_until=began + timedelta(days=1) if unfinished else None,
+        finished_at=None if unfinished else began,
+    )
+    for use, call in zip(uses, turn.tool_calls.order_by("place"), strict=True):
+        if use.late is not None:
+            arrive(call, use.late)
+    return turn
+
+
+def arrive(call, text):
+    """The result of a call that answers late is here."""
+    seq = transcript.reserve(call.conversation, 1)
+    values = {"role": "tool", "text": text, "tool_call_id": call.call_id}
+    values["late_for"] = call.request.seq
+    row = Message(conversation=call.conversation, seq=seq, **values)
+    call.late_result, call.state = transcript._save(row), ToolCall.State.DONE
+    call.finished_at = call.started_at + timedelta(hours=2)
+    call.save()
+    return row
 
 
 def work_off():

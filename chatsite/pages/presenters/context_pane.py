@@ -2,14 +2,16 @@
 plain values for the templates.
 """
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
+from django.db.models.functions import Length
 from django.utils.text import capfirst
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
-from langchain_core.messages import BaseMessage
+from langchain_core.messages import AIMessage, BaseMessage
 
 from chatsite.languages import thousands
 from chatsite.llm import providers
@@ -39,7 +41,7 @@ TITLES = {
     "window": gettext_lazy("Window"),
     "recalled": gettext_lazy("Recalled"),
     "newest": gettext_lazy("Next message"),
-    "steps": gettext_lazy("Tools"),
+    "steps": gettext_lazy("Calls of tools so far"),
     "reserve": gettext_lazy("Reserved for the reply"),
     "free": gettext_lazy("Free"),
 }
@@ -52,10 +54,29 @@ class SeenMessage:
     seq: int
     role: str
     text: str
+    # Calls of tools that it asks for, as the model gets them: name and arguments.
+    calls: tuple[tuple[str, str], ...] = ()
+    # Characters that are sent of it and that it has, where some were left out.
+    shortened: tuple[int, int] | None = None
 
     @classmethod
     def of(cls, message: BaseMessage) -> "SeenMessage":
-        return cls(int(message.id), ROLES[message.type], str(message.content))
+        calls = message.tool_calls if isinstance(message, AIMessage) else ()
+        return cls(
+            int(message.id),
+            ROLES[message.type],
+            str(message.content),
+            tuple((call["name"], dump_arguments(call)) for call in calls),
+        )
+
+    @property
+    def is_of_tools(self) -> bool:
+        return bool(self.calls) or self.role == Message.Role.TOOL
+
+
+def dump_arguments(call: Mapping[str, Any]) -> str:
+    """As they are in a request."""
+    return json.dumps(call["args"], ensure_ascii=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -200,6 +221,7 @@ def _sections(
     count_tokens = context.counter(conversation)
     for section in built.context.sections:
         messages = tuple(_stored(conversation, section, draft))
+        messages = _with_shortened(conversation, messages)
         versions_sent = built.refs["summaries"] if section.kind == "summaries" else []
         summaries = conversation.summaries.filter(version__in=versions_sent)
         # What has only left the window is no part of the request.
@@ -233,6 +255,28 @@ def _stored(
     for message in numbered:
         if not draft or int(message.id) < conversation.next_seq:
             yield SeenMessage.of(message)
+
+
+def _with_shortened(
+    conversation: Conversation, messages: tuple[SeenMessage, ...]
+) -> tuple[SeenMessage, ...]:
+    """The messages; calls and results of which only a part is sent say how much."""
+    seqs = [message.seq for message in messages if message.is_of_tools]
+    if not seqs:
+        return messages
+    rows = conversation.messages.filter(seq__in=seqs).annotate(chars=Length("text"))
+    whole = {}
+    for seq, chars, calls in rows.values_list("seq", "chars", "tool_calls"):
+        whole[seq] = chars + sum(len(dump_arguments(call)) for call in calls)
+    return tuple(_shortened(message, whole.get(message.seq)) for message in messages)
+
+
+def _shortened(message: SeenMessage, whole: int | None) -> SeenMessage:
+    """`whole`: the characters that the message has in the transcript, if it matters."""
+    sent = len(message.text) + sum(len(arguments) for _name, arguments in message.calls)
+    if whole is None or sent >= whole:
+        return message
+    return replace(message, shortened=(sent, whole))
 
 
 def _gauge(

@@ -37,7 +37,7 @@ def location_of(row: Message, state: str | None, summaries: list[Summary]) -> Lo
         return Location("excluded", _("hidden from the model"))
     if state == Turn.State.QUEUED:
         return Location("queued", _("queued"))
-    if state == Turn.State.RUNNING:
+    if state in (Turn.State.RUNNING, Turn.State.WAITING):
         return Location("sending", _("sending"))
     for summary in summaries:
         if summary.first_seq <= row.seq <= summary.last_seq:

@@ -6,6 +6,9 @@ import re
 from dataclasses import dataclass
 from datetime import datetime
 
+from django.db.models import QuerySet
+from django.db.models.functions import Left
+
 from memory import versions
 from memory.models import Conversation, Message
 from memory.search import recall
@@ -13,8 +16,10 @@ from memory.search import recall
 from .locations import Location, location_of, states_of
 
 MAX_HITS = 20
-# Characters shown around the first match.
+# Characters shown around the first match, which is looked for in so many: a tool's
+# result can have millions.
 BEFORE, AFTER = 60, 160
+LOOKED_THROUGH = 200_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +43,8 @@ def find(conversation: Conversation, query: str) -> list[SearchHit]:
     if not query:
         return []
     rows = conversation.messages.filter(deleted_at=None, text__icontains=query)
-    found = list(rows.order_by("-seq")[:MAX_HITS]) or _recall(conversation, query)
+    rows = _without_long_texts(rows).order_by("-seq")[:MAX_HITS]
+    found = list(rows) or _recall(conversation, query)
     states = states_of(conversation, [row.seq for row in found])
     summaries = versions.active(conversation)
     texts = {summary.version: summary.text.casefold() for summary in summaries}
@@ -56,7 +62,7 @@ def find(conversation: Conversation, query: str) -> list[SearchHit]:
                 seq=row.seq,
                 role=row.role,
                 created_at=row.created_at,
-                parts=tuple(_excerpt(row.text, pattern)),
+                parts=tuple(_excerpt(row.head, pattern)),
                 location=location,
                 pinned=row.pinned_at is not None,
                 in_summary=None
@@ -67,10 +73,14 @@ def find(conversation: Conversation, query: str) -> list[SearchHit]:
     return hits
 
 
+def _without_long_texts(rows: QuerySet[Message]) -> QuerySet[Message]:
+    return rows.defer("text", "sent_text").annotate(head=Left("text", LOOKED_THROUGH))
+
+
 def _recall(conversation: Conversation, query: str) -> list[Message]:
     hits = recall.search(conversation, query, limit=MAX_HITS)
     found = conversation.messages.filter(seq__in=[hit.seq for hit in hits])
-    rows = {row.seq: row for row in found}
+    rows = {row.seq: row for row in _without_long_texts(found)}
     return [rows[hit.seq] for hit in hits if hit.seq in rows]
 
 

@@ -11,6 +11,7 @@ from django.utils.translation import gettext as _
 from memory.models import Conversation, ModelCall, Summary
 
 from .locations import Location, location_behind
+from .tool_cards import visible, without_long_texts
 
 PAGE = 100
 
@@ -26,12 +27,14 @@ class PastMessage:
     location: Location
     pinned: bool = False
     ends: Summary | None = None
+    calls: tuple[str, ...] = ()  # names of the tools that it asked for
 
 
 def messages_at(conversation: Conversation, call: ModelCall) -> list[PastMessage]:
     """The latest messages before the reply of `call`, and the reply, oldest first."""
     reply, refs = call.message.seq, call.refs
-    rows = conversation.messages.filter(seq__lte=reply).order_by("-seq")[:PAGE]
+    rows = conversation.messages.filter(seq__lte=reply).order_by("-seq")
+    rows = without_long_texts(rows)[:PAGE]
     summaries = conversation.summaries.filter(version__in=refs["summaries"])
     ordered = list(summaries.order_by("first_seq"))
     shown: list[PastMessage] = []
@@ -43,10 +46,11 @@ def messages_at(conversation: Conversation, call: ModelCall) -> list[PastMessage
             PastMessage(
                 seq=row.seq,
                 role=row.role,
-                text=row.text,
+                text=row.head,
                 created_at=row.created_at,
                 location=location or Location("excluded", _("not sent")),
                 pinned=_is_in(row.seq, refs["pinned"]),
+                calls=tuple(visible(str(call.get("name"))) for call in row.tool_calls),
             )
         )
     for summary in ordered:
@@ -63,7 +67,7 @@ def _locate(
         return Location("reply", _("the reply"))
     if seq == refs["newest"]:
         return Location("sending", _("newest message"))
-    if _is_in(seq, refs["window"]):
+    if _is_in(seq, refs["window"]) or _is_in(seq, refs.get("steps", [])):
         return Location("window", _("sent in full"))
     if seq in refs["recalled"]:
         return Location("recalled", _("recalled"))

@@ -15,13 +15,15 @@ from django.db.models import Count, Q, QuerySet
 from chatsite.llm import providers
 from chatsite.protocol.errors import explain
 from chatsite.transfer import importing
-from chatsite.turns.models import Turn
+from chatsite.turns.models import ToolCall, Turn
 from chatsite.turns.requests import has_request, model_of
 from memory import context, versions
 from memory.models import Conversation, Message, Summary
 
 from .. import incremental
+from . import tool_cards
 from .locations import Location, location_of
+from .tool_cards import ToolCard
 
 # A few screens: the first paint waits for them, and the way up loads more in time.
 PAGE_TURNS = 30
@@ -46,6 +48,14 @@ class ShownMessage:
     # without their requests.
     has_request: bool = True
     is_imported: bool = False
+    superseded_at: datetime | None = None
+    # The calls of tools that it asked for; of a result that stands alone, its own.
+    cards: tuple[ToolCard, ...] = ()
+
+    @property
+    def is_reply(self) -> bool:
+        """Whether it ends its turn: what calls tools goes on."""
+        return self.role == Message.Role.ASSISTANT and not self.cards
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,19 +89,37 @@ class TurnView:
         return kinds == {"superseded"}
 
     @property
-    def versions(self) -> tuple[ShownMessage, ...]:
-        """The replies to leaf through, oldest first; () while there is just one, or
-        one is being written."""
-        replies = tuple(
-            row for row in self.messages if row.role == Message.Role.ASSISTANT
-        )
-        return replies if len(replies) > 1 and self.partial is None else ()
+    def cards(self) -> tuple[ToolCard, ...]:
+        return tuple(card for message in self.messages for card in message.cards)
+
+    @property
+    def is_running_tools(self) -> bool:
+        """Whether calls go on before the model does."""
+        states = {card.state for card in self.cards}
+        return not states.isdisjoint(ToolCall.UNANSWERED)
+
+    @property
+    def versions(self) -> tuple[tuple[ShownMessage, ...], ...]:
+        """The replies to leaf through, oldest first, each with the calls of tools that
+        led to it; () while there is just one, or one is being written."""
+        found: list[tuple[ShownMessage, ...]] = []
+        before = None
+        for row in self.messages:
+            if row.role != Message.Role.ASSISTANT:
+                continue
+            goes_on = before and row.superseded_at == before.superseded_at
+            if goes_on and not before.is_reply:
+                found[-1] += (row,)
+            else:
+                found.append((row,))
+            before = row
+        return tuple(found) if len(found) > 1 and self.partial is None else ()
 
     @property
     def single_messages(self) -> tuple[ShownMessage, ...]:
         """All but the versions of the reply."""
-        versions = self.versions
-        return tuple(row for row in self.messages if row not in versions)
+        versions = {row.seq for version in self.versions for row in version}
+        return tuple(row for row in self.messages if row.seq not in versions)
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,7 +182,9 @@ def between(conversation: Conversation, after: int, before: int) -> TranscriptPa
 
 
 def _turns(conversation: Conversation) -> QuerySet[Turn]:
-    return conversation.turns.select_related("user_message")
+    rows = conversation.turns.select_related("user_message")
+    # Their messages are read with the others.
+    return rows.defer("user_message__text", "user_message__sent_text")
 
 
 def _fill_up(
@@ -236,6 +266,15 @@ def _views(
 ) -> Iterator[TurnView]:
     """`end`: the number of the first message after these turns."""
     messages = _messages_by_turn(conversation, turns, end)
+    states = {
+        row.seq: turn.state for turn in turns for row in messages.get(turn.pk, [])
+    }
+
+    def locate(row: Message) -> Location:
+        return location_of(row, states.get(row.seq), summaries)
+
+    every = [row for rows in messages.values() for row in rows]
+    cards = tool_cards.read(conversation, turns, every, locate)
     waiting = _waiting(conversation, turns)
     for turn in turns:
         model = turn.model or model_of(conversation)
@@ -251,8 +290,9 @@ def _views(
             attempt=turn.attempt - turn.attempts_before,
             text_attempt=turn.text_attempt,
             messages=tuple(
-                _shown(row, turn, summaries, _author_of(row, turn, conversation))
+                _shown(row, locate(row), _author_of(row, turn, conversation), shown)
                 for row in messages.get(turn.pk, [])
+                if (shown := cards.get(row.seq)) or row.role != Message.Role.TOOL
             ),
             partial=None if finished else turn.text,
             rendered=rendered,
@@ -280,7 +320,7 @@ def _messages_by_turn(
     """The messages of each turn: from its user message to the next turn's."""
     starts = [turn.user_message.seq for turn in turns]
     rows = conversation.messages.filter(seq__gte=starts[0]).order_by("seq")
-    rows = rows.annotate(has_request=has_request())
+    rows = tool_cards.without_long_texts(rows).annotate(has_request=has_request())
     if end:
         rows = rows.filter(seq__lt=end)
 
@@ -299,19 +339,25 @@ def _author_of(row: Message, turn: Turn, conversation: Conversation) -> str:
 
 
 def _shown(
-    row: Message, turn: Turn, summaries: list[Summary], model: str
+    row: Message,
+    location: Location,
+    model: str,
+    cards: tuple[ToolCard, ...] | None,
 ) -> ShownMessage:
     is_reply = row.role != Message.Role.USER
     return ShownMessage(
         seq=row.seq,
         role=row.role,
-        text=row.text,
+        # Of a result that stands alone, its card has the text.
+        text="" if row.role == Message.Role.TOOL else row.head,
         created_at=row.created_at,
-        location=location_of(row, turn.state, summaries),
+        location=location,
         reasoning=row.reasoning,
         model=providers.label(model) if is_reply else "",
         is_demo=is_reply and providers.is_demo(model),
         pinned=row.pinned_at is not None,
         has_request=row.has_request,
         is_imported=row.imported_at is not None,
+        superseded_at=row.superseded_at,
+        cards=cards or (),
     )

@@ -63,7 +63,12 @@ class Presence(models.Model):
 
 
 class Preferences(models.Model):
-    """What one person wants their new conversations to begin with."""
+    """What one person wants their new conversations to begin with, and how calls of
+    tools are shown to them."""
+
+    class ToolCards(models.TextChoices):
+        CARD = "card", _("As folded cards")
+        LINE = "line", _("As lines")
 
     user = models.OneToOneField(
         settings.AUTH_USER_MODEL,
@@ -73,6 +78,12 @@ class Preferences(models.Model):
     )
     model = models.CharField(max_length=100, blank=True)
     preset = models.CharField(max_length=40, blank=True)
+    tool_cards = models.CharField(
+        max_length=4,
+        choices=ToolCards,
+        default=ToolCards.CARD,
+        db_default=ToolCards.CARD,
+    )
 
     class Meta:
         verbose_name_plural = "preferences"
