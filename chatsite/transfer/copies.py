@@ -2,17 +2,20 @@
 were copied or imported.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from bisect import bisect_right
+from collections.abc import Container, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 
 from django.db import transaction
+from django.db.models import F
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
 from chatsite.protocol.errors import CommandError
 from chatsite.turns import limits
-from chatsite.turns.models import Turn
+from chatsite.turns.models import ToolCall, Turn
+from chatsite.turns.models.tool_call import digest_of
 from memory import bundle, transcript
 from memory.compaction import lease
 from memory.models import Conversation, Message, ModelCall, Summary
@@ -20,6 +23,13 @@ from memory.models import Conversation, Message, ModelCall, Summary
 State = Turn.State
 Source = Conversation.TitleSource
 NO_REPLY = "no_reply"
+# What becomes of calls that were not finished: a copy runs nothing and gets no result.
+ENDED = {
+    ToolCall.State.ASKED: ToolCall.State.CANCELLED,
+    ToolCall.State.WAITING: ToolCall.State.CANCELLED,
+    ToolCall.State.LATE: ToolCall.State.CANCELLED,
+    ToolCall.State.RUNNING: ToolCall.State.UNKNOWN,
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +40,23 @@ class TurnInfo:
     model: str = ""
     error: str = ""
     reply_seq: int = 0
+    started_at: datetime | None = None
+    finished_at: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class CallInfo:
+    """What is known of a copied call of a tool besides its messages."""
+
+    seq: int  # of the message that asked for it
+    place: int
+    state: str = ToolCall.State.DONE
+    error: str = ""
+    result_seq: int | None = None
+    late_seq: int | None = None
+    allowed: bool | None = None
+    answered_at: datetime | None = None
+    reason: str = ""
     started_at: datetime | None = None
     finished_at: datetime | None = None
 
@@ -66,6 +93,15 @@ def branch(conversation: Conversation, seq: int) -> Conversation:
     values = rows.values("user_message__seq", *TurnInfo.__slots__)
     infos = {row.pop("user_message__seq"): TurnInfo(**row) for row in values}
     write_turns(made, messages, infos)
+    wanted = conversation.tool_calls.filter(request__seq__lte=seq).order_by("pk")
+    numbers = {
+        "seq": F("request__seq"),
+        "result_seq": F("result__seq"),
+        "late_seq": F("late_result__seq"),
+    }
+    columns = [name for name in CallInfo.__slots__ if name not in numbers]
+    calls = wanted.values(*columns, **numbers)
+    write_calls(made, messages, [CallInfo(**row) for row in calls])
     lease.mark_due(made.pk)
     limits.admit_conversation(conversation.owner_id)
     return made
@@ -103,9 +139,13 @@ def write_turns(
         ).order_by("pk")
     }
     turns = []
-    for user, following in _exchanges(messages.values()):
+    for user, following in _exchanges(messages.values(), infos):
         info = infos.get(user.seq, TurnInfo())
-        replies = [row for row in following if row.role == Message.Role.ASSISTANT]
+        replies = [
+            row
+            for row in following
+            if row.role == Message.Role.ASSISTANT and not row.tool_calls
+        ]
         reply = replies[-1] if replies else None
         # The reply in force, or the last one if the message itself was superseded.
         if reply and reply.superseded_at and not user.superseded_at:
@@ -133,11 +173,58 @@ def write_turns(
             Turn.objects.bulk_create(some)
 
 
-def _exchanges(rows: Iterable[Message]) -> Iterator[tuple[Message, list[Message]]]:
-    """Each user message with what follows it, from the first one on."""
+def write_calls(
+    conversation: Conversation,
+    messages: Mapping[int, Message],
+    infos: Iterable[CallInfo],
+    batch: bundle.Batch = bundle.at_once,
+) -> None:
+    """Give calls of tools what is known of them, once their turns are written; none of
+    them can run."""
+    turns = dict(conversation.turns.values_list("user_message__seq", "pk"))
+    starts, calls = sorted(turns), []
+    for info in infos:
+        request = messages.get(info.seq)
+        at = bisect_right(starts, info.seq) - 1
+        if request is None or at < 0 or info.place >= len(request.tool_calls):
+            continue
+        asked = request.tool_calls[info.place]
+        state = ENDED.get(info.state, info.state)
+        call = ToolCall(
+            conversation=conversation,
+            turn_id=turns[starts[at]],
+            request=request,
+            place=info.place,
+            call_id=asked.get("id") or "",
+            name=asked["name"],
+            arguments=asked["args"],
+            digest=digest_of(asked["name"], asked["args"]),
+            state=state,
+            error=info.error,
+            result=messages.get(info.result_seq),
+            late_result=messages.get(info.late_seq),
+            allowed=info.allowed,
+            answered_by=conversation.owner if info.allowed is not None else None,
+            answered_at=info.answered_at,
+            reason=info.reason,
+            started_at=info.started_at,
+            finished_at=info.finished_at,
+        )
+        calls.append(call)
+    for some in bundle.batches(calls, lambda call: len(str(call.arguments))):
+        with batch(0):
+            ToolCall.objects.bulk_create(some)
+
+
+def _exchanges(
+    rows: Iterable[Message], starts: Container[int]
+) -> Iterator[tuple[Message, list[Message]]]:
+    """Each message that begins a turn with what follows it, from the first one on:
+    every user message, and late results among `starts`, which had a turn of their own.
+    """
     user, following = None, []
     for row in rows:
-        if row.role == Message.Role.USER:
+        if row.role == Message.Role.USER or row.seq in starts:
             if user:
                 yield user, following
             user, following = row, []

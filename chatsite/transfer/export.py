@@ -3,6 +3,9 @@
 from collections.abc import Iterator
 from typing import Any
 
+from django.contrib.auth import get_user_model
+from django.db.models import F
+
 from chatsite.turns import requests
 from chatsite.turns.models import Turn
 from memory import context
@@ -27,6 +30,7 @@ def messages(conversation: Conversation) -> Iterator[dict[str, Any]]:
             "seq": row.seq,
             "role": row.role,
             "text": row.text,
+            "sent_text": row.sent_text,
             "reasoning": row.reasoning,
             "state": turn.state if turn else Turn.State.DONE,
             "created_at": row.created_at,
@@ -36,6 +40,7 @@ def messages(conversation: Conversation) -> Iterator[dict[str, Any]]:
             "error": turn.error if turn else "",
             "tool_calls": row.tool_calls,
             "tool_call_id": row.tool_call_id,
+            "late_for": row.late_for,
             "superseded": row.superseded_at is not None,
             "excluded": row.excluded_at is not None,
             "pinned": row.pinned_at is not None,
@@ -123,6 +128,26 @@ CALL_FIELDS = (
 )
 
 
+TOOL_CALL_FIELDS = (
+    *("place", "call_id", "name", "state", "error", "allowed", "answered_at"),
+    *("reason", "expires_at", "deadline_at", "created_at", "started_at"),
+    "finished_at",
+)
+
+
+def tool_calls(conversation: Conversation) -> Iterator[dict[str, Any]]:
+    """How far each call of a tool is; what was asked and answered is in messages."""
+    rows = conversation.tool_calls.order_by("pk").values(
+        *TOOL_CALL_FIELDS,
+        seq=F("request__seq"),
+        result_seq=F("result__seq"),
+        late_seq=F("late_result__seq"),
+        by=F(f"answered_by__{get_user_model().USERNAME_FIELD}"),
+    )
+    for row in rows:
+        yield {**row, "answered_by": row.pop("by") or ""}
+
+
 def whole(conversation: Conversation) -> dict[str, Any]:
     """Both views to keep: every message, every summary, every request by reference."""
     calls = list(conversation.model_calls.order_by("id").values(*CALL_FIELDS))
@@ -141,6 +166,7 @@ def whole(conversation: Conversation) -> dict[str, Any]:
             "system_prompt": context.system_prompt(conversation),
         },
         "messages": list(messages(conversation)),
+        "tool_calls": list(tool_calls(conversation)),
         "summaries": list(summaries(conversation)),
         "model_calls": calls,
         "prompts": {

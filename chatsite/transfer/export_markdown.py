@@ -2,13 +2,16 @@
 from, a rule where messages were summarised, and every version of the summary.
 """
 
-from collections.abc import Callable
+import json
+import re
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from chatsite.protocol.errors import explain_compaction
+from chatsite.turns.models import ToolCall
 from memory.models import Conversation, ModelCall, Summary
 
 from . import export
@@ -31,8 +34,9 @@ def markdown(conversation: Conversation, *, show: Callable[[str], str] = str) ->
     title = " ".join(show(conversation.title).split()) or gettext("Conversation")
     blocks = [f"# {title}"]
     rows = list(export.messages(conversation))
+    tools = _Tools(conversation, show)
     for index, row in enumerate(rows):
-        blocks += [_heading(row), show(row["text"])]
+        blocks += [_heading(row), *tools.describe(row)]
         blocks += [_built_from(calls[row["seq"]])] if row["seq"] in calls else []
         after = rows[index + 1]["seq"] if index + 1 < len(rows) else None
         for last in sorted(ends):
@@ -42,6 +46,49 @@ def markdown(conversation: Conversation, *, show: Callable[[str], str] = str) ->
         blocks.append("# " + gettext("Versions of the summary"))
         blocks += [_version(row, show) for row in summaries]
     return "\n\n".join(blocks) + "\n"
+
+
+class _Tools:
+    """Messages with what they say of tools: calls with how they ended, and results."""
+
+    def __init__(self, conversation: Conversation, show: Callable[[str], str]) -> None:
+        self.show = show
+        self.states = {
+            (call["seq"], call["place"]): call["state"]
+            for call in export.tool_calls(conversation)
+        }
+        self.names: dict[str, str] = {}  # of the calls so far, by their ids
+
+    def describe(self, row: dict[str, Any]) -> Iterator[str]:
+        if row["role"] == "tool":
+            yield from self._result(row)
+        elif row["text"] or not row.get("tool_calls"):
+            yield self.show(row["text"])
+        for place, call in enumerate(row.get("tool_calls", ())):
+            name, id_ = str(call.get("name")), str(call.get("id"))
+            self.names[id_] = name
+            state = self.states.get((row["seq"], place))
+            note = f" ({ToolCall.State(state).label})" if state else ""
+            yield gettext("Call of %(name)s") % {"name": f"**{self.show(name)}**{note}"}
+            arguments = json.dumps(call.get("args"), ensure_ascii=False, indent=2)
+            yield _code(self.show(arguments), "json")
+
+    def _result(self, row: dict[str, Any]) -> Iterator[str]:
+        name = self.show(self.names.get(row["tool_call_id"], ""))
+        if name:
+            yield gettext("Result of %(name)s") % {"name": f"**{name}**"}
+        yield _code(self.show(row["text"]))
+        if row["sent_text"]:
+            words = gettext("The model gets %(n)s of %(all)s characters.")
+            numbers = {"n": len(row["sent_text"]), "all": len(row["text"])}
+            yield f"*{words % numbers}*"
+
+
+def _code(text: str, language: str = "") -> str:
+    """As a block that no backtick of the text can end."""
+    longest = max(map(len, re.findall("`+", text)), default=0)
+    fence = "`" * max(3, longest + 1)
+    return f"{fence}{language}\n{text}\n{fence}"
 
 
 def _calls(conversation: Conversation) -> dict[int, ModelCall]:
@@ -95,6 +142,7 @@ def _parts(refs: dict[str, Any]) -> list[str]:
     recalled = gettext("recalled #%(seq)s")
     parts += [recalled % {"seq": seq} for seq in refs["recalled"]]
     parts += [f"#{refs['newest']}"] if refs["newest"] else []
+    parts += [_span(each) for each in refs.get("steps", ())]
     return parts
 
 

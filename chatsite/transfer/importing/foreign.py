@@ -9,12 +9,13 @@ from django.utils.translation import gettext as _
 
 from chatsite.llm.streaming import clean
 
+from . import tool_parts
 from .draft import Draft, Said, from_talk, read_time
 from .reading import ImportItemError
 
 # By what sources begin with: who wrote the replies.
 SITES = {"chatgpt": "ChatGPT", "claude": "Claude"}
-CHATGPT_ROLES = {"user": "user", "assistant": "assistant"}
+CHATGPT_ROLES = {"user": "user", "assistant": "assistant", "tool": "tool"}
 CLAUDE_ROLES = {"human": "user", "assistant": "assistant"}
 
 
@@ -23,7 +24,7 @@ def read_chatgpt(item: dict[str, Any]) -> Draft:
     if not isinstance(mapping, dict):
         raise ImportItemError(_("mapping: it isn't an object."))
     key = item.get("conversation_id") or item.get("id") or item.get("create_time")
-    talk = [said for node in _open_branch(mapping, item) for said in _of_node(node)]
+    talk = _of_nodes(_open_branch(mapping, item))
     source, site = f"chatgpt:{_short(key)}", SITES["chatgpt"]
     return from_talk(source, _text(item.get("title")), talk, site)
 
@@ -43,29 +44,48 @@ def _open_branch(mapping: dict[str, Any], item: dict[str, Any]) -> list[Any]:
     return path[::-1]
 
 
-def _of_node(node: dict[str, Any]) -> Iterator[Said]:
-    message = node.get("message")
-    if not isinstance(message, dict) or _is_hidden(message):
-        return
-    author, content = message.get("author"), message.get("content")
-    role = CHATGPT_ROLES.get(
-        _text(author.get("role") if isinstance(author, dict) else "")
-    )
-    if role and isinstance(content, dict):
-        text = "\n\n".join(_parts(content))
-        metadata = message.get("metadata")
-        slug = metadata.get("model_slug") if isinstance(metadata, dict) else ""
-        at = read_time(message.get("create_time"))
-        yield Said(role, text, at, model=_text(slug)[:60])
+def _of_nodes(nodes: list[Any]) -> Iterator[Said]:
+    """What was said, with calls of tools: those are messages to another recipient, and
+    the tool's messages behind one are its result."""
+    asked = ""
+    for number, node in enumerate(nodes):
+        message = node.get("message")
+        if not isinstance(message, dict) or _is_hidden(message):
+            continue
+        author, content = message.get("author"), message.get("content")
+        author = author if isinstance(author, dict) else {}
+        role = CHATGPT_ROLES.get(_text(author.get("role")))
+        if not role or not isinstance(content, dict):
+            continue
+        at, to = read_time(message.get("create_time")), message.get("recipient")
+        said = Said(role, "", at, model=_model(message))
+        if role == "tool":
+            if not asked:
+                asked, name = f"call-{number}", author.get("name")
+                call = tool_parts.call(asked, name, {})
+                yield Said("assistant", "", at, calls=[call])
+            said.text, said.answers = tool_parts.text_of(content), asked
+        elif role == "assistant" and isinstance(to, str) and to not in ("", "all"):
+            asked, value = f"call-{number}", tool_parts.arguments(content)
+            said.calls = [tool_parts.call(asked, to, value)]
+        else:
+            asked, said.text = "", "\n\n".join(_parts(content))
+        yield said
+
+
+def _model(message: dict[str, Any]) -> str:
+    metadata = message.get("metadata")
+    slug = metadata.get("model_slug") if isinstance(metadata, dict) else ""
+    return _text(slug)[:60]
 
 
 def _is_hidden(message: dict[str, Any]) -> bool:
-    """What was never shown, and what was said to a tool and not to the person."""
+    """What was never shown."""
     metadata = message.get("metadata")
     hidden = isinstance(metadata, dict) and metadata.get(
         "is_visually_hidden_from_conversation"
     )
-    return bool(hidden) or message.get("recipient", "all") not in ("all", None)
+    return bool(hidden)
 
 
 def _parts(content: dict[str, Any]) -> Iterator[str]:
@@ -90,11 +110,37 @@ def read_claude(item: dict[str, Any]) -> Draft:
                 _("chat_messages, %(number)s: it isn't an object.") % {"number": number}
             )
         role = CLAUDE_ROLES.get(_text(message.get("sender")))
-        if role:
+        if role == "user":
             text = "\n\n".join(_blocks(message))
             talk.append(Said(role, text, read_time(message.get("created_at"))))
+        elif role:
+            talk += _of_blocks(message, number)
     source, site = f"claude:{_short(item.get('uuid'))}", SITES["claude"]
     return from_talk(source, _text(item.get("name")), talk, site)
+
+
+def _of_blocks(message: dict[str, Any], number: int) -> Iterator[Said]:
+    """A reply in its order: texts, calls of tools and their results."""
+    at, content = read_time(message.get("created_at")), message.get("content")
+    blocks = [block for block in _list(content) if isinstance(block, dict)]
+    open_ids: list[str] = []
+    for place, block in enumerate(blocks):
+        if block.get("type") == "tool_use":
+            own = _text(block.get("id"))[:100]
+            is_new = own and own not in open_ids
+            open_ids.append(own if is_new else f"call-{number}-{place}")
+            call = tool_parts.call(open_ids[-1], block.get("name"), block.get("input"))
+            yield Said("assistant", "", at, calls=[call])
+        elif block.get("type") == "tool_result" and open_ids:
+            named = _text(block.get("tool_use_id"))[:100]
+            # Older exports do not say whose result it is.
+            asked = named if named in open_ids else open_ids[-1]
+            text, failed = tool_parts.text_of(block), block.get("is_error") is True
+            yield Said("tool", text, at, answers=asked, failed=failed)
+        elif block.get("type") == "text":
+            yield Said("assistant", _text(block.get("text")), at)
+    rest = _attached(message) if blocks else _blocks(message)
+    yield Said("assistant", "\n\n".join(rest), at)
 
 
 def _blocks(message: dict[str, Any]) -> Iterator[str]:
@@ -102,16 +148,23 @@ def _blocks(message: dict[str, Any]) -> Iterator[str]:
     content = message.get("content")
     blocks = [
         block["text"]
-        for block in (content if isinstance(content, list) else [])
+        for block in _list(content)
         if isinstance(block, dict)
         and block.get("type") == "text"
         and isinstance(block.get("text"), str)
     ]
     yield from (clean(text) for text in blocks or [_text(message.get("text"))] if text)
-    attached = message.get("attachments")
-    for each in attached if isinstance(attached, list) else []:
+    yield from _attached(message)
+
+
+def _attached(message: dict[str, Any]) -> Iterator[str]:
+    for each in _list(message.get("attachments")):
         if isinstance(each, dict) and (text := _text(each.get("extracted_content"))):
             yield f"{_text(each.get('file_name'))}:\n\n{text}"
+
+
+def _list(value: object) -> list[Any]:
+    return value if isinstance(value, list) else []
 
 
 def _text(value: object) -> str:

@@ -2,8 +2,9 @@
 a reply that can't be proved is marked as imported.
 """
 
+from dataclasses import replace
 from datetime import datetime
-from itertools import pairwise, zip_longest
+from itertools import pairwise
 from typing import Any
 
 from django.conf import settings
@@ -17,10 +18,11 @@ from memory.engine.policy import Policy
 from memory.engine.wording import reason
 
 from .. import export
-from ..copies import TurnInfo
+from ..copies import CallInfo, TurnInfo
 from .draft import Draft, check_count, check_length
 from .own_format import (
     OwnCall,
+    OwnCallState,
     OwnExport,
     OwnMessage,
     OwnReplyRefs,
@@ -28,6 +30,9 @@ from .own_format import (
     OwnSummaryRefs,
 )
 from .reading import ImportItemError, check_values, place
+
+# States of turns that may still be written.
+UNFINISHED = ("queued", "running", "waiting")
 
 
 def read(item: dict[str, Any], user_id: int) -> Draft:
@@ -41,11 +46,11 @@ def read(item: dict[str, Any], user_id: int) -> Draft:
         where = tuple(n + 1 if isinstance(n, int) else n for n in first["loc"])
         values = {"place": place(where), "why": reason(first).say(_)}
         raise ImportItemError(_("%(place)s: %(why)s.") % values) from None
-    # A reply that was being written is not final anywhere.
+    # A reply that was being written is not final anywhere; what calls tools is.
     said = [
         row
         for row in own.messages
-        if row.role != "assistant" or row.state not in ("queued", "running")
+        if row.role != "assistant" or row.state not in UNFINISHED or row.tool_calls
     ]
     _check_messages(said)
     _check_summaries(own.summaries, said)
@@ -65,6 +70,7 @@ def read(item: dict[str, Any], user_id: int) -> Draft:
             prompts=own.prompts,
         ),
         infos=_infos(said),
+        calls=_tool_calls(own.tool_calls, said),
         policy=_policy(own),
         model=own.conversation.model,
         # Only one of the conversation's own; the site's may change.
@@ -95,19 +101,27 @@ def _check_messages(rows: list[OwnMessage]) -> None:
             raise _bad_message(later, _("its number is not above the one before."))
     for row in rows:
         check_length(row.seq, row.text)
+        check_length(row.seq, row.sent_text)
     _check_replies(rows)
 
 
 def _check_replies(rows: list[OwnMessage]) -> None:
-    """A message has one reply in force, and no reply comes without a message."""
-    answered = True
+    """A message has one reply in force, behind the calls of tools that led to it; no
+    reply comes without a message, and no result without a call."""
+    answered, asked = True, set()
     for row in rows:
+        asked |= {call.id for call in row.tool_calls}
         if row.role == "user":
             answered = False
-        elif row.role == "assistant" and not (row.superseded or row.superseded_at):
+        elif row.role == "tool":
+            if row.tool_call_id not in asked:
+                raise _bad_message(row, _("it answers no call of a tool."))
+            # A late result can have a turn, and so a reply, of its own.
+            answered = answered and row.late_for is None
+        elif not (row.superseded or row.superseded_at):
             if answered:
                 raise _bad_message(row, _("it answers no message of its own."))
-            answered = True
+            answered = not row.tool_calls
 
 
 def _bad_message(row: OwnMessage, why: str) -> ImportItemError:
@@ -191,9 +205,11 @@ def _message(row: OwnMessage, explained: bool) -> dict[str, Any]:
         "seq": row.seq,
         "role": row.role,
         "text": "" if deleted_at else row.text,
+        "sent_text": row.sent_text if row.role == "tool" and not deleted_at else "",
         "reasoning": "" if deleted_at or not is_reply else row.reasoning,
         "tool_calls": [call.model_dump(exclude_unset=True) for call in row.tool_calls],
         "tool_call_id": row.tool_call_id,
+        "late_for": row.late_for if row.role == "tool" else None,
         "client_id": row.client_id,
         "created_at": written,
         "pinned_at": mark(row.pinned, row.pinned_at),
@@ -225,17 +241,41 @@ def _summaries(
 
 def _infos(said: list[OwnMessage]) -> dict[int, TurnInfo]:
     """Every message of the file carries the state of its turn."""
-    infos = {}
-    for row, following in zip_longest(said, said[1:]):
-        if row.role == "user":
-            reply = following if following and following.role != "user" else None
+    infos, user = {}, None
+    for before, row in pairwise([None, *said]):
+        has_turn = row.late_for and before and row.turn != before.turn
+        if row.role == "user" or has_turn:
+            user = row
             infos[row.seq] = TurnInfo(
-                state=row.state,
-                model=reply.model if reply else "",
-                error=row.error,
-                finished_at=reply.created_at if reply else row.created_at,
+                state=row.state, error=row.error, finished_at=row.created_at
+            )
+        elif row.role == "assistant" and user:
+            info = infos[user.seq]
+            infos[user.seq] = replace(
+                info, model=info.model or row.model, finished_at=row.created_at
             )
     return infos
+
+
+def _tool_calls(rows: list[OwnCallState], said: list[OwnMessage]) -> list[CallInfo]:
+    """What is said of calls that are in the file; each result is of one call."""
+    asked = {row.seq: len(row.tool_calls) for row in said}
+    results = {row.seq for row in said if row.role == "tool"}
+    made, seen = [], set()
+    for row in rows:
+        key = row.seq, row.place
+        if key in seen or row.place >= asked.get(row.seq, 0):
+            raise ImportItemError(
+                _("tool_calls: message %(seq)s has no such call.") % {"seq": row.seq}
+            )
+        seen.add(key)
+        values = row.model_dump()
+        for name in ("result_seq", "late_seq"):
+            if values[name] not in results:
+                values[name] = None
+            results.discard(values[name])
+        made.append(CallInfo(**values))
+    return made
 
 
 def _policy(own: OwnExport) -> dict[str, Any]:

@@ -72,9 +72,11 @@ class OwnMessage(_Part):
     seq: Seq
     role: Literal["user", "assistant", "tool"]
     text: str
+    sent_text: str = ""
     reasoning: Annotated[str, Field(max_length=200_000)] = ""
     state: Literal[
-        *("queued", "running", "done", "stopped", "failed", "truncated", "interrupted")
+        *("queued", "running", "waiting", "done", "stopped", "failed", "truncated"),
+        "interrupted",
     ]
     created_at: Time
     client_id: Annotated[str, Field(pattern=r"^[\x21-\x7e]{1,64}$")] | None = None
@@ -82,6 +84,8 @@ class OwnMessage(_Part):
     error: Annotated[str, Field(max_length=40)] = ""
     tool_calls: Annotated[list[OwnToolCall], Field(max_length=100)] = []
     tool_call_id: Name = ""
+    late_for: Seq | None = None
+    turn: Count | None = None
     superseded: bool = False
     excluded: bool = False
     pinned: bool = False
@@ -90,6 +94,25 @@ class OwnMessage(_Part):
     excluded_at: Time = None
     pinned_at: Time = None
     deleted_at: Time = None
+
+
+class OwnCallState(_Part):
+    """How far a call of a tool was."""
+
+    seq: Seq
+    place: Small
+    state: Literal[
+        *("asked", "waiting", "running", "done", "failed", "late", "cancelled"),
+        "unknown",
+    ]
+    error: Annotated[str, Field(max_length=40)] = ""
+    result_seq: Seq | None = None
+    late_seq: Seq | None = None
+    allowed: bool | None = None
+    answered_at: Time = None
+    reason: Annotated[str, Field(max_length=2_000)] = ""
+    started_at: Time = None
+    finished_at: Time = None
 
 
 class OwnTrigger(_Part):
@@ -145,6 +168,7 @@ class OwnReplyRefs(_Refs):
     recalled: Versions
     newest: Seq | None
     left_out: Ranges = []
+    steps: Ranges = []
     excerpts: Annotated[
         list[Annotated[list[Count], Field(min_length=3, max_length=3)]],
         Field(max_length=1_000),
@@ -193,4 +217,5 @@ class OwnExport(_Part):
     messages: Annotated[list[OwnMessage], Field(max_length=MAX_ROWS)]
     summaries: Annotated[list[OwnSummary], Field(max_length=MAX_ROWS)] = []
     model_calls: Annotated[list[OwnCall], Field(max_length=MAX_ROWS)] = []
+    tool_calls: Annotated[list[OwnCallState], Field(max_length=MAX_ROWS)] = []
     prompts: dict[Sha256, str] = {}

@@ -261,6 +261,8 @@ class TestForeign:
         [made] = take(alice, [chatgpt()]).imported
         assert said(made) == [
             ("user", "Hello there"),
+            ("assistant", ""),
+            ("tool", "found"),
             ("assistant", "A better answer"),
             ("user", "鸭川 and more?"),
             ("assistant", "Part one\n\nPart two"),
