@@ -8,6 +8,8 @@ from django.utils.translation import gettext_lazy
 from django.utils.translation import gettext_noop as _
 
 COLUMNS = (
+    *(_("allowed"), _("answered at"), _("answered by"), _("deadline at"), _("digest")),
+    *(_("expires at"), _("next look at"), _("place")),
     *(_("archived at"), _("attempt"), _("attempts"), _("author"), _("branched from")),
     *(_("branched seq"), _("cancel requested at"), _("client id"), _("conversation")),
     *(_("created at"), _("day"), _("deleted at"), _("error"), _("excluded at")),
@@ -40,6 +42,7 @@ TABLES = {
     "memory.Prompt": (_("prompt"), _("prompts")),
     "memory.ModelCall": (_("model call"), _("model calls")),
     "chat.Turn": (_("turn"), _("turns")),
+    "chat.ToolCall": (_("tool call"), _("tool calls")),
     "chat.Job": (_("job"), _("jobs")),
     "chat.Allowance": (_("allowance"), _("allowances")),
 }

@@ -19,11 +19,14 @@ BEGINNING = 80
 
 # The columns of each table that can hold anything that was said, or names of it.
 CONVERSATION = ("title", "system_prompt", "policy", "set_aside", "imported_from")
-MESSAGE = ("text", "reasoning", "tool_calls", "tool_call_id", "client_id")
+MESSAGE = (
+    *("text", "sent_text", "reasoning", "tool_calls", "tool_call_id", "client_id"),
+)
 SUMMARY = ("text", "structured", "flags")
 CALL = ("refs",)
 PROMPT = ("text",)
 TURN = ("text",)
+TOOL_CALL = ("call_id", "name", "arguments", "reason", "handle")
 
 # What the error columns hold, unless an import brought something else.
 ERROR_CODES = {

@@ -38,13 +38,17 @@ OF_POLICY = (
     "merge_prompt",
     "final_prompt",
 )
-OF_MESSAGE = ("text", "reasoning", "tool_calls", "tool_call_id", "client_id", "error")
+OF_MESSAGE = (
+    *("text", "sent_text", "reasoning", "tool_calls", "tool_call_id", "client_id"),
+    "error",
+)
+OF_TOOL_CALL = ("call_id", "name", "reason", "error")
 OF_SUMMARY = ("text", "structured", "flags", "error")
 OF_CALL = ("error",)
 # An import may have brought more of them, with whatever in it.
 REFS = (
     *("system", "fence", "summaries", "pinned", "window", "left_out", "recalled"),
-    *("excerpts", "newest", "messages"),
+    *("excerpts", "newest", "messages", "steps", "shortened", "clipped"),
 )
 
 
@@ -175,6 +179,7 @@ def mask(value: Values) -> Values:
     return value | {
         "conversation": conversation | {"policy": policy},
         "messages": [_hide(row, OF_MESSAGE) for row in value["messages"]],
+        "tool_calls": [_hide(row, OF_TOOL_CALL) for row in value["tool_calls"]],
         "summaries": [_hide(row, OF_SUMMARY) for row in value["summaries"]],
         "model_calls": [_hide_refs(row) for row in value["model_calls"]],
         "prompts": dict.fromkeys(prompts),

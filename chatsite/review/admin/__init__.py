@@ -1,6 +1,15 @@
 """The pages of the admin; importing this package registers them."""
 
-from . import calls, conversations, messages, people, records, summaries, turns
+from . import (
+    calls,
+    conversations,
+    messages,
+    people,
+    records,
+    summaries,
+    tool_calls,
+    turns,
+)
 
 __all__ = [
     "calls",
@@ -9,5 +18,6 @@ __all__ = [
     "people",
     "records",
     "summaries",
+    "tool_calls",
     "turns",
 ]

@@ -38,6 +38,7 @@ class MessageAdmin(ConversationPartAdmin):
         ("in_conversation", "seq"),
         ("role", "tokens"),
         "wide_text",
+        "wide_sent_text",
         "wide_tool_calls",
         ("tool_call", "client"),
         ("pinned_at", "excluded_at", "superseded_at"),
@@ -47,6 +48,7 @@ class MessageAdmin(ConversationPartAdmin):
 
     beginning = beginning_of("text", _("text"))
     wide_text = whole("text", _("text"))
+    wide_sent_text = whole("sent_text", _("sent to a model instead"))
     wide_tool_calls = whole_json("tool_calls", _("tool calls"))
 
     def target_of(self, row: Message) -> str:

@@ -9,7 +9,7 @@ from typing import Any
 
 from django.utils.translation import gettext as _
 
-from chatsite.pages.presenters.context_pane import TITLES
+from chatsite.pages.presenters.context_pane import TITLES, dump_arguments
 from chatsite.turns.models import Turn
 from chatsite.turns.requests import reply_call
 from memory import context
@@ -113,6 +113,7 @@ class _Parts:
         refs = built.refs
         single = [*refs["recalled"], *([refs["newest"]] if refs["newest"] else [])]
         ranges = [*refs["pinned"], *refs["window"], *to_ranges(single)]
+        ranges += refs.get("steps", [])
         rows = conversation.messages.filter(within(ranges))
         self.messages = {row.seq: row for row in rows}
         versions = conversation.summaries.filter(version__in=refs["summaries"])
@@ -163,8 +164,10 @@ class _Parts:
 
     def _message(self, row: Message, span: tuple[int, int] | None = None) -> Item:
         """`span`: of a message that was recalled in part, from where to where."""
-        name, text, message = f"#{row.seq}", row.text, row.to_langchain()
-        tokens = self.count_tokens([message])
+        name, message = f"#{row.seq}", row.to_langchain()
+        tokens, text = self.count_tokens([message]), str(message.content)
+        calls = [f"{call['name']}({dump_arguments(call)})" for call in row.tool_calls]
+        text = "\n".join([text, *calls] if text else calls)
         if span:
             text = str(excerpts.cut(message, span).text)
             name, tokens = f"{name} · " + _("an excerpt"), count_text(text)

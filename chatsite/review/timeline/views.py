@@ -9,7 +9,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from chatsite.pages.presenters.locations import location_of, states_of
-from chatsite.turns.models import Turn
+from chatsite.turns.models import ToolCall, Turn
 from memory.integrity import signatures
 from memory.models import Conversation, Message, Summary
 
@@ -89,9 +89,11 @@ def _transcript(
     states = states_of(conversation, [row.seq for row in found])
     active = conversation.summaries.filter(status=Summary.Status.ACTIVE)
     summaries = list(active.order_by("first_seq").defer(*redaction.SUMMARY))
+    calls = _calls(conversation, rights, found)
     entries = [
         {
             "row": row,
+            "calls": calls.get(row.pk, ()),
             "text": text_of(row, rights),
             "mark": location_of(row, states.get(row.seq), summaries),
             "holds": signatures.holds(row) if rights.content else None,
@@ -100,6 +102,19 @@ def _transcript(
     ]
     target = f"transcript #{found[0].seq}–#{found[-1].seq}" if found else ""
     return {"page": shown, "entries": entries, "wanted": seq, "target": target}
+
+
+def _calls(
+    conversation: Conversation, rights: Rights, messages: list[Message]
+) -> dict[int, list[ToolCall]]:
+    """The calls that these messages asked for, and who allowed them, by message."""
+    rows = readable(conversation.tool_calls, rights, redaction.TOOL_CALL)
+    rows = rows.filter(request__in=messages).select_related("answered_by")
+    found: dict[int, list[ToolCall]] = {}
+    for call in rows.order_by("pk"):
+        call.shown_name = call.name if rights.content else redaction.read(call, "name")
+        found.setdefault(call.request_id, []).append(call)
+    return found
 
 
 def _view(request: HttpRequest, conversation: Conversation, rights: Rights) -> Values:

@@ -1,0 +1,139 @@
+"""Cards of tools on the page: folded and open, live, to answer, in both languages."""
+
+import re
+
+import pytest
+from playwright.sync_api import expect
+
+from .test_access import PHONE, is_clean
+
+pytestmark = pytest.mark.browser
+
+
+@pytest.fixture(scope="module")
+def made(site):
+    """The address of the conversation, and the id of the call that waits."""
+    code = "from tests.browser.tool_scenes import make; make()"
+    address, call = site.manage("shell", "--no-imports", "-c", code).split()[-2:]
+    return address, call
+
+
+@pytest.fixture
+def chat(open_page, site, made):
+    page = open_page(site)
+    page.open(site.url + made[0])
+    return page
+
+
+def card(chat, name):
+    return chat.page.locator(".tool-card", has=chat.page.get_by_text(name, exact=True))
+
+
+def test_a_call_opens_to_its_arguments_and_its_result(chat):
+    found = card(chat, "search_transcript").first
+    expect(found.locator("summary")).to_contain_text("query: budget")
+    expect(found.locator(".tool-body")).to_be_hidden()
+    found.locator("summary").click()
+    expect(found).to_contain_text('"query": "budget"')
+    expect(found).to_contain_text("#2: 3,200 euros")
+    expect(found).to_contain_text("You allowed this call")
+    # No call and no result is a bubble.
+    assert chat.page.locator("#turns article.tool").count() == 0
+
+
+def test_a_link_to_a_result_opens_its_card(chat, site, made):
+    chat.open(f"{site.url}{made[0]}#message-4")
+    expect(card(chat, "read_messages").locator(".tool-answer")).to_be_visible()
+
+
+def test_a_long_result_is_a_file(chat):
+    found = card(chat, "read_messages")
+    found.locator("summary").click()
+    expect(found).to_contain_text("The model gets")
+    with chat.page.expect_download() as download:
+        found.get_by_text("Download all").click()
+    text = download.value.path().read_text()
+    assert text == "#1 You: Hi! I'm Lance.\n" * 2_000
+    assert re.fullmatch(
+        r"conversation-\w{8}\.4\.txt", download.value.suggested_filename
+    )
+
+
+def test_nothing_of_a_tool_runs_on_the_page(chat):
+    found = card(chat, "fetch_page")
+    found.locator("summary").click()
+    expect(found.locator(".tool-answer pre")).to_contain_text("<img src=x")
+    assert chat.page.locator("#turns img").count() == 0
+
+
+def test_what_is_to_be_allowed_shows_what_it_is(chat):
+    found = card(chat, "delete_file")
+    expect(found.locator(".tool-consent")).to_be_visible()
+    expect(found).to_contain_text("/srv/report\\u202egnp.exe")
+    expect(chat.page.locator("#stop")).to_be_visible()
+
+
+def test_a_reason_that_is_typed_survives_a_redraw(chat):
+    reason = card(chat, "delete_file").locator("[name=reason]")
+    reason.fill("Not that one")
+    turns = chat.page.locator("#turns .turn").count()
+    chat.page.evaluate("document.querySelector('.turn').dataset.drawn = 'old'")
+    with chat.page.expect_event("websocket") as socket:
+        chat.page.context.set_offline(True)
+        chat.page.evaluate(
+            "htmx.find('#conversation')['htmx-internal-data'].webSocket.close()"
+        )
+        chat.page.context.set_offline(False)
+    assert socket.value
+    chat.is_live()
+    expect(chat.page.locator("#turns .turn")).to_have_count(turns)
+    expect(reason).to_have_value("Not that one")
+
+
+def test_an_answer_is_sent_with_the_digest_of_the_call(chat, made):
+    sent = []
+    # What the page sends is looked at and goes no further.
+    chat.page.evaluate(
+        """() => document.addEventListener("htmx:wsBeforeSend", (event) => {
+            event.preventDefault();
+            window.sent = event.detail.message;
+        })"""
+    )
+    found = card(chat, "delete_file")
+    found.locator("[name=reason]").fill("Keep it")
+    found.get_by_role("button", name="No").click()
+    text = chat.page.evaluate("window.sent")
+    for part in ('"type":"consent"', f'"call":"{made[1]}"', '"allow":"false"'):
+        assert part in text
+    assert '"reason":"Keep it"' in text
+    assert re.search(r'"digest":"[0-9a-f]{64}"', text)
+    assert sent == []
+
+
+def test_calls_can_be_lines(chat, site, made):
+    heights = []
+    for value in ("card", "line"):
+        chat.page.goto(f"{site.url}/account/")
+        chat.page.select_option("[name=tool_cards]", value)
+        chat.page.locator(".display-choice button").click()
+        expect(chat.page.locator(".saved")).to_be_visible()
+        chat.open(site.url + made[0])
+        heights.append(card(chat, "weigh").first.bounding_box()["height"])
+    chat.page.goto(f"{site.url}/account/")
+    chat.page.select_option("[name=tool_cards]", "card")
+    chat.page.locator(".display-choice button").click()
+    assert heights[1] < heights[0]
+
+
+def test_cards_shut_nobody_out(chat):
+    for each in chat.page.locator(".tool-card:not([open]) > summary").all():
+        each.click()
+    is_clean(chat.page)
+
+
+def test_cards_stay_inside_a_phone(chat):
+    chat.page.set_viewport_size(PHONE)
+    for each in chat.page.locator(".tool-card:not([open]) > summary").all():
+        each.click()
+    width = chat.page.evaluate("document.querySelector('#transcript').scrollWidth")
+    assert width <= PHONE["width"]
