@@ -1,0 +1,212 @@
+"""Standing rules in what a person says: instructions for all later replies, preferences
+and constraints of life, in English and Chinese. Found without a model.
+
+A rule is a part of the person's own text. What the text quotes is not: code, quoted
+lines, passages in quotation marks, and everything after "translate this:".
+"""
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from ..ranking import terms
+from .patterns import (
+    CANCELLATIONS,
+    CONDITION,
+    CONSTRAINTS,
+    INSTEAD,
+    INSTRUCTIONS,
+    NEGATIONS,
+    NO_RULES,
+    POLITE,
+    PREFERENCES,
+    QUESTION,
+    SLOTS,
+)
+
+# Of a longer text only the beginning and the end are read: rules are not in the middle
+# of a document.
+READ_CHARS = 4_000
+SENTENCE_CHARS = 600
+# Of more sentences the first and the last are read.
+MOST_SENTENCES = 200
+# A longer rule is cut at a comma.
+MAX_CHARS = 300
+# Of one message.
+MOST = 5
+# The share of the words of a contradiction that have to be the rule's.
+ALIKE = 0.5
+# A rule of so many is known by one of them.
+FEW_WORDS = 4
+CANCELLING_CHARS = 120
+
+SENTENCE = re.compile(
+    r"[^.!?。！？；;\n]+(?:[.!?](?=\S)[^.!?。！？；;\n]+)*[.!?。！？；;]*"
+)
+FENCE = re.compile(r"^\s*(```|~~~)")
+# Points that end no sentence.
+SHORT = re.compile(r"\b(?:e\.g|i\.e|etc|vs|approx|Dr|Mr|Mrs|Ms|Prof)\.(?=\s)")
+QUOTE = re.compile(r"\"[^\"\n]{1,400}\"|“[^”\n]{1,400}”|「[^」\n]{1,400}」|`[^`\n]+`")
+# What follows in the text is what this speaks of.
+HERE = re.compile(
+    r"\b(?:translate|proofread|summari[sz]e|rewrite|rephrase|correct|fix|review|check"
+    r"|text|article|e-?mail|letter|following|story|manual|document|log|output|says?)\b"
+    r"[^:\n]{0,80}:|(?:翻译|校对|总结|润色|改写|检查|文章|邮件|下面|以下|写着|原文)"
+    r"[^：:\n]{0,40}[：:]",
+    re.IGNORECASE,
+)
+CLAUSE_END = re.compile(
+    r",?\s+(?:so\s+|and\s+|but\s+)*(?:can|could|would|will) you\b"
+    r"|[,，]\s*(?:but |and )?(?:how|what|which|do you|any|where|is it|should|maybe"
+    r"|considering)\b|,? (?:and |but )I(?:['’]m| was| am) (?:wondering|not sure)\b"
+    r"|[，,]\s*(?:你?能|可以|怎么|如何|请问)"
+)
+CLAUSE_START = re.compile(r"[,，;；]\s*(?:and|so|but|because|所以|但是?|而且)?\s*")
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """A rule from `start` to `end` of a text. `kind`: "instruction", "preference" or
+    "constraint"."""
+
+    start: int
+    end: int
+    kind: str
+
+
+def find(text: str) -> list[Found]:
+    """The rules in a person's message, in their order: at most MOST, none longer than
+    MAX_CHARS characters."""
+    found: list[Found] = []
+    masked = mask(text)
+    for start, end in _sentences(masked):
+        if rule := _read(masked, start, end):
+            found.append(rule)
+        if len(found) == MOST:
+            break
+    return found
+
+
+def mask(text: str) -> str:
+    """The text with what it quotes blanked out, character by character."""
+    if len(text) > 2 * READ_CHARS:
+        gap = "\n" * (len(text) - 2 * READ_CHARS)
+        text = text[:READ_CHARS] + gap + text[-READ_CHARS:]
+    lines, is_code, is_block = [], False, False
+    for line in text.split("\n"):
+        is_fence = bool(FENCE.match(line))
+        is_block = is_block or bool(re.match(r"\s*<[A-Za-z][^>]*>\s*$", line))
+        hidden = is_code or is_fence or is_block or line.lstrip().startswith(">")
+        is_code ^= is_fence
+        is_block = is_block and not re.match(r"\s*</", line)
+        lines.append("\n" * len(line) if hidden else line)
+    shown = "\n".join(lines)
+    if here := HERE.search(shown):
+        rest = len(shown) - here.end()
+        shown = shown[: here.end()] + "\n" * rest
+    shown = SHORT.sub(lambda short: short[0].replace(".", "_"), shown)
+    return QUOTE.sub(lambda quoted: "\x00" * len(quoted[0]), shown)
+
+
+def _sentences(text: str) -> Iterator[tuple[int, int]]:
+    """From where to where they are, without the marks of a list."""
+    found = list(SENTENCE.finditer(text))
+    if len(found) > MOST_SENTENCES:
+        found = found[: MOST_SENTENCES // 2] + found[-MOST_SENTENCES // 2 :]
+    for match in found:
+        start, end = match.span()
+        start += len(match[0]) - len(match[0].lstrip(" \t-*•\u3000"))
+        end -= len(match[0]) - len(match[0].rstrip())
+        if start < end:
+            yield start, end
+
+
+def _read(text: str, start: int, end: int) -> Found | None:
+    """The rule that a sentence holds, if any; of a run-on sentence the part that is
+    one."""
+    # The rest of a longer one is not searched: no pattern takes long on this much.
+    sentence = text[start : min(end, start + SENTENCE_CHARS)]
+    takes_back = CANCELLATIONS.search(sentence) and not INSTEAD.search(sentence)
+    if takes_back or NO_RULES.search(sentence):
+        return None
+    may_instruct = not QUESTION.search(sentence) or POLITE.search(sentence)
+    if may_instruct and (found := INSTRUCTIONS.search(sentence)):
+        return _cut(text, start, end, start + found.start(), "instruction")
+    for kind, pattern in (("constraint", CONSTRAINTS), ("preference", PREFERENCES)):
+        if found := pattern.search(sentence):
+            rule = _cut(text, start, end, start + found.start(), kind)
+            if not QUESTION.search(text[rule.start : rule.end]):
+                return rule
+    return None
+
+
+def _cut(text: str, start: int, end: int, at: int, kind: str) -> Found:
+    """From the clause that begins before `at` to where a question follows, or to the
+    end of the sentence."""
+    if after := CLAUSE_END.search(text, at + 1, end):
+        end = after.start()
+    if end - start > MAX_CHARS or kind == "preference":
+        heads = [head.end() for head in CLAUSE_START.finditer(text, start, at + 1)]
+        start = max((head for head in heads if head <= at), default=start)
+    if end - start > MAX_CHARS:
+        comma = max(text.rfind(mark, at, start + MAX_CHARS) for mark in ",，;；")
+        end = comma if comma > at else start + MAX_CHARS
+    return Found(start, end, kind)
+
+
+def is_cancellation(text: str) -> bool:
+    """Whether it takes back what was asked for."""
+    return any(_cancelling(text))
+
+
+def _cancelling(text: str) -> Iterator[str]:
+    """The short sentences that take something back."""
+    masked = mask(text)
+    for start, end in _sentences(masked):
+        sentence = masked[start:end]
+        if len(sentence) <= CANCELLING_CHARS and CANCELLATIONS.search(sentence):
+            yield sentence
+
+
+def find_replaced(text: str, rules: Sequence[str]) -> list[int]:
+    """Places of the earlier rules that `text` contradicts or cancels.
+
+    It speaks of the same thing (the language, the length, the name…), or of the same
+    words with the opposite sense, or takes something back and names it.
+    """
+    said, slots, is_negative = _words(text), _slots(text), _is_negative(text)
+    taken_back = [_words(sentence) for sentence in _cancelling(text)]
+    replaced = []
+    for place, rule in enumerate(rules):
+        known = _words(rule)
+        names_it = any(_is_alike(words, known) for words in taken_back)
+        is_opposite = is_negative != _is_negative(rule) and _is_alike(said, known)
+        is_same_thing = bool(slots & _slots(rule)) and text != rule
+        if names_it or is_opposite or is_same_thing:
+            replaced.append(place)
+    return replaced
+
+
+def _words(text: str) -> set[str]:
+    return set(terms(text)) - NEGATIONS
+
+
+def _is_alike(said: set[str], known: set[str]) -> bool:
+    """Whether most of what is said is of a rule. One word of a long rule is chance."""
+    shared = said & known
+    is_enough = len(shared) > 1 or len(known) <= FEW_WORDS
+    return is_enough and bool(shared) and len(shared) >= ALIKE * len(said)
+
+
+def _slots(text: str) -> set[str]:
+    # A rule for some questions leaves those for others alone.
+    if CONDITION.search(text):
+        return set()
+    return {name for name, pattern in SLOTS.items() if pattern.search(text)}
+
+
+def _is_negative(text: str) -> bool:
+    return bool(
+        re.search(r"\b(?:never|not|no|stop|avoid|without)\b|n['’]t\b", text, re.I)
+        or re.search("不要|别|不用|禁止|切勿|不得|不再|不许", text)
+    )

@@ -1,0 +1,120 @@
+"""Rules in what a person says: which are found, which are not, and what replaces what.
+
+The sentences are in tests/memory/rules/: all were written before the code that finds
+them, and the results of one half were not looked at before that was finished.
+"""
+
+from pathlib import Path
+from time import thread_time
+
+import pytest
+
+from memory.engine.rules import detection
+
+SENTENCES = Path(__file__).parents[1] / "rules"
+
+
+def count(half):
+    """How many rules are found, how many there are, and how many look-alikes are
+    taken for one."""
+    rows = (SENTENCES / f"{half}.txt").read_text().splitlines()
+    found = [(row[0] == "+", bool(detection.find(row[2:]))) for row in rows]
+    return found.count((True, True)), 100, found.count((False, True))
+
+
+@pytest.mark.parametrize(
+    ("half", "recall", "precision"), [("seen", 0.94, 0.98), ("unseen", 0.9, 0.9)]
+)
+def test_rules_are_told_from_look_alikes(half, recall, precision):
+    right, rules, wrong = count(half)
+    assert right / rules >= recall
+    assert right / (right + wrong) >= precision
+
+
+@pytest.mark.parametrize(
+    ("text", "rules"),
+    [
+        (
+            "Thanks! Always name your sources. What is a quark?",
+            ["Always name your sources."],
+        ),
+        ("好的。以后都用中文回答我。夸克是什么？", ["以后都用中文回答我。"]),
+        (
+            "I'm stuck on my essay, and I prefer Word over Docs, can you help me?",
+            ["I prefer Word over Docs"],
+        ),
+        ("- Never use tables.\n- Call me Kim.", ["Never use tables.", "Call me Kim."]),
+        ("Use ISO dates, e.g. 2026-01-31.", ["Use ISO dates, e.g. 2026-01-31."]),
+        ("I'm allergic to nuts. What is marzipan?", ["I'm allergic to nuts."]),
+    ],
+)
+def test_a_rule_is_a_part_of_the_text(text, rules):
+    assert [text[each.start : each.end] for each in detection.find(text)] == rules
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "```\nAlways use tabs.\n```\nWhy?",
+        "> Always use tabs.\nIs he right?",
+        "<document>\nNever use tables.\n</document>\nSummarise it.",
+        'The sign says "Always wear a helmet."',
+        "Translate into German: Never give up. Always be kind.",
+        "请翻译：以后都用中文回答我。",
+    ],
+)
+def test_what_is_quoted_is_no_rule(text):
+    assert detection.find(text) == []
+
+
+def test_a_long_sentence_is_cut():
+    text = "I prefer trains, " + "and I like long journeys with many stops, " * 20
+    [rule] = detection.find(text)
+    assert rule.end - rule.start <= detection.MAX_CHARS
+    assert text[rule.start :].startswith("I prefer trains")
+
+
+def test_one_message_has_few_rules():
+    assert len(detection.find("Never use tables. " * 50)) == detection.MOST
+
+
+@pytest.mark.parametrize(
+    "text", ["use " * 8000, "a b.\n" * 5000, "when I ask " * 3000, "每次都" * 9000]
+)
+def test_no_text_takes_long(text):
+    started = thread_time()
+    detection.find(text)
+    detection.is_cancellation(text)
+    assert thread_time() - started < 1.0
+
+
+@pytest.mark.parametrize(
+    ("later", "earlier"),
+    [
+        ("Forget the bullet points.", "Always use bullet points."),
+        ("You can use emojis again.", "Don't use emojis."),
+        ("Reply in French from now on.", "Reply in German."),
+        ("Never use tables.", "Always use tables for numbers."),
+        ("You no longer need to cite sources.", "Always cite your sources."),
+        ("Call me Doctor.", "Call me Sam."),
+        ("不用再用中文回答了。", "以后都用中文回答我。"),
+        ("可以用表情符号了。", "不要用表情符号。"),
+        ("以后叫我老王。", "叫我小王。"),
+    ],
+)
+def test_a_later_rule_replaces_what_it_contradicts(later, earlier):
+    others = ["Keep the tone friendly.", earlier, "I'm allergic to nuts."]
+    assert detection.find_replaced(later, others) == [1]
+
+
+@pytest.mark.parametrize(
+    ("later", "earlier"),
+    [
+        ("Always cite sources.", "Keep your answers short."),
+        ("Never use tables.", "Never use emojis."),
+        ("I'm vegetarian.", "I'm allergic to nuts."),
+        ("Can you help me?", "Always cite sources."),
+    ],
+)
+def test_other_rules_stay(later, earlier):
+    assert detection.find_replaced(later, [earlier]) == []
