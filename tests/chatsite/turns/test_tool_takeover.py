@@ -261,6 +261,37 @@ class TestEnds:
         assert ToolCall.objects.get().state == State.CANCELLED
 
 
+class TestAudit:
+    @pytest.fixture
+    def call(self, conversation):
+        claim, (call,) = ask(conversation, "look_up")
+        records.begin(claim, call.pk)
+        call = records.finish(claim, call.pk, Answer(State.DONE, "Warm"))
+        lifecycle.finish(claim, lifecycle.Result("done", "It is warm."))
+        assert found_by_audit() == set()
+        return call
+
+    def test_a_call_that_stayed_open(self, call):
+        ToolCall.objects.update(state=State.ASKED)
+        assert found_by_audit() == {"R4.call"}
+
+    def test_a_call_that_lost_its_result(self, call):
+        ToolCall.objects.update(result=None)
+        assert found_by_audit() == {"R4.result", "R6.result"}
+
+    def test_a_call_with_the_result_of_another(self, call):
+        ToolCall.objects.update(call_id="another")
+        assert found_by_audit() == {"R6.call"}
+
+    def test_a_call_that_is_seen_without_its_result(self, call):
+        Message.objects.filter(pk=call.result_id).update(excluded_at=Now())
+        assert found_by_audit() == {"R6.torn"}
+
+
+def found_by_audit():
+    return {each.code for each in turn_audit.check()}
+
+
 def test_the_event_of_a_call_says_what_the_row_does(conversation):
     claim, (call,) = ask(conversation, "look_up")
     told = events.Tool.of(call)
