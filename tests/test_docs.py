@@ -100,7 +100,9 @@ class TestProtocol:
         )
         written = {name: re.findall(r'"(\w+)"', rest) for name, rest in rows}
         kinds = events.Command.__args__
-        known = {k.__name__.lower(): [f.name for f in fields_of(k)] for k in kinds}
+        names = {re.sub(r"(?<!^)(?=[A-Z])", "_", k.__name__).lower(): k for k in kinds}
+        known = {name: [f.name for f in fields_of(k)] for name, k in names.items()}
+        assert known.keys() == events.READERS.keys()
         assert written == known
 
     def test_every_close_code_is_there_and_no_other(self):

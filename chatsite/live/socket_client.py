@@ -15,7 +15,14 @@ from django.utils.translation import gettext as _
 from chatsite.accounts import sessions
 from chatsite.protocol import events
 from chatsite.protocol.errors import CommandError
-from chatsite.turns import commands, lifecycle, limits, runner
+from chatsite.turns import (
+    commands,
+    consent,
+    late_results,
+    lifecycle,
+    limits,
+    runner,
+)
 from chatsite.turns.models import ToolCall, Turn
 from memory import transcript
 from memory.models import Conversation
@@ -141,7 +148,27 @@ def _perform(conversation: Conversation, command: events.Command) -> Done:
         case events.Regenerate(turn_id):
             turn = _retried(commands.regenerate, conversation, turn_id)
             return Done(published=(_state_of(turn),), has_work=True)
+        case events.Consent() | events.CancelCall():
+            return _decided(conversation, command)
     return Done(has_work=True)
+
+
+def _decided(
+    conversation: Conversation, command: events.Consent | events.CancelCall
+) -> Done:
+    """What a person has decided about a call of a tool."""
+    if isinstance(command, events.CancelCall):
+        cancelled = late_results.cancel(conversation, command.call)
+        return Done(published=late_results.events_of(cancelled))
+    answered = consent.answer(
+        conversation,
+        command.call,
+        conversation.owner,
+        allowed=command.allow,
+        digest=command.digest,
+        reason=command.reason,
+    )
+    return Done(published=(events.Tool.of(answered),), has_work=True)
 
 
 def _submitted(

@@ -3,7 +3,14 @@
 from django.urls import include, path, register_converter
 from django.urls.converters import IntConverter
 
-from . import list_views, memory_actions, memory_views, tool_views, views
+from . import (
+    list_views,
+    memory_actions,
+    memory_views,
+    tool_actions,
+    tool_views,
+    views,
+)
 
 
 class NumberConverter(IntConverter):
@@ -79,6 +86,8 @@ conversation = [
     path("policy/undo/", memory_actions.undo_policy, name="conversation-policy-undo"),
     path("summarise/", memory_actions.compact, name="conversation-compact"),
     path("memory/", include(memory)),
+    path("calls/<number:call>/answer/", tool_actions.answer, name="call-answer"),
+    path("calls/<number:call>/cancel/", tool_actions.cancel, name="call-cancel"),
     path("messages/", views.messages, name="conversation-messages"),
     path("messages/<number:seq>/result/", views.result, name="conversation-result"),
     path(

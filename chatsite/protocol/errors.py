@@ -20,6 +20,10 @@ EXPLANATIONS = DETAILS | {
     "tool_limit": _("This reply has used as many calls of tools as it may."),
     "bad_arguments": _("The arguments do not fit the tool."),
     "input_required": _("The tool asks for something that it can't be given here."),
+    "refused": _("You did not allow this call."),
+    "consent_expired": _("Nobody allowed this call in time, so it did not run."),
+    "deadline": _("The result did not come in time."),
+    "cancelled": _("You no longer wait for this result."),
     "internal": _(
         "Something went wrong on this site. Your message is safe; try again."
     ),

@@ -6,7 +6,7 @@ An event on the layer is a hint; the database is the truth.
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
@@ -60,33 +60,48 @@ class Sync:
     pass
 
 
-Command = Send | Stop | Retry | Regenerate | Edit | Sync
+@dataclass(frozen=True, slots=True)
+class Consent:
+    """A person's answer to whether a call of a tool may run; `digest` is that of the
+    call that they have seen."""
+
+    call: int
+    allow: bool
+    digest: str
+    reason: object = ""
+
+
+@dataclass(frozen=True, slots=True)
+class CancelCall:
+    """Wait no longer for the late result of a call."""
+
+    call: int
+
+
+Command = Send | Stop | Retry | Regenerate | Edit | Consent | CancelCall | Sync
 
 
 def parse(text: str | None) -> Command:
     """The command in a text frame. Raises CommandError, whatever the frame holds."""
     value = _decode(text)
-    match value.get("type"):
-        case "send":
-            return Send(value.get("client_id"), value.get("text"))
-        case "stop":
-            return Stop(_integer(value, "turn"))
-        case "retry":
-            return Retry(_integer(value, "turn"))
-        case "regenerate":
-            return Regenerate(_integer(value, "turn"))
-        case "edit":
-            return Edit(
-                _integer(value, "seq"), value.get("client_id"), value.get("text")
-            )
-        case "sync":
-            return Sync()
+    kind = value.get("type")
+    if isinstance(kind, str) and (read := READERS.get(kind)):
+        return read(value)
     raise CommandError(
         "unknown_command",
-        _("The type must be one of %(types)s.")
-        % {"types": "send, stop, retry, regenerate, edit, sync"},
+        _("The type must be one of %(types)s.") % {"types": ", ".join(READERS)},
         client_id=client_id_of(value),
     )
+
+
+def read_consent(value: Mapping[str, Any]) -> Consent:
+    """The answer in a frame or a form. Raises CommandError."""
+    allow = {"true": True, "false": False}.get(str(value.get("allow")).lower())
+    digest = value.get("digest")
+    if allow is None or not isinstance(digest, str):
+        detail = _("A consent has a call, allow (true or false) and its digest.")
+        raise CommandError("bad_frame", detail)
+    return Consent(_integer(value, "call"), allow, digest, value.get("reason") or "")
 
 
 def client_id_of(value: object) -> str | None:
@@ -113,7 +128,7 @@ def _decode(text: str | None) -> dict[str, Any]:
     return value
 
 
-def _integer(value: dict[str, Any], key: str) -> int:
+def _integer(value: Mapping[str, Any], key: str) -> int:
     """A number; as digits too, which is how forms send it."""
     number = value.get(key)
     if isinstance(number, str) and number.isascii() and number.isdigit():
@@ -122,6 +137,21 @@ def _integer(value: dict[str, Any], key: str) -> int:
         return number
     wrong = _("%(name)s must be a positive number.") % {"name": key}
     raise CommandError("bad_frame", wrong, client_id=client_id_of(value))
+
+
+# What reads the command of each type.
+READERS: dict[str, Callable[[dict[str, Any]], Command]] = {
+    "send": lambda value: Send(value.get("client_id"), value.get("text")),
+    "stop": lambda value: Stop(_integer(value, "turn")),
+    "retry": lambda value: Retry(_integer(value, "turn")),
+    "regenerate": lambda value: Regenerate(_integer(value, "turn")),
+    "edit": lambda value: Edit(
+        _integer(value, "seq"), value.get("client_id"), value.get("text")
+    ),
+    "consent": read_consent,
+    "cancel_call": lambda value: CancelCall(_integer(value, "call")),
+    "sync": lambda value: Sync(),
+}
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,3 +17,6 @@ class TurnsConfig(AppConfig):
     def ready(self) -> None:
         connection_created.connect(watch_values)
         request_finished.connect(close_connection)
+        from . import late_results, runner
+
+        runner.jobs += [late_results.LOOKS, late_results.QUESTIONS]

@@ -8,11 +8,13 @@ from pathlib import Path
 from langchain.tools import ToolRuntime, tool
 from langchain_core.tools import ToolException
 
-from chatsite.tools.context import CallContext
+from chatsite.tools.context import CallContext, Pending
 from chatsite.tools.registry import site_tool
 
 # Idempotency keys of the calls that began, in their order.
 begun: list[str] = []
+# Whom send_mail() has written to.
+sent: list[str] = []
 
 
 @site_tool(read_only=True)
@@ -75,6 +77,34 @@ async def pour(size: int) -> str:
     return "ab cd\n" * (size // 6)
 
 
+@site_tool(needs_consent=True)
+@tool
+async def send_mail(to: str) -> str:
+    """Send a mail."""
+    sent.append(to)
+    return f"Sent to {to}."
+
+
+# What the looks at an order find, one after the other, and their handles.
+orders: list[object] = []
+handles: list[dict] = []
+
+
+async def look_for_order(handle: dict, context: CallContext) -> object:
+    handles.append(handle)
+    found = orders.pop(0)
+    if isinstance(found, Exception):
+        raise found
+    return found
+
+
+@site_tool(look=look_for_order)
+@tool
+async def order(what: str) -> Pending:
+    """Order something. It comes later."""
+    return Pending({"what": what}, 0.0)
+
+
 PATHS = [
     f"tests.fakes.own_tools.{name}"
     for name in (
@@ -85,6 +115,8 @@ PATHS = [
         "hang",
         "hang_once",
         "pour",
+        "send_mail",
+        "order",
     )
 ]
 NAMES = [path.rpartition(".")[2] for path in PATHS]

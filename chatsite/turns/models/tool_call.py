@@ -75,8 +75,10 @@ class ToolCall(models.Model):
     handle = models.JSONField(null=True, blank=True)
     deadline_at = models.DateTimeField(null=True, blank=True)
     next_look_at = models.DateTimeField(null=True, blank=True)
-    # Of the question for consent, and its answer: by whom, when, and why not.
+    # Of the question for consent: until when, and what the tool was then (consent.py);
+    # and of its answer: by whom, when, and why not.
     expires_at = models.DateTimeField(null=True, blank=True)
+    tool_digest = models.CharField(max_length=64, blank=True, db_default="")
     answered_by = models.ForeignKey(
         settings.AUTH_USER_MODEL,
         models.SET_NULL,

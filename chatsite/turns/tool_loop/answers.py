@@ -5,7 +5,7 @@ here belongs into a transaction that has locked the conversation.
 from dataclasses import dataclass
 from typing import Any
 
-from django.db.models import Max
+from django.db.models import F, Max, QuerySet
 from django.db.models.functions import Now
 
 from chatsite.tools import registry, results
@@ -121,3 +121,9 @@ def close(turn: Turn) -> None:
             broken_off(call.name) if has_begun else Answer(State.CANCELLED, NOT_RUN)
         )
         store(call, turn, answer)
+
+
+def resume(turns: QuerySet[Turn]) -> int:
+    """Queue turns that waited for consent; waiting was no attempt."""
+    waiting = turns.filter(state=Turn.State.WAITING)
+    return waiting.update(state=Turn.State.QUEUED, attempts_before=F("attempt"))

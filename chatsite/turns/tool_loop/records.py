@@ -9,7 +9,7 @@ from datetime import timedelta
 
 from django.conf import settings
 from django.db import transaction
-from django.db.models import Count, F, Q, QuerySet
+from django.db.models import Count, Q
 from django.db.models.functions import Now
 
 from chatsite.tools import registry
@@ -19,7 +19,7 @@ from memory.compaction import lease
 from memory.leases import LeaseStatus
 from memory.models import ModelCall
 
-from .. import lifecycle
+from .. import consent, lifecycle
 from ..lifecycle import LEASE, Claim, Result, held
 from ..models import ToolCall, Turn
 from ..models.tool_call import digest_of
@@ -97,9 +97,8 @@ def begin(claim: Claim, pk: int) -> ToolCall | LeaseStatus:
     row = ToolCall.objects.filter(pk=pk, turn_id=claim.turn_id)
     asked = row.filter(state=State.ASKED)
     tool = registry.available().get(row.values_list("name", flat=True).get())
-    if tool and tool.needs_consent:
-        expires_at = Now() + timedelta(seconds=settings.CONSENT_SECONDS)
-        asked.exclude(allowed=True).update(state=State.WAITING, expires_at=expires_at)
+    if tool and tool.needs_consent and not consent.holds(asked, tool):
+        consent.ask(asked, tool)
     asked.update(state=State.RUNNING, owner=claim.owner, started_at=Now())
     return answers.read(pk)
 
@@ -187,9 +186,3 @@ def count_used(claim: Claim) -> tuple[int, int, int]:
         Count("request", distinct=True), Count("pk"), open=Count("pk", is_open)
     )
     return used["request__count"], used["pk__count"], used["open"]
-
-
-def resume(turns: QuerySet[Turn]) -> int:
-    """Queue turns that waited for consent; waiting was no attempt."""
-    waiting = turns.filter(state=Turn.State.WAITING)
-    return waiting.update(state=Turn.State.QUEUED, attempts_before=F("attempt"))

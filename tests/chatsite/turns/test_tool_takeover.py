@@ -242,7 +242,7 @@ class TestEnds:
         records.wait(claim)
         assert lifecycle.claim(conversation.pk) is None
         ToolCall.objects.update(state=State.ASKED, allowed=True)
-        assert records.resume(Turn.objects.all()) == 1
+        assert answers.resume(Turn.objects.all()) == 1
         turn = Turn.objects.get()
         assert turn.attempt == turn.attempts_before
         assert lifecycle.claim(conversation.pk).turn_id == claim.turn_id

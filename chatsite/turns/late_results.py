@@ -1,0 +1,311 @@
+"""Results that come after the turn that asked for them: looked for, delivered, told.
+
+A call in the state "late" has a handle and a time of the next look. Any process looks,
+and stores what it finds, once; docs/tools.md has the states.
+"""
+
+import asyncio
+import logging
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any
+
+from channels.db import database_sync_to_async
+from django.db import transaction
+from django.db.models import DateTimeField, ExpressionWrapper, F, QuerySet
+from django.db.models.functions import Least, Now
+from django.utils.translation import gettext as _
+from langchain_core.tools import ToolException
+
+from chatsite.database import name_of
+from chatsite.protocol import events
+from chatsite.protocol.errors import CommandError
+from chatsite.tools import registry, results
+from chatsite.tools.context import CallContext, Pending
+from memory import transcript
+from memory.leases import PROCESS, new_owner
+from memory.models import Conversation, Message
+
+from . import consent, runner
+from .models import ToolCall, Turn
+from .tool_loop import answers
+
+logger = logging.getLogger(__name__)
+
+State = ToolCall.State
+# One look may take so long; another process looks again if this one dies.
+LOOK_SECONDS = 20.0
+LOOK_LEASE = timedelta(seconds=60)
+LOOKS_AT_ONCE = 8
+# Between looks, whatever a tool says. After one that failed it is a share of the time
+# that the call has waited so far, and where no tool looks, the longest.
+LEAST_PAUSE, MOST_PAUSE = 1.0, 86_400.0
+FAILED_SHARE = 4
+# Turns that late results may start, one after the other, before the user says
+# something: each costs a request, and may call tools whose results are late again.
+MOST_OWN_TURNS = 10
+
+NOT_IN_TIME = "No result: it did not come in time."
+CANCELLED = "No result: the user has cancelled this call."
+
+# The states of an MCP task (specification of 2025-11-25, "Tasks"). A server that wants
+# input gets none from here, so the call goes on waiting until its deadline.
+TASK_STATES = {
+    "working": State.LATE,
+    "input_required": State.LATE,
+    "completed": State.DONE,
+    "failed": State.FAILED,
+    "cancelled": State.CANCELLED,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Delivered:
+    """A call whose late result was stored, and the turn of its own, if it has one."""
+
+    call: ToolCall
+    turn: Turn | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """How a late call ends, with the result as results.refine() takes it."""
+
+    state: str
+    content: Any
+    error: str = ""
+
+
+def deliver(pk: int, content: Any, *, failed: bool = False) -> Delivered | None:
+    """Store the result of a late call, once. None: it has ended already, or is gone.
+
+    Whoever learns of a result may call it, in any process; tell() lets the pages know.
+    """
+    state, error = (State.FAILED, "tool_error") if failed else (State.DONE, "")
+    return _end(pk, Outcome(state, content, error))
+
+
+@transaction.atomic
+def cancel(conversation: Conversation, pk: int) -> Delivered:
+    """Wait no longer for a result; the model is told in the next turn. Raises
+    CommandError where the call does not wait for one."""
+    known = ToolCall.objects.filter(conversation=conversation, pk=pk).exists()
+    if not known:
+        raise CommandError(
+            "not_found", _("There is no such call of a tool in this conversation.")
+        )
+    done = _end(pk, Outcome(State.CANCELLED, CANCELLED, "cancelled"))
+    if done is None:
+        raise CommandError("not_late", _("The result of this call is not awaited."))
+    return done
+
+
+@transaction.atomic
+def _end(pk: int, outcome: Outcome) -> Delivered | None:
+    found = ToolCall.objects.filter(pk=pk, state=State.LATE)
+    conversation = Conversation.objects.filter(tool_calls__in=found).first()
+    if conversation is None:
+        return None
+    # The lock comes first: another process may be storing the same result.
+    transcript.lock(conversation)
+    call = found.select_related("request").first()
+    if call is None:
+        return None
+    conversation.refresh_from_db()
+    has_turn = _starts_turn(conversation, call, outcome)
+    room = answers.find_room(conversation) if has_turn else 0
+    seq = transcript.reserve(conversation, room + 1 + has_turn) + room
+    message = _store(conversation, call, outcome, seq)
+    found.update(
+        state=outcome.state,
+        error=outcome.error,
+        late_result=message,
+        next_look_at=None,
+        finished_at=Now(),
+    )
+    turn = None
+    if has_turn:
+        turn = Turn.objects.create(
+            conversation=conversation,
+            user_message=message,
+            reply_seq=seq + 1,
+            room=room,
+        )
+    return Delivered(answers.read(pk), turn)
+
+
+def _store(
+    conversation: Conversation, call: ToolCall, outcome: Outcome, seq: int
+) -> Message:
+    """The result as a message, out of the model's view where its call is."""
+    tool = registry.available().get(call.name)
+    refined = results.refine(outcome.content, tool, seq)
+    request = call.request
+    message = transcript.append_result(
+        conversation,
+        seq=seq,
+        call_id=call.call_id,
+        text=refined.whole,
+        sent_text=refined.sent,
+        late_for=request.seq,
+    )
+    if not _is_seen(request):
+        excluded = request.excluded_at or request.deleted_at
+        Message.objects.filter(pk=message.pk).update(
+            excluded_at=excluded, superseded_at=request.superseded_at
+        )
+    return message
+
+
+def _is_seen(message: Message) -> bool:
+    return not (message.excluded_at or message.superseded_at or message.deleted_at)
+
+
+def _starts_turn(conversation: Conversation, call: ToolCall, outcome: Outcome) -> bool:
+    """Whether the model is told in a turn of its own: as the conversation has it, and
+    not for what a person has cancelled or taken away."""
+    is_wanted = conversation.answers_late and outcome.state != State.CANCELLED
+    if not is_wanted or conversation.deleted_at or not _is_seen(call.request):
+        return False
+    turns = conversation.turns.order_by("-pk").values_list("user_message__role")
+    latest = [role for (role,) in turns[:MOST_OWN_TURNS]]
+    return len(latest) < MOST_OWN_TURNS or Message.Role.USER in latest
+
+
+def events_of(done: Delivered) -> tuple[events.Event, ...]:
+    """What the pages are told: the call, its result in the model's view, its turn."""
+    told: tuple[events.Event, ...] = (
+        events.Tool.of(done.call),
+        events.Memory(None, "changed"),
+    )
+    if done.turn:
+        told += (events.State(done.turn.pk, done.turn.state),)
+    return told
+
+
+async def tell(done: Delivered) -> None:
+    """Let every page know, and start the turn of its own."""
+    for event in events_of(done):
+        await events.publish(done.call.conversation_id, event)
+    if done.turn and runner.is_sweeping():
+        runner.start(done.call.conversation_id)
+
+
+def due() -> QuerySet[ToolCall]:
+    """Late calls to look after: at whose results it is time to look, or whose deadline
+    has passed, before which the last look is."""
+    return ToolCall.objects.filter(state=State.LATE, next_look_at__lte=Now())
+
+
+def claim() -> list[ToolCall]:
+    """Take some that are due, for one look each; no other process looks meanwhile."""
+    owner = new_owner()
+    first = due().order_by("next_look_at").values_list("pk", flat=True)
+    chosen = due().filter(pk__in=list(first[:LOOKS_AT_ONCE]))
+    chosen.update(owner=owner, next_look_at=Now() + LOOK_LEASE)
+    mine = ToolCall.objects.filter(owner=owner, state=State.LATE)
+    mine = mine.select_related("conversation", "turn__user_message")
+    return list(mine.annotate(now=Now()))
+
+
+async def look(call: ToolCall) -> None:
+    """Ask the tool of a claimed call for its result, and store it if it is there."""
+    tool = registry.available().get(call.name)
+    if call.deadline_at and call.deadline_at <= call.now:
+        await _finish(call, Outcome(State.FAILED, NOT_IN_TIME, "deadline"))
+        return
+    if tool is None or tool.look is None:
+        # Someone else delivers it, or the tool comes back.
+        await _postpone(call, MOST_PAUSE)
+        return
+    try:
+        async with asyncio.timeout(LOOK_SECONDS):
+            found = await tool.look(call.handle or {}, _context_of(call))
+    except ToolException as error:
+        await _finish(call, Outcome(State.FAILED, str(error), "tool_error"))
+    except Exception as error:  # noqa: BLE001 - a tool may raise anything
+        logger.warning(
+            "no look call=%s tool=%s: %s", call.pk, call.name, name_of(error)
+        )
+        waited = (call.now - call.created_at).total_seconds()
+        await _postpone(call, max(LOOK_SECONDS, waited / FAILED_SHARE))
+    else:
+        await _take(call, found)
+
+
+async def _take(call: ToolCall, found: Any) -> None:
+    """What a look found: the result, that it is not there yet, or an MCP task."""
+    if isinstance(found, Pending):
+        await _postpone(call, found.seconds, handle=found.handle)
+        return
+    status = getattr(found, "status", None)
+    state = TASK_STATES.get(status) if isinstance(status, str) else State.DONE
+    if state == State.LATE:
+        # Milliseconds, as the server wants it.
+        pause = getattr(found, "pollInterval", None) or 1000 * LOOK_SECONDS
+        error = "input_required" if status == "input_required" else ""
+        await _postpone(call, pause / 1000, error=error)
+        return
+    content = found if state == State.DONE else getattr(found, "statusMessage", "")
+    error = "" if state == State.DONE else "tool_error"
+    await _finish(call, Outcome(state or State.DONE, content, error))
+
+
+async def _finish(call: ToolCall, outcome: Outcome) -> None:
+    done = await database_sync_to_async(_end)(call.pk, outcome)
+    if done:
+        await tell(done)
+
+
+async def _postpone(call: ToolCall, seconds: float, **values: Any) -> None:
+    await database_sync_to_async(postpone)(call, seconds, **values)
+
+
+def postpone(call: ToolCall, seconds: float, **values: Any) -> None:
+    """Look again so many seconds from now, and when its deadline passes at the
+    latest."""
+    pause = timedelta(seconds=min(max(seconds, LEAST_PAUSE), MOST_PAUSE))
+    later = ExpressionWrapper(Now() + pause, output_field=DateTimeField())
+    at = Least(later, F("deadline_at")) if call.deadline_at else later
+    held = ToolCall.objects.filter(pk=call.pk, owner=call.owner, state=State.LATE)
+    held.update(next_look_at=at, owner="", **values)
+
+
+def _context_of(call: ToolCall) -> CallContext:
+    return CallContext(
+        conversation_id=call.conversation_id,
+        turn_id=call.turn_id,
+        call_id=call.call_id,
+        user_id=call.conversation.owner_id,
+        idempotency_key=str(call.idempotency_key),
+        asked_seq=call.turn.user_message.seq,
+    )
+
+
+async def sweep() -> None:
+    """Look at what is due, each in a task of its own."""
+    for call in await database_sync_to_async(claim)():
+        runner.spawn(look(call))
+
+
+def release() -> None:
+    """The process ends: others look at once at what it was about to."""
+    mine = ToolCall.objects.filter(state=State.LATE, owner__startswith=PROCESS)
+    mine.update(next_look_at=Now(), owner="")
+
+
+async def expire_questions() -> None:
+    """End the questions for consent that nobody has answered in time."""
+    for call in await database_sync_to_async(consent.expire)():
+        await tell_answer(call)
+
+
+async def tell_answer(call: ToolCall) -> None:
+    """Let every page know of an answered question, and go on with the turn."""
+    await events.publish(call.conversation_id, events.Tool.of(call))
+    if runner.is_sweeping():
+        runner.start(call.conversation_id)
+
+
+LOOKS = runner.Job(sweep, release, due)
+QUESTIONS = runner.Job(expire_questions, lambda: None, consent.expired)
