@@ -1,6 +1,6 @@
 """The first run: a scripted conversation with a small budget on the demo model, so that
-a new user sees a compaction within seconds. In the language of the
-page.
+a new user sees a compaction within seconds, and then a search in what is out of
+view. In the language of the page.
 """
 
 import uuid
@@ -35,7 +35,9 @@ SCRIPT = (
     _("We want to see the Fushimi Inari shrine on 14 April."),
     _("What is our budget?"),
     _("Near which river would we like to stay?"),
+    _("What did I say about coffee at the beginning?"),
 )
+TOOLS = ("search_transcript", "read_messages")
 
 
 def start(user: AbstractBaseUser) -> Conversation:
@@ -45,4 +47,7 @@ def start(user: AbstractBaseUser) -> Conversation:
     )
     for text in SCRIPT:
         commands.submit(conversation, text=gettext(text), client_id=uuid.uuid4().hex)
+    # Only now: messages that are sent while others wait leave room for calls of tools,
+    # and the numbers of a demo should have no gaps. Only its last turn needs any.
+    transcript.set_tools(conversation, TOOLS)
     return conversation

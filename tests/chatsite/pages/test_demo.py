@@ -1,0 +1,47 @@
+"""The first run, from its first message to the search at its end."""
+
+import asyncio
+
+import pytest
+from channels.db import database_sync_to_async
+from django.utils import translation
+
+from chatsite.pages import demo
+from chatsite.turns import audit as turn_audit
+from chatsite.turns import runner
+from chatsite.turns.models import ToolCall
+from memory.integrity import audit
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+@pytest.mark.parametrize(
+    ("language", "words"),
+    [
+        ("en", "I like the 49ers, temples and good coffee."),
+        ("zh-hans", "我喜欢 49 人队、寺庙和好咖啡。"),
+    ],
+)
+async def test_it_ends_with_a_search_in_the_transcript(
+    alice, settings, language, words
+):
+    settings.DEMO_TOKENS_PER_SECOND = 0
+    with translation.override(language):
+        conversation = await database_sync_to_async(demo.start)(alice)
+    runner.start(conversation.pk)
+    while tasks := list(runner._tasks):
+        await asyncio.wait(tasks)
+    await database_sync_to_async(check)(conversation, words)
+
+
+def check(conversation, words):
+    turns = conversation.turns.order_by("pk")
+    assert {turn.state for turn in turns} == {"done"}
+    [call] = ToolCall.objects.filter(conversation=conversation)
+    assert (call.name, call.state) == ("search_transcript", "done")
+    assert call.turn == turns.last()
+    assert words in call.result.text
+    assert words in turns.last().reply.text
+    numbers = conversation.messages.order_by("seq").values_list("seq", flat=True)
+    assert [*numbers] == [*range(1, 2 * len(demo.SCRIPT) + 3)]
+    assert [str(each) for each in (*turn_audit.check(), *audit.check())] == []
