@@ -145,7 +145,7 @@ def tool_calls(conversation: Conversation) -> Iterator[dict[str, Any]]:
         by=F(f"answered_by__{get_user_model().USERNAME_FIELD}"),
     )
     for row in rows:
-        yield {**row, "answered_by": row.pop("by") or ""}
+        yield {"answered_by": row.pop("by") or "", **row}
 
 
 def whole(conversation: Conversation) -> dict[str, Any]:

@@ -1,0 +1,60 @@
+"""The schema of a thread's state, held against exports."""
+
+import json
+from pathlib import Path
+
+import pytest
+from django.core.serializers.json import DjangoJSONEncoder
+from pydantic import ValidationError
+
+from chatsite.transfer import export
+from chatsite.transfer.thread_state import ThreadState
+from chatsite.turns import late_results
+from tests.fakes import own_tools
+from tests.memory.scenes import summarise
+
+from ..scenes import answer, submit
+from ..turns import calls
+
+pytestmark = pytest.mark.django_db
+PAGE = Path(__file__).parents[3] / "docs" / "thread-state.schema.json"
+
+
+@pytest.fixture
+def exported(alice, settings):
+    """A conversation with every kind of row, as export.json has it."""
+    settings.TOOLS = own_tools.PATHS
+    conversation = calls.create(alice)
+    submit(conversation, "Hello")
+    answer(conversation)
+    summarise(conversation, 1, 2)
+    claim, (mail, order) = calls.ask(
+        conversation, ("send_mail", {"to": "bob"}), ("order", {"what": "tea"})
+    )
+    late = calls.postpone(claim, order)
+    calls.wait(claim, mail)
+    late_results.deliver(late.pk, "The tea is here.")
+    whole = json.dumps(export.whole(conversation), cls=DjangoJSONEncoder)
+    return json.loads(whole)
+
+
+def test_the_schema_is_the_one_of_the_docs():
+    written = json.dumps(ThreadState.model_json_schema(), indent=1)
+    assert PAGE.read_text() == written + "\n"
+
+
+def test_an_export_follows_it(exported):
+    state = ThreadState.model_validate(exported)
+    assert [call.state for call in state.tool_calls] == ["waiting", "done"]
+    assert [row.late_for for row in state.messages if row.late_for] == [4]
+    assert len(state.messages) == len(exported["messages"])
+
+
+@pytest.mark.parametrize("part", ["messages", "tool_calls", "summaries", "model_calls"])
+def test_no_part_has_more_or_less_than_it_says(exported, part):
+    name = next(iter(exported[part][0]))
+    for wrong in ({**exported[part][0], "other": 1}, {}):
+        changed = {**exported, part: [wrong]}
+        with pytest.raises(ValidationError):
+            ThreadState.model_validate(changed)
+    assert name in exported[part][0]
