@@ -4,6 +4,8 @@ Text whose formatting would be too dear, or would lose words, is shown as it is.
 """
 
 import re
+from collections.abc import Iterator
+from itertools import zip_longest
 from typing import Any
 
 import nh3
@@ -36,9 +38,66 @@ SCHEMES = {"http", "https", "mailto"}
 # Links to this site itself are dropped too: a model has no business with its pages.
 ABSOLUTE = re.compile(r"(https?://|mailto:)[^/\\]", re.IGNORECASE)
 
+# An address in a text, without Chinese that follows or the end of a sentence.
+URL = re.compile(r"https?://[^\s<>\"'`\u3000-\u303f\u4e00-\u9fff\uff00-\uffef]+")
+AFTER_URL = ".,;:!?*_~"
+TASK = re.compile(r"\[([ xX])\] ")
+
+
+def _add_usual(tokens: list[Token]) -> None:
+    """What models write beyond CommonMark: links without brackets, lists of tasks. A
+    picture is a link here, so the mark before it goes."""
+    for at, token in enumerate(tokens):
+        if token.type != "inline" or not token.children:
+            continue
+        if tokens[at - 2].type == "list_item_open":
+            first = token.children[0]
+            if task := TASK.match(first.content):
+                box = "☐ " if task[1] == " " else "☑ "
+                first.content = box + first.content[task.end() :]
+        token.children = list(_link(token.children))
+
+
+def _link(children: list[Token]) -> Iterator[Token]:
+    """The same tokens, with addresses in texts outside of links as links."""
+    is_inside = False
+    for token, following in zip_longest(children, children[1:]):
+        if token.type in ("link_open", "link_close"):
+            is_inside = token.type == "link_open"
+        if token.type != "text" or is_inside:
+            yield token
+            continue
+        starts_link = following is not None and following.type == "link_open"
+        if starts_link and following.markup != "autolink":
+            token.content = token.content.removesuffix("!")
+        yield from _link_text(token)
+
+
+def _link_text(token: Token) -> Iterator[Token]:
+    end = 0
+    for found in URL.finditer(token.content):
+        address = found[0].rstrip(AFTER_URL)
+        while address.endswith(")") and address.count(")") > address.count("("):
+            address = address[:-1].rstrip(AFTER_URL)
+        href = _parser.normalizeLink(address)
+        if not (_parser.validateLink(href) and ABSOLUTE.match(href)):
+            continue
+        yield _text(token, token.content[end : found.start()])
+        yield Token("link_open", "a", 1, {"href": href}, level=token.level)
+        yield _text(token, address)
+        yield Token("link_close", "a", -1, level=token.level)
+        end = found.start() + len(address)
+    yield _text(token, token.content[end:])
+
+
+def _text(like: Token, content: str) -> Token:
+    return Token("text", "", 0, content=content, level=like.level)
+
+
 _parser = MarkdownIt("commonmark", {"html": False, "linkify": False, "breaks": True})
 _parser.enable(["table", "strikethrough"]).disable("image")
 _parser.options["maxNesting"] = 100
+_parser.core.ruler.after("inline", "usual", lambda state: _add_usual(state.tokens))
 maths.plug_in(_parser)
 _parser.add_render_rule(
     "formula",

@@ -99,8 +99,49 @@ def test_it_marks_links_as_foreign():
     assert 'target="_blank"' in html
 
 
-def test_it_makes_no_link_of_plain_addresses():
-    assert "<a" not in render("see https://ok.example or www.ok.example")
+@pytest.mark.parametrize(
+    ("text", "address"),
+    [
+        ("see https://ok.example/a. And more", "https://ok.example/a"),
+        ("(https://ok.example/A_(b)), too", "https://ok.example/A_(b)"),
+        ("见https://ok.example/a，好", "https://ok.example/a"),
+        ("- **https://ok.example/a?b=1&c=2**", "https://ok.example/a?b=1&c=2"),
+    ],
+)
+def test_it_makes_links_of_addresses(text, address):
+    [(_, link)] = [found for found in Tags(render(text)).found if found[0] == "a"]
+    assert link["href"] == address
+    assert link["rel"] == "nofollow noopener noreferrer"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *("`https://ok.example`", "https://", "https:///ok.example", "ok.example"),
+        "[https://other.example](/inside)",
+    ],
+)
+def test_it_makes_no_other_links(text):
+    assert "<a href" not in render(text)
+
+
+def test_a_link_with_an_address_for_a_name_leads_where_it_says():
+    found = Tags(render("[https://ok.example](https://other.example)")).found
+    assert [attributes.get("href") for tag, attributes in found if tag == "a"] == [
+        "https://other.example"
+    ]
+
+
+def test_it_draws_lists_of_tasks():
+    html = render("- [ ] one\n- [x] two [x]\n- [y] three\n\n[x] four")
+    for part in ("<li>☐ one", "<li>☑ two [x]", "<li>[y] three", "<p>[x] four"):
+        assert part in html
+
+
+def test_a_picture_is_a_link_without_its_mark():
+    html = render("![pic](https://ok.example) Stop\\![x](https://ok.example)")
+    assert "<p><a" in html
+    assert "Stop!<a" in html
 
 
 def test_it_breaks_lines_where_the_text_does():
