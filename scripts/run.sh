@@ -19,6 +19,9 @@ echo
 echo "    Windowpane: http://$HOST:$PORT/"
 if [ $debug = yes ]; then
     echo "    Log in as demo with the password demo, or sign up."
+    case "$HOST" in
+        127.0.0.1 | ::1 | localhost) echo "    As demo you may look at the admin, too: http://$HOST:$PORT/admin/" ;;
+    esac
 fi
 echo
 exec .venv/bin/python scripts/serve.py --prepare -b "$HOST" -p "$PORT"

@@ -1,7 +1,8 @@
 """daphne with the flags that the site relies on: serve.py -b HOST -p PORT.
 
-With --prepare first it migrates the database and, on a machine with DEBUG, makes sure
-of the user demo. In one process, because importing everything is what takes the time.
+With --prepare first it migrates the database and, with DEBUG, makes sure of the user
+demo, who may look at the admin if HOST is this machine alone. In one process, because
+importing everything is what takes the time.
 Under systemd (Type=notify) it reports when it listens, so that others can wait for it,
 and that it is not stuck.
 """
@@ -23,17 +24,15 @@ FLAGS = [
 ]
 
 
-def prepare() -> None:
+def prepare(host: str) -> None:
     import django
-    from django.conf import settings
     from django.core.management import call_command
 
     django.setup()
     call_command("migrate", verbosity=0)
-    if settings.DEBUG:
-        with Path(os.devnull).open("w") as nowhere:
-            arguments = ["demo", "demo", "--if-missing"]
-            call_command("create_user", *arguments, stdout=nowhere)
+    from chatsite.ops import demo_user
+
+    demo_user.prepare(host)
 
 
 def report() -> None:
@@ -67,7 +66,7 @@ def main(arguments: list[str]) -> None:
     asyncioreactor.install(uvloop.new_event_loop())
     if "--prepare" in arguments:
         arguments.remove("--prepare")
-        prepare()
+        prepare(arguments[arguments.index("-b") + 1] if "-b" in arguments else "")
     from daphne import cli
     from twisted.internet import reactor
 

@@ -3,13 +3,21 @@
 from typing import Any
 
 from django.contrib.auth import get_user_model
-from django.contrib.auth.models import Permission
+from django.contrib.auth.models import AbstractBaseUser, Permission
 from django.core.exceptions import ValidationError
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.db import transaction
 
 # See chatsite.review.rights; handing over and erasing are granted by hand.
 READING = ("view_metadata", "read_content")
+
+
+def let_review(user: AbstractBaseUser) -> None:
+    """Let a user look at all conversations in the admin."""
+    user.is_staff = True
+    user.save(update_fields=["is_staff"])
+    rows = Permission.objects.filter(content_type__app_label="memory")
+    user.user_permissions.set(rows.filter(codename__in=READING))
 
 
 class Command(BaseCommand):
@@ -35,11 +43,11 @@ class Command(BaseCommand):
         if get_user_model().objects.filter(username=name).exists():
             if not options["if_missing"]:
                 raise CommandError(f"There is a user {name!r} already.")
-            self.stdout.write(f"User {name!r} is there already.")
+            self._say(f"User {name!r} is there already.", options)
             return
         if not options["password"]:
             raise CommandError("The password is empty.")
-        user = get_user_model()(username=name, is_staff=options["staff"])
+        user = get_user_model()(username=name)
         user.set_password(options["password"])
         try:
             user.full_clean()
@@ -47,6 +55,9 @@ class Command(BaseCommand):
             raise CommandError(" ".join(error.messages)) from error
         user.save()
         if options["staff"]:
-            rows = Permission.objects.filter(content_type__app_label="memory")
-            user.user_permissions.set(rows.filter(codename__in=READING))
-        self.stdout.write(self.style.SUCCESS(f"User {name!r} created."))
+            let_review(user)
+        self._say(self.style.SUCCESS(f"User {name!r} created."), options)
+
+    def _say(self, text: str, options: dict[str, Any]) -> None:
+        if options["verbosity"]:
+            self.stdout.write(text)
