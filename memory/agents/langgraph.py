@@ -11,8 +11,6 @@ from concurrent import futures
 from dataclasses import replace
 from typing import Any
 
-from langchain.chat_models import init_chat_model
-from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AnyMessage
 from langchain_core.runnables import RunnableConfig
 from langgraph.graph import MessagesState
@@ -23,15 +21,9 @@ from ..engine.policy import Policy
 from ..engine.tokens import TokenCounter, count_tokens
 from . import threads
 from .compaction import Compactor, Task
-from .middleware import CEILING, ChoosePolicy, guard_counter
+from .middleware import CEILING, ChoosePolicy, guard_counter, load_model
 from .stores import InMemoryStore, ThreadMemory
-from .summarizers import (
-    FunctionWriter,
-    ModelWriter,
-    Summarizer,
-    find_provider,
-    find_window,
-)
+from .summarizers import Summarizer, find_provider, find_window, make_writer
 from .view import View, Viewer
 
 
@@ -96,12 +88,9 @@ def summarize(
     is due. A failure is recorded in the memory; for `backoff` seconds, doubled each
     time, there is no new attempt. The node waits for `timeout` seconds at most.
     """
-    model = init_chat_model(model) if isinstance(model, str) else model
+    model = load_model(model)
     look = _Look(policy, context_window or find_window(model), overhead, token_counter)
-    is_model = isinstance(model, BaseChatModel)
-    writer = (
-        ModelWriter(model, look.count_tokens) if is_model else FunctionWriter(model)
-    )
+    writer = make_writer(model, look.count_tokens)
 
     def summarize(state: ContextState, config: RunnableConfig) -> dict[str, Any]:
         _, task = look(state, config)

@@ -12,7 +12,7 @@ import logging
 from collections.abc import Awaitable, Callable, Sequence
 from concurrent import futures
 from dataclasses import dataclass, replace
-from typing import Any, Literal, Self, get_args
+from typing import Any, Literal, Self, TypeVar, get_args
 from weakref import WeakSet
 
 from langchain.agents.middleware import AgentMiddleware
@@ -34,14 +34,7 @@ from ..engine.triggers import find_due, measure
 from . import threads
 from .compaction import Compactor, Task, reported_tokens
 from .stores import InMemoryStore, MemoryStore, ThreadMemory
-from .summarizers import (
-    FunctionWriter,
-    ModelWriter,
-    Summarizer,
-    Writer,
-    find_provider,
-    find_window,
-)
+from .summarizers import Summarizer, find_provider, find_window, make_writer
 from .view import View, Viewer
 
 logger = logging.getLogger(__name__)
@@ -55,6 +48,7 @@ SUMMARY_MARK = {"lc_source": "summarization"}
 # Threads whose last request is known; of the others, only the policy is.
 MAX_LAST = 1000
 When = Literal["after", "before"]
+T = TypeVar("T")
 # From the agent's state and the config of its run.
 ChoosePolicy = Callable[[AgentState, RunnableConfig], Policy]
 
@@ -127,7 +121,7 @@ class WindowpaneMiddleware(AgentMiddleware):
             )
         if when not in get_args(When):
             raise PolicyError("when %(value)s: expected after or before", value=when)
-        self.model = init_chat_model(model) if isinstance(model, str) else model
+        self.model = load_model(model)
         is_fixed = isinstance(policy, Policy)
         self.policy = (
             policy
@@ -154,15 +148,8 @@ class WindowpaneMiddleware(AgentMiddleware):
         # Compactions that a call has waited for in vain.
         self._slow: WeakSet[futures.Future[None]] = WeakSet()
         self._viewer = Viewer(self.count_tokens)
-        if isinstance(summarizer, str):
-            summarizer = init_chat_model(summarizer)
-        if summarizer is None or isinstance(summarizer, BaseChatModel):
-            chat_model = summarizer or self.model
-            writer: Writer = ModelWriter(chat_model, self.count_tokens)
-        else:
-            writer = FunctionWriter(summarizer)
         self._compactor = Compactor(
-            writer,
+            make_writer(load_model(summarizer or self.model), self.count_tokens),
             self.store,
             self.count_tokens,
             context_window=self.context_window,
@@ -370,6 +357,11 @@ class WindowpaneMiddleware(AgentMiddleware):
             waiting = [asyncio.wrap_future(job)]
             _, late = await asyncio.wait(waiting, timeout=self.compaction_timeout)
             self._slow |= {job} if late else set()
+
+
+def load_model(model: str | T) -> BaseChatModel | T:
+    """A model by its name; anything else as it is."""
+    return init_chat_model(model) if isinstance(model, str) else model
 
 
 def mark(summary: BaseMessage) -> BaseMessage:

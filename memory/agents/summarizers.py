@@ -126,6 +126,13 @@ class FunctionWriter:
 Writer = ModelWriter | FunctionWriter
 
 
+def make_writer(summarizer: Summarizer, count_tokens: TokenCounter) -> Writer:
+    """The one for what a caller summarises with."""
+    if isinstance(summarizer, BaseChatModel):
+        return ModelWriter(summarizer, count_tokens)
+    return FunctionWriter(summarizer)
+
+
 def find_window(model: object) -> int | None:
     """How many tokens a model takes, where its profile tells."""
     profile = getattr(model, "profile", None)

@@ -12,7 +12,7 @@ from .compose import SummaryBlock
 from .cut_points import find_cut_points, find_turn_starts
 from .policy import ContextSize, Policy
 from .tokens import TokenCounter
-from .triggers import TriggerHit, find_due, measure
+from .triggers import Measures, TriggerHit, find_due, measure
 
 Messages = Sequence[BaseMessage]
 # More digits than the number of a message has, and few enough to read at once.
@@ -136,19 +136,29 @@ def plan_compaction(
         cutoff = max(cutoff, _cut_to(window, ends, most, count_tokens))
     if force and not cutoff:
         cutoff = max(points, default=0)
-    if not cutoff:
-        return None
-    if hit.kind == "important" and cutoff <= measures.important_at[0]:
-        # They are all in what `keep` keeps. Otherwise the same few messages would set
-        # off a compaction after every turn.
-        return None
-    starts = find_turn_starts(window)
-    is_inside = rounds and cutoff > max(starts, default=0)
-    is_urgent = force or hit.kind == "room" or is_inside
-    if not is_urgent and bisect_left(starts, cutoff) < policy.batch:
+    if not cutoff or not _is_worth(cutoff, hit, policy, measures, window, rounds):
         return None
     is_trim = policy.strategy == "window"
     return _compact_at(cutoff, hit, policy, window, blocks, is_trim=is_trim)
+
+
+def _is_worth(
+    cutoff: int,
+    hit: TriggerHit,
+    policy: Policy,
+    measures: Measures,
+    window: Messages,
+    rounds: bool,
+) -> bool:
+    """Whether what would leave the window is worth a compaction now."""
+    if hit.kind == "important" and cutoff <= measures.important_at[0]:
+        # They are all in what `keep` keeps. Otherwise the same few messages would set
+        # off a compaction after every turn.
+        return False
+    starts = find_turn_starts(window)
+    is_inside = rounds and cutoff > max(starts, default=0)
+    is_urgent = hit.kind in ("manual", "room") or is_inside
+    return is_urgent or bisect_left(starts, cutoff) >= policy.batch
 
 
 def plan_compaction_through(

@@ -172,16 +172,19 @@ def dump(value: BaseModel) -> Data:
 
 def render(structured: Mapping[str, Any]) -> str:
     """The text of a summary from its data: a heading and a list for each field."""
-    lines = []
+    lines: list[str] = []
     for name, value in structured.items():
         heading = f"{name.replace('_', ' ').capitalize()}:"
         if not isinstance(value, (list, dict)):
             text = _render_entry(value)
-            lines += [f"{heading} {text}"] if text else []
-            continue
-        for text in filter(None, _render_entries(value)):
-            lines += [heading, f"- {text}"] if heading else [f"- {text}"]
-            heading = ""
+            part = [f"{heading} {text}"] if text else []
+        else:
+            entries = [f"- {text}" for text in filter(None, _render_entries(value))]
+            part = [heading, *entries] if entries else []
+        if part and lines and lines[-1].startswith("- "):
+            # In Markdown a list takes in a line that follows it without a blank one.
+            lines.append("")
+        lines += part
     return "\n".join(lines)
 
 

@@ -321,11 +321,12 @@ class _Writer:
         """The text and one line of the first identifiers for which there is room."""
         head, mark, line = text.rpartition("\n" + CARRIED)
         has_line = bool(mark) and "\n" not in line
-        head, known = (head, [line]) if has_line else (text, [])
+        head, known = (head.rstrip(), [line]) if has_line else (text, [])
         carried: list[str] = []
         complete = text
         for identifier in missing:
-            longer = f"{head}\n{CARRIED}{', '.join([*known, *carried, identifier])}"
+            # The blank line keeps it out of a list that comes before it.
+            longer = f"{head}\n\n{CARRIED}{', '.join([*known, *carried, identifier])}"
             if self._count(longer) <= self.policy.max_summary_tokens:
                 carried.append(identifier)
                 complete = longer

@@ -68,7 +68,7 @@ def test_it_takes_anything_else_for_plain_text(text):
 
 def test_it_renders_headings_and_entries():
     text = render(parse(General, json.dumps(SAID)))
-    assert text == "Topics:\n- Tea: She likes it.\nFacts:\n- Ann pays 12."
+    assert text == "Topics:\n- Tea: She likes it.\n\nFacts:\n- Ann pays 12."
 
 
 def test_it_lets_no_entry_forge_a_heading():
@@ -158,8 +158,10 @@ def test_it_renders_every_kind_of_value():
         "Topics:",
         "- Tea",
         "- Oslo",
+        "",
         "Key facts:",
         "- [2026-05-07 10:30] He likes tea. (source: user)",
+        "",
         "Count: 2",
         "Names:",
         "- cat: Mimi",
@@ -178,7 +180,7 @@ JSON = st.recursive(
 
 @given(st.dictionaries(st.sampled_from(["name", "key_facts"]), JSON))
 def test_no_data_forges_a_line(data):
-    for line in render(data).splitlines():
+    for line in filter(None, render(data).splitlines()):
         assert line.startswith(("Name:", "Key facts:", "- "))
         assert line in ("Name:", "Key facts:") or len(line.split()) > 1
 

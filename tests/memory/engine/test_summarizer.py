@@ -177,7 +177,7 @@ async def test_it_asks_for_the_profile_of_the_policy():
 async def test_it_understands_an_answer_in_the_form_of_the_profile(form):
     reply = form.replace("{}", json.dumps(DATA))
     made = await summarize(Summarizer(reply), chat(2), policy=POLICY)
-    assert made.text == "Topics:\n- Tea: She likes it.\nFacts:\n- Ann pays 12."
+    assert made.text == "Topics:\n- Tea: She likes it.\n\nFacts:\n- Ann pays 12."
     assert made.structured["facts"] == ["Ann pays 12."]
 
 
@@ -322,19 +322,19 @@ async def test_it_flags_what_no_message_says():
 async def test_it_carries_over_identifiers_that_were_left_out():
     messages = [user(1, "Order ORD-88213, mail ann@example.com"), assistant(2, "ok")]
     made = await summarize(Summarizer("Ann: ORD-88213."), messages, policy=POLICY)
-    assert made.text == "Ann: ORD-88213.\nIdentifiers: ann@example.com"
+    assert made.text == "Ann: ORD-88213.\n\nIdentifiers: ann@example.com"
     assert made.flags == {"carried": ["ann@example.com"]}
     again = await summarize(
         Summarizer("Ann."), chat(2), previous=made.text, policy=POLICY
     )
-    assert again.text == "Ann.\nIdentifiers: ORD-88213, ann@example.com"
+    assert again.text == "Ann.\n\nIdentifiers: ORD-88213, ann@example.com"
 
 
 async def test_it_adds_to_the_line_of_identifiers():
     reply = "Ann.\nIdentifiers: ORD-88213"
     messages = [user(1, "ORD-88213 and ann@example.com")]
     made = await summarize(Summarizer(reply), messages, policy=POLICY)
-    assert made.text == "Ann.\nIdentifiers: ORD-88213, ann@example.com"
+    assert made.text == "Ann.\n\nIdentifiers: ORD-88213, ann@example.com"
 
 
 async def test_it_carries_no_more_than_the_cap_allows():
@@ -356,7 +356,7 @@ async def test_it_carries_nothing_when_told_so():
 async def test_it_carries_identifiers_through_a_merge():
     pair = [block(1, 1, 4, text="ORD-88213"), block(2, 5, 8, text="ORD-99999")]
     made = await merge(Summarizer("Two orders: ORD-99999."), pair, policy=POLICY)
-    assert made.text == "Two orders: ORD-99999.\nIdentifiers: ORD-88213"
+    assert made.text == "Two orders: ORD-99999.\n\nIdentifiers: ORD-88213"
 
 
 # Merging.
