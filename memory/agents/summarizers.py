@@ -18,6 +18,7 @@ from ..engine.plan import Compaction, Step
 from ..engine.policy import CHUNK_TOKENS, Policy
 from ..engine.summaries import schemas, summarizer
 from ..engine.summaries.summarizer import SummaryText
+from ..engine.summaries.validation import validate
 from ..engine.tokens import TokenCounter, count_tokens
 
 ATTEMPTS = 3
@@ -119,7 +120,7 @@ class FunctionWriter:
                 "pydantic object"
             )
         size = count_tokens(material)
-        text = summarizer.validate(AIMessage(text), input_tokens=size, policy=policy)
+        text = validate(AIMessage(text), input_tokens=size, policy=policy)
         return SummaryText(text, prompt_hash="", requests=1, structured=structured)
 
 

@@ -19,7 +19,7 @@ from memory.engine.exceptions import SummaryError
 from memory.engine.plan import Step
 from memory.engine.policy import CHUNK_TOKENS, Policy
 from memory.engine.ranking import Document, Index
-from memory.engine.summaries.summarizer import Invoke, SummaryText, write
+from memory.engine.summaries.summarizer import EARLIER, Invoke, SummaryText, write
 from memory.engine.tokens import TokenCounter, count_text, count_tokens
 
 from .metrics import Tally, cacheable, shared_tokens
@@ -160,7 +160,7 @@ class Player:
             context_window=self.context_window,
             now=now,
         ):
-            before = self.summarizer.requests
+            self.summarizer.begin(step.first_seq, self.generations)
             try:
                 made = await write(
                     self.summarizer,
@@ -173,14 +173,13 @@ class Player:
             except SummaryError:
                 self.failures += 1
                 return
-            await self._commit(step, made, before)
+            await self._commit(step, made)
 
-    async def _commit(self, step: Step, made: SummaryText, before: int) -> None:
+    async def _commit(self, step: Step, made: SummaryText) -> None:
         self.state = self.state.apply(step, made.text)
         self.failures = 0
         for seq in map(_number, self._between(step.first_seq, step.last_seq)):
-            known = self.generations.get(seq, 0)
-            self.generations[seq] = self.summarizer.generation(seq, known, before)
+            self.generations[seq] = self.summarizer.generations.get(seq, 0)
 
     def _between(self, first: int, last: int) -> list[BaseMessage]:
         """The messages of these numbers, of which some may be missing."""
@@ -220,36 +219,60 @@ class Player:
 
 
 class _Reader:
-    """The summariser, with a record of what it was given to read."""
+    """The summariser, with a record of what it was given to read.
+
+    `generations`: how often the text about each message was written, once the summary
+    of the present step is in force.
+    """
 
     def __init__(self, invoke: Invoke) -> None:
         self.invoke = invoke
         self.requests = self.tokens_in = self.tokens_out = 0
         self.parts: dict[int, dict[str, str]] = defaultdict(dict)
-        self.read_at: dict[int, int] = {}
+        self.generations: dict[int, int] = {}
+        self.first = 0
+        self.read: set[int] = set()
 
     @property
     def takes_schema(self) -> bool:
         return getattr(self.invoke, "takes_schema", False)
+
+    def begin(self, first: int, generations: dict[int, int]) -> None:
+        """A step whose summary will cover the messages from number `first` on."""
+        self.first, self.generations = first, dict(generations)
+        self.read.clear()
 
     async def __call__(self, messages: list[BaseMessage], **options: Any) -> AIMessage:
         reply = await self.invoke(messages, **options)
         self.requests += 1
         self.tokens_in += count_tokens(messages)
         self.tokens_out += count_text(reply.text)
-        for read in json.loads(messages[-1].text).get("messages", []):
-            self.parts[read["n"]][read.get("part", "")] = read["text"]
-            self.read_at[read["n"]] = self.requests
+        self._note(json.loads(messages[-1].text))
         return reply
+
+    def _note(self, document: dict[str, Any]) -> None:
+        rewritten: set[int] = set()
+        for each in document.get("summaries", []):
+            first, _, last = each["messages"].partition("-")
+            if first == EARLIER:
+                rewritten |= self._earlier()
+            start = self.first if first == EARLIER else int(first)
+            rewritten |= set(range(start, int(last or 0) + 1))
+        if document.get("previous_summary"):
+            rewritten |= self._earlier() | self.read
+        for seq in rewritten & self.generations.keys():
+            self.generations[seq] += 1
+        for read in document.get("messages", []):
+            self.parts[read["n"]][read.get("part", "")] = read["text"]
+            self.generations[read["n"]] = 1
+            self.read.add(read["n"])
+
+    def _earlier(self) -> set[int]:
+        """The messages that only an earlier summary stands for."""
+        return {seq for seq in self.generations if seq >= self.first} - self.read
 
     def text_of(self, seq: int) -> str:
         return "".join(self.parts[seq].values())
-
-    def generation(self, seq: int, known: int, before: int) -> int:
-        """How often the text about a message was written, given a new summary of it."""
-        if (read_at := self.read_at.get(seq, 0)) > before:
-            return self.requests - read_at + 1
-        return known + self.requests - before
 
 
 def _number(message: BaseMessage) -> int:

@@ -62,9 +62,17 @@ async def test_it_counts_a_merge_as_a_rewrite():
     policy = Policy(
         trigger=("messages", 4), keep=("messages", 2), summary_budget=1, fan_in=2
     )
-    long = recorded(8, text="word " * 8000)
+    long = recorded(8, text="word " * 16_000)
     tally = await play(long, policy, Summarizer(*["short"] * 100))
     assert max(tally.rewrites) > 2
+
+
+async def test_a_giant_read_in_parts_is_written_twice():
+    policy = Policy(trigger=("messages", 4), keep=("messages", 2))
+    giant = recorded(8, text="word " * 40_000)
+    tally = await play(giant, policy, Summarizer(*["short"] * 100))
+    assert set(tally.rewrites) == {2}
+    assert tally.never_read == 0
 
 
 async def test_it_compacts_nothing_that_no_summariser_read():

@@ -185,8 +185,8 @@ class ExperimentPlayer(Player):
             await super()._compact(now)
             self.steps.rejected += max(0, self.failures - before)
 
-    async def _commit(self, step: Step, made: SummaryText, before: int) -> None:
-        await super()._commit(step, made, before)
+    async def _commit(self, step: Step, made: SummaryText) -> None:
+        await super()._commit(step, made)
         self.steps.versions.append(
             Version(
                 version=self.state.version,

@@ -258,6 +258,11 @@ class Thread:
         Messages are sent as they are where a provider takes them so; parts of long
         ones, calls without results and embedded pictures as the engine describes them.
         """
+        if parts := document.get("summaries"):
+            # Those of a long input that are to be joined: LangMem has no prompt for it.
+            messages = [HumanMessage(material.to_json(each)) for each in parts]
+            prompt = self.options.initial_summary_prompt
+            return prompt.invoke({"messages": messages}).to_messages()
         read = document["messages"]
         messages = [leaving[each["n"] - 1] for each in read if "part" not in each]
         is_text = all(isinstance(message.content, str) for message in messages)

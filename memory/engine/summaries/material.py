@@ -40,6 +40,24 @@ def chunk(
         yield some
 
 
+def group(
+    documents: Sequence[Document], count_tokens: TokenCounter, limit: int
+) -> list[list[Document]]:
+    """The documents in lists of at most `limit` tokens, but of two at least, so that
+    joining what is in them comes to an end."""
+    groups: list[list[Document]] = []
+    size = 0
+    for document in documents:
+        tokens = _count(document, count_tokens)
+        if groups and (len(groups[-1]) < 2 or size + tokens <= limit):
+            groups[-1].append(document)
+            size += tokens
+        else:
+            groups.append([document])
+            size = tokens
+    return groups
+
+
 def _split(
     document: Document, count_tokens: TokenCounter, limit: int
 ) -> Iterator[Document]:

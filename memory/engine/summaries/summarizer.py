@@ -1,12 +1,11 @@
 """Turns messages into a validated summary; knows the model only as a callable.
 
-Every message is read whole: input too long for one request is read in chunks, each
-extending the summary of the ones before. A doubtful reply raises, it is never stored.
+Every message is read whole: input too long for one request is read in chunks, whose
+summaries are joined. A doubtful reply raises, it is never stored.
 """
 
 import asyncio
 import hashlib
-import re
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -22,21 +21,14 @@ from langchain_core.messages import (
 from pydantic import BaseModel
 
 from .. import replies
-from ..blank import is_blank
 from ..compose import SummaryBlock, time_of
-from ..exceptions import (
-    EmptySummary,
-    ErrorSummary,
-    OverlongSummary,
-    RefusedSummary,
-    SummaryError,
-    TruncatedSummary,
-)
+from ..exceptions import EmptySummary, SummaryError
 from ..plan import Merge, Step
 from ..policy import CHUNK_TOKENS, Policy
 from ..tokens import TokenCounter, count_tokens
 from ..wording import gettext_noop as _
 from . import facts, material, prompts, schemas
+from .validation import validate
 
 Invoke = Callable[[list[BaseMessage]], Awaitable[AIMessage]]
 Task = Literal["initial", "extend", "merge"]
@@ -46,19 +38,17 @@ BUILT_IN = {
     "extend": prompts.EXTEND,
     "merge": prompts.MERGE,
 }
+# The earlier summary and the chunks up to here are read one after another, each request
+# extending the summary so far; more would rewrite the first ones too often.
+MOST_EXTENDED = 2
+# More than these to be read again costs more than it mends in a merged summary.
+MAX_REREAD = 8000
 # Longer ones, far beyond any cap, are hardly summaries; checking them takes seconds.
 MAX_CHECKED_CHARS = 20_000
+# Of what messages the summary is that was there before those that are read.
+EARLIER = "earlier"
 # Opens the line that holds what a summary left out and may not lose.
 CARRIED = "Identifiers: "
-# A refusal is a short reply that begins like one; a summary may well quote one later.
-REFUSAL_MAX_CHARS = 400
-REFUSAL = re.compile(
-    r"(i['’]m sorry|sorry|i apologi[sz]e|unfortunately)?[,.]?\s*(but\s+)?"
-    r"(as an ai\b|i\s*(['’]m|am)?\s*(can['’]?t|can ?not|unable to|not able to|won['’]t)"
-    r"\s+(help|assist|summari[sz]e|comply|do|provide|process|fulfill?|continue))"
-    r"|(很?抱歉|对不起)?[,，。]?\s*我(不能|无法|没法)(帮|协助|总结|提供|处理|满足|完成)",
-    re.IGNORECASE,
-)
 
 
 class StructuredInvoke(Protocol):
@@ -130,6 +120,9 @@ async def summarize(
     writer = _Writer(invoke, policy, count_tokens)
     limit = min(chunk_tokens, policy.chunk_tokens)
     chunks = list(material.chunk(messages, count_tokens, limit))
+    if len(chunks) + bool(previous) > MOST_EXTENDED:
+        text = await writer.join(previous, chunks, limit)
+        return await writer.finish(text, [previous], messages)
     text = previous
     for number, chunk in enumerate(chunks, start=1):
         text = await writer.write(
@@ -153,7 +146,7 @@ async def merge(
 
     Read from the transcript again, nothing is rewritten twice. Raises SummaryError.
     """
-    limit = min(chunk_tokens, policy.chunk_tokens)
+    limit = min(chunk_tokens, policy.chunk_tokens, MAX_REREAD)
     if messages and len(list(material.chunk(messages, count_tokens, limit))) == 1:
         return await summarize(
             invoke,
@@ -169,42 +162,6 @@ async def merge(
     ]
     text = await writer.write("merge", {"summaries": summaries}, is_last=True)
     return await writer.finish(text, [block.text for block in blocks], ())
-
-
-def validate(
-    reply: AIMessage,
-    *,
-    input_tokens: int,
-    policy: Policy,
-    count_tokens: TokenCounter = count_tokens,
-    text: str | None = None,
-) -> str:
-    """The text of a reply that may become memory; raises SummaryError otherwise.
-
-    `text` is what will be stored where that is not the reply itself.
-    """
-    text = replies.strip_reasoning(str(reply.text)) if text is None else text
-    if replies.why_metadata_cut_off(reply.response_metadata):
-        raise TruncatedSummary(_("The summary was cut off by the provider."))
-    is_refusal = len(text) <= REFUSAL_MAX_CHARS and REFUSAL.match(text)
-    if reply.additional_kwargs.get("refusal") or is_refusal:
-        raise RefusedSummary(_("The model declined to summarise."))
-    if is_blank(text):
-        raise EmptySummary(_("The summary is empty."))
-    if replies.is_error_report(text):
-        raise ErrorSummary(_("The model answered with an error, not with a summary."))
-    tokens = count_tokens([HumanMessage(text)])
-    if tokens > max(policy.max_summary_tokens, input_tokens):
-        raise OverlongSummary(
-            _(
-                "The summary has %(tokens)s tokens: more than its cap of %(cap)s and "
-                "than its input of %(input)s."
-            ),
-            tokens=tokens,
-            cap=policy.max_summary_tokens,
-            input=input_tokens,
-        )
-    return text
 
 
 class _Writer:
@@ -240,6 +197,35 @@ class _Writer:
             longer = await self._ask(task, document, more=prompts.MORE_DETAIL)
             text = max(text, longer, key=len)
         return text
+
+    async def join(
+        self, previous: str, chunks: Sequence[list[material.Document]], limit: int
+    ) -> str:
+        """One summary of the earlier one and of chunks that are read one by one.
+
+        Each is written once, and again where it is joined with the others: as many at a
+        time as have `limit` tokens, so mostly all of them.
+        """
+        parts = [{"messages": EARLIER, "text": previous}] if previous else []
+        for chunk in chunks:
+            document = {"previous_summary": "", "messages": chunk}
+            text = await self.write("initial", document, is_last=False)
+            numbers = f"{chunk[0]['n']}-{chunk[-1]['n']}"
+            parts.append({"messages": numbers, "text": text})
+        while len(parts) > 1:
+            groups = material.group(parts, self.count_tokens, limit)
+            parts = [await self._join_group(each, len(groups) == 1) for each in groups]
+        return parts[0]["text"]
+
+    async def _join_group(
+        self, parts: list[material.Document], is_last: bool
+    ) -> material.Document:
+        if len(parts) == 1:
+            return parts[0]
+        text = await self.write("merge", {"summaries": parts}, is_last=is_last)
+        first, last = parts[0]["messages"], parts[-1]["messages"]
+        numbers = f"{first.split('-')[0]}-{last.split('-')[-1]}"
+        return {"messages": numbers, "text": text}
 
     async def _ask(
         self, task: Task, document: material.Document, more: str = ""

@@ -18,7 +18,8 @@ from memory.engine.exceptions import (
 from memory.engine.policy import Policy
 from memory.engine.summaries import prompts
 from memory.engine.summaries.schemas import Topics
-from memory.engine.summaries.summarizer import merge, summarize, validate
+from memory.engine.summaries.summarizer import merge, summarize
+from memory.engine.summaries.validation import validate
 from memory.engine.tokens import count_tokens
 
 from .chats import START, Summarizer, assistant, block, chat, tool, user
@@ -73,9 +74,10 @@ async def test_it_loses_no_fact_with_a_perfect_summarizer(size):
 async def test_it_reads_each_message_exactly_once():
     model = Summarizer()
     await summarize(model, chat(60), policy=POLICY, chunk_tokens=1000)
-    read = [m["n"] for document in model.documents for m in document["messages"]]
+    documents = [each for each in model.documents if "messages" in each]
+    read = [m["n"] for document in documents for m in document["messages"]]
     assert read == list(range(1, 61))
-    for document in model.documents:
+    for document in documents:
         read_tokens = count_tokens([HumanMessage(json.dumps(document["messages"]))])
         assert read_tokens <= 1100
 
@@ -85,12 +87,46 @@ async def test_it_splits_a_message_larger_than_a_chunk(text):
     model = Summarizer(*["short"] * 100)
     messages = [user(1), assistant(2, text), user(3)]
     await summarize(model, messages, policy=POLICY, chunk_tokens=2000)
-    sent = [m for document in model.documents for m in document["messages"]]
+    sent = [m for document in model.documents for m in document.get("messages", [])]
     parts = [m for m in sent if m["n"] == 2]
     assert "".join(m["text"] for m in parts) == text
     assert [m["part"] for m in parts] == [
         f"{n}/{len(parts)}" for n in range(1, len(parts) + 1)
     ]
+
+
+async def test_it_joins_the_chunks_of_a_giant_once():
+    model = Summarizer(*[f"part {n}" for n in range(1, 10)])
+    messages = [user(5, "word " * 8000), assistant(6)]
+    made = await summarize(
+        model, messages, previous="before", policy=POLICY, chunk_tokens=2000
+    )
+    *read, joined = model.documents
+    assert len(read) > 5
+    assert {document["previous_summary"] for document in read} == {""}
+    texts = ["before", *(f"part {n}" for n in range(1, len(read) + 1))]
+    assert [each["text"] for each in joined["summaries"]] == texts
+    assert [each["messages"] for each in joined["summaries"]][:2] == ["earlier", "5-5"]
+    assert (made.text, made.requests) == (f"part {len(texts)}", len(texts))
+    assert made.rewritten
+
+
+async def test_it_joins_in_several_requests_what_one_does_not_hold():
+    model = Summarizer()
+    messages = chat(60, text=" ".join(f"w{n}" for n in range(100)))
+    await summarize(model, messages, policy=POLICY, chunk_tokens=1000)
+    sizes = [len(document.get("summaries", [])) for document in model.documents]
+    read, joining = sizes.count(0), [size for size in sizes if size]
+    assert min(joining) >= 2
+    # Each joining request leaves one text of several, until one is left.
+    assert sum(size - 1 for size in joining) == read - 1
+
+
+async def test_it_extends_a_summary_where_two_requests_are_enough():
+    model = Summarizer("one", "both")
+    made = await summarize(model, chat(16), policy=POLICY, chunk_tokens=1200)
+    assert [document["previous_summary"] for document in model.documents] == ["", "one"]
+    assert made.text == "both"
 
 
 @given(st.lists(st.text(max_size=300), min_size=1, max_size=8), st.integers(20, 400))
@@ -100,7 +136,7 @@ async def test_it_reads_any_text_whole(texts, chunk_tokens):
     await summarize(model, messages, policy=POLICY, chunk_tokens=chunk_tokens)
     read = dict.fromkeys(range(len(texts)), "")
     for document in model.documents:
-        for part in document["messages"]:
+        for part in document.get("messages", []):
             read[part["n"]] += part["text"]
     assert list(read.values()) == texts
 
@@ -111,7 +147,8 @@ async def test_it_never_cuts_the_previous_summary():
     await summarize(
         model, chat(30), previous=previous, policy=POLICY, chunk_tokens=1000
     )
-    assert model.documents[0]["previous_summary"] == previous
+    joined = next(d["summaries"] for d in model.documents if "summaries" in d)
+    assert joined[0] == {"messages": "earlier", "text": previous}
 
 
 async def test_it_lets_no_text_forge_a_role():
