@@ -28,9 +28,10 @@ from pydantic import BaseModel
 
 from ..engine import budget
 from ..engine.exceptions import PolicyError
-from ..engine.policy import Policy, show
+from ..engine.policy import Policy
 from ..engine.tokens import TokenCounter, count_text, count_tokens
 from ..engine.triggers import find_due, measure
+from ..engine.wording import show
 from . import threads
 from .compaction import Compactor, Task, reported_tokens
 from .stores import InMemoryStore, MemoryStore, ThreadMemory

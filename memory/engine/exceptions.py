@@ -11,8 +11,12 @@ EngineError
 """
 
 from collections.abc import Callable
+from typing import Self
 
-from .wording import Wording
+from pydantic import ValidationError
+
+from .wording import Wording, reason, show
+from .wording import gettext_noop as _
 
 
 class EngineError(Exception):
@@ -29,6 +33,23 @@ class EngineError(Exception):
 
 class PolicyError(EngineError, ValueError):
     """Names the wrong value and what was expected. Raised at construction."""
+
+    @classmethod
+    def explain(cls, error: ValidationError) -> Self:
+        """What is wrong, each after the name of the setting where there is one."""
+        parts = {}
+        for item in error.errors(include_url=False):
+            cause = item.get("ctx", {}).get("error")
+            if isinstance(cause, PolicyError):
+                wrong = cause.wording
+            else:
+                values = {"value": show(item["input"]), "why": reason(item)}
+                wrong = Wording(_("%(value)s: %(why)s"), values)
+            if item["loc"]:
+                values = {"name": item["loc"][0], "wrong": wrong}
+                wrong = Wording(_("%(name)s: %(wrong)s"), values)
+            parts[f"part_{len(parts)}"] = wrong
+        return cls("; ".join(f"%({name})s" for name in parts), **parts)
 
 
 class SummaryError(EngineError):

@@ -6,10 +6,8 @@ size.
 
 import hashlib
 import json
-import reprlib
 from collections.abc import Callable, Iterable
 from functools import partial
-from math import sqrt
 from typing import Annotated, Any, Literal, Self
 
 from pydantic import (
@@ -26,8 +24,8 @@ from pydantic import (
 from .compose import SLOT
 from .exceptions import PolicyError
 from .important_patterns import MAX_PATTERN_CHARS, parse_pattern
-from .wording import Wording, reason
 from .wording import gettext_noop as _
+from .wording import show
 
 ContextSize = tuple[str, int | float]
 # Any one of the clauses fires the trigger; all conditions of a clause have to hold.
@@ -43,7 +41,8 @@ MAX_SIZE = 10_000_000
 # Ten years.
 MAX_SECONDS = 315_360_000
 MAX_PROMPT_CHARS = 8000
-CHUNK_TOKENS = 8000
+# What leaves the largest window of an adaptive policy is read at once.
+CHUNK_TOKENS = 12_000
 LEAST_CHUNK = 500
 MAX_PATTERNS = 20
 
@@ -152,10 +151,6 @@ def _error(template: str, value: object, **values: object) -> PolicyError:
     return PolicyError(template, value=show(value), **values)
 
 
-def show(value: object) -> str:
-    return reprlib.repr(value)
-
-
 PROFILES = ("general", "customer_service", "tutoring", "project")
 
 
@@ -177,6 +172,7 @@ PRESETS: dict[str, dict[str, Any]] = {
         "strategy": "layered",
         "trigger": ("tokens", 4000),
         "keep": ("tokens", 1000),
+        "adaptive": True,
     },
     "langgraph": {
         "strategy": "running",
@@ -213,8 +209,12 @@ PRESETS: dict[str, dict[str, Any]] = {
         "max_summary_tokens": 800,
     },
 }
+# Settings of a preset that mean nothing for other numbers than its own.
+OF_NUMBERS = ("fold_least", "adaptive")
 LABELS = {
-    "layered": _("Layered: summarise at 4,000 tokens, merge old summaries by level"),
+    "layered": _(
+        "Layered: summarise at 4,000 to 10,000 tokens, merge old summaries by level"
+    ),
     "langgraph": _("LangGraph tutorial: more than 6 messages, keep 2"),
     "langmem": _("LangMem: summarise the first 4,000 tokens, keep the rest"),
     "langchain": _(
@@ -228,24 +228,14 @@ LABELS = {
     ),
 }
 
-ADAPTIVE_MIN, ADAPTIVE_MAX = 2500, 8000
+# Between them an adaptive policy's trigger follows the conversation.
+ADAPTIVE_MIN, ADAPTIVE_MAX = 4000, 10_000
 # Price of a token read from the provider's cache over that of a fresh one.
 CACHED_PRICE = 0.1
 
 
 def choices(translate: Callable[[str], str] = str) -> list[tuple[str, str]]:
     return [(name, translate(LABELS[name])) for name in PRESETS]
-
-
-def adaptive_trigger(
-    mean_turn_tokens: float, summary_tokens: int, keep_tokens: int
-) -> int:
-    """The window size at which compaction is cheapest for turns of this length."""
-    resent = (1 - CACHED_PRICE) * (summary_tokens + keep_tokens)
-    # A compaction reads the window once and writes at five times the price of reading.
-    written = 6 * summary_tokens
-    distance = sqrt(2 * mean_turn_tokens * (resent + written) / CACHED_PRICE)
-    return round(min(max(keep_tokens + distance, ADAPTIVE_MIN), ADAPTIVE_MAX))
 
 
 Prompt = Annotated[str, BeforeValidator(parse_prompt)]
@@ -269,6 +259,7 @@ class Policy(BaseModel):
     fan_in: StrictInt = Field(5, ge=2, le=100)
     summary_budget: StrictInt = Field(1600, ge=1, le=200_000)
     context_window: Annotated[StrictInt, Field(ge=1, le=MAX_SIZE)] | None = None
+    # The trigger's tokens follow the length of turns (triggers.py).
     adaptive: StrictBool = False
     # Compact the first whole turns that have so many tokens, and no more than that as
     # long as the rest is within `keep`; 0 = down to `keep`.
@@ -301,7 +292,7 @@ class Policy(BaseModel):
         try:
             super().__init__(**values)
         except ValidationError as error:
-            raise _explain(error) from error
+            raise PolicyError.explain(error) from error
 
     @classmethod
     def load(cls, value: object) -> Self:
@@ -356,8 +347,8 @@ class Policy(BaseModel):
             )
         chosen = PRESETS[name]
         if "keep" in values or "trigger" in values:
-            # It belongs to the preset's own numbers.
-            chosen = {k: v for k, v in chosen.items() if k != "fold_least"}
+            # These belong to the preset's own numbers.
+            chosen = {k: v for k, v in chosen.items() if k not in OF_NUMBERS}
         return chosen | values
 
     def has_trigger(self, kind: str) -> bool:
@@ -395,20 +386,3 @@ class Policy(BaseModel):
                 limit=ADAPTIVE_MIN,
             )
         return self
-
-
-def _explain(error: ValidationError) -> PolicyError:
-    """What is wrong, each after the name of the setting where there is one."""
-    parts = {}
-    for item in error.errors(include_url=False):
-        cause = item.get("ctx", {}).get("error")
-        if isinstance(cause, PolicyError):
-            wrong = cause.wording
-        else:
-            values = {"value": show(item["input"]), "why": reason(item)}
-            wrong = Wording(_("%(value)s: %(why)s"), values)
-        if item["loc"]:
-            values = {"name": item["loc"][0], "wrong": wrong}
-            wrong = Wording(_("%(name)s: %(wrong)s"), values)
-        parts[f"part_{len(parts)}"] = wrong
-    return PolicyError("; ".join(f"%({name})s" for name in parts), **parts)

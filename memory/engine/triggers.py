@@ -5,13 +5,15 @@ triggers of a policy say.
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from math import sqrt
+from statistics import mean
 
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
 
 from .compose import SummaryBlock, time_of
 from .cut_points import find_newest_question, find_turn_starts
 from .important_patterns import Search
-from .policy import Clause, Policy, adaptive_trigger
+from .policy import ADAPTIVE_MAX, ADAPTIVE_MIN, CACHED_PRICE, Clause, Policy
 from .ranking import distance
 from .tokens import TokenCounter
 
@@ -19,6 +21,10 @@ Messages = Sequence[BaseMessage]
 # Characters of the newest turn and of the window before it that are compared, so that
 # the trigger "topic" costs the same however long they are.
 TURN_CHARS, EARLIER_CHARS = 4_000, 16_000
+# What a compaction takes beside the messages, which are read once at any distance: the
+# tokens of the summariser's prompt, the price of a written token over that of a read
+# one, and how often a summary is written again by merges (1 + 1/5 + 1/25 + ...).
+REQUEST_TOKENS, WRITTEN_PRICE, MERGED = 300, 5, 1.25
 # For the trigger "important", which is looked at after every turn.
 SEARCH_SECONDS = 0.05
 
@@ -140,7 +146,7 @@ def find_due(
     room: int | None = None,
 ) -> TriggerHit | None:
     """Why a window is due: the policy's trigger, or that it has more than `room`."""
-    hit = find_trigger(_adapt(policy, measures, blocks), measures)
+    hit = find_trigger(adapt(policy, measures, blocks), measures)
     if hit is None and room is not None and measures.tokens > room:
         return TriggerHit("room", measures.tokens, room)
     return hit
@@ -162,15 +168,15 @@ def find_next_due(
     return min((time for time in times if time > now), default=None)
 
 
-def _adapt(
-    policy: Policy, measures: Measures, blocks: Sequence[SummaryBlock]
-) -> Policy:
-    """An adaptive policy with the trigger that is cheapest for these turns."""
+def adapt(policy: Policy, measures: Measures, blocks: Sequence[SummaryBlock]) -> Policy:
+    """The policy with the trigger that is in force for this window: an adaptive one
+    follows the mean length of its turns and of the summaries so far."""
     if not policy.adaptive:
         return policy
+    sizes = [block.tokens for block in blocks if not block.is_trimmed]
     limit = adaptive_trigger(
         measures.tokens / max(measures.turns, 1),
-        sum(block.tokens for block in blocks) or policy.max_summary_tokens,
+        mean(sizes) if sizes else policy.max_summary_tokens,
         int(policy.keep[1]),
     )
     trigger = tuple(
@@ -178,3 +184,20 @@ def _adapt(
         for clause in policy.trigger
     )
     return policy.model_copy(update={"trigger": trigger})
+
+
+def adaptive_trigger(
+    turn_tokens: float, summary_tokens: float, keep_tokens: int
+) -> int:
+    """The window size in tokens at which compaction costs least, for turns and
+    summaries of this length.
+
+    A window that grows by `distance` tokens is sent from the cache at half of them on
+    the mean, so a turn costs CACHED_PRICE / 2 * distance. Every distance / turn_tokens
+    turns a compaction writes a summary, and what follows it is sent fresh. The sum is
+    least at the square root.
+    """
+    resent = (1 - CACHED_PRICE) * (summary_tokens + keep_tokens)
+    compaction = REQUEST_TOKENS + WRITTEN_PRICE * MERGED * summary_tokens
+    distance = sqrt(2 * turn_tokens * (resent + compaction) / CACHED_PRICE)
+    return round(min(max(keep_tokens + distance, ADAPTIVE_MIN), ADAPTIVE_MAX))

@@ -3,6 +3,7 @@
 The engine speaks English; the caller that shows a sentence to users translates it.
 """
 
+import reprlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -14,6 +15,11 @@ def gettext_noop(text: str) -> str:
 
 
 _ = gettext_noop
+
+
+def show(value: object) -> str:
+    """A wrong value, shortened where it is long."""
+    return reprlib.repr(value)
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,10 +10,10 @@ from langchain_core.messages import BaseMessage
 
 from memory.engine.policy import CACHED_PRICE
 from memory.engine.tokens import count_message, count_text
+from memory.engine.triggers import WRITTEN_PRICE
 
 # Providers cache prompts from this length on, and in steps.
 CACHE_MIN, CACHE_STEP = 1024, 128
-WRITTEN_PRICE = 5
 
 
 @dataclass(slots=True)

@@ -22,10 +22,11 @@ from chatsite.turns.requests import (
     next_turn,
     reply_call,
 )
-from memory import context
+from memory import context, versions
 from memory.compaction import lease
-from memory.engine import budget
+from memory.engine import budget, triggers
 from memory.engine.compose import Section
+from memory.engine.policy import Policy
 from memory.models import Conversation, Message, ModelCall, Summary
 from memory.view import places
 
@@ -188,7 +189,8 @@ def model_view(
         counts = places.count_places(conversation, built.refs["left_out"])
     model = call.model if call else model_of(conversation)
     sections = tuple(_sections(conversation, built, draft, is_past=bool(call)))
-    gauge = _gauge(conversation, sections, model)
+    policy = _policy_in_force(conversation, built, sections)
+    gauge = _gauge(conversation, policy, sections, model)
     answered = conversation.model_calls.filter(purpose=ModelCall.Purpose.REPLY)
     answered = answered.exclude(message=None).order_by("-id")
     # Only replies with a known request: there is nothing to show for the others.
@@ -207,12 +209,24 @@ def model_view(
         replies=tuple(replies),
         wire=built.wire,
         sha256=built.sha256,
-        policy=preset_name(conversation.get_policy().preset),
+        policy=preset_name(policy.preset),
         policy_error=conversation.policy_error,
-        compact_rule=_compact_rule(conversation, gauge.window_limit),
-        is_trimming=conversation.get_policy().strategy == "window",
+        compact_rule=_compact_rule(policy, gauge.window_limit),
+        is_trimming=policy.strategy == "window",
         compaction_stopped=not lease.may_compact(conversation),
     )
+
+
+def _policy_in_force(
+    conversation: Conversation, built: context.Built, sections: Sequence[ContextSection]
+) -> Policy:
+    """With the threshold that an adaptive policy has for the turns of this window."""
+    measures = triggers.measure(
+        built.context.section("window"), count_tokens=context.counter(conversation)
+    )
+    rows = [row for section in sections for row in section.summaries]
+    blocks = list(map(versions.to_block, rows))
+    return triggers.adapt(conversation.get_policy(), measures, blocks)
 
 
 def _sections(
@@ -280,7 +294,10 @@ def _shortened(message: SeenMessage, whole: int | None) -> SeenMessage:
 
 
 def _gauge(
-    conversation: Conversation, sections: Sequence[ContextSection], model: str
+    conversation: Conversation,
+    policy: Policy,
+    sections: Sequence[ContextSection],
+    model: str,
 ) -> Gauge:
     used = sum(section.tokens for section in sections)
     window, limit = providers.context_window(model), limit_of(model)
@@ -289,7 +306,6 @@ def _gauge(
     sizes += [("free", max(0, scale - used - reserve)), ("reserve", reserve)]
     # The smallest triggers that fire alone: on the window's tokens, on the share of
     # the model's whole window that the context takes.
-    policy = conversation.get_policy()
     clauses = policy.trigger if policy.enabled else ()
     alone = [clause[0] for clause in clauses if len(clause) == 1]
     window_limit = min((int(n) for kind, n in alone if kind == "tokens"), default=None)
@@ -322,9 +338,8 @@ def _segments(sizes: list[tuple[str, int]], scale: int) -> Iterator[Segment]:
         start += tokens
 
 
-def _compact_rule(conversation: Conversation, most: int | None) -> str:
+def _compact_rule(policy: Policy, most: int | None) -> str:
     """When the window is compacted, in words; "" = never. `most`: tokens that fit."""
-    policy = conversation.get_policy()
     if not policy.enabled:
         return ""
     both, either = _("%(first)s and %(second)s"), _("%(first)s or %(second)s")

@@ -321,7 +321,7 @@ class TestConversationFigures:
             ({"preset": "deepagents"}, 8500, "8,500 tokens"),
             ({"preset": "langgraph"}, None, "7 messages"),
             ({"enabled": False}, None, "never summarised"),
-            ({"adaptive": True}, None, "2,500 to 8,000"),
+            ({"adaptive": True}, None, "4,000 to 10,000"),
         ],
     )
     def test_the_limit_is_a_line_or_words(self, policy, tokens, words):

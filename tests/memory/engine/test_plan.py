@@ -124,14 +124,18 @@ def test_it_does_not_compact_at_every_turn_for_a_large_system_prompt():
 
 def test_it_triggers_chinese_text_at_its_real_size():
     messages = chat(4, text="我" * 1400)
-    assert plan(Policy(), messages).trigger.value >= 4000
+    assert plan(Policy(adaptive=False), messages).trigger.value >= 4000
 
 
 def test_it_adapts_the_trigger_when_asked():
     messages = chat(30)
     assert plan(Policy(trigger=("tokens", 9000)), messages) is None
-    compaction = plan(Policy(trigger=("tokens", 9000), adaptive=True), chat(120))
-    assert 2500 <= compaction.trigger.limit <= 8000
+    compaction = plan(Policy(), chat(120))
+    assert 4000 <= compaction.trigger.limit <= 10_000
+    # 10 turns of 1,000 tokens: a limit of 4,000 would be reached every third turn.
+    long_replies = chat(18, text="x" * 4 * 496)
+    assert plan(Policy(), long_replies) is None
+    assert plan(Policy(adaptive=False), long_replies)
 
 
 def test_it_has_nothing_more_to_compact_after_a_compaction():

@@ -3,7 +3,7 @@ import json
 import pytest
 
 from memory.engine.exceptions import EngineError, PolicyError
-from memory.engine.policy import PRESETS, Policy, adaptive_trigger, choices
+from memory.engine.policy import PRESETS, Policy, choices
 
 
 @pytest.mark.parametrize("preset", PRESETS)
@@ -28,6 +28,10 @@ def test_it_reads_back_a_mixed_trigger():
 def test_it_is_layered_by_default():
     assert Policy.load({}) == Policy() == Policy(preset="layered")
     assert Policy().trigger == ((("tokens", 4000),),)
+    assert Policy().adaptive
+    # Who says at which size gets it at that size.
+    assert not Policy(trigger=("tokens", 6000)).adaptive
+    assert not Policy(keep=("tokens", 500)).adaptive
     assert Policy().keep == ("tokens", 1000)
 
 
@@ -152,14 +156,6 @@ def test_it_offers_every_preset_with_a_label():
     assert all(label for _, label in choices())
 
 
-@pytest.mark.parametrize(
-    ("turn", "summary", "keep", "expected"),
-    [(0, 0, 1000, 2500), (10_000, 1600, 1000, 8000), (50, 800, 1000, 3534)],
-)
-def test_it_adapts_the_trigger_to_the_length_of_turns(turn, summary, keep, expected):
-    assert adaptive_trigger(turn, summary, keep) == expected
-
-
 def test_it_has_settings_for_all_it_can_do():
     policy = Policy.load(
         {
@@ -228,7 +224,7 @@ def test_it_takes_the_arguments_of_langchain():
     assert policy.trigger == ((("tokens", 900), ("messages", 30)),)
     assert (policy.keep, policy.chunk_tokens) == (("messages", 20), 4000)
     whole = Policy.langchain(trigger=("messages", 50), trim_tokens_to_summarize=None)
-    assert whole.chunk_tokens == 8000
+    assert whole.chunk_tokens == 12_000
     assert Policy.langchain().trigger == ()
 
 

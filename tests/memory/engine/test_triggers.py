@@ -1,4 +1,5 @@
-"""The triggers that look at words: a new topic, and important messages."""
+"""The triggers that look at words, a new topic and important messages, and those that
+follow the length of turns."""
 
 import pytest
 
@@ -9,7 +10,7 @@ from memory.engine.plan import plan_compaction
 from memory.engine.policy import Policy
 from memory.engine.ranking import distance
 from memory.engine.tokens import count_tokens
-from memory.engine.triggers import measure, measure_topic
+from memory.engine.triggers import adaptive_trigger, measure, measure_topic
 
 from .chats import assistant, seqs, tool, user
 
@@ -164,3 +165,39 @@ def test_they_are_no_measure_of_what_is_kept(kind):
 
 def plan(policy, window):
     return plan_compaction(policy, window, count_tokens=count_tokens)
+
+
+class TestAdaptive:
+    @pytest.mark.parametrize(
+        ("turn", "summary", "expected"),
+        # Chats of short messages, of paragraphs, of long replies, and one giant.
+        [(80, 250, 4000), (300, 250, 5234), (600, 250, 6987), (9000, 400, 10_000)],
+    )
+    def test_the_window_grows_with_the_turns(self, turn, summary, expected):
+        assert adaptive_trigger(turn, summary, 1000) == expected
+
+    def test_no_other_window_costs_less(self):
+        """The cost of a turn, counted turn by turn, at the limit and around it."""
+
+        def cost(limit, turn=300, summary=250, keep=1000):
+            tokens, total, turns = keep, 0.0, 0
+            while turns < 10_000:
+                turns, tokens = turns + 1, tokens + turn
+                total += triggers.CACHED_PRICE * tokens
+                if tokens >= limit:
+                    written = triggers.WRITTEN_PRICE * triggers.MERGED * summary
+                    total += triggers.REQUEST_TOKENS + written
+                    total += (1 - triggers.CACHED_PRICE) * (summary + keep)
+                    tokens = keep
+            return total
+
+        best = min(map(cost, range(2000, 12_000, 100)))
+        assert cost(adaptive_trigger(300, 250, 1000)) < 1.02 * best
+
+    def test_only_the_tokens_of_a_trigger_follow(self):
+        sizes = {"tokens": 4000, "messages": 4}
+        policy = Policy(trigger=sizes, keep=("tokens", 1000), adaptive=True)
+        window = [user(1, "x" * 4 * 9000), assistant(2), user(3), assistant(4)]
+        measures = measure(window, count_tokens=count_tokens)
+        ((tokens, messages),) = triggers.adapt(policy, measures, ()).trigger
+        assert (tokens[1] > 4000, messages) == (True, ("messages", 4))
