@@ -80,7 +80,11 @@ def flags(row: Summary) -> str:
         words = ngettext("%(n)s fact unsupported", "%(n)s facts unsupported", count)
         found.append(words % {"n": count})
     # Lists do not read the column: it can hold what was said.
-    if "flags" not in row.get_deferred_fields() and "unmatched" in row.flags:
+    noted = {} if "flags" in row.get_deferred_fields() else row.flags
+    if count := len(noted.get("dropped", ())):
+        words = ngettext("%(n)s thing dropped", "%(n)s things dropped", count)
+        found.append(words % {"n": count})
+    if "unmatched" in noted:
         found.append(_("important messages not looked for"))
     is_first = row.first_seq == 1 or getattr(row, "follows", True)
     if row.status == Summary.Status.ACTIVE and not is_first:

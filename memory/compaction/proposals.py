@@ -20,6 +20,7 @@ from memory.engine.compaction import find_important
 from memory.engine.plan import Compaction
 from memory.engine.policy import Policy
 from memory.engine.summaries import facts, material
+from memory.engine.summaries.dropped import find_dropped
 from memory.engine.summaries.summarizer import SummaryText
 from memory.models import Conversation, Summary
 from memory.transcript import ActionError
@@ -147,7 +148,10 @@ def accept(
     sources += map(material.describe_text, seen.messages)
     times = (message.additional_kwargs.get("created_at") for message in seen.messages)
     dates = [time.date() for time in times if time]
-    unsupported = facts.unsupported(text, sources, dates)
+    found = {
+        "unsupported": facts.unsupported(text, sources, dates),
+        "dropped": list(map(str, find_dropped(seen.messages, text))),
+    }
     important = find_important(seen.policy, seen.step)
     owner = uuid.uuid4().hex
     with transaction.atomic():
@@ -169,7 +173,7 @@ def accept(
             prompt_hash=known["prompt_hash"] if as_proposed else "",
             requests=len(job.calls),
             rewritten=bool(job.sources),
-            flags={"unsupported": unsupported} if unsupported else {},
+            flags={name: flags for name, flags in found.items() if flags},
         )
         model = known["model"] if as_proposed else ""
         version = commit.commit(job, model, summary, important)

@@ -6,11 +6,13 @@ from django import template
 from django.conf import settings
 from django.forms import Form
 from django.utils.safestring import SafeString
+from django.utils.translation import gettext_lazy
 
 from chatsite import languages
 from chatsite.llm import providers
 from chatsite.protocol import errors
 from chatsite.transfer import importing
+from memory.engine.summaries.dropped import Dropped
 from memory.models import Conversation, Summary
 
 from .. import parts
@@ -23,6 +25,17 @@ register = template.Library()
 
 # Pages that show themselves again when a form on them is wrong.
 FORMS = ("login", "signup", "account", "import", "password-change")
+# What a summary can have lost of a message.
+DROPPED_KINDS = {
+    "decision": gettext_lazy("decision"),
+    "open": gettext_lazy("open point"),
+    "negation": gettext_lazy("“not” was lost"),
+    "hedge": gettext_lazy("“maybe” was lost"),
+    "identifier": gettext_lazy("identifier"),
+    "date": gettext_lazy("date"),
+    "number": gettext_lazy("number"),
+    "name": gettext_lazy("name"),
+}
 
 
 @register.simple_tag(takes_context=True)
@@ -112,3 +125,15 @@ def staff_can_read() -> bool:
 def percent(permille: int) -> str:
     """A length for SVG."""
     return f"{permille / 10}%"
+
+
+@register.filter
+def dropped(summary: Summary) -> list[Dropped]:
+    """What of its messages it did not carry over, as far as that was noticed."""
+    lines = summary.flags.get("dropped", ())
+    return list(filter(None, map(Dropped.parse, lines)))
+
+
+@register.filter
+def dropped_kind(kind: str) -> str:
+    return str(DROPPED_KINDS[kind])

@@ -177,14 +177,21 @@ def find_said(
     return {fact for fact in wanted if known.has(fact)}
 
 
-def not_carried_over(
+def find_missing(
     texts: Iterable[str], summaries: Iterable[str]
-) -> Iterator[list[str]]:
+) -> Iterator[list[Fact]]:
     """For each text those of its facts that none of the summaries says."""
     known = _Known(summaries, ())
     for text in texts:
-        lost = (fact.text for fact in find_facts(text) if not known.has(fact))
-        yield list(dict.fromkeys(lost))[:MAX_FACTS]
+        yield [fact for fact in find_facts(text) if not known.has(fact)][:MAX_FACTS]
+
+
+def not_carried_over(
+    texts: Iterable[str], summaries: Iterable[str]
+) -> Iterator[list[str]]:
+    """The same as texts alone, each once."""
+    for missing in find_missing(texts, summaries):
+        yield list(dict.fromkeys(fact.text for fact in missing))
 
 
 def missing_identifiers(summary: str, sources: Iterable[str]) -> list[str]:

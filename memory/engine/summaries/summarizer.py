@@ -8,7 +8,7 @@ import asyncio
 import hashlib
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import date
 from typing import Any, Literal, Protocol
 
@@ -28,6 +28,7 @@ from ..policy import CHUNK_TOKENS, Policy
 from ..tokens import TokenCounter, count_tokens
 from ..wording import gettext_noop as _
 from . import facts, material, prompts, schemas
+from .dropped import find_dropped, find_dropped_by_merge
 from .validation import validate
 
 Invoke = Callable[[list[BaseMessage]], Awaitable[AIMessage]]
@@ -71,8 +72,9 @@ class SummaryText:
 
     `rewritten`: made of an earlier summary, not of messages alone. `structured` is the
     data that the text was made of, if the model gave any. `flags` tells what to look
-    at: "unsupported", facts found in no message that was read, and "carried",
-    identifiers the model left out, which were added to the text.
+    at: "unsupported", facts found in no message that was read, "carried", identifiers
+    the model left out, which were added to the text, and "dropped", what the messages
+    say and the text does not (`Dropped` as text).
     """
 
     text: str
@@ -161,7 +163,11 @@ async def merge(
         for block in blocks
     ]
     text = await writer.write("merge", {"summaries": summaries}, is_last=True)
-    return await writer.finish(text, [block.text for block in blocks], ())
+    texts = [block.text for block in blocks]
+    made = await writer.finish(text, texts, ())
+    lost = await asyncio.to_thread(find_dropped_by_merge, texts, messages, made.text)
+    found = {"dropped": list(map(str, lost))} if lost else {}
+    return replace(made, flags=made.flags | found)
 
 
 class _Writer:
@@ -294,6 +300,8 @@ class _Writer:
             by_user = [*texts, *(m.text for m in messages if m.type == "human")]
             missing = facts.missing_identifiers(text, [*by_user, *sources])
             complete, flags["carried"] = self._carry(text, missing)
+        if len(text) <= MAX_CHECKED_CHARS:
+            flags["dropped"] = list(map(str, find_dropped(messages, complete)))
         return SummaryText(
             text=complete,
             prompt_hash=hashlib.sha256(used.encode()).hexdigest(),

@@ -35,7 +35,7 @@ from chatsite.turns.models import Allowance, Job, Turn
 from memory import actions, transcript, versions
 from memory.compaction import lease
 from memory.engine.exceptions import PolicyError
-from memory.engine.policy import Policy
+from memory.engine.policy import CHUNK_TOKENS, Policy
 from memory.models import Conversation, ModelCall
 from tests.fakes import upstream as fake
 from tests.memory.scenes import summarise
@@ -365,7 +365,7 @@ class TestBounds:
         policy = {"preset": "langgraph", "chunk_tokens": 1}
         Conversation.objects.filter(pk=made.pk).update(policy=policy)
         made.refresh_from_db()
-        assert made.get_policy().chunk_tokens == 8000
+        assert made.get_policy().chunk_tokens == CHUNK_TOKENS
         assert "chunk_tokens" in made.policy_error
 
 

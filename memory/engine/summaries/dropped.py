@@ -1,0 +1,253 @@
+"""What a summary did not carry over of the messages that it replaces: numbers, names,
+dates, identifiers, decisions, open points, and hedges and negations that were lost.
+
+Found without a model, in English and Chinese, by words: a sentence is carried over
+where the summary has enough of its words. In doubt nothing is reported.
+"""
+
+import re
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Literal, Self, get_args
+
+from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
+
+from ..ranking import terms
+from . import facts
+
+# In the order of their weight: where room ends, the first ones stay.
+Kind = Literal[
+    *("decision", "open", "negation", "hedge"),
+    *("identifier", "date", "number", "name"),
+]
+KINDS = get_args(Kind)
+# Of one version, and of one kind.
+MAX_DROPPED, MAX_OF_KIND = 12, 4
+MAX_CHARS = 140
+# Characters that are compared: of a message, as longer ones are documents, and of all.
+MAX_READ, MAX_READ_OF_ALL = 20_000, 100_000
+# Shares of the words of a sentence that the summary has: below the first the sentence
+# is not in it, from the second on one of its sentences says the same.
+ABSENT, SAME = 0.4, 0.75
+LEAST_TERMS = 2
+
+SENTENCE_END = re.compile(r"(?<=[.!?…])\s+|(?<=[。！？])|\n+")
+CLAUSE_END = re.compile(
+    r"[,;:]\s+|[，；、：]|\s+(?=(?:but|and|so|because|though)\s)|(?=但|不过|因为|所以)"
+)
+# Units and the like, which only look like names.
+SMALL = re.compile(r"[A-Z]{1,4}")
+QUESTION_END = re.compile(r"[?？]\W*$|[吗呢]\W*$")
+
+
+def _cues(english: str, chinese: str) -> re.Pattern[str]:
+    return re.compile(rf"\b(?:{english})\b|{chinese}", re.IGNORECASE)
+
+
+DECISION = _cues(
+    r"(?:i|we|they|he|she)(?:['’]ve| have| had)? (?:decided|chose|agreed|settled|opted)"
+    r"|let['’]?s (?:go with|use|stick with|take)"
+    r"|(?:i|we)(?:['’]ll| will) (?:go with|use|take|stick with|choose)|decision",
+    r"决定|就(?:用|选|定)|选定|定下来|敲定|说好",
+)
+OPEN = _cues(
+    r"still (?:need|have) to|still open|(?:not|haven['’]t)(?: yet)? decided|undecided"
+    r"|to be (?:decided|confirmed|determined)|tb[dc]|open question"
+    r"|need to (?:find out|check|confirm|ask)"
+    r"|(?:i|we)(?:['’]ll| will) (?:check|find out|ask|confirm|get back)",
+    r"待定|还没(?:决定|定|想好)|尚未(?:决定|确定)|有待|(?:还要|回头再?)(?:问|查|确认)",
+)
+HEDGE = _cues(
+    r"maybe|perhaps|possibly|probably|might|could be|may be|i think|i guess|i suppose"
+    r"|not sure(?: if| whether| yet)?|unsure|likely|tentatively|roughly",
+    r"可能|也许|或许|大概|不确定|说不定|好像|估计",
+)
+# Words of a summary that do not say that something is so.
+SOFT = _cues(
+    r"consider\w*|plan\w*|hop(?:es?|ing)|want\w*|possib\w+|potential\w*|tentative"
+    r"|unconfirmed|unclear|uncertain|may|could|would|if|whether|think\w*|believ\w*"
+    r"|suspect\w*|unsure|about|around|estimat\w*|expect\w*",
+    r"考虑|打算|计划|希望|想|未定|如果|是否|约",
+)
+NEGATION = _cues(
+    r"not(?! only| just| bad| sure)|never|no longer|without|cannot|neither|nor"
+    r"|none of|no(?! (?:problem|worries|doubt|idea|one knows|thanks|matter))"
+    r"|(?:ca|wo|do|does|did|is|are|was|were|has|have|had|should|would|could|must)n['’]t",
+    r"不(?!错|过|仅|但|好意思|同|断|少|管|客气|如|知|确定)|没(?!问题|关系|事|准)"
+    r"|从未|尚未|未(?!来)|别(?=再|用|去|给|把|让|忘|放|买)|禁止|无法",
+)
+# Other words that deny; a summary with one of them has not lost a negation.
+DENIAL = _cues(
+    r"avoid\w*|refus\w*|reject\w*|declin\w*|stop\w*|cancel\w*|hat(?:es?|ed)|dislik\w*"
+    r"|exclud\w*|against|lack\w*|fail\w*|[\w-]+-free|quit\w*|instead|rather|unless"
+    r"|except|allerg\w*|forbid\w*|forbidden|bann\w*|skip\w*|ruled out|un\w{4,}|only",
+    r"避免|拒绝|取消|讨厌|排除|缺|失败|除了|过敏|忌|停|戒|只",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Dropped:
+    """Something that message `seq` says and the summary does not, or not so."""
+
+    seq: int
+    kind: Kind
+    text: str
+
+    def __str__(self) -> str:
+        """The form in which it is kept among the flags of a version."""
+        return f"#{self.seq} {self.kind}: {self.text}"
+
+    @classmethod
+    def parse(cls, line: str) -> Self | None:
+        """From that form; None: it is none."""
+        found = re.fullmatch(rf"#(\d{{1,18}}) ({'|'.join(KINDS)}): (.+)", line)
+        return cls(int(found[1]), found[2], found[3]) if found else None
+
+
+@dataclass(frozen=True, slots=True)
+class _Said:
+    """A sentence or clause of a message, and its words."""
+
+    seq: int
+    text: str
+    words: frozenset[str]
+
+
+def find_dropped(messages: Sequence[BaseMessage], summary: str) -> list[Dropped]:
+    """What is not in the summary, the weightiest first, at most MAX_DROPPED things.
+
+    Of the user's messages everything, of the model's decisions and open points: most
+    facts of a long reply are meant to be dropped. Messages without a number as their id
+    and results of tools are not compared, nor are questions.
+    """
+    known = list(_within(messages))
+    found = [
+        *_find_sentences(known, summary),
+        *_find_changed(known, summary),
+        *_find_facts(known, summary),
+    ]
+    return _weigh(found)
+
+
+def find_dropped_by_merge(
+    texts: Sequence[str], messages: Sequence[BaseMessage], summary: str
+) -> list[Dropped]:
+    """The facts of merged summaries that are not in the new one, each with the first
+    of the messages that says it."""
+    known = [(int(each.id or 0), each.text) for each in _within(messages)]
+    missing = [each for lost in facts.find_missing(texts, [summary]) for each in lost]
+    found = []
+    for fact in missing:
+        seq = next((seq for seq, text in known if fact.text in text), None)
+        is_small = SMALL.fullmatch(fact.text)
+        if fact.kind in KINDS and seq is not None and not is_small:
+            found.append(Dropped(seq, fact.kind, _shorten(fact.text)))
+    return _weigh(found)
+
+
+def _within(messages: Sequence[BaseMessage]) -> Iterator[BaseMessage]:
+    """The messages that are compared, as far as there is room for them."""
+    room = MAX_READ_OF_ALL
+    for message in messages:
+        is_said = isinstance(message, (HumanMessage, AIMessage))
+        if is_said and room > 0 and (message.id or "").isdecimal():
+            yield message
+            room -= len(message.text[:MAX_READ])
+
+
+def _weigh(found: Sequence[Dropped]) -> list[Dropped]:
+    """The weightiest, each once."""
+    by_kind: dict[str, list[Dropped]] = defaultdict(list)
+    for each in found:
+        same = by_kind[each.kind]
+        if len(same) < MAX_OF_KIND and each.text not in [one.text for one in same]:
+            same.append(each)
+    return [each for kind in KINDS for each in by_kind[kind]][:MAX_DROPPED]
+
+
+def _find_facts(messages: Sequence[BaseMessage], summary: str) -> Iterator[Dropped]:
+    by_user = [each for each in messages if isinstance(each, HumanMessage)]
+    texts = [
+        "\n".join(each for each in _sentences(message) if not QUESTION_END.search(each))
+        for message in by_user
+    ]
+    for message, missing in zip(
+        by_user, facts.find_missing(texts, [summary]), strict=True
+    ):
+        for fact in missing:
+            if fact.kind in KINDS and not SMALL.fullmatch(fact.text):
+                yield Dropped(int(message.id or 0), fact.kind, _shorten(fact.text))
+
+
+def _find_sentences(messages: Sequence[BaseMessage], summary: str) -> Iterator[Dropped]:
+    """Decisions and open points whose words the summary does not have."""
+    words = frozenset(terms(summary))
+    said = [each for message in messages for each in _read(message, _sentences)]
+    for place, each in enumerate(said):
+        if len(each.words) < LEAST_TERMS or _share(each.words, words) >= ABSENT:
+            continue
+        if OPEN.search(each.text):
+            later = said[place + 1 :]
+            if not any(_settles(other, each) for other in later):
+                yield Dropped(each.seq, "open", _shorten(each.text))
+        elif DECISION.search(each.text):
+            yield Dropped(each.seq, "decision", _shorten(each.text))
+
+
+def _settles(other: _Said, point: _Said) -> bool:
+    is_decision = DECISION.search(other.text) and not OPEN.search(other.text)
+    return bool(is_decision) and _share(point.words, other.words) >= ABSENT
+
+
+def _find_changed(messages: Sequence[BaseMessage], summary: str) -> Iterator[Dropped]:
+    """What users said with a hedge or a negation, and the summary says without."""
+    lines = [
+        (line, frozenset(terms(NEGATION.sub(" ", HEDGE.sub(" ", line)))))
+        for line in SENTENCE_END.split(summary)
+    ]
+    by_user = [each for each in messages if isinstance(each, HumanMessage)]
+    said = [each for message in by_user for each in _read(message, _clauses)]
+    for cue, kind, softer in ((NEGATION, "negation", DENIAL), (HEDGE, "hedge", SOFT)):
+        plain = [each for each in said if not cue.search(each.text)]
+        for each in said:
+            if not cue.search(each.text) or len(each.words) < LEAST_TERMS:
+                continue
+            same = [line for line, words in lines if _share(each.words, words) >= SAME]
+            is_kept = any(cue.search(line) or softer.search(line) for line in same)
+            # Somebody said it plainly, too: the summary need not be wrong.
+            is_said = any(_share(each.words, other.words) >= SAME for other in plain)
+            if same and not is_kept and not is_said:
+                yield Dropped(each.seq, kind, _shorten(each.text))
+
+
+def _read(
+    message: BaseMessage, split: Callable[[BaseMessage], list[str]]
+) -> Iterator[_Said]:
+    for text in split(message):
+        if not QUESTION_END.search(text):
+            bare = text
+            for cue in (DECISION, OPEN, NEGATION, HEDGE):
+                bare = cue.sub(" ", bare)
+            yield _Said(int(message.id or 0), text, frozenset(terms(bare)))
+
+
+def _sentences(message: BaseMessage) -> list[str]:
+    parts = SENTENCE_END.split(message.text[:MAX_READ])
+    return [part.strip() for part in parts if part.strip()]
+
+
+def _clauses(message: BaseMessage) -> list[str]:
+    # A question has no clause that is said.
+    told = (each for each in _sentences(message) if not QUESTION_END.search(each))
+    parts = (part for each in told for part in CLAUSE_END.split(each))
+    return [part.strip() for part in parts if part and part.strip()]
+
+
+def _share(words: frozenset[str], others: frozenset[str]) -> float:
+    return len(words & others) / len(words) if words else 0.0
+
+
+def _shorten(text: str) -> str:
+    text = " ".join(text.split())
+    return text if len(text) <= MAX_CHARS else text[: MAX_CHARS - 1].rstrip() + "…"

@@ -1,0 +1,95 @@
+from memory.engine.summaries.dropped import (
+    MAX_DROPPED,
+    Dropped,
+    find_dropped,
+    find_dropped_by_merge,
+)
+
+from .chats import assistant, tool, user
+from .dropped_cases import CASES
+
+
+def chat_of(texts):
+    return [(user if n % 2 else assistant)(n, text) for n, text in enumerate(texts, 1)]
+
+
+def compare():
+    """How many reported things are labelled, how many are reported, how many labels
+    were found, how many there are; and what was wrong."""
+    right = reported = found = labels = 0
+    wrong = []
+    for number, (texts, summary, expected) in enumerate(CASES, 1):
+        dropped = find_dropped(chat_of(texts), summary)
+        reported += len(dropped)
+        labels += len(expected)
+        for each in dropped:
+            fits = [
+                label
+                for label in expected
+                if label[:2] == (each.seq, each.kind) and label[2] in each.text
+            ]
+            right += bool(fits)
+            wrong += [] if fits else [f"{number}: {each}"]
+        found += sum(
+            any((d.seq, d.kind) == label[:2] and label[2] in d.text for d in dropped)
+            for label in expected
+        )
+    return right, reported, found, labels, wrong
+
+
+def test_what_is_reported_was_dropped():
+    right, reported, found, labels, wrong = compare()
+    assert right / reported >= 0.9, wrong
+    assert found / labels >= 0.8, wrong
+
+
+def test_nothing_is_reported_of_a_summary_that_says_all():
+    for texts, _, _ in CASES:
+        assert find_dropped(chat_of(texts), "\n".join(texts)) == []
+
+
+def test_what_is_reported_is_kept_as_text():
+    for each in find_dropped(chat_of(CASES[0][0]), CASES[0][1]):
+        assert Dropped.parse(str(each)) == each
+    for line in ("", "#x name: Ann", "#1 poem: roses", "#1 name:", "name: Ann"):
+        assert Dropped.parse(line) is None
+
+
+def test_the_weightiest_come_first_and_not_too_many():
+    numbers = " ".join(f"Item {n} costs {n * 11} euros." for n in range(10, 90))
+    texts = [f"We decided to buy everything for the kitchen. {numbers}", "Fine."]
+    dropped = find_dropped(chat_of(texts), "They talked.")
+    assert dropped[0].kind == "decision"
+    assert len(dropped) <= MAX_DROPPED
+
+
+def test_results_of_tools_and_questions_are_not_compared():
+    messages = [
+        user(1, "How far is it from Oslo to Bergen on 3 May?"),
+        assistant(2, "", calls=["a"]),
+        tool(3, "a", "463 km, order ORD-99999"),
+        assistant(4, "It is 463 km."),
+    ]
+    assert find_dropped(messages, "They talked about a trip.") == []
+
+
+def test_what_was_said_plainly_later_was_not_hardened():
+    texts = [
+        "Maybe we paint the kitchen blue.",
+        "Hm.",
+        "We paint the kitchen blue.",
+        "OK",
+    ]
+    assert find_dropped(chat_of(texts), "They paint the kitchen blue.") == []
+
+
+def test_a_merge_names_the_message_of_what_it_dropped():
+    messages = chat_of(["I pay 1,300 to Landlord Ltd.", "ok", "And 45 to Ann.", "ok"])
+    texts = ["Pays 1,300 to Landlord Ltd.", "Pays 45 to Ann."]
+    dropped = find_dropped_by_merge(texts, messages, "Pays Landlord Ltd. and Ann.")
+    assert list(map(str, dropped)) == ["#1 number: 1,300", "#3 number: 45"]
+
+
+def test_it_reads_long_texts_in_bounded_time():
+    messages = chat_of(["maybe not sure about it, " * 2000, "no " * 20_000] * 5)
+    assert find_dropped(messages, "maybe sure about it. " * 50) == []
