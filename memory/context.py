@@ -12,7 +12,7 @@ from django.db.models.functions import Left
 from langchain_core.messages import BaseMessage, SystemMessage
 
 from . import prompts, versions
-from .engine import budget, excerpts
+from .engine import budget
 from .engine.compose import (
     USUAL_SHAPE,
     Context,
@@ -22,8 +22,9 @@ from .engine.compose import (
     make_fence,
     to_wire,
 )
-from .engine.excerpts import Note
 from .engine.policy import Policy
+from .engine.search import excerpts
+from .engine.search.excerpts import Note
 from .engine.tokens import TokenCounter, remembered, scaled
 from .engine.tools import fitting, rounds
 from .models import (

@@ -9,7 +9,7 @@ from os.path import commonprefix
 
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
 
-from memory.engine.ranking import Document, Index
+from memory.engine.search.ranking import Document, Index
 from memory.engine.tokens import count_message, count_text, count_tokens
 from memory.evaluation.metrics import CACHE_MIN, CACHE_STEP, Tally
 from memory.evaluation.replay import RECALLED, Recording

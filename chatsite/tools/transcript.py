@@ -16,8 +16,8 @@ from langchain.tools import ToolRuntime
 from langchain_core.tools import ToolException, tool
 
 from memory import context
-from memory.engine import excerpts
 from memory.engine.compose import quote_message
+from memory.engine.search import excerpts
 from memory.engine.tokens import BYTES_PER_TOKEN, MESSAGE_OVERHEAD, count_text
 from memory.models import Conversation
 from memory.models.message import as_langchain, read_langchain

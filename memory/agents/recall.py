@@ -6,9 +6,9 @@ from threading import Lock
 
 from langchain_core.messages import BaseMessage
 
-from ..engine import excerpts
 from ..engine.compose import role_of
-from ..engine.ranking import Document, Index
+from ..engine.search import excerpts
+from ..engine.search.ranking import Document, Index
 from ..engine.tokens import TokenCounter
 from . import threads
 from .stores import Segment

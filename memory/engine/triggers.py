@@ -14,7 +14,7 @@ from .compose import SummaryBlock, time_of
 from .cut_points import find_newest_question, find_turn_starts
 from .important_patterns import Search
 from .policy import ADAPTIVE_MAX, ADAPTIVE_MIN, CACHED_PRICE, Clause, Policy
-from .ranking import distance
+from .search.terms import distance
 from .tokens import TokenCounter
 
 Messages = Sequence[BaseMessage]

@@ -18,7 +18,7 @@ from memory.engine.compose import compose, make_fence
 from memory.engine.exceptions import SummaryError
 from memory.engine.plan import Step
 from memory.engine.policy import CHUNK_TOKENS, Policy
-from memory.engine.ranking import Document, Index
+from memory.engine.search.ranking import Document, Index
 from memory.engine.summaries.summarizer import EARLIER, Invoke, SummaryText, write
 from memory.engine.tokens import TokenCounter, count_text, count_tokens
 

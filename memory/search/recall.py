@@ -17,7 +17,7 @@ from typing import Any
 from django.db import connection
 from django.db.models import Max
 
-from memory.engine.ranking import (
+from memory.engine.search.ranking import (
     NEIGHBOUR_WEIGHT,
     REACH,
     Corpus,
@@ -25,10 +25,9 @@ from memory.engine.ranking import (
     Hit,
     Index,
     Query,
-    date_terms,
     read_query,
-    terms,
 )
+from memory.engine.search.terms import date_terms, terms
 from memory.engine.summaries.material import to_json
 from memory.models import Conversation, Message, RecallEntry
 

@@ -9,7 +9,7 @@ from django.db import connection, transaction
 from django.test.utils import CaptureQueriesContext
 
 from memory import actions, context, transcript
-from memory.engine.ranking import Document, Index
+from memory.engine.search.ranking import Document, Index
 from memory.integrity import audit
 from memory.models import Message, RecallEntry
 from memory.search import recall

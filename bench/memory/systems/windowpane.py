@@ -6,12 +6,12 @@ from datetime import datetime
 
 from langchain_core.messages import BaseMessage, HumanMessage
 
-from memory.engine import excerpts
 from memory.engine.compaction import MemoryState
 from memory.engine.compose import compose
 from memory.engine.plan import Step
 from memory.engine.policy import Policy
-from memory.engine.ranking import Document, Index
+from memory.engine.search import excerpts
+from memory.engine.search.ranking import Document, Index
 from memory.engine.summaries.summarizer import write
 from memory.engine.tokens import count_tokens
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from langchain_core.messages import BaseMessage
 
-from memory.engine import ranking
+from memory.engine.search.terms import terms
 
 from .extractive import SPEAKER, is_question, read_lines, split_sentences
 
@@ -35,7 +35,7 @@ THIRD_PERSON = [
 ]
 # Words of questions about anything, beside the usual stop words.
 ASKING = frozenset(
-    ranking.terms(
+    terms(
         """
         ago again back come coming earlier just know let please remember remind said
         say tell told us 我的 你的 是什 我在 我是 你知 知道 道我 还记 记得 得我 我说
@@ -46,7 +46,7 @@ ASKING = frozenset(
 )
 # Words that ask for one another, and other forms of a word.
 RELATED = [
-    frozenset(ranking.terms(group))
+    frozenset(terms(group))
     for group in re.findall(
         r"[^;]+",
         """
@@ -162,10 +162,10 @@ def search(
     asked = find_terms(query)
     related = {t for group in RELATED if group & asked for t in group} - asked
     found = [find_terms(s.text) for s in statements]
-    counts = Counter(t for terms in found for t in terms & (asked | related))
+    counts = Counter(t for held in found for t in held & (asked | related))
     hits = []
-    for position, (statement, terms) in enumerate(zip(statements, found, strict=True)):
-        shared = terms & (asked | related)
+    for position, (statement, held) in enumerate(zip(statements, found, strict=True)):
+        shared = held & (asked | related)
         is_close = statement.is_user or shared == asked
         if shared and is_close and not statement.is_question:
             score = sum(
@@ -173,11 +173,11 @@ def search(
                 for t in shared
             )
             # Of two equal ones the shorter says it more clearly.
-            score /= 1 + 0.01 * len(terms)
+            score /= 1 + 0.01 * len(held)
             hits.append((score, statement.is_user, position, statement))
     hits.sort(key=lambda hit: hit[:3], reverse=True)
     return [(score, statement) for score, _, _, statement in hits]
 
 
 def find_terms(text: str) -> set[str]:
-    return {*ranking.terms(text.replace("’", "'"))} - ASKING
+    return {*terms(text.replace("’", "'"))} - ASKING

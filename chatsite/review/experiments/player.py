@@ -17,12 +17,12 @@ from chatsite.turns import requests
 from memory import context
 from memory.compaction.commit import MAX_PINNED
 from memory.compaction.lease import MAX_FAILURES
-from memory.engine import excerpts
 from memory.engine.compaction import MemoryState, find_important
 from memory.engine.compose import compose, fit, make_fence
-from memory.engine.excerpts import Note
 from memory.engine.plan import Step
 from memory.engine.policy import Policy
+from memory.engine.search import excerpts
+from memory.engine.search.excerpts import Note
 from memory.engine.summaries.summarizer import Invoke, SummaryText
 from memory.engine.tokens import TokenCounter, count_message, count_text
 from memory.evaluation.metrics import cacheable, shared_tokens

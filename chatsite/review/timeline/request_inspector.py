@@ -13,8 +13,8 @@ from chatsite.pages.presenters.context_pane import TITLES, dump_arguments
 from chatsite.turns.models import Turn
 from chatsite.turns.requests import reply_call
 from memory import context
-from memory.engine import excerpts
 from memory.engine.compose import Section
+from memory.engine.search import excerpts
 from memory.engine.tokens import count_text
 from memory.integrity import signatures
 from memory.models import Conversation, Message, ModelCall, Summary

@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from ..ranking import terms
+from ..search.terms import terms
 from .patterns import (
     CANCELLATIONS,
     CONDITION,

@@ -5,7 +5,7 @@ Each pattern is tried on one sentence, so all of them are bounded by its length.
 
 import re
 
-from ..ranking import terms
+from ..search.terms import terms
 
 
 def _any(*parts: str) -> re.Pattern[str]:

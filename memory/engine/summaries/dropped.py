@@ -13,7 +13,7 @@ from typing import Literal, Self, get_args
 
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
 
-from ..ranking import terms
+from ..search.terms import terms
 from . import facts
 
 # In the order of their weight: where room ends, the first ones stay.

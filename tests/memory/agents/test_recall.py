@@ -9,7 +9,7 @@ from memory.agents import threads
 from memory.agents.recall import Recall
 from memory.agents.stores import Segment
 from memory.engine.compose import SummaryBlock
-from memory.engine.ranking import Document
+from memory.engine.search.ranking import Document
 from memory.engine.tokens import count_tokens
 
 from .test_long_turns import reading, run

@@ -1,9 +1,9 @@
 import pytest
 from langchain_core.messages import HumanMessage
 
-from memory.engine import excerpts
 from memory.engine.compose import compose, quote_message
-from memory.engine.ranking import Document, Hit, Index
+from memory.engine.search import excerpts
+from memory.engine.search.ranking import Document, Hit, Index
 from memory.engine.tokens import count_tokens
 
 FILLER = "We talked about this and that for quite a while. " * 40

@@ -3,7 +3,8 @@ from time import thread_time
 
 import pytest
 
-from memory.engine.ranking import Document, Hit, Index, stem, terms
+from memory.engine.search.ranking import Document, Hit, Index
+from memory.engine.search.terms import stem, terms
 from tests.patience import within
 
 TALK = [

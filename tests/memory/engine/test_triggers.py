@@ -8,7 +8,7 @@ from memory.engine.compaction import MemoryState
 from memory.engine.exceptions import PolicyError
 from memory.engine.plan import plan_compaction
 from memory.engine.policy import Policy
-from memory.engine.ranking import distance
+from memory.engine.search.terms import distance
 from memory.engine.tokens import count_tokens
 from memory.engine.triggers import adaptive_trigger, measure, measure_topic
 

@@ -9,9 +9,10 @@ from dataclasses import dataclass
 
 from langchain_core.messages import BaseMessage, HumanMessage
 
-from .compose import compose, quote_message
-from .ranking import CHINESE, WORD, Hit, read_query, stem
-from .tokens import TokenCounter
+from ..compose import compose, quote_message
+from ..tokens import TokenCounter
+from .ranking import Hit, read_query
+from .terms import CHINESE, WORD, stem
 
 # A hit with less than this share of the score that a message with every word of the
 # question could have is taken for chance. What it costs and saves: docs/memory.md.

@@ -1,0 +1,1 @@
+"""What a search of a conversation reads, ranks and shows, as pure functions."""
