@@ -64,7 +64,11 @@ def fill_index(apps, schema_editor):
 
     entry = apps.get_model("memory", "RecallEntry")
     rows = apps.get_model("memory", "Message").objects.order_by("pk")
-    entries = (entry(**recall.describe(row)) for row in rows.iterator(chunk_size=500))
+    names = {field.attname for field in entry._meta.get_fields()}
+    entries = (
+        entry(**{name: value for name, value in recall.describe(row).items() if name in names})
+        for row in rows.iterator(chunk_size=500)
+    )
     while batch := [*islice(entries, 500)]:
         entry.objects.bulk_create(batch)
 

@@ -155,6 +155,8 @@ class RecallEntry(models.Model):
     terms = models.TextField(
         blank=True, help_text=_("Coded, in the order of the text.")
     )
+    # How many there are in `terms`; None: indexed before there were any.
+    passages = models.PositiveIntegerField(null=True)
     dates = models.TextField(blank=True, help_text=_("Coded words of the date."))
 
     class Meta:

@@ -7,24 +7,27 @@ the transcript is.
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from hashlib import blake2b
 from heapq import nlargest
 from itertools import combinations, islice
 from math import log
+from statistics import fmean
 from typing import Any
 
 from django.db import connection
 from django.db.models import Max
 
+from memory.engine.search import passages
 from memory.engine.search.ranking import (
+    K1,
     NEIGHBOUR_WEIGHT,
     REACH,
     Corpus,
     Document,
     Hit,
     Index,
-    Query,
+    find_norm,
     read_query,
 )
 from memory.engine.search.terms import date_terms, terms
@@ -46,6 +49,8 @@ MAX_INDEXED = 50_000
 # Nor is more of a text read: the result of a tool can have megabytes.
 MAX_CHARS = 200_000
 BATCH = 500
+# Between the passages of a message; no word to either database's parser.
+BREAK = " | "
 
 # Both databases' parsers read plain letters in the same way.
 LETTERS = str.maketrans("0123456789", "ghijklmnop")
@@ -55,7 +60,7 @@ Postings = dict[str, set[int]]
 # Newest first costs nothing in SQLite; in PostgreSQL it would mean reading every match.
 SQLITE = """
     SELECT * FROM (
-        SELECT %s, entry.seq FROM memory_recall_fts AS fts
+        SELECT %s, entry.seq, entry.passages FROM memory_recall_fts AS fts
         JOIN memory_recallentry AS entry ON entry.message_id = fts.rowid
         WHERE memory_recall_fts MATCH %s AND entry.seq < %s
         ORDER BY fts.rowid DESC LIMIT %s
@@ -63,9 +68,10 @@ SQLITE = """
 # One statement for all keys, whose number the planner can't know: it always takes the
 # index, and starts no parallel workers for so few rows.
 POSTGRESQL = """
-    SELECT wanted.keys, found.seq FROM unnest(%s::text[]) AS wanted (keys)
+    SELECT wanted.keys, found.seq, found.passages
+    FROM unnest(%s::text[]) AS wanted (keys)
     CROSS JOIN LATERAL (
-        SELECT seq FROM memory_recallentry
+        SELECT seq, passages FROM memory_recallentry
         WHERE to_tsvector('simple', terms || ' ' || dates)
             @@ replace(wanted.keys, ' ', ' & ')::tsquery
         AND seq < %s LIMIT %s
@@ -78,14 +84,15 @@ def index(message: Message) -> None:
 
 
 def index_all(*, again: bool = False) -> int:
-    """Index what has no entry yet, or everything `again`; returns how many.
+    """Index what has no entry yet, or one without passages, or everything `again`;
+    returns how many.
 
-    Needed where messages were written past transcript.py, and again when the ranker
-    reads texts in another way than before.
+    Needed where messages were written past transcript.py, or by a release that indexed
+    no passages, and again when the ranker reads texts in another way than before.
     """
     rows = Message.objects.order_by("pk")
     if not again:
-        rows = rows.filter(recall_entry=None)
+        rows = rows.filter(recall_entry__passages=None)
     count, messages = 0, rows.iterator(chunk_size=BATCH)
     while batch := [*islice(messages, BATCH)]:
         _write(batch)
@@ -98,7 +105,7 @@ def _write(messages: list[Message]) -> None:
         [RecallEntry(**describe(message)) for message in messages],
         update_conflicts=True,
         unique_fields=["message"],
-        update_fields=["terms", "dates"],
+        update_fields=["terms", "dates", "passages"],
     )
 
 
@@ -106,11 +113,19 @@ def describe(message: Message) -> dict[str, Any]:
     """The entry of a message, as values; of a deleted one it holds no word."""
     conversation_id, text = message.conversation_id, words_of(message)
     dates = date_terms(message.created_at) if text else []
+    parts, room = [], MAX_INDEXED
+    for start, end in passages.split(text):
+        words = terms(text[start:end])[:room]
+        parts.append(" ".join(_keys(conversation_id, words)))
+        room -= len(words)
+        if not room:
+            break
     return {
         "message_id": message.pk,
         "seq": message.seq,
-        "terms": " ".join(_keys(conversation_id, terms(text)[:MAX_INDEXED])),
+        "terms": BREAK.join(parts),
         "dates": " ".join(_keys(conversation_id, dates)),
+        "passages": len(parts),
     }
 
 
@@ -155,7 +170,7 @@ def search(
     candidates = archive.find(keys)
     documents = [*_read_documents(conversation, candidates, before, keys, names)]
     ranked = Index(documents, Corpus(before - 1, archive.having)).match(
-        Query(frozenset(keys), asked.speakers), limit=None
+        replace(asked, terms=frozenset(keys)), limit=None
     )
     return [hit for hit in ranked if hit.seq in candidates][:limit]
 
@@ -179,6 +194,8 @@ class _Archive:
     def __init__(self, before: int) -> None:
         self.before = before
         self.postings: Postings = {}
+        # How many passages the messages that were found have.
+        self.passages: dict[int, int] = {}
         # In how many messages, or beside how many, a term is; estimated if common.
         self.having: dict[str, float] = {}
 
@@ -222,8 +239,10 @@ class _Archive:
                 values += [keys, keys, self.before, MAX_FOUND]
         with connection.cursor() as cursor:
             cursor.execute(statement, values)
-            for keys, seq in cursor.fetchall():
+            for keys, seq, count in cursor.fetchall():
                 found[keys].add(seq)
+                # None: indexed before there were passages.
+                self.passages[seq] = count or 1
         return found
 
     def _estimate(self, key: str, seqs: set[int], is_common: bool) -> float:
@@ -238,11 +257,15 @@ class _Archive:
         return near * self.before
 
     def _best(self) -> set[int]:
+        """By what is known without reading them: that a word is somewhere in a message
+        says the less, the longer the message is."""
         scores: dict[int, float] = defaultdict(float)
+        mean = fmean(self.passages.values()) if self.passages else 1.0
         for key, seqs in self.postings.items():
             rarity = log(1 + self.before / (self.having[key] + 0.5))
             for seq in seqs:
-                scores[seq] += rarity
+                norm = find_norm(self.passages[seq], mean)
+                scores[seq] += rarity * (1 + K1) / (1 + K1 * norm)
             for seq in _spread(seqs, self.before) - seqs:
                 scores[seq] += rarity * NEIGHBOUR_WEIGHT
         return set(nlargest(CANDIDATES, scores, key=lambda seq: (scores[seq], seq)))
@@ -271,9 +294,16 @@ def _read_documents(
         message__superseded_at=None,
         message__deleted_at=None,
     ).order_by("seq")
-    for seq, role, *texts in rows.values_list("seq", "message__role", "terms", "dates"):
-        words, dates = (_count(text, keys) for text in texts)
-        yield Document(seq, names.get(role, ""), words, dates)
+    columns = ("seq", "message__role", "terms", "dates")
+    for seq, role, words, dates in rows.values_list(*columns):
+        found = _count_all(words, keys)
+        yield Document(seq, names.get(role, role), found, _count(dates, keys))
+
+
+def _count_all(text: str, keys: list[str]) -> tuple[Counter[str], ...]:
+    """The counts of each passage."""
+    present = [key for key in keys if key in text]
+    return tuple(_count(part, present) for part in text.split(BREAK))
 
 
 def _count(text: str, keys: list[str]) -> Counter[str]:

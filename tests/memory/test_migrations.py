@@ -1,5 +1,7 @@
 """Databases that people have filled go up and down the migrations without loss."""
 
+from importlib import import_module
+
 import pytest
 from django.core.management import call_command
 from django.db import connection
@@ -63,6 +65,31 @@ def test_the_search_index_follows_after_an_upgrade(filled):
     QuerySet(Message).filter(pk=filled.messages.first().pk).delete()
     assert RecallEntry.objects.count() == Message.objects.count()
     assert list(audit.find_bad_index()) == []
+
+
+def test_indexing_by_passages_goes_on_where_it_was_interrupted(filled, monkeypatch):
+    """In batches of two, killed in the third: what two of them wrote stays."""
+    entries = [*RecallEntry.objects.values_list("pk", "terms", "passages")]
+    migrate("0018_recall_passages")
+    RecallEntry.objects.update(terms="old", passages=None)
+    module = import_module("memory.migrations.0019_index_passages")
+    monkeypatch.setattr(module, "BATCH", 2)
+    described = iter(range(5))
+    describe = recall.describe
+
+    def describe_some(message):
+        if next(described, None) is None:
+            raise KeyboardInterrupt
+        return describe(message)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(recall, "describe", describe_some)
+        with pytest.raises(KeyboardInterrupt):
+            migrate("0019_index_passages")
+    assert RecallEntry.objects.filter(terms="old").count() == len(entries) - 4 == 2
+    migrate("")
+    assert [*RecallEntry.objects.values_list("pk", "terms", "passages")] == entries
+    assert recall.search(filled, filled.messages.first().text)
 
 
 LIMITS = ("lock_timeout", "idle_in_transaction_session_timeout")

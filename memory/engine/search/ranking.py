@@ -1,7 +1,8 @@
 """Search over messages: BM25F in plain Python, for English, Chinese and the like.
 
-A message is found by its own words, by those of its neighbours (an answer rarely
-repeats its question) and by its date. Any word of the query may match.
+A message is as good as its best passage. A passage is found by its own words, by those
+of its neighbours (an answer rarely repeats its question) and by the date of its
+message. Any word of the query may match.
 """
 
 from collections import Counter, defaultdict
@@ -11,32 +12,45 @@ from datetime import datetime
 from math import log
 from typing import Self
 
-from .terms import date_terms, terms
+from . import passages
+from .terms import WORD, date_terms, terms
 
 K1 = 1.2
 # Share of the length normalisation, in every field.
 B = 0.6
 TEXT_WEIGHT, NEIGHBOUR_WEIGHT, DATE_WEIGHT = 1.0, 0.5, 0.5
-REACH = 2
+# A passage has so many neighbours on each side, and none behind others that together
+# have so many terms: those of two short messages, or of one passage of a long one.
+REACH, NEAR = 2, 20
 SPEAKER_BOOST = 1.3
+# A side that says a fifth as much as the other says what there is to remember; the
+# other elaborates. Its messages count more, by this power of the ratio of the means.
+BREVITY_POWER = 0.05
+# And by this one where the question is of the person who asks: "my", "I".
+OWN_POWER = 0.3
+MOST_BREVITY = 20
+OWN_WORDS = frozenset(
+    ["i", "my", "me", "mine", "we", "our", "ours", "us", "我", "我们", "咱"]
+)
 
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """One message of the archive; `speaker` is a name or a role. The terms may be
-    written in any code, such as hashes."""
+    """One message of the archive; `speaker` is a name or a role. The terms of its
+    passages, of which there is at least one, may be written in any code, as hashes."""
 
     seq: int
     speaker: str
-    terms: Counter[str]
+    passages: tuple[Counter[str], ...]
     dates: Counter[str]
 
     @classmethod
     def read(
         cls, seq: int, speaker: str, text: str, created_at: datetime | None = None
     ) -> Self:
+        words = (terms(text[start:end]) for start, end in passages.split(text))
         dates = Counter(date_terms(created_at))
-        return cls(seq, speaker, Counter(terms(text)), dates)
+        return cls(seq, speaker, tuple(map(Counter, words)), dates)
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,19 +66,23 @@ class Corpus:
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """The telling words of a question, and the speakers who were named in it."""
+    """The telling words of a question, and the speakers who were named in it; `is_own`:
+    it is about the person who asks."""
 
     terms: frozenset[str]
     speakers: frozenset[str] = frozenset()
+    is_own: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Hit:
-    """`fit`: the score as a share of what having every word of the query could give."""
+    """`fit`: the score, before it is weighed by who spoke, as a share of what having
+    every word of the query could give. `passage`: which of the message is the best."""
 
     seq: int
     score: float
     fit: float
+    passage: int = 0
 
 
 def read_query(text: str, speakers: Collection[str]) -> Query:
@@ -72,7 +90,8 @@ def read_query(text: str, speakers: Collection[str]) -> Query:
     names = {name.casefold(): set(terms(name)) for name in speakers}
     named = {name for name, parts in names.items() if words & parts}
     told = words.difference(*(names[name] for name in named))
-    return Query(frozenset(told), frozenset(named))
+    is_own = not OWN_WORDS.isdisjoint(WORD.findall(text.casefold())) or "我" in text
+    return Query(frozenset(told), frozenset(named), is_own)
 
 
 class Index:
@@ -87,7 +106,9 @@ class Index:
     ) -> None:
         self.corpus = corpus or Corpus(0)
         self.documents: list[Document] = []
-        self.speakers: set[str] = set()
+        self.speakers: dict[str, _Speaker] = defaultdict(_Speaker)
+        # Of each passage, its message and which of the message's it is.
+        self._passages: list[tuple[int, int]] = []
         self._text = _Field(TEXT_WEIGHT)
         self._around = _Field(NEIGHBOUR_WEIGHT)
         self._dates = _Field(DATE_WEIGHT)
@@ -95,17 +116,26 @@ class Index:
 
     def extend(self, documents: Iterable[Document]) -> None:
         for place, document in enumerate(documents, start=len(self.documents)):
-            near = range(max(place - REACH, 0), place)
             self.documents.append(document)
-            self.speakers.add(document.speaker.casefold())
-            self._text.add(place, document.terms)
-            self._dates.add(place, document.dates)
-            for other in near:
-                neighbour = self.documents[other]
-                # Across a gap in the numbers there are none.
-                if abs(document.seq - neighbour.seq) <= REACH:
-                    self._around.add(place, neighbour.terms)
-                    self._around.add(other, document.terms)
+            self.speakers[document.speaker.casefold()].add(document)
+            for number, words in enumerate(document.passages):
+                self._add(place, number, words)
+
+    def _add(self, place: int, number: int, words: Counter[str]) -> None:
+        passage, document = len(self._passages), self.documents[place]
+        self._passages.append((place, number))
+        self._text.add(passage, words)
+        self._dates.add(passage, document.dates)
+        between = 0
+        for other in range(passage - 1, max(passage - REACH, 0) - 1, -1):
+            its_place, its_number = self._passages[other]
+            neighbour = self.documents[its_place]
+            # Across a gap in the numbers there are none.
+            if between >= NEAR or document.seq - neighbour.seq > REACH:
+                break
+            self._around.add(passage, neighbour.passages[its_number])
+            self._around.add(other, words)
+            between += neighbour.passages[its_number].total()
 
     def search(self, query: str, *, limit: int = 10) -> list[Hit]:
         """The documents that match best, best first; none if no word matches."""
@@ -113,29 +143,48 @@ class Index:
 
     def match(self, query: Query, *, limit: int | None = 10) -> list[Hit]:
         scores: dict[int, float] = defaultdict(float)
-        best = 0.0
+        most = 0.0
         for term in sorted(query.terms):
             frequencies = self._find(term)
-            rarity = self._rarity(term, len(frequencies))
-            for place, frequency in frequencies.items():
-                scores[place] += rarity * frequency / (K1 + frequency)
+            found = len({self._passages[passage][0] for passage in frequencies})
+            rarity = self._rarity(term, found)
+            for passage, frequency in frequencies.items():
+                scores[passage] += rarity * frequency / (K1 + frequency)
             # What a message with all the words would come close to. A word that is in
             # no message counts like one said once: in and beside a few messages.
-            best += self._rarity(term, max(len(frequencies), 2 * REACH + 1))
+            most += self._rarity(term, max(found, 2 * REACH + 1))
+        best: dict[int, tuple[float, int]] = {}
+        for passage, score in scores.items():
+            place, number = self._passages[passage]
+            if score > best.get(place, (0.0, 0))[0]:
+                best[place] = score, number
+        weights = self.weigh_speakers(query)
         hits = []
-        for place, score in scores.items():
+        for place, (score, number) in best.items():
             document = self.documents[place]
-            if document.speaker.casefold() in query.speakers:
+            speaker = document.speaker.casefold()
+            if speaker in query.speakers:
                 score *= SPEAKER_BOOST
-            hits.append(Hit(document.seq, score, score / best))
+            weighed = score * weights[speaker]
+            hits.append(Hit(document.seq, weighed, score / most, number))
         return sorted(hits, key=lambda hit: (-hit.score, -hit.seq))[:limit]
 
+    def weigh_speakers(self, query: Query) -> dict[str, float]:
+        """How much a speaker's messages count: more, the shorter they are beside those
+        of the one who says most."""
+        longest = max((each.mean for each in self.speakers.values()), default=1.0)
+        power = BREVITY_POWER + OWN_POWER * query.is_own
+        return {
+            name: min(longest / max(each.mean, 1.0), MOST_BREVITY) ** power
+            for name, each in self.speakers.items()
+        }
+
     def _find(self, term: str) -> dict[int, float]:
-        """How much of a term each document has, in all its fields."""
+        """How much of a term each passage has, in all its fields."""
         frequencies: dict[int, float] = {}
         for each in (self._text, self._around, self._dates):
-            for place, frequency in each.find(term, len(self.documents)):
-                frequencies[place] = frequencies.get(place, 0.0) + frequency
+            for passage, frequency in each.find(term, len(self._passages)):
+                frequencies[passage] = frequencies.get(passage, 0.0) + frequency
         return frequencies
 
     def _rarity(self, term: str, found: int) -> float:
@@ -144,8 +193,23 @@ class Index:
         return log(1 + (size - min(having, size) + 0.5) / (having + 0.5))
 
 
+class _Speaker:
+    """How many words the messages of a speaker have."""
+
+    def __init__(self) -> None:
+        self.messages = self.words = 0
+
+    def add(self, document: Document) -> None:
+        self.messages += 1
+        self.words += sum(words.total() for words in document.passages)
+
+    @property
+    def mean(self) -> float:
+        return self.words / self.messages
+
+
 class _Field:
-    """The terms of one field of all documents, as they are counted. Lengths are only
+    """The terms of one field of all passages, as they are counted. Lengths are only
     compared in a search, so that a later document does not change what is stored."""
 
     def __init__(self, weight: float) -> None:
@@ -162,9 +226,14 @@ class _Field:
         self.lengths[place] += length
         self.total += length
 
-    def find(self, term: str, documents: int) -> Iterator[tuple[int, float]]:
-        """The places of a term in this field of so many documents, with its weight."""
-        mean_length = self.total / max(documents, 1) or 1.0
+    def find(self, term: str, passages: int) -> Iterator[tuple[int, float]]:
+        """The places of a term in this field of so many passages, with its weight."""
+        mean_length = self.total / max(passages, 1) or 1.0
         for place, count in self.postings.get(term, {}).items():
-            norm = 1 - B + B * self.lengths[place] / mean_length
+            norm = find_norm(self.lengths[place], mean_length)
             yield place, self.weight * count / norm
+
+
+def find_norm(length: float, mean: float) -> float:
+    """By what a count in a text of this length is divided."""
+    return 1 - B + B * length / mean

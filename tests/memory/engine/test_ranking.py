@@ -3,7 +3,8 @@ from time import thread_time
 
 import pytest
 
-from memory.engine.search.ranking import Document, Hit, Index
+from memory.engine.search.passages import split
+from memory.engine.search.ranking import Document, Hit, Index, read_query
 from memory.engine.search.terms import stem, terms
 from tests.patience import within
 
@@ -126,3 +127,43 @@ def test_it_searches_ten_thousand_messages_in_a_blink():
     index = Index([Document.read(n, "user", f"word{n} tea cup") for n in range(10_000)])
     with within(0.5, thread_time):
         assert index.search("word77")[0].seq == 77
+
+
+def long_reply(*, about=""):
+    filler = ["There is a lot to say of gardens, and of tea. " * 8] * 12
+    filler[7] += about
+    return "\n\n".join(filler)
+
+
+def test_a_message_is_as_good_as_its_best_passage():
+    reply = long_reply(about="The zeppelin is blue.")
+    talk = [("user", "Zeppelin, you say? And the tide?"), *[("assistant", "ok")] * 5]
+    talk.append(("assistant", reply))
+    assert {hit.seq for hit in rank("blue zeppelin", documents(talk))[:2]} == {1, 7}
+    (hit,) = [hit for hit in rank("blue zeppelin", documents(talk)) if hit.seq == 7]
+    start, end = split(reply)[hit.passage]
+    assert "zeppelin" in reply[start:end]
+    assert (end - start) < len(reply) / 4
+
+
+def test_neighbours_are_those_of_the_passage():
+    talk = [("user", "Which breed is it?"), ("assistant", long_reply()), ("user", "ok")]
+    hits = {hit.seq: hit.passage for hit in rank("breed", documents(talk))}
+    assert hits[2] == 0
+    assert 3 not in hits
+
+
+def weights(talk, question):
+    index = Index(documents(talk))
+    return index.weigh_speakers(read_query(question, index.speakers))
+
+
+def test_the_side_that_says_less_counts_more():
+    uneven = [("user", "Tea or milk, please?"), ("assistant", long_reply())] * 3
+    even = [("user", "Tea or milk, please?"), ("assistant", "Tea and some milk.")] * 3
+    found, own = (
+        weights(uneven, question) for question in ("Which tea?", "What was my tea?")
+    )
+    assert own["user"] > found["user"] > found["assistant"] == own["assistant"] == 1
+    assert max(weights(even, "What was my tea?").values()) < 1.2
+    assert weights([], "tea") == {}

@@ -1,0 +1,82 @@
+"""Long messages in passages: pieces of a size that has one subject.
+
+A search that takes a long reply as a whole finds none of its parts: each is one of
+many. Passages are what is ranked, and what is shown of a long message.
+"""
+
+import re
+from collections.abc import Iterator
+
+from .terms import CHINESE
+
+# Words of a passage. Paragraphs are joined until there are so many, and one that has
+# more than most is divided.
+LEAST_WORDS, MOST_WORDS = 70, 120
+# What is left over at the end joins the passage before it.
+REST_WORDS = 25
+
+Span = tuple[int, int]
+
+# A block of code is whole, whatever lines it has; its fence may never be closed.
+BLOCK = re.compile(r"^(`{3,}|~{3,}).*?(?:^\1[^\n]*$|\Z)", re.MULTILINE | re.DOTALL)
+GAP = re.compile(r"\n\s*\n")
+# Where a paragraph can be divided: after a line or a sentence.
+SENTENCE = re.compile(r"\n+|(?<=[.!?])\s+|(?<=[。！？；])")
+
+
+def split(text: str) -> list[Span]:
+    """From where to where the passages of a text are; at least one. Together they are
+    the text without the space around them."""
+    found: list[Span] = []
+    start = end = words = 0
+    for piece_start, piece_end, size in _read_pieces(text):
+        if words and (words >= LEAST_WORDS or words + size > MOST_WORDS):
+            found.append((start, end))
+            words = 0
+        if not words:
+            start = piece_start
+        end, words = piece_end, words + size
+    if found and words < REST_WORDS:
+        start, _ = found.pop()
+    return [*found, (start, end)]
+
+
+def _read_pieces(text: str) -> Iterator[tuple[int, int, int]]:
+    """Paragraphs, parts of long ones, and blocks of code: start, end, words."""
+    for start, end in _read_paragraphs(text):
+        size = _count_words(text[start:end])
+        if size <= MOST_WORDS or BLOCK.match(text, start, end):
+            yield start, end, size
+            continue
+        for first, last in _divide(text, SENTENCE, start, end):
+            yield first, last, _count_words(text[first:last])
+
+
+def _read_paragraphs(text: str) -> Iterator[Span]:
+    place = 0
+    for block in BLOCK.finditer(text):
+        yield from _divide(text, GAP, place, block.start())
+        yield from _trim(text, *block.span())
+        place = block.end()
+    yield from _divide(text, GAP, place, len(text))
+
+
+def _divide(text: str, at: re.Pattern[str], start: int, end: int) -> Iterator[Span]:
+    """The parts of text[start:end] between the matches, without space around them."""
+    for gap in at.finditer(text, start, end):
+        yield from _trim(text, start, gap.start())
+        start = gap.end()
+    yield from _trim(text, start, end)
+
+
+def _trim(text: str, start: int, end: int) -> Iterator[Span]:
+    part = text[start:end]
+    if stripped := part.strip():
+        start += len(part) - len(part.lstrip())
+        yield start, start + len(stripped)
+
+
+def _count_words(text: str) -> int:
+    """Of Chinese, two characters are a word."""
+    chinese = sum(map(len, CHINESE.findall(text)))
+    return len(text.split()) + chinese // 2
