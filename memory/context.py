@@ -41,7 +41,7 @@ from .ranges import Ranges, to_ranges, within
 from .search import recall
 
 # Hits looked at for the notes on what was said earlier; the policy limits their size.
-MAX_RECALLED = 10
+MAX_RECALLED = 16
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,7 +154,7 @@ def read_view(
         summaries,
         pinned,
         window,
-        _recall(conversation, newest, cutoff, pinned, limit) if newest else [],
+        _recall(conversation, newest, cutoff, found, limit) if newest else [],
         newest.to_langchain() if newest else None,
         conversation.memory_version,
         [row.to_langchain() for row in steps],
@@ -265,6 +265,8 @@ def _refs(conversation: Conversation, view: View, cuts: fitting.Cuts) -> dict[st
         "recalled": [note.seq for note in view.recalled],
         # Of which of these only a part was sent: number, start and end in the text.
         "excerpts": [[note.seq, *note.span] for note in view.recalled if note.span],
+        # Which of these gives a value that a later message replaces, and which does.
+        "replaced": [[n.seq, n.replaced_by] for n in view.recalled if n.replaced_by],
         "newest": int(view.newest.id) if view.newest else None,
     }
     if view.steps:
@@ -286,11 +288,11 @@ def _recall(
     conversation: Conversation,
     newest: Message,
     cutoff: int,
-    pinned: list[BaseMessage],
+    shown: list[BaseMessage],
     limit: int | None,
 ) -> list[Note]:
     """Good matches for `newest` behind the window, oldest first, as far as the policy
-    has room for them."""
+    has room for them; without those that are `shown` in any case."""
     behind = min(cutoff + 1, newest.seq)
     if behind <= 1:
         return []
@@ -302,7 +304,7 @@ def _recall(
     hits = recall.search(
         conversation, newest.text, limit=MAX_RECALLED, before_seq=behind
     )
-    others = {hit.seq for hit in hits} - {int(message.id) for message in pinned}
+    others = {hit.seq for hit in hits} - {int(message.id) for message in shown}
     found = _read_whole(visible(conversation).filter(seq__in=others))
     return excerpts.choose(
         hits,
@@ -311,6 +313,7 @@ def _recall(
         newest.text,
         room=policy.recall_tokens,
         count_tokens=counter(conversation),
+        later=[*shown, newest.to_langchain()],
     )
 
 
@@ -339,12 +342,11 @@ def rebuild(call: ModelCall) -> Built:
         rows = conversation.messages.filter(within(ranges))
         return read_langchain(rows.order_by("seq"))
 
-    of_notes = to_ranges(refs["recalled"])
-    spans = {str(seq): (start, end) for seq, start, end in refs.get("excerpts", ())}
-    recalled = [
-        excerpts.cut(message, spans[message.id]) if message.id in spans else message
-        for message in _read_whole(conversation.messages.filter(within(of_notes)))
-    ]
+    recalled = excerpts.restore(
+        _read_whole(conversation.messages.filter(within(to_ranges(refs["recalled"])))),
+        spans=refs.get("excerpts", ()),
+        newest=dict(refs.get("replaced", ())),
+    )
     cuts: dict[int, dict[str, int]] = {}
     for seq, part, chars in refs.get("shortened", ()):
         cuts.setdefault(seq, {})[part] = chars
@@ -356,7 +358,7 @@ def rebuild(call: ModelCall) -> Built:
         window=fitting.prepare(
             read(refs["window"]), clip=refs.get("clipped", 0), cuts=cuts
         ),
-        recalled=recalled,
+        recalled=[*recalled],
         newest=_prepare_newest(newest.to_langchain() if newest else None),
         steps=fitting.prepare(read(refs.get("steps", ())), cuts=cuts),
     )

@@ -146,7 +146,13 @@ def quote_summary(block: SummaryBlock) -> str:
 def quote_message(message: BaseMessage) -> str:
     created_at = time_of(message)
     date = f' date="{created_at.astimezone(UTC):%Y-%m-%d}"' if created_at else ""
-    part = ' excerpt="true"' if message.additional_kwargs.get("excerpt") else ""
+    known = message.additional_kwargs
+    part = ' excerpt="true"' if known.get("excerpt") else ""
+    # Of a value that was given more than once: memory/engine/search/values.py.
+    if known.get("newest"):
+        part += ' newest="true"'
+    if isinstance(newer := known.get("replaced_by"), int):
+        part += f' replaced_by="{newer}"'
     place = f'n={quoteattr(message.id or "")} role="{role_of(message)}"{date}{part}'
     return f"<message {place}>{escape(message.text)}</message>"
 

@@ -43,14 +43,18 @@ def filled(alice):
 
 def test_a_filled_database_goes_back_and_up_again(filled):
     texts = [*filled.messages.values_list("seq", "text")]
-    entries = [*RecallEntry.objects.values_list("message_id", "seq", "terms")]
+    entries = [
+        *RecallEntry.objects.order_by("pk").values_list("message_id", "seq", "terms")
+    ]
     migrate(RELEASED)
     with connection.cursor() as cursor:
         cursor.execute("SELECT count(*) FROM memory_message")
         assert cursor.fetchone() == (len(texts),)
     migrate("")
     assert [*filled.messages.values_list("seq", "text")] == texts
-    assert [*RecallEntry.objects.values_list("message_id", "seq", "terms")] == entries
+    assert [
+        *RecallEntry.objects.order_by("pk").values_list("message_id", "seq", "terms")
+    ] == entries
     assert Conversation.objects.get(pk=filled.pk).set_aside is None
     assert list(audit.find_broken_signatures()) == []
     policies = filled.summaries.order_by("version").values_list("preset", flat=True)
@@ -69,7 +73,9 @@ def test_the_search_index_follows_after_an_upgrade(filled):
 
 def test_indexing_by_passages_goes_on_where_it_was_interrupted(filled, monkeypatch):
     """In batches of two, killed in the third: what two of them wrote stays."""
-    entries = [*RecallEntry.objects.values_list("pk", "terms", "passages")]
+    entries = [
+        *RecallEntry.objects.order_by("pk").values_list("pk", "terms", "passages")
+    ]
     migrate("0018_recall_passages")
     RecallEntry.objects.update(terms="old", passages=None)
     module = import_module("memory.migrations.0019_index_passages")
@@ -88,7 +94,9 @@ def test_indexing_by_passages_goes_on_where_it_was_interrupted(filled, monkeypat
             migrate("0019_index_passages")
     assert RecallEntry.objects.filter(terms="old").count() == len(entries) - 4 == 2
     migrate("")
-    assert [*RecallEntry.objects.values_list("pk", "terms", "passages")] == entries
+    assert [
+        *RecallEntry.objects.order_by("pk").values_list("pk", "terms", "passages")
+    ] == entries
     assert recall.search(filled, filled.messages.first().text)
 
 

@@ -1,5 +1,6 @@
 """The search in the archive, and the notes it puts into the context."""
 
+import sys
 from datetime import UTC, datetime, timedelta
 from time import thread_time
 
@@ -9,6 +10,7 @@ from django.db import connection, transaction
 from django.test.utils import CaptureQueriesContext
 
 from memory import actions, context, transcript
+from memory.engine.search.passages import split
 from memory.engine.search.ranking import Document, Index
 from memory.integrity import audit
 from memory.models import Message, RecallEntry
@@ -60,6 +62,22 @@ def fill(conversation, texts):
     recall.index_all()
 
 
+def count_calls(function, *args):
+    """How many functions, of Python and of C, a call of a function calls."""
+    count = 0
+
+    def look(frame, event, argument):
+        nonlocal count
+        count += event in ("call", "c_call")
+
+    sys.setprofile(look)
+    try:
+        function(*args)
+    finally:
+        sys.setprofile(None)
+    return count
+
+
 class TestSearch:
     @pytest.mark.parametrize(
         ("query", "seq"),
@@ -82,7 +100,7 @@ class TestSearch:
 
     def test_it_gives_what_the_ranker_gives(self, conversation):
         rows = conversation.messages.order_by("seq")
-        documents = [Document.read(r.seq, "", r.text, r.created_at) for r in rows]
+        documents = [Document.read(r.seq, r.role, r.text, r.created_at) for r in rows]
         for query in ("Lisbon kitchen", "puppy breed hiking", "snow again", "绿茶"):
             expected = [hit.seq for hit in Index(documents).search(query)]
             assert found(conversation, query) == expected
@@ -121,6 +139,26 @@ class TestSearch:
         hits = found(conversation, "puppy bread sister bank")
         assert {1, 4, 5}.isdisjoint(hits)
 
+    def test_it_finds_a_part_of_a_long_message(self, alice):
+        conversation = transcript.create(alice)
+        filler = ["We talk of tea and of gardens, and of the rain. " * 8] * 40
+        filler[23] += "The zeppelin is blue."
+        fill(conversation, ["tea", "\n\n".join(filler), "rain", "zeppelin tea"])
+        first, *_ = recall.search(conversation, "What colour is the blue zeppelin?")
+        (start, end) = split("\n\n".join(filler))[first.passage]
+        assert first.seq == 2
+        assert "zeppelin" in "\n\n".join(filler)[start:end]
+
+    def test_short_messages_are_looked_at_beside_many_long_ones(self, alice):
+        """A long message has each word of a question somewhere."""
+        conversation = transcript.create(alice)
+        words = "kiln loom oven canoe piano garden"
+        long = "\n\n".join(f"{word} {'and so on ' * 40}" for word in words.split())
+        texts = [long] * 80
+        texts[3] = "My kiln and my loom broke."
+        fill(conversation, texts)
+        assert found(conversation, "Which kiln and loom broke?")[0] == 4
+
     def test_two_common_words_meet_in_a_long_archive(self, alice):
         conversation = transcript.create(alice)
         texts = [["red house", "green garden"][n % 2] for n in range(1200)]
@@ -154,6 +192,22 @@ class TestSearch:
         fill(conversation, [*["cake"] * 50, "tea", *["cake"] * 49, *["tea"] * 1400])
         assert found(conversation, "tea")
         assert found(conversation, "tea", before_seq=100)[0] == 51
+
+    def test_a_long_archive_takes_no_more_work(self, alice):
+        """Of long messages and short ones, in calls of functions."""
+        words = ["kiln", "loom", "oven", "canoe", "piano", "garden"]
+        calls = []
+        for size in (100, 3_000):
+            conversation = transcript.create(alice)
+            texts = [
+                f"My {words[n % 6]} is in room {n}." * (1 + 40 * (n % 2))
+                for n in range(size)
+            ]
+            fill(conversation, texts)
+            query = f"Is the kiln or the loom in room {size // 2}?"
+            assert found(conversation, query)[0] == size // 2 + 1
+            calls.append(count_calls(recall.search, conversation, query))
+        assert calls[1] <= 1.4 * calls[0]
 
 
 class TestHostileQueries:
@@ -230,6 +284,20 @@ class TestIndex:
         assert "Indexed 10 messages" in capsys.readouterr().out
         assert found(conversation, "puppy")[0] == 1
 
+    def test_the_command_indexes_by_passages_what_was_not(self, conversation, capsys):
+        """As written by a process of an older release."""
+        old = {"passages": None, "terms": ""}
+        RecallEntry.objects.filter(message__seq__lte=4).update(**old)
+        assert 1 not in found(conversation, "puppy")
+        call_command("index_messages")
+        assert "Indexed 4 messages" in capsys.readouterr().out
+        assert found(conversation, "puppy")[0] == 1
+        assert not RecallEntry.objects.filter(passages=None).exists()
+
+    def test_an_entry_without_passages_is_still_found(self, conversation):
+        RecallEntry.objects.update(passages=None)
+        assert found(conversation, "puppy")[0] == 1
+
 
 class TestNotes:
     @pytest.fixture
@@ -300,6 +368,32 @@ class TestNotes:
     def test_a_request_recorded_before_there_were_excerpts_is_rebuilt(self, compacted):
         built = context.build(compacted, newest=ask(compacted, "How is my puppy?"))
         del built.refs["excerpts"]
+        assert context.verify(record(compacted, built))
+
+    @pytest.fixture
+    def changed(self, alice):
+        conversation = transcript.create(alice)
+        say_all(conversation, "The dashboard API takes 300 ms.", "I see.")
+        say_all(conversation, "The dashboard API takes 250 ms now.", "Fine.")
+        say_all(conversation, "I like the rain.", "Me too.")
+        return conversation
+
+    @pytest.mark.parametrize("covered", [2, 4])
+    def test_a_value_that_changed_is_marked_and_proved(self, changed, covered):
+        """The newest is in a note as well, or in the window."""
+        summarise(changed, 1, covered)
+        asked = ask(changed, "How long does the dashboard API take?")
+        built = context.build(changed, newest=asked)
+        assert built.refs["replaced"] == [[1, 3]]
+        assert 'replaced_by="3"' in built.wire[-2]["content"]
+        assert ('newest="true"' in built.wire[-2]["content"]) == (covered == 4)
+        call = record(changed, built)
+        assert context.rebuild(call).wire == built.wire
+        assert context.verify(call)
+
+    def test_a_request_recorded_before_values_were_marked_is_rebuilt(self, compacted):
+        built = context.build(compacted, newest=ask(compacted, "How is my puppy?"))
+        del built.refs["replaced"]
         assert context.verify(record(compacted, built))
 
     def test_what_does_not_fit_the_message_is_not_shown(self, compacted):

@@ -48,7 +48,7 @@ OF_CALL = ("error",)
 # An import may have brought more of them, with whatever in it.
 REFS = (
     *("system", "fence", "summaries", "pinned", "window", "left_out", "recalled"),
-    *("excerpts", "newest", "messages", "steps", "shortened", "clipped"),
+    *("excerpts", "replaced", "newest", "messages", "steps", "shortened", "clipped"),
 )
 
 

@@ -175,7 +175,12 @@ class ExperimentPlayer(Player):
             if hit.seq in self.by_number and hit.seq not in pinned
         }
         return excerpts.choose(
-            hits, known, newest.text, room=room, count_tokens=self.count_tokens
+            hits,
+            known,
+            newest.text,
+            room=room,
+            count_tokens=self.count_tokens,
+            later=[*self.state.window, newest],
         )
 
     async def _compact(self, now: datetime | None) -> None:

@@ -173,6 +173,10 @@ class OwnReplyRefs(_Refs):
         list[Annotated[list[Count], Field(min_length=3, max_length=3)]],
         Field(max_length=1_000),
     ] = []
+    replaced: Annotated[
+        list[Annotated[list[Seq], Field(min_length=2, max_length=2)]],
+        Field(max_length=1_000),
+    ] = []
 
 
 class OwnSummaryRefs(_Refs):

@@ -1,38 +1,41 @@
 """Which of the messages that a search found are shown to the model, and how much of
-them: only what fits the question well enough, and of a long one an excerpt.
+them: only what fits the question well enough, and of a long one its best passage.
 """
 
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 
 from langchain_core.messages import BaseMessage, HumanMessage
 
-from ..compose import compose, quote_message
+from ..compose import compose, quote_message, role_of
 from ..tokens import TokenCounter
+from . import passages, values
+from .passages import Span
 from .ranking import Hit, read_query
 from .terms import CHINESE, WORD, stem
 
 # A hit with less than this share of the score that a message with every word of the
 # question could have is taken for chance. What it costs and saves: docs/memory.md.
 MIN_FIT = 0.12
-# A hit that takes more than one such part of the room is shown in part.
-PARTS = 3
+# A hit that takes more than one such part of the room is shown in part. Most passages
+# take less.
+PARTS = 2
 MARK = "…"
 # The ends of an excerpt move by at most so many characters to the end of a word.
 WORD_CHARS = 20
 
-Span = tuple[int, int]
-
 
 @dataclass(frozen=True, slots=True)
 class Note:
-    """A message as it is quoted; `span` says which part of its text that is."""
+    """A message as it is quoted; `span` says which part of its text that is, and
+    `replaced_by` which message gives a newer value of what it says."""
 
     seq: int
     message: BaseMessage
     span: Span | None = None
+    replaced_by: int | None = None
 
 
 def choose(
@@ -42,20 +45,71 @@ def choose(
     *,
     room: int,
     count_tokens: TokenCounter,
+    later: Iterable[BaseMessage] = (),
 ) -> list[Note]:
-    """The best hits that fit into `room` tokens, in the order they were said."""
+    """The best hits that fit into `room` tokens, in the order they were said.
+
+    Where a value has changed, the newest one is shown before an older one; `later` are
+    messages of the request, after all hits, that may give it.
+    """
     measure = _Measure(count_tokens)
     wanted = read_query(question, ()).terms
     room -= measure.frame
-    most, notes = room // PARTS, []
-    for hit in hits:
-        if hit.fit < MIN_FIT or hit.seq not in messages:
+    hits = [hit for hit in hits if hit.fit >= MIN_FIT and hit.seq in messages]
+    found = {
+        hit.seq: _make_note(hit, messages[hit.seq], wanted, measure, room // PARTS)
+        for hit in hits
+    }
+    # By the passages, of which a small room may show less than their values.
+    told = (
+        cut(messages[hit.seq], _find_passage(hit, messages[hit.seq])) for hit in hits
+    )
+    newest = _find_newest(told, later, wanted)
+    notes: dict[int, Note] = {}
+    for seq in _newest_first(found, newest):
+        replaced_by = newest.get(seq)
+        is_alone = replaced_by in found and replaced_by not in notes
+        if seq not in found or is_alone:
             continue
-        note = _make_note(hit.seq, messages[hit.seq], wanted, measure, most)
-        if (size := measure(note.message)) <= room:
-            notes.append(note)
+        marked = _mark(found[seq], replaced_by, is_newest=seq in newest.values())
+        if (size := measure(marked.message)) <= room:
+            notes[seq] = found[seq]
             room -= size
-    return sorted(notes, key=lambda note: note.seq)
+    return [*_mark_all([notes[seq] for seq in sorted(notes)], newest)]
+
+
+def restore(
+    messages: Iterable[BaseMessage], spans: Iterable[list[int]], newest: dict[int, int]
+) -> Iterator[BaseMessage]:
+    """The messages of recorded notes, as they were sent: `spans` are of [number, start,
+    end], `newest` says which are replaced by which."""
+    cuts = {seq: (start, end) for seq, start, end in spans}
+    numbered = ((int(message.id or 0), message) for message in messages)
+    notes = [
+        Note(seq, cut(message, cuts[seq]) if seq in cuts else message)
+        for seq, message in numbered
+    ]
+    return (note.message for note in _mark_all(notes, newest))
+
+
+def _mark_all(notes: Sequence[Note], newest: Mapping[int, int]) -> Iterator[Note]:
+    """Marks that depend on these notes alone, so that a record of them is enough."""
+    known = {newest.get(note.seq) for note in notes}
+    for note in notes:
+        yield _mark(note, newest.get(note.seq), is_newest=note.seq in known)
+
+
+def _mark(note: Note, replaced_by: int | None, *, is_newest: bool) -> Note:
+    """The note with what it says of its values: a newer one is elsewhere, or it is the
+    newest. One between an older and a newer one has been replaced."""
+    marks: dict[str, int] = {"newest": True} if is_newest else {}
+    if replaced_by:
+        marks = {"replaced_by": replaced_by}
+    if not marks:
+        return note
+    kwargs = note.message.additional_kwargs | marks
+    message = note.message.model_copy(update={"additional_kwargs": kwargs})
+    return replace(note, message=message, replaced_by=replaced_by)
 
 
 def cut(message: BaseMessage, span: Span) -> BaseMessage:
@@ -65,6 +119,30 @@ def cut(message: BaseMessage, span: Span) -> BaseMessage:
     content = MARK * (start > 0) + text[start:end] + MARK * (end < len(text))
     marked = message.additional_kwargs | {"excerpt": True}
     return message.model_copy(update={"content": content, "additional_kwargs": marked})
+
+
+def _find_newest(
+    found: Iterable[BaseMessage], later: Iterable[BaseMessage], wanted: frozenset[str]
+) -> dict[int, int]:
+    told = [*_read_statements(found)]
+    return values.find_newest([*told, *_read_statements(later)], wanted) if told else {}
+
+
+def _read_statements(messages: Iterable[BaseMessage]) -> Iterator[values.Statement]:
+    for message in messages:
+        seq = int(message.id or 0)
+        yield from values.read_statements(seq, role_of(message), message.text)
+
+
+def _newest_first(found: Iterable[int], newest: Mapping[int, int]) -> list[int]:
+    """The numbers in their order, but what replaces one before it."""
+    order = []
+    for seq in found:
+        chain = [seq]
+        while newer := newest.get(chain[-1]):
+            chain.append(newer)
+        order += reversed(chain)
+    return [*dict.fromkeys(order)]
 
 
 class _Measure:
@@ -83,18 +161,32 @@ class _Measure:
 
 
 def _make_note(
-    seq: int, message: BaseMessage, wanted: frozenset[str], measure: _Measure, most: int
+    hit: Hit, message: BaseMessage, wanted: frozenset[str], measure: _Measure, most: int
 ) -> Note:
-    """The message as a note of `most` tokens, or whole where that is too little."""
+    """The message as a note of `most` tokens: whole, or its best passage, or what is
+    best in that. It is more than that where `most` is too little for any."""
     whole = measure(message)
     if whole <= most:
-        return Note(seq, message)
+        return Note(hit.seq, message)
+    start, end = _find_passage(hit, message)
+    passage = cut(message, (start, end))
+    if measure(passage) <= most:
+        return Note(hit.seq, passage, (start, end))
     around = measure(cut(message, (0, 0)))
     size = len(message.text) * (most - around) // max(whole - around, 1)
     if size < WORD_CHARS:
-        return Note(seq, message)
-    span = find_span(message.text, wanted, size)
-    return Note(seq, cut(message, span), span)
+        return Note(hit.seq, message)
+    first, last = find_span(message.text[start:end], wanted, size)
+    span = start + first, start + last
+    return Note(hit.seq, cut(message, span), span)
+
+
+def _find_passage(hit: Hit, message: BaseMessage) -> Span:
+    """Where the best one is; all of the text where the index has read another one, or
+    in another way."""
+    spans = passages.split(message.text)
+    is_known = hit.passage < len(spans)
+    return spans[hit.passage] if is_known else (0, len(message.text))
 
 
 def find_span(text: str, wanted: frozenset[str], size: int) -> Span:
