@@ -34,6 +34,7 @@ class Tally:
     reachable: list[float] = field(default_factory=list)
     recall_at_5: list[float] = field(default_factory=list)
     recall_at_10: list[float] = field(default_factory=list)
+    newest_in_request: list[float] = field(default_factory=list)
 
     def __add__(self, other: "Tally") -> "Tally":
         names = [each.name for each in fields(self)]
@@ -65,6 +66,7 @@ class Tally:
             "evidence_reachable": _mean(self.reachable),
             "recall_at_5": _mean(self.recall_at_5),
             "recall_at_10": _mean(self.recall_at_10),
+            "newest_in_request": _mean(self.newest_in_request),
         }
 
 

@@ -4,6 +4,7 @@ Pure: no database; the summariser comes as a callable. Replies are the recorded 
 """
 
 import json
+import re
 from bisect import bisect_left, bisect_right
 from collections import defaultdict
 from collections.abc import Iterable
@@ -18,14 +19,16 @@ from memory.engine.compose import compose, make_fence
 from memory.engine.exceptions import SummaryError
 from memory.engine.plan import Step
 from memory.engine.policy import CHUNK_TOKENS, Policy
-from memory.engine.search.ranking import Document, Index
+from memory.engine.search import excerpts
+from memory.engine.search.ranking import Document, Hit, Index
 from memory.engine.summaries.summarizer import EARLIER, Invoke, SummaryText, write
 from memory.engine.tokens import TokenCounter, count_text, count_tokens
 
 from .metrics import Tally, cacheable, shared_tokens
 
 TOKENS = "estimated: UTF-8 bytes / 4, rounded up, + 4 per message"
-RECALLED = 10
+# Hits that count as found, and those from which a request's notes are chosen.
+RECALLED, NOTED = 10, 16
 
 
 class RecordedMessage(BaseModel):
@@ -36,8 +39,13 @@ class RecordedMessage(BaseModel):
 
 
 class Question(BaseModel):
+    """`newest_value` is how the message `newest_id`, the last of the evidence, writes
+    what has changed; "": the question is of nothing that has."""
+
     question: str
     evidence_ids: list[str] = []
+    newest_id: str = ""
+    newest_value: str = ""
 
 
 class Recording(BaseModel):
@@ -205,10 +213,15 @@ class Player:
             evidence = {places[id_] for id_ in asked.evidence_ids if id_ in places}
             if not evidence:
                 continue
-            found, behind = (
-                [hit.seq for hit in index.search(asked.question, limit=RECALLED)]
-                for index in (everything, archive)
-            )
+            hits = archive.search(asked.question, limit=NOTED)
+            found = [
+                hit.seq for hit in everything.search(asked.question, limit=RECALLED)
+            ]
+            behind = [hit.seq for hit in hits[:RECALLED]]
+            if newest := places.get(asked.newest_id):
+                shown = self._show(asked.question, hits).get(newest, "")
+                is_there = has_number(shown, asked.newest_value)
+                self.tally.newest_in_request.append(is_there)
             for shares, seqs in (
                 (self.tally.in_window, window),
                 (self.tally.reachable, window.union(behind)),
@@ -216,6 +229,24 @@ class Player:
                 (self.tally.recall_at_10, found),
             ):
                 shares.append(len(evidence.intersection(seqs)) / len(evidence))
+
+    def _show(self, question: str, hits: list[Hit]) -> dict[int, str]:
+        """What a request with this question shows of messages, by their numbers."""
+        notes = excerpts.choose(
+            hits,
+            {_number(message): message for message in self.messages},
+            question,
+            room=self.policy.recall_tokens,
+            count_tokens=self.count_tokens,
+            later=self.state.window,
+        )
+        quoted = (note.message for note in notes)
+        return {_number(each): each.text for each in (*self.state.window, *quoted)}
+
+
+def has_number(text: str, number: str) -> bool:
+    """Whether it is there, and not as a part of another number."""
+    return bool(re.search(rf"(?<![\d.,:-]){re.escape(number)}(?![\d:-]|[.,]\d)", text))
 
 
 class _Reader:

@@ -5,7 +5,13 @@ import pytest
 from django.core.management import CommandError, call_command
 
 from memory.engine.policy import PRESETS, Policy
-from memory.evaluation.replay import Player, Recording, read_recordings, replay
+from memory.evaluation.replay import (
+    Player,
+    Recording,
+    has_number,
+    read_recordings,
+    replay,
+)
 
 from .engine.chats import Summarizer
 
@@ -154,6 +160,33 @@ async def test_it_looks_for_evidence_in_window_and_archive():
     assert (
         report["recall_at_5"] == report["recall_at_10"] == pytest.approx(0.6667, 1e-3)
     )
+
+
+@pytest.mark.parametrize(
+    ("newest_id", "value", "share"),
+    [("D1:3", "number3", 1), ("D1:3", "number4", 0), ("D1:9", "9", 1), ("", "", None)],
+)
+async def test_it_looks_for_the_newest_value_in_the_request(newest_id, value, share):
+    """By a note of what was compacted, or in the window."""
+    question = asked("what of number3 and number9?", "D1:3", "D1:9")
+    question |= {"newest_id": newest_id, "newest_value": value}
+    report = (await play(recorded(10, qa=[question]))).report()
+    assert report["newest_in_request"] == share
+
+
+@pytest.mark.parametrize(
+    ("text", "number", "is_there"),
+    [
+        ("It takes 250ms.", "250", True),
+        ("It takes 1250 ms, 250.5 or 2-250-3.", "250", False),
+        ("At 4:30 PM.", "4:30", True),
+        ("At 14:30.", "4:30", False),
+        ("5-7 months, 4,700 words.", "4,700", True),
+        ("4,700 words", "700", False),
+    ],
+)
+def test_a_number_is_there_as_a_whole(text, number, is_there):
+    assert has_number(text, number) == is_there
 
 
 async def test_it_leaves_out_what_was_not_asked():
