@@ -10,7 +10,7 @@ from hashlib import blake2b
 from itertools import groupby
 from math import inf
 
-from django.db.models import Count, Q, QuerySet
+from django.db.models import Count, OuterRef, Q, QuerySet, Subquery
 
 from chatsite.llm import providers
 from chatsite.protocol.errors import explain
@@ -219,9 +219,14 @@ def _pane(
 
 def turn_view(conversation: Conversation, turn_id: int) -> TurnView:
     """One turn as it stands now. Raises Turn.DoesNotExist."""
-    turn = _turns(conversation).get(pk=turn_id)
-    end = _next_start(conversation, turn)
-    return next(_views(conversation, [turn], end, versions.active(conversation)))
+    following = Turn.objects.filter(
+        conversation_id=OuterRef("conversation_id"), id__gt=OuterRef("pk")
+    )
+    next_start = following.order_by("id").values("user_message__seq")[:1]
+    rows = _turns(conversation).annotate(next_start=Subquery(next_start))
+    turn = rows.get(pk=turn_id)
+    active = versions.active(conversation)
+    return next(_views(conversation, [turn], turn.next_start, active))
 
 
 def _items(
@@ -252,8 +257,6 @@ def _items(
 
 def _next_start(conversation: Conversation, turn: Turn) -> int | None:
     """The number of the first message after this turn."""
-    if conversation.next_seq <= turn.reply_seq + 1:
-        return None  # as it is for the newest turn, which is drawn most often
     following = conversation.turns.filter(id__gt=turn.pk).order_by("id")
     return following.values_list("user_message__seq", flat=True).first()
 
