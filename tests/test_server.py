@@ -6,6 +6,8 @@ import urllib.error
 
 import pytest
 
+from memory.engine.policy import ADAPTIVE_MAX
+
 from .clients import Person, text_of
 from .patience import wait_for, within
 from .servers import Site
@@ -78,11 +80,11 @@ def test_a_long_conversation_compacts_under_the_default(site):
     person = Person(site, "ben")
     path = person.create()
     with person.chat(path) as chat:
-        for number in range(6):
+        for number in range(12):
             chat.say(f"Report {number}: " + "The harbour was calm and busy. " * 120)
         wait_for(lambda: summaries_of(person, path), what="a summary")
     context = person.get_json(f"{path}context.json")
-    assert context["tokens"]["estimated"] < 6000
+    assert context["tokens"]["estimated"] < ADAPTIVE_MAX
 
 
 def test_the_upstream_got_exactly_what_the_context_says(provided, provider):

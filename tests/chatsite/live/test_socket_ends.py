@@ -19,7 +19,7 @@ from chatsite.turns import runner
 from chatsite.turns.models import Presence
 from memory import library, transcript
 
-from ..scenes import signed_in, talk_in_turns, url
+from ..scenes import Use, signed_in, talk_in_turns, url, use_tools
 from ..sockets import TIMEOUT, Chat
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -235,6 +235,8 @@ def test_every_event_that_is_published_is_known_to_those_who_get_it(conversation
     names = {ast.unparse(func).split(".")[1].lower() for func in published}
     assert {"end", "memory", "title"} <= names <= set(events.EVENTS)
     turn = conversation.turns.get()
+    calls = use_tools(conversation, "Look", Use()).tool_calls
+    call = calls.select_related("request", "result", "late_result").get()
     samples = [
         events.State(turn.pk, "running"),
         events.Frame(turn.pk, 1, 0, "words"),
@@ -242,6 +244,7 @@ def test_every_event_that_is_published_is_known_to_those_who_get_it(conversation
         events.Memory(None, "changed"),
         events.Title("New"),
         events.Job("proposal", "running"),
+        events.Tool.of(call),
     ]
     assert {type(sample) for sample in samples} == set(events.EVENTS.values())
     client = socket_client.Client(conversation.owner_id, "", "", conversation.pk)

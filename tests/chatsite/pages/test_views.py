@@ -175,7 +175,7 @@ class TestCreate:
         answer = client.post("/demo/")
         made = Conversation.objects.get()
         assert answer.url == url("detail", made)
-        assert made.turns.count() == 12
+        assert made.turns.count() == 13
 
 
 class TestDetail:

@@ -117,9 +117,9 @@ def test_it_keeps_parallel_calls_with_their_results(at_once):
 
 def test_it_summarises_in_the_background_where_there_is_room():
     gate = Gate()
-    upstream = Upstream(reading(30), told=32_000)
+    upstream = Upstream(reading(60), told=32_000)
     chat = run(upstream, 1_000, summarizer=gate, wait=False)
-    assert len(upstream.bodies) == 31
+    assert len(upstream.bodies) == 61
     assert (gate.calls, chat.memory.records) == (1, ())
     gate.open.set()
     chat.middleware.close()
