@@ -161,8 +161,8 @@ def calls_tools(turn: Turn) -> bool:
     another attempt began."""
     if turn.conversation.tools:
         return True
-    has_rows = turn.reply_seq > turn.user_message.seq + 1
-    return has_rows and turn.tool_calls.filter(request__superseded_at=None).exists()
+    calls = turn.tool_calls.filter(request__superseded_at=None)
+    return turn.may_have_rows and calls.exists()
 
 
 def _refusal(turn: Turn) -> lifecycle.Result | None:

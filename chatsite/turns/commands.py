@@ -211,7 +211,7 @@ def _answer_again(conversation: Conversation, turn: Turn, not_latest: str) -> Tu
     if message.superseded_at or message.deleted_at:
         raise CommandError("not_found", _("The message it would answer is gone."))
     # With all that it has stored: calls of tools and their results, and the reply.
-    if turn.reply or turn.reply_seq > message.seq + 1:
+    if turn.reply or turn.may_have_rows:
         transcript.supersede(conversation, message.seq + 1, turn.reply_seq)
     turn.reply_seq = transcript.reserve(conversation, 1)
     turn.state, turn.text, turn.error = State.QUEUED, "", ""

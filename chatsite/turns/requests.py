@@ -74,15 +74,19 @@ def check_fits(conversation: Conversation, message: Message) -> None:
 
 
 def next_turn(conversation: Conversation, draft: str = "") -> context.Built:
-    """What would be sent now: the context of the waiting message, else of the draft,
-    else the view so far."""
+    """What would be sent now: the context of the waiting message, with what its turn
+    has done so far, else of the draft, else the view so far."""
     model = model_of(conversation)
     waiting = conversation.turns.filter(state__in=Turn.UNFINISHED).order_by("id")
     turn = waiting.select_related("user_message").first()
     newest = turn.user_message if turn else _unsent(conversation, draft)
-    limit = limit_of(model)
     return context.build(
-        conversation, newest=newest, model=model, limit=limit, shape=shape_of(model)
+        conversation,
+        newest=newest,
+        steps=context.read_steps(newest) if turn and turn.may_have_rows else (),
+        model=model,
+        limit=limit_of(model),
+        shape=shape_of(model),
     )
 
 

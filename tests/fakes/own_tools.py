@@ -105,6 +105,40 @@ async def order(what: str) -> Pending:
     return Pending({"what": what}, 0.0)
 
 
+@site_tool()
+@tool
+def meet(folder: str, name: str, fails: bool = False) -> str:
+    """Wait in a folder for two others; only calls that run at once can meet."""
+    Path(folder, name).touch()
+    while len(list(Path(folder).iterdir())) < 3:
+        time.sleep(0.02)
+    if fails:
+        raise ToolException(f"{name} has left again.")
+    return f"{name} is here."
+
+
+@site_tool(needs_consent=True)
+@tool
+def post_letter(path: str, runtime: ToolRuntime[CallContext]) -> str:
+    """Post a letter; `path` keeps the key of each call."""
+    with Path(path).open("a") as file:
+        file.write(f"{runtime.context.idempotency_key}\n")
+    return "Posted."
+
+
+async def look_for_parcel(handle: dict, context: CallContext) -> object:
+    path = Path(handle["path"])
+    found = await asyncio.to_thread(lambda: path.exists() and path.read_text())
+    return found or Pending(handle, 0.0)
+
+
+@site_tool(look=look_for_parcel)
+@tool
+async def send_for_parcel(path: str) -> Pending:
+    """Send for a parcel. It is there, in any process, once the file `path` is."""
+    return Pending({"path": path}, 0.0)
+
+
 PATHS = [
     f"tests.fakes.own_tools.{name}"
     for name in (
@@ -117,6 +151,9 @@ PATHS = [
         "pour",
         "send_mail",
         "order",
+        "meet",
+        "post_letter",
+        "send_for_parcel",
     )
 ]
 NAMES = [path.rpartition(".")[2] for path in PATHS]

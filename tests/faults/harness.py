@@ -25,7 +25,7 @@ from tests.patience import wait_for
 from tests.servers import ROOT, Redis, Site
 
 from . import auditor
-from .viewers import Crowd
+from .viewers import UNFINISHED, Crowd
 
 LEASE = 6.0
 SWEEP = 0.5
@@ -46,7 +46,6 @@ QUICK = {
     "SOCKET_SHARE_PER_USER": "0",
     "CONVERSATIONS_PER_MINUTE": "0",
 }
-UNFINISHED = ("queued", "running")
 
 
 @dataclass
@@ -74,6 +73,11 @@ ROWS = """
 """
 
 
+CALLS = """
+    SELECT name, state FROM chat_toolcall WHERE conversation_id =
+        (SELECT max(id) FROM memory_conversation)
+    ORDER BY id
+"""
 OTHERS = """
     SELECT pg_terminate_backend(pid) FROM pg_stat_activity
     WHERE datname = current_database() AND pid <> pg_backend_pid()
@@ -131,6 +135,10 @@ class Truth:
 
     def unfinished(self):
         return [row for row in self.rows() if row.state in UNFINISHED]
+
+    def calls(self):
+        """The calls of tools in the newest conversation: names and states."""
+        return [tuple(row) for row in self.query(CALLS)]
 
     def count(self, table):
         return self.query(f"SELECT count(*) FROM {table}")[0][0]  # noqa: S608
@@ -252,6 +260,13 @@ class Topology:
         with closing(HTTPConnection("127.0.0.1", site.port, timeout=20)) as connection:
             connection.request("POST", "/c/", urlencode(form), headers)
             return connection.getresponse().headers["Location"]
+
+    def create_with_tools(self):
+        """A new conversation whose model may call all tools of the tests."""
+        path = self.create()
+        names = ",".join(own_tools.NAMES)
+        self.person.post(f"{path}memory/tools/set/", tools=names)
+        return path
 
     @contextmanager
     def only(self, site):

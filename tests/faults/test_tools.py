@@ -6,15 +6,12 @@ import json
 
 import pytest
 
-from tests.fakes import own_tools
 from tests.fakes.calling import calling
 from tests.patience import wait_for
 
 from .harness import TAKEOVER
 
 pytestmark = pytest.mark.fault
-
-CALLS = "SELECT name, state FROM chat_toolcall WHERE conversation_id = {} ORDER BY id"
 
 
 def begin(topology, crowd, place):
@@ -27,28 +24,22 @@ def begin(topology, crowd, place):
             ("hang_once", {"path": str(place)}),
         )
     )
-    path = topology.create()
-    tools = f"{path}memory/tools/set/"
-    topology.person.post(tools, tools=",".join(own_tools.NAMES))
+    path = topology.create_with_tools()
     viewer = crowd.open(topology.sites, path)
     viewer.story = viewer.send("Do three things.")
-    wanted = [["look_up", "done"], ["hang", "running"], ["hang_once", "running"]]
-    wait_for(lambda: read(topology) == wanted and place.exists(), 20, "the calls")
+    wanted = [("look_up", "done"), ("hang", "running"), ("hang_once", "running")]
+    have_begun = lambda: topology.truth.calls() == wanted and place.exists()  # noqa: E731
+    wait_for(have_begun, 20, "the calls")
     return viewer
-
-
-def read(topology):
-    newest = topology.truth.query("SELECT max(id) FROM memory_conversation")[0][0]
-    return [list(row) for row in topology.truth.query(CALLS.format(newest))]
 
 
 def check(topology, viewer, place):
     assert viewer.wait_end(viewer.story, TAKEOVER)["state"] == "done"
     topology.settle_and_check([viewer])
-    assert read(topology) == [
-        ["look_up", "done"],
-        ["hang", "unknown"],
-        ["hang_once", "done"],
+    assert topology.truth.calls() == [
+        ("look_up", "done"),
+        ("hang", "unknown"),
+        ("hang_once", "done"),
     ]
     first, second = place.read_text().split()
     assert first == second  # the same key: it was the same call

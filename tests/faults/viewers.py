@@ -19,6 +19,7 @@ from tests.patience import wait_for
 RETRY_SECONDS = 0.3
 SYNC_SECONDS = 0.5
 REREAD_SECONDS = 2.0
+UNFINISHED = ("queued", "running", "waiting")
 
 
 @dataclass
@@ -164,9 +165,10 @@ class Viewer:
 
     def _find_end(self, rows, ack):
         mine = [row for row in rows if row["turn"] == ack["turn"]]
-        if not mine or mine[0]["state"] in ("queued", "running"):
+        if not mine or mine[0]["state"] in UNFINISHED:
             return
-        kept = [row for row in mine[1:] if not row["superseded"]]
+        replies = [row for row in mine if row["role"] == "assistant"]
+        kept = [r for r in replies if not r["superseded"] and not r["tool_calls"]]
         end = {"type": "end", "turn": ack["turn"], "state": mine[0]["state"]}
         reply = self.replies.setdefault(ack["turn"], Reply())
         reply.take({**end, "text": kept[0]["text"] if kept else ""})

@@ -110,5 +110,11 @@ class Turn(models.Model):
         return f"Turn {self.pk} ({self.state})"
 
     @property
+    def may_have_rows(self) -> bool:
+        """Whether it may have stored messages besides its reply: calls of tools, or
+        what it did before another reply was asked for. Reads `user_message`."""
+        return self.reply_seq > self.user_message.seq + 1
+
+    @property
     def is_finished(self) -> bool:
         return self.state not in self.UNFINISHED

@@ -4,10 +4,11 @@ import pytest
 from django.db.models.functions import Now
 
 from chatsite.protocol.errors import CommandError
-from chatsite.turns import commands, consent, lifecycle
+from chatsite.turns import commands, consent, lifecycle, requests
 from chatsite.turns.models import ToolCall, Turn
 from chatsite.turns.tool_loop import answers, records
 from memory import context, transcript
+from memory.engine.tools.rounds import NO_RESULT
 from memory.models import Conversation
 from tests.fakes import own_tools
 
@@ -192,6 +193,15 @@ class TestWithoutASocket:
         assert again(waiting).reason == "No."
         assert self.post(waiting, allow="true").status_code == 409
         assert self.post(waiting, allow="maybe").status_code == 409
+
+
+def test_the_view_shows_what_its_turn_has_done_so_far(waiting):
+    built = requests.next_turn(waiting.conversation)
+    assert [each["role"] for each in built.wire] == [
+        *("system", "user", "assistant", "tool")
+    ]
+    assert built.wire[-1]["content"] == NO_RESULT
+    assert built.refs["steps"] == [[waiting.request.seq] * 2]
 
 
 def test_messages_sent_meanwhile_wait_behind_it(waiting):
