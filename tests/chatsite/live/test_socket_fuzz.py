@@ -18,7 +18,10 @@ from ..sockets import Chat
 pytestmark = pytest.mark.django_db(transaction=True)
 
 ROUNDS = 400
-TYPES = ["send", "stop", "retry", "regenerate", "edit", "sync", "dance", "chat.event"]
+TYPES = [
+    *("send", "stop", "retry", "regenerate", "edit", "consent", "cancel_call", "sync"),
+    *("dance", "chat.event"),
+]
 TEXTS = [
     *("", " ", "\0", "\ud800", "\udfff\ud800", "\u200b\u202e", "\ufeff", "a\0b"),
     *(
@@ -50,7 +53,8 @@ def frame(rng):
     if rng.random() < 0.15:
         return rng.choice(RAW)
     value = {"type": rng.choice(TYPES if rng.random() < 0.9 else ODD)}
-    for key in ("client_id", "text", "turn", "seq", "x"):
+    names = ("client_id", "text", "turn", "seq", "call", "allow", "digest", "reason")
+    for key in (*names, "x"):
         if rng.random() < 0.7:
             value[key] = rng.choice(ODD)
     if rng.random() < 0.3:
