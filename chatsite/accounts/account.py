@@ -56,6 +56,7 @@ def _describe(user: AbstractBaseUser) -> tuple[str, list[int]]:
                 "model": preferred.model,
                 "preset": preferred.preset,
                 "tool_cards": preferred.tool_cards,
+                "time_zone": preferred.time_zone,
             },
         },
     }

@@ -1,11 +1,15 @@
-"""What a person's new conversations begin with: a model, a way to remember, tools."""
+"""What a person's new conversations begin with: a model, a way to remember, tools; and
+what is known of the person besides.
+"""
 
 from typing import Any
 
 from django.contrib.auth.models import AbstractBaseUser
+from django.http import HttpRequest
 
 from chatsite.llm import providers
 from chatsite.tools import registry
+from chatsite.tools.context import find_zone
 from chatsite.turns.models import Preferences
 from memory.engine import policy
 
@@ -13,6 +17,18 @@ from memory.engine import policy
 def of(user: AbstractBaseUser) -> Preferences:
     """The person's choice; an empty one, not saved, where nothing was chosen."""
     return Preferences.objects.filter(user=user).first() or Preferences(user=user)
+
+
+def follow_browser(request: HttpRequest) -> Preferences:
+    """The choice of the person who asks, with the time zone of their browser: tools
+    need it while no request is there. One that does not exist is not taken."""
+    preferred = of(request.user)
+    zone = request.COOKIES.get("time_zone", "")
+    if zone != preferred.time_zone and find_zone(zone):
+        preferred, _ = Preferences.objects.update_or_create(
+            user=request.user, defaults={"time_zone": zone}
+        )
+    return preferred
 
 
 def values_for(user: AbstractBaseUser, **chosen: str) -> dict[str, Any]:

@@ -38,7 +38,7 @@ def detail(request: HttpRequest, conversation: Conversation) -> HttpResponse:
         "older": transcript_pane.around(conversation, read_number(request, "at")),
         "policy_form": PolicyForm.of(conversation),
         "max_chars": settings.MESSAGE_MAX_CHARS,
-        "tool_cards": preferences.of(request.user).tool_cards,
+        "tool_cards": preferences.follow_browser(request).tool_cards,
         **conversation_list.listed(request.user, request.GET),
         **activity.template_values(conversation),
     }

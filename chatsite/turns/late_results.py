@@ -21,14 +21,14 @@ from chatsite.database import name_of
 from chatsite.protocol import events
 from chatsite.protocol.errors import CommandError
 from chatsite.tools import registry, results
-from chatsite.tools.context import CallContext, Pending
+from chatsite.tools.context import Pending
 from memory import transcript
 from memory.leases import PROCESS, new_owner
 from memory.models import Conversation, Message
 
 from . import consent, runner
 from .models import ToolCall, Turn
-from .tool_loop import answers
+from .tool_loop import answers, call_context
 
 logger = logging.getLogger(__name__)
 
@@ -204,7 +204,7 @@ def claim() -> list[ToolCall]:
     chosen = due().filter(pk__in=list(first[:LOOKS_AT_ONCE]))
     chosen.update(owner=owner, next_look_at=Now() + LOOK_LEASE)
     mine = ToolCall.objects.filter(owner=owner, state=State.LATE)
-    mine = mine.select_related("conversation", "turn__user_message")
+    mine = mine.select_related(*call_context.RELATED)
     return list(mine.annotate(now=Now()))
 
 
@@ -220,7 +220,7 @@ async def look(call: ToolCall) -> None:
         return
     try:
         async with asyncio.timeout(LOOK_SECONDS):
-            found = await tool.look(call.handle or {}, _context_of(call))
+            found = await tool.look(call.handle or {}, call_context.of(call))
     except ToolException as error:
         await _finish(call, Outcome(State.FAILED, str(error), "tool_error"))
     except Exception as error:  # noqa: BLE001 - a tool may raise anything
@@ -269,17 +269,6 @@ def postpone(call: ToolCall, seconds: float, **values: Any) -> None:
     at = Least(later, F("deadline_at")) if call.deadline_at else later
     held = ToolCall.objects.filter(pk=call.pk, owner=call.owner, state=State.LATE)
     held.update(next_look_at=at, owner="", **values)
-
-
-def _context_of(call: ToolCall) -> CallContext:
-    return CallContext(
-        conversation_id=call.conversation_id,
-        turn_id=call.turn_id,
-        call_id=call.call_id,
-        user_id=call.conversation.owner_id,
-        idempotency_key=str(call.idempotency_key),
-        asked_seq=call.turn.user_message.seq,
-    )
 
 
 async def sweep() -> None:

@@ -1,4 +1,4 @@
-/* The theme: chosen without a reload, kept in the cookie that the server reads. */
+/* Cookies that the server reads: the theme, chosen without a reload, and the time zone. */
 const appearance = (() => {
   const root = document.documentElement;
   const YEAR = 365 * 24 * 3600;
@@ -37,6 +37,7 @@ const appearance = (() => {
 
   document.addEventListener("visibilitychange", follow);
   addEventListener("pageshow", follow);
+  keep("time_zone", Intl.DateTimeFormat().resolvedOptions().timeZone);
 
   return { keep };
 })();

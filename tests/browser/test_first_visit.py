@@ -12,7 +12,7 @@ PASSWORD = "a window in spring"
 def test_a_person_signs_up_begins_with_a_starter_and_takes_everything_away(
     browser, site, errors
 ):
-    context = browser.new_context(accept_downloads=True)
+    context = browser.new_context(accept_downloads=True, timezone_id="Asia/Tokyo")
     chat = ConversationPage(context.new_page(), site)
     chat.report_to(errors)
     page = chat.page
@@ -36,6 +36,8 @@ def test_a_person_signs_up_begins_with_a_starter_and_takes_everything_away(
     chat.is_live()
     page.get_by_role("button", name="What do you see").click()
     expect(chat.message(1)).to_contain_text("What do you see")
+    account = page.request.get(f"{site.url}/account/export.json").json()["account"]
+    assert account["preferences"]["time_zone"] == "Asia/Tokyo"
     delete_account(page, site)
     context.close()
 

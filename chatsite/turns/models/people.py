@@ -63,8 +63,8 @@ class Presence(models.Model):
 
 
 class Preferences(models.Model):
-    """What one person wants their new conversations to begin with, and how calls of
-    tools are shown to them."""
+    """What one person wants their new conversations to begin with, how calls of tools
+    are shown to them, and where they are."""
 
     class ToolCards(models.TextChoices):
         CARD = "card", _("As folded cards")
@@ -83,6 +83,10 @@ class Preferences(models.Model):
         choices=ToolCards,
         default=ToolCards.CARD,
         db_default=ToolCards.CARD,
+    )
+    # IANA name, as the browser gave it last; "" = not known. For tools.
+    time_zone = models.CharField(
+        max_length=64, blank=True, default="", db_default="", editable=False
     )
 
     class Meta:

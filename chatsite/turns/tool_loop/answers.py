@@ -91,9 +91,9 @@ def store(call: ToolCall, turn: Turn, answer: Answer, **values: object) -> ToolC
     return read(call.pk)
 
 
-def read(pk: int) -> ToolCall:
-    """A call with what its event says."""
-    rows = ToolCall.objects.select_related("request", "result", "late_result")
+def read(pk: int, *more: str) -> ToolCall:
+    """A call with what its event says, and `more` of what belongs to it."""
+    rows = ToolCall.objects.select_related("request", "result", "late_result", *more)
     return rows.get(pk=pk)
 
 

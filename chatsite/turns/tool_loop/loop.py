@@ -31,7 +31,7 @@ from chatsite.database import TRANSIENT_DB_ERRORS, name_of, retry
 from chatsite.llm import providers
 from chatsite.protocol import events
 from chatsite.tools import registry
-from chatsite.tools.context import AnswerLostError, CallContext, Pending
+from chatsite.tools.context import AnswerLostError, Pending
 from memory.engine.blank import is_blank
 from memory.engine.tokens import count_text
 from memory.leases import LeaseStatus
@@ -40,7 +40,7 @@ from .. import attempt, checkpoints
 from ..attempt import MakeRoom, Tools
 from ..lifecycle import Claim, Result
 from ..models import ToolCall, Turn
-from . import answers, asked, records
+from . import answers, asked, call_context, records
 from .answers import Answer, NoRoomError
 
 logger = logging.getLogger(__name__)
@@ -223,7 +223,7 @@ class ToolLoop(AgentMiddleware):
             names = ", ".join(each.name for each in self._site_tools) or "none"
             words = f"No result: there is no tool named {call.name!r}. Tools: {names}."
             return Answer(State.FAILED, words, "unknown_tool")
-        runtime = replace(request.runtime, context=self._context_of(call))
+        runtime = replace(request.runtime, context=call_context.of(call))
         task = asyncio.ensure_future(execute(request.override(runtime=runtime)))
         await self._wait_for(task)
         if not task.done() or task.cancelled():
@@ -257,16 +257,6 @@ class ToolLoop(AgentMiddleware):
         if tool and tool.read_only:
             return Answer(State.FAILED, words, "tool_timeout")
         return Answer(State.UNKNOWN, f"{words} {PERHAPS}", "tool_timeout")
-
-    def _context_of(self, call: ToolCall) -> CallContext:
-        return CallContext(
-            conversation_id=self.claim.conversation_id,
-            turn_id=self.claim.turn_id,
-            call_id=call.call_id,
-            user_id=self._turn.conversation.owner_id,
-            idempotency_key=str(call.idempotency_key),
-            asked_seq=self._turn.user_message.seq,
-        )
 
     async def _guard(self, stop: asyncio.Event) -> None:
         """Keeps the lease while tools run, and hears of a stop. A reply that is

@@ -23,7 +23,7 @@ from .. import consent, lifecycle
 from ..lifecycle import LEASE, Claim, Result, held
 from ..models import ToolCall, Turn
 from ..models.tool_call import digest_of
-from . import answers
+from . import answers, call_context
 from .answers import Answer
 from .asked import Asked
 
@@ -90,7 +90,7 @@ def ask(
 @transaction.atomic
 def begin(claim: Claim, pk: int) -> ToolCall | LeaseStatus:
     """Note that a call runs, before it does; without a consent that it needs, it waits
-    instead. CANCELLED, LOST: it may not run."""
+    instead. With what its tool is told of it. CANCELLED, LOST: it may not run."""
     hold = LEASE.renew_unless_cancelled(held(claim))
     if hold is not LeaseStatus.KEPT:
         return hold
@@ -100,7 +100,7 @@ def begin(claim: Claim, pk: int) -> ToolCall | LeaseStatus:
     if tool and tool.needs_consent and not consent.holds(asked, tool):
         consent.ask(asked, tool)
     asked.update(state=State.RUNNING, owner=claim.owner, started_at=Now())
-    return answers.read(pk)
+    return answers.read(pk, *call_context.RELATED)
 
 
 @transaction.atomic

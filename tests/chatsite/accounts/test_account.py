@@ -6,7 +6,9 @@ from functools import partial
 import pytest
 from django.contrib.auth import get_user_model
 from django.contrib.sessions.models import Session
+from django.db import connection
 from django.test import AsyncClient, Client
+from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
 from chatsite.live import socket_client
@@ -18,7 +20,7 @@ from memory import library, transcript
 from memory.models import Conversation, Message, ModelCall, Prompt, RecallEntry
 from tests.memory.scenes import summarise
 
-from ..scenes import signed_in, talk_in_turns, url
+from ..scenes import page_of, signed_in, talk_in_turns, url
 from ..transfer.test_importing import take
 
 PAGES = ("account", "account-export", "import", "password-change")
@@ -129,6 +131,37 @@ class TestPreferences:
         client.post("/c/")
         made = Conversation.objects.get()
         assert (made.model, made.get_policy().preset) == ("", "layered")
+
+
+class TestTimeZone:
+    """It is the browser's: a script keeps it in a cookie."""
+
+    def visit(self, client, conversation, zone):
+        client.cookies["time_zone"] = zone
+        page_of(client, conversation)
+
+    def test_it_follows_the_browser(self, client, alice):
+        conversation = transcript.create(alice)
+        for zone in ("Asia/Tokyo", "America/Argentina/Ushuaia"):
+            self.visit(client, conversation, zone)
+            assert Preferences.objects.get(user=alice).time_zone == zone
+
+    @pytest.mark.parametrize(
+        "zone", ["", "undefined", "Europe", "../../etc", "x" * 999]
+    )
+    def test_what_is_none_changes_nothing(self, client, alice, zone):
+        Preferences.objects.create(user=alice, preset="guide", time_zone="Asia/Tokyo")
+        self.visit(client, transcript.create(alice), zone)
+        stored = Preferences.objects.get(user=alice)
+        assert (stored.time_zone, stored.preset) == ("Asia/Tokyo", "guide")
+
+    def test_the_same_one_writes_nothing(self, client, alice):
+        conversation = transcript.create(alice)
+        for written in (True, False):
+            with CaptureQueriesContext(connection) as queries:
+                self.visit(client, conversation, "Asia/Tokyo")
+            asked = [each["sql"] for each in queries if "preferences" in each["sql"]]
+            assert any(not sql.startswith("SELECT") for sql in asked) is written
 
 
 @pytest.mark.django_db(transaction=True)

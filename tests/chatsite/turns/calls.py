@@ -43,9 +43,10 @@ def ask(conversation, *calls, text="Do it."):
 
 def wait(claim, *calls):
     """Begin the calls, which have to wait for consent, and let the turn wait."""
-    found = [records.begin(claim, call.pk) for call in calls]
+    for call in calls:
+        records.begin(claim, call.pk)
     records.wait(claim)
-    return found
+    return [answers.read(call.pk) for call in calls]
 
 
 def postpone(claim, call, **options):

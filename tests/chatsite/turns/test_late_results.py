@@ -13,7 +13,8 @@ from langchain_core.tools import ToolException
 from chatsite.protocol.errors import CommandError
 from chatsite.tools.context import Pending
 from chatsite.turns import commands, late_results, lifecycle
-from chatsite.turns.models import ToolCall, Turn
+from chatsite.turns.models import Preferences, ToolCall, Turn
+from chatsite.turns.tool_loop import call_context
 from memory import actions, transcript
 from memory.models import Conversation
 from tests.fakes import own_tools
@@ -164,6 +165,14 @@ class TestLooks:
         sweep()
         assert again(late).late_result.text == "Here."
         assert own_tools.handles == [{"n": 1}, {"n": 2}]
+
+    def test_a_look_is_told_of_the_call(self, conversation, late, alice):
+        Preferences.objects.create(user=alice, time_zone="Asia/Tokyo")
+        (call,) = late_results.claim()
+        told = call_context.of(call)
+        assert (told.user_id, told.conversation_id) == (alice.pk, conversation.pk)
+        assert told.idempotency_key == str(late.idempotency_key)
+        assert told.zone.key == "Asia/Tokyo"
 
     def test_two_processes_look_once(self, late):
         assert [call.pk for call in late_results.claim()] == [late.pk]

@@ -8,7 +8,7 @@ import pytest
 from channels.db import database_sync_to_async
 
 from chatsite.turns import audit as turn_audit
-from chatsite.turns.models import ToolCall, Turn
+from chatsite.turns.models import Preferences, ToolCall, Turn
 from memory import context, transcript
 from memory.integrity import audit
 from memory.models import Conversation, ModelCall
@@ -88,6 +88,20 @@ async def test_a_reply_after_a_call(conversation, session, site):
         *own_tools.NAMES
     }
     assert second.messages[-1]["content"] == "Oslo: 21 degrees"
+
+
+async def test_tools_know_the_time_zone_of_the_person(
+    conversation, session, site, alice
+):
+    def choose():
+        Preferences.objects.create(user=alice, time_zone="Asia/Tokyo")
+        transcript.set_tools(conversation, ["current_time"])
+
+    await reading(choose)()
+    site.script(calling(("current_time", {})), "ok")
+    async with Chat(conversation, session) as chat:
+        await chat.say("What time is it?")
+    assert site.calls[1].messages[-1]["content"].endswith("UTC+09:00 (Asia/Tokyo)")
 
 
 async def test_calls_at_once_are_answered_in_their_order(conversation, session, site):
