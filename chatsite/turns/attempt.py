@@ -276,9 +276,7 @@ def _outcome(relay: ReplyStreamer, error: BaseException | None) -> lifecycle.Res
         return _result(relay, State.FAILED, why)
     if why:
         return _result(relay, State.TRUNCATED, why)
-    if relay.stream.calls:
-        return replace(_result(relay, State.DONE), calls=relay.stream.calls)
-    if is_blank(relay.text):
+    if is_blank(relay.text) and not relay.stream.calls:
         code = "only_reasoning" if relay.reasoning else "bad_response"
         return _result(relay, State.FAILED, code)
     return _result(relay, State.DONE)
@@ -297,4 +295,5 @@ def _result(relay: ReplyStreamer, state: str, error: str = "") -> lifecycle.Resu
         first_token_ms=stream.first_token_ms,
         total_ms=stream.total_ms,
         attempts=stream.attempts,
+        calls=stream.calls,
     )

@@ -102,7 +102,8 @@ class Result:
     first_token_ms: int | None = None
     total_ms: int = 0
     attempts: int = 1
-    # The calls of tools that a complete reply asks for, as they came.
+    # The calls of tools that it asks for, as they came; only those of a complete reply
+    # may be run.
     calls: Sequence[ToolCallChunk] = ()
 
 

@@ -22,6 +22,7 @@ TOOL_ROOM = 256
 State = ToolCall.State
 
 NOT_RUN = "No result: the turn ended before the tool was run."
+CUT_OFF = "No result: the reply was cut off, so the tool was not run."
 BROKEN_OFF = "No result: the turn ended before the tool had answered."
 MAY_HAVE_RUN = (
     "No result: it is not known whether the tool ran, since the turn was broken off "

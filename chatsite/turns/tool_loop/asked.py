@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from langchain_core.messages.tool import ToolCallChunk
+from langchain_core.utils.json import parse_partial_json
 
 from chatsite.llm.streaming import clean
 
@@ -19,6 +20,8 @@ NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9_-]+")
 MAX_NAME = 64
 CALL_ID = re.compile(r"[\x21-\x7e]{1,100}")
 MAX_DEPTH = 50
+# Of arguments that were cut off, to be completed: that can take as many tries.
+MAX_PARTIAL = 1_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,8 +38,11 @@ class Asked:
         return {"name": self.name, "args": self.arguments, "id": self.call_id}
 
 
-def read(chunks: Iterable[ToolCallChunk], limit: int) -> list[Asked]:
-    """The first `limit` calls, each with an id of its own."""
+def read(
+    chunks: Iterable[ToolCallChunk], limit: int, *, is_cut: bool = False
+) -> list[Asked]:
+    """The first `limit` calls, each with an id of its own. Of a reply that was cut off,
+    as much of the arguments as has come: such calls are shown and never run."""
     asked: dict[str, Asked] = {}
     for chunk in list(chunks)[:limit]:
         call_id = str(chunk.get("id") or "")
@@ -44,17 +50,21 @@ def read(chunks: Iterable[ToolCallChunk], limit: int) -> list[Asked]:
             call_id = f"call_{uuid.uuid4().hex}"
         name = NOT_IN_NAMES.sub("_", str(chunk.get("name") or ""))[:MAX_NAME]
         try:
-            arguments, error = _read_arguments(chunk.get("args") or ""), ""
+            arguments, error = _read_arguments(chunk.get("args") or "", is_cut), ""
         except (ValueError, RecursionError):
             arguments, error = {}, "bad_arguments"
         asked[call_id] = Asked(call_id, name or "unnamed", arguments, error)
     return list(asked.values())
 
 
-def _read_arguments(text: str) -> dict[str, Any]:
+def _read_arguments(text: str, is_cut: bool) -> dict[str, Any]:
     """Raises ValueError for anything that is not one JSON object."""
-    # A function without parameters is called with nothing at all by some.
-    value = _clean(json.loads(text, parse_constant=_refuse) if text.strip() else {})
+    if not text.strip():
+        return {}  # how some call a function without parameters
+    if is_cut and len(text) <= MAX_PARTIAL:
+        value = _clean(parse_partial_json(text))
+    else:
+        value = _clean(json.loads(text, parse_constant=_refuse))
     if not isinstance(value, dict):
         raise ValueError("no object")
     return value

@@ -161,26 +161,33 @@ class ToolLoop(AgentMiddleware):
             self._end()
             return []
         self.claim, result = ended
-        wanted = asked.read(result.calls, max_calls())
+        is_cut = result.state != Turn.State.DONE
+        wanted = asked.read(result.calls, max_calls(), is_cut=is_cut)
         if not wanted:
             self._end(result)
             return []
+        keep = records.keep_cut_off if is_cut else records.ask
         try:
-            stored = None if is_last else await self._write(records.ask, result, wanted)
+            stored = None if is_last else await self._write(keep, result, wanted)
         except NoRoomError:
             is_last = True
         if is_last:
-            self._end(over_limit(result))
+            self._end(result if is_cut else over_limit(result))
             return []
-        return await self._take(stored, result)
+        calls = await self._take(stored)
+        if is_cut:
+            # Its words are stored, and its request is billed.
+            self._end(replace(result, text="", reasoning="", calls=()))
+            return []
+        metrics.note_reply(result)
+        return calls
 
     async def _take(
-        self, stored: tuple[Claim, list[ToolCall]] | None, result: Result
+        self, stored: tuple[Claim, list[ToolCall]] | None
     ) -> list[ToolCall]:
         if stored is None:
             self._end()
             return []
-        metrics.note_reply(result)
         self.claim, calls = stored
         self._rounds, self._calls = self._rounds + 1, self._calls + len(calls)
         await self._tell(calls)

@@ -88,6 +88,26 @@ def ask(
 
 
 @transaction.atomic
+def keep_cut_off(
+    claim: Claim, result: Result, asked: Sequence[Asked]
+) -> tuple[Claim, list[ToolCall]] | None:
+    """ask() for a reply that was cut off: its calls are answered at once, as not run.
+
+    Raises NoRoomError, and nothing is stored.
+    """
+    stored = ask(claim, result, asked)
+    turn = lifecycle.lock_held(claim)
+    if stored is None or turn is None:
+        return None
+    following, calls = stored
+    not_run = Answer(State.CANCELLED, answers.CUT_OFF, "not_run")
+    return following, [
+        answers.store(call, turn, not_run) if call.state == State.ASKED else call
+        for call in calls
+    ]
+
+
+@transaction.atomic
 def begin(claim: Claim, pk: int) -> ToolCall | LeaseStatus:
     """Note that a call runs, before it does; without a consent that it needs, it waits
     instead. With what its tool is told of it. CANCELLED, LOST: it may not run."""

@@ -3,10 +3,12 @@
 import pytest
 from django.db import IntegrityError, transaction
 from django.db.models.functions import Now
+from langchain_core.messages.tool import tool_call_chunk
 
 from chatsite.turns import commands, lifecycle, limits
 from chatsite.turns.models import ToolCall, Turn
 from chatsite.turns.models.tool_call import digest_of
+from chatsite.turns.tool_loop import asked
 from memory import transcript
 from memory.integrity import signatures
 from memory.models import Message
@@ -68,25 +70,25 @@ class TestSentText:
 
 class TestToolCall:
     @pytest.fixture
-    def asked(self, conversation, turn):
+    def values(self, conversation, turn):
         request = transcript.append_reply(conversation, seq=2, text="Let me look.")
         call = {"conversation": conversation, "turn": turn, "call_id": "c"}
         return {**call, "request": request}
 
-    def test_its_digest_is_of_the_tool_and_its_arguments(self, asked):
+    def test_its_digest_is_of_the_tool_and_its_arguments(self, values):
         arguments = {"city": "Zürich", "days": 3}
         call = ToolCall.objects.create(
-            **asked, place=0, name="weather", arguments=arguments
+            **values, place=0, name="weather", arguments=arguments
         )
         assert call.digest == digest_of("weather", {"days": 3, "city": "Zürich"})
         assert call.digest != digest_of("weather", {"days": 4, "city": "Zürich"})
         assert call.digest != digest_of("climate", arguments)
 
-    def test_each_has_a_place_of_its_own(self, asked):
+    def test_each_has_a_place_of_its_own(self, values):
         for place in range(2):
-            ToolCall.objects.create(**asked, place=place, name="weather")
+            ToolCall.objects.create(**values, place=place, name="weather")
         with pytest.raises(IntegrityError), transaction.atomic():
-            ToolCall.objects.create(**asked, place=1, name="weather")
+            ToolCall.objects.create(**values, place=1, name="weather")
         keys = ToolCall.objects.values_list("idempotency_key", flat=True)
         assert len(set(keys)) == 2
 
@@ -115,3 +117,30 @@ class TestWaitingForConsent:
         assert limits.next_waiting(other.pk) == []
         sent = commands.send(other, text="Hello", client_id="x")
         assert sent.claim is not None
+
+
+class TestArgumentsOfACutReply:
+    @pytest.mark.parametrize(
+        ("text", "arguments"),
+        [
+            ('{"city": "Os', {"city": "Os"}),
+            ('{"city": "Oslo", "da', {"city": "Oslo"}),
+            ('{"city": {"name": ["Os', {"city": {"name": ["Os"]}}),
+            ("", {}),
+            ("{", {}),
+            ('["Os', {}),
+            ("}{", {}),
+            ('{"city": "' + "x" * 2_000, {}),
+            ('{"n": ' + "[" * 600, {}),
+            ('{"n": NaN, "m": "', {}),
+        ],
+    )
+    def test_what_has_come_is_shown(self, text, arguments):
+        chunk = tool_call_chunk(name="look_up", args=text, id="one", index=0)
+        (call,) = asked.read([chunk], 9, is_cut=True)
+        assert call.arguments == arguments
+
+    def test_of_a_whole_reply_nothing_is_guessed(self):
+        chunk = tool_call_chunk(name="look_up", args='{"city": "Os', id="o", index=0)
+        (call,) = asked.read([chunk], 9)
+        assert (call.arguments, call.error) == ({}, "bad_arguments")

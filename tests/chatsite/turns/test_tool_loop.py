@@ -9,12 +9,14 @@ from channels.db import database_sync_to_async
 
 from chatsite.turns import audit as turn_audit
 from chatsite.turns.models import Preferences, ToolCall, Turn
+from chatsite.turns.tool_loop import answers
 from memory import context, transcript
 from memory.integrity import audit
 from memory.models import Conversation, ModelCall
 from tests.fakes import own_tools
 from tests.fakes.calling import calling
 
+from ..scenes import page_of, signed_in
 from ..sockets import Chat
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -157,16 +159,57 @@ async def test_a_bad_call_is_answered_and_the_reply_ends(
 async def test_a_call_of_a_reply_that_was_cut_off_is_not_run(
     conversation, session, site
 ):
-    note = ("write_down", {"text": "Buy milk"})
-    for finish in ("length", None):
+    note = ("write_down", {"text": "Buy milk and bread"})
+    ends = []
+    for finish in ("length", None, "stop"):
         site.script(calling(note, text="I write.", finish=finish))
         async with Chat(conversation, session) as chat:
-            end = await chat.say(f"Write it down: {finish}")
-        assert (end["state"], end["text"]) in (
-            ("truncated", "I write."),
-            ("failed", "I write."),
-        )
-    assert own_tools.begun == []
+            ends.append((await chat.say(f"Write it down: {finish}"))["state"])
+    assert ends == ["truncated", "failed", "done"]
+    assert len(own_tools.begun) == 1
+
+    def look():
+        cut, broken, ran = ToolCall.objects.order_by("pk")
+        assert [cut.arguments, broken.arguments] == [note[1], {"text": "Buy m"}]
+        assert {(call.state, call.error) for call in (cut, broken)} == {
+            (State.CANCELLED, "not_run")
+        }
+        assert ran.state == State.DONE
+        assert rows(conversation)[1:3] == [
+            ("assistant", "I write.", "write_down"),
+            ("tool", answers.CUT_OFF),
+        ]
+        page = page_of(signed_in(conversation.owner), conversation)
+        assert page.count("It did not run.") == 2
+        check(conversation, site)
+
+    await reading(look)()
+    # Both are in the requests that followed, each with its answer.
+    sent = [each.get("content") for each in site.calls[-1].messages]
+    assert sent.count(answers.CUT_OFF) == 2
+
+
+async def test_a_call_of_a_reply_that_was_stopped_is_not_run(
+    conversation, session, site
+):
+    def begin_to_call(x):
+        function = {"name": "write_down", "arguments": '{"text": "Buy'}
+        call = {"index": 0, "id": "one", "type": "function", "function": function}
+        x.chunk({"role": "assistant", "tool_calls": [call]})
+        x.text("I write.")
+        x.wait(3600)
+
+    site.script(begin_to_call)
+    async with Chat(conversation, session) as chat:
+        await chat.command(type="send", client_id="x", text="Write it down.")
+        turn = (await chat.until("frame"))[-1]["turn"]
+        await chat.command(type="stop", turn=turn)
+        seen = await chat.until("end", turn=turn)
+    assert seen[-1]["state"] == "stopped"
+    assert [each["state"] for each in seen if each["type"] == "tool"] == ["cancelled"]
+    assert await reading(states)(conversation) == [
+        ("write_down", State.CANCELLED, "not_run")
+    ]
     await reading(check)(conversation, site)
 
 
