@@ -7,7 +7,7 @@ import re
 from playwright.sync_api import Page, expect
 
 from .camera import DESKTOP, SCHEMES, Camera
-from .pictures_page import make_three_compactions
+from .pictures_page import make_compactions
 
 REVIEWER, CLERK = "reviewer", "clerk"
 # All that may be done, and numbers alone.
@@ -56,7 +56,7 @@ def take_all(camera: Camera) -> None:
         code = MAKE_STAFF.format(name=name, codenames=codenames)
         camera.site.manage("shell", "--no-imports", "-c", code)
     for _ in range(2):
-        make_three_compactions(camera)
+        make_compactions(camera)
     with camera.visit(REVIEWER) as page:
         pk = _review(camera, page)
     for scheme in SCHEMES:

@@ -7,7 +7,7 @@ from .camera import PHONE, SCHEMES, WIDE, Camera
 PERSON = "demo"
 # The conversation of the first run, step by step, so that it is always compacted in
 # the same places.
-THREE_COMPACTIONS = """
+COMPACTIONS = """
 from django.contrib.auth import get_user_model
 from chatsite.pages import demo
 from chatsite.ops.management.commands import seed_demo
@@ -67,19 +67,19 @@ def _scroll_to(page: Page, divider: int, above: int) -> None:
     )
 
 
-def make_three_compactions(camera: Camera) -> None:
+def make_compactions(camera: Camera) -> None:
     # Not beside the site, which would compact, too, and elsewhere.
     camera.site.terminate()
-    camera.site.manage("shell", "--no-imports", "-c", THREE_COMPACTIONS)
+    camera.site.manage("shell", "--no-imports", "-c", COMPACTIONS)
     camera.site.start()
 
 
 def _compactions(camera: Camera, page: Page) -> None:
-    """Three compactions, each of which stands beside the others."""
-    make_three_compactions(camera)
+    """Several compactions, each of which stands beside the others."""
+    make_compactions(camera)
     page.goto(f"{camera.site.url}/")
     _open(page)
-    expect(page.locator(".divider")).to_have_count(3)
+    expect(page.locator(".divider").nth(2)).to_be_visible()
     page.locator(".divider > summary").last.click()
     _scroll_to(page, 1, 120)
     camera.take(page, "page-compactions")
