@@ -49,12 +49,14 @@ class Pending(ToolMessage):
     A ToolMessage, so that LangChain's tool node hands it on as it is. `handle` is JSON
     that is stored with the call: all that SiteTool.look gets when it is asked for the
     result, `seconds` from now, in any process. `deadline`: seconds until the call
-    counts as failed; None: the site's limit.
+    counts as failed; None: the site's limit. `blocked`: the code of what keeps the
+    result away, for the card (chatsite.protocol.errors).
     """
 
     handle: dict[str, Any]
     seconds: float
     deadline: float | None = None
+    blocked: str = ""
 
     def __init__(
         self,
@@ -62,10 +64,15 @@ class Pending(ToolMessage):
         seconds: float,
         deadline: float | None = None,
         content: str = "The result will come later.",
+        blocked: str = "",
     ) -> None:
         # The id of the call is the loop's to set.
         values = {"handle": handle, "seconds": seconds, "deadline": deadline}
-        super().__init__(content, tool_call_id="", **values)
+        super().__init__(content, tool_call_id="", blocked=blocked, **values)
+
+
+class CallCancelledError(ToolException):
+    """A late result will not come: the tool itself has cancelled the call."""
 
 
 class AnswerLostError(ToolException):

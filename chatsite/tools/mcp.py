@@ -14,11 +14,11 @@ import logging
 import os
 import re
 import threading
-from collections.abc import Coroutine, Iterator
+from collections.abc import Awaitable, Callable, Coroutine, Iterator
 from concurrent.futures import Future
 from contextlib import suppress
 from dataclasses import dataclass, field
-from functools import lru_cache
+from functools import lru_cache, partial
 from importlib.util import find_spec
 from pathlib import Path
 from time import monotonic
@@ -28,7 +28,7 @@ from django.conf import settings
 from langchain_core.tools import BaseTool, StructuredTool, ToolException
 from langchain_core.utils.function_calling import convert_to_openai_tool
 
-from .context import AnswerLostError
+from .context import AnswerLostError, CallContext
 from .registry import SiteTool
 
 logger = logging.getLogger(__name__)
@@ -63,6 +63,12 @@ class Server:
     asked_at: float | None = None
     asking: Future[None] | None = None
     adapter: Any = field(default=None, repr=False)
+
+    @property
+    def has_tasks(self) -> bool:
+        """Whether calls may become tasks: any process has to find them again, and each
+        has programs of its own."""
+        return "url" in self.config
 
     @property
     def is_due(self) -> bool:
@@ -218,6 +224,8 @@ def _connect(server: Server) -> Any:
     from fastmcp.client.elicitation import ElicitResult
     from fastmcp.client.transports import StdioTransport, StreamableHttpTransport
 
+    from . import mcp_tasks
+
     async def decline(*_: Any) -> ElicitResult:
         return ElicitResult(action="decline")
 
@@ -240,6 +248,7 @@ def _connect(server: Server) -> Any:
         )
     return Client(
         transport,
+        extensions=[mcp_tasks.Tasks()] if server.has_tasks else None,
         init_timeout=CONNECT_SECONDS,
         elicitation_handler=decline,
         log_handler=drop,
@@ -296,6 +305,8 @@ def _adapt(server: Server, offered: BaseTool) -> SiteTool:
         # By the protocol, a tool that says nothing may destroy.
         needs_consent=not read_only and hints.get("destructive_hint") is not False,
         source=f"mcp:{server.name}",
+        look=partial(_look, server) if server.has_tasks else None,
+        cancel=partial(_cancel, server) if server.has_tasks else None,
     )
 
 
@@ -317,9 +328,12 @@ def _digest(offered: BaseTool) -> str:
 async def _call(
     server: Server, name: str, known: str, arguments: dict[str, Any]
 ) -> Any:
-    """The content of the answer. Raises ToolException where the server is away, says
-    that the call failed or offers another tool under this name than it did, and
-    AnswerLostError where it went away after the call was sent."""
+    """The content of the answer; Pending where the call has become a task. Raises
+    ToolException where the server is away, says that the call failed or offers another
+    tool under this name than it did, and AnswerLostError where it went away after the
+    call was sent."""
+    from . import mcp_tasks
+
     begun = False
     try:
         async with _adapter_of(server):
@@ -329,6 +343,10 @@ async def _call(
             answer = await offered.ainvoke(request)
     except ToolException:
         raise
+    except mcp_tasks.TaskBegunError as begun_task:
+        if pending := mcp_tasks.to_pending(begun_task.task):
+            return pending
+        raise AnswerLostError("The server has named its task badly.") from None
     except Exception as error:  # noqa: BLE001
         # Whatever a server or the library does.
         server.error = type(error).__name__
@@ -352,3 +370,25 @@ async def _find_unchanged(server: Server, name: str, known: str) -> BaseTool:
         f"The server {server.name} has changed or removed this tool since it was "
         "offered. The call was not made."
     )
+
+
+# --- Tasks that calls have become
+
+
+async def _look(server: Server, handle: dict[str, Any], _: CallContext) -> Any:
+    from .mcp_tasks import find
+
+    return await asyncio.wrap_future(_run(_ask_for_task(server, find, handle["task"])))
+
+
+async def _cancel(server: Server, handle: dict[str, Any], _: CallContext) -> None:
+    from .mcp_tasks import cancel
+
+    await asyncio.wrap_future(_run(_ask_for_task(server, cancel, handle["task"])))
+
+
+async def _ask_for_task(
+    server: Server, ask: Callable[[Any, str], Awaitable[Any]], task_id: str
+) -> Any:
+    async with _adapter_of(server) as adapter:
+        return await ask(adapter.client.session, task_id)

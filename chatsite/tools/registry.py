@@ -23,6 +23,7 @@ THREADS = ThreadPoolExecutor(16, thread_name_prefix="tool")
 BUILT_IN, SITE = "built in", "site"
 
 Look = Callable[[dict[str, Any], CallContext], Awaitable[Any]]
+Cancel = Callable[[dict[str, Any], CallContext], Awaitable[None]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +34,8 @@ class SiteTool:
     once. needs_consent: a person has to allow each call. result_tokens: what of a
     result a model gets, 0: TOOL_RESULT_TOKENS. look: asks for a result that comes
     later, with the handle of the Pending that the tool returned; returns the result or
-    another Pending, raises ToolException where there will be none.
+    another Pending, raises ToolException where there will be none. cancel: with the
+    same, says that no one waits for it any more.
     """
 
     tool: BaseTool
@@ -45,6 +47,7 @@ class SiteTool:
     source: str = SITE
     result_tokens: int = 0
     look: Look | None = None
+    cancel: Cancel | None = None
 
     @classmethod
     def of(cls, found: Any) -> Self:

@@ -21,7 +21,7 @@ from chatsite.database import name_of
 from chatsite.protocol import events
 from chatsite.protocol.errors import CommandError
 from chatsite.tools import registry, results
-from chatsite.tools.context import Pending
+from chatsite.tools.context import CallCancelledError, Pending
 from memory import transcript
 from memory.leases import PROCESS, new_owner
 from memory.models import Conversation, Message
@@ -48,16 +48,6 @@ MOST_OWN_TURNS = 10
 NOT_IN_TIME = "No result: it did not come in time."
 CANCELLED = "No result: the user has cancelled this call."
 
-# The states of an MCP task (specification of 2025-11-25, "Tasks"). A server that wants
-# input gets none from here, so the call goes on waiting until its deadline.
-TASK_STATES = {
-    "working": State.LATE,
-    "input_required": State.LATE,
-    "completed": State.DONE,
-    "failed": State.FAILED,
-    "cancelled": State.CANCELLED,
-}
-
 
 @dataclass(frozen=True, slots=True)
 class Delivered:
@@ -74,6 +64,8 @@ class Outcome:
     state: str
     content: Any
     error: str = ""
+    # Whether the tool has to hear that its result is not awaited.
+    is_news: bool = False
 
 
 def deliver(pk: int, content: Any, *, failed: bool = False) -> Delivered | None:
@@ -87,14 +79,15 @@ def deliver(pk: int, content: Any, *, failed: bool = False) -> Delivered | None:
 
 @transaction.atomic
 def cancel(conversation: Conversation, pk: int) -> Delivered:
-    """Wait no longer for a result; the model is told in the next turn. Raises
-    CommandError where the call does not wait for one."""
+    """Wait no longer for a result; the model is told in the next turn, and the tool by
+    the next sweep. Raises CommandError where the call does not wait for one."""
     known = ToolCall.objects.filter(conversation=conversation, pk=pk).exists()
     if not known:
         raise CommandError(
             "not_found", _("There is no such call of a tool in this conversation.")
         )
-    done = _end(pk, Outcome(State.CANCELLED, CANCELLED, "cancelled"))
+    outcome = Outcome(State.CANCELLED, CANCELLED, "cancelled", is_news=True)
+    done = _end(pk, outcome)
     if done is None:
         raise CommandError("not_late", _("The result of this call is not awaited."))
     return done
@@ -120,7 +113,7 @@ def _end(pk: int, outcome: Outcome) -> Delivered | None:
         state=outcome.state,
         error=outcome.error,
         late_result=message,
-        next_look_at=None,
+        next_look_at=Now() if outcome.is_news else None,
         finished_at=Now(),
     )
     turn = None
@@ -192,9 +185,10 @@ async def tell(done: Delivered) -> None:
 
 
 def due() -> QuerySet[ToolCall]:
-    """Late calls to look after: at whose results it is time to look, or whose deadline
-    has passed, before which the last look is."""
-    return ToolCall.objects.filter(state=State.LATE, next_look_at__lte=Now())
+    """Calls to look after: late ones at whose results it is time to look, or whose
+    deadline has passed, before which the last look is; and cancelled ones whose tools
+    have to hear of it."""
+    return ToolCall.objects.filter(next_look_at__lte=Now())
 
 
 def claim() -> list[ToolCall]:
@@ -203,52 +197,71 @@ def claim() -> list[ToolCall]:
     first = due().order_by("next_look_at").values_list("pk", flat=True)
     chosen = due().filter(pk__in=list(first[:LOOKS_AT_ONCE]))
     chosen.update(owner=owner, next_look_at=Now() + LOOK_LEASE)
-    mine = ToolCall.objects.filter(owner=owner, state=State.LATE)
+    mine = ToolCall.objects.filter(owner=owner)
     mine = mine.select_related(*call_context.RELATED)
     return list(mine.annotate(now=Now()))
 
 
 async def look(call: ToolCall) -> None:
-    """Ask the tool of a claimed call for its result, and store it if it is there."""
+    """Look after a claimed call: ask its tool for the result, and store it if it is
+    there; or tell the tool that it was cancelled."""
+    # Servers of tools may not have been asked since this process has started.
+    await registry.ready()
     tool = registry.available().get(call.name)
+    is_late = call.state == State.LATE
     if call.deadline_at and call.deadline_at <= call.now:
-        await _finish(call, Outcome(State.FAILED, NOT_IN_TIME, "deadline"))
-        return
-    if tool is None or tool.look is None:
-        # Someone else delivers it, or the tool comes back.
+        await _give_up(call)
+    elif tool is None:
+        await _try_later(call, "the tool is gone")
+    elif is_late and tool.look is None:
+        # Another one delivers it.
         await _postpone(call, MOST_PAUSE)
-        return
+    elif is_late:
+        await _ask(call, tool.look)
+    else:
+        await _tell_tool(call, tool.cancel)
+
+
+async def _give_up(call: ToolCall) -> None:
+    if call.state == State.LATE:
+        await _finish(call, Outcome(State.FAILED, NOT_IN_TIME, "deadline"))
+    else:
+        await database_sync_to_async(_let_go)(call)
+
+
+async def _ask(call: ToolCall, ask: registry.Look) -> None:
     try:
         async with asyncio.timeout(LOOK_SECONDS):
-            found = await tool.look(call.handle or {}, call_context.of(call))
+            found = await ask(call.handle or {}, call_context.of(call))
+    except CallCancelledError as error:
+        await _finish(call, Outcome(State.CANCELLED, str(error), "tool_cancelled"))
     except ToolException as error:
         await _finish(call, Outcome(State.FAILED, str(error), "tool_error"))
     except Exception as error:  # noqa: BLE001 - a tool may raise anything
-        logger.warning(
-            "no look call=%s tool=%s: %s", call.pk, call.name, name_of(error)
-        )
-        waited = (call.now - call.created_at).total_seconds()
-        await _postpone(call, max(LOOK_SECONDS, waited / FAILED_SHARE))
+        await _try_later(call, name_of(error))
     else:
-        await _take(call, found)
+        if isinstance(found, Pending):
+            values = {"handle": found.handle, "error": found.blocked}
+            await _postpone(call, found.seconds, **values)
+        else:
+            await _finish(call, Outcome(State.DONE, found))
 
 
-async def _take(call: ToolCall, found: Any) -> None:
-    """What a look found: the result, that it is not there yet, or an MCP task."""
-    if isinstance(found, Pending):
-        await _postpone(call, found.seconds, handle=found.handle)
-        return
-    status = getattr(found, "status", None)
-    state = TASK_STATES.get(status) if isinstance(status, str) else State.DONE
-    if state == State.LATE:
-        # Milliseconds, as the server wants it.
-        pause = getattr(found, "pollInterval", None) or 1000 * LOOK_SECONDS
-        error = "input_required" if status == "input_required" else ""
-        await _postpone(call, pause / 1000, error=error)
-        return
-    content = found if state == State.DONE else getattr(found, "statusMessage", "")
-    error = "" if state == State.DONE else "tool_error"
-    await _finish(call, Outcome(state or State.DONE, content, error))
+async def _tell_tool(call: ToolCall, cancel: registry.Cancel | None) -> None:
+    try:
+        async with asyncio.timeout(LOOK_SECONDS):
+            if cancel:
+                await cancel(call.handle or {}, call_context.of(call))
+    except Exception as error:  # noqa: BLE001 - a tool may raise anything
+        await _try_later(call, name_of(error))
+    else:
+        await database_sync_to_async(_let_go)(call)
+
+
+async def _try_later(call: ToolCall, why: str) -> None:
+    logger.warning("no look call=%s tool=%s: %s", call.pk, call.name, why)
+    waited = (call.now - call.created_at).total_seconds()
+    await _postpone(call, max(LOOK_SECONDS, waited / FAILED_SHARE))
 
 
 async def _finish(call: ToolCall, outcome: Outcome) -> None:
@@ -258,17 +271,28 @@ async def _finish(call: ToolCall, outcome: Outcome) -> None:
 
 
 async def _postpone(call: ToolCall, seconds: float, **values: Any) -> None:
-    await database_sync_to_async(postpone)(call, seconds, **values)
+    changed = await database_sync_to_async(postpone)(call, seconds, **values)
+    if changed and values.get("error", call.error) != call.error:
+        told = await database_sync_to_async(answers.read)(call.pk)
+        await events.publish(call.conversation_id, events.Tool.of(told))
 
 
-def postpone(call: ToolCall, seconds: float, **values: Any) -> None:
+def postpone(call: ToolCall, seconds: float, **values: Any) -> int:
     """Look again so many seconds from now, and when its deadline passes at the
     latest."""
     pause = timedelta(seconds=min(max(seconds, LEAST_PAUSE), MOST_PAUSE))
     later = ExpressionWrapper(Now() + pause, output_field=DateTimeField())
     at = Least(later, F("deadline_at")) if call.deadline_at else later
-    held = ToolCall.objects.filter(pk=call.pk, owner=call.owner, state=State.LATE)
-    held.update(next_look_at=at, owner="", **values)
+    return _held(call).update(next_look_at=at, owner="", **values)
+
+
+def _let_go(call: ToolCall) -> None:
+    """There is nothing more to look after."""
+    _held(call).update(next_look_at=None, owner="")
+
+
+def _held(call: ToolCall) -> QuerySet[ToolCall]:
+    return ToolCall.objects.filter(pk=call.pk, owner=call.owner, state=call.state)
 
 
 async def sweep() -> None:
@@ -279,7 +303,8 @@ async def sweep() -> None:
 
 def release() -> None:
     """The process ends: others look at once at what it was about to."""
-    mine = ToolCall.objects.filter(state=State.LATE, owner__startswith=PROCESS)
+    waiting = ToolCall.objects.filter(next_look_at__isnull=False)
+    mine = waiting.filter(owner__startswith=PROCESS)
     mine.update(next_look_at=Now(), owner="")
 
 

@@ -4,15 +4,77 @@ Speaks stdio, or HTTP where a port is given: python mcp_server.py [PORT]
 """
 
 import asyncio
+import json
 import os
 import sys
+from typing import Any
 
+from mcp.server.extension import Extension, MethodBinding
 from mcp.server.mcpserver import Context, MCPServer
 from mcp.server.mcpserver.exceptions import ToolError
+from mcp.shared.exceptions import MCPError
 from mcp.types import ToolAnnotations
+from mcp_types import RequestParams
+from mcp_types.jsonrpc import INVALID_PARAMS
 from pydantic import BaseModel
 
-server = MCPServer("test")
+
+class TaskParams(RequestParams):
+    task_id: str
+
+
+class Tasks(Extension):
+    """Makes a task of each call of `brew`, where a client takes tasks."""
+
+    identifier = "io.modelcontextprotocol/tasks"
+
+    def __init__(self) -> None:
+        self.tasks: dict[str, dict[str, Any]] = {}
+
+    def methods(self) -> list[MethodBinding]:
+        return [
+            MethodBinding("tasks/get", TaskParams, self.find),
+            MethodBinding("tasks/cancel", TaskParams, self.cancel),
+        ]
+
+    async def intercept_tool_call(self, params: Any, ctx: Any, call_next: Any) -> Any:
+        if params.name != "brew" or self.identifier not in str(ctx.meta):
+            return await call_next(ctx)
+        name = (params.arguments or {}).get("task") or f"task-{len(self.tasks)}"
+        self.tasks[name] = {"status": "working"}
+        return self.describe(name) | {"resultType": "task"}
+
+    async def find(self, ctx: Any, params: TaskParams) -> dict[str, Any]:
+        return self.describe(params.task_id)
+
+    async def cancel(self, ctx: Any, params: TaskParams) -> dict[str, Any]:
+        self.describe(params.task_id)
+        self.tasks[params.task_id] = {"status": "cancelled"}
+        return {}
+
+    def describe(self, name: str) -> dict[str, Any]:
+        if name not in self.tasks:
+            raise MCPError(INVALID_PARAMS, "Task not found")
+        now = "2026-11-22T12:00:00Z"
+        task = {"taskId": name, "createdAt": now, "lastUpdatedAt": now, "ttlMs": None}
+        return {**task, "pollIntervalMs": 2500, **self.tasks[name]}
+
+
+tasks = Tasks()
+server = MCPServer("test", extensions=[tasks])
+
+
+@server.tool(annotations=ToolAnnotations(read_only_hint=True))
+def brew(task: str = "") -> str:
+    """Brew coffee, as the task of this name where a client takes tasks."""
+    return "Brewed."
+
+
+@server.tool(annotations=ToolAnnotations(read_only_hint=True))
+def change_task(task: str, value: str) -> str:
+    """Let a task be so from now on."""
+    tasks.tasks[task] = json.loads(value)
+    return "Changed."
 
 
 @server.tool(annotations=ToolAnnotations(title="Say again", read_only_hint=True))

@@ -98,7 +98,17 @@ async def look_for_order(handle: dict, context: CallContext) -> object:
     return found
 
 
-@site_tool(look=look_for_order)
+# Handles of the orders that were cancelled.
+cancelled: list[dict] = []
+
+
+async def cancel_order(handle: dict, context: CallContext) -> None:
+    cancelled.append(handle)
+    if orders:
+        raise orders.pop(0)
+
+
+@site_tool(look=look_for_order, cancel=cancel_order)
 @tool
 async def order(what: str) -> Pending:
     """Order something. It comes later."""

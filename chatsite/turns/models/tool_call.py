@@ -71,7 +71,8 @@ class ToolCall(models.Model):
     late_result = models.OneToOneField(
         Message, models.CASCADE, null=True, blank=True, related_name="late_call"
     )
-    # What a tool that answers later is asked with, and when next.
+    # What a tool that answers later is asked with, and when next; of a cancelled call,
+    # when the tool is told so.
     handle = models.JSONField(null=True, blank=True)
     deadline_at = models.DateTimeField(null=True, blank=True)
     next_look_at = models.DateTimeField(null=True, blank=True)
@@ -108,8 +109,8 @@ class ToolCall(models.Model):
             # What a sweep looks for: few of many rows.
             models.Index(
                 fields=["next_look_at"],
-                condition=Q(state="late"),
-                name="tool_call_late",
+                condition=Q(next_look_at__isnull=False),
+                name="tool_call_due",
             ),
             models.Index(
                 fields=["expires_at"],

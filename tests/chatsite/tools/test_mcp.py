@@ -10,7 +10,7 @@ from langchain_core.utils.function_calling import convert_to_openai_tool
 
 from chatsite.ops import checks
 from chatsite.tools import mcp, registry
-from chatsite.tools.context import AnswerLostError
+from chatsite.tools.context import AnswerLostError, CallCancelledError, Pending
 from chatsite.tools.results import refine
 from memory.engine.tokens import count_text
 from tests.patience import PATIENCE
@@ -137,6 +137,99 @@ class TestCalls:
         names = (await call((await tools_of())["environment"])).split()
         assert "GIVEN" in names
         assert {"OPENAI_API_KEY", "SECRET_KEY", "DATABASE_URL"}.isdisjoint(names)
+
+
+class TestTasks:
+    """Calls that a server turns into tasks, over HTTP: a program of one process is not
+    there for the next one."""
+
+    @pytest.fixture
+    def over_http(self, running, settings):
+        settings.MCP_SERVERS = running
+
+    async def begin(self, **arguments):
+        self.tools = await tools_of("http")
+        return await run(self.tools["brew"].tool, context_of(), **arguments)
+
+    async def look(self, handle, **task):
+        """What a look brings once the server says this of the task."""
+        if task:
+            value = json.dumps(task)
+            await call(self.tools["change_task"], task=handle["task"], value=value)
+        return await self.tools["brew"].look(handle, context_of())
+
+    async def test_the_result_comes_later(self, over_http):
+        begun = await self.begin()
+        assert isinstance(begun, Pending)
+        assert begun.seconds == 2.5
+        handle = json.loads(json.dumps(begun.handle))
+        pending = await self.look(handle)
+        assert (pending.handle, pending.blocked) == (handle, "")
+        pending = await self.look(handle, status="input_required", pollIntervalMs=1e300)
+        assert (pending.blocked, pending.seconds) == ("input_required", 5.0)
+        answer = {"content": [{"type": "text", "text": "Two cups."}]}
+        found = await self.look(handle, status="completed", result=answer)
+        assert refine(found, None, 1).whole == "Two cups."
+
+    @pytest.mark.parametrize(
+        ("task", "error", "words"),
+        [
+            ({"status": "failed", "statusMessage": "No milk."}, ToolException, "milk"),
+            (
+                {"status": "failed", "error": {"code": 1, "message": "No cup."}},
+                ToolException,
+                "cup",
+            ),
+            (
+                {
+                    "status": "completed",
+                    "result": {
+                        "content": [{"type": "text", "text": "Cold."}],
+                        "isError": True,
+                    },
+                },
+                ToolException,
+                "Cold",
+            ),
+            ({"status": "cancelled"}, CallCancelledError, "was cancelled"),
+        ],
+    )
+    async def test_there_may_be_none(self, over_http, task, error, words):
+        handle = (await self.begin()).handle
+        with pytest.raises(error, match=words):
+            await self.look(handle, **task)
+
+    @pytest.mark.parametrize(
+        "task", [{"status": "odd"}, {"status": "completed", "result": {"content": 3}}]
+    )
+    async def test_what_is_no_task_is_asked_for_again(self, over_http, task):
+        """By who looks, as after any error that is not the tool's own."""
+        handle = (await self.begin()).handle
+        with pytest.raises(ValueError, match="validation error"):
+            await self.look(handle, **task)
+
+    async def test_a_server_hears_that_a_task_is_cancelled(self, over_http):
+        handle = (await self.begin()).handle
+        await self.tools["brew"].cancel(handle, context_of())
+        with pytest.raises(CallCancelledError):
+            await self.look(handle)
+
+    async def test_one_that_has_forgotten_a_task_brings_nothing(self, over_http):
+        await self.begin()
+        with pytest.raises(ToolException, match="no such task"):
+            await self.look({"task": "task-of-yesterday"})
+        # Nor does it have anything to end: that is not tried again.
+        await self.tools["brew"].cancel({"task": "task-of-yesterday"}, context_of())
+
+    @pytest.mark.parametrize("name", ["a b", "a\0b", "x" * 300])
+    async def test_one_that_cannot_be_named_may_run(self, over_http, name):
+        with pytest.raises(AnswerLostError):
+            await self.begin(task=name)
+
+    async def test_a_program_brings_its_result_at_once(self, stdio):
+        brew = (await tools_of())["brew"]
+        assert (brew.look, brew.cancel) == (None, None)
+        assert await call(brew) == "Brewed."
 
 
 class TestTrouble:

@@ -1,7 +1,6 @@
 """Results that come after their turn: stored once, told once, by whichever process."""
 
 from datetime import timedelta
-from types import SimpleNamespace
 
 import pytest
 from asgiref.sync import async_to_sync
@@ -10,8 +9,9 @@ from django.db.models.functions import Now
 from django.test.utils import CaptureQueriesContext
 from langchain_core.tools import ToolException
 
+from chatsite.protocol import events
 from chatsite.protocol.errors import CommandError
-from chatsite.tools.context import Pending
+from chatsite.tools.context import CallCancelledError, Pending
 from chatsite.turns import commands, late_results, lifecycle
 from chatsite.turns.models import Preferences, ToolCall, Turn
 from chatsite.turns.tool_loop import call_context
@@ -33,6 +33,7 @@ def conversation(alice, settings):
     settings.TOOLS = own_tools.PATHS
     own_tools.orders.clear()
     own_tools.handles.clear()
+    own_tools.cancelled.clear()
     return calls.create(alice)
 
 
@@ -222,10 +223,11 @@ class TestLooks:
 
     def test_a_tool_that_is_gone_may_come_back(self, late, settings):
         settings.TOOLS = []
+        make_due(late, created_at=Now() - timedelta(hours=8))
         sweep()
-        call = again(late)
+        call = ToolCall.objects.annotate(now=Now()).get(pk=late.pk)
         assert call.state == State.LATE
-        assert call.next_look_at > call.created_at + timedelta(hours=1)
+        assert timedelta(hours=1) < call.next_look_at - call.now < timedelta(hours=3)
 
     def test_what_is_not_due_costs_one_cheap_statement(self, late):
         ToolCall.objects.filter(pk=late.pk).update(next_look_at=None)
@@ -236,26 +238,38 @@ class TestLooks:
         assert len(queries) == 1
 
 
-class TestTasksOfMcp:
-    """The states of a task, as a tool's look may return it."""
-
+class TestWhatALookFinds:
     @pytest.mark.parametrize(
-        ("status", "state", "error"),
+        ("found", "state", "error"),
         [
-            ("working", State.LATE, ""),
-            ("input_required", State.LATE, "input_required"),
-            ("completed", State.DONE, ""),
-            ("failed", State.FAILED, "tool_error"),
-            ("cancelled", State.CANCELLED, "tool_error"),
+            (Pending({}, 5.0), State.LATE, ""),
+            (Pending({}, 5.0, blocked="input_required"), State.LATE, "input_required"),
+            ("Here.", State.DONE, ""),
+            (ToolException("Sold out."), State.FAILED, "tool_error"),
+            (CallCancelledError("Closed."), State.CANCELLED, "tool_cancelled"),
         ],
     )
-    def test_each_is_one_of_a_call(self, late, status, state, error):
-        task = SimpleNamespace(status=status, statusMessage="Why", pollInterval=5000)
-        own_tools.orders.append(task)
+    def test_each_is_a_state_of_the_call(self, conversation, late, found, state, error):
+        own_tools.orders.append(found)
         sweep()
         call = again(late)
         assert (call.state, call.error) == (state, error)
-        assert set(late_results.TASK_STATES) >= {status}
+        # The tool knows.
+        sweep()
+        assert own_tools.cancelled == []
+
+    def test_what_keeps_it_away_is_told_to_the_pages(self, late, monkeypatch):
+        told = []
+
+        async def publish(_, event):
+            told.append((event.state, event.error))
+
+        monkeypatch.setattr(events, "publish", publish)
+        for blocked in ("input_required", "input_required", ""):
+            make_due(late)
+            own_tools.orders.append(Pending({}, 5.0, blocked=blocked))
+            sweep()
+        assert told == [(State.LATE, "input_required"), (State.LATE, "")]
 
 
 class TestCancel:
@@ -268,6 +282,30 @@ class TestCancel:
         with pytest.raises(CommandError) as error:
             late_results.cancel(conversation, late.pk)
         assert error.value.code == "not_late"
+
+    def test_its_tool_is_told_by_any_process_once(self, conversation, late):
+        late_results.cancel(conversation, late.pk)
+        assert own_tools.cancelled == []
+        sweep()
+        assert own_tools.cancelled == [{"n": 1}]
+        sweep()
+        assert own_tools.cancelled == [{"n": 1}]
+        assert again(late).next_look_at is None
+
+    def test_a_tool_that_does_not_hear_is_told_again_until_the_deadline(
+        self, conversation, late
+    ):
+        late_results.cancel(conversation, late.pk)
+        own_tools.orders += [OSError("sk-secret"), ToolException("Away.")]
+        for _ in range(2):
+            make_due(late)
+            sweep()
+            assert again(late).next_look_at > again(late).finished_at
+        make_due(late, deadline_at=Now())
+        sweep()
+        assert len(own_tools.cancelled) == 2
+        call = again(late)
+        assert (call.state, call.next_look_at) == (State.CANCELLED, None)
 
     def test_it_is_the_owners_to_cancel(self, late, bob):
         with pytest.raises(CommandError) as error:
