@@ -141,7 +141,7 @@ def _perform(conversation: Conversation, command: events.Command) -> Done:
             running = turn.state == Turn.State.RUNNING
             if running:
                 return Done(stopping=turn.pk)
-            return Done(published=(events.End.of(turn),))
+            return Done(published=tuple(events.of_end(turn)))
         case events.Retry(turn_id):
             turn = _retried(commands.retry, conversation, turn_id)
             return Done(published=(_state_of(turn),), has_work=True)

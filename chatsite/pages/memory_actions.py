@@ -22,7 +22,6 @@ from chatsite.jobs import summary_proposals
 from chatsite.protocol import events
 from chatsite.protocol.errors import CommandError
 from chatsite.turns import commands, lifecycle, limits, runner
-from chatsite.turns.models import Turn
 from memory import actions, transcript, versions
 from memory.compaction import lease, proposals
 from memory.engine.exceptions import PolicyError
@@ -105,9 +104,10 @@ def _delete(conversation: Conversation, seq: int) -> None:
     conversation.refresh_from_db(fields=["title", "title_set_by"])
     if conversation.title != before:
         _publish(conversation, events.Title(conversation.title))
-    for turn in Turn.objects.select_related("reply").filter(pk__in=cancelled):
+    for turn in cancelled:
         if turn.is_finished:
-            _publish(conversation, events.End.of(turn))
+            for event in events.of_end(turn):
+                _publish(conversation, event)
         else:
             async_to_sync(events.hint_stop)(turn.pk)
 

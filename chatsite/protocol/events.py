@@ -6,7 +6,7 @@ An event on the layer is a hint; the database is the truth.
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
@@ -254,6 +254,8 @@ class EndedTurn(Protocol):
     state: str
     text: str
     reply: Message | None
+    # Those that were closed with it.
+    closed_calls: Sequence[Call]
 
 
 @dataclass(frozen=True, slots=True)
@@ -268,6 +270,12 @@ class End:
     def of(cls, turn: EndedTurn) -> "End":
         seq = turn.reply.seq if turn.reply else None
         return cls(turn.pk, turn.state, seq, turn.text)
+
+
+def of_end(turn: EndedTurn) -> Iterator["Tool | End"]:
+    """What is told of a turn that has just ended, in this order."""
+    yield from map(Tool.of, turn.closed_calls)
+    yield End.of(turn)
 
 
 @dataclass(frozen=True, slots=True)

@@ -133,7 +133,7 @@ def stop(conversation: Conversation, turn_id: int) -> Turn:
     elif turn.state == State.RUNNING:
         running = Turn.objects.filter(pk=turn.pk, state=State.RUNNING)
         running.update(cancel_requested_at=Coalesce("cancel_requested_at", Now()))
-    return Turn.objects.select_related("reply").get(pk=turn.pk)
+    return turn.read_again()
 
 
 @transaction.atomic
@@ -246,9 +246,9 @@ def fence(conversation: Conversation) -> list[int]:
 
 
 @transaction.atomic
-def cancel_unanswerable(conversation: Conversation) -> list[int]:
+def cancel_unanswerable(conversation: Conversation) -> list[Turn]:
     """Cancel the turns whose message was deleted: a running one as soon as its runner
-    hears of it, the others now. Which they were.
+    hears of it, the others now. They, as they are then.
 
     Call it inside the transaction that locked the conversation.
     """
@@ -262,4 +262,4 @@ def cancel_unanswerable(conversation: Conversation) -> list[int]:
                 cancel_requested_at=Coalesce("cancel_requested_at", Now()),
                 error=MESSAGE_DELETED,
             )
-    return [turn.pk for turn in gone]
+    return [turn.read_again() for turn in gone]

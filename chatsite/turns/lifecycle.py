@@ -122,8 +122,7 @@ def end_orphans(conversation_id: int) -> list[Turn]:
     with transaction.atomic():
         _lock(conversation_id)
         found = unfinished(conversation_id).select_related("conversation")
-        ended = [turn.pk for turn in found if _end_orphan(turn)]
-    return list(Turn.objects.select_related("reply").filter(pk__in=ended))
+        return [turn.read_again() for turn in found if _end_orphan(turn)]
 
 
 def _end_orphan(turn: Turn) -> bool:

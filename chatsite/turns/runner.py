@@ -234,7 +234,8 @@ async def _tell_end(turn: Turn) -> None:
         turn.error or "-",
     )
     metrics.TURNS_ENDED.labels(turn.state).inc()
-    await events.publish(turn.conversation_id, events.End.of(turn))
+    for event in events.of_end(turn):
+        await events.publish(turn.conversation_id, event)
 
 
 async def _compact(

@@ -1,6 +1,8 @@
 """The execution state of one reply. What was said lives in memory.models."""
 
+from collections.abc import Sequence
 from datetime import timedelta
+from typing import Any, Self
 
 from django.conf import settings
 from django.db import models
@@ -38,6 +40,9 @@ class Turn(models.Model):
         FAILED = "failed", _("Failed")
         TRUNCATED = "truncated", _("Truncated")
         INTERRUPTED = "interrupted", _("Interrupted")
+
+    # Calls of tools that were closed when it ended: to be told, not stored.
+    closed_calls: Sequence[Any] = ()
 
     UNFINISHED = (State.QUEUED, State.RUNNING, State.WAITING)
     RETRYABLE = (State.STOPPED, State.FAILED, State.TRUNCATED, State.INTERRUPTED)
@@ -108,6 +113,12 @@ class Turn(models.Model):
 
     def __str__(self) -> str:
         return f"Turn {self.pk} ({self.state})"
+
+    def read_again(self) -> Self:
+        """The turn with its reply as it is stored now, and what its end has closed."""
+        found = type(self).objects.select_related("reply").get(pk=self.pk)
+        found.closed_calls = self.closed_calls
+        return found
 
     @property
     def may_have_rows(self) -> bool:

@@ -115,13 +115,17 @@ def broken_off(name: str) -> Answer:
 
 def close(turn: Turn) -> None:
     """Answer what is open as the turn ends: every request needs a result for each
-    call."""
-    for call in open_calls(turn):
-        has_begun = call.state == State.RUNNING
-        answer = (
-            broken_off(call.name) if has_begun else Answer(State.CANCELLED, NOT_RUN)
+    call. The turn then knows which were closed."""
+    turn.closed_calls = [
+        store(
+            call,
+            turn,
+            broken_off(call.name)
+            if call.state == State.RUNNING
+            else Answer(State.CANCELLED, NOT_RUN),
         )
-        store(call, turn, answer)
+        for call in open_calls(turn)
+    ]
 
 
 def resume(turns: QuerySet[Turn]) -> int:

@@ -116,6 +116,14 @@ class TestConsent:
         assert (told["state"], told["digest"]) == ("waiting", waiting.digest)
         assert (await again(waiting)).allowed is None
 
+    async def test_stop_tells_what_it_has_closed(self, conversation, session, waiting):
+        async with Chat(conversation, session) as chat:
+            await chat.command(type="stop", turn=waiting.turn_id)
+            *_, told, end = await chat.until("end")
+        assert (told["call"], told["state"]) == (waiting.pk, "cancelled")
+        assert told["result_seq"]
+        assert end["state"] == "stopped"
+
     async def test_the_page_answers_with_its_form(self, conversation, session, waiting):
         """As htmx sends the fields of a form: all of them texts."""
         form = {"call": str(waiting.pk), "allow": "false", "reason": "", "HEADERS": {}}

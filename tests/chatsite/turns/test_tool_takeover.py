@@ -104,7 +104,14 @@ async def test_calls_that_had_not_begun_are_run(conversation, upstream):
     assert results == ["Warm", "Rome: 21 degrees"]
 
 
-async def test_a_turn_that_was_given_up_answers_its_calls(conversation):
+async def test_a_turn_that_was_given_up_answers_its_calls(conversation, monkeypatch):
+    told = []
+
+    async def publish(_, event):
+        told.append((event.type, event.state))
+
+    monkeypatch.setattr(events, "publish", publish)
+
     def begin():
         claim, calls = ask(conversation, "write_down", "look_up")
         records.begin(claim, calls[0].pk)
@@ -114,6 +121,11 @@ async def test_a_turn_that_was_given_up_answers_its_calls(conversation):
     await sync_to_async(begin)()
     found = await go_on(conversation)
     assert found == ("interrupted", [State.UNKNOWN, State.CANCELLED])
+    assert told[:3] == [
+        ("tool", State.UNKNOWN),
+        ("tool", State.CANCELLED),
+        ("end", "interrupted"),
+    ]
 
 
 def test_one_that_lost_the_turn_writes_nothing(conversation):
