@@ -136,14 +136,16 @@ def finish(claim: Claim, pk: int, answer: Answer | Pending) -> ToolCall | None:
     if isinstance(answer, Answer):
         return answers.store(call, turn, answer)
     late = Answer(State.LATE, answer.text)
-    seconds = answer.deadline or settings.TOOL_DEADLINE_SECONDS
+    most = answer.deadline or settings.TOOL_DEADLINE_SECONDS
+    # The look at the deadline is the one that ends the call.
+    pause = min(answer.seconds, most)
     return answers.store(
         call,
         turn,
         late,
         handle=answer.handle,
-        next_look_at=Now() + timedelta(seconds=answer.seconds),
-        deadline_at=Now() + timedelta(seconds=seconds),
+        next_look_at=Now() + timedelta(seconds=pause),
+        deadline_at=Now() + timedelta(seconds=most),
     )
 
 

@@ -221,6 +221,11 @@ class TestLooks:
         call = again(late)
         assert call.next_look_at == call.deadline_at
 
+    def test_so_is_the_first_one_at_the_latest(self, conversation):
+        claim, (call,) = ask(conversation, ORDER)
+        call = postpone(claim, call, seconds=1e300, deadline=60.0)
+        assert call.next_look_at == call.deadline_at
+
     def test_a_tool_that_is_gone_may_come_back(self, late, settings):
         settings.TOOLS = []
         make_due(late, created_at=Now() - timedelta(hours=8))
