@@ -144,10 +144,10 @@ def _perform(conversation: Conversation, command: events.Command) -> Done:
             return Done(published=tuple(events.of_end(turn)))
         case events.Retry(turn_id):
             turn = _retried(commands.retry, conversation, turn_id)
-            return Done(published=(_state_of(turn),), has_work=True)
+            return Done(published=_begun(turn), has_work=True)
         case events.Regenerate(turn_id):
             turn = _retried(commands.regenerate, conversation, turn_id)
-            return Done(published=(_state_of(turn),), has_work=True)
+            return Done(published=_begun(turn), has_work=True)
         case events.Consent() | events.CancelCall():
             return _decided(conversation, command)
     return Done(has_work=True)
@@ -188,7 +188,7 @@ def _submitted(
     ack = events.Ack(str(client_id), sent.message.seq, sent.turn.pk, sent.position)
     if not sent.created:
         return Done(answers=(ack,), has_work=True)
-    published: list[events.Event] = [_state_of(sent.turn, sent.position)]
+    published = [*_begun(sent.turn, sent.position)]
     if sent.title:
         published.append(events.Title(sent.title))
     return Done((ack,), tuple(published), has_work=True, claim=sent.claim)
@@ -227,6 +227,11 @@ def _retried(act: Any, conversation: Conversation, turn_id: int) -> Turn:
     turn = act(conversation, turn_id)
     limits.admit_turn(conversation.owner_id)
     return turn
+
+
+def _begun(turn: Turn, position: int = 0) -> tuple[events.Event, ...]:
+    """The calls of what the turn replaces, and the turn."""
+    return (*map(events.Tool.of, turn.closed_calls), _state_of(turn, position))
 
 
 def _state_of(turn: Turn, position: int = 0) -> events.State:

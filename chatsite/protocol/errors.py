@@ -20,6 +20,10 @@ EXPLANATIONS = DETAILS | {
     "tool_limit": _("This reply has used as many calls of tools as it may."),
     "bad_arguments": _("The arguments do not fit the tool."),
     "not_run": _("The reply ended before this call was complete. It did not run."),
+    "replaced": _(
+        "Another reply takes the place of the one that asked, so the result is not "
+        "awaited."
+    ),
     "tool_cancelled": _("The tool has cancelled this call."),
     "input_required": _("The tool asks for something that it can't be given here."),
     "refused": _("You did not allow this call."),

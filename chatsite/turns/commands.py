@@ -171,7 +171,10 @@ def edit(
             "busy", _("A reply is still being written. Stop it first, then edit.")
         )
     transcript.supersede(conversation, seq)
-    return submit(conversation, text=text, client_id=client_id)
+    given_up = answers.give_up_late(conversation)
+    sent = submit(conversation, text=text, client_id=client_id)
+    sent.turn.closed_calls = given_up
+    return sent
 
 
 def _not_editable(conversation: Conversation, seq: int) -> CommandError:
@@ -213,6 +216,7 @@ def _answer_again(conversation: Conversation, turn: Turn, not_latest: str) -> Tu
     # With all that it has stored: calls of tools and their results, and the reply.
     if turn.reply or turn.may_have_rows:
         transcript.supersede(conversation, message.seq + 1, turn.reply_seq)
+        turn.closed_calls = answers.give_up_late(conversation)
     turn.reply_seq = transcript.reserve(conversation, 1)
     turn.state, turn.text, turn.error = State.QUEUED, "", ""
     turn.attempts_before = turn.text_attempt = turn.attempt

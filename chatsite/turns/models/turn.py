@@ -41,7 +41,8 @@ class Turn(models.Model):
         TRUNCATED = "truncated", _("Truncated")
         INTERRUPTED = "interrupted", _("Interrupted")
 
-    # Calls of tools that were closed when it ended: to be told, not stored.
+    # Calls of tools that were closed as it ended or was begun again: for events, not
+    # stored.
     closed_calls: Sequence[Any] = ()
 
     UNFINISHED = (State.QUEUED, State.RUNNING, State.WAITING)

@@ -128,6 +128,17 @@ def close(turn: Turn) -> None:
     ]
 
 
+def give_up_late(conversation: Conversation) -> list[ToolCall]:
+    """Wait no longer for late results of calls that were superseded; a sweep lets their
+    tools know. The calls, as they are then."""
+    late = ToolCall.objects.filter(conversation=conversation, state=State.LATE)
+    keys = list(late.exclude(request__superseded_at=None).values_list("pk", flat=True))
+    late.filter(pk__in=keys).update(
+        state=State.CANCELLED, error="replaced", next_look_at=Now(), finished_at=Now()
+    )
+    return [read(pk) for pk in keys]
+
+
 def resume(turns: QuerySet[Turn]) -> int:
     """Queue turns that waited for consent; waiting was no attempt."""
     waiting = turns.filter(state=Turn.State.WAITING)

@@ -312,6 +312,29 @@ class TestCancel:
         call = again(late)
         assert (call.state, call.next_look_at) == (State.CANCELLED, None)
 
+    @pytest.mark.parametrize(
+        "act",
+        [
+            lambda made, turn_id: commands.regenerate(made, turn_id),
+            lambda made, _: commands.edit(made, seq=1, text="x", client_id="x").turn,
+        ],
+    )
+    def test_another_reply_cancels_it(self, conversation, late, act):
+        (told,) = act(conversation, late.turn_id).closed_calls
+        call = again(late)
+        assert (call.state, call.error) == (State.CANCELLED, "replaced")
+        assert (told, told.state) == (call, call.state)
+        assert late_results.deliver(late.pk, "Here.") is None
+        sweep()
+        assert own_tools.cancelled == [{"n": 1}]
+        assert violations() == []
+
+    def test_another_reply_to_a_later_message_leaves_it(self, conversation, late):
+        submit(conversation, "And now?")
+        turn = reply(conversation, claim_next(conversation))
+        assert commands.regenerate(conversation, turn.pk).closed_calls == []
+        assert again(late).state == State.LATE
+
     def test_it_is_the_owners_to_cancel(self, late, bob):
         with pytest.raises(CommandError) as error:
             late_results.cancel(transcript.create(bob), late.pk)
