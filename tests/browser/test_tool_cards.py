@@ -115,6 +115,26 @@ def test_an_answer_is_sent_with_the_digest_of_the_call(chat, made):
     assert re.search(r'"digest":"[0-9a-f]{64}"', text)
 
 
+def test_a_card_in_an_earlier_turn_follows_its_call(open_page, site):
+    """Such a turn was loaded on the way up, and the socket does not know of it."""
+    code = "from tests.browser.tool_scenes import make_long; make_long()"
+    path = site.manage("shell", "--no-imports", "-c", code).split()[-1]
+    chat, other = open_page(site), open_page(site)
+    for page in (chat, other):
+        page.open(site.url + path)
+        expect(page.turns).to_have_count(30)
+        page.page.locator("#transcript").evaluate("(pane) => { pane.scrollTop = 0 }")
+        expect(page.turns).to_have_count(32)
+        card(page, "weigh").locator("> summary").click()
+    card(chat, "weigh").get_by_role("button", name="Cancel").click()
+    for page in (chat, other):
+        # What came of it is a card of its own, at the end.
+        expect(card(page, "weigh")).to_have_count(2)
+        found = card(page, "weigh").first
+        expect(found.locator(".tool-state")).to_have_text("Cancelled")
+        expect(found.locator(".tool-body")).to_be_visible()
+
+
 def test_calls_can_be_lines(chat, site, made):
     heights = []
     for value in ("card", "line"):

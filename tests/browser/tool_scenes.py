@@ -1,5 +1,5 @@
-"""A conversation with calls of tools in every state, written by a process of the site's
-own: `manage.py shell -c "from tests.browser.tool_scenes import make; make()"`.
+"""Conversations with calls of tools, written by a process of the site's own:
+`manage.py shell -c "from tests.browser.tool_scenes import make; make()"`.
 """
 
 from datetime import timedelta
@@ -16,8 +16,19 @@ from .pages import USER
 HOSTILE = '<img src=x onerror="alert(1)"> \u202egnp.exe'
 
 
+def make_long(user=USER):
+    """One whose first turn has a late call and is not on the page at first. Prints its
+    address."""
+    owner = get_user_model().objects.get(username=user)
+    made = transcript.create(owner, title="A late call", model="demo")
+    use_tools(made, "Weigh the parcel", Use(name="weigh", state="late"))
+    talk_in_turns(made, *(f"Meanwhile {number}" for number in range(31)))
+    print(f"/c/{made.uuid}/")  # noqa: T201
+
+
 def make(user=USER):
-    """Prints the conversation's address and the key of the call that waits."""
+    """One with calls in every state. Prints the conversation's address and the key of
+    the call that waits."""
     owner = get_user_model().objects.get(username=user)
     made = transcript.create(owner, title="Calls of tools", model="demo")
     soon = timezone.now() + timedelta(hours=1)
