@@ -26,6 +26,7 @@ from memory import context, versions
 from memory.compaction import lease
 from memory.engine import budget, triggers
 from memory.engine.compose import Section
+from memory.engine.cut_points import is_late
 from memory.engine.policy import Policy
 from memory.models import Conversation, Message, ModelCall, Summary
 from memory.view import places
@@ -53,6 +54,7 @@ class SeenMessage:
     """One message of the transcript that the model sees."""
 
     seq: int
+    # As in the transcript, or "quote": a result that it gets in words of the site.
     role: str
     text: str
     # Calls of tools that it asks for, as the model gets them: name and arguments.
@@ -65,7 +67,7 @@ class SeenMessage:
         calls = message.tool_calls if isinstance(message, AIMessage) else ()
         return cls(
             int(message.id),
-            ROLES[message.type],
+            "quote" if is_late(message) else ROLES[message.type],
             str(message.content),
             tuple((call["name"], dump_arguments(call)) for call in calls),
         )

@@ -321,6 +321,15 @@ class TestRightPane:
         assert 'search_transcript({"query": "budget"})' in page
         assert "Shortened: 200 of 9,000 characters are sent." in page
 
+    def test_a_late_result_is_no_word_of_the_person(self, client, conversation):
+        use_tools(conversation, "Weigh it", Use(state="late", late="1,200 g"))
+        assert [row.role for row in self.window(conversation)] == [
+            *("user", "assistant", "tool", "assistant", "quote")
+        ]
+        page = client.get(url("context", conversation)).content.decode()
+        said = re.findall(r'<span class="who">(.+?)</span>', page)
+        assert said == ["You", "Calls", "Tool", "Model", "Quoted result"]
+
 
 class TestSearch:
     def test_a_result_is_found_and_leads_to_its_card(self, client, conversation):
