@@ -150,6 +150,11 @@ class References(BaseModel):
     steps: list[Range] = []
     shortened: list[tuple[int, Literal["result", "arguments", "words"], int]] = []
     clipped: int = 0
+    # What the model was offered: names, SHA-256 of the schemas as canonical JSON, and
+    # "none" where it had to answer without.
+    tools: list[str] = []
+    tools_sha256: str = ""
+    tool_choice: str = ""
     messages: list[int] = []
 
 

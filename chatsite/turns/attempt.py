@@ -20,6 +20,7 @@ from chatsite.protocol import events
 from memory import context
 from memory.engine import replies
 from memory.engine.blank import is_blank
+from memory.engine.compose import digest
 
 from . import commands, lifecycle, limits, requests
 from .checkpoints import CHECKPOINT_SECONDS
@@ -49,6 +50,14 @@ class Tools:
             return {}  # OpenAI refuses an empty list
         choice = {"tool_choice": self.choice} if self.choice else {}
         return {"tools": list(self.schemas), **choice}
+
+    def to_refs(self) -> dict[str, Any]:
+        """What a request keeps of them: the names, and SHA-256 of the schemas' JSON."""
+        if not self.schemas:
+            return {}
+        names = [each["function"]["name"] for each in self.schemas]
+        refs = {"tools": names, "tools_sha256": digest(self.schemas)}
+        return refs | ({"tool_choice": self.choice} if self.choice else {})
 
 
 async def run(
@@ -148,6 +157,7 @@ def prepare(
         limit=max(1, most),
         shape=requests.shape_of(model, dialect),
     )
+    built.refs.update(bound.to_refs())
     options = {
         **providers.cache_options(model, str(conversation.uuid)),
         **providers.sampling_options(model, settings.CHAT_TEMPERATURE),

@@ -150,6 +150,8 @@ class ContextPane:
     # What leaves the window is not summarised.
     is_trimming: bool = False
     compaction_stopped: bool = False
+    # Names of what the model may call, or could call for the shown reply.
+    tools: tuple[str, ...] = ()
 
     @property
     def total(self) -> int:
@@ -216,6 +218,7 @@ def model_view(
         compact_rule=_compact_rule(policy, gauge.window_limit),
         is_trimming=policy.strategy == "window",
         compaction_stopped=not lease.may_compact(conversation),
+        tools=tuple(call.refs.get("tools", ()) if call else conversation.tools),
     )
 
 

@@ -49,6 +49,7 @@ OF_CALL = ("error",)
 REFS = (
     *("system", "fence", "summaries", "pinned", "window", "left_out", "recalled"),
     *("excerpts", "replaced", "newest", "messages", "steps", "shortened", "clipped"),
+    *("tools", "tools_sha256", "tool_choice"),
 )
 
 

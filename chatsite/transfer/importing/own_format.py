@@ -169,6 +169,9 @@ class OwnReplyRefs(_Refs):
     newest: Seq | None
     left_out: Ranges = []
     steps: Ranges = []
+    tools: Annotated[list[Name], Field(max_length=1_000)] = []
+    tools_sha256: Sha256 | None = None
+    tool_choice: Name = ""
     excerpts: Annotated[
         list[Annotated[list[Count], Field(min_length=3, max_length=3)]],
         Field(max_length=1_000),

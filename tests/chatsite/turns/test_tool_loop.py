@@ -11,12 +11,13 @@ from chatsite.turns import audit as turn_audit
 from chatsite.turns.models import Preferences, ToolCall, Turn
 from chatsite.turns.tool_loop import answers
 from memory import context, transcript
+from memory.engine.compose import digest
 from memory.integrity import audit
 from memory.models import Conversation, ModelCall
 from tests.fakes import own_tools
 from tests.fakes.calling import calling
 
-from ..scenes import page_of, signed_in
+from ..scenes import page_of, signed_in, url
 from ..sockets import Chat
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -83,6 +84,14 @@ async def test_a_reply_after_a_call(conversation, session, site):
         assert states(conversation) == [("look_up", State.DONE, "")]
         assert Turn.objects.get().reply.seq == end["seq"] == 4
         check(conversation, site)
+        for call in conversation.model_calls.filter(purpose="reply"):
+            assert call.refs["tools"] == own_tools.NAMES
+            assert call.refs["tools_sha256"] == digest(site.calls[0].body["tools"])
+        transcript.set_tools(conversation, [])
+        page = signed_in(conversation.owner).get(
+            url("context", conversation), {"reply": 4}
+        )
+        assert "The model may call: look_up, " in page.content.decode()
 
     await reading(look)()
     first, second = site.calls
@@ -245,6 +254,8 @@ async def test_a_turn_at_its_limits_answers_without_tools(
     def look():
         found = [state for _, state, _ in states(conversation)]
         assert found == [State.DONE] * 4 + [State.FAILED] * 2
+        last = conversation.model_calls.filter(purpose="reply").latest("pk")
+        assert last.refs["tool_choice"] == "none"
         check(conversation, site)
 
     await reading(look)()
