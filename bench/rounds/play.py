@@ -14,7 +14,8 @@ from bench.memory.models import SummaryModel
 from bench.memory.writers import FACT, write_every_fact
 from memory.agents.middleware import CEILING, WindowpaneMiddleware
 from memory.engine.policy import Policy
-from tests.memory.agents.upstream import Upstream, count_body, find_faults
+from tests.fakes.openai_rules import find_faults
+from tests.memory.agents.upstream import Upstream, count_body
 
 ROUNDS = 60
 QUESTION = "Read all the files, and tell me which fact is in which of them."

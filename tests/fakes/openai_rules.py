@@ -1,7 +1,7 @@
-"""OpenAI's rules for calls of tools and their results in a chat request, as its API
-refuses what breaks them: https://platform.openai.com/docs/guides/function-calling and
-its errors ("An assistant message with 'tool_calls' must be followed by tool messages
-responding to each 'tool_call_id'"). That results keep the order of calls is our own.
+"""OpenAI's rules for the messages and tools of a chat request, as its API refuses what
+breaks them: https://platform.openai.com/docs/guides/function-calling and its errors
+("An assistant message with 'tool_calls' must be followed by tool messages responding to
+each 'tool_call_id'"). That results keep the order of calls is our own.
 """
 
 import json
@@ -17,10 +17,14 @@ Message = dict[str, Any]
 
 def find_violations(body: dict[str, Any]) -> list[str]:
     """What OpenAI would refuse in this request; [] for a good one."""
-    messages = body.get("messages")
+    return [*_of_tools(body), *find_faults(body.get("messages"))]
+
+
+def find_faults(messages: object) -> list[str]:
+    """The same for the `messages` of a request alone."""
     if not isinstance(messages, list) or not messages:
         return ["messages: expected at least one"]
-    return [*_of_tools(body), *_of_messages(messages)]
+    return list(_of_messages(messages))
 
 
 def _of_tools(body: dict[str, Any]) -> Iterator[str]:
@@ -48,6 +52,10 @@ def _of_messages(messages: list[Message]) -> Iterator[str]:
         role = message.get("role")
         if role not in ROLES:
             yield f"messages[{place}]: role {role!r}"
+        content = message.get("content")
+        # An empty text is taken, a list of no blocks is not.
+        if content == [] or (content is None and not message.get("tool_calls")):
+            yield f"messages[{place}]: {role} without content"
         if role == "tool":
             yield from _of_result(place, message, due)
             continue
@@ -57,15 +65,11 @@ def _of_messages(messages: list[Message]) -> Iterator[str]:
         if role == "assistant" and "tool_calls" in message:
             yield from _of_calls(place, message["tool_calls"])
             due = [call.get("id") for call in message["tool_calls"]]
-        elif not message.get("content"):
-            yield f"messages[{place}]: {role} without content"
     if due:
         yield f"messages: the results of {due} are missing at the end"
 
 
 def _of_result(place: int, message: Message, due: list[str]) -> Iterator[str]:
-    if not isinstance(message.get("content"), str | list):
-        yield f"messages[{place}]: a result without content"
     call_id = message.get("tool_call_id")
     if call_id not in due:
         yield f"messages[{place}]: a result of {call_id!r}, which nothing before asks"

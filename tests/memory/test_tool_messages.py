@@ -15,8 +15,8 @@ from memory.engine.tools.rounds import NO_RESULT
 from memory.integrity import audit
 from memory.search import recall
 from memory.view import places
+from tests.fakes.openai_rules import find_faults
 
-from .agents.upstream import find_faults
 from .scenes import (
     add_turns,
     ask,

@@ -14,10 +14,11 @@ from memory.engine.compose import to_wire
 from memory.engine.policy import Policy
 from memory.engine.tools.rounds import NO_RESULT, repair
 from memory.engine.tools.shorten import ARGUMENT_MARK
+from tests.fakes.openai_rules import find_faults
 
 from ..engine.chats import TIMES
 from .agents import Chat, Gate, model, summariser
-from .upstream import Upstream, count_body, find_faults
+from .upstream import Upstream, count_body
 
 SOUND = [{"name": "read", "args": {"n": 1}, "id": "a"}]
 PIXEL = "data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADU"

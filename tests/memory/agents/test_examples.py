@@ -22,12 +22,12 @@ from memory.engine.compose import to_wire
 from memory.engine.plan import plan_compaction
 from memory.engine.policy import Policy
 from memory.engine.tokens import count_tokens
+from tests.fakes.openai_rules import find_faults
 
 from ...fakes import upstream
 from ...servers import ROOT
 from ..engine.chats import assistant, chat, tool, user
 from .agents import model
-from .upstream import find_faults
 
 PAGE = (ROOT / "tests" / "memory" / "agents" / "examples.md").read_text()
 BLOCKS = dict(re.findall(r"(?s)<!-- ([\w: ]+) -->\n```python\n(.+?)```", PAGE))

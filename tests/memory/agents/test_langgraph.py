@@ -16,10 +16,10 @@ from memory.agents.langgraph import (
 from memory.engine.compose import to_wire
 from memory.engine.policy import Policy
 from memory.engine.tokens import count_tokens
+from tests.fakes.openai_rules import find_faults
 
 from ..engine.chats import assistant, tool
 from .agents import Gate, model, summariser
-from .upstream import find_faults
 
 POLICY = Policy(trigger=("messages", 6), keep=("messages", 2))
 

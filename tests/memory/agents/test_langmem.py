@@ -29,10 +29,10 @@ from memory.agents.langmem import RunningSummary, SummarizationNode
 from memory.engine.compose import to_wire
 from memory.engine.cut_points import find_newest_question
 from memory.engine.tokens import count_tokens
+from tests.fakes.openai_rules import find_faults
 
 from ..engine.chats import assistant, chat, seqs, tool, user
 from .agents import model, summariser
-from .upstream import find_faults
 
 SYSTEM = SystemMessage("Be brief.", id="0")
 COVERS = "Summary of the conversation so far: {}"

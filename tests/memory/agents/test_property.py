@@ -18,9 +18,10 @@ from memory.agents.middleware import WindowpaneMiddleware
 from memory.engine.compose import to_wire
 from memory.engine.policy import Policy
 from memory.engine.summaries.material import describe_text
+from tests.fakes.openai_rules import find_faults
 
 from .agents import Model, model
-from .upstream import count_body, find_faults
+from .upstream import count_body
 
 EXAMPLES = int(os.environ.get("AGENT_EXAMPLES", "60"))
 PIXEL = "data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADU"

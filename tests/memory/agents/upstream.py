@@ -1,7 +1,6 @@
 """An OpenAI-compatible provider for tests of agents that reads requests strictly."""
 
 import json
-from collections import Counter
 
 import httpx
 from langchain_core.exceptions import ContextOverflowError
@@ -13,41 +12,7 @@ from langchain_openai import ChatOpenAI
 
 from memory.engine.compose import to_wire
 from memory.engine.tokens import count_text
-
-ROLES = {"system", "developer", "user", "assistant", "tool"}
-
-
-def find_faults(messages):
-    """What OpenAI refuses in the `messages` of a request, in words."""
-    faults = []
-    # Ids of the calls that have no result yet.
-    waiting: list[str] = []
-    for place, message in enumerate(messages):
-        faults += [f"{place}: {fault}" for fault in _find_own_faults(message)]
-        if message["role"] == "tool":
-            if message["tool_call_id"] in waiting:
-                waiting.remove(message["tool_call_id"])
-            else:
-                faults.append(f"{place}: a result without a call")
-        else:
-            faults += [f"{place}: no result of {call}" for call in waiting]
-            waiting = [call["id"] for call in message.get("tool_calls") or []]
-    faults += [f"end: no result of {call}" for call in waiting]
-    return faults if messages else ["no messages"]
-
-
-def _find_own_faults(message):
-    content, calls = message.get("content"), message.get("tool_calls") or []
-    if message.get("role") not in ROLES:
-        yield f"role {message.get('role')!r}"
-    if content == [] or (content is None and not calls):
-        yield "no content"
-    if max(Counter(call["id"] for call in calls).values(), default=1) > 1:
-        yield "two calls with one id"
-    for call in calls:
-        json.loads(call["function"]["arguments"])
-        if not (call["id"] and call["function"]["name"]):
-            yield "a call without id or name"
+from tests.fakes.openai_rules import find_violations
 
 
 def count_body(body):
@@ -98,9 +63,8 @@ class Upstream:
 
     @property
     def faults(self):
-        return [
-            fault for body in self.bodies for fault in find_faults(body["messages"])
-        ]
+        """What OpenAI would have refused."""
+        return [fault for body in self.bodies for fault in find_violations(body)]
 
     @property
     def sizes(self):
@@ -153,9 +117,8 @@ class LightModel(BaseChatModel):
         )
 
     def _generate(self, messages, *args, **kwargs):
-        answer = self.upstream.answer(
-            {"messages": to_wire(messages), "tools": self.tools}
-        )
+        tools = {"tools": self.tools} if self.tools else {}
+        answer = self.upstream.answer({"messages": to_wire(messages), **tools})
         if answer is None:
             raise ContextOverflowError("too long")
         (message,) = convert_to_messages([answer])
