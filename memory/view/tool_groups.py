@@ -9,7 +9,7 @@ from django.db.models import Q
 from memory.engine.cut_points import match_results
 from memory.models import Conversation, Message, as_langchain
 
-# A call is answered within so many numbers: what a turn leaves room for, twice.
+# A call is answered within so many numbers: twice what a turn can take.
 REACH = 512
 IDS = ("seq", "role", "tool_calls", "tool_call_id", "late_for")
 

@@ -15,9 +15,10 @@ from memory.models import Conversation
 from ..models import ToolCall, Turn
 
 # Numbers that a message leaves free for the turn before it, which may need more than
-# it has when it calls tools: for each of its calls and requests one. What a turn may
-# ask for stays below it (loop.MAX_ROUNDS, loop.MAX_CALLS).
-TOOL_ROOM = 256
+# it has when it calls tools: for each of its calls and requests one. They can't be
+# given back, since the message has its own; so there are as many as most turns need,
+# and one that needs more has to answer with what it has.
+TOOL_ROOM = 64
 
 State = ToolCall.State
 
@@ -53,24 +54,40 @@ def find_room(conversation: Conversation) -> int:
     return TOOL_ROOM if unfinished.exists() else 0
 
 
-def advance(turn: Turn, ahead: int = 0) -> None:
-    """Take the next number for the turn's reply: the one it had is used. With messages
-    behind the turn, they have left room; `ahead` numbers more must be free there.
+def count_space(turn: Turn) -> int | None:
+    """How many calls the turn can ask for next, so that they, their results and its
+    reply have numbers before the next message of the user. None: any."""
+    following = _find_following(turn)
+    if following is None:
+        return None
+    return max(0, following - _find_last(turn, following) - 2)
 
-    Raises NoRoomError.
-    """
-    behind = turn.conversation.turns.filter(pk__gt=turn.pk).order_by("pk")
-    following = behind.values_list("user_message__seq", flat=True).first()
+
+def advance(turn: Turn) -> None:
+    """Take the next number for the turn's reply: the one it had is used. With messages
+    behind the turn, they have left room. Raises NoRoomError."""
+    following = _find_following(turn)
     if following is None:
         turn.reply_seq = transcript.reserve(turn.conversation, 1)
     else:
-        # A late result of an earlier turn may have come between.
-        before = turn.conversation.messages.filter(seq__lt=following)
-        last = before.aggregate(last=Max("seq"))["last"] or 0
-        turn.reply_seq = max(last, turn.reply_seq) + 1
-        if turn.reply_seq + ahead >= following:
+        turn.reply_seq = _find_last(turn, following) + 1
+        if turn.reply_seq >= following:
             raise NoRoomError
     Turn.objects.filter(pk=turn.pk).update(reply_seq=turn.reply_seq)
+
+
+def _find_following(turn: Turn) -> int | None:
+    """The number of the message behind the turn."""
+    behind = turn.conversation.turns.filter(pk__gt=turn.pk).order_by("pk")
+    return behind.values_list("user_message__seq", flat=True).first()
+
+
+def _find_last(turn: Turn, following: int) -> int:
+    """The last number that is taken before that message: the reply's, or that of a late
+    result of an earlier turn, which came between."""
+    before = turn.conversation.messages.filter(seq__lt=following)
+    last = before.aggregate(last=Max("seq"))["last"] or 0
+    return max(last, turn.reply_seq)
 
 
 def store(call: ToolCall, turn: Turn, answer: Answer, **values: object) -> ToolCall:

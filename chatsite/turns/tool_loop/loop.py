@@ -45,8 +45,7 @@ from .answers import Answer, NoRoomError
 
 logger = logging.getLogger(__name__)
 
-# Whatever the settings say: the most that fits into answers.TOOL_ROOM, for the last
-# reply of a turn may ask for as many calls again.
+# Of a turn, whatever the settings say.
 MAX_ROUNDS, MAX_CALLS = 60, 90
 # Calls of one reply that run at the same time.
 PARALLEL = 8
@@ -136,10 +135,10 @@ class ToolLoop(AgentMiddleware):
             if settled is None:
                 self._end()
                 break
-            still_open, answered = settled
+            still_open, answered, has_room = settled
             await self._tell(answered)
             if not still_open:
-                return await self._ask()
+                return await self._ask(has_room=has_room)
             if calls := [call for call in still_open if call.state == State.ASKED]:
                 return calls
             hold = await self._write(records.wait)
@@ -151,9 +150,10 @@ class ToolLoop(AgentMiddleware):
                 self._end_by(hold)
         return []
 
-    async def _ask(self) -> list[ToolCall]:
+    async def _ask(self, *, has_room: bool) -> list[ToolCall]:
         """Send a request. The calls of its reply; none where it was the last one."""
-        is_last = self._rounds >= max_rounds() - 1 or self._calls >= max_calls()
+        is_used_up = self._rounds >= max_rounds() - 1 or self._calls >= max_calls()
+        is_last = is_used_up or not has_room
         tools = replace(self._offer, choice="none") if is_last else self._offer
         request = await self._write(attempt.prepare, None, None, tools)
         ended = await attempt.answer(self.claim, request, self._make_room)

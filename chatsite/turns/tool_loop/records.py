@@ -6,6 +6,7 @@ finds what it did where the answer of its first try got lost.
 from collections.abc import Collection, Sequence
 from dataclasses import replace
 from datetime import timedelta
+from typing import NamedTuple
 
 from django.conf import settings
 from django.db import transaction
@@ -24,12 +25,21 @@ from ..lifecycle import LEASE, Claim, Result, held
 from ..models import ToolCall, Turn
 from ..models.tool_call import digest_of
 from . import answers, call_context
-from .answers import Answer
+from .answers import Answer, NoRoomError
 from .asked import Asked
 
 State = ToolCall.State
 
 OVER_LIMIT = "No result: this turn may not call more tools. Answer with what you have."
+
+
+class Settled(NamedTuple):
+    """`still_open`: the calls to run, or those that wait for consent; `answered`: those
+    that were answered just now; `has_room`: whether more can be asked for."""
+
+    still_open: list[ToolCall]
+    answered: list[ToolCall]
+    has_room: bool
 
 
 @transaction.atomic
@@ -39,7 +49,8 @@ def ask(
     """Store a reply that asks for calls, and its calls; bill its request. The claim of
     what follows, whose frames begin again. None: the turn was lost.
 
-    Raises NoRoomError, and nothing is stored.
+    With a message behind the turn, only as many calls as there are numbers for; raises
+    NoRoomError where there is none, and nothing is stored.
     """
     turn = lifecycle.lock_held(claim)
     if turn is None:
@@ -51,6 +62,9 @@ def ask(
     if request.message:
         calls = request.message.calls_asked.select_related("request", "result")
         return following, list(calls.order_by("place"))
+    asked = asked[: answers.count_space(turn)]
+    if not asked:
+        raise NoRoomError
     message = transcript.append_reply(
         turn.conversation,
         seq=turn.reply_seq,
@@ -58,7 +72,7 @@ def ask(
         reasoning=result.reasoning,
         tool_calls=[each.to_langchain() for each in asked],
     )
-    answers.advance(turn, ahead=len(asked))
+    answers.advance(turn)
     # As a new attempt, and as the first one since something came of it.
     held(claim).update(
         text="",
@@ -150,11 +164,8 @@ def finish(claim: Claim, pk: int, answer: Answer | Pending) -> ToolCall | None:
 
 
 @transaction.atomic
-def settle(
-    claim: Claim, blocked: Collection[int] = ()
-) -> tuple[list[ToolCall], list[ToolCall]] | None:
-    """What is open before the next request: the calls to run, or those that wait for
-    consent, and those that were answered just now. None: the turn was lost.
+def settle(claim: Claim, blocked: Collection[int] = ()) -> Settled | None:
+    """What is open before the next request. None: the turn was lost.
 
     A call that runs in no process any more is run again only where that is the same as
     running it once. `blocked`: keys of those that the limits do not let run.
@@ -171,7 +182,8 @@ def settle(
             call.state = State.ASKED
             ToolCall.objects.filter(pk=call.pk).update(state=call.state, owner="")
         still_open.append(call)
-    return still_open, answered
+    has_room = bool(still_open) or answers.count_space(turn) != 0
+    return Settled(still_open, answered, has_room)
 
 
 def _why_not(call: ToolCall, blocked: Collection[int]) -> Answer | None:

@@ -282,9 +282,11 @@ async def test_fifty_calls_in_one_reply(conversation, session, site):
     await reading(check)(conversation, site)
 
 
+@pytest.mark.parametrize("room", [answers.TOOL_ROOM, 4])
 async def test_a_message_sent_meanwhile_stands_behind_the_turn(
-    conversation, session, site
+    conversation, session, site, monkeypatch, room
 ):
+    monkeypatch.setattr(answers, "TOOL_ROOM", room)
     site.script(calling(LOOK), calling(LOOK), "ok", "ok")
     async with Chat(conversation, session) as chat:
         with site.unfinished():
@@ -299,6 +301,8 @@ async def test_a_message_sent_meanwhile_stands_behind_the_turn(
         assert roles == ["user", *["assistant", "tool"] * 2, "assistant", "user"] + [
             "assistant"
         ]
+        # Where no more calls have numbers, the turn has to end.
+        assert ("tool_choice" in site.calls[2].body) is (room == 4)
         check(conversation, site)
 
     await reading(look)()

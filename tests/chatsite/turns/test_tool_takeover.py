@@ -138,9 +138,9 @@ def test_one_that_lost_the_turn_writes_nothing(conversation):
     assert records.settle(claim) is None
     assert records.wait(claim) is LeaseStatus.LOST
     assert not Message.objects.filter(text="Late").exists()
-    still_open, answered = records.settle(other)
-    assert [call.state for call in still_open] == [State.ASKED, State.ASKED]
-    assert answered == []
+    settled = records.settle(other)
+    assert [call.state for call in settled.still_open] == [State.ASKED, State.ASKED]
+    assert settled.answered == []
 
 
 def test_each_step_finds_what_it_did(conversation):
@@ -193,6 +193,25 @@ class TestNumbers:
         assert (again.message, again.created) == (first.message, False)
         after = Conversation.objects.get(pk=conversation.pk).next_seq
         assert after == before + answers.TOOL_ROOM + 2
+
+    @pytest.mark.parametrize(("room", "count"), [(4, 3), (12, 9)])
+    def test_a_reply_asks_for_as_many_calls_as_there_is_room_for(
+        self, conversation, monkeypatch, room, count
+    ):
+        monkeypatch.setattr(answers, "TOOL_ROOM", room)
+        behind = submit(conversation, "And then?").message
+        claim, calls = ask(conversation, *["look_up"] * 9)
+        assert len(calls) == count
+        assert len(conversation.messages.get(seq=2).tool_calls) == count
+        for call in calls:
+            records.begin(claim, call.pk)
+            records.finish(claim, call.pk, Answer(State.DONE, "Warm"))
+        settled = records.settle(claim)
+        turn = lifecycle.finish(claim, lifecycle.Result("done", "It is warm."))
+        assert turn.reply.seq == count + 3 < behind.seq
+        # One more call and its result would take two numbers before the reply's.
+        assert settled.has_room is (behind.seq - turn.reply.seq > 2)
+        assert [str(each) for each in turn_audit.check()] == []
 
     def test_a_turn_without_room_stores_nothing(self, conversation):
         """The tools were taken away while it ran, and a message sent behind it."""
