@@ -350,6 +350,12 @@ if TOOL_RESULT_TOKENS < 200:
         f"TOOL_RESULT_TOKENS is {TOOL_RESULT_TOKENS}: no message would fit. Use 200 or "
         "more."
     )
+# What it gets of a longer one: its beginning, or a summary.
+TOOL_RESULTS = env.str("TOOL_RESULTS", default="cut")
+if TOOL_RESULTS not in ("cut", "summarise"):
+    raise ImproperlyConfigured(
+        f"TOOL_RESULTS is {TOOL_RESULTS!r}; use cut or summarise."
+    )
 
 # Policy experiments in the admin that run at once on the whole site; 0 = none.
 EXPERIMENTS_AT_ONCE = env.int("EXPERIMENTS_AT_ONCE", default=2)

@@ -21,6 +21,11 @@ MARK = (
     "\n[shortened: {shown:,} of {whole:,} characters; read_messages from #{seq} to "
     "#{seq}, start {shown}, reads the rest]"
 )
+SUMMARY_MARK = (
+    "\n[summary of {read} characters; read_messages from #{seq} to #{seq} reads them]"
+)
+# Tokens that the mark of a summary takes, at most.
+MARK_TOKENS = 40
 UNSTORABLE = re.compile("[\0\ud800-\udfff]")
 # A cut moves back to the end of a line, or else of a word, if one is so near.
 LINE_CHARS, WORD_CHARS = 200, 20
@@ -33,32 +38,70 @@ class Refined(NamedTuple):
     sent: str
 
 
-def refine(content: Any, site_tool: SiteTool | None, seq: int) -> Refined:
+class Summary(NamedTuple):
+    """What a model has made of the first `chars` characters of a result."""
+
+    text: str
+    chars: int
+
+
+def refine(
+    content: Any, site_tool: SiteTool | None, seq: int, summary: Summary | None = None
+) -> Refined:
     """The result of a call as text: whole, and within the tool's budget in tokens.
 
     `content` is whatever a tool returned: text, blocks, bytes, a message, any value.
     `site_tool` is None for a tool that is gone by now; `seq` is the number of the
-    message that will hold the result, which read_messages takes.
+    message that will hold the result, which read_messages takes. `summary`: what a
+    model gets of it, in room_for_summary(), instead of the beginning.
     """
+    whole = to_whole(content)
+    if fits(whole, site_tool):
+        return Refined(whole, "")
+    if summary is None:
+        return Refined(whole, _shorten(whole, _find_room(site_tool), seq))
+    read = f"{len(whole):,}"
+    if summary.chars < len(whole):
+        read = f"the first {summary.chars:,} of {read}"
+    return Refined(whole, summary.text + SUMMARY_MARK.format(read=read, seq=seq))
+
+
+def to_whole(content: Any) -> str:
+    """The result as it is stored for people."""
     whole = UNSTORABLE.sub("\ufffd", to_text(content))
     if len(whole) > MAX_CHARS:
         note = f"\n[cut: the first {MAX_CHARS:,} of {len(whole):,} characters are kept]"
         whole = whole[:MAX_CHARS] + note
-    whole = whole if whole.strip() else NOTHING
-    budget = site_tool.budget if site_tool else settings.TOOL_RESULT_TOKENS
-    return Refined(whole, shorten(whole, budget, seq))
+    return whole if whole.strip() else NOTHING
 
 
-def shorten(whole: str, budget: int, seq: int) -> str:
-    """The beginning of the text and a mark, in `budget` tokens at most; "" if all of it
-    fits."""
-    room = budget - MESSAGE_OVERHEAD
+def fits(whole: str, site_tool: SiteTool | None) -> bool:
+    """Whether a model can get all of it."""
+    room = _find_room(site_tool)
     # Counting 5 MB is not needed to see that they are too much.
-    if len(whole) <= room * BYTES_PER_TOKEN and count_text(whole) <= room:
-        return ""
+    return len(whole) <= room * BYTES_PER_TOKEN and count_text(whole) <= room
+
+
+def room_for_summary(site_tool: SiteTool | None) -> int:
+    """Tokens that the summary of a result may have."""
+    return _find_room(site_tool) - MARK_TOKENS
+
+
+def _find_room(site_tool: SiteTool | None) -> int:
+    budget = site_tool.budget if site_tool else settings.TOOL_RESULT_TOKENS
+    return budget - MESSAGE_OVERHEAD
+
+
+def begin(whole: str, tokens: int) -> str:
+    """The beginning of the text, of so many tokens at most."""
+    size = max(0, tokens * BYTES_PER_TOKEN)
+    return whole[:size].encode()[:size].decode(errors="ignore")
+
+
+def _shorten(whole: str, room: int, seq: int) -> str:
+    """The beginning of the text and a mark, in `room` tokens at most."""
     mark = MARK.format(shown=len(whole), whole=len(whole), seq=seq)
-    size = max(0, (room - count_text(mark)) * BYTES_PER_TOKEN)
-    start = whole[:size].encode()[:size].decode(errors="ignore")
+    start = begin(whole, room - count_text(mark))
     shown = len(start) if len(start) == len(whole) else _find_end(start)
     return start[:shown] + MARK.format(shown=shown, whole=len(whole), seq=seq)
 

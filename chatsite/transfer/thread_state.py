@@ -161,7 +161,7 @@ class References(BaseModel):
 class ModelCall(Part):
     """One request to a model, by reference; `sha256` is of what was sent."""
 
-    purpose: Literal["reply", "summary", "title"]
+    purpose: Literal["reply", "summary", "title", "result"]
     message__seq: int | None
     summary__version: int | None
     refs: References

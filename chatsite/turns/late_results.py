@@ -28,7 +28,7 @@ from memory.models import Conversation, Message
 
 from . import consent, runner
 from .models import ToolCall, Turn
-from .tool_loop import answers, call_context
+from .tool_loop import answers, call_context, summaries
 
 logger = logging.getLogger(__name__)
 
@@ -66,6 +66,7 @@ class Outcome:
     error: str = ""
     # Whether the tool has to hear that its result is not awaited.
     is_news: bool = False
+    summary: results.Summary | None = None
 
 
 def deliver(pk: int, content: Any, *, failed: bool = False) -> Delivered | None:
@@ -132,7 +133,7 @@ def _store(
 ) -> Message:
     """The result as a message, out of the model's view where its call is."""
     tool = registry.available().get(call.name)
-    refined = results.refine(outcome.content, tool, seq)
+    refined = results.refine(outcome.content, tool, seq, outcome.summary)
     request = call.request
     message = transcript.append_result(
         conversation,
@@ -244,7 +245,8 @@ async def _ask(call: ToolCall, ask: registry.Look) -> None:
             values = {"handle": found.handle, "error": found.blocked}
             await _postpone(call, found.seconds, **values)
         else:
-            await _finish(call, Outcome(State.DONE, found))
+            summary = await summaries.make(call.pk, found)
+            await _finish(call, Outcome(State.DONE, found, summary=summary))
 
 
 async def _tell_tool(call: ToolCall, cancel: registry.Cancel | None) -> None:

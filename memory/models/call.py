@@ -52,6 +52,8 @@ class ModelCall(History):
         REPLY = "reply", _("Reply")
         SUMMARY = "summary", _("Summary")
         TITLE = "title", _("Title")
+        # A long result of a tool, made short.
+        RESULT = "result", _("Result")
 
     conversation = models.ForeignKey(
         Conversation, models.CASCADE, related_name="model_calls"

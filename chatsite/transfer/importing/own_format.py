@@ -192,7 +192,7 @@ class OwnSummaryRefs(_Refs):
 
 
 class OwnCall(_Part):
-    purpose: Literal["reply", "summary", "title"]
+    purpose: Literal["reply", "summary", "title", "result"]
     message__seq: Seq | None = None
     summary__version: Seq | None = None
     refs: dict[str, Any] = {}

@@ -42,6 +42,7 @@ class Answer:
     state: str
     content: Any
     error: str = ""
+    summary: results.Summary | None = None
 
 
 def find_room(conversation: Conversation) -> int:
@@ -93,7 +94,7 @@ def _find_last(turn: Turn, following: int) -> int:
 def store(call: ToolCall, turn: Turn, answer: Answer, **values: object) -> ToolCall:
     """Answer a call in its place. The row of the call as it is then."""
     tool = registry.available().get(call.name)
-    refined = results.refine(answer.content, tool, turn.reply_seq)
+    refined = results.refine(answer.content, tool, turn.reply_seq, answer.summary)
     message = transcript.append_result(
         turn.conversation,
         seq=turn.reply_seq,

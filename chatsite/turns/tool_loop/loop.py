@@ -40,7 +40,7 @@ from .. import attempt, checkpoints
 from ..attempt import MakeRoom, Tools
 from ..lifecycle import Claim, Result
 from ..models import ToolCall, Turn
-from . import answers, asked, call_context, records
+from . import answers, asked, call_context, records, summaries
 from .answers import Answer, NoRoomError
 
 logger = logging.getLogger(__name__)
@@ -215,6 +215,8 @@ class ToolLoop(AgentMiddleware):
         answer = await self._answer(begun, request, execute)
         if self._over.is_set() and self._result is None:
             return
+        if settings.TOOL_RESULTS == "summarise" and not self._over.is_set():
+            answer = await self._summarise(begun, answer)
         call = await self._write(records.finish, pk, answer)
         if call is None:
             self._end()
@@ -232,20 +234,33 @@ class ToolLoop(AgentMiddleware):
             return Answer(State.FAILED, words, "unknown_tool")
         runtime = replace(request.runtime, context=call_context.of(call))
         task = asyncio.ensure_future(execute(request.override(runtime=runtime)))
-        await self._wait_for(task)
+        await self._wait_for(task, settings.TOOL_SECONDS)
         if not task.done() or task.cancelled():
             return self._broken_off(call)
         return read_outcome(task)
 
-    async def _wait_for(self, task: asyncio.Future[Any]) -> None:
-        """Until it is done, takes too long, or the attempt is over; then it is told to
-        end, and left alone if it does not."""
+    async def _summarise(
+        self, call: ToolCall, answer: Answer | Pending
+    ) -> Answer | Pending:
+        """The answer, with a summary where its result is too long."""
+        if isinstance(answer, Pending) or answer.state != State.DONE:
+            return answer
+        task = asyncio.ensure_future(summaries.make(call.pk, answer.content))
+        await self._wait_for(task)
+        is_made = task.done() and not task.cancelled()
+        return replace(answer, summary=task.result()) if is_made else answer
+
+    async def _wait_for(
+        self, task: asyncio.Future[Any], seconds: float | None = None
+    ) -> None:
+        """Until it is done, takes longer than this, or the attempt is over; then it is
+        told to end, and left alone if it does not."""
         over = asyncio.ensure_future(self._over.wait())
         self._running.add(task)
         try:
             await asyncio.wait(
                 {task, over},
-                timeout=settings.TOOL_SECONDS,
+                timeout=seconds,
                 return_when=asyncio.FIRST_COMPLETED,
             )
         finally:
