@@ -179,18 +179,19 @@ def test_both_over_the_network(start_site):
     paths = alice.create(), bob.create()
     alice.post(f"{paths[0]}memory/tools/set/", tools=",".join(own_tools.NAMES))
     with alice.chat(paths[0]) as chat, bob.chat(paths[1]) as other:
-        turn = chat.send('Use send_mail {"to": "bob"}')["turn"]
+        turn = chat.send('Use send_for_parcel {"path": "/nowhere"}')["turn"]
+        late = chat.until("tool", state="late")[-1]
+        for who in (other, chat):
+            who.command(type="cancel_call", call=late["call"])
+        assert other.until("error")[-1]["code"] == "not_found"
+        told = chat.until("tool", call=late["call"], state="cancelled")[-1]
+        assert told["result_seq"] > late["result_seq"]
+        chat.command(type="stop", turn=turn)
+        chat.until("end", turn=turn)
+        chat.send('Use send_mail {"to": "bob"}')
         asked = chat.until("tool", state="waiting")[-1]
         answer = {"type": "consent", "call": asked["call"], "digest": asked["digest"]}
         other.command(**answer, allow=True)
         assert other.until("error")[-1]["code"] == "not_found"
         chat.command(**answer, allow=False)
-        assert chat.until("end", turn=turn)[-1]["state"] == "done"
-        turn = chat.send('Use send_for_parcel {"path": "/nowhere"}')["turn"]
-        late = chat.until("tool", state="late")[-1]
-        chat.until("end", turn=turn)
-        other.command(type="cancel_call", call=late["call"])
-        assert other.until("error")[-1]["code"] == "not_found"
-        chat.command(type="cancel_call", call=late["call"])
-        told = chat.until("tool", call=late["call"], state="cancelled")[-1]
-        assert told["result_seq"] > late["result_seq"]
+        assert chat.until("tool", call=asked["call"])[-1]["state"] == "cancelled"
