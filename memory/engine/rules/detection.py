@@ -8,6 +8,7 @@ lines, passages in quotation marks, and everything after "translate this:".
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import islice
 
 from ..search.terms import terms
 from .patterns import (
@@ -154,18 +155,16 @@ def _cut(text: str, start: int, end: int, at: int, kind: str) -> Found:
     return Found(start, end, kind)
 
 
-def is_cancellation(text: str) -> bool:
-    """Whether it takes back what was asked for."""
-    return any(_cancelling(text))
-
-
-def _cancelling(text: str) -> Iterator[str]:
-    """The short sentences that take something back."""
+def find_cancellations(text: str) -> list[str]:
+    """The short sentences of a message that take something back: at most MOST."""
     masked = mask(text)
-    for start, end in _sentences(masked):
-        sentence = masked[start:end]
-        if len(sentence) <= CANCELLING_CHARS and CANCELLATIONS.search(sentence):
-            yield sentence
+    sentences = (masked[start:end] for start, end in _sentences(masked))
+    found = (
+        each
+        for each in sentences
+        if len(each) <= CANCELLING_CHARS and CANCELLATIONS.search(each)
+    )
+    return [*islice(found, MOST)]
 
 
 def find_replaced(text: str, rules: Sequence[str]) -> list[int]:
@@ -175,7 +174,7 @@ def find_replaced(text: str, rules: Sequence[str]) -> list[int]:
     words with the opposite sense, or takes something back and names it.
     """
     said, slots, is_negative = _words(text), _slots(text), _is_negative(text)
-    taken_back = [_words(sentence) for sentence in _cancelling(text)]
+    taken_back = [_words(sentence) for sentence in find_cancellations(text)]
     replaced = []
     for place, rule in enumerate(rules):
         known = _words(rule)

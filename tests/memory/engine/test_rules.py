@@ -84,7 +84,7 @@ def test_one_message_has_few_rules():
 def test_no_text_takes_long(text):
     started = thread_time()
     detection.find(text)
-    detection.is_cancellation(text)
+    detection.find_cancellations(text)
     assert thread_time() - started < 1.0
 
 
@@ -118,3 +118,9 @@ def test_a_later_rule_replaces_what_it_contradicts(later, earlier):
 )
 def test_other_rules_stay(later, earlier):
     assert detection.find_replaced(later, [earlier]) == []
+
+
+def test_only_the_sentence_that_takes_back_counts():
+    text = "Forget the bullet points. In my tests the answers were short."
+    assert detection.find_cancellations(text) == ["Forget the bullet points."]
+    assert detection.find_cancellations("Use bullet points.") == []
