@@ -10,6 +10,9 @@ from .policy import Policy
 SUMMARIES_SHARE = 3
 SUMMARY_SHARE = 6
 RECALLED_SHARE = 8
+# Of a request, in percent; without a limit as of one of a hundred thousand tokens.
+RULES_PERCENT = 3
+RULES_MOST = 3000
 # Kept free for the next message, which is not known when the window is compacted.
 NEXT_SHARE = 8
 NEXT_MOST = 1000
@@ -33,6 +36,11 @@ def cap(policy: Policy, limit: int) -> Policy:
 def most_summaries(limit: int) -> int:
     """Tokens of summaries from which on they are merged whatever their levels are."""
     return max(1, limit // SUMMARIES_SHARE * 3 // 2)
+
+
+def for_rules(limit: int | None) -> int:
+    """Tokens that the rules may have in a request of `limit`; None: not known."""
+    return limit * RULES_PERCENT // 100 if limit else RULES_MOST
 
 
 def for_window(policy: Policy, limit: int, around: int, *, is_waiting: bool) -> int:

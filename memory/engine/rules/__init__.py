@@ -1,2 +1,2 @@
-"""Rules that a person states for a whole conversation: how they are found, and which
-earlier ones a later one replaces."""
+"""Rules that a person states for a whole conversation: how they are found, which later
+ones replace them, and which of them fit into a request."""
