@@ -5,6 +5,7 @@ their hash. Each is linked to its conversations, and removed with the last of th
 import hashlib
 from collections.abc import Iterable, Mapping
 from itertools import islice
+from typing import Any
 
 from django.db import connection, models
 from django.db.models import Exists, OuterRef, QuerySet
@@ -16,6 +17,24 @@ BATCH = 500
 
 def name_of(text: str) -> str:
     return hashlib.sha256(text.encode()).hexdigest()
+
+
+def named_in(refs: Mapping[str, Any]) -> list[str]:
+    """The hashes of the texts that a request refers to."""
+    named = (refs.get("system"), refs.get("fence"), *(r[1] for r in rules_in(refs)))
+    # Older imports took references of any shape.
+    return list(dict.fromkeys(each for each in named if isinstance(each, str)))
+
+
+def rules_in(refs: Mapping[str, Any]) -> list[Any]:
+    """A request's references to rules (memory/rules/store.py), as far as they have that
+    shape: those of an imported request for a summary can have any."""
+    rules = refs.get("rules")
+    return [
+        each
+        for each in (rules if isinstance(rules, list) else ())
+        if isinstance(each, list) and len(each) == 3 and isinstance(each[0], int)
+    ]
 
 
 def keep(conversation: Conversation, texts: Mapping[str, str]) -> None:

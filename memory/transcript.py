@@ -1,7 +1,7 @@
 """Every read and write of conversations and messages, and the one access guard."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 from uuid import UUID
 
@@ -17,6 +17,7 @@ from .engine.blank import is_blank
 from .engine.policy import Policy
 from .engine.tokens import count_message
 from .models import Conversation, Message
+from .rules import store as rules
 from .search import recall
 from .view import tool_groups
 
@@ -67,12 +68,14 @@ def create(
     model: str = "",
     system_prompt: str = "",
     tools: Sequence[str] = (),
+    own_rules: Iterable[str] = (),
 ) -> Conversation:
-    """A new conversation. Raises PolicyError when the policy or preset is wrong."""
+    """A new conversation; `own_rules` are of its owner's list. Raises PolicyError when
+    the policy or preset is wrong."""
     value = {**({"preset": preset} if preset else {}), **(policy or {})}
     Policy.load(value)
     source = title_set_by if title else Conversation.TitleSource.NONE
-    return Conversation.objects.create(
+    made = Conversation.objects.create(
         owner=owner,
         title=title,
         title_set_by=source,
@@ -81,6 +84,8 @@ def create(
         system_prompt=system_prompt,
         tools=list(tools),
     )
+    rules.begin_with(made, own_rules)
+    return made
 
 
 def set_tools(
@@ -234,8 +239,8 @@ def append_user_message(
     lock(conversation, room + 2)
     same = Message.objects.filter(conversation=OuterRef("pk"), client_id=client_id)
     rows = Conversation.objects.filter(pk=conversation.pk).order_by()
-    next_seq, known = rows.values_list(
-        "next_seq", Subquery(same.order_by().values("pk"))
+    next_seq, conversation.rule_count, known = rows.values_list(
+        "next_seq", "rule_count", Subquery(same.order_by().values("pk"))
     ).get()
     if known is not None:
         rows.update(next_seq=F("next_seq") - room - 2)
@@ -250,7 +255,9 @@ def append_user_message(
         text=text,
         client_id=client_id,
     )
-    return _save(message), True
+    _save(message)
+    rules.note(message)
+    return message, True
 
 
 def append_reply(

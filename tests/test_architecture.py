@@ -35,7 +35,8 @@ LAYERS = (
 # signatures are a field of the models, the audit reads everything.
 MEMORY_LAYERS = (
     *("management", "integrity.audit", "library", "actions", "compaction", "bundle"),
-    *("staging", "context", "transcript", "search", "view", "versions", "prompts"),
+    *("staging", "context", "transcript", "rules", "search", "view", "versions"),
+    "prompts",
     *("agent_threads", "calibration", "models", "integrity", "leases", "database"),
     *("sql", "ranges"),
     *("evaluation", "agents", "engine.summaries", "engine"),

@@ -228,6 +228,12 @@ LABELS = {
     ),
 }
 
+RULES = {
+    "offer": _("Ask me at the message"),
+    "keep": _("Keep them without asking"),
+    "off": _("Don't look for them"),
+}
+
 # Between them an adaptive policy's trigger follows the conversation.
 ADAPTIVE_MIN, ADAPTIVE_MAX = 4000, 10_000
 # Price of a token read from the provider's cache over that of a fresh one.
@@ -236,6 +242,10 @@ CACHED_PRICE = 0.1
 
 def choices(translate: Callable[[str], str] = str) -> list[tuple[str, str]]:
     return [(name, translate(LABELS[name])) for name in PRESETS]
+
+
+def rule_choices(translate: Callable[[str], str] = str) -> list[tuple[str, str]]:
+    return [(name, translate(label)) for name, label in RULES.items()]
 
 
 Prompt = Annotated[str, BeforeValidator(parse_prompt)]
@@ -278,6 +288,9 @@ class Policy(BaseModel):
     profile: Annotated[str | type[BaseModel], BeforeValidator(parse_profile)] = (
         "general"
     )
+    # What becomes of rules that a person states: looked for and offered on the page, or
+    # kept by themselves.
+    rules: Literal["off", "offer", "keep"] = "offer"
     recall_tokens: StrictInt = Field(500, ge=0, le=100_000)
     # Characters; 0 leaves the arguments of old tool calls as they are.
     truncate_tool_args: StrictInt = Field(0, ge=0, le=MAX_SIZE)

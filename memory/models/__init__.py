@@ -8,6 +8,7 @@ from .agent_thread import AgentThread
 from .call import ModelCall, Prompt
 from .conversation import Conversation, validate_policy
 from .message import SENT, Message, RecallEntry, as_langchain, read_langchain
+from .rule import Rule
 from .summary import Summary
 
 __all__ = [
@@ -18,6 +19,7 @@ __all__ = [
     "ModelCall",
     "Prompt",
     "RecallEntry",
+    "Rule",
     "Summary",
     "as_langchain",
     "read_langchain",

@@ -72,6 +72,8 @@ class Conversation(models.Model):
     # edit); a compaction commits only if it still has the value the compaction was
     # planned on.
     memory_version = models.PositiveIntegerField(default=0)
+    # Rules that are not dismissed (memory/rules): with none, no request looks.
+    rule_count = models.PositiveSmallIntegerField(default=0, db_default=0)
     # What the provider reports is token_overhead + token_ratio * estimate.
     token_ratio = models.FloatField(default=1.0)
     token_overhead = models.PositiveIntegerField(default=0)

@@ -8,7 +8,7 @@ from django.db import connection, transaction
 from django.db.models import QuerySet
 from langchain_core.messages import AIMessage
 
-from memory import context, transcript, versions
+from memory import actions, context, transcript, versions
 from memory.compaction import compactor
 from memory.integrity import audit
 from memory.models import ModelCall, Summary
@@ -89,6 +89,22 @@ def say(conversation, text):
     message = ask(conversation, text)
     built = context.build(conversation, newest=message, model="m")
     return record(conversation, built, reply_to(message, f"Reply to: {text}"))
+
+
+def confirm_rule(conversation, *, room=1000, **options):
+    """Confirm the rule that was stated last."""
+    conversation.refresh_from_db()
+    rule = conversation.rules.latest("pk")
+    return actions.confirm_rule(conversation, rule.pk, room=room, **options)
+
+
+def state_rule(conversation, said, **options):
+    """A message with a rule, confirmed, and its reply."""
+    message = ask(conversation, said)
+    reply_to(message, "All right.")
+    confirm_rule(conversation, **options)
+    conversation.refresh_from_db()
+    return message
 
 
 def talk(conversation, count):

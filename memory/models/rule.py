@@ -1,0 +1,67 @@
+"""The rules that a person states for a whole conversation."""
+
+from django.db import models
+from django.db.models import Q
+from django.utils.translation import gettext_lazy as _
+
+from .conversation import Conversation
+from .message import Message
+
+
+class Rule(models.Model):
+    """A part of a message of the person, by its place in the text: no word of it is
+    stored twice, so nothing of it stays when the message is deleted. `text` is only
+    filled with what the person wrote in its place.
+    """
+
+    class State(models.TextChoices):
+        OFFERED = "offered", _("Offered")
+        KEPT = "kept", _("Kept by itself")
+        CONFIRMED = "confirmed", _("Confirmed")
+        DISMISSED = "dismissed", _("Dismissed")
+        REPLACED = "replaced", _("Replaced")
+
+    class Kind(models.TextChoices):
+        INSTRUCTION = "instruction", _("Instruction")
+        PREFERENCE = "preference", _("Preference")
+        CONSTRAINT = "constraint", _("Constraint")
+
+    # Those that the model sees.
+    IN_FORCE = (State.KEPT, State.CONFIRMED)
+    # Those that a person sees, beside the replaced ones.
+    OPEN = (State.OFFERED, *IN_FORCE)
+
+    conversation = models.ForeignKey(Conversation, models.CASCADE, related_name="rules")
+    # Empty for one of the person's own list, which every conversation begins with.
+    message = models.ForeignKey(
+        Message, models.CASCADE, null=True, blank=True, related_name="rules"
+    )
+    start = models.PositiveIntegerField(default=0)
+    end = models.PositiveIntegerField(default=0)
+    text = models.TextField(blank=True, help_text=_("Empty: as it is in the message."))
+    kind = models.CharField(max_length=11, choices=Kind, blank=True)
+    state = models.CharField(max_length=9, choices=State)
+    replaced_by = models.ForeignKey(
+        "self", models.SET_NULL, null=True, blank=True, related_name="replaces"
+    )
+    created_at = models.DateTimeField(auto_now_add=True)
+
+    class Meta:
+        ordering = ["conversation", "pk"]
+        default_permissions = ()
+        constraints = [
+            models.UniqueConstraint(
+                fields=["message", "start"], name="rule_place_unique"
+            ),
+            models.CheckConstraint(
+                condition=~Q(text="") | Q(message__isnull=False, end__gt=0),
+                name="rule_has_words",
+            ),
+        ]
+        indexes = [
+            models.Index(fields=["conversation", "state"], name="rule_by_state"),
+        ]
+
+    def __str__(self) -> str:
+        # Never its words: this goes into logs and lists.
+        return f"Rule {self.pk} ({self.state})"
