@@ -23,6 +23,7 @@ from .engine.compose import (
     to_wire,
 )
 from .engine.policy import Policy
+from .engine.rules import choice
 from .engine.search import excerpts
 from .engine.search.excerpts import Note
 from .engine.tokens import TokenCounter, remembered, scaled
@@ -38,6 +39,8 @@ from .models import (
     read_langchain,
 )
 from .ranges import Ranges, to_ranges, within
+from .rules import store as rules
+from .rules.store import StandingRule
 from .search import recall
 
 # Hits looked at for the notes on what was said earlier; the policy limits their size.
@@ -57,6 +60,7 @@ class View:
     newest: BaseMessage | None
     memory_version: int
     steps: list[BaseMessage] = field(default_factory=list)
+    rules: list[StandingRule] = field(default_factory=list)
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,6 +162,11 @@ def read_view(
         newest.to_langchain() if newest else None,
         conversation.memory_version,
         [row.to_langchain() for row in steps],
+        choice.choose(
+            rules.standing(conversation, before=newest.seq if newest else None),
+            room=budget.for_rules(limit),
+            count_tokens=counter(conversation),
+        ),
     )
     return _compose(conversation, view)
 
@@ -172,6 +181,7 @@ def _compose(
         system_prompt=system_prompt(conversation),
         blocks=[versions.to_block(summary) for summary in view.summaries],
         pinned=view.pinned,
+        rules=[rule.block for rule in view.rules],
         window=window,
         recalled=[note.message for note in view.recalled],
         newest=_prepare_newest(view.newest),
@@ -188,11 +198,13 @@ def _prepare_newest(newest: BaseMessage | None) -> BaseMessage | None:
 
 def after(view: View, conversation: Conversation, reply: Message) -> View | None:
     """What read_view() would find, now that `newest` of this view was answered. None:
-    something else has changed as well, by what the conversation's row says, or calls of
-    tools were answered meanwhile."""
+    something else may have changed as well, by what the conversation's row says, or
+    calls of tools were answered meanwhile."""
     is_last = conversation.next_seq == reply.seq + 1
     is_same = conversation.memory_version == view.memory_version
-    if not (is_last and is_same and view.newest) or view.steps:
+    # Which rules are in force the row doesn't say.
+    may_differ = bool(view.steps or view.rules or conversation.rule_count)
+    if may_differ or not (is_last and is_same and view.newest):
         return None
     window = [*view.window, view.newest, reply.to_langchain()]
     answered = replace(view, window=window, recalled=[], newest=None)
@@ -234,6 +246,7 @@ def build(
         refs["system"]: system_prompt(conversation),
         refs["fence"]: fence(conversation),
     }
+    texts |= {rule.ref[1]: rule.block.text for rule in view.rules if rule.own_words}
     return replace(built, view=whole, texts=texts)
 
 
@@ -271,6 +284,9 @@ def _refs(conversation: Conversation, view: View, cuts: fitting.Cuts) -> dict[st
     }
     if view.steps:
         refs["steps"] = to_ranges(int(message.id) for message in view.steps)
+    if view.rules:
+        # What a reference is: memory/rules/store.py.
+        refs["rules"] = [rule.ref for rule in view.rules]
     clip = conversation.get_policy().truncate_tool_args
     if clip and any(map(rounds.calls_of, view.window)):
         refs["clipped"] = clip
@@ -332,10 +348,10 @@ def _read_whole(rows: QuerySet[Message]) -> list[BaseMessage]:
 def rebuild(call: ModelCall) -> Built:
     """The context of a recorded request, from its references alone."""
     conversation, refs = call.conversation, call.refs
-    # A text that is gone is "", so the hash of the whole differs.
-    rows = Prompt.objects.in_bulk([refs["system"], refs["fence"]])
-    texts = {sha256: row.text for sha256, row in rows.items()}
     blocks = conversation.summaries.filter(version__in=refs["summaries"])
+    # A text that is gone is "", so the hash of the whole differs.
+    rows = Prompt.objects.in_bulk(prompts.named_in(refs))
+    texts = {sha256: row.text for sha256, row in rows.items()}
     newest = conversation.messages.filter(seq=refs["newest"]).first()
 
     def read(ranges: Ranges) -> list[BaseMessage]:
@@ -355,6 +371,7 @@ def rebuild(call: ModelCall) -> Built:
         fence=texts.get(refs["fence"], ""),
         blocks=[versions.to_block(row) for row in blocks.order_by("first_seq")],
         pinned=read(refs["pinned"]),
+        rules=list(rules.rebuild(conversation, refs.get("rules", ()), texts)),
         window=fitting.prepare(
             read(refs["window"]), clip=refs.get("clipped", 0), cuts=cuts
         ),
@@ -363,7 +380,9 @@ def rebuild(call: ModelCall) -> Built:
         steps=fitting.prepare(read(refs.get("steps", ())), cuts=cuts),
     )
     count_tokens = counter(conversation)
-    return _built(context, refs, call.model, count_tokens, overhead(conversation))
+    extra = overhead(conversation)
+    built = _built(context, refs, call.model, count_tokens, extra)
+    return replace(built, texts=texts)
 
 
 def verify(call: ModelCall) -> bool:
@@ -377,8 +396,9 @@ def is_erased(call: ModelCall) -> bool:
     refs = call.refs
     newest = [[refs["newest"]] * 2] if refs["newest"] else []
     recalled = to_ranges(refs["recalled"])
+    stated = [[seq, seq] for seq, *_ in refs.get("rules", ())]
     said = [*refs["window"], *refs.get("steps", ())]
-    ranges = [*said, *refs["pinned"], *recalled, *newest]
+    ranges = [*said, *refs["pinned"], *recalled, *newest, *stated]
     rows = call.conversation.messages.exclude(deleted_at=None)
     if any(rows.filter(seq__range=(first, last)).exists() for first, last in ranges):
         return True

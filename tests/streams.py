@@ -27,6 +27,8 @@ POSTGRESQL = (
     "memory/test_proposals.py",
     "memory/test_ranges.py",
     "memory/test_recall.py",
+    "memory/test_rule_requests.py",
+    "memory/test_rules.py",
     "memory/test_signatures.py",
     # Claims, leases and deadlines; two processes at the same rows.
     "chatsite/jobs/",

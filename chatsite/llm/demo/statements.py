@@ -17,7 +17,7 @@ from memory.engine.search.terms import terms
 
 from .extractive import SPEAKER, is_question, read_lines, split_sentences
 
-FENCES = ("history", "pinned", "recalled")
+FENCES = ("history", "pinned", "rules", "recalled")
 SUMMARY = re.compile(
     r'<summary messages="(\d{1,9})-(\d{1,9})" version="(\d{1,9})"[^>]*>(.*?)</summary>',
     re.DOTALL,
@@ -25,6 +25,7 @@ SUMMARY = re.compile(
 QUOTED = re.compile(
     r'<message n="(\d{0,9})" role="(\w+)"[^>]*>(.*?)</message>', re.DOTALL
 )
+RULE = re.compile(r'<rule (?:n="(\d{1,9})" )?date="[\d-]{10}">(.*?)</rule>', re.DOTALL)
 # Summaries of real models speak of the user; the user says "I".
 THIRD_PERSON = [
     (re.compile(r"\b(?:the )?(?:user|human)'s\b", re.IGNORECASE), "my"),
@@ -134,6 +135,8 @@ def read_fenced(text: str) -> Iterator[Statement]:
             yield from _split(line[len(speaker) :], is_user, place)
     for number, role, body in QUOTED.findall(text):
         yield from _split(html.unescape(body), role == "user", Place(int(number or 0)))
+    for number, body in RULE.findall(text):
+        yield from _split(html.unescape(body), True, Place(int(number or 0)))
 
 
 def read_message(message: BaseMessage) -> Iterator[Statement]:

@@ -34,12 +34,13 @@ from memory.view import places
 from ..forms import preset_name
 
 MAX_REPLIES = 200
-AHEAD_OF_WINDOW = ("system", "summaries", "pinned")
+AHEAD_OF_WINDOW = ("system", "summaries", "pinned", "rules")
 ROLES = {"human": "user", "ai": "assistant", "tool": "tool"}
 TITLES = {
     "system": gettext_lazy("System prompt"),
     "summaries": gettext_lazy("Summaries"),
     "pinned": gettext_lazy("Pinned"),
+    "rules": gettext_lazy("Rules"),
     "window": gettext_lazy("Window"),
     "recalled": gettext_lazy("Recalled"),
     "newest": gettext_lazy("Next message"),

@@ -23,7 +23,7 @@ from memory.ranges import Ranges, to_ranges, within
 from ..pages import timeline_url
 from ..rights import Rights
 
-FENCED = ("summaries", "pinned", "recalled")
+FENCED = ("summaries", "pinned", "rules", "recalled")
 
 
 # One message or summary of a part: name, tokens, text, and for a row also its url, role

@@ -16,6 +16,7 @@ from chatsite.llm.demo.chat_model import DemoChatModel, reply_to, split_tokens
 from chatsite.llm.demo.extractive import read_lines
 from chatsite.llm.demo.facts import to_second_person
 from chatsite.llm.streaming import ReplyStream, complete
+from memory.engine.compose import RuleBlock, compose
 from memory.engine.policy import Policy
 from memory.engine.summaries.schemas import SCHEMAS
 from memory.engine.summaries.summarizer import summarize
@@ -41,7 +42,17 @@ def ask_summary(text, question):
     return reply_to([SYSTEM, HumanMessage(FENCE.format(block)), HumanMessage(question)])
 
 
+def ask_rule(said, question):
+    rules = [RuleBlock(1, "2026-01-31", said), RuleBlock(0, "2026-01-31", "Be brief.")]
+    context = compose(system_prompt="", rules=rules, newest=HumanMessage(question))
+    return reply_to(context.messages)
+
+
 FILLER = ["The weather is nice today.", "Let us talk about trains."]
+
+
+def test_it_reads_the_rules_of_a_request():
+    assert "peanuts" in ask_rule("I'm allergic to peanuts.", "What am I allergic to?")
 
 
 class TestEnglish:

@@ -1,0 +1,193 @@
+"""Rules in the requests of a conversation: word for word, through compactions, proved
+later, and gone with their message.
+"""
+
+import re
+
+import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
+
+from memory import actions, context, transcript
+from memory.integrity import audit
+from memory.models import ModelCall, Prompt, Rule
+
+from .scenes import (
+    ask,
+    call_tools,
+    plant,
+    record,
+    reply_to,
+    state_rule,
+    summarise,
+)
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+RULES = (
+    "Always answer in rhyme & <tags>.",
+    "I'm allergic to peanuts.",
+    "以后都用中文回答我。",
+    "Never use emojis.",
+)
+
+
+@pytest.fixture
+def chat(alice):
+    return transcript.create(alice)
+
+
+@pytest.fixture
+def keeping(alice):
+    return transcript.create(alice, policy={"rules": "keep"})
+
+
+def sent(conversation, **options):
+    conversation.refresh_from_db()
+    section = context.build(conversation, **options).context.section("rules")
+    return section[0].text if section else ""
+
+
+def violations():
+    return [each.code for each in audit.check() if each.code[:2] != "R8"]
+
+
+class TestRequests:
+    def test_what_is_only_offered_is_not_sent(self, chat):
+        ask(chat, RULES[0])
+        assert sent(chat) == ""
+
+    def test_what_is_kept_is_sent_from_the_next_message_on(self, keeping):
+        first = ask(keeping, RULES[3])
+        assert sent(keeping, newest=first) == ""
+        reply_to(first, "Yes.")
+        assert RULES[3] in sent(keeping, newest=ask(keeping, "Go on"))
+
+    def test_it_is_sent_word_for_word_with_number_and_date(self, chat):
+        message = state_rule(chat, RULES[0])
+        date = f"{message.created_at:%Y-%m-%d}"
+        words = "Always answer in rhyme &amp; &lt;tags&gt;."
+        assert f'<rule n="1" date="{date}">{words}</rule>' in sent(chat)
+
+    def test_it_comes_before_the_window_and_after_the_system_prompt(self, chat):
+        state_rule(chat, RULES[0])
+        kinds = [section.kind for section in context.build(chat).context.sections]
+        assert kinds == ["system", "rules", "window"]
+
+    def test_it_is_in_every_request_of_a_turn_with_tools(self, chat):
+        state_rule(chat, RULES[0])
+        newest = ask(chat, "What is new?")
+        call_tools(newest, ("search", "Nothing."))
+        built = context.build(chat, newest=newest, steps=context.read_steps(newest))
+        kinds = [section.kind for section in built.context.sections]
+        assert kinds == ["system", "rules", "window", "newest", "steps"]
+        call = record(chat, built)
+        assert context.verify(call)
+
+    def test_a_recorded_request_rebuilds_exactly(self, chat):
+        state_rule(chat, RULES[0])
+        state_rule(chat, RULES[1], text="I'm allergic to all nuts.")
+        newest = ask(chat, "Go on")
+        call = record(
+            chat, context.build(chat, newest=newest), reply_to(newest, "Yes.")
+        )
+        assert call.refs["rules"][0] == [1, 0, len(RULES[0])]
+        for rule in chat.rules.all():
+            actions.set_rule(chat, rule.pk, Rule.State.DISMISSED)
+        assert sent(chat) == ""
+        assert context.verify(ModelCall.objects.get(pk=call.pk))
+        assert "all nuts" in str(context.rebuild(call).wire)
+
+    def test_the_view_after_a_reply_is_read_again(self, chat):
+        """Its message may have stated a rule, or one was confirmed meanwhile."""
+        newest = ask(chat, "Hello")
+        view = context.read_view(chat, newest=newest)
+        reply = reply_to(newest, "Yes.")
+        chat.refresh_from_db()
+        assert context.after(view, chat, reply)
+        newest = ask(chat, RULES[0])
+        view = context.read_view(chat, newest=newest)
+        reply = reply_to(newest, "Yes.")
+        chat.refresh_from_db()
+        assert context.after(view, chat, reply) is None
+
+    def test_requests_without_rules_have_no_reference_and_ask_for_none(self, chat):
+        newest = ask(chat, "Hello")
+        with CaptureQueriesContext(connection) as queries:
+            built = context.build(chat, newest=newest)
+        assert "rules" not in built.refs
+        assert not [q for q in queries if "memory_rule" in q["sql"]]
+
+    def test_the_oldest_unconfirmed_leave_where_there_is_no_room(self, keeping):
+        for n in range(12):
+            reply_to(ask(keeping, f"Always mention city number {n}."), "Yes.")
+        keeping.refresh_from_db()
+        block = sent(keeping, limit=3500)
+        kept = [int(n) for n in re.findall(r"city number (\d+)", block)]
+        assert kept == list(range(12 - len(kept), 12))
+        assert 1 < len(kept) < 12
+
+
+def test_an_own_list_is_sent(alice):
+    made = transcript.create(alice, own_rules=["Be brief.", "No jargon."])
+    newest = ask(made, "Hello")
+    built = context.build(made, newest=newest)
+    call = record(made, built, reply_to(newest, "Yes."))
+    assert ">Be brief.</rule>" in built.context.section("rules")[0].text
+    assert context.verify(call)
+    assert violations() == []
+
+
+class TestErasing:
+    def test_a_deleted_message_takes_its_rule_along(self, chat):
+        message = state_rule(chat, RULES[0], text="Answer in couplets.")
+        newest = ask(chat, "Go on")
+        call = record(
+            chat, context.build(chat, newest=newest), reply_to(newest, "Yes.")
+        )
+        actions.delete(chat, message.seq)
+        assert (chat.rules.count(), sent(chat)) == (0, "")
+        assert not Prompt.objects.filter(text__contains="couplets").exists()
+        assert not context.verify(call)
+        assert context.is_erased(call)
+        assert violations() == []
+
+    def test_words_that_were_replaced_twice_are_erased_as_well(self, chat):
+        message = state_rule(chat, RULES[0], text="Answer in couplets.")
+        newest = ask(chat, "Go on")
+        record(chat, context.build(chat, newest=newest), reply_to(newest, "Yes."))
+        actions.confirm_rule(chat, chat.rules.get().pk, room=1000, text="In haiku.")
+        actions.delete(chat, message.seq)
+        assert not Prompt.objects.filter(text__contains="couplets").exists()
+
+    def test_the_same_words_elsewhere_stay(self, alice):
+        chat = transcript.create(alice, system_prompt="Answer in couplets.")
+        message = state_rule(chat, RULES[0], text="Answer in couplets.")
+        other = state_rule(chat, RULES[3], text="In haiku.")
+        again = state_rule(chat, RULES[1], text="In haiku.")
+        newest = ask(chat, "Go on")
+        record(chat, context.build(chat, newest=newest), reply_to(newest, "Yes."))
+        actions.delete(chat, message.seq)
+        assert Prompt.objects.filter(text="Answer in couplets.").exists()
+        actions.delete(chat, other.seq)
+        assert Prompt.objects.filter(text="In haiku.").exists()
+        actions.delete(chat, again.seq)
+        assert not Prompt.objects.filter(text="In haiku.").exists()
+
+    @pytest.mark.parametrize("refs", [5, "rules", [5], [[]], [[[], [], []]]])
+    def test_imported_references_of_any_shape_are_no_obstacle(self, chat, refs):
+        message = state_rule(chat, RULES[0], text="Answer in couplets.")
+        newest = ask(chat, "Go on")
+        record(chat, context.build(chat, newest=newest), reply_to(newest, "Yes."))
+        summary = summarise(chat, 1, 2).model_calls.get()
+        plant(summary, refs={"rules": refs})
+        actions.delete(chat, message.seq)
+        assert not Prompt.objects.filter(text__contains="couplets").exists()
+
+    def test_other_texts_stay(self, chat):
+        message = state_rule(chat, RULES[0])
+        newest = ask(chat, "Go on")
+        record(chat, context.build(chat, newest=newest), reply_to(newest, "Yes."))
+        before = set(Prompt.objects.values_list("pk", flat=True))
+        actions.delete(chat, message.seq)
+        assert set(Prompt.objects.values_list("pk", flat=True)) == before
