@@ -20,6 +20,7 @@ from .engine.compose import (
     compose,
     digest,
     make_fence,
+    quote_rule,
     to_wire,
 )
 from .engine.policy import Policy
@@ -404,6 +405,16 @@ def is_erased(call: ModelCall) -> bool:
         return True
     sent = call.conversation.summaries.filter(version__in=refs["summaries"])
     return sent.filter(status=Summary.Status.ERASED).exists()
+
+
+def missing_rules(conversation: Conversation) -> list[int]:
+    """The messages of confirmed rules that are not, word for word, in what would be
+    sent now: there must be none."""
+    confirmed = [rule for rule in rules.standing(conversation) if rule.is_confirmed]
+    if not confirmed:
+        return []
+    sent = "\n".join(message.text for message in build(conversation).messages)
+    return [each.block.seq for each in confirmed if quote_rule(each.block) not in sent]
 
 
 def keep_prompts(conversation: Conversation, built: Built) -> None:

@@ -4,7 +4,9 @@ Every function is one transaction. A version is written only if nothing that the
 sees has changed since the step was planned.
 """
 
+import logging
 from collections.abc import Callable
+from functools import partial
 from time import monotonic
 
 from django.db import transaction
@@ -31,6 +33,8 @@ from memory.ranges import to_ranges
 
 from . import lease
 from .preparation import Job
+
+logger = logging.getLogger(__name__)
 
 # The error of a compaction that ended in any other way than the summariser's.
 CRASHED = "internal"
@@ -147,7 +151,22 @@ def commit(
         room = max(0, MAX_PINNED - rows.filter(pinned_at__isnull=False).count())
         pinned = rows.filter(seq__in=important.seqs[:room], pinned_at=None)
         pinned.update(pinned_at=Now())
+    if job.conversation.rule_count:
+        check = partial(_check_rules, job.conversation.pk)
+        transaction.on_commit(check, robust=True)
     return summary.version
+
+
+def _check_rules(conversation_id: int) -> None:
+    """Whether all that a person has confirmed is in the next request, by its words. No
+    compaction can remove it; were it gone, the log would say so at once."""
+    conversation = Conversation.objects.filter(pk=conversation_id).first()
+    if conversation and (missing := context.missing_rules(conversation)):
+        logger.error(
+            "rules lost by a compaction conversation=%s messages=%s",
+            conversation_id,
+            missing,
+        )
 
 
 def tokens_after(job: Job, text: str) -> int:

@@ -234,5 +234,5 @@ def test_it_asks_few_questions_however_much_there_is(
         conversation = transcript.create(alice)
         talk(conversation, 6)
         summarise(conversation, 1, 8)
-    with django_assert_max_num_queries(18):
+    with django_assert_max_num_queries(19):
         assert list(audit.check(hashes=False)) == []
