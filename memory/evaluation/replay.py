@@ -14,11 +14,13 @@ from typing import Any, Literal
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
 from pydantic import BaseModel, TypeAdapter
 
+from memory.engine import budget
 from memory.engine.compaction import MemoryState
 from memory.engine.compose import compose, make_fence
 from memory.engine.exceptions import SummaryError
 from memory.engine.plan import Step
 from memory.engine.policy import CHUNK_TOKENS, Policy
+from memory.engine.rules.keeper import Keeper
 from memory.engine.search import excerpts
 from memory.engine.search.ranking import Document, Hit, Index
 from memory.engine.summaries.summarizer import EARLIER, Invoke, SummaryText, write
@@ -110,6 +112,8 @@ class Player:
         self.count_tokens: TokenCounter = count_tokens
         self.chunk_tokens = CHUNK_TOKENS
         self.state = MemoryState(policy)
+        # A recording confirms none.
+        self.rules = Keeper(budget.for_rules(context_window))
         # Summaries in a row that could not be used.
         self.failures = 0
         self.sent: list[BaseMessage] = []
@@ -148,6 +152,7 @@ class Player:
         request = compose(
             system_prompt=self.system_prompt,
             blocks=self.state.blocks,
+            rules=self.rules.blocks,
             window=self.state.window,
             newest=newest,
             fence=make_fence(self.policy.final_prompt),
@@ -159,6 +164,8 @@ class Player:
         self.tally.cached_tokens += cacheable(shared_tokens(self.sent, request))
         self.tally.without_user_message += request[-1] is not newest
         self.sent = request
+        if self.policy.rules == "keep":
+            self.rules.hear(newest)
 
     async def _compact(self, now: datetime | None) -> None:
         """Compact what is due in the time before the next message."""
