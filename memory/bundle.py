@@ -13,12 +13,13 @@ from itertools import islice
 from typing import Any, TypeVar
 
 from django.db import connection
-from django.db.models import F, Model, QuerySet
+from django.db.models import F, Model, Q, QuerySet
 
 from . import context, prompts
 from .engine.tokens import count_message
 from .integrity import signatures
-from .models import Conversation, Message, ModelCall, RecallEntry, Summary
+from .models import Conversation, Message, ModelCall, RecallEntry, Rule, Summary
+from .rules import store as rules
 from .search import recall
 
 # At most so many rows and characters in one transaction; a larger row is alone in one.
@@ -41,6 +42,8 @@ CALL_FIELDS = (
     *("error", "created_at"),
 )
 
+RULE_FIELDS = ("start", "end", "text", "kind", "state", "created_at")
+
 Values = dict[str, Any]
 T = TypeVar("T")
 # Opens the transaction of a batch, given how many messages or requests are in it.
@@ -55,12 +58,13 @@ def at_once(count: int) -> AbstractContextManager[None]:
 @dataclass(frozen=True, slots=True)
 class Bundle:
     """Values of rows by column. A summary also has the versions it was `folded_from`,
-    and a call the `seq` or `version` that it made."""
+    a call the `seq` or `version` that it made, and a rule the `seq` of its message."""
 
     messages: Sequence[Values] = ()
     summaries: Sequence[Values] = ()
     calls: Sequence[Values] = ()
     prompts: dict[str, str] = field(default_factory=dict)
+    rules: Sequence[Values] = ()
 
 
 def read(conversation: Conversation, last: int) -> Bundle:
@@ -87,7 +91,16 @@ def read(conversation: Conversation, last: int) -> Bundle:
             )
         ),
         prompts=dict(conversation.prompts.values_list("sha256", "text")),
+        rules=read_rules(conversation, last),
     )
+
+
+def read_rules(conversation: Conversation, last: int | None = None) -> list[Values]:
+    """Its rules; those of messages up to `last`, and of none."""
+    rows = conversation.rules.order_by("pk")
+    if last is not None:
+        rows = rows.filter(Q(message=None) | Q(message__seq__lte=last))
+    return list(rows.values(*RULE_FIELDS, seq=F("message__seq")))
 
 
 def write(
@@ -96,6 +109,8 @@ def write(
     """Write everything into an empty conversation; its messages by number."""
     messages = _write_messages(conversation, bundle.messages, batch)
     summaries = _write_summaries(conversation, bundle.summaries, batch)
+    with batch(0):
+        _write_rules(conversation, bundle.rules, messages)
     for some in batches(bundle.calls):
         calls = []
         for values in some:
@@ -133,6 +148,19 @@ def _write_messages(
     return written
 
 
+def _write_rules(
+    conversation: Conversation, values: Iterable[Values], messages: dict[int, Message]
+) -> None:
+    rows = []
+    for each in values:
+        own = dict(each)
+        message = messages.get(own.pop("seq"))
+        rows.append(Rule(conversation=conversation, message=message, **own))
+    if rows:
+        Rule.objects.bulk_create(rows)
+        rules.bound(conversation)
+
+
 def _write_summaries(
     conversation: Conversation, values: Iterable[Values], batch: Batch
 ) -> dict[int, Summary]:
@@ -166,7 +194,7 @@ def _write_prompts(
 ) -> None:
     """Only texts of these requests, and only with the right hash: other conversations
     use the same rows."""
-    names = [call.refs.get(name) for call in calls for name in ("system", "fence")]
+    names = [name for call in calls for name in prompts.named_in(call.refs)]
     found = {name: texts[name] for name in names if name in texts}
     right = {
         name: text for name, text in found.items() if prompts.name_of(text) == name
@@ -227,8 +255,8 @@ def drop_unproved(conversation: Conversation, batch: Batch = at_once) -> int:
         dropped += len(wrong)
     if dropped:
         with batch(0):
-            pairs = calls.order_by().values_list("refs__system", "refs__fence")
-            needed = {name for pair in pairs.distinct() for name in pair}
+            kept = calls.order_by().values_list("refs", flat=True).iterator()
+            needed = {name for refs in kept for name in prompts.named_in(refs)}
             prompts.release(conversation, set(prompts.of(conversation)) - needed)
     return dropped
 

@@ -8,7 +8,7 @@ from django.db.models import F
 
 from chatsite.turns import requests
 from chatsite.turns.models import Turn
-from memory import context
+from memory import bundle, context, prompts
 from memory.models import Conversation, Message, ModelCall, Prompt
 
 FORMAT = 1
@@ -151,9 +151,7 @@ def tool_calls(conversation: Conversation) -> Iterator[dict[str, Any]]:
 def whole(conversation: Conversation) -> dict[str, Any]:
     """Both views to keep: every message, every summary, every request by reference."""
     calls = list(conversation.model_calls.order_by("id").values(*CALL_FIELDS))
-    named = (call["refs"].get(name) for call in calls for name in ("system", "fence"))
-    # Older imports took references of any shape.
-    hashes = {name for name in named if isinstance(name, str)}
+    hashes = {name for call in calls for name in prompts.named_in(call["refs"])}
     return {
         "format": FORMAT,
         "conversation": {
@@ -169,6 +167,7 @@ def whole(conversation: Conversation) -> dict[str, Any]:
         "tool_calls": list(tool_calls(conversation)),
         "summaries": list(summaries(conversation)),
         "model_calls": calls,
+        "rules": bundle.read_rules(conversation),
         "prompts": {
             prompt.sha256: prompt.text
             for prompt in Prompt.objects.filter(pk__in=hashes)

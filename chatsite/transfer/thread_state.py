@@ -145,6 +145,11 @@ class References(BaseModel):
     recalled: list[int] = []
     excerpts: list[tuple[int, int, int]] = []
     newest: int | None = None
+    # A recalled message with an older value, and the message with the newest.
+    replaced: list[tuple[int, int]] = []
+    # From where to where in the text of a message; or the SHA-256 of other words, in
+    # `prompts`, and their date.
+    rules: list[tuple[int, int, int] | tuple[int, str, str]] = []
     # Calls and results of the turn that ran, and how messages were shortened: number,
     # part, characters; longer arguments than `clipped` were cut.
     steps: list[Range] = []
@@ -178,6 +183,19 @@ class ModelCall(Part):
     created_at: datetime
 
 
+class Rule(Part):
+    """What a person wants to hold for the whole conversation: from `start` to `end` of
+    the text of message `seq`, or in the words of `text`."""
+
+    seq: int | None
+    start: int = Field(ge=0)
+    end: int = Field(ge=0)
+    text: str
+    kind: Literal["", "instruction", "preference", "constraint"]
+    state: Literal["offered", "kept", "confirmed", "dismissed", "replaced"]
+    created_at: datetime
+
+
 class Conversation(BaseModel):
     model_config = ConfigDict(extra="allow")
 
@@ -201,4 +219,5 @@ class ThreadState(BaseModel):
     tool_calls: list[ToolCall]
     summaries: list[Summary]
     model_calls: list[ModelCall]
+    rules: list[Rule]
     prompts: dict[str, str]

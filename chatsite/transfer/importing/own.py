@@ -2,6 +2,7 @@
 a reply that can't be proved is marked as imported.
 """
 
+from collections.abc import Iterator
 from dataclasses import replace
 from datetime import datetime
 from itertools import pairwise
@@ -15,7 +16,9 @@ from pydantic import ValidationError
 from memory.bundle import Bundle
 from memory.engine.exceptions import PolicyError
 from memory.engine.policy import Policy
+from memory.engine.rules.detection import MAX_CHARS
 from memory.engine.wording import reason
+from memory.models import Rule
 
 from .. import export
 from ..copies import CallInfo, TurnInfo
@@ -26,6 +29,7 @@ from .own_format import (
     OwnExport,
     OwnMessage,
     OwnReplyRefs,
+    OwnRule,
     OwnSummary,
     OwnSummaryRefs,
 )
@@ -68,6 +72,7 @@ def read(item: dict[str, Any], user_id: int) -> Draft:
             summaries=_summaries(own.summaries, calls, user_id),
             calls=calls,
             prompts=own.prompts,
+            rules=list(_rules(own.rules, said)),
         ),
         infos=_infos(said),
         calls=_tool_calls(own.tool_calls, said),
@@ -237,6 +242,27 @@ def _summaries(
         values["author_id"] = user_id if row.author else None
         made.append(values)
     return made
+
+
+def _rules(rows: list[OwnRule], said: list[OwnMessage]) -> Iterator[dict[str, Any]]:
+    """Those that are a part of what the person said. A file can say anything, so what
+    was in force in it is only offered here."""
+    texts = {
+        row.seq: row.text
+        for row in said
+        if row.role == "user" and not (row.deleted or row.deleted_at)
+    }
+    places = set()
+    for row in rows:
+        place = (row.seq, row.start)
+        is_part = row.start < row.end <= len(texts.get(row.seq, ""))
+        is_short = row.end - row.start <= MAX_CHARS
+        if not (is_part and is_short) or place in places:
+            continue
+        places.add(place)
+        in_force = row.state in Rule.IN_FORCE
+        state = Rule.State.OFFERED if in_force else row.state
+        yield row.model_dump(exclude={"created_at"}) | {"state": state}
 
 
 def _infos(said: list[OwnMessage]) -> dict[int, TurnInfo]:

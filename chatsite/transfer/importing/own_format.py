@@ -14,6 +14,8 @@ from pydantic import (
 )
 from pydantic_core import PydanticCustomError
 
+from memory.engine.rules.detection import MAX_CHARS
+
 from .draft import NEWEST, OLDEST
 from .reading import STRING, depth
 
@@ -48,6 +50,7 @@ Count = Annotated[int, Field(ge=0, le=MAX_INT)]
 Small = Annotated[int, Field(ge=0, le=MAX_SMALL)]
 Name = Annotated[str, Field(max_length=100)]
 Sha256 = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
+Day = Annotated[str, Field(pattern=r"^\d{4}-\d\d-\d\d$")]
 Moment = Annotated[AwareDatetime, AfterValidator(_in_bounds)]
 Time = Moment | None
 Json = Annotated[dict[str, Any], AfterValidator(_is_small)]
@@ -180,6 +183,11 @@ class OwnReplyRefs(_Refs):
         list[Annotated[list[Seq], Field(min_length=2, max_length=2)]],
         Field(max_length=1_000),
     ] = []
+    # From where to where in a message; or the hash and the date of other words.
+    rules: Annotated[
+        list[Annotated[list[Count | Sha256 | Day], Field(min_length=3, max_length=3)]],
+        Field(max_length=1_000),
+    ] = []
 
 
 class OwnSummaryRefs(_Refs):
@@ -189,6 +197,18 @@ class OwnSummaryRefs(_Refs):
     fence: Sha256 | None = None
     messages: Range | None = None
     summaries: Versions = []
+
+
+class OwnRule(_Part):
+    """A rule of a message, or of no message in the words of `text`."""
+
+    seq: Seq | None = None
+    start: Count = 0
+    end: Count = 0
+    text: Annotated[str, Field(max_length=MAX_CHARS)] = ""
+    kind: Literal["", "instruction", "preference", "constraint"] = ""
+    state: Literal["offered", "kept", "confirmed", "dismissed", "replaced"]
+    created_at: Time = None
 
 
 class OwnCall(_Part):
@@ -225,4 +245,5 @@ class OwnExport(_Part):
     summaries: Annotated[list[OwnSummary], Field(max_length=MAX_ROWS)] = []
     model_calls: Annotated[list[OwnCall], Field(max_length=MAX_ROWS)] = []
     tool_calls: Annotated[list[OwnCallState], Field(max_length=MAX_ROWS)] = []
+    rules: Annotated[list[OwnRule], Field(max_length=1_000)] = []
     prompts: dict[Sha256, str] = {}

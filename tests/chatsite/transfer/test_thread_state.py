@@ -17,6 +17,7 @@ from ..scenes import answer, submit
 from ..turns import calls
 
 pytestmark = pytest.mark.django_db
+PARTS = ("messages", "tool_calls", "summaries", "model_calls", "rules")
 PAGE = Path(__file__).parents[3] / "docs" / "thread-state.schema.json"
 
 
@@ -25,7 +26,7 @@ def exported(alice, settings):
     """A conversation with every kind of row, as export.json has it."""
     settings.TOOLS = own_tools.PATHS
     conversation = calls.create(alice)
-    submit(conversation, "Hello")
+    submit(conversation, "Hello. Always answer in rhyme.")
     answer(conversation)
     summarise(conversation, 1, 2)
     claim, (mail, order) = calls.ask(
@@ -50,7 +51,7 @@ def test_an_export_follows_it(exported):
     assert len(state.messages) == len(exported["messages"])
 
 
-@pytest.mark.parametrize("part", ["messages", "tool_calls", "summaries", "model_calls"])
+@pytest.mark.parametrize("part", PARTS)
 def test_no_part_has_more_or_less_than_it_says(exported, part):
     name = next(iter(exported[part][0]))
     for wrong in ({**exported[part][0], "other": 1}, {}):
