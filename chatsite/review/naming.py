@@ -21,7 +21,14 @@ COLUMNS = (
         _("compaction owner"),
     ),
     *(_("compaction retry at"), _("generation"), _("imported at"), _("imported from")),
-    *(_("last seq"), _("lease until"), _("level"), _("memory version"), _("message")),
+    *(
+        _("kind"),
+        _("last seq"),
+        _("lease until"),
+        _("level"),
+        _("memory version"),
+        _("message"),
+    ),
     *(_("model"), _("ms"), _("next seq"), _("owner"), _("pinned at"), _("policy")),
     *(_("policy hash"), _("preset"), _("prompt hash"), _("purpose"), _("refs")),
     *(_("reply"), _("reply seq"), _("role"), _("signature"), _("seq"), _("set aside")),
@@ -38,6 +45,7 @@ COLUMNS = (
 TABLES = {
     "memory.Conversation": (_("conversation"), _("conversations")),
     "memory.Message": (_("message"), _("messages")),
+    "memory.Rule": (_("rule"), _("rules")),
     "memory.Summary": (_("summary"), _("summaries")),
     "memory.Prompt": (_("prompt"), _("prompts")),
     "memory.ModelCall": (_("model call"), _("model calls")),

@@ -25,6 +25,7 @@ MESSAGE = (
 SUMMARY = ("text", "structured", "flags")
 CALL = ("refs",)
 PROMPT = ("text",)
+RULE = ("text",)
 TURN = ("text",)
 TOOL_CALL = ("call_id", "name", "arguments", "reason", "handle")
 

@@ -45,11 +45,12 @@ OF_MESSAGE = (
 OF_TOOL_CALL = ("call_id", "name", "reason", "error")
 OF_SUMMARY = ("text", "structured", "flags", "error")
 OF_CALL = ("error",)
+OF_RULE = ("text",)
 # An import may have brought more of them, with whatever in it.
 REFS = (
     *("system", "fence", "summaries", "pinned", "window", "left_out", "recalled"),
-    *("excerpts", "replaced", "newest", "messages", "steps", "shortened", "clipped"),
-    *("tools", "tools_sha256", "tool_choice"),
+    *("excerpts", "replaced", "newest", "rules", "messages", "steps", "shortened"),
+    *("clipped", "tools", "tools_sha256", "tool_choice"),
 )
 
 
@@ -183,6 +184,7 @@ def mask(value: Values) -> Values:
         "tool_calls": [_hide(row, OF_TOOL_CALL) for row in value["tool_calls"]],
         "summaries": [_hide(row, OF_SUMMARY) for row in value["summaries"]],
         "model_calls": [_hide_refs(row) for row in value["model_calls"]],
+        "rules": [_hide(row, OF_RULE) for row in value["rules"]],
         "prompts": dict.fromkeys(prompts),
         "prompts_length": {sha256: len(text) for sha256, text in prompts.items()},
     }

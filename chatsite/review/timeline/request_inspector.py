@@ -13,12 +13,13 @@ from chatsite.pages.presenters.context_pane import TITLES, dump_arguments
 from chatsite.turns.models import Turn
 from chatsite.turns.requests import reply_call
 from memory import context
-from memory.engine.compose import Section
+from memory.engine.compose import RuleBlock, Section
 from memory.engine.search import excerpts
 from memory.engine.tokens import count_text
 from memory.integrity import signatures
 from memory.models import Conversation, Message, ModelCall, Summary
 from memory.ranges import Ranges, to_ranges, within
+from memory.rules import store as rules
 
 from ..pages import timeline_url
 from ..rights import Rights
@@ -141,6 +142,8 @@ class _Parts:
             return [{"name": name, "tokens": tokens, "text": self.rights.shown(text)}]
         if section.kind == "summaries":
             return map(self._summary, self.summaries)
+        if section.kind == "rules":
+            return [self._rule(rule) for rule in self._rules()]
         if section.kind == "recalled":
             spans = {n: (a, b) for n, a, b in refs.get("excerpts", ())}
             seqs = sorted(refs["recalled"])
@@ -151,6 +154,17 @@ class _Parts:
             # What stands for a result that never came has no row.
             seqs = [int(message.id) for message in section.messages if message.id]
         return [self._message(self.messages[n]) for n in seqs]
+
+    def _rules(self) -> Iterable[RuleBlock]:
+        refs, texts = self.built.refs["rules"], self.built.texts
+        return rules.rebuild(self.conversation, refs, texts)
+
+    def _rule(self, rule: RuleBlock) -> Item:
+        return {
+            "name": f"#{rule.seq} · {rule.date}" if rule.seq else rule.date,
+            "tokens": count_text(rule.text),
+            "text": self.rights.shown(rule.text),
+        }
 
     def _summary(self, row: Summary) -> Item:
         span = {"first": row.first_seq, "last": row.last_seq, "version": row.version}

@@ -15,7 +15,7 @@ from django.utils import timezone
 
 from chatsite.turns.models import Allowance, Preferences, Turn
 from memory import transcript
-from memory.models import Conversation, Message
+from memory.models import Conversation, Message, Rule
 from tests.memory.scenes import plant, say, summarise
 
 APPS = ("memory", "chat", "desk")
@@ -46,6 +46,8 @@ def make_conversation(owner, word):
     summarise(row, 1, 2, text=word, structured={word: word}, flags=flags(word))
     summarise(row, 3, 4, **failed)
     make_turns(row, word, call)
+    first = row.messages.first()
+    Rule.objects.create(conversation=row, message=first, end=5, state="confirmed")
     for model in apps.get_app_config("desk").get_models():
         fill(model, row)
     for rows in ([row], row.messages.all(), row.summaries.all()):

@@ -19,7 +19,7 @@ from django.urls import reverse
 
 from chatsite.review import redaction
 from chatsite.review.rights import Rights, rights_of
-from memory.models import Conversation, Message, ModelCall, Prompt, Summary
+from memory.models import Conversation, Message, ModelCall, Prompt, Rule, Summary
 
 from .conftest import CODENAMES
 from .every_page import Place, links, make_conversation, places, plant_everywhere
@@ -35,6 +35,7 @@ SHOWN = {
     *("memory_message_changelist", "memory_message_change"),
     *("memory_prompt_changelist", "memory_prompt_change"),
     *("memory_summary_change", "memory_modelcall_change", "chat_turn_change"),
+    "memory_rule_change",
 }
 COLUMNS = {
     Conversation: redaction.CONVERSATION,
@@ -42,6 +43,7 @@ COLUMNS = {
     Summary: redaction.SUMMARY,
     ModelCall: redaction.CALL,
     Prompt: redaction.PROMPT,
+    Rule: redaction.RULE,
 }
 
 

@@ -1,0 +1,53 @@
+"""Rules in the admin: what people want kept for a whole conversation."""
+
+from django.contrib import admin
+from django.db.models import F, QuerySet
+from django.http import HttpRequest
+from django.utils.translation import gettext_lazy as _
+
+from memory.models import Rule
+from memory.rules import store
+
+from .. import redaction
+from ..readonly import ConversationPartAdmin
+from ..rights import hidden
+
+
+@admin.register(Rule)
+class RuleAdmin(ConversationPartAdmin):
+    list_display = (
+        "pk",
+        "in_conversation",
+        "owner_name",
+        "message_seq",
+        "kind",
+        "state",
+        "created_at",
+    )
+    list_filter = ("state", "kind", "created_at")
+    ordering = ("-id",)
+    texts = redaction.RULE
+    fields = (
+        "in_conversation",
+        ("message_seq", "kind", "state"),
+        "words",
+        "created_at",
+    )
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet:
+        # Not the message itself, whose whole text would be read.
+        return super().get_queryset(request).annotate(seq=F("message__seq"))
+
+    def target_of(self, row: Rule) -> str:
+        return f"rule {row.pk}"
+
+    @admin.display(description=_("message"))
+    def message_seq(self, row: Rule) -> str:
+        return f"#{row.seq}" if row.seq else "-"
+
+    @admin.display(description=_("text"))
+    def words(self, row: Rule) -> str:
+        if not redaction.may_read(row):
+            return hidden(row.end - row.start) or redaction.read(row, "text")
+        rows = store.with_words(Rule.objects.filter(pk=row.pk))
+        return rows.values_list("words", flat=True).get() or ""
