@@ -195,6 +195,8 @@ def _can_hold(name: str, value: object) -> bool:
     """Whether the field of a setting gives back what it is given."""
     if name == "strategy":
         return isinstance(value, str) and value in STRATEGIES
+    if name == "rules":
+        return isinstance(value, str) and value in policy.RULES
     if name == "important":
         field = LinesField()
         texts = value if isinstance(value, list) else ()
@@ -219,7 +221,7 @@ class PolicyForm(DetailedForm):
     """
 
     # Settings with a field of the same name, beside the sizes.
-    SETTINGS: ClassVar[tuple[str, ...]] = ("strategy", "important")
+    SETTINGS: ClassVar[tuple[str, ...]] = ("strategy", "important", "rules")
     DETAILS: ClassVar = ("trigger_size", "keep_size", *SETTINGS, "overrides")
     details_label = _("Rules of its own")
     details_help = _("What is empty here is as the preset says.")
@@ -245,6 +247,11 @@ class PolicyForm(DetailedForm):
         ),
         help_text=_("Regular expressions, one a line. What they match stays in full."),
     )
+    rules = forms.ChoiceField(
+        label=_("Rules that you state"),
+        choices=lambda: [("", _("As the preset says")), *policy.rule_choices(gettext)],
+        required=False,
+    )
     no_compaction = forms.BooleanField(label=_("Never summarise"), required=False)
     no_recall = forms.BooleanField(
         label=_("Don't search earlier messages"), required=False
@@ -266,7 +273,8 @@ class PolicyForm(DetailedForm):
 
     field_order = (
         *("preset", "trigger_size", "trigger_kind", "keep_size", "keep_kind"),
-        *("strategy", "important", "overrides", "no_compaction", "no_recall"),
+        *("strategy", "important", "rules", "overrides"),
+        *("no_compaction", "no_recall"),
     )
 
     @classmethod

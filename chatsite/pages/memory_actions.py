@@ -22,14 +22,18 @@ from chatsite.jobs import summary_proposals
 from chatsite.protocol import events
 from chatsite.protocol.errors import CommandError
 from chatsite.turns import commands, lifecycle, limits, runner
+from chatsite.turns.requests import limit_of, model_of
 from memory import actions, transcript, versions
 from memory.compaction import lease, proposals
+from memory.engine import budget
 from memory.engine.exceptions import PolicyError
-from memory.models import Conversation
+from memory.models import Conversation, Rule
 
 from .forms import PolicyForm, UndoPolicyForm, preset_name
 from .list_views import retry_later
 from .views import context_values
+
+State = Rule.State
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,6 +152,51 @@ def message(
     do(conversation, seq)
     undo = opposite and address_of(conversation, "message", seq=seq, name=opposite)
     return Notice(str(done) % {"seq": seq}, undo)
+
+
+# Name in the address -> the state that a rule gets, and what to say then.
+RULE_STATES = {
+    "dismiss": (State.DISMISSED, gettext_lazy("The rule was removed.")),
+    "offer": (State.OFFERED, gettext_lazy("The rule is offered again.")),
+    "unconfirm": (State.KEPT, gettext_lazy("The rule is kept, unconfirmed.")),
+    "replace": (State.REPLACED, gettext_lazy("The rule counts as replaced.")),
+}
+UNDO_RULE = {
+    State.OFFERED: "offer",
+    State.KEPT: "unconfirm",
+    State.CONFIRMED: "keep",
+    State.DISMISSED: "dismiss",
+    State.REPLACED: "replace",
+}
+
+
+@memory_action
+def rule(
+    request: HttpRequest, conversation: Conversation, *, pk: int, name: str
+) -> Notice:
+    if name not in ("keep", *RULE_STATES):
+        raise Http404
+    before = conversation.rules.filter(pk=pk).values_list("state", flat=True).first()
+    if name == "keep":
+        actions.confirm_rule(conversation, pk, room=_rule_room(conversation))
+        text = _("The model is sent this rule with every request.")
+    else:
+        state, text = RULE_STATES[name]
+        actions.set_rule(conversation, pk, state)
+    undo = address_of(conversation, "rule", pk=pk, name=UNDO_RULE[State(before)])
+    return Notice(str(text), undo)
+
+
+@memory_action
+def reword(request: HttpRequest, conversation: Conversation, *, pk: int) -> Notice:
+    text = request.POST.get("text", "")
+    room = _rule_room(conversation)
+    actions.confirm_rule(conversation, pk, room=room, text=text)
+    return Notice(_("Rule saved. The model reads it from the next message on."))
+
+
+def _rule_room(conversation: Conversation) -> int:
+    return budget.for_rules(limit_of(model_of(conversation)))
 
 
 def _in_force(conversation: Conversation) -> list[int]:

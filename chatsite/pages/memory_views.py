@@ -21,7 +21,9 @@ from chatsite.turns.models import Job
 from memory import actions, context, transcript, versions
 from memory.compaction import lease, proposals
 from memory.engine.policy import Policy
+from memory.engine.rules.detection import MAX_CHARS
 from memory.models import Conversation
+from memory.rules import store as rules
 
 from .diff import diff as compare
 from .forms import PolicyForm, SearchForm
@@ -172,6 +174,15 @@ def edit(
     summary = get_object_or_404(conversation.summaries, version=version)
     values = {"conversation": conversation, "summary": summary}
     return render(request, "chat/_summary_edit.html", values)
+
+
+@conversation_view("GET")
+def edit_rule(
+    request: HttpRequest, conversation: Conversation, *, pk: int
+) -> HttpResponse:
+    rule = get_object_or_404(rules.with_words(conversation.rules), pk=pk)
+    values = {"conversation": conversation, "rule": rule, "max_chars": MAX_CHARS}
+    return render(request, "chat/_rule_edit.html", values)
 
 
 @conversation_view("GET")

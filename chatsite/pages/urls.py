@@ -53,6 +53,9 @@ memory = [
         memory_actions.restore,
         name="memory-restore",
     ),
+    path("rules/<number:pk>/edit/", memory_views.edit_rule, name="memory-rule-edit"),
+    path("rules/<number:pk>/reword/", memory_actions.reword, name="memory-rule-reword"),
+    path("rules/<number:pk>/<slug:name>/", memory_actions.rule, name="memory-rule"),
     path("reinstate/", memory_actions.reinstate, name="memory-reinstate"),
     path("system-prompt/", memory_views.system_prompt, name="memory-system-prompt"),
     path(

@@ -8,9 +8,10 @@
   const day = { day: "numeric", month: "short", ...clock };
   const dated = { ...day, year: "numeric" };
 
+  // A date without a time is a day already, whatever the zone.
   function localise(root) {
     const now = new Date();
-    for (const time of root.querySelectorAll("time[datetime]:not([title])")) {
+    for (const time of root.querySelectorAll("time[datetime*=T]:not([title])")) {
       const date = new Date(time.dateTime);
       if (Number.isNaN(date.getTime())) continue;
       const isThisYear = date.getFullYear() === now.getFullYear();

@@ -32,6 +32,8 @@ from memory.models import Conversation, Message, ModelCall, Summary
 from memory.view import places
 
 from ..forms import preset_name
+from . import rules
+from .rules import SentRule
 
 MAX_REPLIES = 200
 AHEAD_OF_WINDOW = ("system", "summaries", "pinned", "rules")
@@ -87,12 +89,13 @@ def dump_arguments(call: Mapping[str, Any]) -> str:
 class ContextSection:
     """One section of the right pane, in the order of the payload."""
 
-    kind: str  # system, summaries, pinned, window, recalled, newest
+    kind: str  # system, summaries, pinned, rules, window, recalled, newest
     title: str
     tokens: int
     messages: tuple[SeenMessage, ...] = ()
     summaries: tuple[Summary, ...] = ()
     text: str = ""
+    rules: tuple[SentRule, ...] = ()
 
     @property
     def last_seq(self) -> int | None:
@@ -153,6 +156,10 @@ class ContextPane:
     compaction_stopped: bool = False
     # Names of what the model may call, or could call for the shown reply.
     tools: tuple[str, ...] = ()
+    # In force and not sent: there is no room for them.
+    rules_left: tuple[SentRule, ...] = ()
+    # What later words of the person have replaced.
+    rules_replaced: tuple[SentRule, ...] = ()
 
     @property
     def total(self) -> int:
@@ -220,6 +227,8 @@ def model_view(
         is_trimming=policy.strategy == "window",
         compaction_stopped=not lease.may_compact(conversation),
         tools=tuple(call.refs.get("tools", ()) if call else conversation.tools),
+        rules_left=() if call else rules.left_out(conversation, built),
+        rules_replaced=() if call else rules.replaced(conversation),
     )
 
 
@@ -257,6 +266,7 @@ def _sections(
             tokens=count_tokens(section.messages),
             messages=messages,
             summaries=tuple(summaries.order_by("first_seq")) if versions_sent else (),
+            rules=rules.sent(conversation, built) if section.kind == "rules" else (),
             # What is quoted in one message has no rows of its own: its text is shown.
             text="" if messages else str(section.messages[0].content),
         )

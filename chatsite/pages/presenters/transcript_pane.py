@@ -21,8 +21,9 @@ from memory import context, versions
 from memory.models import Conversation, Message, Summary
 
 from .. import incremental
-from . import tool_cards
+from . import rules, tool_cards
 from .locations import Location, location_of
+from .rules import StatedRule
 from .tool_cards import ToolCard
 
 # A few screens: the first paint waits for them, and the way up loads more in time.
@@ -51,6 +52,7 @@ class ShownMessage:
     superseded_at: datetime | None = None
     # The calls of tools that it asked for; of a result that stands alone, its own.
     cards: tuple[ToolCard, ...] = ()
+    rules: tuple[StatedRule, ...] = ()
 
     @property
     def is_reply(self) -> bool:
@@ -279,6 +281,7 @@ def _views(
     every = [row for rows in messages.values() for row in rows]
     cards = tool_cards.read(conversation, turns, every, locate)
     waiting = _waiting(conversation, turns)
+    stated = rules.stated(conversation, turns[0].user_message.seq, end)
     for turn in turns:
         model = turn.model or model_of(conversation)
         finished = turn.is_finished
@@ -293,7 +296,11 @@ def _views(
             attempt=turn.attempt - turn.attempts_before,
             text_attempt=turn.text_attempt,
             messages=tuple(
-                _shown(row, locate(row), _author_of(row, turn, conversation), shown)
+                replace(
+                    _shown(row, locate(row), _author_of(row, turn, conversation)),
+                    cards=shown or (),
+                    rules=stated.get(row.seq, ()),
+                )
                 for row in messages.get(turn.pk, [])
                 if (shown := cards.get(row.seq)) or row.role != Message.Role.TOOL
             ),
@@ -341,12 +348,7 @@ def _author_of(row: Message, turn: Turn, conversation: Conversation) -> str:
     return turn.model or model_of(conversation)
 
 
-def _shown(
-    row: Message,
-    location: Location,
-    model: str,
-    cards: tuple[ToolCard, ...] | None,
-) -> ShownMessage:
+def _shown(row: Message, location: Location, model: str) -> ShownMessage:
     is_reply = row.role != Message.Role.USER
     return ShownMessage(
         seq=row.seq,
@@ -362,5 +364,4 @@ def _shown(
         has_request=row.has_request,
         is_imported=row.imported_at is not None,
         superseded_at=row.superseded_at,
-        cards=cards or (),
     )

@@ -1,0 +1,54 @@
+"""A rule in the person's hands: kept with one tap, replaced, removed, back again."""
+
+import pytest
+from playwright.sync_api import expect
+
+from .test_access import is_clean
+
+pytestmark = pytest.mark.browser
+
+WORDS = "Always name your sources."
+
+
+@pytest.fixture
+def stated(chat):
+    chat.say(f"Hello. {WORDS}")
+    return chat
+
+
+def offer(chat):
+    return chat.message(1).locator(".rule-offer")
+
+
+def rules(chat):
+    return chat.right.locator(".part-rules")
+
+
+def test_a_rule_is_kept_with_one_tap_replaced_and_removed(stated):
+    expect(offer(stated)).to_contain_text("Keep this for the whole conversation?")
+    expect(rules(stated)).to_have_count(0)
+    offer(stated).get_by_role("button", name="Keep").click()
+    expect(rules(stated).locator("q")).to_have_text(WORDS)
+    # As it is sent: a day has no hour in the reader's time zone.
+    day = rules(stated).locator("time")
+    expect(day).to_have_text(day.get_attribute("datetime"))
+    expect(offer(stated)).to_have_count(0)
+
+    rules(stated).get_by_role("button", name="Replace the rule").click()
+    dialog = stated.page.locator("#dialog")
+    dialog.locator("textarea").fill("Name two sources.")
+    dialog.get_by_role("button", name="Replace").click()
+    expect(rules(stated).locator("q")).to_have_text("Name two sources.")
+    expect(dialog).to_be_hidden()
+
+    rules(stated).get_by_role("button", name="Remove the rule").click()
+    expect(rules(stated)).to_have_count(0)
+    stated.page.locator("#notice").get_by_text("Undo").click()
+    expect(rules(stated).locator("q")).to_have_text("Name two sources.")
+
+
+def test_nothing_of_it_shuts_anyone_out(stated):
+    is_clean(stated.page)
+    offer(stated).get_by_role("button", name="Keep").click()
+    expect(rules(stated).locator("q")).to_have_text(WORDS)
+    is_clean(stated.page)
