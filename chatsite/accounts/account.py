@@ -53,10 +53,8 @@ def _describe(user: AbstractBaseUser) -> tuple[str, list[int]]:
             "date_joined": getattr(user, "date_joined", None),
             "last_login": user.last_login,
             "preferences": {
-                "model": preferred.model,
-                "preset": preferred.preset,
-                "tool_cards": preferred.tool_cards,
-                "time_zone": preferred.time_zone,
+                name: getattr(preferred, name)
+                for name in (*preferences.FIELDS, "tool_cards", "time_zone")
             },
         },
     }

@@ -1,5 +1,5 @@
-"""What a person's new conversations begin with: a model, a way to remember, tools; and
-what is known of the person besides.
+"""What a person's new conversations begin with: a model, a way to remember, tools and
+rules; and what is known of the person besides.
 """
 
 from typing import Any
@@ -12,6 +12,8 @@ from chatsite.tools import registry
 from chatsite.tools.context import find_zone
 from chatsite.turns.models import Preferences
 from memory.engine import policy
+
+FIELDS = ("model", "preset", "rules", "own_rules", "with_own_rules")
 
 
 def of(user: AbstractBaseUser) -> Preferences:
@@ -41,4 +43,6 @@ def values_for(user: AbstractBaseUser, **chosen: str) -> dict[str, Any]:
         "preset": preset if preset in known else "",
         "model": preferred.model if preferred.model in providers.models() else "",
         "tools": registry.defaults(),
+        "policy": {"rules": preferred.rules} if preferred.rules else {},
+        "own_rules": preferred.own_rules.splitlines() * preferred.with_own_rules,
     }

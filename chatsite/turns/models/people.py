@@ -88,6 +88,11 @@ class Preferences(models.Model):
     time_zone = models.CharField(
         max_length=64, blank=True, default="", db_default="", editable=False
     )
+    # What becomes of rules that are stated: a value of the policy's setting.
+    rules = models.CharField(max_length=5, blank=True, default="", db_default="")
+    # The person's own list, one a line, and whether new conversations begin with it.
+    own_rules = models.TextField(blank=True, default="", db_default="")
+    with_own_rules = models.BooleanField(default=False, db_default=False)
 
     class Meta:
         verbose_name_plural = "preferences"

@@ -1,13 +1,16 @@
-"""Rules on the page: offered at the message, listed on the right."""
+"""Rules on the page: offered at the message, listed on the right, and on the account
+page."""
 
 import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
+from chatsite.turns.models import Preferences
 from memory import actions, context, transcript
+from memory.models import Conversation
 
-from ..scenes import HTMX, memory_url, page_of, signed_in, talk_in_turns
+from ..scenes import HTMX, answer, memory_url, page_of, signed_in, submit, talk_in_turns
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -132,6 +135,37 @@ def test_pages_without_rules_ask_for_none(client, alice):
     with CaptureQueriesContext(connection) as queries:
         page_of(client, chat)
     assert not [each for each in queries if "memory_rule" in each["sql"]]
+
+
+def test_new_conversations_begin_with_the_own_list(client, alice):
+    fields = {
+        "rules": "keep",
+        "own_rules": "Be brief.\n\nNo jargon.\n",
+        "with_own_rules": "on",
+    }
+    client.post(reverse("account"), fields)
+    client.post(reverse("conversation-create"), {"title": "A"})
+    made = Conversation.objects.get(title="A")
+    assert made.policy["rules"] == "keep"
+    texts = [rule.text for rule in made.rules.order_by("pk")]
+    assert texts == ["Be brief.", "No jargon."]
+    submit(made, "Hello")
+    answer(made)
+    assert "your own list" in pane(client, made)
+
+
+def test_the_own_list_is_off_by_default(client, alice):
+    client.post(reverse("account"), {"own_rules": "Be brief."})
+    assert Preferences.objects.get(user=alice).own_rules == "Be brief."
+    client.post(reverse("conversation-create"), {"title": "A"})
+    assert not Conversation.objects.get(title="A").rules.exists()
+
+
+@pytest.mark.parametrize("text", ["x" * 301, "\n".join(map(str, range(21)))])
+def test_too_long_an_own_list_is_refused(client, alice, text):
+    answer = client.post(reverse("account"), {"own_rules": text})
+    assert answer.status_code == 422
+    assert "At most 20 rules" in answer.content.decode()
 
 
 def test_context_json_names_the_rules(client, chat):
