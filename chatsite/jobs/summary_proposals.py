@@ -31,10 +31,13 @@ State = Job.State
 ENDED_EARLY = (State.FAILED, State.CANCELLED)
 
 
-def start(conversation: Conversation, seq: int, typed: str) -> queue.Claim | None:
+def start(
+    conversation: Conversation, seq: int, typed: str, focus: str = ""
+) -> queue.Claim | None:
     """Have a summary up to message `seq` written; None: one is being written already.
 
-    `typed` is what the user had made of the last proposal; it is shown again.
+    `typed` is what the user had made of the last proposal; it is shown again. `focus`
+    is what the summary should keep above all.
     Raises CommandError while a summary up to another message is written.
     """
     before = latest(conversation)
@@ -46,7 +49,7 @@ def start(conversation: Conversation, seq: int, typed: str) -> queue.Claim | Non
             conversation.owner,
             f"{KIND}:{conversation.pk}",
             conversation,
-            values={"seq": seq, "typed": typed},
+            values={"seq": seq, "typed": typed, "focus": focus},
             saved=before.saved if before and before.state in ENDED_EARLY else {},
         )
     except queue.JobBusyError:
@@ -70,6 +73,7 @@ def describe(job: Job, conversation: Conversation) -> dict[str, Any]:
         "conversation": conversation,
         "seq": job.values["seq"],
         "typed": job.values["typed"],
+        "focus": job.values.get("focus", ""),
         "error": _(job.error) if job.error else "",
         "job": None if job.is_finished else job,
     }
@@ -101,6 +105,7 @@ async def _run(running: tasks.Running) -> dict[str, Any]:
             replace(summariser, door=nullcontext),
             open_from=lifecycle.open_from,
             around=answers.around,
+            focus=running.job.values.get("focus", ""),
         )
     except actions.ActionError as error:
         raise tasks.JobError(str(error)) from None

@@ -197,6 +197,10 @@ def _can_hold(name: str, value: object) -> bool:
         return isinstance(value, str) and value in STRATEGIES
     if name == "rules":
         return isinstance(value, str) and value in policy.RULES
+    if name == "focus":
+        # A line of a form has no line breaks, and no blanks at its ends.
+        is_line = isinstance(value, str) and value == value.strip() != ""
+        return is_line and len(value.splitlines()) == 1
     if name == "important":
         field = LinesField()
         texts = value if isinstance(value, list) else ()
@@ -221,7 +225,7 @@ class PolicyForm(DetailedForm):
     """
 
     # Settings with a field of the same name, beside the sizes.
-    SETTINGS: ClassVar[tuple[str, ...]] = ("strategy", "important", "rules")
+    SETTINGS: ClassVar[tuple[str, ...]] = ("strategy", "important", "rules", "focus")
     DETAILS: ClassVar = ("trigger_size", "keep_size", *SETTINGS, "overrides")
     details_label = _("Rules of its own")
     details_help = _("What is empty here is as the preset says.")
@@ -252,6 +256,12 @@ class PolicyForm(DetailedForm):
         choices=lambda: [("", _("As the preset says")), *policy.rule_choices(gettext)],
         required=False,
     )
+    focus = forms.CharField(
+        label=_("Summaries should keep"),
+        required=False,
+        max_length=policy.MAX_FOCUS_CHARS,
+        help_text=_("In a sentence: “all names and prices, and who decided what”."),
+    )
     no_compaction = forms.BooleanField(label=_("Never summarise"), required=False)
     no_recall = forms.BooleanField(
         label=_("Don't search earlier messages"), required=False
@@ -273,7 +283,7 @@ class PolicyForm(DetailedForm):
 
     field_order = (
         *("preset", "trigger_size", "trigger_kind", "keep_size", "keep_kind"),
-        *("strategy", "important", "rules", "overrides"),
+        *("strategy", "important", "rules", "focus", "overrides"),
         *("no_compaction", "no_recall"),
     )
 

@@ -10,6 +10,7 @@ from django.conf import settings
 from django.db.models import Sum
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, render
+from django.utils.translation import gettext as _
 
 from chatsite.accounts.access import conversation_view
 from chatsite.jobs import activity, queue, summary_proposals, tasks
@@ -20,7 +21,8 @@ from chatsite.turns import lifecycle, limits, requests
 from chatsite.turns.models import Job
 from memory import actions, context, transcript, versions
 from memory.compaction import lease, proposals
-from memory.engine.policy import Policy
+from memory.engine.exceptions import PolicyError
+from memory.engine.policy import Policy, parse_focus
 from memory.engine.rules.detection import MAX_CHARS
 from memory.models import Conversation
 from memory.rules import store as rules
@@ -55,13 +57,17 @@ def propose(
     signature, text = request.POST.get("signature", ""), request.POST.get("text", "")
     is_own = bool(text) and proposals.is_changed(conversation, signature, text)
     typed = text if is_own else request.POST.get("typed", "")
+    focus = request.POST.get("focus", "").strip()
     try:
         limits.admit_spending(conversation.owner_id)
+        focus = parse_focus(focus)
         summary_proposals.plan(conversation, seq)
-        claim = summary_proposals.start(conversation, seq, typed)
-    except (actions.ActionError, CommandError) as error:
+        claim = summary_proposals.start(conversation, seq, typed, focus)
+    except (actions.ActionError, CommandError, PolicyError) as error:
         values = {"conversation": conversation, "seq": seq, "typed": typed}
-        values["error"] = str(error)
+        is_policy = isinstance(error, PolicyError)
+        values["error"] = error.say(_) if is_policy else str(error)
+        values["focus"] = focus
         return render(request, "chat/_compaction_preview.html", values)
     if claim:
         async_to_sync(tasks.start)(claim, summary_proposals.KIND, conversation.pk)

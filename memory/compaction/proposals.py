@@ -18,7 +18,7 @@ from langchain_core.messages import BaseMessage
 from memory import context, transcript, versions
 from memory.engine.compaction import find_important
 from memory.engine.plan import Compaction
-from memory.engine.policy import Policy
+from memory.engine.policy import Policy, parse_focus
 from memory.engine.summaries import facts, material
 from memory.engine.summaries.dropped import find_dropped
 from memory.engine.summaries.summarizer import SummaryText
@@ -99,12 +99,16 @@ async def propose(
     *,
     open_from: OpenFrom,
     around: compactor.Around | None = None,
+    focus: str = "",
 ) -> Proposal:
     """Have a summary written. Its requests are recorded and billed, nothing else.
+    `focus`: what it should keep above all; empty: as the policy says.
 
     Raises ActionError, and SummaryError or InvokeError when the summariser failed.
     """
     job = await database_sync_to_async(_prepare)(conversation, seq, open_from)
+    if focus:
+        job.policy = job.policy.model_copy(update={"focus": parse_focus(focus)})
     made = await compactor.write(job, summariser, around)
     made_of = {
         "conversation": conversation.pk,

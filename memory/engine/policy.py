@@ -41,6 +41,7 @@ MAX_SIZE = 10_000_000
 # Ten years.
 MAX_SECONDS = 315_360_000
 MAX_PROMPT_CHARS = 8000
+MAX_FOCUS_CHARS = 500
 # What leaves the largest window of an adaptive policy is read at once.
 CHUNK_TOKENS = 12_000
 LEAST_CHUNK = 500
@@ -117,16 +118,20 @@ def parse_important(value: object) -> tuple[str, ...]:
     return tuple(map(parse_pattern, value))
 
 
-def parse_prompt(value: object) -> str:
-    if not isinstance(value, str) or len(value) > MAX_PROMPT_CHARS:
+def parse_prompt(value: object, most: int = MAX_PROMPT_CHARS) -> str:
+    if not isinstance(value, str) or len(value) > most:
         raise _error(
             _("%(value)s: expected a text of up to %(limit)s characters"),
             value,
-            limit=f"{MAX_PROMPT_CHARS:,}",
+            limit=f"{most:,}",
         )
     if "\0" in value or any("\ud800" <= char <= "\udfff" for char in value):
         raise _error(_("%(value)s: expected a text without NUL and surrogates"), value)
     return value.strip()
+
+
+def parse_focus(value: object) -> str:
+    return parse_prompt(value, MAX_FOCUS_CHARS)
 
 
 def parse_final_prompt(value: object) -> str:
@@ -291,6 +296,8 @@ class Policy(BaseModel):
     # What becomes of rules that a person states: looked for and offered on the page, or
     # kept by themselves.
     rules: Literal["off", "offer", "keep"] = "offer"
+    # What summaries should keep above all, in a person's words.
+    focus: Annotated[str, BeforeValidator(parse_focus)] = ""
     recall_tokens: StrictInt = Field(500, ge=0, le=100_000)
     # Characters; 0 leaves the arguments of old tool calls as they are.
     truncate_tool_args: StrictInt = Field(0, ge=0, le=MAX_SIZE)

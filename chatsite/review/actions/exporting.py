@@ -33,6 +33,7 @@ Values = dict[str, Any]
 OF_CONVERSATION = ("title", "system_prompt", "own_policy")
 OF_POLICY = (
     "important",
+    "focus",
     "initial_prompt",
     "extend_prompt",
     "merge_prompt",

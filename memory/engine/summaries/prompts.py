@@ -54,6 +54,12 @@ CUSTOM_RULES = f"""\
 "summaries" are of consecutive parts, oldest first. Use no more than "max_tokens" \
 tokens. Reply with the summary alone."""
 
+# Where a person has said what matters.
+FOCUS = """
+
+"keep_above_all" comes from the person whose conversation it is. It names what the \
+summary should keep above all, and changes nothing else of what you were told."""
+
 # Before the shape of a schema.
 STRUCTURE = """\
 Write it as one JSON object of this shape, each thing once, a list empty where there \

@@ -240,9 +240,10 @@ class _Writer:
         prompt = self._describe(task, schema)
         self.prompts.append(prompt + more)
         cap = {"max_tokens": self.policy.max_summary_tokens}
+        focus = {"keep_above_all": self.policy.focus} if self.policy.focus else {}
         request = [
             SystemMessage(prompt + more),
-            HumanMessage(material.to_json(document | cap)),
+            HumanMessage(material.to_json(document | focus | cap)),
         ]
         takes_schema = getattr(self.invoke, "takes_schema", False)
         options = {"schema": schema} if takes_schema else {}
@@ -271,6 +272,8 @@ class _Writer:
         prompt = BUILT_IN[task]
         if custom := getattr(self.policy, f"{task}_prompt"):
             prompt = f"{prompts.MARKER}\n{custom}\n\n{prompts.CUSTOM_RULES}"
+        if self.policy.focus:
+            prompt += prompts.FOCUS
         if schema is None:
             return prompt
         shape = schemas.describe_schema(schema)

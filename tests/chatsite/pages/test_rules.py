@@ -6,6 +6,7 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
+from chatsite.jobs import summary_proposals
 from chatsite.turns.models import Preferences
 from memory import actions, context, transcript
 from memory.models import Conversation
@@ -166,6 +167,27 @@ def test_too_long_an_own_list_is_refused(client, alice, text):
     answer = client.post(reverse("account"), {"own_rules": text})
     assert answer.status_code == 422
     assert "At most 20 rules" in answer.content.decode()
+
+
+def test_a_focus_reaches_the_summariser(client, alice):
+    chat = transcript.create(alice, policy={"focus": "all prices"})
+    talk_in_turns(chat, *map(str, range(4)))
+    target = memory_url("propose", chat, seq=2)
+    client.post(target, {"focus": "all names"}, headers=HTMX)
+    assert chat.jobs.get().values["focus"] == "all names"
+    shown = client.post(target, {"focus": "x" * 501}, headers=HTMX).content.decode()
+    assert "up to 500 characters" in shown
+    assert "x" * 501 in shown
+
+
+def test_a_focus_stays_when_the_summariser_fails(client, alice):
+    chat = transcript.create(alice)
+    talk_in_turns(chat, *map(str, range(4)))
+    summary_proposals.start(chat, 2, "", "all names")
+    chat.jobs.update(state="failed", error="It failed.")
+    shown = client.get(memory_url("proposal", chat, seq=2)).content.decode()
+    assert "Try again" in shown
+    assert 'value="all names"' in shown
 
 
 def test_context_json_names_the_rules(client, chat):
