@@ -255,8 +255,10 @@ def drop_unproved(conversation: Conversation, batch: Batch = at_once) -> int:
         dropped += len(wrong)
     if dropped:
         with batch(0):
-            kept = calls.order_by().values_list("refs", flat=True).iterator()
-            needed = {name for refs in kept for name in prompts.named_in(refs)}
+            kept = conversation.model_calls.order_by().values_list("refs", flat=True)
+            needed = {
+                name for refs in kept.iterator() for name in prompts.named_in(refs)
+            }
             prompts.release(conversation, set(prompts.of(conversation)) - needed)
     return dropped
 

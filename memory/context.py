@@ -9,13 +9,14 @@ from typing import Any
 from django.conf import settings
 from django.db.models import QuerySet
 from django.db.models.functions import Left
-from langchain_core.messages import BaseMessage, SystemMessage
+from langchain_core.messages import BaseMessage, HumanMessage, SystemMessage
 
 from . import prompts, versions
 from .engine import budget
 from .engine.compose import (
     USUAL_SHAPE,
     Context,
+    Section,
     Shape,
     compose,
     digest,
@@ -243,12 +244,7 @@ def build(
     refs |= {"left_out": to_ranges(left_out), **shape.to_refs()}
     extra = overhead(conversation, limit)
     built = _built(view.context, refs, model, count_tokens, extra)
-    texts = {
-        refs["system"]: system_prompt(conversation),
-        refs["fence"]: fence(conversation),
-    }
-    texts |= {rule.ref[1]: rule.block.text for rule in view.rules if rule.own_words}
-    return replace(built, view=whole, texts=texts)
+    return replace(built, view=whole, texts=refer(conversation, view)[1])
 
 
 def _kept(view: View, fitted: Context) -> View:
@@ -270,10 +266,7 @@ def _refs(conversation: Conversation, view: View, cuts: fitting.Cuts) -> dict[st
     """What the view's context is made of. Calls of tools add to it only where there are
     any."""
     refs: dict[str, Any] = {
-        "system": prompts.name_of(system_prompt(conversation)),
-        "fence": prompts.name_of(fence(conversation)),
-        "summaries": [summary.version for summary in view.summaries],
-        "pinned": to_ranges(int(message.id) for message in view.pinned),
+        **refer(conversation, view)[0],
         "window": to_ranges(int(message.id) for message in view.window),
         "left_out": [],
         "recalled": [note.seq for note in view.recalled],
@@ -285,9 +278,6 @@ def _refs(conversation: Conversation, view: View, cuts: fitting.Cuts) -> dict[st
     }
     if view.steps:
         refs["steps"] = to_ranges(int(message.id) for message in view.steps)
-    if view.rules:
-        # What a reference is: memory/rules/store.py.
-        refs["rules"] = [rule.ref for rule in view.rules]
     clip = conversation.get_policy().truncate_tool_args
     if clip and any(map(rounds.calls_of, view.window)):
         refs["clipped"] = clip
@@ -299,6 +289,25 @@ def _refs(conversation: Conversation, view: View, cuts: fitting.Cuts) -> dict[st
             for part, chars in sorted(levels.items())
         ]
     return refs
+
+
+def refer(
+    conversation: Conversation, view: View
+) -> tuple[dict[str, Any], dict[str, str]]:
+    """References to what stands before the window in a request, and the texts that they
+    name by their hash."""
+    system, around = system_prompt(conversation), fence(conversation)
+    refs: dict[str, Any] = {
+        "system": prompts.name_of(system),
+        "fence": prompts.name_of(around),
+        "summaries": [summary.version for summary in view.summaries],
+        "pinned": to_ranges(int(message.id or 0) for message in view.pinned),
+    }
+    if view.rules:
+        # What a reference is: memory/rules/store.py.
+        refs["rules"] = [rule.ref for rule in view.rules]
+    own = {rule.ref[1]: rule.block.text for rule in view.rules if rule.own_words}
+    return refs, {refs["system"]: system, refs["fence"]: around, **own}
 
 
 def _recall(
@@ -347,20 +356,22 @@ def _read_whole(rows: QuerySet[Message]) -> list[BaseMessage]:
 
 
 def rebuild(call: ModelCall) -> Built:
-    """The context of a recorded request, from its references alone."""
+    """The context of a recorded request, from its references alone: of a reply, or of a
+    summary that was asked for at the end of one."""
     conversation, refs = call.conversation, call.refs
     blocks = conversation.summaries.filter(version__in=refs["summaries"])
     # A text that is gone is "", so the hash of the whole differs.
     rows = Prompt.objects.in_bulk(prompts.named_in(refs))
     texts = {sha256: row.text for sha256, row in rows.items()}
-    newest = conversation.messages.filter(seq=refs["newest"]).first()
+    newest = conversation.messages.filter(seq=refs.get("newest")).first()
 
     def read(ranges: Ranges) -> list[BaseMessage]:
         rows = conversation.messages.filter(within(ranges))
         return read_langchain(rows.order_by("seq"))
 
+    noted = refs.get("recalled", ())
     recalled = excerpts.restore(
-        _read_whole(conversation.messages.filter(within(to_ranges(refs["recalled"])))),
+        _read_whole(conversation.messages.filter(within(to_ranges(noted)))),
         spans=refs.get("excerpts", ()),
         newest=dict(refs.get("replaced", ())),
     )
@@ -380,6 +391,9 @@ def rebuild(call: ModelCall) -> Built:
         newest=_prepare_newest(newest.to_langchain() if newest else None),
         steps=fitting.prepare(read(refs.get("steps", ())), cuts=cuts),
     )
+    if "instruction" in refs:
+        asked = HumanMessage(f"{texts.get(refs['instruction'], '')}\n{refs['asked']}")
+        context = Context((*context.sections, Section("newest", (asked,))))
     count_tokens = counter(conversation)
     extra = overhead(conversation)
     built = _built(context, refs, call.model, count_tokens, extra)
@@ -387,7 +401,7 @@ def rebuild(call: ModelCall) -> Built:
 
 
 def verify(call: ModelCall) -> bool:
-    """Whether the rebuilt context of a reply is what was sent, byte for byte."""
+    """Whether the rebuilt context is what was sent, byte for byte."""
     return rebuild(call).sha256 == call.sha256
 
 

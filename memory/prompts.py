@@ -21,7 +21,8 @@ def name_of(text: str) -> str:
 
 def named_in(refs: Mapping[str, Any]) -> list[str]:
     """The hashes of the texts that a request refers to."""
-    named = (refs.get("system"), refs.get("fence"), *(r[1] for r in rules_in(refs)))
+    said = (rule[1] for rule in rules_in(refs))
+    named = (*map(refs.get, ("system", "fence", "instruction")), *said)
     # Older imports took references of any shape.
     return list(dict.fromkeys(each for each in named if isinstance(each, str)))
 

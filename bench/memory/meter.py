@@ -5,13 +5,12 @@ What a system did is read from the log of its two models, never from its inside.
 
 from collections.abc import Sequence
 from itertools import zip_longest
-from os.path import commonprefix
 
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
 
 from memory.engine.search.ranking import Document, Index
-from memory.engine.tokens import count_message, count_text, count_tokens
-from memory.evaluation.metrics import CACHE_MIN, CACHE_STEP, Tally
+from memory.engine.tokens import count_text, count_tokens
+from memory.evaluation.metrics import Tally, cacheable, shared_tokens
 from memory.evaluation.replay import RECALLED, Recording
 
 from .ledger import Ledger, plain_texts
@@ -72,6 +71,8 @@ class Meter:
         for event in events:
             if isinstance(event, Summarised):
                 self.tally.summary_tokens_in += count_tokens(event.request)
+                shared = shared_tokens(self.sent, event.request)
+                self.tally.summary_tokens_cached += cacheable(shared)
                 self.tally.summary_tokens_out += count_text(event.text)
                 self.ledger.read(event)
 
@@ -139,19 +140,3 @@ def split_turns(messages: Sequence[BaseMessage]) -> list[list[BaseMessage]]:
         elif turns:
             turns[-1].append(message)
     return turns
-
-
-def shared_tokens(old: Sequence[BaseMessage], new: Sequence[BaseMessage]) -> int:
-    """Tokens of the prefix that two prompts have in common."""
-    tokens = 0
-    for before, after in zip(old, new, strict=False):
-        if before.type != after.type:
-            break
-        if before.text != after.text:
-            return tokens + count_text(commonprefix([before.text, after.text]))
-        tokens += count_message(after)
-    return tokens
-
-
-def cacheable(tokens: int) -> int:
-    return tokens // CACHE_STEP * CACHE_STEP if tokens >= CACHE_MIN else 0

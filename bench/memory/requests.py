@@ -1,6 +1,5 @@
 """Reads a summariser request of any of the systems: what is it to summarise?"""
 
-import json
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -8,7 +7,8 @@ from xml.sax.saxutils import unescape
 
 from langchain_core.messages import BaseMessage
 
-OURS = "[windowpane:summarise]"
+from memory.engine.summaries import material
+
 ROLES = {"human": "User", "ai": "Assistant", "user": "User", "assistant": "Assistant"}
 XML_MESSAGE = re.compile(r'<message type="(\w+)">(.*?)</message>', re.DOTALL)
 # How LangMem, the LangGraph tutorial, LangChain and Deep Agents quote a summary.
@@ -43,8 +43,8 @@ class Material:
 
 
 def read_request(request: Sequence[BaseMessage]) -> Material:
-    if request[0].text.startswith(OURS):
-        return _read_json(request[-1].text)
+    if (document := material.read_request(request)) is not None:
+        return _read_document(document)
     if len(request) == 1 and XML_MESSAGE.search(request[0].text):
         found = XML_MESSAGE.findall(request[0].text)
         return _sort(
@@ -55,8 +55,7 @@ def read_request(request: Sequence[BaseMessage]) -> Material:
     return _sort([*said, Said("User", instruction.text)])
 
 
-def _read_json(text: str) -> Material:
-    data = json.loads(text)
+def _read_document(data: material.Document) -> Material:
     earlier = [data.get("previous_summary", "")]
     earlier += [each["text"] for each in data.get("summaries", [])]
     messages = [

@@ -8,9 +8,11 @@ from langchain_core.messages import BaseMessage
 
 from chatsite.llm.demo.chat_model import reply_to
 from chatsite.llm.demo.extractive import summarize_extractively
+from memory.engine.summaries.material import read_request as read_summary_request
+from memory.engine.summaries.material import to_json
 
 from .models import Write
-from .requests import OURS, read_request
+from .requests import read_request
 
 # As bench.memory.conversations writes them.
 FACT = re.compile(r"\[fact-\d{3}[^\]]*\]")
@@ -18,7 +20,7 @@ FACT = re.compile(r"\[fact-\d{3}[^\]]*\]")
 
 def write_extract(request: Sequence[BaseMessage], max_tokens: int) -> str:
     """The sentences that carry facts, word for word; deterministic."""
-    if request[0].text.startswith(OURS):
+    if read_summary_request(request) is not None:
         return reply_to(request)
     material = read_request(request)
     texts = [f"{said.role}: {said.text}" for said in material.messages]
@@ -42,7 +44,9 @@ def make_lossy(kept: float, seed: int) -> Write:
 
 
 def _facts(request: Sequence[BaseMessage]) -> list[str]:
-    text = " ".join(message.text for message in request)
+    document = read_summary_request(request)
+    texts = [to_json(document)] if document else [each.text for each in request]
+    text = " ".join(texts)
     return list(dict.fromkeys(FACT.findall(text)))
 
 

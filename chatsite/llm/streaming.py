@@ -295,9 +295,11 @@ async def complete(
     total: float | None = None,
     max_tokens: int = 0,
     schema: type[BaseModel] | None = None,
+    cache_key: str = "",
     dialect: dialects.Dialect | None = None,
 ) -> AIMessage:
     """The whole reply at once, for summaries and titles, in their temperature.
+    `cache_key`: of the conversation whose last request begins like this one.
 
     An empty, filtered or cut-off reply is returned as it is: the caller looks at
     the text and at response_metadata["finish_reason"].
@@ -305,6 +307,7 @@ async def complete(
     total = settings.SUMMARY_TOTAL_TIMEOUT if total is None else total
     temperature = settings.SUMMARY_TEMPERATURE
     bind = {
+        **(providers.cache_options(name, cache_key) if cache_key else {}),
         **providers.schema_options(name, schema),
         **providers.sampling_options(name, temperature, max_tokens),
     }

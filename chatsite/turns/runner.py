@@ -308,11 +308,18 @@ def summariser(name: str, *, payer: int) -> compactor.Summariser:
     """The model of this name; what it is asked counts for the person `payer`."""
 
     async def invoke(
-        messages: list[BaseMessage], *, schema: type[BaseModel] | None = None
+        messages: list[BaseMessage],
+        *,
+        schema: type[BaseModel] | None = None,
+        cache_key: str = "",
     ) -> AIMessage:
         try:
             reply = await requests.complete(
-                name, messages, schema=schema, max_tokens=settings.SUMMARY_MAX_TOKENS
+                name,
+                messages,
+                schema=schema,
+                max_tokens=settings.SUMMARY_MAX_TOKENS,
+                cache_key=cache_key,
             )
         except LLMError as error:
             metrics.note_request("summary", error.code)

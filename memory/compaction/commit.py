@@ -14,7 +14,7 @@ from django.db.models import F
 from django.db.models.functions import Now
 from langchain_core.messages import AIMessage, BaseMessage
 
-from memory import context, versions
+from memory import context, prompts, versions
 from memory.engine.compaction import Important
 from memory.engine.compose import (
     USUAL_SHAPE,
@@ -76,16 +76,23 @@ def record_call(
 ) -> None:
     sent = reply.response_metadata.get("shape") if reply else error and error.shape
     shape = sent or USUAL_SHAPE
+    refs = {
+        "messages": [job.step.first_seq, job.step.last_seq],
+        "summaries": [summary.version for summary in job.sources],
+        **shape.to_refs(),
+    }
+    if job.prefix and messages[:-1] == job.prefix.messages:
+        # By these the request can be built again.
+        instruction, _, asked = messages[-1].text.rpartition("\n")
+        name = prompts.name_of(instruction)
+        refs |= {**job.prefix.refs, "instruction": name, "asked": asked}
+        prompts.keep(job.conversation, {**job.prefix.texts, name: instruction})
     usage = (reply.usage_metadata if reply else None) or {}
     cached = usage.get("input_token_details", {}).get("cache_read")
     call = ModelCall.objects.create(
         conversation=job.conversation,
         purpose=ModelCall.Purpose.SUMMARY,
-        refs={
-            "messages": [job.step.first_seq, job.step.last_seq],
-            "summaries": [summary.version for summary in job.sources],
-            **shape.to_refs(),
-        },
+        refs=refs,
         sha256=digest(to_wire(shape.apply(messages), model=model)),
         model=model,
         tokens_estimated=job.count_tokens(messages),

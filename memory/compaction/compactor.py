@@ -141,18 +141,25 @@ async def write(
 ) -> summarizer.SummaryText:
     """The summary of one step. Every request for it is recorded, answered or not.
 
+    Where the same model has the conversation in its provider's cache, it is asked at
+    the end of its last request; then `summariser.invoke` is told the conversation's
+    `cache_key`, too.
+
     `around` may answer a request itself, which is then neither sent nor recorded.
     """
+
+    prefix = job.prefix if job.prefix and job.prefix.model == summariser.model else None
 
     async def invoke(
         messages: list[BaseMessage], *, schema: type[BaseModel] | None = None
     ) -> AIMessage:
+        key = {"cache_key": str(job.conversation.uuid)} if prefix else {}
         async with summariser.door():
             started = monotonic()
             # What stays if the process ends while the model writes.
             reply, error = None, InvokeError("cancelled")
             try:
-                reply = await summariser.invoke(messages, schema=schema)
+                reply = await summariser.invoke(messages, schema=schema, **key)
                 error = None
             except InvokeError as failure:
                 error = failure
@@ -168,6 +175,7 @@ async def write(
         around(invoke) if around else invoke,
         job.step,
         job.messages,
+        prefix=prefix.messages if prefix else (),
         policy=job.policy,
         count_tokens=job.count_tokens,
         chunk_tokens=summariser.chunk_tokens,

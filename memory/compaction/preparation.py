@@ -3,14 +3,16 @@
 Every function is one short transaction. Nothing here waits for a model.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import datetime, timedelta
 from time import monotonic
+from typing import Any
 
 from django.contrib.auth.base_user import AbstractBaseUser
 from django.db import transaction
 from django.db.models import F, Q
+from django.utils import timezone
 from langchain_core.messages import BaseMessage
 
 from memory import context, versions
@@ -19,14 +21,37 @@ from memory.engine.compaction import MemoryState
 from memory.engine.cut_points import find_turn_starts
 from memory.engine.policy import Policy
 from memory.engine.tokens import TokenCounter
+from memory.engine.tools import rounds
 from memory.engine.triggers import find_next_due
-from memory.models import Conversation, Summary, read_langchain
+from memory.models import Conversation, ModelCall, Summary, read_langchain
+from memory.ranges import to_ranges
 
 from . import lease
 
 # Gives the number of the first message whose turn is not finished, or None. From there
 # on nothing is compacted: a reply may still be written between the messages.
 OpenFrom = Callable[[Conversation], int | None]
+AHEAD_OF_WINDOW = ("system", "summaries", "pinned", "rules")
+# The references to them, and what they are quoted with.
+AHEAD_REFS = (*AHEAD_OF_WINDOW, "fence")
+# As long as providers keep a prefix at least.
+CACHE_LASTS = timedelta(minutes=5)
+# For fewer tokens the other form, which is the safer one, costs hardly more.
+LEAST_CACHED = 1024
+# The instruction and the summary, beside the prefix.
+ASKING_TOKENS = 1500
+
+
+@dataclass(frozen=True, slots=True)
+class Prefix:
+    """How the last request for a reply began, up to the end of a step's messages, by
+    reference as well. `model` is the one whose provider has it in its cache."""
+
+    model: str
+    messages: list[BaseMessage]
+    refs: dict[str, Any]
+    # Those that the references name by their hash.
+    texts: dict[str, str]
 
 
 @dataclass(slots=True)
@@ -41,6 +66,7 @@ class Job:
     policy: Policy
     count_tokens: TokenCounter
     tokens_before: int
+    prefix: Prefix | None = None
     author: AbstractBaseUser | None = None
     calls: list[int] = field(default_factory=list)
     tokens_in: int = 0
@@ -144,8 +170,8 @@ class Planner:
             policy = context.policy_within(conversation, policy, limit)
         # Read first: a turn that ends meanwhile counts as open.
         self.open_from = open_from(conversation)
-        view = view or context.read_view(conversation)
-        self.summaries, self.context = view.summaries, view.context
+        view = view or context.read_view(conversation, limit=limit)
+        self.view, self.summaries, self.context = view, view.summaries, view.context
         self.count_tokens = context.counter(conversation)
         extra = context.overhead(conversation)
         self.tokens = self.count_tokens(self.context.messages) + extra
@@ -213,7 +239,62 @@ class Planner:
             policy=self.state.policy,
             count_tokens=self.count_tokens,
             tokens_before=self.tokens,
+            prefix=self._find_prefix(step),
         )
+
+    def _find_prefix(self, step: plan.Step) -> Prefix | None:
+        """None where no provider is known to have it, where there is no room for more,
+        or where the other form is the safer one.
+
+        With tools, calls would be in it, or stand before it; and a summary that has
+        failed is asked for in the form that works with any model.
+        """
+        row = self.conversation
+        is_summary = isinstance(step, plan.Compaction) and not step.is_trim
+        if not is_summary or not self.state.policy.cached_prefix:
+            return None
+        if (
+            row.tools
+            or row.compaction_failures
+            or any(map(_is_of_tools, step.messages))
+        ):
+            return None
+        ahead = [each for each in self.context.sections if each.kind in AHEAD_OF_WINDOW]
+        messages = [message for each in ahead for message in each.messages]
+        messages += step.messages
+        room = context.overhead(row) + ASKING_TOKENS
+        if self.limit and self.count_tokens(messages) + room > self.limit:
+            return None
+        refs, texts = context.refer(row, self.view)
+        refs["window"] = to_ranges(int(message.id or 0) for message in step.messages)
+        call = _find_cached_call(row)
+        if call is None or not _begins_alike(call.refs, refs):
+            return None
+        return Prefix(call.model, messages, refs, texts)
+
+
+def _is_of_tools(message: BaseMessage) -> bool:
+    return message.type == "tool" or bool(rounds.calls_of(message))
+
+
+def _find_cached_call(conversation: Conversation) -> ModelCall | None:
+    """The last request for a reply, if its model has just read most of it from its
+    provider's cache."""
+    calls = conversation.model_calls.filter(purpose=ModelCall.Purpose.REPLY)
+    since = timezone.now() - CACHE_LASTS
+    last = calls.filter(created_at__gte=since).order_by("-id").first()
+    cached = last.tokens_cached or 0 if last else 0
+    is_most = last and cached * 2 >= (last.tokens_input or 0)
+    return last if is_most and cached >= LEAST_CACHED else None
+
+
+def _begins_alike(sent: Mapping[str, Any], refs: Mapping[str, Any]) -> bool:
+    """Whether a request began with what these references name, and its window with the
+    same message. In one that was squeezed, messages may have been shortened."""
+    is_same = all(sent.get(name) == refs.get(name) for name in AHEAD_REFS)
+    starts = [each["window"][0][0] for each in (sent, refs) if each.get("window")]
+    is_whole = not sent.get("shortened") and not sent.get("left_out")
+    return is_same and is_whole and len(starts) == 2 and starts[0] == starts[1]
 
 
 def _first_turn(messages: list[BaseMessage]) -> list[BaseMessage]:

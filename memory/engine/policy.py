@@ -284,6 +284,9 @@ class Policy(BaseModel):
     # Tokens of messages in one request of the summariser; more take several. Each has
     # the prompt and the summary so far as well, so tiny ones cost most.
     chunk_tokens: StrictInt = Field(CHUNK_TOKENS, ge=LEAST_CHUNK, le=1_000_000)
+    # The summariser is asked at the end of the last request, which the provider has in
+    # its cache, where it is the same model (summaries/summarizer.py).
+    cached_prefix: StrictBool = True
     # Messages that match one of these stay word for word. The trigger "important"
     # counts those in the window.
     important: Annotated[tuple[str, ...], BeforeValidator(parse_important)] = ()

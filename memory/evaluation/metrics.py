@@ -24,6 +24,7 @@ class Tally:
     prompt_tokens: int = 0
     cached_tokens: int = 0
     summary_tokens_in: int = 0
+    summary_tokens_cached: int = 0
     summary_tokens_out: int = 0
     blocked_turns: int = 0
     never_read: int = 0
@@ -42,9 +43,9 @@ class Tally:
 
     @property
     def cost(self) -> float:
-        fresh = self.prompt_tokens - self.cached_tokens + self.summary_tokens_in
-        written = WRITTEN_PRICE * self.summary_tokens_out
-        return fresh + CACHED_PRICE * self.cached_tokens + written
+        cached = self.cached_tokens + self.summary_tokens_cached
+        fresh = self.prompt_tokens + self.summary_tokens_in - cached
+        return fresh + CACHED_PRICE * cached + WRITTEN_PRICE * self.summary_tokens_out
 
     def report(self) -> dict[str, Any]:
         """The documented keys; shares are 0..1, None where nothing was asked."""
@@ -71,6 +72,7 @@ class Tally:
 
 
 def shared_tokens(old: Sequence[BaseMessage], new: Sequence[BaseMessage]) -> int:
+    """Tokens of the beginning that two requests have in common."""
     tokens = 0
     for before, after in zip(old, new, strict=False):
         if before.type != after.type:

@@ -3,7 +3,6 @@
 Pure: no database; the summariser comes as a callable. Replies are the recorded ones.
 """
 
-import json
 import re
 from bisect import bisect_left, bisect_right
 from collections import defaultdict
@@ -18,11 +17,12 @@ from memory.engine import budget
 from memory.engine.compaction import MemoryState
 from memory.engine.compose import compose, make_fence
 from memory.engine.exceptions import SummaryError
-from memory.engine.plan import Step
+from memory.engine.plan import Compaction, Step
 from memory.engine.policy import CHUNK_TOKENS, Policy
 from memory.engine.rules.keeper import Keeper
 from memory.engine.search import excerpts
 from memory.engine.search.ranking import Document, Hit, Index
+from memory.engine.summaries.material import read_request
 from memory.engine.summaries.summarizer import EARLIER, Invoke, SummaryText, write
 from memory.engine.tokens import TokenCounter, count_text, count_tokens
 
@@ -124,6 +124,7 @@ class Player:
         for place in range(len(self.messages)):
             await self._step(place)
         self.tally.summary_tokens_in = self.summarizer.tokens_in
+        self.tally.summary_tokens_cached = self.summarizer.tokens_cached
         self.tally.summary_tokens_out = self.summarizer.tokens_out
         self.tally.rewrites = list(self.generations.values())
         self.tally.never_read = sum(
@@ -175,12 +176,13 @@ class Player:
             context_window=self.context_window,
             now=now,
         ):
-            self.summarizer.begin(step.first_seq, self.generations)
+            self.summarizer.begin(step.first_seq, self.generations, self.sent)
             try:
                 made = await write(
                     self.summarizer,
                     step,
                     self._between(step.first_seq, step.last_seq),
+                    prefix=self._prefix(step),
                     policy=self.policy,
                     count_tokens=self.count_tokens,
                     chunk_tokens=self.chunk_tokens,
@@ -189,6 +191,16 @@ class Player:
                 self.failures += 1
                 return
             await self._commit(step, made)
+
+    def _prefix(self, step: Step) -> list[BaseMessage]:
+        """How the last request began, up to where the step's messages end."""
+        return compose(
+            system_prompt=self.system_prompt,
+            blocks=self.state.blocks,
+            rules=self.rules.blocks,
+            window=step.messages if isinstance(step, Compaction) else (),
+            fence=make_fence(self.policy.final_prompt),
+        ).messages
 
     async def _commit(self, step: Step, made: SummaryText) -> None:
         self.state = self.state.apply(step, made.text)
@@ -265,7 +277,8 @@ class _Reader:
 
     def __init__(self, invoke: Invoke) -> None:
         self.invoke = invoke
-        self.requests = self.tokens_in = self.tokens_out = 0
+        self.requests = self.tokens_in = self.tokens_out = self.tokens_cached = 0
+        self.sent: list[BaseMessage] = []
         self.parts: dict[int, dict[str, str]] = defaultdict(dict)
         self.generations: dict[int, int] = {}
         self.first = 0
@@ -275,9 +288,12 @@ class _Reader:
     def takes_schema(self) -> bool:
         return getattr(self.invoke, "takes_schema", False)
 
-    def begin(self, first: int, generations: dict[int, int]) -> None:
-        """A step whose summary will cover the messages from number `first` on."""
-        self.first, self.generations = first, dict(generations)
+    def begin(
+        self, first: int, generations: dict[int, int], sent: list[BaseMessage]
+    ) -> None:
+        """A step whose summary will cover the messages from number `first` on; `sent`:
+        what the provider has in its cache."""
+        self.first, self.generations, self.sent = first, dict(generations), sent
         self.read.clear()
 
     async def __call__(self, messages: list[BaseMessage], **options: Any) -> AIMessage:
@@ -285,7 +301,8 @@ class _Reader:
         self.requests += 1
         self.tokens_in += count_tokens(messages)
         self.tokens_out += count_text(reply.text)
-        self._note(json.loads(messages[-1].text))
+        self.tokens_cached += cacheable(shared_tokens(self.sent, messages))
+        self._note(read_request(messages) or {})
         return reply
 
     def _note(self, document: dict[str, Any]) -> None:

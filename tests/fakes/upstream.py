@@ -369,6 +369,12 @@ def make_reply(body: dict[str, Any]) -> str:
     messages = body.get("messages", [])
     if messages and content_of(messages[0]).startswith(SUMMARY_MARK):
         return make_summary(content_of(messages[-1]))
+    if messages and content_of(messages[-1]).startswith(SUMMARY_MARK):
+        # It was asked for at the end of the conversation itself.
+        told = json.loads(content_of(messages[-1]).splitlines()[-1])
+        read = messages[-1 - told["messages"] : -1]
+        said = [{"n": 0, "role": m["role"], "text": content_of(m)} for m in read]
+        return make_summary(json.dumps({"messages": said}))
     texts = [content_of(m) for m in messages if m.get("role") == "user"]
     return f"Reply to: {texts[-1]}" if texts else "Hello!"
 

@@ -1,8 +1,6 @@
 """Builders for tests: conversations as the site makes them, but without turns, and a
 summariser that answers from a list."""
 
-import json
-
 from asgiref.sync import async_to_sync
 from django.db import connection, transaction
 from django.db.models import QuerySet
@@ -10,6 +8,7 @@ from langchain_core.messages import AIMessage
 
 from memory import actions, context, transcript, versions
 from memory.compaction import compactor
+from memory.engine.summaries.material import read_request
 from memory.integrity import audit
 from memory.models import ModelCall, Summary
 from memory.view import places
@@ -70,7 +69,7 @@ def say_with_tools(conversation, text, *calls):
 
 
 @transaction.atomic
-def record(conversation, built, reply=None, model="m"):
+def record(conversation, built, reply=None, model="m", **reported):
     """The request of a built context, as it is stored."""
     context.keep_prompts(conversation, built)
     return ModelCall.objects.create(
@@ -81,14 +80,17 @@ def record(conversation, built, reply=None, model="m"):
         sha256=built.sha256,
         model=model,
         tokens_estimated=built.tokens,
+        **reported,
     )
 
 
-def say(conversation, text):
-    """One message and its reply, with the request that the reply came from."""
+def say(conversation, text, **reported):
+    """One message and its reply, with the request that the reply came from, and what
+    its provider reported."""
     message = ask(conversation, text)
     built = context.build(conversation, newest=message, model="m")
-    return record(conversation, built, reply_to(message, f"Reply to: {text}"))
+    reply = reply_to(message, f"Reply to: {text}")
+    return record(conversation, built, reply, **reported)
 
 
 def confirm_rule(conversation, *, room=1000, **options):
@@ -126,9 +128,11 @@ class Recorder:
     def __init__(self, *answers):
         self.answers = list(answers)
         self.requests = []
+        self.cache_keys = []
 
-    async def __call__(self, messages, *, schema=None):
+    async def __call__(self, messages, *, schema=None, cache_key=""):
         self.requests.append(messages)
+        self.cache_keys.append(cache_key)
         answer = self.answers.pop(0) if self.answers else "They talked."
         if isinstance(answer, Exception):
             raise answer
@@ -143,7 +147,7 @@ class Recorder:
     @property
     def read(self):
         """The numbers of the messages in each request; a merge has none."""
-        documents = [json.loads(request[-1].content) for request in self.requests]
+        documents = list(map(read_request, self.requests))
         return [[m["n"] for m in d["messages"]] for d in documents if "messages" in d]
 
 

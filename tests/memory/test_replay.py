@@ -65,20 +65,30 @@ async def test_it_writes_each_segment_once_when_layered():
 
 
 async def test_it_counts_a_merge_as_a_rewrite():
-    policy = Policy(
-        trigger=("messages", 4), keep=("messages", 2), summary_budget=1, fan_in=2
-    )
+    sizes = {"trigger": ("messages", 4), "keep": ("messages", 2)}
+    policy = Policy(**sizes, summary_budget=1, fan_in=2, cached_prefix=False)
     long = recorded(8, text="word " * 16_000)
     tally = await play(long, policy, Summarizer(*["short"] * 100))
     assert max(tally.rewrites) > 2
 
 
 async def test_a_giant_read_in_parts_is_written_twice():
-    policy = Policy(trigger=("messages", 4), keep=("messages", 2))
+    policy = Policy(trigger=("messages", 4), keep=("messages", 2), cached_prefix=False)
     giant = recorded(8, text="word " * 40_000)
     tally = await play(giant, policy, Summarizer(*["short"] * 100))
     assert set(tally.rewrites) == {2}
     assert tally.never_read == 0
+
+
+async def test_a_summary_read_from_the_cache_costs_less():
+    recording = recorded(20, text="x" * 792)
+    sizes = {"trigger": ("tokens", 2000), "keep": ("tokens", 500)}
+    costs = []
+    for is_on in (True, False):
+        policy = Policy(**sizes, cached_prefix=is_on)
+        tally = await play(recording, policy, Summarizer(*["short"] * 20))
+        costs.append(tally.cost)
+    assert costs[0] < 0.8 * costs[1]
 
 
 async def test_it_compacts_nothing_that_no_summariser_read():

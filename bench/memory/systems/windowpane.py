@@ -8,7 +8,7 @@ from langchain_core.messages import BaseMessage, HumanMessage
 
 from memory.engine.compaction import MemoryState
 from memory.engine.compose import compose
-from memory.engine.plan import Step
+from memory.engine.plan import Compaction, Step
 from memory.engine.policy import Policy
 from memory.engine.search import excerpts
 from memory.engine.search.ranking import Document, Index
@@ -52,8 +52,14 @@ class Windowpane(System):
 
     async def _take(self, step: Step) -> None:
         covered = self.messages[step.first_seq - 1 : step.last_seq]
+        leaving = step.messages if isinstance(step, Compaction) else ()
+        prefix = compose(system_prompt="", blocks=self.state.blocks, window=leaving)
         made = await write(
-            self.summarizer.ainvoke, step, covered, policy=self.state.policy
+            self.summarizer.ainvoke,
+            step,
+            covered,
+            prefix=prefix.messages,
+            policy=self.state.policy,
         )
         self.state = self.state.apply(step, made.text)
         self.archive = self._index()

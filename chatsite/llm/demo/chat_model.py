@@ -20,6 +20,7 @@ from langchain_core.outputs import ChatGeneration, ChatGenerationChunk, ChatResu
 from langchain_core.runnables import Runnable
 from langchain_core.utils.function_calling import convert_to_openai_tool
 
+from memory.engine.summaries.material import read_request
 from memory.engine.summaries.prompts import MARKER as SUMMARY_MARK
 from memory.engine.summaries.schemas import render
 from memory.engine.tokens import MESSAGE_OVERHEAD
@@ -81,8 +82,9 @@ class DemoChatModel(BaseChatModel):
 
 def reply_to(messages: Sequence[BaseMessage]) -> str:
     """A summary or a title if the system message asks for one, an answer otherwise."""
-    if messages and messages[0].text.startswith(SUMMARY_MARK):
-        return _summarize(messages[0].text, messages[-1].text)
+    if messages and (document := read_request(messages)) is not None:
+        is_in_place = messages[-1].text.startswith(SUMMARY_MARK)
+        return _summarize(messages[-1 if is_in_place else 0].text, document)
     if messages and messages[0].text.startswith(TITLE_MARK):
         return make_title(str(json.loads(messages[-1].text)["messages"][0]["text"]))
     return answer_from_results(messages) or answer(messages)
@@ -105,9 +107,8 @@ def split_tokens(text: str) -> list[str]:
     return PIECE.findall(text)
 
 
-def _summarize(prompt: str, document: str) -> str:
-    """Answer the JSON document of a summariser request, in the form that it wants."""
-    data = json.loads(document)
+def _summarize(prompt: str, data: dict[str, Any]) -> str:
+    """Answer what a summariser request gives to read, in the form that it wants."""
     previous = [str(data.get("previous_summary") or "")]
     previous += [str(each.get("text", "")) for each in data.get("summaries", [])]
     texts = list(_quote(data.get("messages", [])))

@@ -150,6 +150,10 @@ class ExperimentPlayer(Player):
         self.steps.turns.append(turn)
         self.sent = request
 
+    def _prefix(self, step: Step) -> list[BaseMessage]:
+        """An experiment sends no request for a reply, so no provider has it cached."""
+        return []
+
     def _pinned(self, newest: BaseMessage) -> list[BaseMessage]:
         """Those behind the window that a person or the policy had pinned by then."""
         now = newest.additional_kwargs["created_at"]

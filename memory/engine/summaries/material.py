@@ -3,17 +3,22 @@
 Nothing is left out: a message larger than a piece is split into numbered parts.
 """
 
+import hashlib
 import json
+import re
 from collections.abc import Iterator, Sequence
+from html import unescape
 from typing import Any
 
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
 
 from ..compose import role_of, time_of
 from ..tokens import TokenCounter
+from .prompts import MARKER
 
 Document = dict[str, Any]
 
+SUMMARY = re.compile(r"<summary [^>]*>(.*?)</summary>", re.DOTALL)
 MEDIA = {"image", "audio", "video", "file"}
 
 
@@ -104,3 +109,60 @@ def _count(document: Document, count_tokens: TokenCounter) -> int:
 
 def to_json(value: object) -> str:
     return json.dumps(value, ensure_ascii=False)
+
+
+def holds_whole(prefix: Sequence[BaseMessage], messages: Sequence[BaseMessage]) -> bool:
+    """Whether these messages, unchanged, are the last ones of a request's beginning,
+    and the model had the last word: what is added then is a message of its own."""
+    if not messages or len(prefix) < len(messages):
+        return False
+    pairs = zip(prefix[-len(messages) :], messages, strict=True)
+    last = messages[-1]
+    is_answered = isinstance(last, AIMessage) and not last.tool_calls
+    return is_answered and all(a is b or a == b for a, b in pairs)
+
+
+def describe_in_place(
+    prefix: Sequence[BaseMessage], messages: Sequence[BaseMessage], *, extends: bool
+) -> Document:
+    """What a request says of its own beginning, at the end of which it asks for a
+    summary of `messages`. The code depends on every word above it."""
+    days: dict[str, str] = {}
+    for place, message in enumerate(messages, start=1):
+        created_at = time_of(message)
+        day = created_at.date().isoformat() if created_at else ""
+        if day and day not in list(days.values())[-1:]:
+            days[str(place)] = day
+    code = make_code(prefix)
+    return {"code": code, "messages": len(messages), "days": days, "extends": extends}
+
+
+def make_code(messages: Sequence[BaseMessage]) -> str:
+    """Some digits of a hash over all words; the same where a provider wants neighbours
+    of one role joined."""
+    text = "\n\n".join(message.text for message in messages)
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:16]
+
+
+def read_request(request: Sequence[BaseMessage]) -> Document | None:
+    """What a summariser's request gives to read, in the one form or the other, as the
+    JSON document of the first. None: it is no such request.
+    """
+    *above, last = request
+    if above and above[0].text.startswith(MARKER) and above[0].type == "system":
+        return json.loads(last.text)
+    if not last.text.startswith(MARKER) or last.type != "human":
+        return None
+    try:
+        told = json.loads(last.text.rpartition("\n")[2])
+    except ValueError:
+        return None
+    if not isinstance(told, dict) or told.get("code") != make_code(above):
+        return None
+    read = above[-told["messages"] :]
+    summaries = [m for each in above[: -len(read)] for m in SUMMARY.findall(each.text)]
+    return {
+        "previous_summary": unescape(summaries[-1]) if told["extends"] else "",
+        "messages": list(map(describe, read)),
+        "max_tokens": told["max_tokens"],
+    }

@@ -39,6 +39,10 @@ BUILT_IN = {
     "extend": prompts.EXTEND,
     "merge": prompts.MERGE,
 }
+IN_PLACE = {
+    "initial": prompts.INITIAL_IN_PLACE,
+    "extend": prompts.EXTEND_IN_PLACE,
+}
 # The earlier summary and the chunks up to here are read one after another, each request
 # extending the summary so far; more would rewrite the first ones too often.
 MOST_EXTENDED = 2
@@ -89,9 +93,12 @@ async def write(
     invoke: Invoke | StructuredInvoke,
     step: Step,
     covered: Sequence[BaseMessage] = (),
+    *,
+    prefix: Sequence[BaseMessage] = (),
     **options: Any,
 ) -> SummaryText:
-    """The summary of a step; `options` are those of `summarize` and `merge`.
+    """The summary of a step; `options` are those of `summarize` and `merge`, `prefix`
+    is that of `summarize`.
 
     `covered`: the messages that the summaries of a merge cover. The text is empty, and
     nothing is asked, where what leaves the window is not to be summarised.
@@ -101,7 +108,8 @@ async def write(
     if step.is_trim:
         return SummaryText("", prompt_hash="", requests=0)
     previous = step.previous.text if step.previous else ""
-    return await summarize(invoke, step.messages, previous=previous, **options)
+    options |= {"previous": previous, "prefix": prefix}
+    return await summarize(invoke, step.messages, **options)
 
 
 async def summarize(
@@ -112,14 +120,23 @@ async def summarize(
     policy: Policy,
     count_tokens: TokenCounter = count_tokens,
     chunk_tokens: int = CHUNK_TOKENS,
+    prefix: Sequence[BaseMessage] = (),
 ) -> SummaryText:
     """Summarise the messages, extending `previous`. Raises SummaryError.
 
-    No request holds more than `chunk_tokens` or than the policy allows of messages.
+    No request holds more than `chunk_tokens` or than the policy allows of messages. But
+    `prefix`, where it ends with all of them, is sent as it is with an instruction
+    behind it: it is how the last request to the same model began, which its provider
+    keeps in a cache. `previous` is quoted in it.
     """
     if not messages:
         raise EmptySummary(_("There is nothing to summarise."))
     writer = _Writer(invoke, policy, count_tokens)
+    if writer.can_ask_in_place(prefix, messages, previous):
+        # A model that goes on with the conversation is asked in the other form.
+        with suppress(SummaryError):
+            text = await writer.write_in_place(prefix, messages, previous)
+            return await writer.finish(text, [previous], messages)
     limit = min(chunk_tokens, policy.chunk_tokens)
     chunks = list(material.chunk(messages, count_tokens, limit))
     if len(chunks) + bool(previous) > MOST_EXTENDED:
@@ -183,6 +200,10 @@ class _Writer:
         self.policy = policy
         self.count_tokens = count_tokens
         self.prompts: list[str] = []
+        # How the last request to the model began, and what is to be read of it, where
+        # the summary is asked for at its end.
+        self.prefix: Sequence[BaseMessage] = ()
+        self.material: Sequence[BaseMessage] = ()
         # The data of each text that was given as such.
         self.structured: dict[str, dict[str, Any]] = {}
 
@@ -203,6 +224,29 @@ class _Writer:
             longer = await self._ask(task, document, more=prompts.MORE_DETAIL)
             text = max(text, longer, key=len)
         return text
+
+    def can_ask_in_place(
+        self, prefix: Sequence[BaseMessage], messages: Sequence[BaseMessage], text: str
+    ) -> bool:
+        policy = self.policy
+        # A user's own prompt does not know where its subject stands, and no words of a
+        # person stand behind the prefix.
+        own = policy.extend_prompt if text else policy.initial_prompt
+        is_custom = bool(own or policy.focus)
+        can_ask = policy.cached_prefix and not is_custom
+        return can_ask and material.holds_whole(prefix, messages)
+
+    async def write_in_place(
+        self, prefix: Sequence[BaseMessage], messages: Sequence[BaseMessage], text: str
+    ) -> str:
+        told = material.describe_in_place(prefix, messages, extends=bool(text))
+        # A summary may be as long as all that it is made of.
+        earlier = [HumanMessage(text)] if text else []
+        self.prefix, self.material = prefix, [*earlier, *messages]
+        try:
+            return await self.write("extend" if text else "initial", told, is_last=True)
+        finally:
+            self.prefix = self.material = ()
 
     async def join(
         self, previous: str, chunks: Sequence[list[material.Document]], limit: int
@@ -240,19 +284,21 @@ class _Writer:
         prompt = self._describe(task, schema)
         self.prompts.append(prompt + more)
         cap = {"max_tokens": self.policy.max_summary_tokens}
+        # A bound schema would stand before the prefix, where no cache has it.
+        bound = None if self.prefix else schema
         focus = {"keep_above_all": self.policy.focus} if self.policy.focus else {}
-        request = [
-            SystemMessage(prompt + more),
-            HumanMessage(material.to_json(document | focus | cap)),
-        ]
+        subject = material.to_json(document | focus | cap)
+        read = self.material or [HumanMessage(material.to_json(document))]
+        request = [SystemMessage(prompt + more), HumanMessage(subject)]
+        if self.prefix:
+            request = [*self.prefix, HumanMessage(f"{prompt}{more}\n{subject}")]
         takes_schema = getattr(self.invoke, "takes_schema", False)
-        options = {"schema": schema} if takes_schema else {}
-        reply = await self.invoke(request, **options)
+        reply = await self.invoke(request, **{"schema": bound} if takes_schema else {})
         answer = replies.strip_reasoning(str(reply.text))
         structured = schemas.parse(schema, answer) if schema else None
         text = validate(
             reply,
-            input_tokens=self.count_tokens([HumanMessage(material.to_json(document))]),
+            input_tokens=self.count_tokens(read),
             policy=self.policy,
             count_tokens=self.count_tokens,
             text=answer if structured is None else schemas.render(structured),
@@ -269,7 +315,7 @@ class _Writer:
 
     def _describe(self, task: Task, schema: type[BaseModel] | None) -> str:
         """The instruction of a task."""
-        prompt = BUILT_IN[task]
+        prompt = (IN_PLACE if self.prefix else BUILT_IN)[task]
         if custom := getattr(self.policy, f"{task}_prompt"):
             prompt = f"{prompts.MARKER}\n{custom}\n\n{prompts.CUSTOM_RULES}"
         if self.policy.focus:

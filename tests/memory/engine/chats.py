@@ -1,11 +1,11 @@
 """Short ways to write conversations and summarisers in tests of the engine."""
 
-import json
 from datetime import UTC, datetime, timedelta
 
 from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
 
 from memory.engine.compose import SummaryBlock
+from memory.engine.summaries.material import read_request
 
 START = datetime(2026, 3, 1, 9, 0, tzinfo=UTC)
 # What people put into `created_at`; the first five are START.
@@ -65,7 +65,7 @@ class Summarizer:
     async def __call__(self, messages):
         self.requests.append(messages)
         if not self.replies:
-            return AIMessage(self.repeat(self.documents[-1]))
+            return AIMessage(self.repeat(read_request(messages)))
         reply = self.replies.pop(0)
         if isinstance(reply, Exception):
             raise reply
@@ -73,7 +73,7 @@ class Summarizer:
 
     @property
     def documents(self):
-        return [json.loads(request[1].text) for request in self.requests]
+        return list(map(read_request, self.requests))
 
     def repeat(self, document):
         texts = [document.get("previous_summary", "")]

@@ -1,0 +1,216 @@
+"""A summary that the conversation's own model is asked for at the end of what its
+provider has in its cache."""
+
+from datetime import timedelta
+
+import pytest
+from django.utils import timezone
+
+from memory import actions, context, transcript
+from memory.compaction import preparation
+from memory.compaction.commit import InvokeError
+from memory.engine.compose import digest, to_wire
+from memory.engine.summaries import prompts
+from memory.engine.summaries.material import read_request
+from memory.integrity import audit
+from memory.models import ModelCall
+
+from .scenes import (
+    ask,
+    call_tools,
+    compact,
+    plant,
+    record,
+    reply_to,
+    say,
+    state_rule,
+)
+
+pytestmark = pytest.mark.django_db(transaction=True)
+CACHED = {"tokens_input": 2000, "tokens_cached": 1920}
+
+
+@pytest.fixture
+def conversation(alice):
+    policy = {"trigger": ["turns", 3], "keep": ["turns", 1], "max_summary_tokens": 60}
+    return transcript.create(alice, policy=policy, system_prompt="Be kind.")
+
+
+def talk(conversation, **reported):
+    for n in range(3):
+        say(conversation, f"Text {n}", **reported)
+
+
+def is_in_place(request):
+    return request[-1].text.startswith(prompts.INITIAL_IN_PLACE)
+
+
+def test_it_begins_like_the_conversations_own_request(conversation):
+    talk(conversation, **CACHED)
+    recorder = compact(conversation)
+    (request,) = recorder.requests
+    assert is_in_place(request)
+    texts = [message.text for message in request[:-1]]
+    assert texts == [
+        "Be kind.",
+        "Text 0",
+        "Reply to: Text 0",
+        "Text 1",
+        "Reply to: Text 1",
+    ]
+    assert recorder.read == [[1, 2, 3, 4]]
+    assert recorder.cache_keys == [str(conversation.uuid)]
+
+
+def test_it_is_sent_what_the_next_request_would_begin_with(conversation):
+    """With a summary, its fence and a pinned message in front."""
+    talk(conversation, **CACHED)
+    compact(conversation)
+    actions.pin(conversation, 2)
+    for n in (3, 4):
+        say(conversation, f"Text {n}", **CACHED)
+    conversation.refresh_from_db()
+    sent = context.build(conversation).messages
+    (request,) = compact(conversation).requests
+    assert is_in_place(request)
+    assert len(request) > 6
+    assert request[:-1] == sent[: len(request) - 1]
+
+
+def test_its_request_can_be_built_again(conversation):
+    talk(conversation, **CACHED)
+    (request,) = compact(conversation, "They talked of tea.").requests
+    call = conversation.model_calls.get(purpose=ModelCall.Purpose.SUMMARY)
+    assert call.sha256 == digest(to_wire(request, model="m"))
+    assert call.refs["messages"] == [1, 4]
+    assert context.verify(call)
+    assert context.rebuild(call).messages[-1].text == request[-1].text
+    assert list(audit.check()) == []
+    # Other words in one of its messages are found out.
+    plant(conversation.messages.get(seq=3), text="Other words")
+    assert not context.verify(call)
+
+
+@pytest.mark.parametrize(
+    "reported",
+    [
+        {},
+        {"tokens_input": 2000},
+        {"tokens_input": 2000, "tokens_cached": 0},
+        {"tokens_input": 900, "tokens_cached": 896},
+        {"tokens_input": 9000, "tokens_cached": 1024},
+        CACHED | {"model": "another"},
+    ],
+)
+def test_without_a_cache_the_messages_are_a_document(conversation, reported):
+    talk(conversation, **reported)
+    recorder = compact(conversation)
+    assert not is_in_place(recorder.requests[0])
+    assert recorder.read == [[1, 2, 3, 4]]
+    assert recorder.cache_keys == [""]
+    call = conversation.model_calls.get(purpose=ModelCall.Purpose.SUMMARY)
+    assert set(call.refs) == {"messages", "summaries"}
+
+
+def test_a_cache_that_has_gone_cold_is_none(conversation, monkeypatch):
+    talk(conversation, **CACHED)
+    later = timezone.now() + timedelta(minutes=6)
+    monkeypatch.setattr(preparation.timezone, "now", lambda: later)
+    assert not is_in_place(compact(conversation).requests[0])
+
+
+def test_with_tools_the_messages_are_a_document(conversation):
+    """The tools that the chat sends would stand before the beginning, and the model
+    might call one of them."""
+    talk(conversation, **CACHED)
+    type(conversation).objects.update(tools=["search_transcript"])
+    assert not is_in_place(compact(conversation).requests[0])
+
+
+def test_calls_of_tools_are_in_no_beginning(conversation):
+    message = ask(conversation, "Look it up")
+    call_tools(message, ("search", "Nothing."))
+    seq = transcript.reserve(conversation, 1)
+    transcript.append_reply(conversation, seq=seq, text="There is nothing.")
+    talk(conversation, **CACHED)
+    assert not is_in_place(compact(conversation).requests[0])
+
+
+def test_after_a_failure_the_messages_are_a_document(conversation):
+    talk(conversation, **CACHED)
+    first = compact(conversation, InvokeError("refused"))
+    assert is_in_place(first.requests[0])
+    second = compact(conversation, force=True)
+    assert not is_in_place(second.requests[0])
+    assert conversation.summaries.filter(status="active").count() == 1
+
+
+@pytest.mark.parametrize("change", ["prompt", "pin", "rule", "shortened"])
+def test_what_begins_in_another_way_by_now_is_in_no_cache(conversation, change):
+    talk(conversation, **CACHED)
+    if change == "prompt":
+        type(conversation).objects.update(system_prompt="Be brief.")
+    elif change == "pin":
+        compact(conversation)
+        for n in (3, 4):
+            say(conversation, f"Text {n}", **CACHED)
+        actions.pin(conversation, 2)
+    elif change == "rule":
+        state_rule(conversation, "Always answer in rhyme.")
+    else:
+        call = conversation.model_calls.latest("id")
+        plant(call, refs=call.refs | {"left_out": [[1, 2]]})
+    assert not is_in_place(compact(conversation).requests[0])
+
+
+def test_rules_are_part_of_the_beginning(conversation):
+    state_rule(conversation, "Always answer in rhyme.", text="Answer in couplets.")
+    talk(conversation, **CACHED)
+    (request,) = compact(conversation).requests
+    assert is_in_place(request)
+    assert "Answer in couplets." in request[1].text
+    call = conversation.model_calls.get(purpose=ModelCall.Purpose.SUMMARY)
+    assert context.verify(call)
+
+
+def test_rules_for_which_there_was_no_room_are_in_no_beginning(alice):
+    limit, policy = 4000, {"trigger": ["turns", 3], "keep": ["turns", 1]}
+    conversation = transcript.create(alice, policy=policy | {"rules": "keep"})
+    cities = [f"Always mention city number {n}." for n in range(10)]
+    for text in (" ".join(cities[:5]), " ".join(cities[5:]), "Go on"):
+        newest = ask(conversation, text)
+        built = context.build(conversation, newest=newest, model="m", limit=limit)
+        record(conversation, built, reply_to(newest, "Yes."), **CACHED)
+        conversation.refresh_from_db()
+    assert 0 < len(built.refs["rules"]) < len(cities)
+    (request,) = compact(conversation, limit=limit).requests
+    assert is_in_place(request)
+    assert request[0] == built.messages[0]
+
+
+def test_it_can_be_switched_off(alice):
+    policy = {"trigger": ["turns", 3], "keep": ["turns", 1], "cached_prefix": False}
+    conversation = transcript.create(alice, policy=policy)
+    talk(conversation, **CACHED)
+    assert not is_in_place(compact(conversation).requests[0])
+
+
+def test_there_must_be_room_for_the_instruction(conversation):
+    talk(conversation, **CACHED)
+    assert not is_in_place(compact(conversation, limit=1500).requests[0])
+
+
+def test_a_reply_that_is_no_summary_is_asked_for_as_a_document(conversation):
+    talk(conversation, **CACHED)
+    recorder = compact(
+        conversation, "I'm sorry, I can't help with that.", "They talked."
+    )
+    first, second = recorder.requests
+    assert is_in_place(first)
+    assert read_request(second) == read_request(first) | {"max_tokens": 60}
+    calls = conversation.model_calls.filter(purpose=ModelCall.Purpose.SUMMARY)
+    assert ["instruction" in call.refs for call in calls.order_by("id")] == [
+        True,
+        False,
+    ]
+    assert conversation.summaries.get().text == "They talked."
