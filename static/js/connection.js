@@ -4,78 +4,94 @@
   const page = document.getElementById("conversation");
   const shown = document.getElementById("connection");
   const warning = document.getElementById("no-connection");
-  // htmx reconnects after these by itself.
-  const RECONNECTED = [1006, 1011, 1012, 1013];
   const STATES = { 4401: "signed-out", 4404: "gone", 4429: "crowded" };
   const CROWDED_MS = 30_000;
   const TOP_MS = 10_000;
   const ANSWER_MS = 5_000;
+  const HANDSHAKE_MS = 30_000;
   const TICK_MS = 10_000;
+  // The longest that a timer can wait.
+  const NEVER_MS = 2 ** 31 - 1;
 
-  let current = null;
+  let socket = null; // the newest, whatever its state
   let wrapper = null;
   let state = "connecting";
   let tries = 0;
+  let next = null;
   let doubt = null;
+
+  /* One socket and one timer: two open sockets would bring every fragment twice. A
+   * socket that is replaced is closed, also one that still connects. htmx's own timers
+   * never fire: they would replace a socket that has been opened meanwhile. */
+  const create = htmx.createWebSocket;
+  htmx.createWebSocket = (url) => {
+    socket?.close();
+    socket = create(url);
+    reconnectIn(HANDSHAKE_MS);
+    return socket;
+  };
+  htmx.config.wsReconnectDelay = () => NEVER_MS;
+
+  function reconnect() {
+    clearTimeout(next);
+    if (state === "closed" || state === "crowded") wrapper?.reconnect();
+  }
+
+  function reconnectIn(ms) {
+    clearTimeout(next);
+    next = setTimeout(reconnect, ms);
+  }
 
   function delay(count) {
     return Math.min(TOP_MS, 1000 * 2 ** count) * (0.3 + 0.7 * Math.random());
   }
-  htmx.config.wsReconnectDelay = delay;
 
-  function show(next) {
-    state = next;
-    const name = state === "closed" && !navigator.onLine ? "offline" : state;
-    shown.dataset.state = name;
-    shown.textContent = shown.dataset[name.replace(/-(.)/, (_, letter) => letter.toUpperCase())];
-    const isAway = ["offline", "closed", "crowded"].includes(name);
+  function show(name) {
+    state = name;
+    const said = state === "closed" && !navigator.onLine ? "offline" : state;
+    shown.dataset.state = said;
+    shown.textContent = shown.dataset[said.replace(/-(.)/, (_, letter) => letter.toUpperCase())];
+    const isAway = ["offline", "closed", "crowded"].includes(said);
     if (isAway !== Boolean(warning.textContent)) warning.textContent = isAway ? warning.dataset.text : "";
   }
 
-  function reconnect() {
-    if (state === "closed" || state === "crowded") wrapper?.reconnect();
+  function lose(name) {
+    clearTimeout(doubt);
+    show(name);
+    document.dispatchEvent(new Event("connection:closed"));
   }
 
-  function listen({ detail }) {
-    current = detail.event.target;
+  page.addEventListener("htmx:wsOpen", ({ detail }) => {
+    clearTimeout(next);
     wrapper = detail.socketWrapper;
     tries = 0;
     show("open");
     document.dispatchEvent(new CustomEvent("connection:open", { detail: wrapper }));
-  }
-
-  page.addEventListener("htmx:wsOpen", listen);
+  });
   page.addEventListener("htmx:wsClose", ({ detail }) => {
-    // One that was replaced may report its end when the next is open already.
-    if (current && detail.event.target !== current) return;
-    current = null;
-    clearTimeout(doubt);
+    if (detail.event.target !== socket) return; // it was replaced
+    clearTimeout(next);
     wrapper = detail.socketWrapper;
     const { code } = detail.event;
-    show(STATES[code] || (code >= 4000 ? "gone" : "closed"));
-    document.dispatchEvent(new Event("connection:closed"));
-    if (state === "crowded") setTimeout(reconnect, CROWDED_MS * (1 + Math.random()));
-    else if (state === "closed" && !RECONNECTED.includes(code)) setTimeout(reconnect, delay(tries++));
+    lose(STATES[code] || (code >= 4000 ? "gone" : "closed"));
+    if (state === "crowded") reconnectIn(CROWDED_MS * (1 + Math.random()));
+    else if (state === "closed") reconnectIn(delay(tries++));
   });
 
   /* Ask the server for a sign of life; a connection can be dead without knowing it. */
   function probe() {
-    if (state !== "open" || !current) {
-      reconnect();
+    if (state !== "open") {
+      if (socket?.readyState !== WebSocket.CONNECTING) reconnect();
       return;
     }
     clearTimeout(doubt);
     doubt = setTimeout(replace, ANSWER_MS);
-    current.send(JSON.stringify({ type: "sync" }));
+    socket.send(JSON.stringify({ type: "sync" }));
   }
 
   function replace() {
-    const dead = current;
-    current = null;
-    show("closed");
-    document.dispatchEvent(new Event("connection:closed"));
-    dead?.close();
-    wrapper.reconnect();
+    lose("closed");
+    reconnect();
   }
 
   page.addEventListener("htmx:wsBeforeMessage", () => clearTimeout(doubt));

@@ -153,6 +153,36 @@ def test_offline_is_said_and_mended(chat):
     chat.say("Back again")
 
 
+COUNT_SOCKETS = """
+window.sockets = [];
+window.WebSocket = class extends WebSocket {
+    constructor(...options) {
+        super(...options);
+        sockets.push(this);
+    }
+};
+"""
+# Cut off, then asked several times at once to come back.
+ASK_OFTEN = """() => new Promise((done) => {
+    sockets[0].addEventListener("close", () => {
+        for (let count = 0; count < 3; count += 1) dispatchEvent(new Event("online"));
+        sockets.at(-1).addEventListener("open", done);
+    });
+    sockets[0].close();
+})"""
+
+
+def test_one_socket_is_opened_however_often_a_connection_is_asked_for(chat):
+    chat.page.add_init_script(COUNT_SOCKETS)
+    chat.page.reload()
+    chat.is_live()
+    chat.page.evaluate(ASK_OFTEN)
+    chat.say("Once, please")
+    closed, is_open = 3, 1
+    states = chat.page.evaluate("sockets.map((each) => each.readyState)")
+    assert states == [closed, is_open]
+
+
 def test_two_tabs_keep_their_own_drafts(chat, open_page, site):
     other = open_page(site, context=chat.page.context)
     other.open(chat.url)
