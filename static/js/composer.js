@@ -79,14 +79,43 @@
     else outbox.put(box.value, edit);
   }
 
-  document.addEventListener("outbox:changed", save);
+  // Without a connection, what was sent waits as a message below the others, and the box
+  // is free for more; what can't go out comes back into it.
+  const waiting = document.getElementById("waiting");
+
+  function showWaiting() {
+    const { item } = outbox;
+    if (item?.held) giveBack(item);
+    else if (item && outbox.isCutOff && !item.edit) takeOut(item);
+    waiting.hidden = !item?.isOut;
+    waiting.querySelector(".body").textContent = item?.isOut ? item.text : "";
+    if (item?.isOut) waiting.scrollIntoView({ block: "nearest" });
+  }
+
+  // What was typed behind it in the meantime stays.
+  function takeOut(item) {
+    if (item.isOut) return;
+    if (box.value.startsWith(item.text)) box.value = box.value.slice(item.text.length).replace(/^\n/, "");
+    item.isOut = true;
+  }
+
+  function giveBack(item) {
+    if (item.isOut) box.value = box.value ? `${item.text}\n${box.value}` : item.text;
+    item.isOut = false;
+  }
+
+  document.addEventListener("outbox:changed", () => {
+    showWaiting();
+    save();
+  });
   document.addEventListener("outbox:refused", ({ detail }) => {
+    giveBack(detail);
     if (detail.edit) setEdit(detail.edit); // what has taken its place
     save();
     box.focus();
   });
   document.addEventListener("composer:sent", ({ detail }) => {
-    if (box.value.startsWith(detail.text)) box.value = box.value.slice(detail.text.length).replace(/^\n/, "");
+    takeOut(detail);
     if (detail.edit) {
       setEdit(null);
       takeUp();

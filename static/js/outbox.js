@@ -12,7 +12,8 @@ const outbox = (() => {
   const LONGEST_COUNTDOWN = 120;
 
   let socket = null;
-  // {id, text, edit, tries, held}; held: waits for the person to send it again.
+  // {id, text, edit, tries, held, isOut}; held: waits for the person to send it again;
+  // isOut: the message box no longer has the text.
   let item = null;
   let timer = null;
   let countdown = null;
@@ -73,9 +74,9 @@ const outbox = (() => {
       timer = setTimeout(transmit, (seconds + Math.random()) * 1000);
     } else if (LATER.includes(code)) hold(seconds);
     else {
-      const edit = item.edit && Number(seq);
+      const refused = { ...item, edit: item.edit && Number(seq) };
       clear();
-      document.dispatchEvent(new CustomEvent("outbox:refused", { detail: { edit } }));
+      document.dispatchEvent(new CustomEvent("outbox:refused", { detail: refused }));
     }
   }
 
@@ -107,6 +108,7 @@ const outbox = (() => {
   document.addEventListener("connection:closed", () => {
     socket = null;
     clearTimeout(timer);
+    if (item) changed();
   });
   document.addEventListener("htmx:wsAfterMessage", () => {
     if (!item) return;
@@ -118,5 +120,5 @@ const outbox = (() => {
     }
   });
 
-  return { put, restore, get item() { return item; }, get isBusy() { return button.disabled || Boolean(item && !item.held); } };
+  return { put, restore, get item() { return item; }, get isCutOff() { return !socket; }, get isBusy() { return button.disabled || Boolean(item && !item.held); } };
 })();

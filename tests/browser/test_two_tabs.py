@@ -103,9 +103,11 @@ def test_without_a_connection_the_page_says_so_and_keeps_what_was_typed(tabs, er
     expect(away).to_contain_text("Keep writing")
     tab.box.fill("Written on the train")
     tab.box.press("Enter")
-    expect(tab.box).to_have_value("Written on the train")
+    waiting = page.locator("#waiting")
+    expect(waiting).to_contain_text("Written on the train")
+    expect(tab.box).to_have_value("")
     page.context.set_offline(False)
-    expect(tab.box).to_have_value("", timeout=30_000 * PATIENCE)
+    expect(waiting).to_be_hidden(timeout=30_000 * PATIENCE)
     expect(away).to_be_empty()
     assert tab.transcript()[4]["text"] == "Written on the train"
     reports = ("WebSocket", "ERR_INTERNET", "[object Event]", "htmx:")
