@@ -1,4 +1,5 @@
-/* What a reader does with a reply: leaf through its versions, copy a piece of code. */
+/* What a reader does with messages: leaf through versions of a reply, unfold a long text,
+ * copy a piece of code. */
 (() => {
   // The version that a person chose, by turn, so that a redraw does not turn the page.
   const chosen = new Map();
@@ -26,6 +27,7 @@
       const count = group.querySelectorAll(".wording").length;
       if (before && before.count === count) show(group, before.place);
     }
+    unfoldAgain();
     aim();
   }
 
@@ -46,6 +48,7 @@
       const group = hidden.closest("[data-versions]");
       show(group, [...group.querySelectorAll(".wording")].indexOf(hidden) + 1);
     }
+    unfold(target);
     for (let put = target.closest("details"); put; put = put.parentElement.closest("details")) put.open = true;
     target.scrollIntoView({ block: "center" });
   }
@@ -60,6 +63,28 @@
     if (!document.getElementById(link.hash.slice(1))) location.assign(`?at=${link.hash.slice(9)}${link.hash}`);
     else if (location.hash === link.hash) reveal();
     else location.hash = link.hash;
+  }
+
+  // Long messages that a person has unfolded, so that a redraw does not fold them.
+  const unfolded = new Set();
+
+  function unfold(message) {
+    unfolded.add(message.id);
+    message.querySelector(".folded")?.classList.remove("folded");
+    message.querySelector("[data-unfold]")?.remove();
+  }
+
+  // The focus stays where the button was.
+  function readOn(message) {
+    unfold(message);
+    message.focus({ preventScroll: true });
+  }
+
+  function unfoldAgain() {
+    for (const button of document.querySelectorAll("[data-unfold]")) {
+      const message = button.closest(".message");
+      if (unfolded.has(message.id)) unfold(message);
+    }
   }
 
   async function copyCode(button) {
@@ -79,6 +104,7 @@
     if (pager) step(pager.closest("[data-versions]"), Number(pager.dataset.step));
     const button = target.closest("[data-copy-code]");
     if (button) copyCode(button);
+    if (target.closest("[data-unfold]")) readOn(target.closest(".message"));
   });
   document.addEventListener("keydown", ({ target, key, ctrlKey, metaKey, altKey }) => {
     if (!"[]".includes(key) || ctrlKey || metaKey || altKey || target.closest("input, textarea, select")) return;

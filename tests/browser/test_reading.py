@@ -90,6 +90,31 @@ def test_only_the_transcript_is_printed(chat):
     expect(chat.box).to_be_visible()
 
 
+def test_a_long_text_is_folded_until_it_is_unfolded(chat):
+    chat.say("\n\n".join(f"Line {number}" for number in range(40)))
+    message = chat.message(1)
+    button = message.get_by_role("button", name="Show all")
+    folded = height_of(message)
+    assert folded < 450
+    chat.page.emulate_media(media="print")
+    expect(button).to_be_hidden()
+    assert height_of(message) > 2 * folded
+    chat.page.emulate_media(media="screen")
+    button.click()
+    expect(message).to_be_focused()
+    assert height_of(message) > 2 * folded
+    # Also when its turn is drawn again.
+    chat.act(2, "Regenerate")
+    expect(chat.message(3)).to_be_visible()
+    expect(chat.in_state("done")).to_have_count(1)
+    expect(button).to_have_count(0)
+    assert height_of(message) > 2 * folded
+
+
+def height_of(element):
+    return element.bounding_box()["height"]
+
+
 def test_an_edited_message_keeps_its_earlier_wording_in_one_place(chat):
     chat.say("First wording")
     chat.act(1, "Edit")
