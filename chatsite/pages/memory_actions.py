@@ -23,7 +23,7 @@ from chatsite.protocol import events
 from chatsite.protocol.errors import CommandError
 from chatsite.turns import commands, lifecycle, limits, runner
 from chatsite.turns.requests import limit_of, model_of
-from memory import actions, transcript, versions
+from memory import actions, context, transcript, versions
 from memory.compaction import lease, proposals
 from memory.engine import budget
 from memory.engine.exceptions import PolicyError
@@ -43,6 +43,7 @@ class Notice:
     text: str
     undo: str = ""  # an address
     values: dict[str, str] = field(default_factory=dict)
+    also: str = ""  # the address that hides the reply, too
     is_error: bool = False
     # The version that has replaced the one that was to be rewritten.
     replaced_by: int | None = None
@@ -149,9 +150,22 @@ def message(
     if name not in MESSAGE_ACTIONS:
         raise Http404
     do, done, opposite = MESSAGE_ACTIONS[name]
+    before = _in_force(conversation)
     do(conversation, seq)
+    text = str(done) % {"seq": seq}
+    if _in_force(conversation) != before:
+        text = _("%(done)s Its summary is being written again.") % {"done": text}
     undo = opposite and address_of(conversation, "message", seq=seq, name=opposite)
-    return Notice(str(done) % {"seq": seq}, undo)
+    reply = _shown_reply(conversation, seq) if name == "leave-out" else None
+    also = reply and address_of(conversation, "message", seq=reply, name=name)
+    return Notice(text, undo, also=also or "")
+
+
+def _shown_reply(conversation: Conversation, seq: int) -> int | None:
+    """The number of the reply to a message, if the model sees it: it may repeat what
+    the message said."""
+    seen = context.visible(conversation).filter(turn__user_message__seq=seq)
+    return seen.values_list("seq", flat=True).first()
 
 
 # Name in the address -> the state that a rule gets, and what to say then.

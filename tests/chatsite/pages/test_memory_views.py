@@ -100,6 +100,23 @@ class TestMessages:
         assert window(conversation) == [[1, 2], [4, 4]]
         undo(client, notice)
         assert window(conversation) == [[1, 4]]
+        assert b"summary" not in notice.content
+
+    def test_the_reply_that_may_repeat_it_is_hidden_in_one_more_step(
+        self, client, conversation
+    ):
+        notice = post(client, conversation, "message", seq=3, name="leave-out")
+        also = memory_url("message", conversation, seq=4, name="leave-out")
+        assert also in notice.content.decode()
+        notice = client.post(also, headers=HTMX)
+        assert window(conversation) == [[1, 2]]
+        assert "Hide the reply" not in notice.content.decode()
+        notice = post(client, conversation, "message", seq=3, name="bring-back")
+        assert "Hide the reply" not in notice.content.decode()
+
+    def test_it_is_said_what_becomes_of_the_summary(self, client, compacted):
+        notice = post(client, compacted, "message", seq=1, name="leave-out")
+        assert "Its summary is being written again." in notice.content.decode()
 
     def test_pinning_and_undoing_it(self, client, compacted):
         notice = post(client, compacted, "message", seq=1, name="pin")
