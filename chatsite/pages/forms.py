@@ -227,7 +227,7 @@ class PolicyForm(DetailedForm):
     # Settings with a field of the same name, beside the sizes.
     SETTINGS: ClassVar[tuple[str, ...]] = ("strategy", "important", "rules", "focus")
     DETAILS: ClassVar = ("trigger_size", "keep_size", *SETTINGS, "overrides")
-    details_label = _("Rules of its own")
+    details_label = _("Override the preset")
     details_help = _("What is empty here is as the preset says.")
 
     preset = forms.ChoiceField(label=_("How it remembers"), choices=preset_choices)
@@ -288,8 +288,11 @@ class PolicyForm(DetailedForm):
     )
 
     @classmethod
-    def of(cls, conversation: Conversation) -> "PolicyForm":
-        return cls(initial=cls.read(conversation.policy))
+    def of(cls, conversation: Conversation, *, preset: str = "") -> "PolicyForm":
+        """The settings of the conversation, or of a `preset` to replace them."""
+        stored = conversation.policy
+        initial = {"preset": preset, "seen": stored} if preset else cls.read(stored)
+        return cls(initial=initial)
 
     @classmethod
     def read(cls, stored: object) -> dict[str, Any]:
@@ -349,6 +352,14 @@ class PolicyForm(DetailedForm):
         for name in self.SETTINGS:
             if self.cleaned_data.get(name) not in (None, ""):
                 yield name, self.cleaned_data[name]
+
+    @property
+    def overriding(self) -> int:
+        """How many stored settings stand in place of the preset's."""
+        names = {*self.DETAILS, "no_compaction", "no_recall"} - {"overrides"}
+        own = self.initial.get("overrides") or {}
+        filled = sum(bool(self.initial.get(name)) for name in names)
+        return filled + (len(own) if isinstance(own, dict) else 1)
 
     def seen_again(self, conversation: Conversation, why: str) -> "PolicyForm":
         """The form as it was filled in, told why it did not hold: sent once more it

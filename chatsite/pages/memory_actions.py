@@ -67,8 +67,7 @@ def memory_action(view: Callable[..., Notice]) -> Callable[..., HttpResponse]:
         else:
             _publish(conversation, events.Memory(None, "changed"))
         if request.htmx:
-            values = {"conversation": conversation, "notice": notice}
-            return render(request, "chat/_notice.html", values)
+            return _tell(request, conversation, notice)
         if notice.is_error:
             return HttpResponse(notice.text, status=409, content_type="text/plain")
         return redirect("conversation-detail", conversation.uuid)
@@ -79,13 +78,19 @@ def memory_action(view: Callable[..., Notice]) -> Callable[..., HttpResponse]:
 def _refuse(
     request: HttpRequest, conversation: Conversation, error: CommandError
 ) -> HttpResponse:
-    """What the user's limits do not allow now, as a notice, whatever the target is."""
+    """What the user's limits do not allow now."""
     if request.htmx:
-        notice = Notice(error.detail, is_error=True)
-        values = {"conversation": conversation, "notice": notice}
-        shown = render(request, "chat/_notice.html", values)
-        return reswap(retarget(shown, "#notice"), "innerHTML")
+        return _tell(request, conversation, Notice(error.detail, is_error=True))
     return retry_later(HttpResponse(error.detail, content_type="text/plain"), error)
+
+
+def _tell(
+    request: HttpRequest, conversation: Conversation, notice: Notice
+) -> HttpResponse:
+    """The notice for htmx, whatever the target of its request is."""
+    values = {"conversation": conversation, "notice": notice}
+    shown = render(request, "chat/_notice.html", values)
+    return reswap(retarget(shown, "#notice"), "innerHTML")
 
 
 def _publish(conversation: Conversation, event: events.Event) -> None:
@@ -325,44 +330,38 @@ def compact(request: HttpRequest, conversation: Conversation) -> HttpResponse:
 @conversation_view("POST")
 def set_policy(request: HttpRequest, conversation: Conversation) -> HttpResponse:
     """Change the memory settings; what was typed stays when it is wrong."""
-    form, notice = PolicyForm(request.POST), None
+    form = PolicyForm(request.POST)
     if form.is_valid():
         try:
             notice = _set_policy(conversation, form.cleaned_data)
-            if not request.htmx:
-                return redirect("conversation-detail", conversation.uuid)
-            form = PolicyForm.of(conversation)
         except actions.ActionError as error:
             form = form.seen_again(conversation, str(error))
-    values = {"conversation": conversation, "policy_form": form, "notice": notice}
+        else:
+            _publish(conversation, events.Memory(None, "changed"))
+            if request.htmx:
+                return _tell(request, conversation, notice)
+            return redirect("conversation-detail", conversation.uuid)
+    values = {"conversation": conversation, "policy_form": form}
     # htmx swaps in nothing that came with an error.
     status = 200 if request.htmx else 422
     return render(request, "chat/_policy.html", values, status=status)
 
 
-@conversation_view("POST")
-def undo_policy(request: HttpRequest, conversation: Conversation) -> HttpResponse:
+@memory_action
+def undo_policy(request: HttpRequest, conversation: Conversation) -> Notice:
     """Restore the settings before a change, unless they were changed since."""
     form = UndoPolicyForm(request.POST)
+    if not form.is_valid():
+        raise actions.ActionError(_("These settings can't be restored."))
     try:
-        if not form.is_valid():
-            raise actions.ActionError(_("These settings can't be restored."))
-        notice = _set_policy(conversation, form.cleaned_data)
-    except actions.ActionError as error:
-        notice = Notice(str(error), is_error=True)
+        return _set_policy(conversation, form.cleaned_data)
     except PolicyError as error:
-        notice = Notice(error.say(_), is_error=True)
-    if not request.htmx:
-        return redirect("conversation-detail", conversation.uuid)
-    form = PolicyForm.of(conversation)
-    values = {"conversation": conversation, "policy_form": form, "notice": notice}
-    return render(request, "chat/_policy_undone.html", values)
+        raise actions.ActionError(error.say(_)) from error
 
 
 def _set_policy(conversation: Conversation, cleaned: dict[str, Any]) -> Notice:
     before = conversation.policy
     actions.set_policy(conversation, cleaned["policy"], seen=cleaned["seen"])
-    _publish(conversation, events.Memory(None, "changed"))
     async_to_sync(runner.compact_soon)(conversation.pk)
     preset = preset_name(conversation.get_policy().preset)
     undo = reverse("conversation-policy-undo", args=[conversation.uuid])

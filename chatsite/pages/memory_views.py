@@ -128,6 +128,14 @@ def stop_compaction(request: HttpRequest, conversation: Conversation) -> HttpRes
     )
 
 
+@conversation_view("GET")
+def policy(request: HttpRequest, conversation: Conversation) -> HttpResponse:
+    """The memory settings; with a `preset` those of the preset alone, not saved yet."""
+    form = PolicyForm.of(conversation, preset=request.GET.get("preset", ""))
+    values = {"conversation": conversation, "policy_form": form}
+    return render(request, "chat/_policy.html", values)
+
+
 @conversation_view("POST")
 def estimate(request: HttpRequest, conversation: Conversation) -> HttpResponse:
     """What the settings in the form would do now; nothing is changed."""

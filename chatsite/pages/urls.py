@@ -65,6 +65,7 @@ memory = [
     ),
     path("tools/", tool_views.choose, name="memory-tools"),
     path("tools/set/", tool_views.set_tools, name="memory-set-tools"),
+    path("policy/", memory_views.policy, name="memory-policy"),
     path("estimate/", memory_views.estimate, name="memory-estimate"),
     path("find/", memory_views.find, name="memory-find"),
     path("savings/", memory_views.saved, name="memory-savings"),

@@ -12,7 +12,7 @@ from chatsite.jobs import activity
 from chatsite.transfer import export, export_markdown
 from memory.models import Conversation, Message, ModelCall
 
-from .forms import NumberForm, PolicyForm
+from .forms import NumberForm
 from .presenters import (
     context_pane,
     conversation_list,
@@ -36,7 +36,6 @@ def detail(request: HttpRequest, conversation: Conversation) -> HttpResponse:
         **context_values(request, conversation),
         "pane": transcript_pane.transcript(conversation),
         "older": transcript_pane.around(conversation, read_number(request, "at")),
-        "policy_form": PolicyForm.of(conversation),
         "max_chars": settings.MESSAGE_MAX_CHARS,
         "tool_cards": preferences.follow_browser(request).tool_cards,
         **conversation_list.listed(request.user, request.GET),

@@ -2,6 +2,7 @@
 (() => {
   const dialog = document.getElementById("dialog");
   const body = document.getElementById("dialog-body");
+  const FIELDS = "textarea:not([readonly]), input:not([type=hidden]), select";
 
   function showError(text) {
     let line = body.querySelector(".dialog-error");
@@ -14,8 +15,14 @@
     line.textContent = text;
   }
 
+  function isEdited(field) {
+    if (field.matches("select")) return [...field.options].some((option) => option.defaultSelected && !option.selected);
+    return field.type === "checkbox" ? field.checked !== field.defaultChecked : field.value !== field.defaultValue;
+  }
+
+  // What came back with an error is not stored either.
   function isChanged() {
-    return [...body.querySelectorAll("textarea:not([readonly])")].some((box) => box.value !== box.defaultValue);
+    return Boolean(body.querySelector(".form-error")) || [...body.querySelectorAll(FIELDS)].some(isEdited);
   }
 
   // What opened it, and gets the focus back; in a menu that is closed, the menu does.
@@ -39,7 +46,8 @@
   document.addEventListener("htmx:afterSwap", ({ target }) => {
     if (target !== body) return;
     if (!dialog.open) open();
-    (body.querySelector("textarea:not([readonly])") || body.querySelector(".primary, button"))?.focus();
+    const boxes = [...body.querySelectorAll("textarea:not([readonly]), select")].filter((box) => box.checkVisibility());
+    (boxes[0] || body.querySelector(".primary, button"))?.focus();
   });
   document.addEventListener("click", ({ target }) => {
     if (target.closest("[data-close-dialog]")) dialog.close();

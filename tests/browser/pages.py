@@ -88,6 +88,12 @@ class ConversationPage:
         self.message(seq).hover()
         self.message(seq).get_by_text(name, exact=True).click()
 
+    def memory_settings(self):
+        """Open the dialog with the memory settings."""
+        self.page.locator("header.bar .menu > summary").click()
+        self.page.get_by_role("button", name="Memory settings…").click()
+        expect(self.page.locator("#policy .estimate")).to_contain_text("These settings")
+
     def json(self, name, **query):
         answer = self.page.request.get(f"{self.url}{name}", params=query)
         return answer.json()

@@ -177,10 +177,7 @@ def test_both_panes_go_back_to_any_moment(talked):
 
 def test_settings_say_what_they_would_do(talked):
     page = talked.page
-    page.click(".bar .menu > summary")
-    page.click("#policy > summary")
-    menu = page.locator(".bar .menu-items").bounding_box()
-    assert menu["y"] + menu["height"] <= 900
+    talked.memory_settings()
     page.select_option("#policy [name=preset]", "langgraph")
     estimate = page.locator("#policy .estimate")
     expect(estimate).to_contain_text("will summarise messages #1–#6")
@@ -189,5 +186,6 @@ def test_settings_say_what_they_would_do(talked):
     page.locator("#policy").get_by_role("button", name="Apply").click()
     expect(talked.right).to_contain_text("never summarises")
     expect(notice(talked)).to_contain_text("LangGraph")
+    expect(page.locator("#dialog")).to_be_hidden()
     notice(talked).get_by_text("Undo").click()
     expect(talked.right).to_contain_text("summarises at 4,000 tokens")

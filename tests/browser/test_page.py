@@ -235,9 +235,8 @@ def test_it_follows_the_end_only_while_the_reader_is_there(chat):
 
 def test_it_changes_how_it_remembers_and_keeps_a_wrong_text(chat):
     chat.say("Hi, I'm Lance!")
-    chat.page.locator("header.bar .menu > summary").click()
+    chat.memory_settings()
     policy = chat.page.locator("#policy")
-    policy.locator("> summary").click()
     policy.locator(".form-details > summary").click()
     policy.locator("[name=overrides]").fill('{"keep": ["tokens", -1]}')
     policy.get_by_role("button", name="Apply").click()
@@ -245,5 +244,24 @@ def test_it_changes_how_it_remembers_and_keeps_a_wrong_text(chat):
     expect(policy.locator("[name=overrides]")).to_have_value('{"keep": ["tokens", -1]}')
     policy.locator("[name=preset]").select_option("langgraph")
     policy.locator("[name=overrides]").fill("")
+    policy.get_by_role("button", name="Apply").click()
+    expect(chat.right).to_contain_text("LangGraph tutorial: summarises at 7 messages")
+
+
+def test_settings_over_a_preset_are_counted_and_dropped_together(chat):
+    chat.memory_settings()
+    policy = chat.page.locator("#policy")
+    policy.locator(".form-details > summary").click()
+    policy.locator("[name=trigger_size]").fill("1900")
+    policy.get_by_text("Don't search").click()
+    policy.get_by_role("button", name="Apply").click()
+    expect(chat.right).to_contain_text("summarises at 1,900 tokens")
+    chat.memory_settings()
+    expect(policy).to_contain_text("2 settings override the preset.")
+    policy.locator("[name=preset]").select_option("langgraph")
+    policy.get_by_role("button", name="Drop them").click()
+    expect(policy).not_to_contain_text("override the preset")
+    expect(policy.locator("[name=preset]")).to_have_value("langgraph")
+    expect(policy.locator("[name=no_recall]")).not_to_be_checked()
     policy.get_by_role("button", name="Apply").click()
     expect(chat.right).to_contain_text("LangGraph tutorial: summarises at 7 messages")

@@ -30,8 +30,7 @@ def enter(tab):
 
 
 def choose(tab, preset):
-    tab.page.locator("header.bar .menu").evaluate("(menu) => { menu.open = true }")
-    tab.page.locator("#policy").evaluate("(form) => { form.open = true }")
+    tab.memory_settings()
     tab.page.select_option("#policy [name=preset]", preset)
 
 

@@ -29,6 +29,7 @@ GETS = {
     "summaries": {},
     "diff": {"version": 1},
     "edit": {"version": 1},
+    "policy": {},
 }
 
 

@@ -3,6 +3,7 @@
 import pytest
 
 from chatsite.pages.forms import PolicyForm
+from memory import transcript
 from memory.engine.policy import PRESETS, Policy
 
 PRESET = {"preset": "langgraph"}
@@ -48,6 +49,17 @@ def test_the_fields_of_a_preset_are_empty(preset):
     form = PolicyForm(initial=PolicyForm.read({"preset": preset}))
     assert not form.has_details
     assert sent_again({"preset": preset}) == {"preset": preset}
+
+
+@pytest.mark.django_db
+def test_settings_over_the_preset_are_counted_until_they_are_dropped(alice):
+    own = {"keep": ["turns", 3], "recall_tokens": 0, "fan_in": 5}
+    own |= {"max_summary_tokens": 77}
+    made = transcript.create(alice, policy={**PRESET, **own})
+    assert PolicyForm.of(made).overriding == 4
+    dropped = PolicyForm.of(made, preset="guide")
+    assert dropped.overriding == 0
+    assert dropped.initial == {"preset": "guide", "seen": made.policy}
 
 
 def test_fields_become_settings():
