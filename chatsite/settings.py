@@ -243,6 +243,8 @@ USE_TZ = True
 # Models. Without a key and without a base URL the demo model answers.
 OPENAI_API_KEY = env.str("OPENAI_API_KEY", default="")
 OPENAI_BASE_URL = env.str("OPENAI_BASE_URL", default="")
+# Who runs the models, as replies name it; empty = the host of the base URL.
+PROVIDER_NAME = env.str("PROVIDER_NAME", default="")
 CHAT_MODEL = env.str("CHAT_MODEL", default="")
 SUMMARY_MODEL = env.str("SUMMARY_MODEL", default="")
 # The model's window in tokens; 0 = what LangChain knows of the model, else 32,000.

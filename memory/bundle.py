@@ -37,9 +37,9 @@ SUMMARY_FIELDS = (
     *("author_id", "created_at"),
 )
 CALL_FIELDS = (
-    *("purpose", "refs", "sha256", "model", "tokens_estimated", "tokens_input"),
-    *("tokens_cached", "tokens_output", "first_token_ms", "total_ms", "attempts"),
-    *("error", "created_at"),
+    *("purpose", "refs", "sha256", "model", "provider", "tokens_estimated"),
+    *("tokens_input", "tokens_cached", "tokens_output", "first_token_ms"),
+    *("total_ms", "attempts", "error", "created_at"),
 )
 
 RULE_FIELDS = ("start", "end", "text", "kind", "state", "created_at")

@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import AsyncGenerator
 from contextlib import suppress
 from typing import Any
+from urllib.parse import urlsplit
 from weakref import WeakKeyDictionary
 
 from django.conf import settings
@@ -15,6 +16,7 @@ from .demo.chat_model import DemoChatModel
 
 DEMO = "demo"
 DEFAULT_OPENAI_MODEL = "gpt-4o-mini"
+OPENAI_HOST = "api.openai.com"
 DEFAULT_CONTEXT_WINDOW = 32_000
 # Servers of one's own often need no key, but the client insists on one.
 PLACEHOLDER_KEY = "no-key-needed"
@@ -31,6 +33,15 @@ def default_model() -> str:
 def models() -> list[str]:
     """The models a person can choose from: those that the site is set up with."""
     return list(dict.fromkeys([default_model(), *settings.CHAT_MODELS]))
+
+
+def provider(name: str) -> str:
+    """Who runs the model, as pages say it; "" for the demo model."""
+    if is_demo(name):
+        return ""
+    host = urlsplit(settings.OPENAI_BASE_URL).hostname or OPENAI_HOST
+    shown = "OpenAI" if host == OPENAI_HOST else host
+    return (settings.PROVIDER_NAME or shown)[:100]
 
 
 def summary_model(chat_model: str) -> str:

@@ -20,7 +20,7 @@ def messages(conversation: Conversation) -> Iterator[dict[str, Any]]:
     rows = conversation.turns.select_related("user_message").order_by("id")
     turns = {turn.user_message.seq: turn for turn in rows}
     turn = None
-    for row in conversation.messages.order_by("seq"):
+    for row in requests.with_model(conversation.messages.order_by("seq")):
         # Messages come in order, so each turn begins at its user message.
         if row.seq in turns:
             yield from _running(turn, conversation)
@@ -36,7 +36,7 @@ def messages(conversation: Conversation) -> Iterator[dict[str, Any]]:
             "created_at": row.created_at,
             "client_id": row.client_id,
             "turn": turn.pk if turn else None,
-            "model": _model(turn, conversation) if is_reply else "",
+            "model": (row.model or _model(turn, conversation)) if is_reply else "",
             "error": turn.error if turn else "",
             "tool_calls": row.tool_calls,
             "tool_call_id": row.tool_call_id,
@@ -123,7 +123,7 @@ def summaries(conversation: Conversation) -> Iterator[dict[str, Any]]:
 
 CALL_FIELDS = (
     *("purpose", "message__seq", "summary__version", "refs", "sha256", "model"),
-    *("tokens_estimated", "tokens_input", "tokens_cached", "tokens_output"),
+    *("provider", "tokens_estimated", "tokens_input", "tokens_cached", "tokens_output"),
     *("first_token_ms", "total_ms", "attempts", "error", "created_at"),
 )
 

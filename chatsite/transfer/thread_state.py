@@ -172,6 +172,7 @@ class ModelCall(Part):
     refs: References
     sha256: str
     model: str
+    provider: str
     tokens_estimated: int
     tokens_input: int | None
     tokens_cached: int | None

@@ -13,6 +13,7 @@ from django.db.models import Case, Exists, F, OuterRef, Q, Subquery, Value, When
 from django.db.models.functions import Coalesce, Now
 from langchain_core.messages.tool import ToolCallChunk
 
+from chatsite.llm import providers
 from memory import calibration, context, transcript
 from memory.compaction import lease
 from memory.leases import LeaseStatus, new_owner
@@ -188,6 +189,7 @@ def begin(claim: Claim, built: context.Built, model: str) -> Claim | LeaseStatus
         refs=built.refs,
         sha256=built.sha256,
         model=model,
+        provider=providers.provider(model),
         tokens_estimated=built.tokens,
     )
     context.keep_prompts(conversation, built)

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
-from django.db.models import Exists, OuterRef
+from django.db.models import Exists, OuterRef, QuerySet, Subquery
 from django.utils.timezone import now
 from django.utils.translation import gettext as _
 from langchain_core.messages import AIMessage, BaseMessage, SystemMessage
@@ -104,10 +104,23 @@ def _unsent(conversation: Conversation, draft: str) -> Message | None:
 
 def has_request() -> Exists:
     """For rows of messages: whether the request is known that a reply came from."""
-    calls = ModelCall.objects.filter(
+    return Exists(_of_message())
+
+
+def with_model(rows: QuerySet[Message]) -> QuerySet[Message]:
+    """Messages with the `model` and the `provider` that a reply was requested from;
+    None where no request is known."""
+    latest = _of_message().order_by("-id")
+    return rows.annotate(
+        model=Subquery(latest.values("model")[:1]),
+        provider=Subquery(latest.values("provider")[:1]),
+    )
+
+
+def _of_message() -> QuerySet[ModelCall]:
+    return ModelCall.objects.filter(
         purpose=ModelCall.Purpose.REPLY, message=OuterRef("pk")
     )
-    return Exists(calls)
 
 
 def reply_call(conversation: Conversation, seq: int) -> ModelCall | None:

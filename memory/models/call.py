@@ -68,6 +68,10 @@ class ModelCall(History):
     refs = models.JSONField(default=dict)
     sha256 = models.CharField(max_length=64)
     model = models.CharField(max_length=100)
+    # Of a reply, as pages name it; empty for the demo model.
+    provider = models.CharField(
+        max_length=100, blank=True, default="", db_default="", editable=False
+    )
     tokens_estimated = models.PositiveIntegerField()
     # Reported by the provider; empty when it reported nothing.
     tokens_input = models.PositiveIntegerField(null=True, blank=True)
@@ -84,7 +88,8 @@ class ModelCall(History):
         of=(
             *("conversation_id", "purpose", "refs", "sha256", "model"),
             *("tokens_estimated", "created_at"),
-        )
+        ),
+        later=("provider",),
     )
 
     class Meta:

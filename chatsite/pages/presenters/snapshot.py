@@ -8,6 +8,8 @@ from typing import Any
 
 from django.utils.translation import gettext as _
 
+from chatsite.llm import providers
+from chatsite.turns.requests import with_model
 from memory.models import Conversation, ModelCall, Summary
 
 from .locations import Location, location_behind
@@ -25,6 +27,7 @@ class PastMessage:
     text: str
     created_at: datetime
     location: Location
+    model: str = ""
     pinned: bool = False
     ends: Summary | None = None
     calls: tuple[str, ...] = ()  # names of the tools that it asked for
@@ -34,7 +37,7 @@ def messages_at(conversation: Conversation, call: ModelCall) -> list[PastMessage
     """The latest messages before the reply of `call`, and the reply, oldest first."""
     reply, refs = call.message.seq, call.refs
     rows = conversation.messages.filter(seq__lte=reply).order_by("-seq")
-    rows = without_long_texts(rows)[:PAGE]
+    rows = with_model(without_long_texts(rows))[:PAGE]
     summaries = conversation.summaries.filter(version__in=refs["summaries"])
     ordered = list(summaries.order_by("first_seq"))
     shown: list[PastMessage] = []
@@ -49,6 +52,7 @@ def messages_at(conversation: Conversation, call: ModelCall) -> list[PastMessage
                 text=row.head,
                 created_at=row.created_at,
                 location=location or Location("excluded", _("not sent")),
+                model=providers.label(row.model or ""),
                 pinned=_is_in(row.seq, refs["pinned"]),
                 calls=tuple(visible(str(call.get("name"))) for call in row.tool_calls),
             )

@@ -174,8 +174,8 @@ def read(
     """The cards of these turns by the number of the message they are drawn under; ()
     for a result that is on the card of its call, and so no message of its own.
 
-    `rows`: the turns' messages, from without_long_texts(). Asks the database only where
-    there are calls.
+    `rows`: the turns' messages, from without_long_texts() and with_model(). Asks the
+    database only where there are calls.
     """
     asking = [row for row in rows if row.tool_calls]
     results = [row for row in rows if row.role == Message.Role.TOOL]
@@ -278,7 +278,7 @@ def _card(
         arguments_chars=len(text),
         preview=_preview(value),
         answers=found,
-        has_request=row.has_request,
+        has_request=row.model is not None,
         is_anchor=place == 0 and not (row.head or row.reasoning),
     )
     return _with_state(card, call) if call else card

@@ -16,7 +16,7 @@ from chatsite.llm import providers
 from chatsite.protocol.errors import explain
 from chatsite.transfer import importing
 from chatsite.turns.models import ToolCall, Turn
-from chatsite.turns.requests import has_request, model_of
+from chatsite.turns.requests import model_of, with_model
 from memory import context, versions
 from memory.models import Conversation, Message, Summary
 
@@ -45,6 +45,7 @@ class ShownMessage:
     location: Location
     reasoning: str = ""  # what the model thought before it answered
     model: str = ""
+    provider: str = ""
     is_demo: bool = False
     pinned: bool = False
     # Whether it can be shown what the model saw for this reply: imported ones came
@@ -338,7 +339,7 @@ def _messages_by_turn(
     """The messages of each turn: from its user message to the next turn's."""
     starts = [turn.user_message.seq for turn in turns]
     rows = conversation.messages.filter(seq__gte=starts[0]).order_by("seq")
-    rows = tool_cards.without_long_texts(rows).annotate(has_request=has_request())
+    rows = with_model(tool_cards.without_long_texts(rows))
     if end:
         rows = rows.filter(seq__lt=end)
 
@@ -349,8 +350,10 @@ def _messages_by_turn(
 
 
 def _author_of(row: Message, turn: Turn, conversation: Conversation) -> str:
-    """The model that wrote a reply. The turn has the name of the latest one: for a
-    reply that was imported, that is another once one was written here."""
+    """The model that wrote a reply. Without a request of its own, the turn may have the
+    name; of one that was imported, only until another reply is written here."""
+    if row.model:
+        return row.model
     if row.imported_at and (turn.call_id or not turn.model):
         return importing.site_of(conversation.imported_from)
     return turn.model or model_of(conversation)
@@ -367,9 +370,10 @@ def _shown(row: Message, location: Location, model: str) -> ShownMessage:
         location=location,
         reasoning=row.reasoning,
         model=providers.label(model) if is_reply else "",
+        provider=row.provider or "",
         is_demo=is_reply and providers.is_demo(model),
         pinned=row.pinned_at is not None,
-        has_request=row.has_request,
+        has_request=row.model is not None,
         is_imported=row.imported_at is not None,
         superseded_at=row.superseded_at,
     )

@@ -218,6 +218,7 @@ class OwnCall(_Part):
     refs: dict[str, Any] = {}
     sha256: Annotated[str, Field(max_length=64)]
     model: Name
+    provider: Name = ""
     tokens_estimated: Count
     tokens_input: Count | None = None
     tokens_cached: Count | None = None

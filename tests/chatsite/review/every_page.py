@@ -31,6 +31,7 @@ METADATA = {
         "target",
         "reason",
         "signature",
+        "provider",
     ),
 }
 
