@@ -203,15 +203,8 @@ def set_policy(
     `seen` has been changed since.
     """
     Policy.load(value)
-    transcript.lock(conversation)
-    conversation.refresh_from_db(fields=["policy"])
-    if seen is not None and conversation.policy not in (seen, value):
-        raise ActionError(
-            _("These settings have been changed elsewhere in the meantime.")
-        )
-    conversation.policy = value
-    conversation.save(update_fields=["policy"])
-    versions.bump(conversation)
+    changed = _("These settings have been changed elsewhere in the meantime.")
+    _set(conversation, "policy", value, seen=seen, changed=changed)
     lease.reset(conversation)
 
 
@@ -226,14 +219,32 @@ def set_system_prompt(
     has been changed since.
     """
     text = transcript.check_system_prompt(text)
+    changed = _("The system prompt has been changed elsewhere in the meantime.")
+    _set(conversation, "system_prompt", text, seen=seen, changed=changed)
+
+
+@transaction.atomic
+def set_model(conversation: Conversation, name: str) -> None:
+    """Let this model write the replies from now on; "" = the site's."""
+    _set(conversation, "model", name)
+
+
+def _set(
+    conversation: Conversation,
+    column: str,
+    value: object,
+    *,
+    seen: object = None,
+    changed: str = "",
+) -> None:
+    """Write a column that the model's view depends on. If it is no longer as it was
+    `seen`, ActionError says what has `changed`."""
     transcript.lock(conversation)
-    conversation.refresh_from_db(fields=["system_prompt"])
-    if seen is not None and conversation.system_prompt not in (seen, text):
-        raise ActionError(
-            _("The system prompt has been changed elsewhere in the meantime.")
-        )
-    conversation.system_prompt = text
-    conversation.save(update_fields=["system_prompt"])
+    conversation.refresh_from_db(fields=[column])
+    if seen is not None and getattr(conversation, column) not in (seen, value):
+        raise ActionError(changed)
+    setattr(conversation, column, value)
+    conversation.save(update_fields=[column])
     versions.bump(conversation)
 
 

@@ -15,6 +15,7 @@ from chatsite.pages import parts
 from chatsite.pages.presenters import transcript_pane
 from chatsite.protocol import events
 from chatsite.turns.models import ToolCall, Turn
+from chatsite.turns.requests import model_of
 from memory.models import Conversation
 
 from .live_reply import LiveReply
@@ -45,6 +46,7 @@ class Page:
             values = {"conversation": conversation, "pane": part}
             yield render_to_string("chat/_turns.html", values)
         yield "</div>" + work(conversation) + _refresh(conversation) + _status(status)
+        yield _model(conversation)
 
     def turn(self, conversation: Conversation, turn_id: int, status: str) -> str:
         """One turn as it stands in the database."""
@@ -113,6 +115,12 @@ def _refresh(conversation: Conversation) -> str:
     return render_to_string(
         "chat/_refresh_context.html", {"conversation": conversation}
     )
+
+
+def _model(conversation: Conversation) -> str:
+    """What the list of models beside the message box is set to."""
+    template = '<i id="model-now" hx-swap-oob="outerHTML" hidden data-model="{}"></i>'
+    return format_html(template, model_of(conversation))
 
 
 def _status(message: str) -> str:

@@ -35,6 +35,11 @@ def models() -> list[str]:
     return list(dict.fromkeys([default_model(), *settings.CHAT_MODELS]))
 
 
+def choices(*others: str) -> list[tuple[str, str]]:
+    """The models to choose from, and `others`, with their names on pages."""
+    return [(name, label(name)) for name in dict.fromkeys([*models(), *others])]
+
+
 def provider(name: str) -> str:
     """Who runs the model, as pages say it; "" for the demo model."""
     if is_demo(name):

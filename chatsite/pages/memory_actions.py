@@ -19,10 +19,11 @@ from django_htmx.http import reswap, retarget
 
 from chatsite.accounts.access import conversation_view
 from chatsite.jobs import summary_proposals
+from chatsite.llm import providers
 from chatsite.protocol import events
 from chatsite.protocol.errors import CommandError
 from chatsite.turns import commands, lifecycle, limits, runner
-from chatsite.turns.requests import limit_of, model_of
+from chatsite.turns.requests import limit_of, model_of, name_to_store
 from memory import actions, context, transcript, versions
 from memory.compaction import lease, proposals
 from memory.engine import budget
@@ -309,6 +310,18 @@ def set_system_prompt(request: HttpRequest, conversation: Conversation) -> Notic
         text = _("The site's own system prompt is sent from the next message on.")
     values = {"text": before, "seen": conversation.system_prompt}
     return Notice(text, address_of(conversation, "set-system-prompt"), values)
+
+
+@memory_action
+def set_model(request: HttpRequest, conversation: Conversation) -> Notice:
+    """Another model for the replies that follow."""
+    before, name = model_of(conversation), request.POST.get("model", "")
+    if name not in dict(providers.choices(before)):
+        raise actions.ActionError(_("This site does not offer that model."))
+    actions.set_model(conversation, name_to_store(name))
+    text = _("%(model)s writes the replies from now on.")
+    undo = reverse("conversation-model", args=[conversation.uuid])
+    return Notice(text % {"model": providers.label(name)}, undo, {"model": before})
 
 
 @conversation_view("POST")

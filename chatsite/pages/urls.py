@@ -86,6 +86,7 @@ conversation = [
     path("delete/", list_views.delete, name="conversation-delete"),
     path("undelete/", list_views.undelete, name="conversation-undelete"),
     path("branch/", list_views.branch, name="conversation-branch"),
+    path("model/", memory_actions.set_model, name="conversation-model"),
     path("policy/", memory_actions.set_policy, name="conversation-policy"),
     path("policy/undo/", memory_actions.undo_policy, name="conversation-policy-undo"),
     path("summarise/", memory_actions.compact, name="conversation-compact"),

@@ -9,7 +9,9 @@ from django.shortcuts import render
 from chatsite.accounts import preferences
 from chatsite.accounts.access import conversation_view
 from chatsite.jobs import activity
+from chatsite.llm import providers
 from chatsite.transfer import export, export_markdown
+from chatsite.turns.requests import model_of
 from memory.models import Conversation, Message, ModelCall
 
 from .forms import NumberForm
@@ -38,6 +40,7 @@ def detail(request: HttpRequest, conversation: Conversation) -> HttpResponse:
         "older": transcript_pane.around(conversation, read_number(request, "at")),
         "max_chars": settings.MESSAGE_MAX_CHARS,
         "tool_cards": preferences.follow_browser(request).tool_cards,
+        **model_values(conversation),
         **conversation_list.listed(request.user, request.GET),
         **activity.template_values(conversation),
     }
@@ -61,6 +64,12 @@ def messages(request: HttpRequest, conversation: Conversation) -> HttpResponse:
 def context(request: HttpRequest, conversation: Conversation) -> HttpResponse:
     values = context_values(request, conversation)
     return render(request, "chat/_context.html", values)
+
+
+def model_values(conversation: Conversation) -> dict[str, Any]:
+    """The list of models beside the message box."""
+    model = model_of(conversation)
+    return {"model": model, "models": providers.choices(model)}
 
 
 def context_values(request: HttpRequest, conversation: Conversation) -> dict[str, Any]:

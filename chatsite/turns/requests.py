@@ -23,6 +23,12 @@ def model_of(conversation: Conversation) -> str:
     return conversation.model or providers.default_model()
 
 
+def name_to_store(model: str) -> str:
+    """What model_of() reads again: the site's own model has no name there, so that it
+    follows the setting."""
+    return "" if model == providers.default_model() else model
+
+
 def limit_of(model: str) -> int:
     """Tokens that a request may have, so that the reply still fits the window."""
     return context.request_limit(providers.context_window(model))

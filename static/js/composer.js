@@ -157,5 +157,15 @@
     if (starter) outbox.put(starter.value, null);
   });
 
+  // The model is the server's to say: another tab may choose one, or a choice may fail.
+  const { model } = form.elements;
+
+  function showModel() {
+    if (model) model.value = document.getElementById("model-now").dataset.model;
+  }
+
+  document.addEventListener("htmx:oobAfterSwap", ({ target }) => target.id === "model-now" && showModel());
+  document.addEventListener("notice", ({ detail }) => detail.isError && showModel());
+
   drafts.load(show);
 })();

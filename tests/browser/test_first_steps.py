@@ -53,6 +53,33 @@ def test_the_message_box_takes_what_is_typed_first(open_page, site):
     types_into_the_box(chat)
 
 
+@pytest.fixture(scope="module")
+def fresh(make_site):
+    """An empty database, and two models."""
+    with make_site(DEMO_TOKENS_PER_SECOND="50", CHAT_MODELS="another-model") as running:
+        yield running
+
+
+def test_another_model_is_chosen_where_one_writes(open_page, fresh, errors):
+    one = open_page(fresh)
+    one.create()
+    other = open_page(fresh, context=one.page.context)
+    other.open(one.url)
+    models = [tab.page.locator("#model") for tab in (one, other)]
+    models[0].select_option("another-model")
+    expect(one.page.locator("#notice")).to_contain_text("another-model writes")
+    for model in models:
+        expect(model).to_have_value("another-model")
+    one.page.locator("#notice").get_by_text("Undo").click()
+    for model in models:
+        expect(model).to_have_value("demo")
+    one.page.route("**/model/", lambda route: route.abort())
+    models[0].select_option("another-model")
+    expect(one.page.locator("#notice [role=alert]")).to_be_visible()
+    expect(models[0]).to_have_value("demo")
+    errors.clear()  # of the request that was cut off
+
+
 def test_imported_replies_lead_to_no_request(open_page, site):
     chat = open_page(site)
     import_talk(chat, "Brought along", ["One?", "One.", "Two?", "Two."])

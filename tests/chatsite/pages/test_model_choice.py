@@ -5,12 +5,24 @@ import re
 import pytest
 from django.db.models import QuerySet
 
+from chatsite.live import fragments
 from chatsite.llm import providers
 from chatsite.turns import commands, lifecycle
 from memory import context
 from memory.models import ModelCall
 
-from ..scenes import page_of, submit, violations
+from ..scenes import HTMX, page_of, signed_in, submit, url, violations
+
+
+@pytest.fixture(autouse=True)
+def models(settings):
+    settings.CHAT_MODELS = ["other-model"]
+
+
+def choose(client, conversation, name):
+    answer = client.post(url("model", conversation), {"model": name}, headers=HTMX)
+    conversation.refresh_from_db()
+    return answer.content.decode()
 
 
 def reply_by(conversation, model, text):
@@ -19,6 +31,36 @@ def reply_by(conversation, model, text):
     built = context.build(conversation, model=model)
     claim = lifecycle.begin(claim, built, model)
     lifecycle.finish(claim, lifecycle.Result("done", text))
+
+
+class TestModel:
+    def test_it_is_chosen_for_a_conversation_and_undone(self, client, conversation):
+        notice = choose(client, conversation, "other-model")
+        assert "other-model writes the replies from now on." in notice
+        assert conversation.model == "other-model"
+        choose(client, conversation, re.search(r'name="model" value="(.+)"', notice)[1])
+        assert conversation.model == ""
+
+    def test_every_tab_is_told(self, client, conversation):
+        choose(client, conversation, "other-model")
+        synced = "".join(fragments.Page().sync(conversation))
+        assert 'data-model="other-model"' in synced
+
+    def test_another_than_those_offered_is_refused(self, client, conversation):
+        assert 'role="alert"' in choose(client, conversation, "evil")
+        assert conversation.model == ""
+
+    def test_one_that_is_offered_no_longer_stays_in_the_list(
+        self, client, conversation, settings
+    ):
+        choose(client, conversation, "other-model")
+        settings.CHAT_MODELS = []
+        page = " ".join(page_of(client, conversation).split())
+        assert '<option value="other-model" selected>' in page
+
+    def test_a_stranger_gets_the_404_of_a_missing_one(self, conversation, bob):
+        other = signed_in(bob).post(url("model", conversation), {"model": "demo"})
+        assert other.status_code == 404
 
 
 class TestNames:

@@ -23,7 +23,7 @@ GET_VIEWS = (
     *("detail", "messages", "context", "transcript", "context-json", "summaries"),
     *("export-json", "export-md"),
 )
-POST_VIEWS = ("rename", "delete", "compact", "policy")
+POST_VIEWS = ("rename", "delete", "compact", "policy", "model")
 LISTS = ("conversation-list", "conversation-create", "conversation-demo")
 
 
