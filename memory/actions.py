@@ -229,6 +229,12 @@ def set_model(conversation: Conversation, name: str) -> None:
     _set(conversation, "model", name)
 
 
+def set_temperature(conversation: Conversation, value: float | None) -> None:
+    """Ask for replies of this temperature, 0 to 2, from now on; None = the site's."""
+    conversation.temperature = value
+    conversation.save(update_fields=["temperature"])
+
+
 def _set(
     conversation: Conversation,
     column: str,

@@ -66,6 +66,7 @@ def create(
     preset: str = "",
     policy: dict[str, object] | None = None,
     model: str = "",
+    temperature: float | None = None,
     system_prompt: str = "",
     tools: Sequence[str] = (),
     own_rules: Iterable[str] = (),
@@ -81,6 +82,7 @@ def create(
         title_set_by=source,
         policy=value,
         model=model,
+        temperature=temperature,
         system_prompt=system_prompt,
         tools=list(tools),
     )

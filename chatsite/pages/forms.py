@@ -50,6 +50,11 @@ def preset_name(preset: str) -> str:
     return re.split("[:：]", dict(preset_choices())[preset])[0].strip()
 
 
+def name_error(label: object, why: str) -> str:
+    """What is wrong, where it is not said beside the field."""
+    return gettext("%(field)s: %(why)s") % {"field": label, "why": why}
+
+
 class TitleField(forms.CharField):
     """A name that can be seen; one without a visible character is none."""
 
@@ -95,6 +100,20 @@ class DetailedForm(forms.Form):
     def has_details(self) -> bool:
         """Whether something was typed there, or is wrong."""
         return any(self[name].value() or self[name].errors for name in self.DETAILS)
+
+
+class TemperatureField(forms.FloatField):
+    """Of a conversation's replies; empty: the site's own."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            label=_("Temperature"),
+            required=False,
+            min_value=0,
+            max_value=2,
+            step_size=0.1,
+            help_text=_("0 to 2; higher is more varied. Empty: the site's own."),
+        )
 
 
 class NewConversationForm(DetailedForm):

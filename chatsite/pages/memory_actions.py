@@ -9,6 +9,7 @@ from functools import wraps
 from typing import Any
 
 from asgiref.sync import async_to_sync
+from django.core.exceptions import ValidationError
 from django.db import transaction
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
@@ -30,7 +31,13 @@ from memory.engine import budget
 from memory.engine.exceptions import PolicyError
 from memory.models import Conversation, Rule
 
-from .forms import PolicyForm, UndoPolicyForm, preset_name
+from .forms import (
+    PolicyForm,
+    TemperatureField,
+    UndoPolicyForm,
+    name_error,
+    preset_name,
+)
 from .list_views import retry_later
 from .views import context_values
 
@@ -301,15 +308,40 @@ def accept(request: HttpRequest, conversation: Conversation) -> Notice:
 
 @memory_action
 def set_system_prompt(request: HttpRequest, conversation: Conversation) -> Notice:
-    before = conversation.system_prompt
+    """The system prompt; the temperature, too, if it was changed in the same form."""
+    before, temperature = conversation.system_prompt, conversation.temperature
     # Browsers send every line break as two characters.
     seen = request.POST.get("seen", before).replace("\r\n", "\n")
-    actions.set_system_prompt(conversation, request.POST.get("text"), seen=seen)
+    with transaction.atomic():
+        actions.set_system_prompt(conversation, request.POST.get("text"), seen=seen)
+        given = request.POST.get("temperature")
+        if given not in (None, request.POST.get("seen_temperature")):
+            actions.set_temperature(conversation, _read_temperature(given))
     text = _("System prompt saved. The model reads it from the next message on.")
-    if not conversation.system_prompt:
+    if conversation.system_prompt == before:
+        text = _("Saved. It applies from the next message on.")
+    elif not conversation.system_prompt:
         text = _("The site's own system prompt is sent from the next message on.")
-    values = {"text": before, "seen": conversation.system_prompt}
+    values = {
+        "text": before,
+        "seen": conversation.system_prompt,
+        "temperature": _written(temperature),
+        "seen_temperature": _written(conversation.temperature),
+    }
     return Notice(text, address_of(conversation, "set-system-prompt"), values)
+
+
+def _written(temperature: float | None) -> str:
+    return "" if temperature is None else str(temperature)
+
+
+def _read_temperature(given: str) -> float | None:
+    field = TemperatureField()
+    try:
+        return field.clean(given)
+    except ValidationError as error:
+        why = name_error(field.label, error.messages[0])
+        raise actions.ActionError(why) from error
 
 
 @memory_action

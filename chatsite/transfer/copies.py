@@ -80,6 +80,7 @@ def branch(conversation: Conversation, seq: int) -> Conversation:
         else Source.COPY,
         policy=conversation.policy,
         model=conversation.model,
+        temperature=conversation.temperature,
         system_prompt=conversation.system_prompt,
         tools=conversation.tools,
     )

@@ -161,6 +161,7 @@ def whole(conversation: Conversation) -> dict[str, Any]:
             "policy": conversation.get_policy().dump(),
             "own_policy": conversation.policy,
             "model": requests.model_of(conversation),
+            "temperature": conversation.temperature,
             "system_prompt": context.system_prompt(conversation),
         },
         "messages": list(messages(conversation)),

@@ -206,6 +206,7 @@ class Conversation(BaseModel):
     policy: dict[str, Any]
     own_policy: dict[str, Any]
     model: str
+    temperature: float | None
     system_prompt: str
 
 

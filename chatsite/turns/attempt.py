@@ -160,7 +160,7 @@ def prepare(
     built.refs.update(bound.to_refs())
     options = {
         **providers.cache_options(model, str(conversation.uuid)),
-        **providers.sampling_options(model, settings.CHAT_TEMPERATURE),
+        **providers.sampling_options(model, requests.temperature_of(conversation)),
         **bound.to_options(),
     }
     return Request(claim, model, built, options, dialect, tools, limit)

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
+from django.conf import settings
 from django.db.models import Exists, OuterRef, QuerySet, Subquery
 from django.utils.timezone import now
 from django.utils.translation import gettext as _
@@ -27,6 +28,12 @@ def name_to_store(model: str) -> str:
     """What model_of() reads again: the site's own model has no name there, so that it
     follows the setting."""
     return "" if model == providers.default_model() else model
+
+
+def temperature_of(conversation: Conversation) -> float | None:
+    """Of its replies; None = the provider's own."""
+    own = conversation.temperature
+    return settings.CHAT_TEMPERATURE if own is None else own
 
 
 def limit_of(model: str) -> int:

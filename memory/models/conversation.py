@@ -5,6 +5,7 @@ from typing import Any
 
 from django.conf import settings
 from django.core.exceptions import ValidationError
+from django.core.validators import MaxValueValidator, MinValueValidator
 from django.db import models
 from django.db.models import Q
 from django.utils.translation import gettext
@@ -43,6 +44,12 @@ class Conversation(models.Model):
     )
     model = models.CharField(
         max_length=100, blank=True, help_text=_("Empty: the site's chat model.")
+    )
+    temperature = models.FloatField(
+        null=True,
+        blank=True,
+        validators=[MinValueValidator(0), MaxValueValidator(2)],
+        help_text=_("Of replies, 0 to 2. Empty: the site's."),
     )
     policy = models.JSONField(default=dict, blank=True, validators=[validate_policy])
     # Names of the tools that its model may call.

@@ -77,7 +77,7 @@ class ConversationAdmin(ReadOnlyAdmin):
         "uuid",
         ("title_shown", "title_set_by"),
         "owner",
-        "model",
+        ("model", "temperature"),
         "wide_system_prompt",
         "wide_policy",
         "parts",

@@ -34,6 +34,7 @@ class Draft:
     calls: Sequence[CallInfo] = ()
     policy: dict[str, Any] = field(default_factory=dict)
     model: str = ""
+    temperature: float | None = None
     system_prompt: str = ""
 
 

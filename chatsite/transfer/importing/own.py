@@ -78,6 +78,7 @@ def read(item: dict[str, Any], user_id: int) -> Draft:
         calls=_tool_calls(own.tool_calls, said),
         policy=_policy(own),
         model=own.conversation.model,
+        temperature=own.conversation.temperature,
         # Only one of the conversation's own; the site's may change.
         system_prompt="" if prompt == settings.SYSTEM_PROMPT else prompt,
     )

@@ -236,6 +236,7 @@ class OwnConversation(_Part):
     policy: Json = {}
     own_policy: Json | None = None
     model: Name = ""
+    temperature: Annotated[float, Field(ge=0, le=2)] | None = None
     system_prompt: str = ""
 
 

@@ -112,6 +112,7 @@ class _Taking:
                 title_set_by=Conversation.TitleSource.COPY,
                 policy=draft.policy,
                 model=draft.model if known else "",
+                temperature=draft.temperature,
                 system_prompt=draft.system_prompt,
             )
             made.imported_from = draft.source

@@ -7,11 +7,12 @@ from django.db.models import QuerySet
 
 from chatsite.live import fragments
 from chatsite.llm import providers
-from chatsite.turns import commands, lifecycle
-from memory import context
+from chatsite.transfer import copies
+from chatsite.turns import attempt, commands, lifecycle
+from memory import actions, context
 from memory.models import ModelCall
 
-from ..scenes import HTMX, page_of, signed_in, submit, url, violations
+from ..scenes import HTMX, memory_url, page_of, signed_in, submit, url, violations
 
 
 @pytest.fixture(autouse=True)
@@ -104,3 +105,56 @@ class TestNames:
         rows = QuerySet(ModelCall).filter(provider="OpenAI")
         assert rows.update(provider="Another") == 1
         assert any("signature" in found for found in violations())
+
+
+class TestTemperature:
+    def save(self, client, conversation, **values):
+        target = memory_url("set-system-prompt", conversation)
+        answer = client.post(target, {"text": "", **values}, headers=HTMX)
+        conversation.refresh_from_db()
+        return answer.content.decode()
+
+    @pytest.mark.parametrize(
+        ("own", "sent"), [("", 1.0), ("0", 0.0), ("0.7", 0.7), ("2", 2.0)]
+    )
+    def test_it_is_sent_with_each_request(
+        self, client, conversation, settings, own, sent
+    ):
+        settings.CHAT_TEMPERATURE = 1.0
+        actions.set_model(conversation, "other-model")
+        assert 'role="alert"' not in self.save(client, conversation, temperature=own)
+        submit(conversation)
+        request = attempt.prepare(lifecycle.claim(conversation.pk))
+        assert request.options["temperature"] == sent
+
+    @pytest.mark.parametrize("wrong", ["2.1", "-1", "warm", "nan"])
+    def test_a_wrong_one_is_named_and_nothing_is_saved(
+        self, client, conversation, wrong
+    ):
+        target = memory_url("set-system-prompt", conversation)
+        values = {"text": "Like a pirate.", "temperature": wrong}
+        answer = client.post(target, values, headers=HTMX).content.decode()
+        assert "Temperature:" in answer
+        conversation.refresh_from_db()
+        assert (conversation.system_prompt, conversation.temperature) == ("", None)
+
+    def test_one_that_was_not_touched_stays_as_it_is_by_now(self, client, conversation):
+        opened = {"temperature": "", "seen_temperature": ""}
+        actions.set_temperature(conversation, 0.5)
+        self.save(client, conversation, **opened)
+        assert conversation.temperature == 0.5
+        self.save(client, conversation, **{**opened, "temperature": "0.9"})
+        assert conversation.temperature == 0.9
+
+    def test_it_is_undone(self, client, conversation):
+        notice = self.save(client, conversation, temperature="0.5")
+        assert conversation.temperature == 0.5
+        fields = dict(re.findall(r'name="(\w+)" value="([^"]*)"', notice))
+        self.save(client, conversation, **fields)
+        assert conversation.temperature is None
+
+    def test_branches_and_exports_have_it(self, client, conversation):
+        actions.set_temperature(conversation, 0.5)
+        assert copies.branch(conversation, 2).temperature == 0.5
+        exported = client.get(url("export-json", conversation)).json()
+        assert exported["conversation"]["temperature"] == 0.5
