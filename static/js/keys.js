@@ -37,6 +37,15 @@
     next?.scrollIntoView({ block: "nearest" });
   }
 
+  // Keys that act by themselves; any other that is typed outside of a field goes to the
+  // message box.
+  const ACTING = " ?/[]";
+
+  function typeIntoBox() {
+    const box = document.getElementById("text");
+    if (box && !box.closest("[inert]") && !document.querySelector("dialog[open]")) box.focus();
+  }
+
   document.getElementById("search")?.closest("nav, section").addEventListener("keydown", stepInList);
   document.addEventListener("keydown", (event) => {
     const { key, target } = event;
@@ -52,7 +61,7 @@
     } else if (key === "?" && !isTyping && !isCommand && !event.altKey && !document.querySelector("dialog[open]")) {
       event.preventDefault();
       dialog.showModal();
-    }
+    } else if (key.length === 1 && !ACTING.includes(key) && !isTyping && !isCommand && !event.altKey) typeIntoBox();
   });
   document.addEventListener("click", ({ target }) => {
     if (target.closest("[data-open-keys]")) dialog.showModal();

@@ -80,6 +80,22 @@ def test_another_model_is_chosen_where_one_writes(open_page, fresh, errors):
     errors.clear()  # of the request that was cut off
 
 
+def test_a_key_beside_every_field_goes_to_the_message_box(chat):
+    chat.say("Hello")
+    page = chat.page
+    chat.message(2).locator("a.seq").focus()
+    page.keyboard.type("Typed on a link")
+    expect(chat.box).to_have_value("Typed on a link")
+    page.click("#find > summary")
+    page.keyboard.type("Hello")
+    expect(page.locator("#find [name=q]")).to_have_value("Hello")
+    page.keyboard.press("Escape")
+    page.locator("#context-body").focus()
+    page.keyboard.press("/")
+    expect(page.locator("#search")).to_be_focused()
+    expect(chat.box).to_have_value("Typed on a link")
+
+
 def test_imported_replies_lead_to_no_request(open_page, site):
     chat = open_page(site)
     import_talk(chat, "Brought along", ["One?", "One.", "Two?", "Two."])
