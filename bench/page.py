@@ -15,6 +15,7 @@ from urllib.parse import urlparse
 
 from playwright.sync_api import Browser, BrowserContext, Page, expect, sync_playwright
 
+from tests.browser.pages import CREATE
 from tests.servers import Site, find_chromium
 
 from .provider import running_provider
@@ -199,13 +200,10 @@ def main(chars: int) -> None:
         browser = playwright.chromium.launch(**options)
         context = browser.new_context(viewport={"width": 1440, "height": 900})
         page = sign_in(context, site)
-        page.select_option("[name=preset]", "layered")
-        page.click("form[action='/c/']:has([name=preset]) button.primary")
-        page.wait_for_url("**/c/*/")
-        address = page.url
+        address = page.evaluate(CREATE, "layered")
         cookies = context.cookies()
         measure_paint(browser, "login", f"{site.url}/accounts/login/", [])
-        measure_paint(browser, "list", f"{site.url}/", cookies)
+        measure_paint(browser, "home", f"{site.url}/", cookies)
         measure_paint(browser, "empty split page", address, cookies)
         measure_paint(browser, f"split page, {MESSAGES:,} messages", long, cookies)
         open_conversation(page, address)

@@ -90,6 +90,14 @@ def create(
     return made
 
 
+def find_begun(
+    owner: AbstractBaseUser, text: str, client_id: str
+) -> Conversation | None:
+    """The owner's conversation that this message has begun, if it was sent before."""
+    rows = Conversation.objects.filter(owner=owner, deleted_at=None)
+    return rows.filter(messages__client_id=client_id, messages__text=text).first()
+
+
 def set_tools(
     conversation: Conversation, names: Sequence[str], *, answers_late: bool = False
 ) -> None:

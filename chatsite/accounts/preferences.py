@@ -11,6 +11,7 @@ from chatsite.llm import providers
 from chatsite.tools import registry
 from chatsite.tools.context import find_zone
 from chatsite.turns.models import Preferences
+from chatsite.turns.requests import name_to_store
 from memory.engine import policy
 
 FIELDS = ("model", "preset", "rules", "own_rules", "with_own_rules")
@@ -33,15 +34,16 @@ def follow_browser(request: HttpRequest) -> Preferences:
     return preferred
 
 
-def values_for(user: AbstractBaseUser, **chosen: str) -> dict[str, Any]:
+def values_for(user: AbstractBaseUser, **chosen: Any) -> dict[str, Any]:
     """Fields of a new conversation: what was chosen now, or else what is preferred."""
     preferred = of(user)
     preset = chosen.pop("preset", "") or preferred.preset
+    model = chosen.pop("model", "") or preferred.model
     known = dict(policy.choices())
     return {
         **chosen,
         "preset": preset if preset in known else "",
-        "model": preferred.model if preferred.model in providers.models() else "",
+        "model": name_to_store(model) if model in providers.models() else "",
         "tools": registry.defaults(),
         "policy": {"rules": preferred.rules} if preferred.rules else {},
         "own_rules": preferred.own_rules.splitlines() * preferred.with_own_rules,

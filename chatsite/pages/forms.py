@@ -63,10 +63,17 @@ class TitleField(forms.CharField):
         return "" if is_blank(title) else title
 
 
-class SystemPromptField(forms.CharField):
-    """What every request begins with; empty: the site's own."""
+class MultilineField(forms.CharField):
+    """A text as it was typed; browsers send every line break as two characters."""
 
     widget = forms.Textarea
+
+    def to_python(self, value: object) -> str:
+        return super().to_python(value).replace("\r\n", "\n")
+
+
+class SystemPromptField(MultilineField):
+    """What every request begins with; empty: the site's own."""
 
     def __init__(self) -> None:
         super().__init__(
@@ -76,9 +83,6 @@ class SystemPromptField(forms.CharField):
             help_text=_("Sent with every message. Empty: the site's own."),
             widget=forms.Textarea(attrs={"rows": 4, "dir": "auto"}),
         )
-
-    def to_python(self, value: object) -> str:
-        return super().to_python(value).replace("\r\n", "\n")
 
 
 class DetailedForm(forms.Form):
@@ -116,10 +120,16 @@ class TemperatureField(forms.FloatField):
         )
 
 
-class NewConversationForm(DetailedForm):
-    DETAILS: ClassVar = ("system_prompt",)
-    details_label = _("More")
+class NewConversationForm(forms.Form):
+    """The first message of a conversation, and under *Options* what it begins with."""
 
+    fields_template = "chat/_start_options.html"
+
+    # A script may leave it out: then nothing is said yet.
+    first = MultilineField(label=_("Message"), required=False, strip=False)
+    client_id = forms.CharField(required=False)
+    # Any that is offered; the page has a list of them where there are several.
+    model = forms.CharField(required=False)
     title = TitleField(
         label=_("Title"),
         max_length=TITLE_MAX,
@@ -137,12 +147,13 @@ class NewConversationForm(DetailedForm):
         required=False,
         initial=policy.DEFAULT_PRESET,
     )
+    temperature = TemperatureField()
     system_prompt = SystemPromptField()
 
-    # What is said at once; empty: nothing yet.
-    first = forms.CharField(
-        required=False, strip=False, widget=forms.HiddenInput, max_length=1_000
-    )
+    @property
+    def options(self) -> list[BoundField]:
+        names = ("title", "preset", "temperature", "system_prompt")
+        return [self[name] for name in names]
 
 
 class StorableField(forms.JSONField):

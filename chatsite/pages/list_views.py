@@ -1,5 +1,5 @@
-"""The list of conversations, and what people do to whole conversations: start, name,
-pin, archive, delete, branch, import.
+"""The home page, where a conversation begins, with the list; and what people do to
+whole conversations: name, pin, archive, delete, branch, import.
 """
 
 from collections.abc import Callable
@@ -7,6 +7,7 @@ from math import ceil
 from uuid import uuid4
 
 from asgiref.sync import async_to_sync
+from django.conf import settings
 from django.db import transaction
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
@@ -18,17 +19,23 @@ from django_htmx.http import HttpResponseClientRedirect
 from chatsite.accounts import account, preferences
 from chatsite.accounts.access import conversation_view, private
 from chatsite.jobs import queue
+from chatsite.llm import providers
 from chatsite.protocol import events
 from chatsite.protocol.errors import CommandError
 from chatsite.transfer import copies, importing
 from chatsite.turns import commands, limits
 from memory import library, transcript
 from memory.engine import policy
-from memory.engine.blank import is_blank
 from memory.models import Conversation
 
 from . import demo as demo_conversation
-from .forms import BranchForm, ImportForm, NewConversationForm, RenameForm
+from .forms import (
+    BranchForm,
+    ImportForm,
+    NewConversationForm,
+    RenameForm,
+    name_error,
+)
 from .presenters import conversation_list
 
 
@@ -36,29 +43,57 @@ from .presenters import conversation_list
 @private
 def index(request: HttpRequest) -> HttpResponse:
     library.purge()
-    shown = conversation_list.listed(request.user, request.GET)
     if request.htmx:
+        shown = conversation_list.listed(request.user, request.GET)
         return render(request, "chat/_conversation_list.html", shown)
-    preset = preferences.of(request.user).preset or policy.DEFAULT_PRESET
-    form = NewConversationForm(initial={"preset": preset})
-    return render(request, "chat/list.html", {"form": form, **shown})
+    return _home(request, _new_form(request))
+
+
+def _new_form(request: HttpRequest) -> NewConversationForm:
+    preferred = preferences.of(request.user)
+    preset = preferred.preset or policy.DEFAULT_PRESET
+    return NewConversationForm(initial={"preset": preset, "model": preferred.model})
+
+
+def _home(
+    request: HttpRequest, form: NewConversationForm, refusal: str = ""
+) -> HttpResponse:
+    """The page that a conversation begins on, with the list beside it."""
+    models, wanted = providers.choices(), form["model"].value()
+    values = {
+        "form": form,
+        "client_id": form["client_id"].value() or uuid4().hex,
+        "refusal": refusal,
+        "model": wanted if wanted in dict(models) else providers.default_model(),
+        "models": models,
+        "max_chars": settings.MESSAGE_MAX_CHARS,
+        **conversation_list.listed(request.user, request.GET),
+    }
+    return render(request, "chat/home.html", values)
 
 
 @require_POST
 @private
 def create(request: HttpRequest) -> HttpResponse:
+    """A new conversation, with its first message if one is sent: the same one twice,
+    as after an answer that was lost, leads to the same conversation."""
     form = NewConversationForm(request.POST)
     if not form.is_valid():
-        shown = {"form": form, **conversation_list.listed(request.user, request.GET)}
-        return render(request, "chat/list.html", shown, status=400)
-    first = form.cleaned_data.pop("first")
-    values = preferences.values_for(request.user, **form.cleaned_data)
+        wrong = [
+            name_error(form[name].label, why[0]) for name, why in form.errors.items()
+        ]
+        return _refuse(request, form, " ".join(wrong))
+    chosen = form.cleaned_data
+    first, client_id = chosen.pop("first"), chosen.pop("client_id") or uuid4().hex
+    if known := transcript.find_begun(request.user, first, client_id):
+        return _lead_to(request, known)
+    values = preferences.values_for(request.user, **chosen)
 
     def make() -> Conversation:
         made = transcript.create(request.user, **values)
-        if not is_blank(first):
+        if "first" in request.POST:
             # The page that opens next starts the reply.
-            commands.submit(made, text=first, client_id=uuid4().hex)
+            commands.submit(made, text=first, client_id=client_id)
             limits.admit_turn(request.user.pk)
         return made
 
@@ -68,7 +103,7 @@ def create(request: HttpRequest) -> HttpResponse:
 @require_POST
 @private
 def demo(request: HttpRequest) -> HttpResponse:
-    form = NewConversationForm()
+    form = _new_form(request)
     return _start(request, form, lambda: demo_conversation.start(request.user))
 
 
@@ -80,20 +115,33 @@ def _start(
         with transaction.atomic():
             conversation = make()
             limits.admit_conversation(request.user.pk)
+    except transcript.TextError as error:
+        return _refuse(request, form, error.detail)
     except CommandError as error:
-        values = {
-            "form": form,
-            "refusal": error.detail,
-            **conversation_list.listed(request.user, request.GET),
-        }
-        return retry_later(render(request, "chat/list.html", values), error)
-    return redirect("conversation-detail", conversation.uuid)
+        refused = _refuse(request, form, error.detail)
+        return refused if request.htmx else retry_later(refused, error)
+    return _lead_to(request, conversation)
+
+
+def _lead_to(request: HttpRequest, conversation: Conversation) -> HttpResponse:
+    address = reverse("conversation-detail", args=[conversation.uuid])
+    return HttpResponseClientRedirect(address) if request.htmx else redirect(address)
 
 
 def retry_later(response: HttpResponse, error: CommandError) -> HttpResponse:
     """The answer to what a limit refuses, with the seconds to wait."""
     response.status_code = 429
     response["Retry-After"] = str(ceil(error.retry_after or 1))
+    return response
+
+
+def _refuse(request: HttpRequest, form: NewConversationForm, why: str) -> HttpResponse:
+    """Why there is no new conversation, beside what was typed."""
+    if request.htmx:
+        # htmx swaps in nothing that came with an error.
+        return render(request, "chat/_error.html", {"code": "refused", "detail": why})
+    response = _home(request, form, why)
+    response.status_code = 400
     return response
 
 
@@ -188,11 +236,7 @@ def branch(request: HttpRequest, conversation: Conversation) -> HttpResponse:
             # htmx swaps in nothing that came with an error.
             return render(request, "chat/_error.html", values)
         return retry_later(render(request, "chat/refused.html", values), error)
-    if request.htmx:
-        return HttpResponseClientRedirect(
-            reverse("conversation-detail", args=[made.uuid])
-        )
-    return redirect("conversation-detail", made.uuid)
+    return _lead_to(request, made)
 
 
 @require_http_methods(["GET", "POST"])

@@ -1,21 +1,11 @@
-/* The list, the right pane and the two tabs: what is shown where. */
+/* The right pane and the two tabs: what is shown where. */
 (() => {
   const page = document.getElementById("conversation");
   const context = document.getElementById("context");
-  const openList = document.getElementById("open-sidebar");
   const togglePane = document.getElementById("toggle-pane");
   const tabs = [...page.querySelectorAll("[data-tab-to]")];
   const isWide = matchMedia("(width >= 68.75em)");
   const isPhone = matchMedia("(width < 45em)");
-
-  // The list lies over the page, which rests until it is closed.
-  function showList(open) {
-    if (document.body.classList.contains("list-open") === open) return;
-    document.body.classList.toggle("list-open", open);
-    openList.setAttribute("aria-expanded", open);
-    page.inert = open;
-    (open ? document.querySelector("[data-close-sidebar]") : openList).focus();
-  }
 
   function isPaneOpen() {
     return page.dataset[isWide.matches ? "pane" : "drawer"] === "open";
@@ -53,7 +43,6 @@
   }
 
   function adapt() {
-    if (isWide.matches) showList(false);
     togglePane.setAttribute("aria-expanded", isPaneOpen());
   }
 
@@ -62,9 +51,7 @@
   showCount();
 
   document.addEventListener("click", ({ target }) => {
-    if (target.closest("#open-sidebar")) showList(true);
-    else if (target.closest("[data-close-sidebar]")) showList(false);
-    else if (target.closest("#toggle-pane")) showPane(!isPaneOpen());
+    if (target.closest("#toggle-pane")) showPane(!isPaneOpen());
     else if (target.closest("[data-open-pane]")) showPane(true);
     else if (target.closest("[data-close-pane]")) showPane(false);
     else if (target.closest("[data-tab-to]")) showTab(target.closest("[data-tab-to]").dataset.tabTo);
@@ -87,19 +74,11 @@
   });
 
   document.addEventListener("keydown", (event) => {
-    const isTyping = event.target.closest("input, textarea, select");
     if (event.altKey && event.code === "KeyM") {
       event.preventDefault();
       if (isPhone.matches) showTab(page.dataset.tab === "you" ? "model" : "you");
       else showPane(!isPaneOpen());
-    } else if (event.key === "/" && !isTyping && !event.ctrlKey && !event.metaKey) {
-      event.preventDefault();
-      if (!isWide.matches) showList(true);
-      document.getElementById("search").focus();
-    } else if (event.key === "Escape" && !document.querySelector("dialog[open]")) {
-      showList(false);
-      if (!isWide.matches) showPane(false);
-    }
+    } else if (event.key === "Escape" && !document.querySelector("dialog[open]") && !isWide.matches) showPane(false);
   });
 
   // The name as it is by now, unless another is being typed.

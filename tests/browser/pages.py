@@ -4,6 +4,12 @@ from playwright.sync_api import expect
 
 from tests.patience import PATIENCE
 
+# Makes an empty conversation as a script would; its address.
+CREATE = """async (preset) => {
+    const headers = JSON.parse(document.body.getAttribute("hx-headers"));
+    const body = new URLSearchParams({ preset });
+    return (await fetch("/c/", { method: "POST", headers, body })).url;
+}"""
 USER, PASSWORD = "lance", "correct horse battery"
 
 
@@ -41,10 +47,7 @@ class ConversationPage:
     def create(self, preset="layered"):
         if self.page.url != f"{self.site.url}/":
             self.page.goto(f"{self.site.url}/")
-        self.page.select_option("[name=preset]", preset)
-        self.page.click("form[action='/c/'] button.primary")
-        self.page.wait_for_url("**/c/*/")
-        self.is_live()
+        self.open(self.page.evaluate(CREATE, preset))
 
     def open(self, url):
         self.page.goto(url)

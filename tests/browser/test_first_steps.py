@@ -34,6 +34,8 @@ def import_talk(chat, name, texts):
 
 
 def types_into_the_box(chat):
+    expect(chat.box).to_be_focused()
+    chat.page.wait_for_load_state()
     chat.page.keyboard.type("Typed at once")
     expect(chat.box).to_have_value("Typed at once")
     chat.box.fill("")
@@ -46,10 +48,8 @@ def test_the_message_box_takes_what_is_typed_first(open_page, site):
     chat.page.reload()
     chat.is_live()
     types_into_the_box(chat)
-    before = chat.page.url
-    chat.page.get_by_role("button", name="New conversation").click()
-    expect(chat.page).not_to_have_url(before)
-    chat.is_live()
+    chat.page.click(".sidebar .new")
+    expect(chat.page).to_have_url(f"{site.url}/")
     types_into_the_box(chat)
 
 
@@ -58,6 +58,21 @@ def fresh(make_site):
     """An empty database, and two models."""
     with make_site(DEMO_TOKENS_PER_SECOND="50", CHAT_MODELS="another-model") as running:
         yield running
+
+
+def test_three_keys_lead_from_an_empty_database_to_the_first_word(open_page, fresh):
+    chat = open_page(fresh)
+    rows = chat.page.locator("#conversation-list .row")
+    before = rows.count()
+    for key in ("H", "i", "Enter"):
+        chat.page.keyboard.press(key)
+    expect(chat.page.locator("#turns .assistant .body")).not_to_be_empty()
+    expect(chat.message(1).locator(".body")).to_have_text("Hi")
+    expect(rows).to_have_count(before + 1)
+    # Nothing of it is left on the page that it began on.
+    chat.page.click(".sidebar .new")
+    expect(rows).to_have_count(before + 1)
+    expect(chat.box).to_have_value("")
 
 
 def test_another_model_is_chosen_where_one_writes(open_page, fresh, errors):
@@ -80,6 +95,38 @@ def test_another_model_is_chosen_where_one_writes(open_page, fresh, errors):
     errors.clear()  # of the request that was cut off
 
 
+def test_what_is_typed_at_home_is_kept_and_stored_only_when_it_is_sent(
+    open_page, site, errors
+):
+    chat = open_page(site)
+    rows = chat.page.locator("#conversation-list .row")
+    before = rows.count()
+    chat.box.fill("Half a thought")
+    chat.page.reload()
+    expect(chat.box).to_have_value("Half a thought")
+    for _ in range(2):
+        chat.page.click(".sidebar .new")
+    expect(chat.box).to_have_value("Half a thought")
+    assert rows.count() == before
+    # One that does not get through, and one that is refused.
+    chat.page.route("**/c/", lambda route: route.abort())
+    chat.box.press("Enter")
+    expect(chat.page.locator("#notice [role=alert]")).to_contain_text("No connection")
+    chat.page.unroute("**/c/")
+    errors.clear()  # of the request that was cut off
+    chat.box.fill("x" * 32_001)
+    chat.box.press("Enter")
+    expect(chat.error).to_contain_text("longer than the limit")
+    chat.box.fill("Half a thought")
+    chat.page.click(".options > summary")
+    chat.page.fill("#composer [name=temperature]", "1.5")
+    chat.page.fill("#composer [name=title]", "A whole one")
+    chat.box.press("Enter")
+    chat.is_live()
+    expect(chat.page.locator("#conversation-title")).to_have_text("A whole one")
+    expect(chat.message(1)).to_contain_text("Half a thought")
+
+
 def test_a_key_beside_every_field_goes_to_the_message_box(chat):
     chat.say("Hello")
     page = chat.page
@@ -94,6 +141,17 @@ def test_a_key_beside_every_field_goes_to_the_message_box(chat):
     page.keyboard.press("/")
     expect(page.locator("#search")).to_be_focused()
     expect(chat.box).to_have_value("Typed on a link")
+
+
+def test_the_front_door_fits_a_small_phone(open_page, site):
+    chat = open_page(site, width=320, height=640)
+    expect(chat.box).to_be_in_viewport()
+    assert chat.page.evaluate("document.documentElement.scrollWidth") <= 320
+    chat.page.click("#open-sidebar")
+    expect(chat.page.locator("#search")).to_be_visible()
+    chat.page.keyboard.press("Escape")
+    expect(chat.page.locator("#open-sidebar")).to_be_focused()
+    expect(chat.page.locator("#search")).to_be_hidden()
 
 
 def test_imported_replies_lead_to_no_request(open_page, site):

@@ -23,6 +23,7 @@ def test_a_person_signs_up_begins_with_a_starter_and_takes_everything_away(
         page.fill(f"[name={field}]", PASSWORD)
     page.click("main button.primary")
     expect(page.get_by_role("heading", name="Two views")).to_be_visible()
+    expect(page.locator("#text")).to_be_focused()
     page.get_by_role("button", name="Plan a weekend").click()
     chat.is_live()
     expect(chat.in_state("done")).to_have_count(1)
@@ -32,9 +33,9 @@ def test_a_person_signs_up_begins_with_a_starter_and_takes_everything_away(
     with page.expect_download() as download:
         page.get_by_role("link", name="Export as Markdown").click()
     assert "Plan a weekend" in download.value.path().read_text()
-    page.get_by_role("button", name="New conversation").click()
-    chat.is_live()
+    page.click(".sidebar .new")
     page.get_by_role("button", name="What do you see").click()
+    chat.is_live()
     expect(chat.message(1)).to_contain_text("What do you see")
     account = page.request.get(f"{site.url}/account/export.json").json()["account"]
     assert account["preferences"]["time_zone"] == "Asia/Tokyo"

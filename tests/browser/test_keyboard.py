@@ -57,10 +57,21 @@ def log_in(chat, keys):
     keys.type(PASSWORD)
     keys.press("Enter")
     chat.page.wait_for_url(f"{chat.site.url}/")
-    keys.go_to("form[action='/c/'] button.primary")
+    keys.go_to("#composer .options > summary")
+    keys.press("Enter")
+    keys.go_to("#composer [name=title]")
+    keys.type("By key")
+
+
+def begin(chat, keys, text):
+    """What is typed outside of every field goes to the message box."""
+    chat.page.evaluate("document.activeElement.blur()")
+    keys.type(text)
+    expect(chat.box).to_be_focused()
     keys.press("Enter")
     chat.page.wait_for_url("**/c/*/")
-    chat.is_live()
+    expect(chat.in_state("done")).to_have_count(1)
+    expect(chat.page.locator("#conversation-title")).to_have_text("By key")
 
 
 def say(chat, keys, text, replies):
@@ -137,7 +148,7 @@ def search_and_log_out(chat, keys):
 def test_a_whole_session_needs_no_mouse(chat):
     keys = Keys(chat.page)
     log_in(chat, keys)
-    say(chat, keys, "Hi, I'm Lance!", replies=1)
+    begin(chat, keys, "Hi, I'm Lance!")
     say(chat, keys, "I like tea.", replies=2)
     skip_to_the_box(chat, keys)
     pin_and_undo(chat, keys)

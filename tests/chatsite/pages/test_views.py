@@ -147,8 +147,8 @@ class TestCreate:
         assert answer.url == url("detail", made)
         assert made.title == made.messages.get().text == "Plan a weekend."
         assert made.turns.get().state == "queued"
-        client.post("/c/", {"first": "  "})
-        assert Message.objects.count() == 1
+        assert client.post("/c/", {"first": "  "}).status_code == 400
+        assert Conversation.objects.count() == Message.objects.count() == 1
 
     @pytest.mark.parametrize(
         "fields",
@@ -163,7 +163,8 @@ class TestCreate:
         answer = client.post("/c/", fields)
         assert answer.status_code == 400
         assert not Conversation.objects.exists()
-        assert b"form-error" in answer.content
+        assert b'role="alert"></div>' not in answer.content
+        assert fields.get("title", "")[:200] in answer.content.decode()
 
     def test_it_ignores_fields_that_are_not_ones_to_set(self, client, bob):
         client.post("/c/", {"owner": bob.pk, "model": "evil", "token_ratio": "9"})
@@ -311,10 +312,11 @@ class TestChanges:
         assert Conversation.objects.get().title == "Trip to Kyoto"
 
     def test_what_can_not_be_seen_is_neither_title_nor_message(self, client, alice):
-        client.post("/c/", {"title": "\u2060", "first": "\u200b\u202e\u00ad"})
+        refused = client.post("/c/", {"title": "Kept", "first": "\u200b\u202e\u00ad"})
+        assert refused.status_code == 400
+        client.post("/c/", {"title": "\u2060"})
         made = Conversation.objects.get(owner=alice)
         assert (made.title, made.title_set_by) == ("", "")
-        assert not made.messages.exists()
 
     def test_it_deletes_everything_of_a_conversation(self, client, conversation):
         summarise(conversation, 1, 2)

@@ -13,7 +13,7 @@ from ..scenes import url
 # Templates and statements, at most.
 BOUNDS = {
     "split page": (30, 21),
-    "list": (8, 7),
+    "home": (11, 7),
     "right pane": (10, 12),
     "sync of a socket": (36, 7),
     "a turn for its tab": (1, 6),
@@ -31,7 +31,7 @@ def test_a_page_is_few_templates_and_statements(client, conversation, rendered):
     last = conversation.turns.last().pk
     acts = {
         "split page": lambda: client.get(url("detail", conversation)),
-        "list": lambda: client.get("/"),
+        "home": lambda: client.get("/"),
         "right pane": lambda: client.get(url("context", conversation)),
         "sync of a socket": lambda: list(fragments.Page().sync(conversation)),
         "a turn for its tab": lambda: fragments.Page().turn(conversation, last, ""),

@@ -1,0 +1,45 @@
+/* The message box of the home page: its first message makes the conversation. A text stays
+ * in it, and in the tab's draft, until the server has stored it; sent once more with the
+ * same id, as after an answer that was lost, it makes no second one. */
+(() => {
+  const form = document.getElementById("composer");
+  const { first: box, client_id: id } = form.elements;
+  // Where the keyboard has no Shift+Enter, Enter breaks the line.
+  const isTouch = matchMedia("(hover: none) and (pointer: coarse)");
+
+  function save() {
+    drafts.save(box.value ? { text: box.value, id: id.value } : null);
+  }
+
+  function show(draft) {
+    // Not while the user has typed something else.
+    if (box.value) return;
+    box.value = draft.text || "";
+    id.value = draft.id || id.value;
+  }
+
+  function isTooLong() {
+    return [...box.value].length > Number(form.dataset.maxChars);
+  }
+
+  box.addEventListener("input", save);
+  box.addEventListener("keydown", (event) => {
+    // 229: the key belongs to an input method that is still composing (Safari).
+    if (event.isComposing || event.keyCode === 229) return;
+    if (event.key !== "Enter" || event.shiftKey || isTouch.matches) return;
+    event.preventDefault();
+    form.requestSubmit();
+  });
+  form.addEventListener("htmx:beforeRequest", (event) => {
+    const error = document.getElementById("composer-error");
+    error.textContent = isTooLong() ? form.dataset.tooLong : "";
+    if (error.textContent) event.preventDefault();
+  });
+  form.addEventListener("htmx:beforeOnLoad", ({ detail }) => {
+    if (!detail.xhr.getResponseHeader("HX-Redirect")) return;
+    box.value = "";
+    id.value = ""; // the next message is another one
+    save();
+  });
+  drafts.load(show);
+})();
