@@ -9,7 +9,7 @@ from django.utils.translation import gettext as _
 
 from chatsite.llm.streaming import clean
 
-from . import tool_parts
+from . import citations, tool_parts
 from .draft import Draft, Said, from_talk, read_time
 from .reading import ImportItemError
 
@@ -70,22 +70,24 @@ def _of_nodes(nodes: list[Any]) -> Iterator[Said]:
             said.calls = [tool_parts.call(asked, to, value)]
         else:
             asked, said.text = "", "\n\n".join(_parts(content))
+            if role == "assistant":
+                references = _metadata(message, "content_references")
+                said.text = citations.draw(said.text, references)
         yield said
 
 
-def _model(message: dict[str, Any]) -> str:
+def _metadata(message: dict[str, Any], name: str) -> Any:
     metadata = message.get("metadata")
-    slug = metadata.get("model_slug") if isinstance(metadata, dict) else ""
-    return _text(slug)[:60]
+    return metadata.get(name) if isinstance(metadata, dict) else None
+
+
+def _model(message: dict[str, Any]) -> str:
+    return _text(_metadata(message, "model_slug"))[:60]
 
 
 def _is_hidden(message: dict[str, Any]) -> bool:
     """What was never shown."""
-    metadata = message.get("metadata")
-    hidden = isinstance(metadata, dict) and metadata.get(
-        "is_visually_hidden_from_conversation"
-    )
-    return bool(hidden)
+    return bool(_metadata(message, "is_visually_hidden_from_conversation"))
 
 
 def _parts(content: dict[str, Any]) -> Iterator[str]:

@@ -287,6 +287,39 @@ class TestForeign:
         models = [list(each.turns.values_list("model", flat=True)) for each in talks]
         assert models == [["ChatGPT (gpt-4o)", "ChatGPT"], ["Claude", ""]]
 
+    @pytest.mark.parametrize(
+        ("text", "shown"),
+        [
+            (
+                "It rains \ue200cite\ue202turn0search0\ue201.",
+                "It rains ([Met](https://m)).",
+            ),
+            # Each of the references is used once.
+            (
+                "Twice \ue200cite\ue202turn0search0\ue201" * 2,
+                "Twice ([Met](https://m))Twice",
+            ),
+            ("No \ue200cite\ue202turn9view9\ue201.", "No."),
+            (
+                "See \ue200url\ue202the page\ue202https://a.b/c\ue201",
+                "See [the page](https://a.b/c)",
+            ),
+            ("See \ue200url\ue202the page\ue202turn0search0\ue201", "See the page"),
+            ('In \ue200entity\ue202["city", "Kyoto", 0]\ue201 now', "In Kyoto now"),
+            ("\ue203Marked\ue204, cut.\ue200cite\ue202turn0", "Marked, cut."),
+        ],
+    )
+    def test_marks_in_replies_of_chatgpt_are_drawn(self, alice, text, shown):
+        mark = "\ue200cite\ue202turn0search0\ue201"
+        known = [{"matched_text": mark, "alt": "([Met](https://m))"}, 7, {"alt": 1}]
+        reply = node("a", "assistant", text, "q")
+        reply["message"]["metadata"] = {"content_references": known}
+        nodes = [node("q", "user", "\ue203Hi", None), reply]
+        mapping = {each["id"]: each for each in nodes}
+        [made] = take(alice, [chatgpt(mapping=mapping, current_node="a")]).imported
+        # What people wrote themselves stays as it is.
+        assert said(made) == [("user", "\ue203Hi"), ("assistant", shown)]
+
     def test_it_takes_claude_with_what_was_attached(self, alice):
         [made] = take(alice, [CLAUDE]).imported
         assert said(made) == [

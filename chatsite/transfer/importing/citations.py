@@ -1,0 +1,52 @@
+"""What ChatGPT's replies refer to: sources, links, names, pictures. In its exports they
+are marks of private-use characters, which only its own pages draw; what those showed
+instead is beside the text, in `content_references`.
+"""
+
+import re
+
+from chatsite.llm.streaming import clean
+
+SEPARATOR = "\ue202"
+# A mark, with the space before it, which goes with a mark that shows nothing.
+MARK = re.compile("( ?)(\ue200([^\ue200\ue201]*)\ue201)")
+# A mark that was cut off, and those around words that a source was found for.
+STRAY = re.compile("\ue200(?:\\w|\ue202)*|[\ue201-\ue206]")
+ADDRESS = re.compile(r"https?://\S+")
+NAME = re.compile(r'\["[^"]*", ?"([^"]*)"')
+
+
+def draw(text: str, references: object) -> str:
+    """The text with the words and links that its readers saw in place of the marks; of
+    a mark that the export does not explain, what can be read off itself, or nothing."""
+    shown = _by_mark(references)
+
+    def replace(found: re.Match[str]) -> str:
+        space, mark, inside = found.groups()
+        known = shown.get(mark)
+        words = known.pop() if known else _read(inside)
+        return space + words if words else ""
+
+    return STRAY.sub("", MARK.sub(replace, text))
+
+
+def _by_mark(references: object) -> dict[str, list[str]]:
+    """What stands for each mark, last first: each is used once, so that the text does
+    not outgrow its file."""
+    shown: dict[str, list[str]] = {}
+    for each in reversed(references if isinstance(references, list) else []):
+        if isinstance(each, dict):
+            mark, words = each.get("matched_text"), each.get("alt")
+            if isinstance(mark, str) and isinstance(words, str):
+                shown.setdefault(mark, []).append(clean(words))
+    return shown
+
+
+def _read(inside: str) -> str:
+    kind, *parts = inside.split(SEPARATOR)
+    if kind == "url" and len(parts) == 2:
+        label, address = parts
+        return f"[{label}]({address})" if ADDRESS.fullmatch(address) else label
+    if kind == "entity" and parts and (named := NAME.match(parts[0])):
+        return named[1]
+    return ""
