@@ -17,6 +17,9 @@ from django.utils.crypto import constant_time_compare
 
 # The key of a session and the id of the user whose it was when the socket opened.
 Holder = tuple[str | None, int]
+# What the database says of a holder: the data of the session, as long as it is valid,
+# and the password's hash of the user, who is active.
+Proof = tuple[str | None, str | None]
 
 
 def user_of(session_key: str | None) -> Any:
@@ -37,32 +40,54 @@ def stored(session_key: str | None) -> Subquery:
     return Subquery(rows.values("session_data"))
 
 
-def find_ended(holders: Set[Holder]) -> set[Holder]:
+def find_ended(
+    holders: Set[Holder], proven: dict[Holder, Proof] | None = None
+) -> set[Holder]:
     """Those whose session has ended, or is not that user's any more.
 
     One query for any number of them; only what it puts in doubt is looked at one by
-    one.
+    one. A caller that asks again and again keeps `proven`: holders of whom the database
+    says the same as when they were last found signed in are not checked again.
     """
     user_model = auth.get_user_model()
     rows = Session.objects.filter(
-        session_key__in={key for key, _ in holders}, expire_date__gt=timezone.now()
+        session_key__among={key for key, _ in holders}, expire_date__gt=timezone.now()
     )
-    people = user_model.objects.filter(pk__in={user_id for _, user_id in holders})
-    found = rows.values_list(
-        Value(0), "session_key", "session_data", Value(True)
-    ).union(people.values_list("pk", Value(""), "password", "is_active"), all=True)
-    users, data = {}, {}
-    for pk, key, text, is_active in found:
+    people = user_model.objects.filter(
+        pk__among={user_id for _, user_id in holders}, is_active=True
+    )
+    # In this order: Django would look at each row for the sake of a number of its own.
+    found = people.values_list("pk", Value(""), "password").union(
+        rows.values_list(Value(0), "session_key", "session_data"), all=True
+    )
+    data, passwords = {}, {}
+    for pk, key, text in found:
         if pk:
-            users[pk] = user_model(pk=pk, password=text, is_active=is_active)
+            passwords[pk] = text
         else:
             data[key] = text
-    doubtful = [
-        (key, user_id)
+    said = {
+        (key, user_id): (data.get(key), passwords.get(user_id))
         for key, user_id in holders
-        if not is_signed_in(users.get(user_id), data.get(key))
-    ]
+    }
+    before = proven or {}
+    doubtful = {
+        holder
+        for holder, proof in said.items()
+        if proof != before.get(holder) and not _is_proof(holder, proof)
+    }
+    if proven is not None:
+        proven.clear()
+        proven.update({holder: said[holder] for holder in holders - doubtful})
     return {holder for holder in doubtful if user_of(holder[0]).pk != holder[1]}
+
+
+def _is_proof(holder: Holder, said: Proof) -> bool:
+    session_data, password = said
+    if password is None:
+        return False
+    user = auth.get_user_model()(pk=holder[1], password=password)
+    return is_signed_in(user, session_data)
 
 
 def is_signed_in(user: Any, session_data: str | None) -> bool:

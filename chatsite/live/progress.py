@@ -3,7 +3,6 @@ and compared to find out what a socket has missed.
 """
 
 from collections.abc import Collection
-from dataclasses import dataclass, replace
 
 from django.db.models import FilteredRelation, OuterRef, Q, Subquery
 from django.db.models.functions import Coalesce, Length
@@ -11,32 +10,39 @@ from django.db.models.functions import Coalesce, Length
 from chatsite.turns.models import Turn
 from memory.models import Conversation
 
+# Conversation, its newest turn (0 = none), its next message number, the version of its
+# memory, its title; a turn that is not finished: id, state, attempt, characters saved.
+Row = tuple[int, int, int, int, str, int | None, str | None, int | None, int | None]
 
-@dataclass(frozen=True, slots=True)
-class Progress:
-    latest: int  # id of the newest turn; 0 = none
-    # What the conversation's row says: its numbers, its memory, its name.
-    row: tuple[int, int, str]
-    # Of each turn that is not finished: id, state, attempt, characters saved.
-    unfinished: tuple[tuple[int, str, int, int], ...] = ()
+
+class Progress(tuple[Row, ...]):
+    """Its rows as they were read, so that comparing two takes no look into them: one
+    for each unfinished turn, or one without any."""
+
+    __slots__ = ()
+
+    @property
+    def latest(self) -> int:
+        return self[0][1]
+
+    @property
+    def unfinished(self) -> tuple[Row, ...]:
+        return tuple(row for row in self if row[5] is not None)
 
 
 def read(conversation_ids: Collection[int]) -> dict[int, Progress]:
     """One query, however many; conversations that are gone are missing."""
     newest = Turn.objects.filter(conversation=OuterRef("pk")).order_by("-pk")
     is_open = Q(turns__state__in=Turn.UNFINISHED)
-    rows = Conversation.objects.filter(pk__in=conversation_ids, deleted_at=None)
+    rows = Conversation.objects.filter(pk__among=conversation_ids, deleted_at=None)
     rows = rows.annotate(
         latest=Coalesce(Subquery(newest.values("pk")[:1]), 0),
         open=FilteredRelation("turns", condition=is_open),
     )
     turn = ("open__pk", "open__state", "open__attempt", Length("open__text"))
-    found: dict[int, Progress] = {}
-    for pk, latest, *values in rows.order_by("pk", "open__pk").values_list(
+    found: dict[int, list[Row]] = {}
+    for row in rows.order_by("pk", "open__pk").values_list(
         "pk", "latest", "next_seq", "memory_version", "title", *turn
     ):
-        row, unfinished = tuple(values[:3]), tuple(values[3:])
-        seen = found.setdefault(pk, Progress(latest, row))
-        if unfinished[0] is not None:
-            found[pk] = replace(seen, unfinished=(*seen.unfinished, unfinished))
-    return found
+        found.setdefault(row[0], []).append(row)
+    return {pk: Progress(rows) for pk, rows in found.items()}

@@ -89,6 +89,7 @@ class Watcher:
         self._left = asyncio.Event()  # set when there is no socket
         self._left.set()
         self._tasks: list[asyncio.Task[None]] = []
+        self._proven: dict[sessions.Holder, sessions.Proof] = {}
 
     def add(self, socket: Socket) -> None:
         self._sockets.add(socket)
@@ -143,7 +144,8 @@ class Watcher:
 
     async def _check_sessions(self) -> None:
         holders = {socket.holder for socket in self._sockets}
-        ended = await database_sync_to_async(sessions.find_ended)(holders)
+        find = database_sync_to_async(sessions.find_ended)
+        ended = await find(holders, self._proven)
         for socket in [s for s in self._sockets if s.holder in ended]:
             metrics.SOCKETS_CUT.labels("signed_out").inc()
             await socket.close(SIGNED_OUT)

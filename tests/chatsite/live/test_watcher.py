@@ -3,6 +3,7 @@ sockets that are too many, a database that is away. All of it in a few queries.
 """
 
 import asyncio
+import sys
 from contextlib import AsyncExitStack
 from datetime import timedelta
 
@@ -158,6 +159,34 @@ class TestManySockets:
         assert len(found) == MANY
         assert [len(found[row.pk].unfinished) for row in made[:2]] == [1, 0]
 
+    def test_they_are_few_calls_of_python(self, alice, holders):
+        """Each time after the first: what is the same as before is not looked into."""
+        made = Conversation.objects.bulk_create(
+            [Conversation(owner_id=pk) for _, pk in holders]
+        )
+        ids, proven = {row.pk for row in made}, {}
+        sessions.find_ended(holders, proven)
+        assert proven.keys() == holders
+        assert calls_of(sessions.find_ended, holders, proven) < 2 * MANY
+        assert calls_of(progress.read, ids) < 5 * MANY
+
+    def test_what_was_proven_is_checked_again_when_it_changes(self, alice, bob):
+        keys = [browser_of(user).cookies["sessionid"].value for user in (alice, bob)]
+        holders = {(keys[0], alice.pk), (keys[1], bob.pk)}
+        proven = {}
+        for end in (change_password, deactivate, expire, log_out):
+            assert sessions.find_ended(holders, proven) == set()
+            assert proven.keys() == holders
+            end(bob, keys[1])
+            assert sessions.find_ended(holders, proven) == {(keys[1], bob.pk)}
+            assert proven.keys() == {(keys[0], alice.pk)}
+            bob.is_active = True
+            bob.save()
+            keys[1] = browser_of(bob).cookies["sessionid"].value
+            holders = {(keys[0], alice.pk), (keys[1], bob.pk)}
+        assert sessions.find_ended({(keys[0], alice.pk)}, proven) == set()
+        assert proven.keys() == {(keys[0], alice.pk)}
+
     async def test_watching_them_costs_the_same_as_watching_one(self, conversation):
         def count():
             counted.append(len(connection.queries_log))
@@ -173,6 +202,22 @@ class TestManySockets:
         await database_sync_to_async(count)()
         # Two looks at conversations and sessions; one more for the doubtful session.
         assert counted[1] - counted[0] <= 6
+
+
+def calls_of(work, *args):
+    """How many functions of Python it calls."""
+    calls = 0
+
+    def count(frame, event, arg):
+        nonlocal calls
+        calls += event == "call"
+
+    sys.setprofile(count)
+    try:
+        work(*args)
+    finally:
+        sys.setprofile(None)
+    return calls
 
 
 def claims(user):
