@@ -33,7 +33,7 @@ class Progress(tuple[Row, ...]):
 def read(conversation_ids: Collection[int]) -> dict[int, Progress]:
     """One query, however many; conversations that are gone are missing."""
     newest = Turn.objects.filter(conversation=OuterRef("pk")).order_by("-pk")
-    is_open = Q(turns__state__in=Turn.UNFINISHED)
+    is_open = Q(turns__state__one_of=Turn.UNFINISHED)
     rows = Conversation.objects.filter(pk__among=conversation_ids, deleted_at=None)
     rows = rows.annotate(
         latest=Coalesce(Subquery(newest.values("pk")[:1]), 0),

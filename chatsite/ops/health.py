@@ -97,7 +97,7 @@ class _Turns:
         yield from [up, *families]
 
     def _read(self) -> list[GaugeMetricFamily]:
-        rows = Turn.objects.filter(state__in=Turn.UNFINISHED).order_by()
+        rows = Turn.objects.filter(state__one_of=Turn.UNFINISHED).order_by()
         counted = rows.values("state").annotate(n=Count("pk"), since=Min("created_at"))
         found = {row["state"]: row for row in counted}
         turns = GaugeMetricFamily(

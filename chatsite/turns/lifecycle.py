@@ -357,10 +357,9 @@ def release() -> int:
 
 def waiting() -> models.QuerySet[Turn]:
     """Turns of conversations that no process works on."""
-    alive_or_asking = Turn.objects.filter(
-        LEASE.alive() | Q(state=State.WAITING), conversation=OuterRef("conversation")
-    )
-    rows = Turn.objects.filter(~Exists(alive_or_asking), state__in=Turn.UNFINISHED)
+    open_turns = unfinished(OuterRef("conversation"))
+    alive_or_asking = open_turns.filter(LEASE.alive() | Q(state=State.WAITING))
+    rows = Turn.objects.filter(~Exists(alive_or_asking), state__one_of=Turn.UNFINISHED)
     return limits.with_room(rows)
 
 
@@ -378,7 +377,7 @@ def position(turn: Turn) -> int:
 
 def unfinished(conversation_id: int | OuterRef) -> models.QuerySet[Turn]:
     rows = Turn.objects.filter(
-        conversation_id=conversation_id, state__in=Turn.UNFINISHED
+        conversation_id=conversation_id, state__one_of=Turn.UNFINISHED
     )
     return rows.order_by("pk")
 

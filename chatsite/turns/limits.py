@@ -194,7 +194,7 @@ def _check_queue(count: int) -> None:
 def _open_turns(user_id: int | QuerySet[Any]) -> OpenTurns:
     is_running = ExpressionWrapper(Turn.LEASE.alive(), BooleanField())
     rows = Turn.objects.filter(
-        conversation__owner_id=user_id, state__in=Turn.UNFINISHED
+        conversation__owner_id=user_id, state__one_of=Turn.UNFINISHED
     )
     rows = rows.order_by("pk").annotate(is_running=is_running)
     values = rows.values_list("conversation_id", "is_running", "state")

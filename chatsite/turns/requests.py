@@ -90,7 +90,7 @@ def next_turn(conversation: Conversation, draft: str = "") -> context.Built:
     """What would be sent now: the context of the waiting message, with what its turn
     has done so far, else of the draft, else the view so far."""
     model = model_of(conversation)
-    waiting = conversation.turns.filter(state__in=Turn.UNFINISHED).order_by("id")
+    waiting = conversation.turns.filter(state__one_of=Turn.UNFINISHED).order_by("id")
     turn = waiting.select_related("user_message").first()
     newest = turn.user_message if turn else _unsent(conversation, draft)
     return context.build(

@@ -329,7 +329,7 @@ def _waiting(conversation: Conversation, turns: list[Turn]) -> list[int]:
     """The unfinished turns of the conversation, if one of these waits for others."""
     if all(turn.state != Turn.State.QUEUED for turn in turns):
         return []
-    rows = conversation.turns.filter(state__in=Turn.UNFINISHED).order_by("id")
+    rows = conversation.turns.filter(state__one_of=Turn.UNFINISHED).order_by("id")
     return list(rows.values_list("id", flat=True))
 
 

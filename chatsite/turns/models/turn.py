@@ -9,6 +9,7 @@ from django.db import models
 from django.db.models import Q
 from django.utils.translation import gettext_lazy as _
 
+from chatsite import database  # noqa: F401  (registers the lookup of UNFINISHED)
 from memory.leases import Lease
 from memory.models import Conversation, Message, ModelCall
 
@@ -45,13 +46,17 @@ class Turn(models.Model):
     # stored.
     closed_calls: Sequence[Any] = ()
 
+    # Asked for with `one_of` (chatsite/database.py): there are indexes over these.
     UNFINISHED = (State.QUEUED, State.RUNNING, State.WAITING)
     RETRYABLE = (State.STOPPED, State.FAILED, State.TRUNCATED, State.INTERRUPTED)
     LEASE = Lease(
         lease_duration, owned=Q(state=State.RUNNING), waiting=Q(state=State.QUEUED)
     )
 
-    conversation = models.ForeignKey(Conversation, models.CASCADE, related_name="turns")
+    # The index of the latest ones serves; another one keeps SQLite from turn_open.
+    conversation = models.ForeignKey(
+        Conversation, models.CASCADE, related_name="turns", db_index=False
+    )
     user_message = models.ForeignKey(Message, models.CASCADE, related_name="turns")
     reply = models.OneToOneField(
         Message, models.CASCADE, null=True, blank=True, related_name="turn"
@@ -100,6 +105,11 @@ class Turn(models.Model):
                 fields=["state", "lease_until"],
                 condition=Q(state__in=["queued", "running", "waiting"]),
                 name="turn_unfinished",
+            ),
+            models.Index(
+                fields=["conversation", "id"],
+                condition=Q(state__in=["queued", "running", "waiting"]),
+                name="turn_open",
             ),
             models.Index(fields=["conversation", "-id"], name="turn_latest"),
             models.Index(

@@ -51,7 +51,7 @@ def find_room(conversation: Conversation) -> int:
     if not conversation.tools:
         return 0
     transcript.lock(conversation)
-    unfinished = conversation.turns.filter(state__in=Turn.UNFINISHED)
+    unfinished = conversation.turns.filter(state__one_of=Turn.UNFINISHED)
     return TOOL_ROOM if unfinished.exists() else 0
 
 

@@ -14,9 +14,11 @@ from django.db import connection
 
 from chatsite.accounts import sessions
 from chatsite.live import presence, progress, watcher
-from chatsite.turns import runner
+from chatsite.turns import lifecycle, limits, runner
+from chatsite.turns.models import Turn
 from memory import transcript
 
+from ..scenes import submit, talk_in_turns
 from ..sockets import TIMEOUT, Chat
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -105,3 +107,51 @@ def statements_of(work):
     with connection.execute_wrapper(statements):
         work()
     return statements
+
+
+FINISHED = 300
+
+
+@pytest.mark.database("sqlite")
+@pytest.mark.parametrize(
+    "look",
+    [
+        lambda each: progress.read({each.pk}),
+        lambda each: list(lifecycle.unfinished(each.pk)),
+        lambda each: lifecycle.with_open_from(each.pk),
+        lambda each: lifecycle.due(),
+        lambda each: limits.may_run(each.turns.order_by("-pk").first()),
+        lambda each: limits.next_waiting(each.pk),
+        lambda each: runner._backlog().find(),
+    ],
+)
+def test_finished_turns_are_not_in_the_way(alice, look):
+    """What looks for unfinished ones finds them by an index, however many others there
+    are; counted in the steps of SQLite's machine."""
+    conversation = transcript.create(alice)
+    talk_in_turns(conversation, "Hello")
+    turn = submit(conversation, "And?").turn
+    turn.state, turn.lease_until = Turn.State.RUNNING, Turn.LEASE.end()
+    turn.save()
+    before = steps_of(look, conversation)
+    done = conversation.turns.exclude(pk=turn.pk).get()
+    values = {"user_message": done.user_message, "reply_seq": 2, "state": done.state}
+    Turn.objects.bulk_create(
+        Turn(conversation=conversation, **values) for _ in range(FINISHED)
+    )
+    assert steps_of(look, conversation) < before + FINISHED
+
+
+def steps_of(look, conversation):
+    steps = 0
+
+    def count():
+        nonlocal steps
+        steps += 1
+
+    connection.connection.set_progress_handler(count, 1)
+    try:
+        look(conversation)
+    finally:
+        connection.connection.set_progress_handler(None, 1)
+    return steps

@@ -1,0 +1,31 @@
+"""An index of the turns that are not finished, by conversation: the longer it is, the
+more finished ones there are to skip.
+"""
+
+import django.db.models.deletion
+from django.db import migrations, models
+
+
+class Migration(migrations.Migration):
+    dependencies = [("chat", "0018_preferred_rules")]
+
+    operations = [
+        migrations.AlterField(
+            model_name="turn",
+            name="conversation",
+            field=models.ForeignKey(
+                db_index=False,
+                on_delete=django.db.models.deletion.CASCADE,
+                related_name="turns",
+                to="memory.conversation",
+            ),
+        ),
+        migrations.AddIndex(
+            model_name="turn",
+            index=models.Index(
+                condition=models.Q(("state__in", ["queued", "running", "waiting"])),
+                fields=["conversation", "id"],
+                name="turn_open",
+            ),
+        ),
+    ]
