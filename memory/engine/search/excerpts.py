@@ -19,9 +19,9 @@ from .terms import CHINESE, WORD, stem
 # A hit with less than this share of the score that a message with every word of the
 # question could have is taken for chance. What it costs and saves: docs/memory.md.
 MIN_FIT = 0.12
-# A hit that takes more than one such part of the room is shown in part. Most passages
-# take less.
-PARTS = 2
+# The best hit gets up to half of the room, and of many hits each other one a sixth: a
+# few long passages would keep the rest out, and the newest value with them.
+BEST_PARTS, PARTS = 2, 6
 MARK = "…"
 # The ends of an excerpt move by at most so many characters to the end of a word.
 WORD_CHARS = 20
@@ -57,8 +57,8 @@ def choose(
     room -= measure.frame
     hits = [hit for hit in hits if hit.fit >= MIN_FIT and hit.seq in messages]
     found = {
-        hit.seq: _make_note(hit, messages[hit.seq], wanted, measure, room // PARTS)
-        for hit in hits
+        hit.seq: _make_note(hit, messages[hit.seq], wanted, measure, most)
+        for hit, most in zip(hits, _share_out(room, len(hits)), strict=True)
     }
     # By the passages, of which a small room may show less than their values.
     told = (
@@ -76,6 +76,12 @@ def choose(
             notes[seq] = found[seq]
             room -= size
     return [*_mark_all([notes[seq] for seq in sorted(notes)], newest)]
+
+
+def _share_out(room: int, hits: int) -> list[int]:
+    """What each hit may take: where there are few, as much as is theirs."""
+    most = room // min(max(hits, BEST_PARTS), PARTS)
+    return [room // BEST_PARTS, *[most] * (hits - 1)][:hits]
 
 
 def restore(

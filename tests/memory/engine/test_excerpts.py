@@ -118,6 +118,22 @@ def test_a_long_hit_leaves_room_for_others():
     assert len(choose(texts, "puppy kitchen")) == 4
 
 
+def test_many_long_hits_share_what_the_best_one_leaves():
+    texts = [f"{n} {LONG}" for n in range(10)]
+    notes = choose(texts, "What is the puppy called?")
+    assert len(notes) >= 4
+    assert all("puppy is called Luna" in note.message.text for note in notes)
+    sizes = sorted(len(note.message.text) for note in notes)
+    assert sizes[-1] > 1.3 * sizes[-2]
+
+
+def test_of_two_long_hits_each_may_take_half():
+    texts = [LONG, "Bread.", f"{LONG} Indeed."]
+    sizes = [len(note.message.text) for note in choose(texts, "Who is the puppy Luna?")]
+    assert len(sizes) == 2
+    assert max(sizes) < 1.5 * min(sizes)
+
+
 def test_it_marks_only_the_ends_that_were_cut():
     text = "alpha beta gamma delta"
     cuts = [excerpts.cut(message(1, text), span).text for span in ((0, 10), (11, 22))]
