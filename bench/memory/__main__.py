@@ -1,4 +1,5 @@
-"""python -m bench.memory [--write]: prints the tables, or puts them into docs/."""
+"""python -m bench.memory [--write] [--log FILE]: prints the tables, or puts them into
+docs/; the hash of each request that was sent goes into the log, one line each."""
 
 import argparse
 import re
@@ -6,7 +7,7 @@ from pathlib import Path
 from statistics import mean
 
 from .chart import Panel, draw
-from .figures import OURS, Results
+from .figures import OURS, Results, list_requests
 from .run import run
 from .stress import LOSSY_TURNS
 from .table import write_tables
@@ -20,11 +21,14 @@ def main() -> None:
     parser.add_argument(
         "--write", action="store_true", help="update docs/memory.md and docs/memory.svg"
     )
-    write = parser.parse_args().write
+    parser.add_argument("--log", type=Path, help="where to list all requests by hash")
+    asked = parser.parse_args()
     results = run()
     tables = write_tables(results)
     print(tables)
-    if write:
+    if asked.log:
+        asked.log.write_text("".join(list_requests(results)))
+    if asked.write:
         page = DOCS / "memory.md"
         found = PLACE.sub(lambda at: f"{at[1]}\n{tables}\n{at[2]}", page.read_text())
         page.write_text(found)

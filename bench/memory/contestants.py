@@ -30,6 +30,9 @@ BUDGET = {
 CONTESTANTS: dict[str, Make] = {
     f"{OURS}, layered": Windowpane,
     f"{OURS}, layered + recall": partial(Windowpane, recall_tokens=500),
+    f"{OURS}, layered + recall + rules kept": partial(
+        Windowpane, recall_tokens=500, keeps_rules=True
+    ),
     "LangGraph tutorial, > 6 messages, keep 2": LangGraphTutorial,
     "LangGraph tutorial, equal budget": partial(
         LangGraphTutorial, keep=keep_tokens(TRIGGER, int(POLICY.keep[1]))

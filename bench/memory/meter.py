@@ -3,6 +3,7 @@
 What a system did is read from the log of its two models, never from its inside.
 """
 
+import re
 from collections.abc import Sequence
 from itertools import zip_longest
 
@@ -11,13 +12,14 @@ from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
 from memory.engine.search.ranking import Document, Index
 from memory.engine.tokens import count_text, count_tokens
 from memory.evaluation.metrics import Tally, cacheable, shared_tokens
-from memory.evaluation.replay import RECALLED, Recording
+from memory.evaluation.replay import RECALLED, Question, Recording, has_number
 
 from .ledger import Ledger, plain_texts
-from .models import Asked, Summarised
+from .models import Asked, Summarised, hash_requests
 from .systems.base import System
 
 PROBE = "What did we talk about?"
+SENTENCE = re.compile(r"(?<=[.!?])\s+|\n+")
 
 
 class Meter:
@@ -35,6 +37,8 @@ class Meter:
         self.ledger = Ledger()
         self.sent: list[BaseMessage] = []
         self.probed: list[BaseMessage] = []
+        # Of each request, the probe's too.
+        self.hashes: list[str] = []
         self.tally = Tally()
         self.lost = 0
 
@@ -52,6 +56,7 @@ class Meter:
             self.system.rest(upcoming.additional_kwargs.get("created_at"))
             self._count_summaries(self.system.log[start:])
         self.probed = self._probe()
+        self.hashes = hash_requests(self.system.log)
         self._examine(self.probed)
         return self.tally
 
@@ -122,6 +127,24 @@ class Meter:
                 found = window.union(hit.seq for hit in hits)
                 self.tally.in_window.append(len(evidence & window) / len(evidence))
                 self.tally.reachable.append(len(evidence & found) / len(evidence))
+            if newest := places.get(asked.newest_id):
+                is_there = self._shows(newest, asked)
+                self.tally.newest_in_request.append(is_there)
+
+    def _shows(self, newest: int, asked: Question) -> bool:
+        """Whether a request with this question gives the newest value where its message
+        is, or is quoted; or, in a summary, with the whole sentence that states it."""
+        request = [*self.probed, *self.system.recall(asked.question)]
+        texts = [m.text for m in request if str(m.id) == str(newest)]
+        if any(has_number(text, asked.newest_value) for text in texts):
+            return True
+        everything = " ".join(" ".join(plain_texts(self.probed)).split())
+        sentences = SENTENCE.split(self.ledger.texts[str(newest)])
+        return any(
+            " ".join(sentence.split()) in everything
+            for sentence in sentences
+            if has_number(sentence, asked.newest_value)
+        )
 
 
 def to_message(seq: int, role: str, text: str, **known: object) -> BaseMessage:

@@ -3,7 +3,9 @@
 Both write into one log, so that the order of all requests of a turn is known.
 """
 
-from collections.abc import Callable, Sequence
+import hashlib
+import json
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -33,6 +35,17 @@ class Summarised:
 
 
 Log = list[Asked | Summarised]
+
+
+def hash_requests(log: Iterable[Asked | Summarised]) -> list[str]:
+    """The SHA-256 of what each request of a log said, in their order: two runs that
+    give the same ones sent the same."""
+    sent = (e.prompt if isinstance(e, Asked) else e.request for e in log)
+    return [hashlib.sha256(_to_json(each).encode()).hexdigest() for each in sent]
+
+
+def _to_json(request: Sequence[BaseMessage]) -> str:
+    return json.dumps([(message.type, message.text) for message in request])
 
 
 class ReplyModel(BaseChatModel):

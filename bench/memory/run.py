@@ -4,10 +4,8 @@ import logging
 import os
 import sys
 import warnings
-from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
 from importlib.metadata import version
-from typing import Any
 
 from memory.evaluation.metrics import Tally
 
@@ -15,6 +13,7 @@ from .contestants import CONTESTANTS
 from .conversations import load
 from .figures import Figures, Results
 from .meter import Meter
+from .rules import keep_rules
 from .stress import survive
 from .writers import write_extract
 
@@ -32,18 +31,19 @@ def run() -> Results:
 
 
 def measure(name: str) -> Figures:
-    return Figures(name, dict(_report_all(name)), survive(CONTESTANTS[name]))
-
-
-def _report_all(name: str) -> Iterator[tuple[str, dict[str, Any]]]:
+    make = CONTESTANTS[name]
+    figures = Figures(name, {}, {}, survive(make), keep_rules(make))
     for set_name, recordings in load().items():
         total = Tally()
         lost = 0
+        hashes = figures.hashes[set_name] = {}
         for recording in recordings:
-            meter = Meter(CONTESTANTS[name](write_extract), recording)
+            meter = Meter(make(write_extract), recording)
             total += meter.play()
             lost += meter.lost
-        yield set_name, total.report() | {"lost": lost}
+            hashes[recording.id] = meter.hashes
+        figures.reports[set_name] = total.report() | {"lost": lost}
+    return figures
 
 
 def keep_quiet() -> None:

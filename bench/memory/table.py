@@ -5,12 +5,19 @@ from statistics import mean
 from typing import Any
 
 from .figures import OURS, Figures, Results
+from .rules import COMPACTIONS, RULES, WRITERS
 from .stress import KEPT, LOSSY_TURNS, MESSAGE_TOKENS, PERFECT_TURNS, SEEDS
 
 STRESS = (
     f"**Stress**: facts lost of {PERFECT_TURNS} with a summariser that keeps all it is "
     f"shown; facts alive of {LOSSY_TURNS} with one that keeps each with probability "
     f"{KEPT} whenever it writes (mean of {len(SEEDS)} seeds)"
+)
+
+SURVIVAL = (
+    f"**Rules**: of {len(RULES)} that the user stated, how many the last request has "
+    f"word for word after {COMPACTIONS} compactions, and the share of all requests "
+    "with all of them, with three summarisers"
 )
 
 Column = tuple[str, Callable[[dict[str, Any]], str]]
@@ -26,6 +33,7 @@ COLUMNS: tuple[Column, ...] = (
     ("lost", lambda report: f"{report['lost']:,}"),
     ("without question", lambda report: f"{report['without_user_message']:,}"),
     ("evidence in window", lambda report: percent(report["evidence_in_window"])),
+    ("newest value", lambda report: percent(report["newest_in_request"])),
 )
 
 
@@ -38,17 +46,21 @@ def write_tables(results: Results) -> str:
         parts.append("\n".join(write_set(results.figures, name)))
     parts.append(STRESS)
     parts.append("\n".join(write_stress(results.figures)))
+    parts.append(SURVIVAL)
+    parts.append("\n".join(write_rules(results.figures)))
     return "\n\n".join(parts)
 
 
 def write_set(figures: Sequence[Figures], name: str) -> Iterator[str]:
-    yield from head(["", *(title for title, _ in COLUMNS), "window + search"])
+    titles = [*(title for title, _ in COLUMNS), "window + search", "requests"]
+    yield from head(["", *titles])
     for each in figures:
         report = each.reports[name]
         ours = each.name.startswith(OURS)
         # The others have no search over the archive of their own.
         found = percent(report["evidence_reachable"]) if ours else "-"
-        yield row([show_name(each), *(show(report) for _, show in COLUMNS), found])
+        cells = [*(show(report) for _, show in COLUMNS), found, each.digest(name)]
+        yield row([show_name(each), *cells])
 
 
 def write_stress(figures: Sequence[Figures]) -> Iterator[str]:
@@ -67,6 +79,14 @@ def write_stress(figures: Sequence[Figures]) -> Iterator[str]:
                 f"{survival.prompt_tokens:,.0f}",
             ]
         )
+
+
+def write_rules(figures: Sequence[Figures]) -> Iterator[str]:
+    yield from head(["", *WRITERS])
+    for each in figures:
+        found = (each.rules[writer] for writer in WRITERS)
+        cells = [f"{one.in_last}, {one.with_all:.0%}" for one in found]
+        yield row([show_name(each), *cells])
 
 
 def show_name(figures: Figures) -> str:

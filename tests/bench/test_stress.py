@@ -1,14 +1,22 @@
 """The stress tests, the tables and the chart, without any other project's memory."""
 
 import re
+from functools import partial
 
 import pytest
 from langchain_core.messages import HumanMessage
 
+from bench.memory import rules
 from bench.memory.chart import Panel, draw
 from bench.memory.conversations import LONG_FACT, make_stress
-from bench.memory.figures import Figures, Results
+from bench.memory.figures import Figures, Results, list_requests
 from bench.memory.meter import Meter
+from bench.memory.rules import (
+    RULES,
+    WRITERS,
+    RuleSurvival,
+    keep_rules,
+)
 from bench.memory.stress import PERFECT_TURNS, Survival, count_facts
 from bench.memory.systems.windowpane import Windowpane
 from bench.memory.table import write_tables
@@ -60,9 +68,16 @@ def results():
         "without_user_message": 5,
         "evidence_in_window": 0.25,
         "evidence_reachable": None,
+        "newest_in_request": 0.75,
     }
     figures = [
-        Figures(name, {"talks": report}, Survival((0, 1), (300, 302), (90, 92), 99.6))
+        Figures(
+            name,
+            {"talks": report},
+            {"talks": {"first": ["a1", "b2"], "second": ["c3"]}},
+            Survival((0, 1), (300, 302), (90, 92), 99.6),
+            {writer: RuleSurvival(0.5, 9, 50) for writer in WRITERS},
+        )
         for name in ("Windowpane", "Other")
     ]
     return Results(figures, {"talks": 2}, {"langmem": "1.0"})
@@ -74,9 +89,40 @@ def test_tables_have_a_row_for_everyone_and_as_many_cells_as_titles():
         "| ",
         "| **Windowpane**",
         "| Other",
-    ] * 2
+    ] * 3
     assert len({line.count("|") for line in lines[:4]}) == 1
     assert "| Other | 0 | 1 | 301 | 91 | 100 |" in lines
+    assert "| Other | 9, 50% | 9, 50% | 9, 50% |" in lines
+
+
+def test_every_request_is_listed_by_its_hash():
+    lines = [*list_requests(results())]
+    assert len(lines) == 6
+    assert lines[2] == "Windowpane\ttalks\tsecond\t1\tc3\n"
+
+
+def test_the_digest_of_a_set_changes_with_any_request():
+    (first, _) = results().figures
+    digest = first.digest("talks")
+    first.hashes["talks"]["second"][0] = "c4"
+    assert len(digest) == 8
+    assert first.digest("talks") != digest
+
+
+class TestRules:
+    @pytest.fixture(autouse=True)
+    def few_compactions(self, monkeypatch):
+        monkeypatch.setattr(rules, "COMPACTIONS", 5)
+
+    def test_the_engine_that_keeps_rules_sends_all_to_the_end(self):
+        found = keep_rules(partial(Windowpane, keeps_rules=True))
+        assert {each.in_last for each in found.values()} == {len(RULES)}
+        assert {each.with_all for each in found.values()} == {1.0}
+        assert min(each.compactions for each in found.values()) >= 5
+
+    def test_without_rules_a_hostile_summary_is_all_that_is_left(self):
+        found = keep_rules(Windowpane)["hostile"]
+        assert found.in_last == 0
 
 
 def test_the_chart_is_an_image_with_both_themes():

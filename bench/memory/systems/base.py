@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from datetime import datetime
 
-from langchain_core.messages import AIMessage, HumanMessage
+from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
 
 from ..models import Log, ReplyModel, SummaryModel, Write
 
@@ -27,6 +27,11 @@ class System:
 
     def take_turn(self, message: HumanMessage) -> None:
         raise NotImplementedError
+
+    def recall(self, question: str) -> list[BaseMessage]:
+        """What a request with this question has beside what every request has; its
+        messages have the ids of what they quote."""
+        return []
 
     def rest(self, until: datetime | None) -> None:
         """The time between a reply and the next message."""

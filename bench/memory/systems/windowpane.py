@@ -6,29 +6,40 @@ from datetime import datetime
 
 from langchain_core.messages import BaseMessage, HumanMessage
 
+from memory.engine import budget
 from memory.engine.compaction import MemoryState
 from memory.engine.compose import compose
 from memory.engine.plan import Compaction, Step
 from memory.engine.policy import Policy
+from memory.engine.rules.keeper import Keeper
 from memory.engine.search import excerpts
 from memory.engine.search.ranking import Document, Index
 from memory.engine.summaries.summarizer import write
 from memory.engine.tokens import count_tokens
+from memory.evaluation.replay import NOTED
 
 from ..models import SUMMARY_TOKENS, Write
-from .base import System
+from .base import CONTEXT_WINDOW, System
 
 
 class Windowpane(System):
-    """`recall_tokens`: room for notes found behind the window by the new message."""
+    """`recall_tokens`: room for notes found behind the window by the new message.
+    `keeps_rules`: what the user states as a rule goes with every request."""
 
     def __init__(
-        self, write: Write, *, preset: str = "layered", recall_tokens: int = 0
+        self,
+        write: Write,
+        *,
+        preset: str = "layered",
+        recall_tokens: int = 0,
+        keeps_rules: bool = False,
     ) -> None:
         super().__init__(write)
         policy = Policy(preset=preset, max_summary_tokens=SUMMARY_TOKENS)
         self.state = MemoryState(policy)
         self.recall_tokens = recall_tokens
+        self.keeps_rules = keeps_rules
+        self.rules = Keeper(budget.for_rules(CONTEXT_WINDOW))
         self.messages: list[BaseMessage] = []
         self.archive = Index([])
 
@@ -36,11 +47,14 @@ class Windowpane(System):
         context = compose(
             system_prompt="",
             blocks=self.state.blocks,
+            rules=self.rules.blocks,
             window=self.state.window,
-            recalled=self._recall(message.text),
+            recalled=self.recall(message.text),
             newest=message,
         )
         turn = message, self.chat.invoke(context.messages)
+        if self.keeps_rules:
+            self.rules.hear(message)
         self.messages += turn
         self.state = self.state.add(*turn)
 
@@ -53,7 +67,12 @@ class Windowpane(System):
     async def _take(self, step: Step) -> None:
         covered = self.messages[step.first_seq - 1 : step.last_seq]
         leaving = step.messages if isinstance(step, Compaction) else ()
-        prefix = compose(system_prompt="", blocks=self.state.blocks, window=leaving)
+        prefix = compose(
+            system_prompt="",
+            blocks=self.state.blocks,
+            rules=self.rules.blocks,
+            window=leaving,
+        )
         made = await write(
             self.summarizer.ainvoke,
             step,
@@ -73,14 +92,15 @@ class Windowpane(System):
             ]
         )
 
-    def _recall(self, text: str) -> list[BaseMessage]:
+    def recall(self, question: str) -> list[BaseMessage]:
         if not self.recall_tokens:
             return []
         chosen = excerpts.choose(
-            self.archive.search(text),
+            self.archive.search(question, limit=NOTED),
             dict(enumerate(self.messages[: self.state.cutoff], start=1)),
-            text,
+            question,
             room=self.recall_tokens,
             count_tokens=count_tokens,
+            later=self.state.window,
         )
         return [note.message for note in chosen]
