@@ -155,6 +155,13 @@ class TestLogLines:
         line = logs.LineFormatter(debug=True).format(record("crashed", error=True))
         assert "what somebody" in line
 
+    def test_a_link_to_a_shared_conversation_is_no_part_of_it(self):
+        token = "aB3-" * 8
+        for formatter in (logs.LineFormatter(), logs.JsonFormatter()):
+            line = formatter.format(record("Not Found: %s", f"/s/{token}/raw/"))
+            assert token not in line
+            assert "/raw/" in line
+
     def test_json_has_the_ids_as_numbers(self):
         message = "turn ended turn=%s conversation=%s state=%s error=%s"
         line = logs.JsonFormatter().format(record(message, 7, 3, "done", "-"))
