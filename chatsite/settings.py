@@ -320,6 +320,10 @@ if STAFF_ACCESS_SHOWN not in ("no", "staff", "names"):
     raise ImproperlyConfigured(
         f"STAFF_ACCESS_SHOWN is {STAFF_ACCESS_SHOWN!r}; use no, staff or names."
     )
+# Whether people may make links that show a conversation to strangers; without, those
+# that there are open nothing. And requests a minute of one stranger's address.
+SHARE_LINKS = env.bool("SHARE_LINKS", default=True)
+SHARE_REQUESTS_PER_MINUTE = env.int("SHARE_REQUESTS_PER_MINUTE", default=120)
 # Proves that stored rows are as they were written; SECRET_KEY where it is empty.
 # SEAL_KEY is its earlier name: an installation that has it keeps its signatures.
 SIGNING_KEY = env.str("SIGNING_KEY", default=os.environ.get("SEAL_KEY", ""))

@@ -66,6 +66,7 @@ POSTGRESQL = (
     "chatsite/transfer/test_branching.py",
     "chatsite/transfer/test_export.py",
     "chatsite/transfer/test_importing.py",
+    "chatsite/transfer/test_shares.py",
     "test_upgrade.py",
 )
 

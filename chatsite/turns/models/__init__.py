@@ -1,9 +1,10 @@
-"""The tables of the execution state: turns and their calls of tools, jobs, and what a
-person has used and prefers. What was said lives in memory.models.
+"""The tables of the execution state: turns and their calls of tools, jobs, links, and
+what a person has used and prefers. What was said lives in memory.models.
 """
 
 from .job import Job
 from .people import Allowance, Preferences, Presence
+from .share import Share
 from .tool_call import ToolCall
 from .turn import FAILING_FIRST, Turn
 
@@ -13,6 +14,7 @@ __all__ = [
     "Job",
     "Preferences",
     "Presence",
+    "Share",
     "ToolCall",
     "Turn",
 ]

@@ -1,0 +1,39 @@
+"""Links that show a conversation to anyone who has them."""
+
+from django.db import models
+from django.db.models.functions import Now
+
+from memory.models import Conversation
+
+
+class Share(models.Model):
+    """A read-only link to a conversation as it was when the link was made.
+
+    chatsite/transfer/shares.py says what it shows. Without `conversation` there is no
+    row: an erased conversation has no links.
+    """
+
+    conversation = models.ForeignKey(
+        Conversation, models.CASCADE, related_name="shares"
+    )
+    # 192 random bits, kept as they are: what the link opens is in the same database, so
+    # a hash would protect nothing that its reader lacks, and the owner can copy the
+    # link again.
+    token = models.CharField(max_length=32, unique=True, editable=False)
+    # The newest message that it shows.
+    last_seq = models.PositiveIntegerField()
+    # Whether it also shows what the model saw for each reply.
+    with_view = models.BooleanField(default=False)
+    # By the database's clock, as the marks of messages are that it is compared with.
+    created_at = models.DateTimeField(db_default=Now())
+    expires_at = models.DateTimeField()
+    revoked_at = models.DateTimeField(null=True, blank=True)
+    opens = models.PositiveIntegerField(default=0)
+    last_opened_at = models.DateTimeField(null=True, blank=True)
+
+    class Meta:
+        default_permissions = ()
+
+    def __str__(self) -> str:
+        # Never the token: this goes into logs and lists.
+        return f"Share {self.pk}"
