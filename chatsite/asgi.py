@@ -15,12 +15,12 @@ from django.conf import settings
 from .live import server
 from .live.origins import SiteOriginValidator
 from .live.routing import websocket_urlpatterns
-from .ops.load import limit_requests
+from .ops.load import keep_room
 from .turns import runner
 
 protocols = ProtocolTypeRouter(
     {
-        "http": limit_requests(django_application, settings.REQUESTS_AT_ONCE),
+        "http": keep_room(django_application, settings.REQUESTS_AT_ONCE),
         # Whose session it is, the consumer checks for every command.
         "websocket": SiteOriginValidator(
             SessionMiddlewareStack(URLRouter(websocket_urlpatterns))

@@ -15,14 +15,19 @@ WAIT_SECONDS = 10.0
 SAMPLE_SECONDS = 0.5
 # In the scope of a request that has waited in vain (chatsite/ops/unavailable.py).
 TOO_BUSY = "windowpane.too_busy"
+# Pages that links show to strangers (chatsite/pages/sharing).
+SHARED = "/s/"
 
 Scope = dict[str, Any]
 Application = Callable[[Scope, Any, Any], Awaitable[None]]
 
 
-def limit_requests(application: Application, limit: int) -> Application:
-    """Let `limit` HTTP requests be worked on at once. Others wait in their order; those
-    that have waited for WAIT_SECONDS are answered with 503 and Retry-After.
+def limit_requests(
+    application: Application, limit: int, *, under: str = "/"
+) -> Application:
+    """Let `limit` HTTP requests below a path be worked on at once. Others wait in their
+    order; those that have waited for WAIT_SECONDS are answered with 503 and
+    Retry-After.
 
     Each request has a thread and a database connection of its own. Without a limit,
     many at once would leave replies neither time nor a connection.
@@ -30,7 +35,8 @@ def limit_requests(application: Application, limit: int) -> Application:
     places = asyncio.Semaphore(limit)
 
     async def limited(scope: Scope, receive: Any, send: Any) -> None:
-        if scope["path"] in FOR_MACHINES:
+        path = scope["path"]
+        if path in FOR_MACHINES or not path.startswith(under):
             await application(scope, receive, send)
             return
         try:
@@ -70,3 +76,10 @@ def watch_loop() -> None:
         loop.call_at(due, sample, due)
 
     sample(loop.time())
+
+
+def keep_room(application: Application, limit: int) -> Application:
+    """limit_requests(), of which strangers who read shared pages get a quarter: they
+    wait for one another, and people who are signed in don't wait for them."""
+    limited = limit_requests(application, limit)
+    return limit_requests(limited, max(1, limit // 4), under=SHARED)

@@ -39,10 +39,11 @@ class Application:
 
 
 @pytest.fixture
-async def site():
+async def site(request):
     """ask(path) -> its task, when it has begun or stands in the queue."""
     application = Application()
-    limited = load.limit_requests(application, LIMIT)
+    limit = getattr(request, "param", None) or load.limit_requests
+    limited = limit(application, LIMIT)
     tasks = []
 
     async def nowhere(message):
@@ -108,6 +109,17 @@ async def test_what_machines_ask_does_not_wait(site, path):
     for waiting in ("/1", "/2", "/3", path):
         await site.ask(waiting)
     assert site.begun == ["/1", "/2", path]
+
+
+@pytest.mark.parametrize("site", [load.keep_room], indirect=True)
+async def test_strangers_who_read_shared_pages_wait_for_one_another_alone(site):
+    for path in ("/s/1/", "/s/2/", "/s/3/", "/1"):
+        await site.ask(path)
+    # Of the two places one is theirs.
+    assert site.begun == ["/s/1/", "/1"]
+    site.gate("/s/1/").set()
+    await asyncio.sleep(0.01)
+    assert site.begun == ["/s/1/", "/1", "/s/2/"]
 
 
 @pytest.mark.parametrize(
