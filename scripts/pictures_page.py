@@ -34,6 +34,7 @@ def take_all(camera: Camera) -> None:
         _preview(camera, page)
         _diff(camera, page)
         _replay(camera, page)
+        _shared(camera, page)
         _compactions(camera, page)
 
 
@@ -115,3 +116,15 @@ def _replay(camera: Camera, page: Page) -> None:
     chosen = page.locator("#replay output").inner_text().split(" · ")[0]
     expect(page.locator("#context")).to_contain_text(f"As sent for {chosen.lower()}")
     camera.take(page, "page-replay")
+
+
+def _shared(camera: Camera, page: Page) -> None:
+    """What a stranger sees, with what the model saw."""
+    page.keyboard.press("Escape")
+    page.locator("header.bar .menu > summary").click()
+    page.get_by_role("button", name="Share…").click()
+    page.get_by_label("Also show what the model saw").check()
+    page.get_by_role("button", name="Make a link").click()
+    page.goto(page.locator("#dialog .made pre").inner_text())
+    expect(page.locator("#context")).to_contain_text("hash matches")
+    camera.take(page, "page-shared")

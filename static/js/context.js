@@ -42,8 +42,8 @@
     scrolled().forEach((element, at) => { element.scrollTop = tops[at]; });
     if (page.dataset.replaying) scroller.scrollTop = scroller.scrollHeight;
     if (detail.requestConfig?.verb !== "get") return;
-    if (box.value.trim()) showDraftLater();
-    if (find.open && find.querySelector("input").value.trim()) htmx.trigger(find.querySelector("form"), "again");
+    if (box?.value.trim()) showDraftLater();
+    if (find?.open && find.querySelector("input").value.trim()) htmx.trigger(find.querySelector("form"), "again");
   });
 
   // Nothing is loaded for a hidden tab or a closed drawer until it is seen again. On
@@ -85,7 +85,7 @@
     waiting = setTimeout(showDraft, DRAFT_MS);
   }
 
-  box.addEventListener("input", showDraftLater);
+  box?.addEventListener("input", showDraftLater);
   document.addEventListener("composer:sent", () => {
     clearTimeout(waiting);
     shown = "";

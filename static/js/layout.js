@@ -88,7 +88,7 @@
   }
 
   for (const id of ["rename", "find"]) {
-    document.getElementById(id).addEventListener("toggle", ({ target }) => {
+    document.getElementById(id)?.addEventListener("toggle", ({ target }) => {
       if (target.open && id === "rename") showTitle(target.querySelector("form").elements);
       if (target.open) target.querySelector("[name=title], [name=q]").select();
     });

@@ -6,11 +6,12 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
+from django.db.models import QuerySet
 from django.utils.translation import gettext as _
 
 from chatsite.llm import providers
 from chatsite.turns.requests import with_model
-from memory.models import Conversation, ModelCall, Summary
+from memory.models import Conversation, Message, ModelCall, Summary
 
 from .locations import Location, location_behind
 from .tool_cards import visible, without_long_texts
@@ -33,10 +34,14 @@ class PastMessage:
     calls: tuple[str, ...] = ()  # names of the tools that it asked for
 
 
-def messages_at(conversation: Conversation, call: ModelCall) -> list[PastMessage]:
-    """The latest messages before the reply of `call`, and the reply, oldest first."""
+def messages_at(
+    conversation: Conversation, call: ModelCall, among: QuerySet[Message] | None = None
+) -> list[PastMessage]:
+    """The latest messages before the reply of `call`, and the reply, oldest first;
+    `among`: only of these."""
     reply, refs = call.message.seq, call.refs
-    rows = conversation.messages.filter(seq__lte=reply).order_by("-seq")
+    rows = conversation.messages.all() if among is None else among
+    rows = rows.filter(seq__lte=reply).order_by("-seq")
     rows = with_model(without_long_texts(rows))[:PAGE]
     summaries = conversation.summaries.filter(version__in=refs["summaries"])
     ordered = list(summaries.order_by("first_seq"))

@@ -76,6 +76,11 @@ def seen_message(message: SeenMessage) -> SafeString:
 
 
 @register.simple_tag
+def shared_seen_message(message: SeenMessage) -> SafeString:
+    return parts.shared_seen_message(message)
+
+
+@register.simple_tag
 def form_fields(form: Form) -> SafeString:
     return parts.form_fields(form)
 
@@ -119,6 +124,11 @@ def site_name(source: str | None) -> str:
 @register.simple_tag
 def staff_can_read() -> bool:
     return settings.STAFF_CAN_READ_CHATS
+
+
+@register.simple_tag
+def has_share_links() -> bool:
+    return settings.SHARE_LINKS
 
 
 @register.filter

@@ -1,0 +1,98 @@
+"""The dialog in which an owner makes links to a conversation, copies and ends them."""
+
+from typing import Any
+
+from django import forms
+from django.conf import settings
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import render
+from django.urls import reverse
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+
+from chatsite.accounts.access import conversation_view, lead_back
+from chatsite.transfer import shares
+from chatsite.turns.models import Share
+from memory.models import Conversation
+
+from ..views import read_number
+
+ENDS = {
+    1: gettext_lazy("in a day"),
+    7: gettext_lazy("in a week"),
+    30: gettext_lazy("in 30 days"),
+    365: gettext_lazy("in a year"),
+}
+
+
+class ShareForm(forms.Form):
+    """What a link is to show, and for how long."""
+
+    last_seq = forms.IntegerField(min_value=1, max_value=10**9, required=False)
+    with_view = forms.BooleanField(required=False)
+    days = forms.TypedChoiceField(
+        choices=[(days, ENDS[days]) for days in shares.DAYS],
+        coerce=int,
+        empty_value=shares.USUAL_DAYS,
+        required=False,
+    )
+
+
+@conversation_view("GET")
+def show(request: HttpRequest, conversation: Conversation) -> HttpResponse:
+    _check_on()
+    wanted = read_number(request, "at")
+    return _dialog(request, conversation, wanted=wanted)
+
+
+@conversation_view("POST")
+def create(request: HttpRequest, conversation: Conversation) -> HttpResponse:
+    _check_on()
+    form = ShareForm(request.POST)
+    if not form.is_valid():
+        return _dialog(request, conversation, error=_("This link can't be made."))
+    try:
+        made = shares.create(conversation, **form.cleaned_data)
+    except shares.ShareError as error:
+        wanted = form.cleaned_data["last_seq"]
+        return _dialog(request, conversation, wanted=wanted, error=str(error))
+    return _dialog(request, conversation, made=made)
+
+
+@conversation_view("POST")
+def revoke(request: HttpRequest, conversation: Conversation, pk: int) -> HttpResponse:
+    """Also while the site has no links: they may come back."""
+    shares.revoke(conversation, pk)
+    if request.htmx:
+        return _dialog(request, conversation)
+    return lead_back(request, reverse("account"))
+
+
+def _check_on() -> None:
+    if not settings.SHARE_LINKS:
+        raise Http404
+
+
+def _dialog(
+    request: HttpRequest,
+    conversation: Conversation,
+    *,
+    wanted: int | None = None,
+    made: Share | None = None,
+    error: str = "",
+) -> HttpResponse:
+    """`wanted`: the last message that a new link is to show; None = the newest."""
+    values: dict[str, Any] = {
+        "conversation": conversation,
+        "newest": shares.newest_to_share(conversation, wanted),
+        "is_part": wanted is not None,
+        "ends": ENDS.items(),
+        "usual": shares.USUAL_DAYS,
+        "links": [
+            (row, request.build_absolute_uri(reverse("shared-page", args=[row.token])))
+            for row in shares.of_conversation(conversation)
+        ],
+        "made": made,
+        "error": error,
+    }
+    return render(request, "chat/_share.html", values)

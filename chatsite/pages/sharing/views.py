@@ -1,0 +1,117 @@
+"""What a link opens, for anyone: the page, its pieces, and what the model saw."""
+
+import json
+from collections.abc import Callable
+from functools import wraps
+from math import ceil
+from typing import Any
+
+from django.contrib.auth.models import AnonymousUser
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import render
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_safe
+
+from chatsite.transfer import shares
+from chatsite.turns.models import Share
+
+from ..presenters import snapshot
+from ..views import read_number
+from . import presenter
+from .pace import pace
+
+View = Callable[..., HttpResponse]
+ROBOTS = "noindex, nofollow, noarchive"
+# What templates see in place of the session of the person who reads.
+NO_ONE = AnonymousUser()
+
+
+def shared_view(view: View) -> View:
+    """The view gets the link in place of its token. What opens nothing is missing, for
+    whatever reason; an address that asks too often gets 429."""
+
+    @wraps(view)
+    def guarded(request: HttpRequest, token: str) -> HttpResponse:
+        if wait := pace.wait(request):
+            return _refuse(request, ceil(wait))
+        try:
+            share = shares.find(token)
+        except Share.DoesNotExist:
+            pace.count_wrong(request)
+            raise Http404 from None
+        response = view(request, share)
+        response["X-Robots-Tag"] = ROBOTS
+        return response
+
+    # Nothing is kept that the owner may end in the next moment.
+    return require_safe(never_cache(guarded))
+
+
+def _refuse(request: HttpRequest, seconds: int) -> HttpResponse:
+    response = render(request, "shared/too_many.html", {"seconds": seconds}, status=429)
+    response["Retry-After"] = str(seconds)
+    response["X-Robots-Tag"] = ROBOTS
+    return response
+
+
+def _render(request: HttpRequest, template: str, **values: Any) -> HttpResponse:
+    return render(request, template, {"user": NO_ONE, **values})
+
+
+@shared_view
+def page(request: HttpRequest, share: Share) -> HttpResponse:
+    values: dict[str, Any] = {"share": share, "title": shares.title_of(share)}
+    at, after = read_number(request, "at"), read_number(request, "after")
+    values["piece"] = presenter.read_piece(
+        share, presenter.lead_to(share, at) if at else after
+    )
+    if share.with_view:
+        values["seen"] = _read_seen(request, share)
+    if request.method == "GET":
+        shares.count_open(share)
+    return _render(request, "shared/page.html", **values)
+
+
+@shared_view
+def messages(request: HttpRequest, share: Share) -> HttpResponse:
+    """Those that follow the ones on the page."""
+    piece = presenter.read_piece(share, read_number(request, "after"))
+    return _render(request, "shared/_piece.html", piece=piece)
+
+
+@shared_view
+def context(request: HttpRequest, share: Share) -> HttpResponse:
+    seen = _read_seen(request, share)
+    return _render(request, "shared/_context.html", seen=seen)
+
+
+@shared_view
+def moment(request: HttpRequest, share: Share) -> HttpResponse:
+    """Both panes as they were when a reply was requested."""
+    seen = _read_seen(request, share)
+    values: dict[str, Any] = {"seen": seen}
+    if seen.is_whole:
+        values["messages"] = snapshot.messages_at(
+            share.conversation, seen.call, shares.messages(share)
+        )
+    return _render(request, "shared/_moment.html", **values)
+
+
+@shared_view
+def raw(request: HttpRequest, share: Share) -> HttpResponse:
+    """The `messages` of the request of a reply."""
+    seen = _read_seen(request, share)
+    if not seen.is_whole:
+        raise Http404
+    text = json.dumps(presenter.wire_of(seen), ensure_ascii=False, indent=2)
+    return _render(request, "chat/_request_json.html", text=text)
+
+
+def _read_seen(request: HttpRequest, share: Share) -> presenter.Seen:
+    """What the model saw for the reply that the address names, else for the newest."""
+    if not share.with_view:
+        raise Http404
+    seen = presenter.read_seen(share, read_number(request, "reply"))
+    if seen is None:
+        raise Http404
+    return seen

@@ -1,0 +1,120 @@
+"""A link from its owner's dialog to the stranger who opens it: both panes, the replay,
+and that nothing there shuts anyone out.
+"""
+
+import re
+
+import pytest
+from playwright.sync_api import expect
+
+from .conftest import REPORT_CSP
+from .test_access import WIDE, findings, is_clean
+
+pytestmark = pytest.mark.browser
+
+
+@pytest.fixture(scope="module")
+def seeded(site):
+    site.manage("seed_demo")
+    return site
+
+
+@pytest.fixture
+def owner(open_page, seeded):
+    """A conversation of three replies."""
+    chat = open_page(seeded)
+    chat.create()
+    for text in ("My budget is 3,200 euros.", "I fly in April.", "What is my budget?"):
+        chat.say(text)
+    return chat
+
+
+@pytest.fixture
+def stranger(browser, errors):
+    """A browser that no one has logged in with; its sockets are counted."""
+    context = browser.new_context(viewport=WIDE)
+    context.add_init_script(REPORT_CSP)
+    page = context.new_page()
+    sockets = []
+    page.on("websocket", lambda socket: sockets.append(socket.url))
+    page.on("pageerror", lambda error: errors.append(str(error)))
+    page.on(
+        "console",
+        lambda message: message.type == "error" and errors.append(message.text),
+    )
+    yield page
+    assert sockets == []
+    context.close()
+
+
+def share(owner, *, with_view):
+    """The address of a link that is made in the dialog."""
+    page = owner.page
+    page.locator("header.bar .menu > summary").click()
+    page.get_by_role("button", name="Share…").click()
+    if with_view:
+        page.get_by_label("Also show what the model saw").check()
+    page.get_by_role("button", name="Make a link").click()
+    return page.locator("#dialog .share-links .made pre").inner_text()
+
+
+def test_a_stranger_reads_both_panes_and_the_replay(owner, stranger):
+    stranger.goto(share(owner, with_view=True))
+    owner.page.keyboard.press("Escape")
+    right = stranger.locator("#context")
+    expect(stranger.locator("#turns .message")).to_have_count(6)
+    expect(right).to_contain_text("As sent for reply #6")
+    expect(right).to_contain_text("hash matches")
+    stranger.locator("#message-2").get_by_text("What the model saw").click()
+    expect(right).to_contain_text("As sent for reply #2")
+    stranger.locator("#message-1").hover()
+    expect(right.locator("[data-seq='1'].counterpart")).to_be_visible()
+    stranger.click("[data-replay]")
+    expect(stranger.locator("#replayed .message")).to_have_count(6)
+    stranger.locator("#moment").press("Home")
+    expect(stranger.locator("#replayed .message")).to_have_count(2)
+    expect(right).to_contain_text("As sent for reply #2")
+    stranger.keyboard.press("Escape")
+    expect(stranger.locator("#turns .message").first).to_be_visible()
+    expect(right).to_contain_text("As sent for reply #6")
+    right.get_by_text("Raw JSON, as sent").click()
+    expect(right.locator(".raw.whole pre")).to_contain_text('"role": "system"')
+
+
+def test_it_stays_as_it_was_until_it_is_revoked(owner, stranger, errors):
+    address = share(owner, with_view=False)
+    owner.page.keyboard.press("Escape")
+    owner.say("And something new?")
+    stranger.goto(address)
+    expect(stranger.locator("#turns .message")).to_have_count(6)
+    expect(stranger.locator("#context")).to_have_count(0)
+    owner.page.goto(f"{owner.site.url}/account/")
+    expect(owner.page.locator("#shares")).to_contain_text("opened 1 time")
+    owner.page.locator("#shares").get_by_role("button", name="Revoke").first.click()
+    stranger.reload()
+    expect(stranger.get_by_role("heading", name="Not found")).to_be_visible()
+    errors.clear()  # of the 404
+
+
+def test_shared_pages_and_the_dialog_shut_no_one_out(owner, stranger):
+    stranger.goto(share(owner, with_view=True))
+    is_clean(owner.page, "#dialog")
+    is_clean(stranger)
+    stranger.click("[data-replay]")
+    expect(stranger.locator("#replayed .message").first).to_be_visible()
+    assert findings(stranger, "#replay, #replayed") == []
+    owner.page.locator("#dialog").get_by_role("button", name="Close").click()
+    stranger.goto(share(owner, with_view=False))
+    is_clean(stranger)
+
+
+def test_on_a_phone_the_two_views_are_tabs(owner, stranger):
+    address = share(owner, with_view=True)
+    stranger.set_viewport_size({"width": 390, "height": 844})
+    stranger.goto(address)
+    expect(stranger.locator("#context")).to_be_hidden()
+    stranger.get_by_role("tab", name=re.compile("The model saw")).click()
+    expect(stranger.locator("#context")).to_be_visible()
+    expect(stranger.locator("#tab-count")).to_have_text(re.compile(r"\(\d+\)"))
+    too_wide = "() => document.documentElement.scrollWidth > innerWidth"
+    assert not stranger.evaluate(too_wide)
