@@ -39,6 +39,7 @@ COLUMNS = (
     *(_("tokens"), _("tokens after"), _("tokens before"), _("tokens cached")),
     *(_("tokens estimated"), _("tokens in"), _("tokens input"), _("tokens out")),
     *(_("tokens output"), _("tokens used"), _("tool call id"), _("tool calls")),
+    *(_("last opened at"), _("opens"), _("revoked at"), _("with view")),
     *(_("total ms"), _("trigger"), _("trigger kind"), _("unsupported")),
     *(_("updated at"), _("user"), _("user message"), _("uuid"), _("version")),
 )
@@ -52,6 +53,7 @@ TABLES = {
     "chat.Turn": (_("turn"), _("turns")),
     "chat.ToolCall": (_("tool call"), _("tool calls")),
     "chat.Job": (_("job"), _("jobs")),
+    "chat.Share": (_("share link"), _("share links")),
     "chat.Allowance": (_("allowance"), _("allowances")),
 }
 # Django and django-axes mark these themselves, without a translation to Chinese.

@@ -430,3 +430,22 @@ class TestDialog:
         assert '"share_links": [{' in text
         assert str(share.conversation.uuid) in text
         assert share.token not in text
+
+
+class TestReview:
+    def test_staff_see_links_and_opens_but_not_the_link(self, staff, stranger, share):
+        stranger.get(link(share))
+        client = signed_in(staff)
+        listed = client.get(reverse("admin:chat_share_changelist")).content.decode()
+        one = reverse("admin:chat_share_change", args=[share.pk])
+        shown = client.get(one).content.decode()
+        assert "alice" in listed
+        assert "#4" in listed
+        for page in (listed, shown):
+            assert share.token not in page
+
+    def test_the_link_can_not_be_found_out_by_filters(self, staff, share):
+        address = reverse("admin:chat_share_changelist")
+        for lookup in ("token", "token__startswith", "token__regex"):
+            answered = signed_in(staff).get(address, {lookup: share.token[:1]})
+            assert answered.status_code in (302, 400)
