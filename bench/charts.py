@@ -148,7 +148,7 @@ def report() -> None:
 
     def a_minute_later() -> None:
         today = Days.until_today(1).last
-        cache.delete(f"desk-figures-{today}-{today}")
+        cache.delete(f"site-figures-{today}-{today}")
         client.get("/admin/")
 
     show("the admin's first page, a minute later", a_minute_later)

@@ -24,6 +24,14 @@ from django.contrib.auth.models import Permission
 user = get_user_model().objects.create_user({name!r}, password={name!r}, is_staff=True)
 user.user_permissions.set(Permission.objects.filter(codename__in={codenames!r}))
 """
+# A complaint about the reply whose request is shown, and one reply that was good.
+MARK_REPLIES = """
+from chatsite.pages.feedback import store
+from memory.models import Conversation
+row = Conversation.objects.get(pk={pk})
+store.give(row, 4, "good")
+store.give(row, 30, "bad", "It should have named the hotel, too.")
+"""
 # Name of the picture, address below /admin/, and whether it shows the whole page;
 # {pk} is the conversation that is reviewed.
 PLACES = (
@@ -36,6 +44,7 @@ PLACES = (
     ("view", "memory/conversation/{pk}/timeline/?tab=view", False),
     ("raw", "memory/conversation/{pk}/timeline/?tab=raw", False),
     ("log", "memory/conversation/{pk}/timeline/?tab=log", False),
+    ("feedback", "chat/feedback/", False),
     ("request", "memory/conversation/{pk}/request/30/", False),
     ("figures", "memory/conversation/{pk}/figures/", False),
     ("experiments", "memory/conversation/{pk}/experiments/", False),
@@ -59,6 +68,7 @@ def take_all(camera: Camera) -> None:
         make_compactions(camera)
     with camera.visit(REVIEWER) as page:
         pk = _review(camera, page)
+    camera.site.manage("shell", "--no-imports", "-c", MARK_REPLIES.format(pk=pk))
     for scheme in SCHEMES:
         with camera.visit(REVIEWER, scheme=scheme, size=DESKTOP) as page:
             for name, place, whole in PLACES:

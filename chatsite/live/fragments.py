@@ -78,6 +78,14 @@ class Page:
         else:
             yield self.turn(conversation, event.turn, status)
 
+    def feedback(
+        self, conversation: Conversation, event: events.Feedback
+    ) -> Iterator[str]:
+        """The buttons under a reply. What a page has loaded besides its latest turns is
+        not known here; that is drawn again when it is loaded again."""
+        if event.turn in self.shown:
+            yield parts.feedback(conversation, event.seq, event.verdict)
+
     def frame(self, frame: events.Frame) -> str | None:
         """The next words of a reply. "" = nothing new, None = this page must sync."""
         growing = self.live.get(frame.turn)

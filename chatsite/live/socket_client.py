@@ -349,6 +349,8 @@ class HtmlView:
                 parts = [fragments.title(conversation)]
             case events.Job():
                 parts = [fragments.work(conversation)]
+            case events.Feedback():
+                parts = self._page.feedback(conversation, event)
             case _:
                 parts = self._page.sync(conversation, status)
         yield from pieces.cut(parts)

@@ -75,7 +75,7 @@ def memory_action(view: Callable[..., Notice]) -> Callable[..., HttpResponse]:
         else:
             _publish(conversation, events.Memory(None, "changed"))
         if request.htmx:
-            return _tell(request, conversation, notice)
+            return tell(request, conversation, notice)
         if notice.is_error:
             return HttpResponse(notice.text, status=409, content_type="text/plain")
         return redirect("conversation-detail", conversation.uuid)
@@ -88,11 +88,11 @@ def _refuse(
 ) -> HttpResponse:
     """What the user's limits do not allow now."""
     if request.htmx:
-        return _tell(request, conversation, Notice(error.detail, is_error=True))
+        return tell(request, conversation, Notice(error.detail, is_error=True))
     return retry_later(HttpResponse(error.detail, content_type="text/plain"), error)
 
 
-def _tell(
+def tell(
     request: HttpRequest, conversation: Conversation, notice: Notice
 ) -> HttpResponse:
     """The notice for htmx, whatever the target of its request is."""
@@ -116,6 +116,8 @@ def _delete(conversation: Conversation, seq: int) -> None:
         conversation.turns.filter(reply__seq=seq).update(text="")
         # What was asked of a tool is in the row of the call, too.
         conversation.tool_calls.filter(request__seq=seq).update(arguments={}, reason="")
+        # What is said of a text can quote it.
+        conversation.feedback.filter(message__seq=seq).delete()
         cancelled = commands.cancel_unanswerable(conversation)
         summary_proposals.drop(conversation)
     before = conversation.title
@@ -384,7 +386,7 @@ def set_policy(request: HttpRequest, conversation: Conversation) -> HttpResponse
         else:
             _publish(conversation, events.Memory(None, "changed"))
             if request.htmx:
-                return _tell(request, conversation, notice)
+                return tell(request, conversation, notice)
             return redirect("conversation-detail", conversation.uuid)
     values = {"conversation": conversation, "policy_form": form}
     # htmx swaps in nothing that came with an error.

@@ -11,6 +11,7 @@ from . import (
     tool_views,
     views,
 )
+from .feedback import views as feedback_views
 from .sharing import links
 from .sharing import views as shared_views
 
@@ -106,6 +107,16 @@ conversation = [
     path("calls/<number:call>/answer/", tool_actions.answer, name="call-answer"),
     path("calls/<number:call>/cancel/", tool_actions.cancel, name="call-cancel"),
     path("messages/", views.messages, name="conversation-messages"),
+    path(
+        "messages/<number:seq>/feedback/",
+        feedback_views.give,
+        name="conversation-feedback",
+    ),
+    path(
+        "messages/<number:seq>/feedback/why/",
+        feedback_views.ask,
+        name="conversation-feedback-why",
+    ),
     path("messages/<number:seq>/result/", views.result, name="conversation-result"),
     path(
         "messages/<number:seq>/arguments/<int:place>/",

@@ -310,6 +310,16 @@ class Job:
 
 
 @dataclass(frozen=True, slots=True)
+class Feedback:
+    """The person finds reply `seq` "good" or "bad", or no longer says so ("")."""
+
+    type: ClassVar = "feedback"
+    turn: int
+    seq: int
+    verdict: str
+
+
+@dataclass(frozen=True, slots=True)
 class Error:
     type: ClassVar = "error"
     code: str
@@ -325,7 +335,7 @@ class Error:
         )
 
 
-Event = Ack | State | Frame | Tool | End | Memory | Title | Job | Error
+Event = Ack | State | Frame | Tool | End | Memory | Title | Job | Feedback | Error
 
 
 def to_json(event: Event) -> dict[str, Any]:
@@ -337,7 +347,8 @@ def to_json(event: Event) -> dict[str, Any]:
     return value
 
 
-EVENTS = {kind.type: kind for kind in (State, Frame, Tool, End, Memory, Title, Job)}
+TOLD = (State, Frame, Tool, End, Memory, Title, Job, Feedback)
+EVENTS = {kind.type: kind for kind in TOLD}
 
 
 def from_layer(message: dict[str, Any]) -> Event | None:

@@ -28,6 +28,7 @@ PARTS = {
     "cause": _("reason:"),
     "conversation": _("conversation"),
     "export": _("export"),
+    "feedback": _("feedback"),
     "request": _("reply and its request"),
     "glass": _("reply and its request"),  # as it was once called
     "log": _("log"),
@@ -44,6 +45,7 @@ PARTS = {
 }
 LISTS = {
     "list conversation": _("title (in a list)"),
+    "list feedback": _("beginnings of feedback (in a list)"),
     "list message": _("beginnings of messages (in a list)"),
     "list prompt": _("beginnings of prompts (in a list)"),
     "list review": _("beginnings of notes (in a list)"),

@@ -26,6 +26,7 @@ SUMMARY = ("text", "structured", "flags")
 CALL = ("refs",)
 PROMPT = ("text",)
 RULE = ("text",)
+FEEDBACK = ("comment",)
 TURN = ("text",)
 TOOL_CALL = ("call_id", "name", "arguments", "reason", "handle")
 

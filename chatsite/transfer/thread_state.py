@@ -197,6 +197,16 @@ class Rule(Part):
     created_at: datetime
 
 
+class Feedback(Part):
+    """What the owner thinks of reply `seq`, and a word why."""
+
+    seq: int = Field(ge=1)
+    verdict: Literal["good", "bad"]
+    comment: str
+    created_at: datetime
+    updated_at: datetime
+
+
 class Conversation(BaseModel):
     model_config = ConfigDict(extra="allow")
 
@@ -222,4 +232,5 @@ class ThreadState(BaseModel):
     summaries: list[Summary]
     model_calls: list[ModelCall]
     rules: list[Rule]
+    feedback: list[Feedback]
     prompts: dict[str, str]

@@ -10,7 +10,7 @@ from django.db.models.functions import Now
 from memory.integrity.audit import Finder, Violation, without_staged
 from memory.models import Conversation, Message
 
-from .models import Turn
+from .models import Feedback, Turn
 from .tool_loop import audit as tool_audit
 
 State = Turn.State
@@ -100,6 +100,18 @@ def find_misplaced_replies() -> Iterator[Violation]:
         yield Violation("R2.reply", pk, f"reply #{seq} belongs to no turn")
 
 
+def find_misplaced_feedback() -> Iterator[Violation]:
+    """Feedback on what is no reply of its conversation, or has lost its text."""
+    is_right = Q(
+        message__conversation=F("conversation"),
+        message__role=Message.Role.ASSISTANT,
+        message__deleted_at=None,
+    )
+    rows = Feedback.objects.exclude(is_right).order_by("pk")
+    for pk, seq in rows.values_list("conversation_id", "message__seq"):
+        yield Violation("R6.feedback", pk, f"feedback on message #{seq}, no reply")
+
+
 def find_missing_messages() -> Iterator[Violation]:
     """Numbers that were given out, yet no message has one and no turn still waits for
     it, has ended without a reply, or had room for more calls of tools."""
@@ -147,6 +159,7 @@ FINDERS: tuple[Finder, ...] = (
     find_unanswered,
     find_lost_replies,
     find_misplaced_replies,
+    find_misplaced_feedback,
     find_missing_messages,
     *tool_audit.FINDERS,
 )

@@ -120,19 +120,19 @@ def has_request() -> Exists:
     return Exists(_of_message())
 
 
-def with_model(rows: QuerySet[Message]) -> QuerySet[Message]:
-    """Messages with the `model` and the `provider` that a reply was requested from;
-    None where no request is known."""
-    latest = _of_message().order_by("-id")
+def with_model(rows: QuerySet[Any], message: str = "pk") -> QuerySet[Any]:
+    """Messages, or rows that refer to them as `message`, with the `model` and the
+    `provider` that a reply was requested from; None where no request is known."""
+    latest = _of_message(message).order_by("-id")
     return rows.annotate(
         model=Subquery(latest.values("model")[:1]),
         provider=Subquery(latest.values("provider")[:1]),
     )
 
 
-def _of_message() -> QuerySet[ModelCall]:
+def _of_message(message: str = "pk") -> QuerySet[ModelCall]:
     return ModelCall.objects.filter(
-        purpose=ModelCall.Purpose.REPLY, message=OuterRef("pk")
+        purpose=ModelCall.Purpose.REPLY, message=OuterRef(message)
     )
 
 

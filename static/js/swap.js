@@ -112,6 +112,13 @@ const swap = (() => {
     }
   }
 
+  // The buttons stay the very same, and keep the focus.
+  document.addEventListener("htmx:oobBeforeSwap", ({ detail }) => {
+    if (!detail.target.matches(".feedback")) return;
+    detail.shouldSwap = false;
+    const fresh = detail.fragment.querySelector(".feedback").children;
+    [...detail.target.children].forEach((button, place) => copyAttributes(button, fresh[place]));
+  });
   document.addEventListener("htmx:oobBeforeSwap", ({ detail }) => {
     const turn = detail.target.matches(".turn") && detail.fragment.querySelector(".turn");
     if (!turn) return;

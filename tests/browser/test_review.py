@@ -22,6 +22,7 @@ PLACES = (
     "memory/summary/",
     "memory/modelcall/",
     "chat/turn/",
+    "chat/feedback/",
     "chat/allowance/",
     "desk/accessevent/",
 )

@@ -10,7 +10,7 @@ from hashlib import blake2b
 from itertools import groupby
 from math import inf
 
-from django.db.models import Count, OuterRef, Q, QuerySet, Subquery
+from django.db.models import Count, F, OuterRef, Q, QuerySet, Subquery
 
 from chatsite.llm import providers
 from chatsite.protocol.errors import explain
@@ -56,6 +56,7 @@ class ShownMessage:
     # The calls of tools that it asked for; of a result that stands alone, its own.
     cards: tuple[ToolCard, ...] = ()
     rules: tuple[StatedRule, ...] = ()
+    verdict: str = ""  # of the person on a reply: "good", "bad" or none
 
     @property
     def is_reply(self) -> bool:
@@ -340,6 +341,7 @@ def _messages_by_turn(
     starts = [turn.user_message.seq for turn in turns]
     rows = conversation.messages.filter(seq__gte=starts[0]).order_by("seq")
     rows = with_model(tool_cards.without_long_texts(rows))
+    rows = rows.annotate(verdict=F("feedback__verdict"))
     if end:
         rows = rows.filter(seq__lt=end)
 
@@ -376,4 +378,5 @@ def _shown(row: Message, location: Location, model: str) -> ShownMessage:
         has_request=row.model is not None,
         is_imported=row.imported_at is not None,
         superseded_at=row.superseded_at,
+        verdict=row.verdict or "",
     )

@@ -47,6 +47,7 @@ OF_TOOL_CALL = ("call_id", "name", "reason", "error")
 OF_SUMMARY = ("text", "structured", "flags", "error")
 OF_CALL = ("error",)
 OF_RULE = ("text",)
+OF_FEEDBACK = ("comment",)
 # An import may have brought more of them, with whatever in it.
 REFS = (
     *("system", "fence", "summaries", "pinned", "window", "left_out", "recalled"),
@@ -186,6 +187,7 @@ def mask(value: Values) -> Values:
         "summaries": [_hide(row, OF_SUMMARY) for row in value["summaries"]],
         "model_calls": [_hide_refs(row) for row in value["model_calls"]],
         "rules": [_hide(row, OF_RULE) for row in value["rules"]],
+        "feedback": [_hide(row, OF_FEEDBACK) for row in value["feedback"]],
         "prompts": dict.fromkeys(prompts),
         "prompts_length": {sha256: len(text) for sha256, text in prompts.items()},
     }

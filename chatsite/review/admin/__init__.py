@@ -3,6 +3,7 @@
 from . import (
     calls,
     conversations,
+    feedback,
     messages,
     people,
     records,
@@ -16,6 +17,7 @@ from . import (
 __all__ = [
     "calls",
     "conversations",
+    "feedback",
     "messages",
     "people",
     "records",

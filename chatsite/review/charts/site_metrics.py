@@ -4,6 +4,7 @@ over the day answers.
 
 from bisect import bisect_left
 from collections import Counter
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from datetime import date
 from functools import partial
@@ -27,7 +28,8 @@ from django.db.models import (
 from django.db.models.expressions import Combinable
 from django.db.models.functions import Coalesce
 
-from chatsite.turns.models import Turn
+from chatsite.turns.models import Feedback, Turn
+from chatsite.turns.requests import with_model
 from memory.compaction import lease
 from memory.models import Conversation, ModelCall, Summary
 
@@ -77,6 +79,16 @@ class Spending:
 
 
 @dataclass(frozen=True, slots=True)
+class Marked:
+    """How people have marked one model's replies; "" is one without a request."""
+
+    model: str
+    good: int
+    bad: int
+    with_comment: int
+
+
+@dataclass(frozen=True, slots=True)
 class Part:
     """What happened on some days; parts of other days can be added."""
 
@@ -84,6 +96,7 @@ class Part:
     ratios: Counts
     times: dict[str, Counts]
     spending: list[Spending]
+    feedback: Counter[tuple[str, str]]  # of which model's replies, and what
     failing_turns: int
 
     def __add__(self, other: "Part") -> "Part":
@@ -92,6 +105,7 @@ class Part:
             ratios=self.ratios | other.ratios,
             times={name: self.times[name] | other.times[name] for name in self.times},
             spending=self.spending + other.spending,
+            feedback=self.feedback + other.feedback,
             failing_turns=self.failing_turns + other.failing_turns,
         )
 
@@ -103,6 +117,7 @@ class SiteFigures:
     ratio: float | None
     reply_ms: float | None
     spending: tuple[Spending, ...]
+    feedback: tuple[Marked, ...]
     failing_turns: int
     stopped: int
     gaps: int
@@ -114,7 +129,7 @@ def of(days: Days) -> SiteFigures:
     part = None
     for span, seconds in zip(days.parted(), (OLD_SECONDS, NEW_SECONDS), strict=True):
         if span:
-            key = f"desk-figures-{span.first}-{span.last}"
+            key = f"site-figures-{span.first}-{span.last}"
             found = cache.get_or_set(key, partial(read, span), seconds)
             part = part + found if part else found
     gaps = cache.get_or_set("desk-gaps", _count_gaps, OLD_SECONDS)
@@ -134,6 +149,7 @@ def _figures(days: Days, part: Part, gaps: int) -> SiteFigures:
         ratio=median_share(sum(part.ratios.values(), Counter())),
         reply_ms=p95_ms(sum(part.times["reply_ms"].values(), Counter())),
         spending=_add_up(part.spending),
+        feedback=tuple(_marked(part.feedback)),
         failing_turns=part.failing_turns,
         stopped=stopped.count(),
         gaps=gaps,
@@ -213,6 +229,7 @@ def read(days: Days) -> Part:
             "compaction_ms": count(made, days, F("ms") / STEP_MS),
         },
         spending=_spending(calls) + _experiments(days),
+        feedback=_feedback(days),
         failing_turns=failing.count(),
     )
 
@@ -277,6 +294,26 @@ def _experiments(days: Days) -> list[Spending]:
         for user, model, requests, *tokens in rows
         if requests
     ]
+
+
+def _feedback(days: Days) -> Counter[tuple[str, str]]:
+    rows = Feedback.objects.filter(days.during("updated_at")).order_by()
+    counted = with_model(rows, "message").values("model", "verdict")
+    counted = counted.annotate(
+        count=Count("pk"), with_comment=Count("pk", ~Q(comment=""))
+    )
+    found = Counter()
+    columns = counted.values_list("model", "verdict", "count", "with_comment")
+    for model, verdict, count, with_comment in columns:
+        found[model or "", verdict] += count
+        found[model or "", "comment"] += with_comment
+    return found
+
+
+def _marked(feedback: Counter[tuple[str, str]]) -> Iterator[Marked]:
+    for model in sorted({model for model, _what in feedback}):
+        good, bad = feedback[model, "good"], feedback[model, "bad"]
+        yield Marked(model, good, bad, feedback[model, "comment"])
 
 
 def _count_gaps() -> int:

@@ -173,7 +173,17 @@ def inspect_request(
         parent=reverse("admin:desk-timeline", args=[conversation.pk]),
         parent_title=_("Timeline"),
         sent=request_inspector.build(conversation, call, rights) if call else None,
+        **_feedback(conversation, rights, seq),
     )
+
+
+def _feedback(conversation: Conversation, rights: Rights, seq: int) -> Values:
+    rows = readable(conversation.feedback, rights, redaction.FEEDBACK)
+    row = rows.filter(message__seq=seq).first()
+    if row is None:
+        return {"feedback": None}
+    comment = row.comment if rights.content else redaction.read(row, "comment")
+    return {"feedback": row, "comment": comment}
 
 
 urlpatterns = [

@@ -14,7 +14,7 @@ from chatsite.turns.models import ToolCall
 from memory.bundle import Bundle
 from memory.engine.blank import is_blank
 
-from ..copies import CallInfo, TurnInfo
+from ..copies import CallInfo, FeedbackInfo, TurnInfo
 from .reading import ImportItemError
 
 TITLE_MAX = 200
@@ -32,6 +32,7 @@ class Draft:
     bundle: Bundle
     infos: Mapping[int, TurnInfo] = field(default_factory=dict)
     calls: Sequence[CallInfo] = ()
+    feedback: Sequence[FeedbackInfo] = ()
     policy: dict[str, Any] = field(default_factory=dict)
     model: str = ""
     temperature: float | None = None

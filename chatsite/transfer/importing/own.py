@@ -21,7 +21,7 @@ from memory.engine.wording import reason
 from memory.models import Rule
 
 from .. import export
-from ..copies import CallInfo, TurnInfo
+from ..copies import CallInfo, FeedbackInfo, TurnInfo
 from .draft import Draft, check_count, check_length
 from .own_format import (
     OwnCall,
@@ -76,6 +76,7 @@ def read(item: dict[str, Any], user_id: int) -> Draft:
         ),
         infos=_infos(said),
         calls=_tool_calls(own.tool_calls, said),
+        feedback=[FeedbackInfo(**row.model_dump()) for row in own.feedback],
         policy=_policy(own),
         model=own.conversation.model,
         temperature=own.conversation.temperature,

@@ -14,6 +14,7 @@ from pydantic import (
 )
 from pydantic_core import PydanticCustomError
 
+from chatsite.turns.models import Feedback
 from memory.engine.rules.detection import MAX_CHARS
 
 from .draft import NEWEST, OLDEST
@@ -211,6 +212,16 @@ class OwnRule(_Part):
     created_at: Time = None
 
 
+class OwnFeedback(_Part):
+    """What the person thinks of a reply."""
+
+    seq: Seq
+    verdict: Literal["good", "bad"]
+    comment: Annotated[str, Field(max_length=Feedback.MAX_CHARS)] = ""
+    created_at: Time = None
+    updated_at: Time = None
+
+
 class OwnCall(_Part):
     purpose: Literal["reply", "summary", "title", "result"]
     message__seq: Seq | None = None
@@ -248,4 +259,5 @@ class OwnExport(_Part):
     model_calls: Annotated[list[OwnCall], Field(max_length=MAX_ROWS)] = []
     tool_calls: Annotated[list[OwnCallState], Field(max_length=MAX_ROWS)] = []
     rules: Annotated[list[OwnRule], Field(max_length=1_000)] = []
+    feedback: Annotated[list[OwnFeedback], Field(max_length=MAX_ROWS)] = []
     prompts: dict[Sha256, str] = {}

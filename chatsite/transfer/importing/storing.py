@@ -97,6 +97,7 @@ class _Taking:
         bundle.drop_unproved(made, self._batch)
         copies.write_turns(made, messages, draft.infos, self._batch)
         copies.write_calls(made, messages, draft.calls, self._batch)
+        copies.write_feedback(made, messages, draft.feedback, self._batch)
         latest = max(row.created_at for row in messages.values())
         with self._batch(0):
             Conversation.objects.filter(pk=made.pk).update(updated_at=latest)

@@ -1,7 +1,8 @@
-"""The tables of the execution state: turns and their calls of tools, jobs, links, and
-what a person has used and prefers. What was said lives in memory.models.
+"""The tables of the execution state: turns with calls of tools and feedback, jobs,
+links, and what a person has used and prefers. What was said lives in memory.models.
 """
 
+from .feedback import Feedback
 from .job import Job
 from .people import Allowance, Preferences, Presence
 from .share import Share
@@ -11,6 +12,7 @@ from .turn import FAILING_FIRST, Turn
 __all__ = [
     "FAILING_FIRST",
     "Allowance",
+    "Feedback",
     "Job",
     "Preferences",
     "Presence",

@@ -15,6 +15,7 @@ from django.db import DatabaseError, connection
 from django.db.models import QuerySet
 
 from chatsite.accounts import account
+from chatsite.pages.feedback import store as feedback
 from chatsite.review.models import Experiment
 from chatsite.turns import commands, lifecycle
 from chatsite.turns.models import Turn
@@ -36,6 +37,7 @@ def plant(user, staff, word=WORD):
     made = transcript.create(user, title=f"T {word}", system_prompt=f"P {word}")
     for n in range(5):
         talk_in_turns(made, f"{word} {n}")
+    feedback.give(made, 2, "bad", f"F {word}")
     summarise(made, 1, 4, text=f"S {word}", flags={"unsupported": [word]})
     texts = {prompts.name_of(f"I {word}"): f"I {word}"}
     bundle.write(transcript.create(user), bundle.Bundle(prompts=texts))

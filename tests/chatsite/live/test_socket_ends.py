@@ -246,6 +246,7 @@ def test_every_event_that_is_published_is_known_to_those_who_get_it(conversation
         events.Title("New"),
         events.Job("proposal", "running"),
         events.Tool.of(call),
+        events.Feedback(turn.pk, 2, "bad"),
     ]
     assert {type(sample) for sample in samples} == set(events.EVENTS.values())
     client = socket_client.Client(conversation.owner_id, "", "", conversation.pk)
@@ -254,7 +255,9 @@ def test_every_event_that_is_published_is_known_to_those_who_get_it(conversation
         assert events.from_layer(wire) == sample
         assert socket_client.JsonView().at_once(sample)
         if not isinstance(sample, events.Frame):
-            assert any(map(any, socket_client.HtmlView().event(client, sample)))
+            view = socket_client.HtmlView()
+            list(view.sync(client))
+            assert any(map(any, view.event(client, sample)))
 
 
 PATHS = {

@@ -13,7 +13,7 @@ from django.db.models import ForeignKey, QuerySet
 from django.urls import get_resolver, reverse
 from django.utils import timezone
 
-from chatsite.turns.models import Allowance, Preferences, Turn
+from chatsite.turns.models import Allowance, Feedback, Preferences, Turn
 from memory import transcript
 from memory.models import Conversation, Message, Rule
 from tests.memory.scenes import plant, say, summarise
@@ -49,6 +49,10 @@ def make_conversation(owner, word):
     make_turns(row, word, call)
     first = row.messages.first()
     Rule.objects.create(conversation=row, message=first, end=5, state="confirmed")
+    reply = row.messages.get(seq=2)
+    Feedback.objects.create(
+        conversation=row, message=reply, verdict="bad", comment=f"{word}, why"
+    )
     for model in apps.get_app_config("desk").get_models():
         fill(model, row)
     for rows in ([row], row.messages.all(), row.summaries.all()):

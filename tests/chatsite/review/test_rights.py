@@ -19,6 +19,7 @@ from django.urls import reverse
 
 from chatsite.review import redaction
 from chatsite.review.rights import Rights, rights_of
+from chatsite.turns.models import Feedback
 from memory.models import Conversation, Message, ModelCall, Prompt, Rule, Summary
 
 from .conftest import CODENAMES
@@ -35,7 +36,7 @@ SHOWN = {
     *("memory_message_changelist", "memory_message_change"),
     *("memory_prompt_changelist", "memory_prompt_change"),
     *("memory_summary_change", "memory_modelcall_change", "chat_turn_change"),
-    "memory_rule_change",
+    *("memory_rule_change", "chat_feedback_changelist", "chat_feedback_change"),
 }
 COLUMNS = {
     Conversation: redaction.CONVERSATION,
@@ -44,6 +45,7 @@ COLUMNS = {
     ModelCall: redaction.CALL,
     Prompt: redaction.PROMPT,
     Rule: redaction.RULE,
+    Feedback: redaction.FEEDBACK,
 }
 
 
@@ -273,7 +275,8 @@ def test_no_list_is_sorted_by_words(model):
 
 
 def list_of(model):
-    return reverse(f"admin:memory_{model._meta.model_name}_changelist")
+    meta = model._meta
+    return reverse(f"admin:{meta.app_label}_{meta.model_name}_changelist")
 
 
 carry = import_module("chatsite.review.migrations.0002_carry_permissions").carry

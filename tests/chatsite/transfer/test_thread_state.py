@@ -7,6 +7,7 @@ import pytest
 from django.core.serializers.json import DjangoJSONEncoder
 from pydantic import ValidationError
 
+from chatsite.pages.feedback import store
 from chatsite.transfer import export
 from chatsite.transfer.thread_state import ThreadState
 from chatsite.turns import late_results
@@ -17,7 +18,10 @@ from ..scenes import answer, submit
 from ..turns import calls
 
 pytestmark = pytest.mark.django_db
-PARTS = ("messages", "tool_calls", "summaries", "model_calls", "rules")
+PARTS = (
+    *("messages", "tool_calls", "summaries", "model_calls", "rules"),
+    "feedback",
+)
 PAGE = Path(__file__).parents[3] / "docs" / "thread-state.schema.json"
 
 
@@ -28,6 +32,7 @@ def exported(alice, settings):
     conversation = calls.create(alice)
     submit(conversation, "Hello. Always answer in rhyme.")
     answer(conversation)
+    store.give(conversation, 2, "bad", "Too short.")
     summarise(conversation, 1, 2)
     claim, (mail, order) = calls.ask(
         conversation, ("send_mail", {"to": "bob"}), ("order", {"what": "tea"})

@@ -1,0 +1,77 @@
+"""Good or bad under a reply, and the dialog that asks why."""
+
+from asgiref.sync import async_to_sync
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.urls import reverse
+from django.utils.translation import gettext as _
+
+from chatsite.accounts.access import conversation_view
+from chatsite.protocol import events
+from chatsite.turns.models import Feedback
+from memory.models import Conversation
+from memory.transcript import ActionError, TextError
+
+from .. import parts
+from ..memory_actions import Notice, tell
+from . import store
+
+Verdict = Feedback.Verdict
+
+
+@conversation_view("GET")
+def ask(request: HttpRequest, conversation: Conversation, seq: int) -> HttpResponse:
+    """The dialog for a word why."""
+    try:
+        given = store.of(conversation, seq)
+    except ActionError:
+        raise Http404 from None
+    values = {
+        "conversation": conversation,
+        "seq": seq,
+        "given": given,
+        "max_chars": Feedback.MAX_CHARS,
+    }
+    return render(request, "chat/_feedback_comment.html", values)
+
+
+@conversation_view("POST")
+def give(request: HttpRequest, conversation: Conversation, seq: int) -> HttpResponse:
+    """Takes `verdict` ("good", "bad", or "" to remove it) and maybe a `comment`."""
+    verdict, comment = request.POST.get("verdict", ""), request.POST.get("comment")
+    try:
+        before, now = store.give(conversation, seq, verdict, comment)
+    except (ActionError, TextError) as error:
+        if request.htmx:
+            return tell(request, conversation, Notice(str(error), is_error=True))
+        return HttpResponse(str(error), status=409, content_type="text/plain")
+    if now.verdict != before.verdict:
+        _publish(conversation, seq, now.verdict)
+    if not request.htmx:
+        return redirect("conversation-detail", conversation.uuid)
+    response = tell(request, conversation, _notice(conversation, seq, before, now))
+    response.write(parts.feedback(conversation, seq, now.verdict))
+    return response
+
+
+def _publish(conversation: Conversation, seq: int, verdict: str) -> None:
+    turns = conversation.turns.filter(user_message__seq__lt=seq).order_by("-id")
+    turn_id = turns.values_list("pk", flat=True).first() or 0
+    event = events.Feedback(turn_id, seq, verdict)
+    async_to_sync(events.publish)(conversation.pk, event)
+
+
+def _notice(
+    conversation: Conversation, seq: int, before: store.Given, now: store.Given
+) -> Notice:
+    if not now.verdict:
+        text = _("Your feedback on reply #%(seq)s was removed.")
+    elif now.verdict == before.verdict:
+        text = _("Your comment on reply #%(seq)s was saved.")
+    elif now.verdict == Verdict.GOOD:
+        text = _("Reply #%(seq)s is marked as good.")
+    else:
+        text = _("Reply #%(seq)s is marked as bad.")
+    undo = reverse("conversation-feedback", args=[conversation.uuid, seq])
+    values = {"verdict": before.verdict, "comment": before.comment}
+    return Notice(text % {"seq": seq}, undo, values)

@@ -1,0 +1,74 @@
+"""Feedback on replies in the admin: each leads to what the model saw at that reply."""
+
+from django.contrib import admin
+from django.db.models import F, Q, QuerySet
+from django.http import HttpRequest
+from django.urls import reverse
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
+from django.utils.translation import gettext
+from django.utils.translation import gettext_lazy as _
+
+from chatsite.llm import providers
+from chatsite.turns.models import Feedback
+from chatsite.turns.requests import with_model
+
+from .. import redaction
+from ..filters import ChoiceFilter
+from ..readonly import ConversationPartAdmin, beginning_of, whole
+
+
+class CommentFilter(ChoiceFilter):
+    title = _("comment")
+    # Not the name of the column, by whose text no one may filter.
+    parameter_name = "has_comment"
+
+    def conditions(self) -> dict[str, tuple[object, Q]]:
+        return {
+            "yes": (_("With a comment"), ~Q(comment="")),
+            "no": (_("Without"), Q(comment="")),
+        }
+
+
+@admin.register(Feedback)
+class FeedbackAdmin(ConversationPartAdmin):
+    list_display = (
+        "updated_at",
+        "verdict",
+        "reply",
+        "comment_shown",
+        "written_by",
+        "in_conversation",
+        "owner_name",
+    )
+    list_display_links = ("updated_at",)
+    list_filter = ("verdict", CommentFilter, "updated_at")
+    texts = redaction.FEEDBACK
+    heads = ("comment",)
+    fields = (
+        ("in_conversation", "reply"),
+        ("verdict", "written_by"),
+        "comment_wide",
+        ("created_at", "updated_at"),
+    )
+
+    comment_shown = beginning_of("comment", _("comment"))
+    comment_wide = whole("comment", _("comment"))
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet:
+        # Not the message itself, whose whole text would be read.
+        rows = super().get_queryset(request).annotate(seq=F("message__seq"))
+        return with_model(rows, "message")
+
+    def target_of(self, row: Feedback) -> str:
+        return f"feedback #{row.seq}"
+
+    @admin.display(description=_("reply"))
+    def reply(self, row: Feedback) -> SafeString:
+        url = reverse("admin:desk-request", args=[row.conversation_id, row.seq])
+        text = gettext("#%(seq)s: what the model saw") % {"seq": row.seq}
+        return format_html('<a href="{}">{}</a>', url, text)
+
+    @admin.display(description=_("model"))
+    def written_by(self, row: Feedback) -> str:
+        return providers.label(row.model) if row.model else str(_("imported"))

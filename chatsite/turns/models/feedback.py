@@ -1,0 +1,58 @@
+"""What a person thinks of a reply."""
+
+from django.db import models
+from django.utils.translation import gettext_lazy as _
+
+from memory.models import Conversation, Message
+
+NEWEST = ["-updated_at", "-id"]
+
+
+def is_reply(message: Message) -> bool:
+    """Whether feedback can be given on it: it ends its turn, and still has its text."""
+    is_answer = message.role == Message.Role.ASSISTANT and not message.tool_calls
+    return is_answer and message.deleted_at is None
+
+
+class Feedback(models.Model):
+    """Whether a reply is good or bad, and a word why; the conversation's owner says so.
+
+    One per reply. It is deleted with the reply's text, as it can quote it.
+    """
+
+    # Of the comment.
+    MAX_CHARS = 1_000
+
+    class Verdict(models.TextChoices):
+        GOOD = "good", _("Good")
+        BAD = "bad", _("Bad")
+
+    conversation = models.ForeignKey(
+        Conversation, models.CASCADE, related_name="feedback"
+    )
+    message = models.OneToOneField(
+        Message, models.CASCADE, related_name="feedback", verbose_name=_("reply")
+    )
+    verdict = models.CharField(_("verdict"), max_length=4, choices=Verdict)
+    comment = models.TextField(_("comment"), blank=True)
+    created_at = models.DateTimeField(_("created"), auto_now_add=True)
+    updated_at = models.DateTimeField(_("when"), auto_now=True)
+
+    class Meta:
+        ordering = NEWEST
+        default_permissions = ()
+        verbose_name = verbose_name_plural = _("feedback")
+        indexes = [
+            # How staff list it.
+            models.Index(fields=NEWEST, name="feedback_newest"),
+            models.Index(fields=["verdict", *NEWEST], name="feedback_by_verdict"),
+            models.Index(
+                fields=NEWEST,
+                condition=~models.Q(comment=""),
+                name="feedback_with_comment",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        # Never the comment: this goes into logs and lists.
+        return f"Feedback {self.pk} ({self.verdict})"

@@ -1,0 +1,107 @@
+"""Feedback on replies of a conversation that is exported, imported and branched."""
+
+import copy
+import json
+
+import pytest
+from django.core.serializers.json import DjangoJSONEncoder
+from django.db import transaction
+
+from chatsite.pages.feedback import store
+from chatsite.review.actions.exporting import mask, mask_text
+from chatsite.transfer import copies, export
+from chatsite.transfer.export_markdown import markdown
+from chatsite.transfer.importing import own
+from chatsite.transfer.importing.reading import ImportItemError
+from memory import bundle, transcript
+
+from ..scenes import talk_in_turns, violations
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+WHY = "It forgot the budget."
+
+
+@pytest.fixture
+def chat(alice):
+    made = transcript.create(alice)
+    talk_in_turns(made, "Hello", "Go on")
+    store.give(made, 2, "bad", WHY)
+    store.give(made, 4, "good")
+    return made
+
+
+@pytest.fixture
+def exported(chat):
+    return as_json(export.whole(chat))
+
+
+def as_json(value):
+    return json.loads(json.dumps(value, cls=DjangoJSONEncoder))
+
+
+@transaction.atomic
+def imported(user, value):
+    draft = own.read(copy.deepcopy(value), user.pk)
+    made = transcript.create(user, policy=draft.policy)
+    messages = bundle.write(made, draft.bundle)
+    copies.write_turns(made, messages, draft.infos)
+    copies.write_feedback(made, messages, draft.feedback)
+    return made
+
+
+def feedback_of(conversation):
+    rows = conversation.feedback.order_by("message__seq")
+    return list(rows.values_list("message__seq", "verdict", "comment"))
+
+
+def test_it_comes_back_with_its_times(exported, bob):
+    made = imported(bob, exported)
+    assert feedback_of(made) == [(2, "bad", WHY), (4, "good", "")]
+    assert as_json(export.feedback(made)) == exported["feedback"]
+    assert violations() == []
+
+
+def test_an_export_from_before_has_none(exported, bob):
+    del exported["feedback"]
+    assert feedback_of(imported(bob, exported)) == []
+
+
+@pytest.mark.parametrize("change", [{"seq": 1}, {"seq": 99}])
+def test_what_is_on_no_reply_is_left_out(exported, bob, change):
+    exported["feedback"] = [exported["feedback"][0] | change]
+    assert feedback_of(imported(bob, exported)) == []
+
+
+def test_a_reply_has_one(exported, bob):
+    exported["feedback"] *= 3
+    assert len(feedback_of(imported(bob, exported))) == 2
+
+
+@pytest.mark.parametrize(
+    "change", [{"verdict": "great"}, {"comment": "x" * 1_001}, {"seq": 0}]
+)
+def test_another_form_is_refused_with_its_place(exported, bob, change):
+    exported["feedback"] = [exported["feedback"][0] | change]
+    with pytest.raises(ImportItemError, match="feedback"):
+        own.read(exported, bob.pk)
+
+
+def test_a_branch_has_none_of_its_own(chat):
+    assert feedback_of(copies.branch(chat, 4)) == []
+
+
+def test_it_is_in_the_file_to_read(chat):
+    text = markdown(chat)
+    assert f"**Feedback: Bad**\n\n> {WHY}" in text
+    assert text.count("**Feedback:") == 2
+    masked = markdown(chat, show=mask_text)
+    assert WHY not in masked
+    assert "**Feedback: Bad**" in masked
+
+
+def test_a_masked_copy_has_a_length_and_a_hash(exported):
+    hidden = mask(exported)["feedback"][0]
+    assert hidden["comment"] is None
+    assert hidden["comment_length"] == len(WHY)
+    assert hidden["verdict"] == "bad"
