@@ -5,7 +5,9 @@ None of these actions changes a message, or when the conversation was last used.
 
 import logging
 import time
+from collections.abc import Collection
 from datetime import timedelta
+from itertools import chain
 from uuid import UUID
 
 from django.contrib.auth.base_user import AbstractBaseUser
@@ -13,7 +15,7 @@ from django.db import IntegrityError, OperationalError, connection, transaction
 from django.db.models import F, Q, QuerySet
 from django.db.models.functions import Length, Now
 
-from . import bundle, prompts, staging
+from . import bundle, prompts, staging, transcript
 from .compaction import lease
 from .models import Conversation, Message
 
@@ -21,6 +23,8 @@ logger = logging.getLogger(__name__)
 
 # How long a deleted conversation can be brought back.
 UNDO = timedelta(minutes=10)
+# How old a temporary conversation gets, whatever page of it is open.
+TEMPORARY_AGE = timedelta(hours=24)
 PURGE_AT_ONCE = 20
 JOURNAL_WAIT_MS = 500
 # After a batch the lock is free for as long as the batch had it, at most so long.
@@ -28,8 +32,10 @@ MAX_PAUSE = 0.1
 
 
 def own(user: AbstractBaseUser) -> QuerySet[Conversation]:
-    """All conversations of a user, those with the latest change first."""
-    rows = Conversation.objects.filter(owner=user, deleted_at=None)
+    """All that a user keeps, those with the latest change first."""
+    rows = Conversation.objects.filter(
+        owner=user, deleted_at=None, temporary_until=None
+    )
     return rows.order_by("-updated_at", "-id")
 
 
@@ -61,12 +67,16 @@ def _mark(conversation: Conversation, **values: object) -> None:
 
 
 def delete(conversation: Conversation) -> None:
-    """Hide it everywhere; `restore` can bring it back for a while."""
-    _mark(conversation, deleted_at=Now())
+    """Hide it everywhere; `restore` can bring it back for a while, but for a temporary
+    one, which the next purge removes."""
+    times = {"temporary_until": Now()} if conversation.is_temporary else {}
+    _mark(conversation, deleted_at=Now(), **times)
 
 
 def deleted_lately(user: AbstractBaseUser) -> QuerySet[Conversation]:
-    rows = Conversation.objects.filter(owner=user, deleted_at__gte=Now() - UNDO)
+    rows = Conversation.objects.filter(
+        owner=user, deleted_at__gte=Now() - UNDO, temporary_until=None
+    )
     return rows.order_by("-deleted_at")
 
 
@@ -79,12 +89,14 @@ def restore(user: AbstractBaseUser, uuid: UUID | str) -> Conversation:
 
 
 def purge() -> int:
-    """Remove what was deleted long enough ago, permanently; returns how many.
+    """Remove what was deleted long enough ago, and what was to be kept no longer,
+    permanently; returns how many.
 
     One that can't be removed now does not stop the others, and is tried again.
     """
     count = 0
-    for conversation in erasable().order_by("deleted_at")[:PURGE_AT_ONCE]:
+    due = erasable().order_by("deleted_at"), expired().order_by("temporary_until")
+    for conversation in chain.from_iterable(rows[:PURGE_AT_ONCE] for rows in due):
         try:
             erase(conversation)
             count += 1
@@ -102,6 +114,26 @@ def erasable() -> QuerySet[Conversation]:
     """What was deleted long enough ago."""
     whole = Q(staged_by=None) | Q(staged_by=staging.ERASED)
     return Conversation.objects.filter(whole, deleted_at__lt=Now() - UNDO)
+
+
+def temporary(user: AbstractBaseUser) -> QuerySet[Conversation]:
+    """The user's conversations that are kept no longer than they are open."""
+    return Conversation.objects.filter(owner=user, temporary_until__isnull=False)
+
+
+def keep_open(ids: Collection[int]) -> None:
+    """Let these temporary conversations live on: pages of them are open."""
+    rows = Conversation.objects.filter(
+        pk__in=ids, temporary_until__isnull=False, deleted_at=None
+    )
+    rows.update(temporary_until=Now() + transcript.TEMPORARY)
+
+
+def expired() -> QuerySet[Conversation]:
+    """Temporary conversations whose last page was closed long enough ago, or that are
+    too old."""
+    is_over = Q(temporary_until__lte=Now()) | Q(created_at__lt=Now() - TEMPORARY_AGE)
+    return Conversation.objects.filter(is_over, temporary_until__isnull=False)
 
 
 def erase(conversation: Conversation) -> None:

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterable, Sequence
+from datetime import timedelta
 from typing import Any
 from uuid import UUID
 
@@ -10,6 +11,7 @@ from django.contrib.auth.base_user import AbstractBaseUser
 from django.db import transaction
 from django.db.models import F, OuterRef, Q, Subquery
 from django.db.models.functions import Now
+from django.utils import timezone
 from django.utils.translation import gettext as _
 
 from . import versions
@@ -23,6 +25,8 @@ from .view import tool_groups
 
 CLIENT_ID = re.compile(r"[\x21-\x7e]{1,64}")
 TITLE_CHARS = 60
+# How long a temporary conversation outlives its last open page.
+TEMPORARY = timedelta(minutes=15)
 # Of a conversation's own system prompt; it is sent with every message.
 SYSTEM_PROMPT_CHARS = 8_000
 # Automatic titles are made from the first turns.
@@ -70,9 +74,16 @@ def create(
     system_prompt: str = "",
     tools: Sequence[str] = (),
     own_rules: Iterable[str] = (),
+    temporary: bool = False,
 ) -> Conversation:
     """A new conversation; `own_rules` are of its owner's list. Raises PolicyError when
-    the policy or preset is wrong."""
+    the policy or preset is wrong.
+
+    A `temporary` one has a name from the start, so none is made from its messages.
+    """
+    if temporary:
+        title = title or _("Temporary conversation")
+        title_set_by = Conversation.TitleSource.USER
     value = {**({"preset": preset} if preset else {}), **(policy or {})}
     Policy.load(value)
     source = title_set_by if title else Conversation.TitleSource.NONE
@@ -85,6 +96,7 @@ def create(
         temperature=temperature,
         system_prompt=system_prompt,
         tools=list(tools),
+        temporary_until=timezone.now() + TEMPORARY if temporary else None,
     )
     rules.begin_with(made, own_rules)
     return made

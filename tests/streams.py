@@ -30,6 +30,7 @@ POSTGRESQL = (
     "memory/test_rule_requests.py",
     "memory/test_rules.py",
     "memory/test_signatures.py",
+    "memory/test_temporary.py",
     # Claims, leases and deadlines; two processes at the same rows.
     "chatsite/jobs/",
     "chatsite/protocol/test_layer.py",
@@ -53,6 +54,7 @@ POSTGRESQL = (
     "chatsite/pages/test_conversation_list.py",
     "chatsite/pages/test_feedback.py",
     "chatsite/pages/test_long_conversation.py",
+    "chatsite/pages/test_temporary.py",
     "chatsite/review/test_access_log.py",
     "chatsite/review/test_actions.py",
     "chatsite/review/test_charts.py",

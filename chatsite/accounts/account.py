@@ -10,7 +10,7 @@ from asgiref.sync import async_to_sync
 from axes.models import AccessAttempt, AccessFailureLog, AccessLog
 from channels.db import database_sync_to_async
 from django.contrib.admin.models import LogEntry
-from django.contrib.auth import SESSION_KEY, get_user_model
+from django.contrib.auth import SESSION_KEY, get_user_model, user_logged_out
 from django.contrib.auth.models import AbstractBaseUser
 from django.contrib.contenttypes.models import ContentType
 from django.contrib.sessions.models import Session
@@ -18,6 +18,7 @@ from django.core.serializers.json import DjangoJSONEncoder
 from django.db import IntegrityError, OperationalError, transaction
 from django.db.models import F
 from django.db.models.functions import Now
+from django.dispatch import receiver
 
 from chatsite.protocol import events
 from chatsite.transfer import export
@@ -119,6 +120,19 @@ def _stop_everything(user: AbstractBaseUser) -> None:
     for conversation in rows:
         with suppress(Conversation.DoesNotExist):
             async_to_sync(end_all)(conversation.pk, commands.fence(conversation))
+
+
+@receiver(user_logged_out)
+def end_temporary(user: AbstractBaseUser | None, **sent: Any) -> None:
+    """Delete the temporary conversations of a person who logs out, on whatever page,
+    with what runs for them."""
+    if user is None:
+        return
+    for conversation in library.temporary(user):
+        with suppress(Conversation.DoesNotExist):  # the purge was faster
+            library.delete(conversation)
+            async_to_sync(end_all)(conversation.pk, commands.fence(conversation))
+    library.purge()
 
 
 def _erase(conversation: Conversation) -> None:

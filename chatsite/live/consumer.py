@@ -164,6 +164,7 @@ class ConversationConsumer(AsyncWebsocketConsumer):
             sync=self._sync_soon,
             close=self.close,
             last_seen=client.last_seen,
+            is_temporary=client.is_temporary,
         )
         here = watcher.current_watcher()
         here.add(self.socket)

@@ -54,6 +54,7 @@ class Client:
     conversation_id: int
     # Where the conversation stood when the socket opened.
     last_seen: progress.Progress | None = field(default=None, repr=False)
+    is_temporary: bool = False
 
     @classmethod
     def open(cls, scope: dict[str, Any]) -> "Client":
@@ -71,7 +72,8 @@ class Client:
                 "not_found", _("There is no such conversation.")
             ) from None
         stands = progress.read([conversation.pk]).get(conversation.pk)
-        return cls(user.pk, session_key, uuid, conversation.pk, stands)
+        values = (user.pk, session_key, uuid, conversation.pk, stands)
+        return cls(*values, is_temporary=conversation.is_temporary)
 
     @property
     def group(self) -> str:

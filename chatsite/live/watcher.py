@@ -20,6 +20,7 @@ from chatsite import metrics
 from chatsite.accounts import sessions
 from chatsite.database import TRANSIENT_DB_ERRORS, name_of
 from chatsite.protocol import layer
+from memory import library
 
 from . import presence, progress
 
@@ -60,6 +61,7 @@ class Socket:
     close: Callable[[int], Awaitable[None]]
     # None: it may have missed anything.
     last_seen: progress.Progress | None
+    is_temporary: bool = False
     joined: bool = False
     has_heard: bool = False
     look_at: float = field(default_factory=lambda: monotonic() + SILENCE_SECONDS)
@@ -185,6 +187,9 @@ class Watcher:
 
     async def _renew(self) -> None:
         await database_sync_to_async(presence.renew)(self._by_user())
+        open_now = {s.conversation_id for s in self._sockets if s.is_temporary}
+        if open_now:
+            await database_sync_to_async(library.keep_open)(open_now)
 
 
 async def _repeat(act: Callable[[], Awaitable[None]], seconds: float) -> None:

@@ -149,10 +149,18 @@ class NewConversationForm(forms.Form):
     )
     temperature = TemperatureField()
     system_prompt = SystemPromptField()
+    temporary = forms.BooleanField(
+        label=_("Temporary conversation"),
+        required=False,
+        help_text=_(
+            "Not listed, and permanently deleted after you close it: no history, and "
+            "no proof of what the model saw."
+        ),
+    )
 
     @property
     def options(self) -> list[BoundField]:
-        names = ("title", "preset", "temperature", "system_prompt")
+        names = ("temporary", "title", "preset", "temperature", "system_prompt")
         return [self[name] for name in names]
 
 

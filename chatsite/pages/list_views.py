@@ -193,9 +193,12 @@ unarchive = _action(library.unarchive)
 
 @conversation_view("POST")
 def delete(request: HttpRequest, conversation: Conversation) -> HttpResponse:
-    """Its replies stop at once; for some minutes it can be restored."""
+    """Its replies stop at once; for some minutes it can be restored, unless it was
+    temporary: then it is gone."""
     library.delete(conversation)
     async_to_sync(account.end_all)(conversation.pk, commands.stop_all(conversation))
+    if conversation.is_temporary:
+        library.purge()
     if request.POST.get("open") == str(conversation.uuid):
         return HttpResponseClientRedirect(reverse("conversation-list"))
     return _list(request)

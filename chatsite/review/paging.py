@@ -51,7 +51,9 @@ class OpenChangeList(ChangeList):
         has_next = len(keys) > self.list_per_page
         rows = {row.pk: row for row in self.root_queryset.filter(pk__in=keys)}
         shown = keys[: self.list_per_page]
-        self.result_list = [rows[key] for key in shown if key in rows]
+        there = [rows[key] for key in shown if key in rows]
+        # Left out here: a condition on it would have to read every row before.
+        self.result_list = [row for row in there if not row.conversation.is_temporary]
         self.result_count = start + len(keys)
         # The same: how many there are without the filters is not counted.
         self.full_result_count = self.result_count

@@ -80,12 +80,21 @@ class ReadOnlyAdmin(admin.ModelAdmin):
 
     def get_queryset(self, request: HttpRequest) -> QuerySet:
         return redaction.mark(
-            super().get_queryset(request),
+            self.without_temporary(super().get_queryset(request)),
             rights_of(request.user),
             self.texts,
             related=self.related_texts,
             heads=self.heads,
         )
+
+    def without_temporary(self, rows: QuerySet) -> QuerySet:
+        """The rows of conversations that staff may see; few are temporary, so this is
+        no join."""
+        if not self.conversation_id_field:
+            return rows
+        part = self.conversation_id_field.removesuffix("uuid") + "pk"
+        hidden = Conversation.objects.filter(temporary_until__isnull=False).order_by()
+        return rows.exclude(**{f"{part}__in": hidden.values("pk")})
 
     def get_object(
         self, request: HttpRequest, object_id: str, from_field: str | None = None

@@ -62,9 +62,14 @@ def mark(
     return rows.defer(*own, *related).annotate(**values)
 
 
+def lasting() -> QuerySet[Conversation]:
+    """Those that staff may see anything of: a temporary one is its owner's alone."""
+    return Conversation.objects.filter(temporary_until=None)
+
+
 def conversations(rights: Rights) -> QuerySet[Conversation]:
     """For pages about one of them: whole for staff who may read."""
-    rows = Conversation.objects.select_related("owner")
+    rows = lasting().select_related("owner")
     if rights.content:
         return rows.annotate(may_read=Value(value=True))
     return mark(rows, rights, ("title",), related=CONVERSATION)

@@ -95,6 +95,7 @@ def branch(conversation: Conversation, seq: int) -> Conversation:
         temperature=conversation.temperature,
         system_prompt=conversation.system_prompt,
         tools=conversation.tools,
+        temporary=conversation.is_temporary,
     )
     made.branched_from, made.branched_seq = conversation, seq
     made.token_ratio = conversation.token_ratio

@@ -336,7 +336,8 @@ def summariser(name: str, *, payer: int) -> compactor.Summariser:
 
 def _backlog() -> backlog.Backlog:
     due = [job.due for job in jobs if job.due]
-    return backlog.Backlog([lifecycle.waiting, lease.waiting, library.erasable, *due])
+    kept_no_longer = (library.erasable, library.expired)
+    return backlog.Backlog([lifecycle.waiting, lease.waiting, *kept_no_longer, *due])
 
 
 async def sweep(waiting: backlog.Backlog | None = None) -> None:
@@ -353,7 +354,7 @@ async def sweep(waiting: backlog.Backlog | None = None) -> None:
     if lease.waiting in found and room > 0:
         for conversation_id in await database_sync_to_async(lease.due)(room):
             start_compaction(conversation_id)
-    if library.erasable in found:
+    if not found.isdisjoint((library.erasable, library.expired)):
         await database_sync_to_async(library.purge)()
     for job in jobs:
         if job.due is None or job.due in found:

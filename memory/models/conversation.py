@@ -61,6 +61,9 @@ class Conversation(models.Model):
     archived_at = models.DateTimeField(null=True, blank=True)
     # Hidden on every page; the row is deleted when the time to undo it has passed.
     deleted_at = models.DateTimeField(null=True, blank=True)
+    # Of a temporary one, which is not listed and not kept: when it is deleted, unless
+    # a page of it is open by then (library.py).
+    temporary_until = models.DateTimeField(null=True, blank=True, editable=False)
     # The token of the import that still writes it (staging.py).
     staged_by = models.CharField(max_length=36, null=True, blank=True)  # noqa: DJ001
     branched_from = models.ForeignKey(
@@ -106,6 +109,11 @@ class Conversation(models.Model):
                 condition=Q(deleted_at__isnull=False),
                 name="conversation_deleted",
             ),
+            models.Index(
+                fields=["temporary_until"],
+                condition=Q(temporary_until__isnull=False),
+                name="conversation_temporary",
+            ),
         ]
         # What staff may do in the review.
         default_permissions = ()
@@ -119,6 +127,10 @@ class Conversation(models.Model):
     def __str__(self) -> str:
         # Never the title, which can quote a message: this goes into logs and lists.
         return f"Conversation {str(self.uuid)[:8]}"
+
+    @property
+    def is_temporary(self) -> bool:
+        return self.temporary_until is not None
 
     def get_policy(self) -> Policy:
         """The policy in force. For a stored one that is not valid it is the default, so

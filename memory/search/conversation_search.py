@@ -55,7 +55,7 @@ def find_messages(
     rows = Message.objects.filter(
         conversation__owner=user, conversation__deleted_at=None, deleted_at=None
     )
-    own = Conversation.objects.filter(owner=user, deleted_at=None)
+    own = Conversation.objects.filter(owner=user, deleted_at=None, temporary_until=None)
     # By their latest change, the newest first.
     ids = list(own.values_list("pk", flat=True)[:MAX_CONVERSATIONS])
     found = set(_find_words(ids, query, limit))
@@ -70,7 +70,9 @@ def find_messages(
 
 
 def find_titles(user: AbstractBaseUser, query: str) -> QuerySet[Conversation]:
-    rows = Conversation.objects.filter(owner=user, deleted_at=None)
+    rows = Conversation.objects.filter(
+        owner=user, deleted_at=None, temporary_until=None
+    )
     return rows.filter(title__icontains=query)
 
 

@@ -24,9 +24,15 @@ const drafts = (() => {
     }
   }
 
+  // A temporary conversation leaves nothing behind its tab.
+  function places() {
+    const own = [[sessionStorage, key]];
+    return "temporary" in form.dataset ? own : [...own, [localStorage, `${key}.${tab}`]];
+  }
+
   function save(draft) {
     const value = draft && JSON.stringify({ ...draft, at: Date.now() });
-    for (const [storage, name] of [[sessionStorage, key], [localStorage, `${key}.${tab}`]]) {
+    for (const [storage, name] of places()) {
       if (value) storage.setItem(name, value);
       else storage.removeItem(name);
     }

@@ -38,6 +38,8 @@ def give(
     """
     if verdict not in ("", *Feedback.Verdict.values):
         raise ActionError(_("The verdict must be good or bad."))
+    if conversation.is_temporary:
+        raise ActionError(_("Replies of a temporary conversation can't be marked."))
     # Its text may be about to be deleted: then this waits, and finds none.
     reply = _find_reply(conversation.messages.select_for_update(), seq)
     before = _read(reply)

@@ -1,6 +1,7 @@
 """Filters of the pages: safe HTML of a text, and numbers as people write them."""
 
 from collections.abc import Iterable
+from datetime import timedelta
 
 from django import template
 from django.conf import settings
@@ -12,6 +13,7 @@ from chatsite import languages
 from chatsite.llm import providers
 from chatsite.protocol import errors
 from chatsite.transfer import importing
+from memory import transcript
 from memory.engine.summaries.dropped import Dropped
 from memory.models import Conversation, Summary
 
@@ -129,6 +131,12 @@ def staff_can_read() -> bool:
 @register.simple_tag
 def has_share_links() -> bool:
     return settings.SHARE_LINKS
+
+
+@register.simple_tag
+def temporary_minutes() -> int:
+    """How long a temporary conversation outlives its last open page."""
+    return transcript.TEMPORARY // timedelta(minutes=1)
 
 
 @register.filter

@@ -24,6 +24,7 @@ from chatsite.accounts.access import lead_back
 from memory.actions import ActionError
 from memory.models import Conversation
 
+from .. import redaction
 from ..models import Tombstone
 from ..pages import review_page
 from ..rights import Rights, rights_of
@@ -88,7 +89,7 @@ def post_action(*needs: str) -> Callable[[View], Callable[..., HttpResponse]]:
         @wraps(view)
         def perform(request: HttpRequest, pk: int) -> HttpResponse:
             rights = check_rights(request, *needs)
-            rows = Conversation.objects.select_related("owner")
+            rows = redaction.lasting().select_related("owner")
             try:
                 done = view(request, rows.get(pk=pk), rights)
             except Conversation.DoesNotExist:
@@ -214,7 +215,7 @@ def _perform_bulk(request: HttpRequest, name: str) -> HttpResponse:
     action = BULK_ACTIONS[name]
     check_rights(request, action.need)
     uuids = _posted_uuids(request)
-    rows = Conversation.objects.select_related("owner").filter(uuid__in=uuids)
+    rows = redaction.lasting().select_related("owner").filter(uuid__in=uuids)
     rows = list(rows.order_by("pk")[:MAX_AT_ONCE])
     if not rows:
         return _gone(request)

@@ -4,7 +4,7 @@ from typing import Any
 
 from django.contrib import admin
 from django.contrib.admin import EmptyFieldListFilter
-from django.db.models import QuerySet
+from django.db.models import Exists, OuterRef, QuerySet
 from django.http import HttpRequest
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext_lazy as _
@@ -147,6 +147,12 @@ class PromptAdmin(ReadOnlyAdmin):
 
     beginning = beginning_of("text", _("text"))
     wide_text = whole("text", _("text"))
+
+    def without_temporary(self, rows: QuerySet) -> QuerySet:
+        """Those that were sent in any other conversation."""
+        return rows.filter(
+            Exists(redaction.lasting().filter(prompts=OuterRef("pk")).order_by())
+        )
 
     def target_of(self, row: Prompt) -> str:
         return f"prompt {row}"

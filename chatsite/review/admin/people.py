@@ -21,7 +21,7 @@ from chatsite.turns import limits
 from chatsite.turns.models import Allowance
 from memory.models import Conversation, Message, ModelCall
 
-from .. import labels
+from .. import labels, redaction
 from ..readonly import ShortPaginator, link_to, people_found
 from ..rights import rights_of
 
@@ -38,7 +38,7 @@ def figures_of(user: Any) -> dict[str, Any]:
     tokens_out = sum(use["tokens_out"] for use in uses)
     return {
         "user": user,
-        "conversations": Conversation.objects.filter(owner=user).count(),
+        "conversations": redaction.lasting().filter(owner=user).count(),
         "messages": Message.objects.filter(conversation__owner=user).count(),
         "used_today": limits.used_on(allowance, timezone.localdate()),
         "budget": limits.budget_of(allowance),

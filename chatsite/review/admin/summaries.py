@@ -90,6 +90,14 @@ class SummaryAdmin(ConversationPartAdmin):
         rows = super().get_queryset(request).annotate(follows=Exists(before))
         return rows.prefetch_related(Prefetch("folded_from", RANGES))
 
+    def without_temporary(self, rows: QuerySet) -> QuerySet:
+        # An index alone finds the keys of a page; OpenChangeList leaves these rows out.
+        return rows
+
+    def get_object(self, *args: Any, **options: Any) -> Summary | None:
+        row = super().get_object(*args, **options)
+        return None if row and row.conversation.is_temporary else row
+
     def target_of(self, row: Summary) -> str:
         return f"version {row.version}"
 

@@ -16,7 +16,7 @@ from django.utils.translation import gettext as _
 from chatsite.jobs import queue
 from chatsite.llm import providers
 from chatsite.turns.models import Job
-from memory import bundle, staging, transcript
+from memory import bundle, library, staging, transcript
 from memory.models import Conversation
 
 from .. import copies
@@ -84,7 +84,7 @@ class _Taking:
         """Imported before or just now, or the very one that was exported here."""
         if found := staging.staged(self.claim.owner).filter(imported_from=source):
             return found[0]
-        rows = Conversation.objects.filter(owner=self.user, deleted_at=None)
+        rows = library.own(self.user)
         if found := rows.filter(imported_from=source).first():
             return found
         with suppress(ValueError):

@@ -1,0 +1,91 @@
+"""Temporary conversations: listed nowhere, and gone soon after they are closed."""
+
+from datetime import timedelta
+
+import pytest
+from django.utils import timezone
+
+from memory import library, transcript
+from memory.models import Conversation, Message, ModelCall, Prompt, RecallEntry
+from memory.search import conversation_search
+
+from .scenes import say, talk
+
+
+@pytest.fixture
+def fleeting(alice):
+    made = transcript.create(alice, temporary=True, system_prompt="Be a quokka.")
+    talk(made, 1)
+    say(made, "My budget is 3,200 euros.")
+    return made
+
+
+def close(conversation, ago):
+    """Its last page was closed so long before its time is over."""
+    rows = Conversation.objects.filter(pk=conversation.pk)
+    rows.update(temporary_until=timezone.now() - ago)
+
+
+def test_it_has_a_title_that_tells_nothing(alice, fleeting):
+    assert fleeting.title == "Temporary conversation"
+    assert transcript.suggest_title(fleeting, "My budget") == ""
+    assert transcript.create(alice, temporary=True, title="Ahoy").title == "Ahoy"
+
+
+def test_its_owner_has_it_by_its_address_alone(alice, bob, fleeting):
+    assert transcript.get_for(alice, fleeting.uuid) == fleeting
+    with pytest.raises(Conversation.DoesNotExist):
+        transcript.get_for(bob, fleeting.uuid)
+    for archived in (False, True):
+        assert not library.listed(alice, archived=archived)
+    assert not library.own(alice)
+    assert not conversation_search.find_messages(alice, "budget")
+    assert not conversation_search.find_titles(alice, "Temporary")
+
+
+def test_nothing_of_it_is_left_when_its_time_is_over(alice, fleeting):
+    kept = transcript.create(alice)
+    talk(kept, 1)
+    close(fleeting, timedelta(seconds=1))
+    assert list(library.expired()) == [fleeting]
+    assert library.purge() == 1
+    assert list(Conversation.objects.all()) == [kept]
+    for model in (Message, ModelCall):
+        assert not model.objects.exclude(conversation=kept).exists()
+    assert not RecallEntry.objects.exclude(message__conversation=kept).exists()
+    assert not Prompt.objects.filter(text__contains="quokka").exists()
+
+
+def test_an_open_page_keeps_it(alice, fleeting):
+    close(fleeting, timedelta(seconds=1))
+    kept = transcript.create(alice)
+    library.keep_open([fleeting.pk, kept.pk])
+    assert library.purge() == 0
+    fleeting.refresh_from_db()
+    left = fleeting.temporary_until - timezone.now()
+    assert timedelta(0) < left <= transcript.TEMPORARY
+    kept.refresh_from_db()
+    assert kept.temporary_until is None
+
+
+def test_no_page_keeps_it_for_more_than_a_day(fleeting):
+    long_ago = timezone.now() - library.TEMPORARY_AGE - timedelta(seconds=5)
+    Conversation.objects.update(created_at=long_ago)
+    library.keep_open([fleeting.pk])
+    assert library.purge() == 1
+
+
+def test_deleted_it_can_not_come_back_and_no_page_keeps_it(alice, fleeting):
+    library.delete(fleeting)
+    library.keep_open([fleeting.pk])
+    assert not library.deleted_lately(alice)
+    with pytest.raises(Conversation.DoesNotExist):
+        library.restore(alice, fleeting.uuid)
+    assert library.purge() == 1
+
+
+def test_other_conversations_are_never_expired(alice):
+    made = transcript.create(alice)
+    Conversation.objects.update(created_at=timezone.now() - timedelta(days=400))
+    assert not library.expired()
+    assert not made.is_temporary
