@@ -1,11 +1,12 @@
-"""The list of a user's conversations: pinned, archived, deleted with a way to undo it.
+"""The list of a user's conversations: pinned, archived, deleted with a way to undo it,
+one by one or several at once.
 
 None of these actions changes a message, or when the conversation was last used.
 """
 
 import logging
 import time
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from datetime import timedelta
 from itertools import chain
 from uuid import UUID
@@ -25,6 +26,8 @@ logger = logging.getLogger(__name__)
 UNDO = timedelta(minutes=10)
 # How old a temporary conversation gets, whatever page of it is open.
 TEMPORARY_AGE = timedelta(hours=24)
+# How many conversations one action changes.
+MOST_AT_ONCE = 100
 PURGE_AT_ONCE = 20
 JOURNAL_WAIT_MS = 500
 # After a batch the lock is free for as long as the batch had it, at most so long.
@@ -39,10 +42,26 @@ def own(user: AbstractBaseUser) -> QuerySet[Conversation]:
     return rows.order_by("-updated_at", "-id")
 
 
-def listed(user: AbstractBaseUser, *, archived: bool = False) -> QuerySet[Conversation]:
-    """What the list shows: pinned ones first, then by the latest change."""
+def listed(
+    user: AbstractBaseUser, *, archived: bool = False, label: int | None = None
+) -> QuerySet[Conversation]:
+    """What the list shows: pinned ones first, then by the latest change; of those with
+    the label of this key, if one is given."""
     rows = own(user).filter(archived_at__isnull=not archived)
+    if label is not None:
+        rows = rows.filter(labels=label)
     return rows.order_by(F("pinned_at").desc(nulls_last=True), "-updated_at", "-id")
+
+
+def pick(user: AbstractBaseUser, uuids: Collection[UUID]) -> list[Conversation]:
+    """These of the user's conversations, which an action on several is about.
+
+    Raises Conversation.DoesNotExist when one is missing, deleted or another user's.
+    """
+    rows = list(own(user).filter(uuid__in=uuids).only("uuid"))
+    if len(rows) < len(set(uuids)):
+        raise Conversation.DoesNotExist
+    return rows
 
 
 def pin(conversation: Conversation) -> None:
@@ -59,6 +78,24 @@ def archive(conversation: Conversation) -> None:
 
 def unarchive(conversation: Conversation) -> None:
     _mark(conversation, archived_at=None)
+
+
+def archive_all(conversations: Iterable[Conversation]) -> None:
+    _among(conversations).update(archived_at=Now())
+
+
+def unarchive_all(conversations: Iterable[Conversation]) -> None:
+    _among(conversations).update(archived_at=None)
+
+
+def delete_all(conversations: Iterable[Conversation]) -> None:
+    """As `delete` does. They have one time of deletion, by which the list offers to
+    undo all of it."""
+    _among(conversations).update(deleted_at=Now())
+
+
+def _among(conversations: Iterable[Conversation]) -> QuerySet[Conversation]:
+    return Conversation.objects.filter(pk__in=[each.pk for each in conversations])
 
 
 def _mark(conversation: Conversation, **values: object) -> None:
@@ -86,6 +123,19 @@ def restore(user: AbstractBaseUser, uuid: UUID | str) -> Conversation:
     _mark(conversation, deleted_at=None)
     lease.mark_due(conversation.pk)
     return conversation
+
+
+def restore_all(user: AbstractBaseUser, uuids: Collection[UUID]) -> int:
+    """Undo the deletion of several, as far as it is not too late; how many came back.
+
+    Raises Conversation.DoesNotExist when it is too late for all of them.
+    """
+    found = deleted_lately(user).filter(uuid__in=uuids)
+    keys = list(found.values_list("pk", flat=True))
+    if not keys:
+        raise Conversation.DoesNotExist
+    lease.mark_due(*keys, deleted_at=None)
+    return len(keys)
 
 
 def purge() -> int:

@@ -26,6 +26,7 @@ from chatsite.turns import commands
 from chatsite.turns.models import Job, Share
 from memory import library
 from memory.database import name_of
+from memory.labels import store as labels
 from memory.models import Conversation
 
 from . import preferences
@@ -63,6 +64,7 @@ def _describe(user: AbstractBaseUser) -> tuple[str, list[int]]:
                 for name in (*preferences.FIELDS, "tool_cards", "time_zone")
             },
             "share_links": _links_of(user),
+            "labels": list(labels.of(user).values_list("name", flat=True)),
         },
     }
     ids = library.own(user).order_by("pk").values_list("pk", flat=True)

@@ -436,6 +436,9 @@ class ListForm(SearchForm):
     view = forms.ChoiceField(choices=[("archived", "archived")], required=False)
     open = forms.UUIDField(required=False)
     show = forms.IntegerField(min_value=1, max_value=2_000, required=False)
+    label = forms.IntegerField(min_value=1, max_value=2**31 - 1, required=False)
+    # With boxes, to choose several.
+    select = forms.BooleanField(required=False)
 
 
 class ImportForm(forms.Form):

@@ -1,5 +1,5 @@
-"""The home page, where a conversation begins, with the list; and what people do to
-whole conversations: name, pin, archive, delete, branch, import.
+"""The home page, where a conversation begins, with the list; and what people do to one
+whole conversation: name, pin, archive, delete, branch, import.
 """
 
 from collections.abc import Callable
@@ -26,7 +26,8 @@ from chatsite.transfer import copies, importing
 from chatsite.turns import commands, limits
 from memory import library, transcript
 from memory.engine import policy
-from memory.models import Conversation
+from memory.labels import store as labels
+from memory.models import Conversation, Label
 
 from . import demo as demo_conversation
 from .forms import (
@@ -36,6 +37,7 @@ from .forms import (
     RenameForm,
     name_error,
 )
+from .list_actions.answers import list_again, show_list
 from .presenters import conversation_list
 
 
@@ -44,8 +46,7 @@ from .presenters import conversation_list
 def index(request: HttpRequest) -> HttpResponse:
     library.purge()
     if request.htmx:
-        shown = conversation_list.listed(request.user, request.GET)
-        return render(request, "chat/_conversation_list.html", shown)
+        return show_list(request, request.GET)
     return _home(request, _new_form(request))
 
 
@@ -148,7 +149,13 @@ def _refuse(request: HttpRequest, form: NewConversationForm, why: str) -> HttpRe
 @conversation_view("GET")
 def menu(request: HttpRequest, conversation: Conversation) -> HttpResponse:
     """What can be done to one row, fetched when its menu is opened."""
-    return render(request, "chat/_conversation_menu.html", {"row": conversation})
+    values = {
+        "row": conversation,
+        "labels": labels.of(request.user),
+        "given": set(conversation.labels.values_list("pk", flat=True)),
+        "label_max": Label.MAX_CHARS,
+    }
+    return render(request, "chat/_conversation_menu.html", values)
 
 
 @conversation_view("POST")
@@ -180,7 +187,7 @@ def _action(do: Callable[[Conversation], None]) -> Callable[..., HttpResponse]:
     @conversation_view("POST")
     def view(request: HttpRequest, conversation: Conversation) -> HttpResponse:
         do(conversation)
-        return _list(request)
+        return list_again(request)
 
     return view
 
@@ -201,7 +208,7 @@ def delete(request: HttpRequest, conversation: Conversation) -> HttpResponse:
         library.purge()
     if request.POST.get("open") == str(conversation.uuid):
         return HttpResponseClientRedirect(reverse("conversation-list"))
-    return _list(request)
+    return list_again(request)
 
 
 @require_POST
@@ -212,16 +219,8 @@ def undelete(request: HttpRequest, uuid: str) -> HttpResponse:
     except Conversation.DoesNotExist:
         raise Http404 from None
     if request.htmx:
-        return _list(request)
+        return list_again(request)
     return redirect("conversation-detail", conversation.uuid)
-
-
-def _list(request: HttpRequest) -> HttpResponse:
-    """The list as the page shows it that sent the request."""
-    if not request.htmx:
-        return redirect("conversation-list")
-    shown = conversation_list.listed(request.user, request.POST)
-    return render(request, "chat/_conversation_list.html", shown)
 
 
 @conversation_view("POST")

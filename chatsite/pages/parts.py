@@ -54,12 +54,26 @@ def feedback(conversation: Conversation, seq: int, verdict: str) -> SafeString:
     return render_to_string("chat/_feedback.html", {**values, "is_fragment": True})
 
 
-def row(listed: Conversation, *, is_open: bool, query: str) -> SafeString:
-    """One conversation of the list."""
+def row(
+    listed: Conversation,
+    *,
+    is_open: bool,
+    query: str,
+    label: int | None = None,
+    selecting: bool = False,
+) -> SafeString:
+    """One conversation of the list: a link, which keeps the label that the list shows,
+    or a box to choose it."""
     is_marked = bool(query and listed.archived_at)
-    values = {"row": listed, "is_open": is_open, "is_marked": is_marked}
-    shown = (listed.uuid, listed.title, listed.updated_at, is_open, is_marked)
-    return _keep("chat/_conversation_row.html", values, *shown)
+    values = {
+        "row": listed,
+        "is_open": is_open,
+        "is_marked": is_marked,
+        "label": label,
+        "selecting": selecting,
+    }
+    shown = (listed.uuid, listed.title, listed.updated_at, is_open, is_marked, label)
+    return _keep("chat/_conversation_row.html", values, *shown, selecting)
 
 
 def seen_message(message: SeenMessage) -> SafeString:

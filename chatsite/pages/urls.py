@@ -12,6 +12,7 @@ from . import (
     views,
 )
 from .feedback import views as feedback_views
+from .list_actions import bulk, labels
 from .sharing import links
 from .sharing import views as shared_views
 
@@ -95,6 +96,7 @@ conversation = [
     path("unarchive/", list_views.unarchive, name="conversation-unarchive"),
     path("delete/", list_views.delete, name="conversation-delete"),
     path("undelete/", list_views.undelete, name="conversation-undelete"),
+    path("labels/", labels.choose, name="conversation-labels"),
     path("branch/", list_views.branch, name="conversation-branch"),
     path("share/", links.show, name="share"),
     path("share/create/", links.create, name="share-create"),
@@ -131,6 +133,21 @@ conversation = [
     path("export.md", views.export_md, name="conversation-export-md"),
 ]
 
+several = [
+    path("archive/", bulk.archive, name="several-archive"),
+    path("unarchive/", bulk.unarchive, name="several-unarchive"),
+    path("delete/", bulk.delete, name="several-delete"),
+    path("undelete/", bulk.undelete, name="several-undelete"),
+]
+
+label = [
+    path("give/", labels.give, name="label-new"),
+    path("<number:pk>/give/", labels.give, name="label-give"),
+    path("<number:pk>/take/", labels.take, name="label-take"),
+    path("<number:pk>/rename/", labels.rename, name="label-rename"),
+    path("<number:pk>/delete/", labels.delete, name="label-delete"),
+]
+
 # For anyone who has the link.
 shared = [
     path("", shared_views.page, name="shared-page"),
@@ -143,6 +160,8 @@ shared = [
 urlpatterns = [
     path("", list_views.index, name="conversation-list"),
     path("demo/", list_views.demo, name="conversation-demo"),
+    path("several/", include(several)),
+    path("labels/", include(label)),
     path("c/", list_views.create, name="conversation-create"),
     path("c/<uuid:uuid>/", include(conversation)),
     path("s/<token:token>/", include(shared)),

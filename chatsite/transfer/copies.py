@@ -19,6 +19,7 @@ from chatsite.turns.models.feedback import is_reply
 from chatsite.turns.models.tool_call import digest_of
 from memory import bundle, transcript
 from memory.compaction import lease
+from memory.labels import store as labels
 from memory.models import Conversation, Message, ModelCall, Summary
 
 State = Turn.State
@@ -97,6 +98,7 @@ def branch(conversation: Conversation, seq: int) -> Conversation:
         tools=conversation.tools,
         temporary=conversation.is_temporary,
     )
+    labels.give(conversation.labels.all(), [made])
     made.branched_from, made.branched_seq = conversation, seq
     made.token_ratio = conversation.token_ratio
     made.token_overhead = conversation.token_overhead

@@ -170,6 +170,7 @@ def whole(conversation: Conversation) -> dict[str, Any]:
             "model": requests.model_of(conversation),
             "temperature": conversation.temperature,
             "system_prompt": context.system_prompt(conversation),
+            "labels": list(conversation.labels.values_list("name", flat=True)),
         },
         "messages": list(messages(conversation)),
         "tool_calls": list(tool_calls(conversation)),

@@ -218,6 +218,8 @@ class Conversation(BaseModel):
     model: str
     temperature: float | None
     system_prompt: str
+    # Those that its owner has given to it.
+    labels: list[str]
 
 
 class ThreadState(BaseModel):

@@ -2,6 +2,7 @@
 transaction, and running turns never make it wait.
 """
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from time import monotonic
 from typing import Any
@@ -223,6 +224,15 @@ def _answer_again(conversation: Conversation, turn: Turn, not_latest: str) -> Tu
     turn.reply = turn.call = turn.cancel_requested_at = turn.finished_at = None
     turn.save()
     return turn
+
+
+def stop_each(conversations: Iterable[Conversation]) -> dict[int, list[int]]:
+    """Of each conversation, by its key, what `stop_all` gives. Those without a turn to
+    stop take one statement together."""
+    known = {each.pk: each for each in conversations}
+    open_turns = Turn.objects.filter(conversation__in=known, state__in=Turn.UNFINISHED)
+    busy = set(open_turns.values_list("conversation", flat=True))
+    return {pk: stop_all(each) if pk in busy else [] for pk, each in known.items()}
 
 
 def stop_all(conversation: Conversation) -> list[int]:

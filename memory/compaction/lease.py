@@ -61,13 +61,13 @@ def waiting() -> QuerySet[Conversation]:
     return rows.filter(compaction_due_at__lte=Now())
 
 
-def mark_due(conversation_id: int, **values: object) -> None:
+def mark_due(*conversation_ids: int, **values: object) -> None:
     """Let the compaction job look again, after a new message or a user's action; what
-    else changes in the conversation's row is written with it.
+    else changes in the conversations' rows is written with it.
 
     A job that has given up tries once more when its back-off is over.
     """
-    Conversation.objects.filter(pk=conversation_id).update(
+    Conversation.objects.filter(pk__in=conversation_ids).update(
         compaction_due_at=Now(),
         compaction_failures=Least("compaction_failures", MAX_FAILURES - 1),
         **values,

@@ -7,6 +7,7 @@ context.py; the constraints hold for every writer.
 from .agent_thread import AgentThread
 from .call import ModelCall, Prompt
 from .conversation import Conversation, validate_policy
+from .label import Label
 from .message import SENT, Message, RecallEntry, as_langchain, read_langchain
 from .rule import Rule
 from .summary import Summary
@@ -15,6 +16,7 @@ __all__ = [
     "SENT",
     "AgentThread",
     "Conversation",
+    "Label",
     "Message",
     "ModelCall",
     "Prompt",

@@ -49,13 +49,18 @@ class Found:
 
 
 def find_messages(
-    user: AbstractBaseUser, query: str, *, limit: int = LIMIT
+    user: AbstractBaseUser,
+    query: str,
+    *,
+    label: int | None = None,
+    limit: int = LIMIT,
 ) -> list[Found]:
-    """The user's messages that have all words of the query, the newest first."""
+    """The user's messages that have all words of the query, the newest first; of
+    conversations with the label of this key, if one is given."""
     rows = Message.objects.filter(
         conversation__owner=user, conversation__deleted_at=None, deleted_at=None
     )
-    own = Conversation.objects.filter(owner=user, deleted_at=None, temporary_until=None)
+    own = _own(user, label)
     # By their latest change, the newest first.
     ids = list(own.values_list("pk", flat=True)[:MAX_CONVERSATIONS])
     found = set(_find_words(ids, query, limit))
@@ -69,11 +74,17 @@ def find_messages(
     return [_excerpt(row, query) for row in shown.order_by("-pk")[:limit]]
 
 
-def find_titles(user: AbstractBaseUser, query: str) -> QuerySet[Conversation]:
+def find_titles(
+    user: AbstractBaseUser, query: str, *, label: int | None = None
+) -> QuerySet[Conversation]:
+    return _own(user, label).filter(title__icontains=query)
+
+
+def _own(user: AbstractBaseUser, label: int | None) -> QuerySet[Conversation]:
     rows = Conversation.objects.filter(
         owner=user, deleted_at=None, temporary_until=None
     )
-    return rows.filter(title__icontains=query)
+    return rows if label is None else rows.filter(labels=label)
 
 
 def _find_words(ids: list[int], query: str, limit: int) -> list[int]:

@@ -39,12 +39,12 @@
 
   document.addEventListener("htmx:beforeSwap", ({ detail }) => {
     const isList = detail.target.id === "conversation-list" && detail.target.contains(document.activeElement);
-    row = isList ? document.activeElement.closest(".row")?.querySelector("a").getAttribute("href") || "" : null;
+    row = isList ? document.activeElement.closest(".row")?.querySelector("a")?.getAttribute("href") || "" : null;
   });
   document.addEventListener("htmx:afterSettle", () => {
     const list = document.getElementById("conversation-list");
-    if (row === null || !list) return;
-    const same = row && list.querySelector(`.row > a[href="${row}"]`);
+    if (row === null || !list || list.contains(document.activeElement)) return;
+    const same = list.querySelector(row ? `.row > a[href="${row}"]` : ".undo button, .pick-switch");
     (same || list.querySelector(".undo button") || document.getElementById("search"))?.focus();
     row = null;
   });

@@ -4,7 +4,7 @@
   if (!notice) return;
   const SHOWN_MS = 15_000;
   // What starts a request that a person waits for; the page's own are not told of.
-  const ACTS = ["click", "submit", "change", "toggle"];
+  const ACTS = ["click", "submit", "change", "toggle", "drop"];
   const words = document.body.dataset;
 
   // It goes by itself, but not while it is about to be used.

@@ -37,7 +37,16 @@ RIGHT = {
     **{"last": "2026-11-02", "text": "Words", "typed": "Words", "signature": "x"},
     **{"draft": "Pears?", "versions": "1,2", "version": "1", "seq": "3", "next": "/"},
     **{"theme": "dark", "language": "en", "q": "pear", "view": "archived"},
-    **{"show": "20", "open": "", "at": "3", "reply": "2", "before": "5", "after": "1"},
+    **{"label": "1", "select": "1", "on": "1", "had": "1", "name": "Pears"},
+    **{
+        "conversation": "",
+        "show": "20",
+        "open": "",
+        "at": "3",
+        "reply": "2",
+        "before": "5",
+        "after": "1",
+    },
     **{"format": "json", "uuid": "", "note": "Seen", "cause": "Because", "code": "1"},
     **{"tab": "raw", "turn": "1", "p": "1", "o": "1", "all": "", "accesses": "1"},
     **{

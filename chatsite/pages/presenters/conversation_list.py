@@ -1,11 +1,11 @@
-"""The list of conversations as plain values for the templates: sections by date, or
-what a search has found.
+"""The list of conversations as plain values for the templates: labels, and sections by
+date or what a search has found.
 """
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import date
-from itertools import groupby
+from itertools import groupby, islice
 from typing import Any
 
 from django.contrib.auth.models import AbstractBaseUser
@@ -15,7 +15,8 @@ from django.utils.formats import date_format
 from django.utils.translation import gettext as _
 
 from memory import library
-from memory.models import Conversation
+from memory.labels import store as labels
+from memory.models import Conversation, Label
 from memory.search import conversation_search
 
 from ..forms import ListForm
@@ -25,6 +26,8 @@ PAGE = 200
 COLUMNS = ("uuid", "title", "updated_at", "pinned_at", "archived_at")
 MAX_TITLES = 20
 MAX_UNDO = 3
+# Of the address, what the links of the list keep.
+STATE = ("q", "view", "label", "select")
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,30 +38,69 @@ class Section:
     rows: list[Conversation]
 
 
+@dataclass(frozen=True, slots=True)
+class Deletion:
+    """Conversations that were deleted by one action."""
+
+    rows: list[Conversation]
+
+    @property
+    def only(self) -> Conversation | None:
+        return self.rows[0] if len(self.rows) == 1 else None
+
+
 def listed(user: AbstractBaseUser, data: QueryDict) -> dict[str, Any]:
     """What the templates of the list need; `data` says which part is requested."""
     form = ListForm(data)
     if not form.is_valid():
         return {"sections": [], "query": data.get("q", ""), "found": []}
-    query, archived = form.cleaned_data["q"], form.cleaned_data["view"] == "archived"
+    asked = form.cleaned_data
+    query, archived = asked["q"], asked["view"] == "archived"
+    put_away = library.listed(user, archived=True, label=asked["label"])
+    known, archived_count = labels.with_count(user, put_away)
     shown: dict[str, Any] = {
         "query": query,
         "archived": archived,
-        "open_uuid": form.cleaned_data["open"],
-        "undo": library.deleted_lately(user)[:MAX_UNDO],
+        "open_uuid": asked["open"],
+        "undo": list(_deletions(user)),
+        "labels": known,
+        "label_pk": asked["label"],
+        "label": next((each for each in known if each.pk == asked["label"]), None),
+        "selecting": asked["select"],
+        "label_max": Label.MAX_CHARS,
+        "most_at_once": library.MOST_AT_ONCE,
+        "state": _state(asked),
     }
     if query:
-        titles = list(conversation_search.find_titles(user, query)[:MAX_TITLES])
+        titles = conversation_search.find_titles(user, query, label=asked["label"])
+        titles = list(titles.only(*COLUMNS)[:MAX_TITLES])
         shown["sections"] = [Section(_("Titles"), titles)] if titles else []
-        shown["found"] = conversation_search.find_messages(user, query)
+        shown["found"] = conversation_search.find_messages(
+            user, query, label=asked["label"]
+        )
         return shown
-    most = form.cleaned_data["show"] or PAGE
-    found = library.listed(user, archived=archived).only(*COLUMNS)
-    rows = list(found[: most + 1])
+    most = asked["show"] or PAGE
+    found = library.listed(user, archived=archived, label=asked["label"])
+    rows = list(found.only(*COLUMNS)[: most + 1])
     shown["sections"] = list(group(rows[:most]))
     shown["more"] = most + PAGE if len(rows) > most else None
-    shown["archived_count"] = library.listed(user, archived=True).count()
+    shown["archived_count"] = archived_count
     return shown
+
+
+def _state(asked: dict[str, Any]) -> QueryDict:
+    state = QueryDict(mutable=True)
+    state.update({name: asked[name] for name in STATE if asked[name]})
+    return state
+
+
+def _deletions(user: AbstractBaseUser) -> Iterator[Deletion]:
+    """What can be undone, the latest first; several that one action deleted have one
+    time of it."""
+    rows = library.deleted_lately(user).only("uuid", "title", "deleted_at")
+    found = groupby(rows[: MAX_UNDO * library.MOST_AT_ONCE], key=lambda r: r.deleted_at)
+    for _at, together in islice(found, MAX_UNDO):
+        yield Deletion(list(together))
 
 
 def group(rows: Iterable[Conversation]) -> Iterator[Section]:

@@ -56,9 +56,17 @@ def turn(context: template.Context, view: TurnView) -> SafeString:
     return parts.turn(context["conversation"], view)
 
 
-@register.simple_tag
-def conversation_row(row: Conversation, opened: object, query: str) -> SafeString:
-    return parts.row(row, is_open=str(row.uuid) == str(opened), query=query)
+@register.simple_tag(takes_context=True)
+def conversation_row(
+    context: template.Context, row: Conversation, opened: object
+) -> SafeString:
+    return parts.row(
+        row,
+        is_open=str(row.uuid) == str(opened),
+        query=context["query"],
+        label=context["label_pk"],
+        selecting=context["selecting"],
+    )
 
 
 @register.simple_tag(takes_context=True)

@@ -37,6 +37,7 @@ class Draft:
     model: str = ""
     temperature: float | None = None
     system_prompt: str = ""
+    labels: Sequence[str] = ()
 
 
 @dataclass(slots=True)

@@ -82,6 +82,7 @@ def read(item: dict[str, Any], user_id: int) -> Draft:
         temperature=own.conversation.temperature,
         # Only one of the conversation's own; the site's may change.
         system_prompt="" if prompt == settings.SYSTEM_PROMPT else prompt,
+        labels=own.conversation.labels,
     )
 
 

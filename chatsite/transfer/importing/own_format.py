@@ -16,6 +16,8 @@ from pydantic_core import PydanticCustomError
 
 from chatsite.turns.models import Feedback
 from memory.engine.rules.detection import MAX_CHARS
+from memory.labels.store import MOST as MOST_LABELS
+from memory.labels.store import LabelError, clean
 
 from .draft import NEWEST, OLDEST
 from .reading import STRING, depth
@@ -46,6 +48,13 @@ def _is_small(value: Any) -> Any:
     return value
 
 
+def _clean_label(value: str) -> str:
+    try:
+        return clean(value)
+    except LabelError:
+        raise PydanticCustomError("label", "expected the name of a label") from None
+
+
 Seq = Annotated[int, Field(ge=1, le=MAX_NUMBER)]
 Count = Annotated[int, Field(ge=0, le=MAX_INT)]
 Small = Annotated[int, Field(ge=0, le=MAX_SMALL)]
@@ -54,6 +63,7 @@ Sha256 = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
 Day = Annotated[str, Field(pattern=r"^\d{4}-\d\d-\d\d$")]
 Moment = Annotated[AwareDatetime, AfterValidator(_in_bounds)]
 Time = Moment | None
+LabelName = Annotated[str, AfterValidator(_clean_label)]
 Json = Annotated[dict[str, Any], AfterValidator(_is_small)]
 # Ranges are asked for one by one; a true context has few.
 Range = Annotated[list[Seq], Field(min_length=2, max_length=2)]
@@ -249,6 +259,7 @@ class OwnConversation(_Part):
     model: Name = ""
     temperature: Annotated[float, Field(ge=0, le=2)] | None = None
     system_prompt: str = ""
+    labels: Annotated[list[LabelName], Field(max_length=MOST_LABELS)] = []
 
 
 class OwnExport(_Part):

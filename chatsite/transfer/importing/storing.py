@@ -17,6 +17,7 @@ from chatsite.jobs import queue
 from chatsite.llm import providers
 from chatsite.turns.models import Job
 from memory import bundle, library, staging, transcript
+from memory.labels import store as labels
 from memory.models import Conversation
 
 from .. import copies
@@ -119,6 +120,8 @@ class _Taking:
             made.imported_from = draft.source
             made.save(update_fields=["imported_from"])
             staging.hide(made, self.claim.owner)
+            if draft.labels:
+                labels.give(labels.named(self.user, draft.labels), [made])
         return made
 
     @contextmanager

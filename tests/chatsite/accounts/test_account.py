@@ -17,6 +17,7 @@ from chatsite.protocol.errors import CommandError
 from chatsite.turns import commands, lifecycle
 from chatsite.turns.models import Preferences, Turn
 from memory import library, transcript
+from memory.labels import store as labels
 from memory.models import Conversation, Message, ModelCall, Prompt, RecallEntry
 from tests.memory.scenes import summarise
 
@@ -183,6 +184,8 @@ class TestExport:
                 summarise(made, 1, 2)
             library.delete(made)
             transcript.create(bob, title="Secret of Bob")
+            work, _unused = labels.named(alice, ["Work", "Unused"])
+            labels.give([work], library.own(alice))
 
         def take_in(text):
             talked = [c for c in json.loads(text)["conversations"] if c["messages"]]
@@ -194,6 +197,8 @@ class TestExport:
         titles = [each["conversation"]["title"] for each in value["conversations"]]
         assert titles == ["One", "Two"]
         assert value["account"]["username"] == "alice"
+        assert value["account"]["labels"] == ["Unused", "Work"]
+        assert value["conversations"][0]["conversation"]["labels"] == ["Work"]
         assert "Bob" not in text
         assert len((await in_thread(take_in, text)).imported) == 2
 

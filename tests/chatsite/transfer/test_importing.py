@@ -22,6 +22,7 @@ from chatsite.transfer.importing import ImportFileError, storing, worker
 from chatsite.turns.models import Job
 from memory import bundle, context, library, transcript, versions
 from memory.compaction import lease
+from memory.labels import store as labels
 from memory.models import Conversation, Message, Prompt
 from memory.search import conversation_search
 from tests.memory.scenes import unguarded
@@ -119,6 +120,23 @@ class TestOwn:
         assert not made.model_calls.filter(message__seq=2).exists()
         assert violations() == []
 
+    def test_it_brings_its_labels_as_far_as_there_is_room(
+        self, alice, source, exported, monkeypatch
+    ):
+        assert exported["conversation"]["labels"] == []
+        labels.give(labels.named(source.owner, ["Travel", "Work"]), [source])
+        written = as_json(export.whole(source))
+        monkeypatch.setattr(labels, "MOST", 2)
+        known = labels.named(alice, ["work", "Home"])
+        [made] = take(alice, written).imported
+        assert list(made.labels.all()) == known[:1]
+        assert labels.of(alice).count() == 2
+
+    def test_a_file_from_before_there_were_labels_has_none(self, alice, exported):
+        del exported["conversation"]["labels"]
+        [made] = take(alice, exported).imported
+        assert not made.labels.exists()
+
     def test_a_second_import_is_told_and_not_doubled(self, alice, exported):
         [made] = take(alice, exported).imported
         outcome = take(alice, exported)
@@ -194,6 +212,9 @@ WRONG = {
     "flags": (change(["summaries", 0, "flags"], {"unsupported": 5}), "flags"),
     "ancestor": (change(["summaries", 1, "folded_from"], [2]), "version 2"),
     "policy": (change(["conversation", "own_policy"], {"preset": "x"}), "policy"),
+    "label": (change(["conversation", "labels"], ["x", " "]), "labels, 2"),
+    "long label": (change(["conversation", "labels"], ["x" * 41]), "labels, 1"),
+    "labels": (change(["conversation", "labels"], ["x"] * 51), "labels: "),
     "inf": (change(["summaries", 0, "trigger", "value"], 1e308), "trigger, value"),
 }
 

@@ -1,0 +1,1 @@
+"""What people do to their list: labels, and several conversations at once."""

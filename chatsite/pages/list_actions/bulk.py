@@ -1,0 +1,67 @@
+"""Several conversations archived, deleted or brought back at once: a bounded number of
+statements each, for at most `library.MOST_AT_ONCE` of them.
+"""
+
+from collections.abc import Mapping
+
+from asgiref.sync import async_to_sync
+from django.http import Http404, HttpRequest, HttpResponse
+from django.urls import reverse
+from django.utils.translation import ngettext
+from django_htmx.http import HttpResponseClientRedirect
+
+from chatsite.accounts import account
+from chatsite.turns import commands
+from memory import library
+from memory.models import Conversation
+
+from .answers import list_action, list_again, read_conversations, read_uuids
+
+
+@list_action
+def archive(request: HttpRequest) -> HttpResponse:
+    found = read_conversations(request)
+    library.archive_all(found)
+    said = ngettext(
+        "%(count)s conversation archived.",
+        "%(count)s conversations archived.",
+        len(found),
+    )
+    return list_again(request, said % {"count": len(found)}, select="")
+
+
+@list_action
+def unarchive(request: HttpRequest) -> HttpResponse:
+    found = read_conversations(request)
+    library.unarchive_all(found)
+    said = ngettext(
+        "%(count)s conversation unarchived.",
+        "%(count)s conversations unarchived.",
+        len(found),
+    )
+    return list_again(request, said % {"count": len(found)}, select="")
+
+
+@list_action
+def delete(request: HttpRequest) -> HttpResponse:
+    """Their replies stop at once; for some minutes they can be restored."""
+    found = read_conversations(request)
+    library.delete_all(found)
+    async_to_sync(_end)(commands.stop_each(found))
+    if request.POST.get("open") in {str(each.uuid) for each in found}:
+        return HttpResponseClientRedirect(reverse("conversation-list"))
+    return list_again(request, select="")
+
+
+async def _end(running: Mapping[int, list[int]]) -> None:
+    for pk, turns in running.items():
+        await account.end_all(pk, turns)
+
+
+@list_action
+def undelete(request: HttpRequest) -> HttpResponse:
+    try:
+        library.restore_all(request.user, read_uuids(request))
+    except Conversation.DoesNotExist:
+        raise Http404 from None
+    return list_again(request)

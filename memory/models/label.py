@@ -1,0 +1,34 @@
+"""The labels that people give to their conversations."""
+
+from django.conf import settings
+from django.db import models
+
+from .conversation import Conversation
+
+
+class Label(models.Model):
+    """A name of a person's own, for any number of their conversations."""
+
+    MAX_CHARS = 40
+
+    owner = models.ForeignKey(
+        settings.AUTH_USER_MODEL, models.CASCADE, related_name="labels"
+    )
+    name = models.CharField(max_length=MAX_CHARS)
+    # The name without the difference of capitals, which SQLite knows of ASCII only.
+    # A letter becomes up to three.
+    key = models.CharField(max_length=3 * MAX_CHARS, editable=False)
+    conversations = models.ManyToManyField(
+        Conversation, related_name="labels", blank=True
+    )
+
+    class Meta:
+        ordering = ["key"]
+        default_permissions = ()
+        constraints = [
+            models.UniqueConstraint(fields=["owner", "key"], name="label_name_unique"),
+        ]
+
+    def __str__(self) -> str:
+        # Never its name, which is the person's own: this goes into logs and lists.
+        return f"Label {self.pk}"

@@ -1,0 +1,166 @@
+"""Labels and several conversations at once: by mouse, by keyboard, on a phone."""
+
+import pytest
+from playwright.sync_api import expect
+
+from .test_access import findings
+
+pytestmark = pytest.mark.browser
+
+CREATE = """async (title) => {
+    const headers = JSON.parse(document.body.getAttribute("hx-headers"));
+    const body = new URLSearchParams({ title });
+    await fetch("/c/", { method: "POST", headers, body });
+}"""
+TITLES = ("Trip to Kyoto", "Bakery budget", "Swim lessons", "Tax return")
+
+
+@pytest.fixture
+def listed(open_page, make_site):
+    """The home page beside four conversations, the latest first."""
+    with make_site(DEMO_TOKENS_PER_SECOND="200") as site:
+        chat = open_page(site)
+        for title in TITLES:
+            chat.page.evaluate(CREATE, title)
+        chat.page.reload()
+        expect(rows_of(chat)).to_have_count(4)
+        yield chat
+        # Its socket would complain that the site is gone.
+        chat.page.goto("about:blank")
+
+
+def rows_of(chat, title=None):
+    return chat.page.locator("#conversation-list .row", has_text=title)
+
+
+def select(chat):
+    chat.page.click("#pick-switch")
+    expect(chat.page.locator(".pick")).to_have_count(4)
+
+
+def said(chat, text):
+    expect(chat.page.locator("#list-said")).to_have_text(text)
+    # Keys pressed before htmx has settled a new list are not heard.
+    fresh = chat.page.locator("#conversation-list:is(.htmx-added, .htmx-settling)")
+    expect(fresh).to_have_count(0)
+
+
+def label(chat, title, name):
+    """Give a new label from the menu of a row, by keyboard."""
+    rows_of(chat, title).locator("summary").first.focus()
+    chat.page.keyboard.press("Enter")
+    chat.page.get_by_text("Labels…").focus()
+    chat.page.keyboard.press("Enter")
+    chat.page.locator(".row-labels [name=name]").fill(name)
+    chat.page.keyboard.press("Enter")
+    said(chat, f"Labels: {name}")
+
+
+def test_a_label_is_given_by_keyboard_and_by_drag_and_shows_its_own(listed):
+    page = listed.page
+    label(listed, "Trip to Kyoto", "Travel")
+    expect(rows_of(listed, "Trip to Kyoto").locator("a")).to_be_focused()
+    travel = page.locator(".labels a", has_text="Travel")
+    rows_of(listed, "Bakery budget").locator("a").drag_to(travel)
+    said(listed, "1 conversation labelled “Travel”.")
+
+    travel.click()
+    expect(rows_of(listed)).to_have_count(2)
+    expect(page).to_have_url(f"{listed.site.url}/?label=1")
+    expect(travel).to_be_focused()
+    page.reload()
+    expect(rows_of(listed)).to_have_count(2)
+    # It stays while one goes from conversation to conversation, and narrows a search.
+    rows_of(listed, "Trip to Kyoto").locator("a").click()
+    listed.is_live()
+    expect(rows_of(listed)).to_have_count(2)
+    page.fill("#search", "a")
+    expect(rows_of(listed)).to_have_count(1)
+    page.fill("#search", "")
+    expect(rows_of(listed)).to_have_count(2)
+    travel.click()
+    expect(rows_of(listed)).to_have_count(4)
+    expect(page).to_have_url(listed.url)
+
+
+def test_a_label_is_renamed_and_deleted(listed):
+    page = listed.page
+    label(listed, "Trip to Kyoto", "Travel")
+    label(listed, "Tax return", "Home")
+    page.locator(".labels a", has_text="Travel").click()
+    name = page.locator(".label-menu [name=name]")
+    page.click(".label-menu > summary")
+    name.fill("HOME")
+    name.press("Enter")
+    said(listed, "You already have a label “HOME”. Choose another name.")
+    expect(name).to_have_value("HOME")
+    assert findings(page, ".sidebar") == []
+    name.fill("Journeys")
+    name.press("Enter")
+    said(listed, "The label is “Journeys” now.")
+    page.click(".label-menu > summary")
+    page.get_by_text("Delete the label…").click()
+    page.get_by_role("button", name="Delete the label").click()
+    expect(page.locator(".labels a")).to_have_text(["Home"])
+    expect(rows_of(listed)).to_have_count(4)
+
+
+def test_several_are_chosen_with_shift_and_deleted_and_brought_back(listed):
+    page, count = listed.page, listed.page.locator("#several-count")
+    select(listed)
+    boxes = page.locator(".pick")
+    rows_of(listed, "Tax return").click()
+    rows_of(listed, "Bakery budget").click(modifiers=["Shift"])
+    expect(count).to_have_text("3")
+    boxes.nth(1).focus()
+    page.keyboard.press("Space")
+    expect(count).to_have_text("2")
+    page.get_by_text("Delete…").click()
+    assert findings(page, ".sidebar") == []
+    page.get_by_role("button", name="Delete", exact=True).click()
+    expect(rows_of(listed)).to_have_count(2)
+    undo = page.locator(".undo button")
+    expect(page.locator(".undo")).to_contain_text("2 conversations were deleted.")
+    expect(undo).to_be_focused()
+    page.keyboard.press("Enter")
+    expect(rows_of(listed)).to_have_count(4)
+    select(listed)
+    page.locator("#several-all").check()
+    expect(count).to_have_text("4")
+    page.get_by_role("button", name="Archive", exact=True).click()
+    said(listed, "4 conversations archived.")
+    expect(page.locator(".pick")).to_have_count(0)
+
+
+def test_what_is_chosen_stays_when_it_is_refused(listed):
+    page = listed.page
+    select(listed)
+    page.get_by_role("button", name="Archive", exact=True).click()
+    said(listed, "Choose conversations first.")
+    page.locator(".pick").first.check()
+    page.locator(".several").get_by_text("Label", exact=True).click()
+    page.locator(".several [name=name]").fill(" ")
+    page.locator(".several [name=name]").press("Enter")
+    said(listed, "Give the label a name.")
+    expect(page.locator(".pick").first).to_be_checked()
+    page.locator(".several [name=name]").fill("Sorted")
+    page.get_by_role("button", name="Add").click()
+    said(listed, "1 conversation labelled “Sorted”.")
+
+
+def test_a_phone_does_the_same_in_the_drawer(listed):
+    page = listed.page
+    page.set_viewport_size({"width": 390, "height": 844})
+    page.click("#open-sidebar")
+    select(listed)
+    for title in TITLES[:2]:
+        rows_of(listed, title).click()
+    page.locator(".several").get_by_text("Label", exact=True).click()
+    page.locator(".several [name=name]").fill("Travel")
+    page.get_by_role("button", name="Add").click()
+    said(listed, "2 conversations labelled “Travel”.")
+    expect(page.locator("#list-said")).to_be_in_viewport()
+    page.locator(".labels a").click()
+    expect(rows_of(listed)).to_have_count(2)
+    assert page.evaluate("document.documentElement.scrollWidth") <= 390
+    assert findings(page, ".sidebar") == []

@@ -1,0 +1,315 @@
+"""Labels on the page, and several conversations at once: what each door does, refuses
+and costs.
+"""
+
+import uuid
+
+import pytest
+from django.db import connection
+from django.test import Client
+from django.test.utils import CaptureQueriesContext
+from django.urls import reverse
+
+from chatsite.turns import commands, lifecycle
+from chatsite.turns.models import Turn
+from memory import library, transcript
+from memory.labels import store as labels
+from memory.models import Conversation, Label
+
+from ..scenes import HTMX, signed_in, submit, talk_in_turns, url
+
+pytestmark = pytest.mark.django_db
+ACTS = ("archive", "unarchive", "delete")
+
+
+@pytest.fixture
+def some(alice):
+    return [transcript.create(alice, title=f"Talk {n}") for n in range(3)]
+
+
+@pytest.fixture
+def work(alice, some):
+    label = labels.find_or_make(alice, "Work")
+    labels.give([label], some[:1])
+    return label
+
+
+def ids_of(conversations):
+    return [str(each.uuid) for each in conversations]
+
+
+def send(client, address, **fields):
+    return client.post(address, fields, headers=HTMX)
+
+
+def several(client, name, conversations, **fields):
+    fields["conversation"] = ids_of(conversations)
+    return send(client, reverse(f"several-{name}"), **fields)
+
+
+def give(client, label, conversations):
+    address = reverse("label-give", args=[label.pk])
+    return send(client, address, conversation=ids_of(conversations))
+
+
+class TestGiving:
+    def test_what_is_dropped_on_a_label_gets_it(self, client, some, work):
+        page = give(client, work, some).content.decode()
+        assert "3 conversations labelled “Work”." in page
+        assert work.conversations.count() == 3
+
+    def test_a_typed_name_makes_a_label_once(self, client, alice, some, work):
+        for name in ("Home", "hOME"):
+            fields = {"conversation": ids_of(some[:2]), "name": name}
+            send(client, reverse("label-new"), **fields)
+        assert [each.name for each in labels.of(alice)] == ["Home", "Work"]
+        assert some[0].labels.count() == 2
+
+    def test_the_menu_of_a_row_has_its_labels(self, client, alice, some, work):
+        home = labels.find_or_make(alice, "Home")
+        menu = client.get(url("menu", some[0])).content.decode()
+        assert f'value="{work.pk}" checked' in menu
+        assert f'value="{home.pk}">' in menu
+
+    def test_the_menu_changes_what_was_switched_and_no_more(
+        self, client, alice, some, work
+    ):
+        home, elsewhere = labels.named(alice, ["Home", "Given in another tab"])
+        labels.give([elsewhere], some[:1])
+        fields = {"had": [work.pk], "on": [home.pk], "name": "New"}
+        page = send(client, url("labels", some[0]), **fields).content.decode()
+        names = {label.name for label in some[0].labels.all()}
+        assert names == {"Home", "New", "Given in another tab"}
+        assert "Labels: Given in another tab, Home, New" in page
+
+    def test_it_is_taken_off(self, client, some, work):
+        address = reverse("label-take", args=[work.pk])
+        send(client, address, conversation=ids_of(some))
+        assert not work.conversations.exists()
+
+    def test_a_wrong_name_is_refused_beside_what_was_typed(self, client, some):
+        for name in ("", "x" * 41):
+            fields = {"conversation": ids_of(some), "name": name}
+            answer = send(client, reverse("label-new"), **fields)
+            assert answer["HX-Retarget"] == "#list-said"
+            assert b'role="alert"' in answer.content
+        assert not Label.objects.exists()
+
+
+class TestNaming:
+    def test_a_label_is_renamed(self, client, alice, work):
+        labels.find_or_make(alice, "Home")
+        address = reverse("label-rename", args=[work.pk])
+        refused = send(client, address, name="HOME")
+        assert "already have a label" in refused.content.decode()
+        page = send(client, address, name="Office", label=work.pk)
+        assert "The label is “Office” now." in page.content.decode()
+
+    def test_a_label_is_deleted_and_all_conversations_shown(self, client, some, work):
+        address = reverse("label-delete", args=[work.pk])
+        page = send(client, address, label=work.pk).content.decode()
+        assert all(each.title in page for each in some)
+        assert not Label.objects.exists()
+
+
+class TestList:
+    def test_the_address_carries_the_label(self, client, some, work):
+        for address in ("/", url("detail", some[0])):
+            page = client.get(address, {"label": work.pk}).content.decode()
+            assert 'id="title-' in page
+            assert str(some[0].uuid) in page
+            assert f"{some[1].title}<" not in page
+            assert f"{url('detail', some[0])}?label={work.pk}" in page
+
+    def test_it_goes_with_the_search_and_the_archive(self, client, some, work):
+        labels.give([work], some[1:2])
+        library.archive(some[1])
+        shown = {"label": work.pk, "view": "archived"}
+        page = client.get("/", shown, headers=HTMX).content.decode()
+        assert some[1].title in page
+        assert some[0].title not in page
+        page = client.get("/", {"label": work.pk}, headers=HTMX).content.decode()
+        assert "Archived (1)" in page
+        assert f"?label={work.pk}&amp;view=archived" in page
+        found = client.get("/", {"label": work.pk, "q": "talk"}, headers=HTMX)
+        page = found.content.decode()
+        assert some[0].title in page
+        assert some[2].title not in page
+
+    def test_the_search_looks_at_messages_of_the_label_only(self, client, some, work):
+        for each in some:
+            talk_in_turns(each, "A heron stood there")
+        found = client.get("/", {"label": work.pk, "q": "heron"}, headers=HTMX)
+        page = found.content.decode()
+        assert page.count("<mark>heron</mark>") == 2  # the message and its reply
+        assert url("detail", some[1]) not in page
+
+    @pytest.mark.parametrize("wrong", [999, "x", "-1", "9" * 30])
+    def test_a_label_that_is_not_there_has_no_conversations(
+        self, client, some, work, wrong
+    ):
+        answer = client.get("/", {"label": wrong})
+        assert answer.status_code == 200
+        assert some[0].title not in answer.content.decode()
+
+    def test_boxes_are_drawn_on_request(self, client, some):
+        page = client.get("/", {"select": 1}, headers=HTMX).content.decode()
+        assert page.count('class="pick"') == 3
+        assert "row-menu" not in page
+        page = client.get("/", headers=HTMX).content.decode()
+        assert 'class="pick"' not in page
+
+    def test_names_are_text(self, client, alice, some):
+        label = labels.find_or_make(alice, "<b>x</b>")
+        page = client.get("/", {"label": label.pk}).content.decode()
+        assert "<b>x</b>" not in page
+        assert "&lt;b&gt;x" in page
+
+    @pytest.mark.parametrize("fields", [{}, {"q": "talk"}, {"view": "archived"}])
+    def test_labels_and_rows_cost_no_statements(self, client, alice, some, fields):
+        def count(**more):
+            client.get("/", {**fields, **more})
+            with CaptureQueriesContext(connection) as queries:
+                client.get("/", {**fields, **more})
+            return len(queries)
+
+        before = count()
+        many = labels.named(alice, [f"Label {n}" for n in range(labels.MOST)])
+        for each in range(20):
+            made = transcript.create(alice, title=f"Talk more {each}")
+            labels.give(many, [made])
+        assert count() == count(label=many[0].pk) == count(select=1) == before
+
+
+class TestSeveral:
+    def test_they_are_archived_and_unarchived(self, client, alice, some):
+        page = several(client, "archive", some[:2], select="1").content.decode()
+        assert "2 conversations archived." in page
+        assert 'class="pick"' not in page
+        assert list(library.listed(alice)) == some[2:]
+        several(client, "unarchive", some[:1])
+        assert library.listed(alice).count() == 2
+
+    def test_they_are_deleted_and_brought_back_together(self, client, alice, some):
+        page = several(client, "delete", some[:2]).content.decode()
+        assert "2 conversations were deleted." in page
+        for each in some[:2]:
+            assert client.get(url("detail", each)).status_code == 404
+        several(client, "undelete", some[:2])
+        assert library.own(alice).count() == 3
+
+    def test_each_deletion_is_undone_by_itself(self, client, some):
+        several(client, "delete", some[:2])
+        page = several(client, "delete", some[2:]).content.decode()
+        assert "2 conversations were deleted." in page
+        assert url("undelete", some[2]) in page
+
+    def test_it_leaves_the_page_of_the_open_one(self, client, some):
+        answer = several(client, "delete", some[:2], open=str(some[1].uuid))
+        assert answer["HX-Redirect"] == reverse("conversation-list")
+
+    def test_their_replies_stop(self, client, some):
+        for text in ("One", "Two"):
+            submit(some[0], text)
+        claim = lifecycle.claim(some[0].pk)
+        several(client, "delete", some)
+        running, waiting = Turn.objects.order_by("pk")
+        assert waiting.state == Turn.State.STOPPED
+        assert lifecycle.checkpoint(claim, "More") is lifecycle.LeaseStatus.CANCELLED
+        assert running.pk == claim.turn_id
+
+    def test_only_those_that_run_cost_statements_to_stop(self, alice, some):
+        with CaptureQueriesContext(connection) as queries:
+            stopped = commands.stop_each(some)
+        assert stopped == {each.pk: [] for each in some}
+        assert len(queries) == 1
+
+    @pytest.mark.parametrize("name", [*ACTS, "undelete", "give"])
+    def test_as_many_as_there_may_be_take_the_statements_of_one(
+        self, client, alice, work, name
+    ):
+        def count(number):
+            made = [transcript.create(alice) for _ in range(number)]
+            if name == "undelete":
+                library.delete_all(made)
+            with CaptureQueriesContext(connection) as queries:
+                if name == "give":
+                    answer = give(client, work, made)
+                else:
+                    answer = several(client, name, made)
+            assert answer.status_code == 200
+            Conversation.objects.filter(deleted_at__isnull=False).delete()
+            return len(queries)
+
+        assert count(1) == count(library.MOST_AT_ONCE)
+
+    def test_too_many_and_none_are_refused(self, client, some, monkeypatch):
+        monkeypatch.setattr(library, "MOST_AT_ONCE", 2)
+        page = several(client, "delete", some).content.decode()
+        assert "Choose at most 2 conversations at a time." in page
+        assert (
+            "Choose conversations first."
+            in several(client, "delete", []).content.decode()
+        )
+        assert library.deleted_lately(some[0].owner).count() == 0
+
+    def test_without_a_script_it_leads_to_the_list(self, client, some):
+        fields = {"conversation": ids_of(some)}
+        assert client.post(reverse("several-archive"), fields).url == "/"
+        refused = client.post(reverse("several-archive"))
+        assert refused.status_code == 409
+
+
+class TestStrangers:
+    @pytest.mark.parametrize("name", [*ACTS, "undelete"])
+    def test_their_conversations_are_missing(self, bob, some, name):
+        theirs = signed_in(bob)
+        own = transcript.create(bob)
+        assert (
+            several(theirs, name, [own, some[0]][name == "undelete" :]).status_code
+            == 404
+        )
+        stored = Conversation.objects.get(pk=some[0].pk)
+        assert (stored.archived_at, stored.deleted_at) == (None, None)
+        own.refresh_from_db()
+        assert (own.archived_at, own.deleted_at) == (None, None)
+
+    @pytest.mark.parametrize("name", ["give", "take", "rename", "delete"])
+    def test_their_labels_are_missing(self, bob, work, name):
+        theirs, own = signed_in(bob), transcript.create(bob)
+        fields = {"conversation": ids_of([own]), "name": "Mine"}
+        address = reverse(f"label-{name}", args=[work.pk])
+        assert send(theirs, address, **fields).status_code == 404
+        work.refresh_from_db()
+        assert (work.name, work.conversations.count()) == ("Work", 1)
+
+    def test_their_conversations_get_no_label_of_mine(self, bob, some):
+        mine = labels.find_or_make(bob, "Mine")
+        assert give(signed_in(bob), mine, some).status_code == 404
+        answer = send(signed_in(bob), url("labels", some[0]), on=[mine.pk])
+        assert answer.status_code == 404
+        assert not mine.conversations.exists()
+
+    def test_their_labels_are_neither_shown_nor_given(self, bob, work):
+        own = transcript.create(bob, title="Own")
+        page = signed_in(bob).get("/", {"label": work.pk}).content.decode()
+        assert "Work" not in page
+        send(signed_in(bob), url("labels", own), on=[work.pk])
+        assert not own.labels.exists()
+
+    @pytest.mark.parametrize("value", ["x", str(uuid.uuid4()), "../", "\u202e"])
+    def test_what_is_no_conversation_is_missing(self, client, some, value):
+        fields = {"conversation": [*ids_of(some), value]}
+        answer = send(client, reverse("several-archive"), **fields)
+        assert answer.status_code == 404
+        assert library.listed(some[0].owner).count() == 3
+
+    @pytest.mark.parametrize("name", ["several-delete", "label-new"])
+    def test_they_log_in_first(self, db, name):
+        assert Client().post(reverse(name)).url.startswith(reverse("login"))
+
+    @pytest.mark.parametrize("name", ["several-archive", "label-new"])
+    def test_it_needs_a_post_with_a_token(self, alice, name):
+        strict = signed_in(alice, enforce_csrf_checks=True)
+        assert strict.get(reverse(name)).status_code == 405
+        assert strict.post(reverse(name)).status_code == 403
