@@ -1,6 +1,6 @@
 """The first run: a scripted conversation with a small budget on the demo model, so that
 a new user sees a compaction within seconds, and then a search in what is out of
-view. In the language of the page.
+view. In the language of the page. Its second act is presenters/guide.py.
 """
 
 import uuid
@@ -38,6 +38,8 @@ SCRIPT = (
     _("What did I say about coffee at the beginning?"),
 )
 TOOLS = ("search_transcript", "read_messages")
+# The message of the script that its second act pins: what Mia does not eat.
+TO_PIN = 5
 
 
 def start(user: AbstractBaseUser) -> Conversation:

@@ -3,6 +3,7 @@ whole conversation: name, pin, archive, delete, branch, import.
 """
 
 from collections.abc import Callable
+from functools import partial
 from math import ceil
 from uuid import uuid4
 
@@ -105,11 +106,15 @@ def create(request: HttpRequest) -> HttpResponse:
 @private
 def demo(request: HttpRequest) -> HttpResponse:
     form = _new_form(request)
-    return _start(request, form, lambda: demo_conversation.start(request.user))
+    start = partial(demo_conversation.start, request.user)
+    return _start(request, form, start, "?guide")
 
 
 def _start(
-    request: HttpRequest, form: NewConversationForm, make: Callable[[], Conversation]
+    request: HttpRequest,
+    form: NewConversationForm,
+    make: Callable[[], Conversation],
+    query: str = "",
 ) -> HttpResponse:
     """Lead to a new conversation, unless there were too many in a short time."""
     try:
@@ -121,11 +126,13 @@ def _start(
     except CommandError as error:
         refused = _refuse(request, form, error.detail)
         return refused if request.htmx else retry_later(refused, error)
-    return _lead_to(request, conversation)
+    return _lead_to(request, conversation, query)
 
 
-def _lead_to(request: HttpRequest, conversation: Conversation) -> HttpResponse:
-    address = reverse("conversation-detail", args=[conversation.uuid])
+def _lead_to(
+    request: HttpRequest, conversation: Conversation, query: str = ""
+) -> HttpResponse:
+    address = reverse("conversation-detail", args=[conversation.uuid]) + query
     return HttpResponseClientRedirect(address) if request.htmx else redirect(address)
 
 

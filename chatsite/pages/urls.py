@@ -108,6 +108,7 @@ conversation = [
     path("memory/", include(memory)),
     path("calls/<number:call>/answer/", tool_actions.answer, name="call-answer"),
     path("calls/<number:call>/cancel/", tool_actions.cancel, name="call-cancel"),
+    path("guide/", views.show_guide, name="conversation-guide"),
     path("messages/", views.messages, name="conversation-messages"),
     path(
         "messages/<number:seq>/feedback/",

@@ -18,6 +18,7 @@ from .forms import NumberForm
 from .presenters import (
     context_pane,
     conversation_list,
+    guide,
     tool_cards,
     transcript_pane,
 )
@@ -42,9 +43,20 @@ def detail(request: HttpRequest, conversation: Conversation) -> HttpResponse:
         "tool_cards": preferences.follow_browser(request).tool_cards,
         **model_values(conversation),
         **conversation_list.listed(request.user, request.GET),
+        "guide": "guide" in request.GET and guide.of(conversation),
         **activity.template_values(conversation),
     }
     return render(request, "chat/conversation.html", values)
+
+
+@conversation_view("GET")
+def show_guide(request: HttpRequest, conversation: Conversation) -> HttpResponse:
+    """The second act of the demo, where the person is in it by now."""
+    now = guide.of(conversation, proved=bool(request.GET.get("proved")))
+    if now.step == "wait":
+        return HttpResponse(status=204)  # what the page shows already
+    values = {"conversation": conversation, "guide": now}
+    return render(request, "chat/_guide_answer.html", values)
 
 
 @conversation_view("GET")

@@ -150,7 +150,7 @@ def test_an_edit_supersedes_what_came_after(chat):
 def test_the_first_run_compactions_by_itself(open_page, site):
     chat = open_page(site)
     chat.page.click("form[action='/demo/'] button")
-    chat.page.wait_for_url("**/c/*/")
+    chat.page.wait_for_url("**/c/*/?guide")
     expect(chat.page.locator(".divider").first).to_be_visible(timeout=20_000 * PATIENCE)
     expect(chat.in_state("done")).to_have_count(12, timeout=30_000 * PATIENCE)
 

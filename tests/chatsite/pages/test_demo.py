@@ -7,6 +7,7 @@ from channels.db import database_sync_to_async
 from django.utils import translation
 
 from chatsite.pages import demo
+from chatsite.pages.presenters import savings
 from chatsite.turns import audit as turn_audit
 from chatsite.turns import runner
 from chatsite.turns.models import ToolCall
@@ -44,4 +45,9 @@ def check(conversation, words):
     assert words in turns.last().reply.text
     numbers = conversation.messages.order_by("seq").values_list("seq", flat=True)
     assert [*numbers] == [*range(1, 2 * len(demo.SCRIPT) + 3)]
+    # The first figure that a person sees is a gain.
+    first = conversation.summaries.order_by("version").first()
+    assert first.tokens_after < first.tokens_before
+    saved = savings.of(conversation)
+    assert saved.net > 0 or not saved.is_telling
     assert [str(each) for each in (*turn_audit.check(), *audit.check())] == []

@@ -175,7 +175,7 @@ class TestCreate:
     def test_it_starts_the_demo(self, client):
         answer = client.post("/demo/")
         made = Conversation.objects.get()
-        assert answer.url == url("detail", made)
+        assert answer.url == url("detail", made) + "?guide"
         assert made.turns.count() == 13
 
 
