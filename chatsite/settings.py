@@ -339,6 +339,19 @@ IMPORT_MAX_CHARS = 200_000  # of one message
 
 # Turns. A process that dies loses its turns to another after one lease and one sweep.
 MESSAGE_MAX_CHARS = 32_000
+# Files that are attached to messages: their size, and how many tokens of those of one
+# message a model gets; the whole texts are stored, and can be searched and read.
+ATTACHMENT_MAX_MB = env.int("ATTACHMENT_MAX_MB", default=10)
+ATTACHMENT_TOKENS = env.int("ATTACHMENT_TOKENS", default=6_000)
+if ATTACHMENT_TOKENS < 200:
+    raise ImproperlyConfigured(
+        f"ATTACHMENT_TOKENS is {ATTACHMENT_TOKENS}: no passage would fit. Use 200 or "
+        "more."
+    )
+# Limits of the process that reads a PDF, and how many a process of the site has.
+PDF_MAX_SECONDS = env.int("PDF_MAX_SECONDS", default=15)
+PDF_MEMORY_MB = env.int("PDF_MEMORY_MB", default=512)
+PDFS_AT_ONCE = env.int("PDFS_AT_ONCE", default=2)
 TURN_LEASE_SECONDS = env.float("TURN_LEASE_SECONDS", default=10.0)
 TURN_SWEEP_SECONDS = env.float("TURN_SWEEP_SECONDS", default=1.0)
 TURN_MAX_ATTEMPTS = 2

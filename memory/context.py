@@ -13,6 +13,7 @@ from langchain_core.messages import BaseMessage, HumanMessage, SystemMessage
 
 from . import prompts, versions
 from .engine import budget
+from .engine.attachments import SHORTENED
 from .engine.compose import (
     USUAL_SHAPE,
     Context,
@@ -317,33 +318,42 @@ def _recall(
     shown: list[BaseMessage],
     limit: int | None,
 ) -> list[Note]:
-    """Good matches for `newest` behind the window, oldest first, as far as the policy
-    has room for them; without those that are `shown` in any case."""
+    """Good matches for `newest` behind the window, and in the attachments of which only
+    a part is `shown`; oldest first, as far as the policy has room for them. What is
+    shown whole is not repeated."""
     behind = min(cutoff + 1, newest.seq)
-    if behind <= 1:
+    in_part = {int(each.id) for each in shown if each.additional_kwargs.get(SHORTENED)}
+    if behind <= 1 and not in_part:
         return []
     policy = conversation.get_policy()
     if limit:
         policy = policy_within(conversation, policy, limit)
     if not policy.recall_tokens:
         return []
-    hits = recall.search(
-        conversation, newest.text, limit=MAX_RECALLED, before_seq=behind
-    )
-    others = {hit.seq for hit in hits} - {int(message.id) for message in shown}
-    found = _read_whole(visible(conversation).filter(seq__in=others))
+    question = newest.typed
+    hits = recall.search(conversation, question, limit=MAX_RECALLED, before_seq=behind)
+    if in_part:
+        beside = recall.search(
+            conversation, question, limit=MAX_RECALLED, before_seq=newest.seq
+        )
+        known = {hit.seq for hit in hits}
+        hits += [hit for hit in beside if hit.seq in in_part - known]
+        hits.sort(key=lambda hit: -hit.fit)
+    whole = {int(message.id) for message in shown} - in_part
+    others = {hit.seq for hit in hits} - whole
+    found = read_whole(visible(conversation).filter(seq__in=others))
     return excerpts.choose(
         hits,
         # Of a message that only calls tools there is nothing to quote.
         {int(message.id): message for message in found if message.text},
-        newest.text,
+        question,
         room=policy.recall_tokens,
         count_tokens=counter(conversation),
         later=[*shown, newest.to_langchain()],
     )
 
 
-def _read_whole(rows: QuerySet[Message]) -> list[BaseMessage]:
+def read_whole(rows: QuerySet[Message]) -> list[BaseMessage]:
     """The messages as a search finds them: a note can be from any part of a result, not
     only from what was sent of it."""
     values = rows.order_by("seq").annotate(whole=Left("text", recall.MAX_CHARS))
@@ -371,7 +381,7 @@ def rebuild(call: ModelCall) -> Built:
 
     noted = refs.get("recalled", ())
     recalled = excerpts.restore(
-        _read_whole(conversation.messages.filter(within(to_ranges(noted)))),
+        read_whole(conversation.messages.filter(within(to_ranges(noted)))),
         spans=refs.get("excerpts", ()),
         newest=dict(refs.get("replaced", ())),
     )

@@ -1,7 +1,8 @@
 """Every read and write of conversations and messages, and the one access guard."""
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
 from uuid import UUID
@@ -15,6 +16,8 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 
 from . import versions
+from .engine import attachments as attached
+from .engine.attachments import Attachment
 from .engine.blank import is_blank
 from .engine.policy import Policy
 from .engine.tokens import count_message
@@ -29,6 +32,8 @@ TITLE_CHARS = 60
 TEMPORARY = timedelta(minutes=15)
 # Of a conversation's own system prompt; it is sent with every message.
 SYSTEM_PROMPT_CHARS = 8_000
+# Of a message with its attachments: what an import takes, and what recall reads.
+WHOLE_CHARS = 200_000
 # Automatic titles are made from the first turns.
 TITLE_TURNS = 4
 
@@ -103,11 +108,18 @@ def create(
 
 
 def find_begun(
-    owner: AbstractBaseUser, text: str, client_id: str
+    owner: AbstractBaseUser, text: str, client_id: str, files: Sequence[str] = ()
 ) -> Conversation | None:
-    """The owner's conversation that this message has begun, if it was sent before."""
-    rows = Conversation.objects.filter(owner=owner, deleted_at=None)
-    return rows.filter(messages__client_id=client_id, messages__text=text).first()
+    """The owner's conversation that this message has begun, if it was sent before, with
+    the attachments of these ids."""
+    rows = Message.objects.filter(
+        conversation__owner=owner,
+        conversation__deleted_at=None,
+        client_id=client_id,
+        text__startswith=text,
+    ).select_related("conversation")
+    found = (row.conversation for row in rows if _is_same(row, text, files))
+    return next(found, None)
 
 
 def set_tools(
@@ -159,15 +171,22 @@ def forget_title(conversation: Conversation, seq: int) -> None:
     if not rows.update(title="", title_set_by=Conversation.TitleSource.NONE):
         return
     if left := said.filter(deleted_at=None).first():
-        suggest_title(conversation, left.text)
+        suggest_title(conversation, words_for_title(left))
 
 
-def check_text(text: object) -> str:
-    """The text as it will be stored, byte for byte. Raises TextError."""
+def words_for_title(message: Message) -> str:
+    """What a first message says in short: what was typed, or the name of a file."""
+    is_typed = not (message.attachments and is_blank(message.typed))
+    return message.typed if is_typed else str(message.attachments[0]["name"])
+
+
+def check_text(text: object, *, may_be_blank: bool = False) -> str:
+    """The text as it will be stored, byte for byte; with attachments, none is needed.
+    Raises TextError."""
     limit = settings.MESSAGE_MAX_CHARS
     if not isinstance(text, str):
         raise TextError("bad_text", _("The text must be a string."))
-    if is_blank(text):
+    if is_blank(text) and not may_be_blank:
         raise TextError("empty", _("The message is empty. Type something first."))
     if len(text) > limit:
         raise TextError(
@@ -245,18 +264,55 @@ def give_back(conversation_id: int, seq: int) -> None:
     rows.update(next_seq=seq)
 
 
+@dataclass(frozen=True, slots=True)
+class Files:
+    """The attachments of a message that is sent: their ids, what takes them from where
+    they were kept, and the tokens of all of them that a model may get.
+
+    They are taken only once it is known that the message is new: with an answer that
+    was lost, it comes a second time, and they are in the transcript already.
+    """
+
+    ids: Sequence[str] = ()
+    take: Callable[[Sequence[str]], Sequence[Attachment]] = list
+    tokens: int = 0
+
+
+def _is_same(message: Message, text: str, ids: Sequence[str]) -> bool:
+    known = [place["id"] for place in message.attachments]
+    return message.typed == text and known == [*ids]
+
+
+def _too_much(count: int) -> TextError:
+    return TextError(
+        "too_long",
+        _(
+            "The message and its attachments have %(count)s characters; the limit is "
+            "%(limit)s. Remove one, or send them in several messages."
+        )
+        % {"count": f"{count:,}", "limit": f"{WHOLE_CHARS:,}"},
+    )
+
+
 @transaction.atomic(savepoint=False)
 def append_user_message(
-    conversation: Conversation, *, text: object, client_id: object, room: int = 0
+    conversation: Conversation,
+    *,
+    text: object,
+    client_id: object,
+    room: int = 0,
+    files: Files | None = None,
 ) -> tuple[Message, bool]:
     """Store what a user sent; returns the message, and whether it is new.
 
     Takes two numbers: the message's and the next one for its reply; `room` numbers
     before them are left to the turn before. A client_id that is known with the same
-    text returns the message that it made; with another text it raises
+    text and files returns the message that it made; with others it raises
     ClientIdConflictError. Raises TextError for what can't be stored.
     """
-    text, client_id = check_text(text), check_client_id(client_id)
+    files = files or Files()
+    text = check_text(text, may_be_blank=bool(files.ids))
+    client_id = check_client_id(client_id)
     # The lock comes first: the same message may be on its way in from another socket.
     lock(conversation, room + 2)
     same = Message.objects.filter(conversation=OuterRef("pk"), client_id=client_id)
@@ -267,14 +323,20 @@ def append_user_message(
     if known is not None:
         rows.update(next_seq=F("next_seq") - room - 2)
         message = conversation.messages.get(pk=known)
-        if message.text != text:
+        if not _is_same(message, text, files.ids):
             raise ClientIdConflictError
         return message, False
+    seq = next_seq - 2
+    whole, places = attached.join(text, files.take(files.ids))
+    if len(whole) > max(WHOLE_CHARS, settings.MESSAGE_MAX_CHARS):
+        raise _too_much(len(whole))
     message = Message(
         conversation=conversation,
-        seq=next_seq - 2,
+        seq=seq,
         role=Message.Role.USER,
-        text=text,
+        text=whole,
+        sent_text=attached.shorten(whole, places, room=files.tokens, seq=seq),
+        attachments=places,
         client_id=client_id,
     )
     _save(message)

@@ -67,6 +67,8 @@ POSTGRESQL = (
     "chatsite/review/test_rights.py::TestUpgrade",
     "chatsite/review/test_summaries.py",
     "chatsite/review/test_timeline.py",
+    "chatsite/attachments/test_uploads.py",
+    "chatsite/turns/test_attachments.py",
     # What no row can hold is refused by each database in its own words.
     "chatsite/test_doors.py",
     "chatsite/transfer/test_branching.py",
@@ -85,6 +87,7 @@ SLOW = (
     "deploy/",
     "faults/",
     "chatsite/accounts/test_leaving.py",
+    "chatsite/attachments/test_reading.py::TestPdf",
     "chatsite/jobs/test_summary_proposals.py",
     "chatsite/live/test_socket.py",
     "chatsite/live/test_socket_ends.py",

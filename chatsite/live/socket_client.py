@@ -131,9 +131,11 @@ class Client:
 
 def _perform(conversation: Conversation, command: events.Command) -> Done:
     match command:
-        case events.Send(client_id, text):
+        case events.Send(client_id, text, attachments):
             send = partial(commands.send, run=runner.may_claim())
-            return _submitted(client_id, send, conversation, text=text)
+            return _submitted(
+                client_id, send, conversation, text=text, attachments=attachments
+            )
         case events.Edit(seq, client_id, text):
             done = _submitted(client_id, _edited, conversation, seq=seq, text=text)
             changed = events.Memory(None, "changed")

@@ -11,6 +11,7 @@ from . import (
     tool_views,
     views,
 )
+from .attachments import views as attachment_views
 from .feedback import views as feedback_views
 from .list_actions import bulk, labels
 from .sharing import links
@@ -126,6 +127,11 @@ conversation = [
         views.arguments,
         name="conversation-arguments",
     ),
+    path(
+        "messages/<number:seq>/attachments/<int:place>/",
+        attachment_views.download,
+        name="conversation-attachment",
+    ),
     path("context/", views.context, name="conversation-context"),
     path("transcript.json", views.transcript_json, name="conversation-transcript"),
     path("context.json", views.context_json, name="conversation-context-json"),
@@ -163,6 +169,12 @@ urlpatterns = [
     path("demo/", list_views.demo, name="conversation-demo"),
     path("several/", include(several)),
     path("labels/", include(label)),
+    path("attachments/", attachment_views.upload, name="attachment-upload"),
+    path(
+        "attachments/<uuid:uuid>/remove/",
+        attachment_views.remove,
+        name="attachment-remove",
+    ),
     path("c/", list_views.create, name="conversation-create"),
     path("c/<uuid:uuid>/", include(conversation)),
     path("s/<token:token>/", include(shared)),

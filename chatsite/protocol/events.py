@@ -29,8 +29,11 @@ MAX_ARGUMENTS = 8_000
 
 @dataclass(frozen=True, slots=True)
 class Send:
+    """`attachments`: ids of files that were uploaded before."""
+
     client_id: object
     text: object
+    attachments: object = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,7 +144,9 @@ def _integer(value: Mapping[str, Any], key: str) -> int:
 
 # What reads the command of each type.
 READERS: dict[str, Callable[[dict[str, Any]], Command]] = {
-    "send": lambda value: Send(value.get("client_id"), value.get("text")),
+    "send": lambda value: Send(
+        value.get("client_id"), value.get("text"), value.get("attachments", ())
+    ),
     "stop": lambda value: Stop(_integer(value, "turn")),
     "retry": lambda value: Retry(_integer(value, "turn")),
     "regenerate": lambda value: Regenerate(_integer(value, "turn")),

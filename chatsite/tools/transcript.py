@@ -20,7 +20,7 @@ from memory.engine.compose import quote_message
 from memory.engine.search import excerpts
 from memory.engine.tokens import BYTES_PER_TOKEN, MESSAGE_OVERHEAD, count_text
 from memory.models import Conversation
-from memory.models.message import as_langchain, read_langchain
+from memory.models.message import as_langchain
 from memory.search import recall
 
 from .context import CallContext
@@ -62,7 +62,7 @@ def _search(call: CallContext, query: str, limit: int) -> str:
     rows = context.visible(conversation).filter(seq__in={hit.seq for hit in hits})
     notes = excerpts.choose(
         hits,
-        {int(message.id): message for message in read_langchain(rows)},
+        {int(message.id): message for message in context.read_whole(rows)},
         query,
         room=_room(),
         count_tokens=context.counter(conversation),

@@ -40,6 +40,7 @@ def messages(conversation: Conversation) -> Iterator[dict[str, Any]]:
             "error": turn.error if turn else "",
             "tool_calls": row.tool_calls,
             "tool_call_id": row.tool_call_id,
+            "attachments": row.attachments,
             "late_for": row.late_for,
             "superseded": row.superseded_at is not None,
             "excluded": row.excluded_at is not None,

@@ -4,7 +4,7 @@ from, a rule where messages were summarised, and every version of the summary.
 
 import json
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from django.utils.translation import gettext
@@ -12,6 +12,7 @@ from django.utils.translation import gettext_lazy as _
 
 from chatsite.protocol.errors import explain_compaction
 from chatsite.turns.models import Feedback, ToolCall
+from memory.engine.attachments import typed_part
 from memory.models import Conversation, ModelCall, Summary
 
 from . import export
@@ -66,7 +67,9 @@ class _Tools:
         if row["role"] == "tool":
             yield from self._result(row)
         elif row["text"] or not row.get("tool_calls"):
-            yield self.show(row["text"])
+            files = row.get("attachments", ())
+            yield self.show(typed_part(row["text"], files))
+            yield from self._attached(row["text"], files)
         for place, call in enumerate(row.get("tool_calls", ())):
             name, id_ = str(call.get("name")), str(call.get("id"))
             self.names[id_] = name
@@ -75,6 +78,12 @@ class _Tools:
             yield gettext("Call of %(name)s") % {"name": f"**{self.show(name)}**{note}"}
             arguments = json.dumps(call.get("args"), ensure_ascii=False, indent=2)
             yield _code(self.show(arguments), "json")
+
+    def _attached(self, text: str, files: Sequence[dict[str, Any]]) -> Iterator[str]:
+        for each in files:
+            name = self.show(each["name"])
+            yield gettext("Attachment %(name)s") % {"name": f"**{name}**"}
+            yield _code(self.show(text[each["start"] : each["end"]]))
 
     def _result(self, row: dict[str, Any]) -> Iterator[str]:
         name = self.show(self.names.get(row["tool_call_id"], ""))

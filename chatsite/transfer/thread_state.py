@@ -34,10 +34,26 @@ class AskedCall(Part):
     type: str = ""
 
 
+class Attachment(Part):
+    """A file in the text of a message: its own text is from `start` to `end`, and the
+    mark before it begins `at`; what was typed ends before the first. `size` is in bytes
+    of the file, `id` that of the upload."""
+
+    id: str
+    name: str
+    kind: str
+    size: int = Field(ge=0)
+    tokens: int = Field(ge=0)
+    at: int = Field(ge=0)
+    start: int = Field(ge=0)
+    end: int = Field(ge=0)
+
+
 class Message(Part):
-    """Transcript: one entry, as people see it. `sent_text` is what a model gets in its
-    place, "" where that is the text itself; `late_for` is the message that asked for a
-    result that came after its turn. `state` and `error` are those of its turn."""
+    """Transcript: one entry, as people see it, with the files attached to it.
+    `sent_text` is what a model gets in its place, "" where that is the text itself;
+    `late_for` is the message that asked for a result that came after its turn. `state`
+    and `error` are those of its turn."""
 
     seq: int = Field(ge=1)
     role: Role
@@ -52,6 +68,7 @@ class Message(Part):
     error: str
     tool_calls: list[AskedCall]
     tool_call_id: str
+    attachments: list[Attachment]
     late_for: int | None
     superseded: bool
     excluded: bool

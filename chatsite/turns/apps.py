@@ -1,5 +1,6 @@
 """The app of turns, with the tables of the chat."""
 
+from channels.db import database_sync_to_async
 from django.apps import AppConfig
 from django.core.signals import request_finished
 from django.db.backends.signals import connection_created
@@ -17,6 +18,10 @@ class TurnsConfig(AppConfig):
     def ready(self) -> None:
         connection_created.connect(watch_values)
         request_finished.connect(close_connection)
+        from chatsite.attachments import uploads
+
         from . import late_results, runner
 
-        runner.jobs += [late_results.LOOKS, late_results.QUESTIONS]
+        sweep = database_sync_to_async(uploads.sweep)
+        unsent = runner.Job(sweep, lambda: None, uploads.expired)
+        runner.jobs += [late_results.LOOKS, late_results.QUESTIONS, unsent]

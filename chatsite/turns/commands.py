@@ -4,13 +4,16 @@ transaction, and running turns never make it wait.
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import partial
 from time import monotonic
 from typing import Any
 
+from django.conf import settings
 from django.db import transaction
 from django.db.models.functions import Coalesce, Now
 from django.utils.translation import gettext as _
 
+from chatsite.attachments import uploads
 from chatsite.protocol.errors import CommandError
 from memory import transcript
 from memory.leases import new_owner
@@ -36,15 +39,25 @@ class Submitted:
 
 
 @transaction.atomic
-def submit(conversation: Conversation, *, text: object, client_id: object) -> Submitted:
+def submit(
+    conversation: Conversation,
+    *,
+    text: object,
+    client_id: object,
+    attachments: object = (),
+    kept: Message | None = None,
+) -> Submitted:
     """Store a message and queue its turn; running turns never make it wait or fail.
+    `attachments` are ids of the owner's uploads; `kept`: a message whose attachments it
+    has instead.
 
-    Raises transcript.TextError when the text or the id cannot be stored, CommandError
-    when the model could never take the text.
+    Raises transcript.TextError when the text, an id or a file cannot be stored,
+    CommandError when the model could never take the text.
     """
     room = answers.find_room(conversation)
+    files = _files(conversation, attachments, kept)
     message, created = transcript.append_user_message(
-        conversation, text=text, client_id=client_id, room=room
+        conversation, text=text, client_id=client_id, room=room, files=files
     )
     if not created:
         return _known(message)
@@ -56,13 +69,19 @@ def submit(conversation: Conversation, *, text: object, client_id: object) -> Su
 
 @transaction.atomic
 def send(
-    conversation: Conversation, *, text: object, client_id: object, run: bool = True
+    conversation: Conversation,
+    *,
+    text: object,
+    client_id: object,
+    attachments: object = (),
+    run: bool = True,
 ) -> Submitted:
     """submit() within the limits of its owner. With nothing in front of it, the turn is
     claimed in the same transaction, if it may `run` in this process."""
     room = answers.find_room(conversation)
+    files = _files(conversation, attachments)
     message, created = transcript.append_user_message(
-        conversation, text=text, client_id=client_id, room=room
+        conversation, text=text, client_id=client_id, room=room, files=files
     )
     if not created:
         return _known(message)
@@ -77,6 +96,21 @@ def send(
         turn = _queue(message, room=room)
     title = _suggest_title(message)
     return Submitted(turn, message, before, created=True, title=title, claim=claim)
+
+
+def _files(
+    conversation: Conversation, attachments: object, kept: Message | None = None
+) -> transcript.Files:
+    """What is attached, within the tokens of the setting and half of what the model
+    takes: the rest of the request has to fit beside it."""
+    model = requests.model_of(conversation)
+    room = min(settings.ATTACHMENT_TOKENS, requests.limit_of(model) // 2)
+    if kept:
+        files = kept.files
+        return transcript.Files([each.id for each in files], lambda _: files, room)
+    ids = uploads.read_ids(attachments)
+    take = partial(uploads.take, conversation.owner_id)
+    return transcript.Files(ids, take, room)
 
 
 def _known(message: Message) -> Submitted:
@@ -110,7 +144,8 @@ def _insert_claimed(message: Message) -> Claim:
 def _suggest_title(message: Message) -> str:
     if message.conversation.title_set_by != Conversation.TitleSource.NONE:
         return ""
-    return transcript.suggest_title(message.conversation, message.text)
+    words = transcript.words_for_title(message)
+    return transcript.suggest_title(message.conversation, words)
 
 
 def get(conversation: Conversation, turn_id: int) -> Turn:
@@ -156,12 +191,12 @@ def retry(conversation: Conversation, turn_id: int) -> Turn:
 def edit(
     conversation: Conversation, *, seq: int, text: object, client_id: object
 ) -> Submitted:
-    """Send message `seq` again in other words; it and all after it are superseded."""
+    """Send message `seq` again in other words and with the same attachments; it and all
+    after it are superseded."""
     transcript.lock(conversation)
-    transcript.check_text(text)
     transcript.check_client_id(client_id)
-    if conversation.messages.filter(client_id=client_id).exists():
-        return submit(conversation, text=text, client_id=client_id)
+    if known := conversation.messages.filter(client_id=client_id).first():
+        return submit(conversation, text=text, client_id=client_id, kept=known)
     message = conversation.messages.filter(
         seq=seq, role=Message.Role.USER, superseded_at=None
     ).first()
@@ -171,9 +206,10 @@ def edit(
         raise CommandError(
             "busy", _("A reply is still being written. Stop it first, then edit.")
         )
+    transcript.check_text(text, may_be_blank=bool(message.attachments))
     transcript.supersede(conversation, seq)
     given_up = answers.give_up_late(conversation)
-    sent = submit(conversation, text=text, client_id=client_id)
+    sent = submit(conversation, text=text, client_id=client_id, kept=message)
     sent.turn.closed_calls = given_up
     return sent
 

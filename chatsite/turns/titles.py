@@ -119,9 +119,8 @@ def _prepare(
     model = providers.summary_model(requests.model_of(conversation))
     dialect = dialect or dialects.of(model)
     shape = requests.shape_of(model, dialect)
-    messages = shape.apply(
-        naming.title_request(turn.user_message.text, turn.reply.text)
-    )
+    words = transcript.words_for_title(turn.user_message)
+    messages = shape.apply(naming.title_request(words, turn.reply.text))
     call = ModelCall.objects.create(
         conversation=conversation,
         purpose=ModelCall.Purpose.TITLE,

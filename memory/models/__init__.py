@@ -11,6 +11,7 @@ from .label import Label
 from .message import SENT, Message, RecallEntry, as_langchain, read_langchain
 from .rule import Rule
 from .summary import Summary
+from .upload import Upload
 
 __all__ = [
     "SENT",
@@ -23,6 +24,7 @@ __all__ = [
     "RecallEntry",
     "Rule",
     "Summary",
+    "Upload",
     "as_langchain",
     "read_langchain",
     "validate_policy",

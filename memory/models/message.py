@@ -9,6 +9,7 @@ from django.db.models import Q
 from django.utils.translation import gettext_lazy as _
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMessage
 
+from memory.engine.attachments import SHORTENED, Attachment, restore, typed_part
 from memory.engine.cut_points import LATE
 from memory.integrity.signatures import SignatureField
 
@@ -23,7 +24,7 @@ class Message(History):
     CHANGING = frozenset({"pinned_at", "excluded_at", "superseded_at", "imported_at"})
     ERASED: ClassVar = {
         **{"text": "", "sent_text": "", "reasoning": "", "tool_calls": []},
-        "tokens": 0,
+        **{"attachments": [], "tokens": 0},
     }
 
     class Role(models.TextChoices):
@@ -42,6 +43,9 @@ class Message(History):
     # What the model wrote before its answer: shown, and never sent to a model.
     reasoning = models.TextField(blank=True, default="", db_default="")
     tool_calls = models.JSONField(default=list, blank=True)
+    # The files in the text of a person's message, and where they are in it: see
+    # memory/engine/attachments.py. What was typed stands before them.
+    attachments = models.JSONField(default=list, db_default=[], blank=True)
     tool_call_id = models.CharField(max_length=100, blank=True)
     # Of a result that came after its call was answered: the number of the message that
     # asked. Such a result is quoted to the model and answers no call.
@@ -66,7 +70,7 @@ class Message(History):
             *("conversation_id", "seq", "role", "text", "tool_calls", "tool_call_id"),
             *("deleted_at", "created_at"),
         ),
-        later=("reasoning", "sent_text", "late_for"),
+        later=("reasoning", "sent_text", "late_for", "attachments"),
     )
 
     class Meta:
@@ -89,6 +93,15 @@ class Message(History):
             ),
             models.CheckConstraint(condition=Q(seq__gte=1), name="message_seq_from_1"),
         ]
+
+    @property
+    def typed(self) -> str:
+        """The text without attachments."""
+        return typed_part(self.text, self.attachments)
+
+    @property
+    def files(self) -> list[Attachment]:
+        return restore(self.text, self.attachments)
 
     def to_langchain(self) -> BaseMessage:
         """The message as the model gets it, which is never stored itself."""
@@ -128,6 +141,8 @@ def as_langchain(
     noted: dict[str, Any] = {"created_at": created_at}
     if late_for is not None:
         noted[LATE] = late_for
+    if sent_text and role == Message.Role.USER:
+        noted[SHORTENED] = True
     common = {"content": sent_text or text, "id": str(seq), "additional_kwargs": noted}
     if role == Message.Role.USER:
         return HumanMessage(**common)

@@ -51,7 +51,9 @@ def note(message: Message) -> None:
     mode = conversation.get_policy().rules
     if mode == "off":
         return
-    found = detection.find(message.text)
+    # What a file says is not the person's wish.
+    typed = message.typed
+    found = detection.find(typed)
     state = State.KEPT if mode == "keep" else State.OFFERED
     Rule.objects.bulk_create(
         Rule(
@@ -64,11 +66,11 @@ def note(message: Message) -> None:
         )
         for each in found
     )
-    said = [message.text[each.start : each.end] for each in found]
+    said = [typed[each.start : each.end] for each in found]
     # What is only offered replaces nothing before it is confirmed.
     later = said if mode == "keep" else []
     if conversation.rule_count:
-        later += detection.find_cancellations(message.text)
+        later += detection.find_cancellations(typed)
     replaced = later and replace_older(conversation, later, before=message.seq)
     if found or replaced:
         bound(conversation)

@@ -114,9 +114,12 @@ def describe(message: Message) -> dict[str, Any]:
     conversation_id, text = message.conversation_id, words_of(message)
     dates = date_terms(message.created_at) if text else []
     parts, room = [], MAX_INDEXED
+    coded: dict[str, str] = {}  # a long text has most of its words many times
     for start, end in passages.split(text):
         words = terms(text[start:end])[:room]
-        parts.append(" ".join(_keys(conversation_id, words)))
+        unknown = [*set(words).difference(coded)]
+        coded |= zip(unknown, _keys(conversation_id, unknown), strict=True)
+        parts.append(" ".join(coded[word] for word in words))
         room -= len(words)
         if not room:
             break

@@ -25,6 +25,7 @@ from chatsite.turns.requests import (
 from memory import context, versions
 from memory.compaction import lease
 from memory.engine import budget, triggers
+from memory.engine.attachments import SHORTENED
 from memory.engine.compose import Section
 from memory.engine.cut_points import is_late
 from memory.engine.policy import Policy
@@ -64,6 +65,8 @@ class SeenMessage:
     calls: tuple[tuple[str, str], ...] = ()
     # Characters that are sent of it and that it has, where some were left out.
     shortened: tuple[int, int] | None = None
+    # Whether only a part of its attachments is sent.
+    is_in_part: bool = False
 
     @classmethod
     def of(cls, message: BaseMessage) -> "SeenMessage":
@@ -73,6 +76,7 @@ class SeenMessage:
             "quote" if is_late(message) else ROLES[message.type],
             str(message.content),
             tuple((call["name"], dump_arguments(call)) for call in calls),
+            is_in_part=SHORTENED in message.additional_kwargs,
         )
 
     @property
@@ -290,8 +294,10 @@ def _stored(
 def _with_shortened(
     conversation: Conversation, messages: tuple[SeenMessage, ...]
 ) -> tuple[SeenMessage, ...]:
-    """The messages; calls and results of which only a part is sent say how much."""
-    seqs = [message.seq for message in messages if message.is_of_tools]
+    """The messages; calls, results and attachments of which only a part is sent say how
+    much."""
+    found = (each for each in messages if each.is_of_tools or each.is_in_part)
+    seqs = [message.seq for message in found]
     if not seqs:
         return messages
     rows = conversation.messages.filter(seq__in=seqs).annotate(chars=Length("text"))

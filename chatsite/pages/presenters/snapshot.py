@@ -13,6 +13,7 @@ from chatsite.llm import providers
 from chatsite.turns.requests import with_model
 from memory.models import Conversation, Message, ModelCall, Summary
 
+from ..attachments.cards import typed_of
 from .locations import Location, location_behind
 from .tool_cards import visible, without_long_texts
 
@@ -32,6 +33,7 @@ class PastMessage:
     pinned: bool = False
     ends: Summary | None = None
     calls: tuple[str, ...] = ()  # names of the tools that it asked for
+    files: tuple[str, ...] = ()  # names of what is attached
 
 
 def messages_at(
@@ -54,12 +56,13 @@ def messages_at(
             PastMessage(
                 seq=row.seq,
                 role=row.role,
-                text=row.head,
+                text=typed_of(row),
                 created_at=row.created_at,
                 location=location or Location("excluded", _("not sent")),
                 model=providers.label(row.model or ""),
                 pinned=_is_in(row.seq, refs["pinned"]),
                 calls=tuple(visible(str(call.get("name"))) for call in row.tool_calls),
+                files=tuple(file["name"] for file in row.attachments),
             )
         )
     for summary in ordered:

@@ -21,6 +21,8 @@ from memory import context, versions
 from memory.models import Conversation, Message, Summary
 
 from .. import incremental
+from ..attachments import cards as attached
+from ..attachments.cards import AttachmentCard
 from . import rules, tool_cards
 from .locations import Location, location_of
 from .rules import StatedRule
@@ -57,6 +59,9 @@ class ShownMessage:
     cards: tuple[ToolCard, ...] = ()
     rules: tuple[StatedRule, ...] = ()
     verdict: str = ""  # of the person on a reply: "good", "bad" or none
+    attachments: tuple[AttachmentCard, ...] = ()
+    # Characters that models get of a message with attachments, where that is less.
+    sent: tuple[int, int] | None = None
 
     @property
     def is_reply(self) -> bool:
@@ -367,7 +372,7 @@ def _shown(row: Message, location: Location, model: str) -> ShownMessage:
         seq=row.seq,
         role=row.role,
         # Of a result that stands alone, its card has the text.
-        text="" if row.role == Message.Role.TOOL else row.head,
+        text="" if row.role == Message.Role.TOOL else attached.typed_of(row),
         created_at=row.created_at,
         location=location,
         reasoning=row.reasoning,
@@ -379,4 +384,6 @@ def _shown(row: Message, location: Location, model: str) -> ShownMessage:
         is_imported=row.imported_at is not None,
         superseded_at=row.superseded_at,
         verdict=row.verdict or "",
+        attachments=attached.cards_of(row),
+        sent=attached.sent_of(row),
     )

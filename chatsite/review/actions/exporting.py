@@ -41,6 +41,7 @@ OF_POLICY = (
 )
 OF_MESSAGE = (
     *("text", "sent_text", "reasoning", "tool_calls", "tool_call_id", "client_id"),
+    "attachments",
     "error",
 )
 OF_TOOL_CALL = ("call_id", "name", "reason", "error")

@@ -13,6 +13,7 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 from pydantic import ValidationError
 
+from chatsite.attachments import names
 from memory.bundle import Bundle
 from memory.engine.exceptions import PolicyError
 from memory.engine.policy import Policy
@@ -110,7 +111,16 @@ def _check_messages(rows: list[OwnMessage]) -> None:
     for row in rows:
         check_length(row.seq, row.text)
         check_length(row.seq, row.sent_text)
+        if not _are_in_order(row):
+            raise _bad_message(row, _("its attachments are not in its text."))
     _check_replies(rows)
+
+
+def _are_in_order(row: OwnMessage) -> bool:
+    """Whether the attachments are one after the other in the text."""
+    places = [p for each in row.attachments for p in (each.at, each.start, each.end)]
+    is_in = not places or places[-1] <= len(row.text) or bool(row.deleted_at)
+    return is_in and places == sorted(places)
 
 
 def _check_replies(rows: list[OwnMessage]) -> None:
@@ -209,11 +219,17 @@ def _message(row: OwnMessage, explained: bool) -> dict[str, Any]:
         return at or (written if flag else None)
 
     deleted_at = mark(row.deleted, row.deleted_at)
+    is_file = row.role == "user" and bool(row.attachments) and not deleted_at
+    is_shortened = (row.role == "tool" or is_file) and not deleted_at
     return {
         "seq": row.seq,
         "role": row.role,
         "text": "" if deleted_at else row.text,
-        "sent_text": row.sent_text if row.role == "tool" and not deleted_at else "",
+        "sent_text": row.sent_text if is_shortened else "",
+        "attachments": [
+            {**each.model_dump(), "name": names.clean(each.name)}
+            for each in (row.attachments if is_file else ())
+        ],
         "reasoning": "" if deleted_at or not is_reply else row.reasoning,
         "tool_calls": [call.model_dump(exclude_unset=True) for call in row.tool_calls],
         "tool_call_id": row.tool_call_id,

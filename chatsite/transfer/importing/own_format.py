@@ -82,6 +82,17 @@ class OwnToolCall(_Part):
     type: Literal["tool_call"] = "tool_call"
 
 
+class OwnAttachment(_Part):
+    id: Name
+    name: Annotated[str, Field(max_length=120)]
+    kind: Annotated[str, Field(max_length=20)] = ""
+    size: Count = 0
+    tokens: Count = 0
+    at: Count
+    start: Count
+    end: Count
+
+
 class OwnMessage(_Part):
     seq: Seq
     role: Literal["user", "assistant", "tool"]
@@ -98,6 +109,7 @@ class OwnMessage(_Part):
     error: Annotated[str, Field(max_length=40)] = ""
     tool_calls: Annotated[list[OwnToolCall], Field(max_length=100)] = []
     tool_call_id: Name = ""
+    attachments: Annotated[list[OwnAttachment], Field(max_length=20)] = []
     late_for: Seq | None = None
     turn: Count | None = None
     superseded: bool = False

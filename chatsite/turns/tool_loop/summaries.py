@@ -81,7 +81,7 @@ def _prepare(pk: int, content: Any) -> _Asked | None:
     read = min(READ_TOKENS, providers.context_window(model) // 2)
     start = results.begin(whole, read)
     messages = summary_request(
-        question=call.turn.user_message.text,
+        question=call.turn.user_message.typed,
         name=call.name,
         arguments=call.arguments,
         result=start,

@@ -1,0 +1,174 @@
+"""The text in an uploaded file, or a sentence on why there is none and what to do."""
+
+import asyncio
+import codecs
+import re
+from typing import NamedTuple
+
+from django.conf import settings
+from django.utils.translation import gettext as _
+
+from memory.engine.blank import is_blank
+from memory.transcript import WHOLE_CHARS
+
+from . import names, pdf
+from .errors import FileError
+
+PDF = b"%PDF-"
+# A PDF may have other bytes before its mark.
+PDF_HEAD = 1_024
+# Kinds of files that are no text, by how they begin, and what to do with them.
+SIGNATURES = (
+    b"PK\x03\x04",  # zip, docx, xlsx, odt, epub
+    b"PK\x05\x06",
+    b"\x1f\x8b",  # gzip
+    b"BZh",
+    b"7z\xbc\xaf\x27\x1c",
+    b"Rar!",
+    b"\xfd7zXZ",
+    b"\x28\xb5\x2f\xfd",  # zstandard
+    b"\xd0\xcf\x11\xe0",  # doc, xls
+    b"\x89PNG",
+    b"\xff\xd8\xff",  # jpeg
+    b"GIF8",
+    b"RIFF",
+    b"\x7fELF",
+    b"MZ\x90",
+    b"{\\rtf",
+)
+# The longer ones first: UTF-32 begins like UTF-16.
+MARKS = (
+    (codecs.BOM_UTF8, "utf-8"),
+    (codecs.BOM_UTF32_LE, "utf-32-le"),
+    (codecs.BOM_UTF32_BE, "utf-32-be"),
+    (codecs.BOM_UTF16_LE, "utf-16-le"),
+    (codecs.BOM_UTF16_BE, "utf-16-be"),
+)
+# Control characters that texts have: tab, line ends, form feed, escape of terminals.
+CONTROL = re.compile(r"[\x00-\x08\x0b\x0e-\x1a\x1c-\x1f]")
+MOST_CONTROL = 0.01
+CHINESE = re.compile(r"[\u3000-\u303f\u3400-\u9fff\uff00-\uffef\u2010-\u2026\u00b7]")
+LEAST_CHINESE = 0.9
+
+
+class ReadFile(NamedTuple):
+    """A file as text: its cleaned name, its kind, its size in bytes."""
+
+    name: str
+    kind: str
+    size: int
+    text: str
+
+
+async def read(user_id: int, name: str, data: bytes) -> ReadFile:
+    """The file as text. Raises FileError."""
+    check_size(len(data))
+    shown = names.clean(name)
+    kind = names.kind_of(shown)
+    is_pdf = PDF in data[:PDF_HEAD] if kind == "pdf" else data.startswith(PDF)
+    if (kind == "pdf") != is_pdf:
+        raise _wrong_kind(shown, is_pdf)
+    if is_pdf:
+        text = await pdf.read_text(user_id, data)
+    else:
+        text = await asyncio.to_thread(decode, data)
+    return ReadFile(shown, kind, len(data), check_text(text))
+
+
+def check_size(size: int) -> None:
+    limit = settings.ATTACHMENT_MAX_MB
+    if size > limit * 1024 * 1024:
+        raise FileError(
+            "too_large",
+            _(
+                "The file has %(size)s MB; the limit is %(limit)s MB. Attach only the "
+                "part that matters."
+            )
+            % {"size": f"{size / 1024 / 1024:.1f}", "limit": limit},
+        )
+
+
+def check_text(text: str) -> str:
+    """Raises FileError unless it can be attached as it is."""
+    if is_blank(text):
+        raise FileError("empty", _("The file is empty. Attach one with text."))
+    return _check_length(text)
+
+
+def _check_length(text: str) -> str:
+    if len(text) > WHOLE_CHARS:
+        raise FileError(
+            "too_long",
+            _(
+                "The file has %(count)s characters; the limit is %(limit)s. Attach "
+                "only the part that matters."
+            )
+            % {"count": f"{len(text):,}", "limit": f"{WHOLE_CHARS:,}"},
+        )
+    return text
+
+
+def decode(data: bytes) -> str:
+    """The text of bytes in UTF-8, in UTF-16 or UTF-32 with a mark, or in GB 18030. Only
+    the mark is removed. Raises FileError."""
+    if data.startswith(SIGNATURES):
+        raise _not_text()
+    for mark, encoding in MARKS:
+        if data.startswith(mark):
+            text = _decode(data[len(mark) :], encoding)
+            break
+    else:
+        text = _decode(data, "utf-8")
+        if text is None and b"\0" not in data:
+            text = _decode(data, "gb18030")
+            text = text if text and _is_chinese(text) else None
+    if text is None:
+        raise _not_text() if b"\0" in data else _wrong_encoding()
+    # Before it is looked through.
+    _check_length(text)
+    control = len(CONTROL.findall(text))
+    if "\0" in text or control > MOST_CONTROL * len(text):
+        raise _not_text()
+    return text
+
+
+def _decode(data: bytes, encoding: str) -> str | None:
+    try:
+        return data.decode(encoding)
+    except UnicodeDecodeError:
+        return None
+
+
+def _is_chinese(text: str) -> bool:
+    """Whether what is not ASCII is Chinese: other encodings read as GB 18030 are rare
+    characters from everywhere."""
+    beyond = sum(char > "\x7f" for char in text)
+    return len(CHINESE.findall(text)) >= LEAST_CHINESE * beyond
+
+
+def _not_text() -> FileError:
+    return FileError(
+        "not_text",
+        _(
+            "This file is not text. Text, Markdown, code, CSV, JSON and PDF can be "
+            "attached; save or export it as one of these, or paste its text."
+        ),
+    )
+
+
+def _wrong_encoding() -> FileError:
+    return FileError(
+        "wrong_encoding",
+        _(
+            "The letters of this file can't be read: it is neither in UTF-8 nor in "
+            "another encoding that is known here. Save it as UTF-8 and attach it again."
+        ),
+    )
+
+
+def _wrong_kind(name: str, is_pdf: bool) -> FileError:
+    if is_pdf:
+        words = _("%(name)s is a PDF under another name. Rename it to .pdf.")
+    else:
+        words = _("%(name)s is not a PDF, although its name says so. Check the file.")
+    return FileError("wrong_kind", words % {"name": name})

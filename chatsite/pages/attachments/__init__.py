@@ -1,0 +1,1 @@
+"""Attached files on pages: uploads, downloads, and their cards in the transcript."""

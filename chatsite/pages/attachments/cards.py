@@ -1,0 +1,47 @@
+"""The cards of attached files on a message of the transcript."""
+
+from dataclasses import dataclass
+
+from memory.engine.attachments import restore, typed_part
+from memory.models import Message
+
+# Of an attachment's text, shown when its card is opened; all of it is a download.
+SHOWN_CHARS = 4_000
+
+
+@dataclass(frozen=True, slots=True)
+class AttachmentCard:
+    """One file of a message, by its place among them; `text` is its beginning, and
+    `rest` how many characters follow."""
+
+    place: int
+    name: str
+    size: int
+    tokens: int
+    text: str
+    rest: int
+
+
+def typed_of(row: Message) -> str:
+    """What was typed of a message that was read with its text as `head`."""
+    return typed_part(row.head, row.attachments)
+
+
+def cards_of(row: Message) -> tuple[AttachmentCard, ...]:
+    files = zip(row.attachments, restore(row.head, row.attachments), strict=True)
+    return tuple(
+        AttachmentCard(
+            place=place,
+            name=file.name,
+            size=file.size,
+            tokens=known["tokens"],
+            text=file.text[:SHOWN_CHARS],
+            rest=max(0, len(file.text) - SHOWN_CHARS),
+        )
+        for place, (known, file) in enumerate(files)
+    )
+
+
+def sent_of(row: Message) -> tuple[int, int] | None:
+    """Characters of the message that models get, and that it has; None: all of it."""
+    return (row.sent_chars, row.chars) if row.attachments and row.sent_chars else None

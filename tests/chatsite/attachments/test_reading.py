@@ -1,0 +1,202 @@
+"""Files as text, and a sentence for each that is none."""
+
+import asyncio
+import codecs
+
+import pytest
+
+from chatsite.attachments import names, pdf, reading
+from memory.transcript import WHOLE_CHARS, TextError
+
+from . import pdfs
+
+CHINESE = "会议纪要:下周三下午三点,在二号会议室讨论预算。\n" * 20
+
+
+async def read(name, data, user_id=1):
+    return await reading.read(user_id, name, data)
+
+
+async def refusal(name, data):
+    with pytest.raises(TextError) as caught:
+        await read(name, data)
+    assert caught.value.detail.endswith(".")
+    return caught.value.code
+
+
+class TestText:
+    @pytest.mark.parametrize(
+        "data",
+        [
+            CHINESE.encode(),
+            codecs.BOM_UTF8 + CHINESE.encode(),
+            codecs.BOM_UTF16_LE + CHINESE.encode("utf-16-le"),
+            codecs.BOM_UTF16_BE + CHINESE.encode("utf-16-be"),
+            codecs.BOM_UTF32_LE + CHINESE.encode("utf-32-le"),
+            CHINESE.encode("gb18030"),
+        ],
+    )
+    async def test_it_is_read_in_the_encoding_that_it_is_in(self, data):
+        found = await read("notes.txt", data)
+        assert found.text == CHINESE
+        assert found.size == len(data)
+
+    async def test_its_letters_stay_as_they_are(self):
+        text = "a\r\n\tb \u2028 e\u0301 🤝\x0c\n"
+        assert (await read("a.md", text.encode())).text == text
+
+    @pytest.mark.parametrize(
+        "name", ["a.py", "b.csv", "c.json", "Makefile", "x.unknown"]
+    )
+    async def test_any_text_may_be_attached_whatever_its_name(self, name):
+        assert (await read(name, b"hello")).name == name
+
+
+class TestNoText:
+    @pytest.mark.parametrize(
+        ("data", "code"),
+        [
+            (b"", "empty"),
+            (b" \n\t", "empty"),
+            (b"PK\x03\x04" + b"a" * 50, "not_text"),
+            (b"\x89PNG\r\n\x1a\n" + b"a" * 50, "not_text"),
+            (b"hello\0world", "not_text"),
+            (bytes(range(32)) * 20, "not_text"),
+            ("Größe, Façade, ÿ, ¡olé!".encode("latin-1"), "wrong_encoding"),
+            ("Привет, как дела?".encode("cp1251"), "wrong_encoding"),
+            (codecs.BOM_UTF16_LE + b"\x41\xd8a", "wrong_encoding"),
+            (b"x" * (WHOLE_CHARS + 1), "too_long"),
+        ],
+    )
+    async def test_it_is_refused_with_what_to_do(self, data, code):
+        assert await refusal("notes.txt", data) == code
+
+    async def test_a_file_that_is_too_large_is_not_looked_at(self, settings):
+        settings.ATTACHMENT_MAX_MB = 1
+        assert await refusal("a.txt", b"x" * 1024 * 1024 + b"x") == "too_large"
+
+    async def test_a_name_that_lies_is_refused(self):
+        assert await refusal("notes.txt", pdfs.make("Hi")) == "wrong_kind"
+        assert await refusal("paper.pdf", b"Only text") == "wrong_kind"
+
+
+class TestNames:
+    @pytest.mark.parametrize(
+        ("name", "cleaned"),
+        [
+            ("../../etc/passwd", "passwd"),
+            ("C:\\temp\\..\\a.txt", "a.txt"),
+            ("invoice\u202etxt.exe", "invoicetxt.exe"),
+            ("a\0b\r\nSet-Cookie: x.txt", "ab Set-Cookie: x.txt"),
+            ("..", "file.txt"),
+            ("\u200b\u2066", "file.txt"),
+            ("/", "file.txt"),
+            ("笔记 2024.md", "笔记 2024.md"),
+            ("half \ud800.txt", "half .txt"),
+        ],
+    )
+    def test_only_what_can_be_seen_of_the_last_part_is_kept(self, name, cleaned):
+        assert names.clean(name) == cleaned
+
+    def test_a_long_one_keeps_its_ending(self):
+        cleaned = names.clean("x" * 300 + ".markdown")
+        assert len(cleaned) == names.MAX_CHARS
+        assert cleaned.endswith("….markdown")
+
+
+class TestPdf:
+    async def test_its_pages_are_read_in_order(self):
+        data = pdfs.make("First page", "", "Third page", compressed=True)
+        assert (await read("a.pdf", data)).text == "First page\n\nThird page"
+
+    async def test_what_cannot_be_read_is_refused_with_what_to_do(self):
+        whole = pdfs.make("Hello")
+        assert await refusal("a.pdf", pdfs.encrypt(whole)) == "encrypted"
+        assert await refusal("a.pdf", pdfs.make("", "")) == "no_text"
+        assert await refusal("a.pdf", whole[:60]) == "broken"
+
+    async def test_one_with_an_empty_password_is_read(self):
+        data = pdfs.encrypt(pdfs.make("Open"), password="")
+        assert (await read("a.pdf", data)).text == "Open"
+
+    async def test_one_with_too_many_pages_is_refused(self, monkeypatch):
+        monkeypatch.setattr(pdf, "MAX_PAGES", 2)
+        assert await refusal("a.pdf", pdfs.make(*"abc")) == "too_many_pages"
+
+    async def test_one_with_too_much_text_is_refused(self, monkeypatch):
+        monkeypatch.setattr(pdf, "WHOLE_CHARS", 100)
+        assert await refusal("a.pdf", pdfs.make("word " * 30)) == "too_long"
+
+    async def test_a_bomb_ends_at_the_limit_of_memory(self, settings):
+        settings.PDF_MEMORY_MB = 150
+        data = pdfs.make("x" * 150_000_000, compressed=True)
+        assert len(data) < 1_000_000
+        assert await refusal("a.pdf", data) in ("too_complex", "broken")
+
+    async def test_a_program_that_does_not_end_is_stopped(
+        self, settings, monkeypatch, tmp_path
+    ):
+        settings.PDF_MAX_SECONDS = 0.1
+        waiting = tmp_path / "waiting.py"
+        waiting.write_text("import time\ntime.sleep(600)\n")
+        monkeypatch.setattr(pdf, "PROGRAM", waiting)
+        assert await refusal("a.pdf", pdfs.make("Hello")) == "too_complex"
+
+    async def test_the_program_has_no_secret_of_the_site(self, monkeypatch, tmp_path):
+        telling = tmp_path / "telling.py"
+        telling.write_text(
+            "import json, os, sys\n"
+            "print(json.dumps({'text': json.dumps([dict(os.environ), os.getcwd()])}))\n"
+        )
+        monkeypatch.setattr(pdf, "PROGRAM", telling)
+        monkeypatch.setenv("SECRET_KEY", "not for programs")
+        said = (await read("a.pdf", pdfs.make("x"))).text
+        assert "not for programs" not in said
+        assert "SECRET_KEY" not in said
+
+
+class TestNeighbours:
+    async def test_one_person_has_one_place_and_the_next_has_the_other(
+        self, settings, monkeypatch
+    ):
+        settings.PDFS_AT_ONCE = 2
+        running, most, go_on = [], [], asyncio.Event()
+        both = asyncio.Event()
+
+        async def run(data):
+            running.append(data)
+            if len(running) == 2:
+                both.set()
+            most.append((running.count(b"A"), len(running)))
+            await go_on.wait()
+            running.remove(data)
+            return {"text": "done"}
+
+        monkeypatch.setattr(pdf, "_run", run)
+        first = [asyncio.create_task(pdf.read_text(1, b"A")) for _ in range(4)]
+        other = asyncio.create_task(pdf.read_text(2, b"B"))
+        await both.wait()
+        assert sorted(running) == [b"A", b"B"]
+        go_on.set()
+        await asyncio.gather(*first, other)
+        assert max(own for own, _ in most) == 1
+        assert max(every for _, every in most) <= 2
+
+    async def test_more_files_than_can_wait_are_refused(self, monkeypatch):
+        go_on = asyncio.Event()
+
+        async def run(data):
+            await go_on.wait()
+            return {"text": "done"}
+
+        monkeypatch.setattr(pdf, "_run", run)
+        tasks = [
+            asyncio.create_task(pdf.read_text(1, b"")) for _ in range(pdf.MOST_WAITING)
+        ]
+        await asyncio.sleep(0)
+        with pytest.raises(TextError) as caught:
+            await pdf.read_text(1, b"")
+        assert caught.value.code == "busy"
+        go_on.set()
+        await asyncio.gather(*tasks)
+        assert await pdf.read_text(1, b"") == "done"

@@ -1,0 +1,145 @@
+"""Files between their upload and their message, over HTTP and in the tables."""
+
+import uuid
+from datetime import timedelta
+
+import pytest
+from django.core.files.uploadedfile import SimpleUploadedFile
+from django.test import Client
+from django.urls import reverse
+from django.utils import timezone
+
+from chatsite.attachments import uploads
+from memory.models import Upload
+from memory.transcript import TextError
+
+from ..scenes import signed_in
+
+pytestmark = pytest.mark.django_db
+UPLOAD = reverse("attachment-upload")
+
+
+def post(client, data=b"Hello there.", name="notes.txt", **headers):
+    file = SimpleUploadedFile("x", data)
+    file._name = name
+    return client.post(UPLOAD, {"file": file}, **headers)
+
+
+def keep(owner, text="Hello", name="notes.txt", **values):
+    return Upload.objects.create(
+        owner=owner, name=name, kind="txt", size=5, text=text, tokens=2, **values
+    )
+
+
+@pytest.mark.django_db(transaction=True)
+class TestUpload:
+    def test_a_file_is_kept_for_a_message(self, alice):
+        answer = post(signed_in(alice), name="../notes\u202e.md")
+        assert answer.status_code == 201
+        row = Upload.objects.get()
+        assert answer.json() == {
+            **{"id": str(row.pk), "name": "notes.md", "kind": "md", "size": 12},
+            "tokens": 3,
+        }
+        assert (row.owner, row.text) == (alice, "Hello there.")
+
+    def test_what_is_no_text_is_refused_with_a_sentence(self, alice):
+        answer = post(signed_in(alice), b"PK\x03\x04....")
+        assert answer.status_code == 400
+        assert answer.json()["error"] == "not_text"
+        assert "PDF" in answer.json()["detail"]
+        assert not Upload.objects.exists()
+
+    def test_without_a_file_it_says_so(self, alice):
+        answer = signed_in(alice).post(UPLOAD, {"file": "text"})
+        assert (answer.status_code, answer.json()["error"]) == (400, "no_file")
+
+    def test_a_stranger_is_refused(self):
+        assert post(Client()).status_code == 401
+
+    def test_without_the_token_of_the_site_nothing_is_stored(self, alice):
+        client = signed_in(alice, enforce_csrf_checks=True)
+        assert post(client).status_code == 403
+        assert not Upload.objects.exists()
+
+    def test_it_is_never_read_by_get(self, alice):
+        assert signed_in(alice).get(UPLOAD).status_code == 405
+
+    def test_a_file_that_is_too_large_is_refused(self, alice, settings):
+        settings.ATTACHMENT_MAX_MB = 0
+        answer = post(signed_in(alice))
+        assert (answer.status_code, answer.json()["error"]) == (413, "too_large")
+
+    def test_more_than_can_wait_are_refused(self, alice):
+        for _ in range(uploads.MOST_UNSENT):
+            keep(alice)
+        answer = post(signed_in(alice))
+        assert (answer.status_code, answer.json()["error"]) == (429, "too_many")
+        assert Upload.objects.count() == uploads.MOST_UNSENT
+
+    def test_the_owner_removes_it_and_nobody_else(self, alice, bob):
+        row = keep(alice)
+        address = reverse("attachment-remove", args=[row.pk])
+        assert signed_in(bob).post(address).status_code == 204
+        assert Client().post(address).status_code == 401
+        assert Upload.objects.exists()
+        assert signed_in(alice).post(address).status_code == 204
+        assert signed_in(alice).post(address).status_code == 204
+        assert not Upload.objects.exists()
+
+
+class TestTaking:
+    def test_they_are_taken_once_in_the_order_named(self, alice):
+        first, second = keep(alice, "One"), keep(alice, "Two")
+        ids = [str(second.pk), str(first.pk)]
+        assert [each.text for each in uploads.take(alice.pk, ids)] == ["Two", "One"]
+        with pytest.raises(TextError) as caught:
+            uploads.take(alice.pk, ids)
+        assert caught.value.code == "attachment_gone"
+
+    def test_those_of_others_are_as_missing_as_none(self, alice, bob):
+        row = keep(alice)
+        for pk in (row.pk, uuid.uuid4()):
+            with pytest.raises(TextError) as caught:
+                uploads.take(bob.pk, [str(pk)])
+            assert caught.value.code == "attachment_gone"
+        assert Upload.objects.exists()
+
+    @pytest.mark.parametrize(
+        "ids",
+        [
+            "text",
+            7,
+            {"a": 1},
+            [7],
+            ["../etc"],
+            [None],
+            ["a" * 32, "A" * 32],
+            [["a"]],
+        ],
+    )
+    def test_what_is_no_list_of_ids_is_refused(self, ids):
+        with pytest.raises(TextError) as caught:
+            uploads.read_ids(ids)
+        assert caught.value.code == "bad_attachments"
+
+    def test_more_than_a_message_can_have_are_refused(self):
+        with pytest.raises(TextError) as caught:
+            uploads.read_ids([str(uuid.uuid4())] * 11)
+        assert caught.value.code == "too_many"
+
+
+class TestSweep:
+    def test_what_was_not_sent_within_a_day_goes(self, alice):
+        old, new = keep(alice), keep(alice)
+        before = timezone.now() - uploads.KEPT - timedelta(seconds=5)
+        Upload.objects.filter(pk=old.pk).update(created_at=before)
+        assert [*uploads.expired()] == [old]
+        assert uploads.sweep() == 1
+        assert [*Upload.objects.all()] == [new]
+        assert uploads.sweep() == 0
+
+    def test_it_goes_with_its_owner(self, alice):
+        keep(alice)
+        alice.delete()
+        assert not Upload.objects.exists()
