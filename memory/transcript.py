@@ -116,7 +116,6 @@ def find_begun(
         conversation__owner=owner,
         conversation__deleted_at=None,
         client_id=client_id,
-        text__startswith=text,
     ).select_related("conversation")
     found = (row.conversation for row in rows if _is_same(row, text, files))
     return next(found, None)

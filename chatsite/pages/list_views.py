@@ -8,7 +8,6 @@ from math import ceil
 from uuid import uuid4
 
 from asgiref.sync import async_to_sync
-from django.conf import settings
 from django.db import transaction
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
@@ -19,6 +18,7 @@ from django_htmx.http import HttpResponseClientRedirect
 
 from chatsite.accounts import account, preferences
 from chatsite.accounts.access import conversation_view, private
+from chatsite.attachments import uploads
 from chatsite.jobs import queue
 from chatsite.llm import providers
 from chatsite.protocol import events
@@ -31,6 +31,7 @@ from memory.labels import store as labels
 from memory.models import Conversation, Label
 
 from . import demo as demo_conversation
+from .attachments.views import limits_of_composer
 from .forms import (
     BranchForm,
     ImportForm,
@@ -68,7 +69,7 @@ def _home(
         "refusal": refusal,
         "model": wanted if wanted in dict(models) else providers.default_model(),
         "models": models,
-        "max_chars": settings.MESSAGE_MAX_CHARS,
+        **limits_of_composer(),
         **conversation_list.listed(request.user, request.GET),
     }
     return render(request, "chat/home.html", values)
@@ -87,7 +88,11 @@ def create(request: HttpRequest) -> HttpResponse:
         return _refuse(request, form, " ".join(wrong))
     chosen = form.cleaned_data
     first, client_id = chosen.pop("first"), chosen.pop("client_id") or uuid4().hex
-    if known := transcript.find_begun(request.user, first, client_id):
+    try:
+        files = uploads.read_ids(request.POST.getlist("attachments"))
+    except transcript.TextError as error:
+        return _refuse(request, form, error.detail)
+    if known := transcript.find_begun(request.user, first, client_id, files):
         return _lead_to(request, known)
     values = preferences.values_for(request.user, **chosen)
 
@@ -95,7 +100,8 @@ def create(request: HttpRequest) -> HttpResponse:
         made = transcript.create(request.user, **values)
         if "first" in request.POST:
             # The page that opens next starts the reply.
-            commands.submit(made, text=first, client_id=client_id)
+            message = {"text": first, "client_id": client_id}
+            commands.submit(made, **message, attachments=files)
             limits.admit_turn(request.user.pk)
         return made
 

@@ -13,6 +13,7 @@ from django.shortcuts import get_object_or_404, render
 from django.utils.translation import gettext as _
 
 from chatsite.accounts.access import conversation_view
+from chatsite.attachments import uploads
 from chatsite.jobs import activity, queue, summary_proposals, tasks
 from chatsite.llm import providers
 from chatsite.protocol import events
@@ -26,6 +27,7 @@ from memory.engine.policy import Policy, parse_focus
 from memory.engine.rules.detection import MAX_CHARS
 from memory.models import Conversation
 from memory.rules import store as rules
+from memory.transcript import TextError
 
 from .diff import diff as compare
 from .forms import PolicyForm, SearchForm
@@ -229,7 +231,12 @@ def saved(request: HttpRequest, conversation: Conversation) -> HttpResponse:
 def draft(request: HttpRequest, conversation: Conversation) -> HttpResponse:
     """The right pane with what is being typed, as if it were sent now."""
     text = request.POST.get("draft", "")[: settings.MESSAGE_MAX_CHARS]
-    view = context_pane.model_view(conversation, draft=text)
+    try:
+        ids = uploads.read_ids(request.POST.get("attachments", "").split())
+        files = uploads.look_up(conversation.owner_id, ids)
+    except TextError:
+        files = []  # sending says why
+    view = context_pane.model_view(conversation, draft=text, files=files)
     values = {"conversation": conversation, "context": view}
     return render(request, "chat/_context.html", values)
 

@@ -2,7 +2,6 @@
 
 from typing import Any
 
-from django.conf import settings
 from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
 from django.shortcuts import render
 
@@ -14,6 +13,7 @@ from chatsite.transfer import export, export_markdown
 from chatsite.turns.requests import model_of
 from memory.models import Conversation, Message, ModelCall
 
+from .attachments.views import limits_of_composer
 from .forms import NumberForm
 from .presenters import (
     context_pane,
@@ -39,7 +39,7 @@ def detail(request: HttpRequest, conversation: Conversation) -> HttpResponse:
         **context_values(request, conversation),
         "pane": transcript_pane.transcript(conversation),
         "older": transcript_pane.around(conversation, read_number(request, "at")),
-        "max_chars": settings.MESSAGE_MAX_CHARS,
+        **limits_of_composer(),
         "tool_cards": preferences.follow_browser(request).tool_cards,
         **model_values(conversation),
         **conversation_list.listed(request.user, request.GET),

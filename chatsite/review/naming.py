@@ -41,12 +41,14 @@ COLUMNS = (
     *(_("tokens output"), _("tokens used"), _("tool call id"), _("tool calls")),
     *(_("last opened at"), _("opens"), _("revoked at"), _("with view")),
     *(_("total ms"), _("trigger"), _("trigger kind"), _("unsupported")),
+    *(_("attachments"), _("name"), _("size")),
     *(_("updated at"), _("user"), _("user message"), _("uuid"), _("version")),
 )
 TABLES = {
     "memory.Conversation": (_("conversation"), _("conversations")),
     "memory.Message": (_("message"), _("messages")),
     "memory.Rule": (_("rule"), _("rules")),
+    "memory.Upload": (_("upload"), _("uploads")),
     "memory.Summary": (_("summary"), _("summaries")),
     "memory.Prompt": (_("prompt"), _("prompts")),
     "memory.ModelCall": (_("model call"), _("model calls")),

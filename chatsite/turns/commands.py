@@ -8,7 +8,6 @@ from functools import partial
 from time import monotonic
 from typing import Any
 
-from django.conf import settings
 from django.db import transaction
 from django.db.models.functions import Coalesce, Now
 from django.utils.translation import gettext as _
@@ -101,10 +100,8 @@ def send(
 def _files(
     conversation: Conversation, attachments: object, kept: Message | None = None
 ) -> transcript.Files:
-    """What is attached, within the tokens of the setting and half of what the model
-    takes: the rest of the request has to fit beside it."""
-    model = requests.model_of(conversation)
-    room = min(settings.ATTACHMENT_TOKENS, requests.limit_of(model) // 2)
+    """What is attached: uploads of the owner, or the files of a message."""
+    room = requests.room_for_files(conversation)
     if kept:
         files = kept.files
         return transcript.Files([each.id for each in files], lambda _: files, room)

@@ -13,6 +13,8 @@ from chatsite.llm import dialects, providers, streaming
 from chatsite.llm.errors import LLMError
 from chatsite.protocol.errors import CommandError
 from memory import context
+from memory.engine import attachments
+from memory.engine.attachments import Attachment
 from memory.engine.blank import is_blank
 from memory.engine.compose import Shape
 from memory.models import Conversation, Message, ModelCall
@@ -86,13 +88,21 @@ def check_fits(conversation: Conversation, message: Message) -> None:
         raise CommandError("too_long", text % values)
 
 
-def next_turn(conversation: Conversation, draft: str = "") -> context.Built:
+def room_for_files(conversation: Conversation) -> int:
+    """Tokens of all attachments of a message together: those of the setting, and at
+    most half of what the model takes, so that the rest fits beside them."""
+    return min(settings.ATTACHMENT_TOKENS, limit_of(model_of(conversation)) // 2)
+
+
+def next_turn(
+    conversation: Conversation, draft: str = "", files: Sequence[Attachment] = ()
+) -> context.Built:
     """What would be sent now: the context of the waiting message, with what its turn
-    has done so far, else of the draft, else the view so far."""
+    has done so far, else of the draft with its files, else the view so far."""
     model = model_of(conversation)
     waiting = conversation.turns.filter(state__one_of=Turn.UNFINISHED).order_by("id")
     turn = waiting.select_related("user_message").first()
-    newest = turn.user_message if turn else _unsent(conversation, draft)
+    newest = turn.user_message if turn else _unsent(conversation, draft, files)
     return context.build(
         conversation,
         newest=newest,
@@ -103,14 +113,20 @@ def next_turn(conversation: Conversation, draft: str = "") -> context.Built:
     )
 
 
-def _unsent(conversation: Conversation, draft: str) -> Message | None:
-    if is_blank(draft):
+def _unsent(
+    conversation: Conversation, draft: str, files: Sequence[Attachment]
+) -> Message | None:
+    if is_blank(draft) and not files:
         return None
+    text, places = attachments.join(draft, files)
+    seq, room = conversation.next_seq, room_for_files(conversation)
     return Message(
         conversation=conversation,
-        seq=conversation.next_seq,
+        seq=seq,
         role=Message.Role.USER,
-        text=draft,
+        text=text,
+        sent_text=attachments.shorten(text, places, room=room, seq=seq),
+        attachments=places,
         created_at=now(),
     )
 

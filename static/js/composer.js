@@ -13,7 +13,8 @@
 
   function save() {
     const pending = outbox.item;
-    drafts.save(box.value || pending || kept ? { text: box.value, pending, edit, kept } : null);
+    const files = attachments.kept;
+    drafts.save(box.value || pending || kept || files.length ? { text: box.value, pending, edit, kept, files } : null);
   }
 
   function show(draft) {
@@ -22,6 +23,7 @@
     box.value = draft.text || "";
     kept = draft.kept || "";
     setEdit(draft.edit || null);
+    attachments.restore(draft.files);
     outbox.restore(draft.pending);
   }
 
@@ -29,6 +31,9 @@
     edit = seq;
     document.getElementById("editing").hidden = !seq;
     document.getElementById("editing-seq").textContent = seq ? `#${seq}` : "";
+    // An edit keeps the files that its message has; those beside the box wait.
+    form.toggleAttribute("data-editing", Boolean(seq));
+    document.getElementById("attach").disabled = document.getElementById("attachments").hidden = Boolean(seq);
   }
 
   function rawOf(seq) {
@@ -76,7 +81,8 @@
     if (outbox.isBusy) return;
     showError("");
     if (isTooLong(box.value)) showError(form.dataset.tooLong);
-    else outbox.put(box.value, edit);
+    else if (!edit && !attachments.isReady) showError(document.getElementById("attachments").dataset.notReady);
+    else outbox.put(box.value, edit, edit ? [] : attachments.ready);
   }
 
   // Without a connection, what was sent waits as a message below the others, and the box
@@ -88,7 +94,7 @@
     if (item?.held) giveBack(item);
     else if (item && outbox.isCutOff && !item.edit) takeOut(item);
     waiting.hidden = !item?.isOut;
-    waiting.querySelector(".body").textContent = item?.isOut ? item.text : "";
+    waiting.querySelector(".body").textContent = item?.isOut ? [item.text, ...(item.files || []).map(({ name }) => `+ ${name}`)].join("\n") : "";
     if (item?.isOut) waiting.scrollIntoView({ block: "nearest" });
   }
 
@@ -96,11 +102,15 @@
   function takeOut(item) {
     if (item.isOut) return;
     if (box.value.startsWith(item.text)) box.value = box.value.slice(item.text.length).replace(/^\n/, "");
+    attachments.drop(item.files || []);
     item.isOut = true;
   }
 
   function giveBack(item) {
-    if (item.isOut) box.value = box.value ? `${item.text}\n${box.value}` : item.text;
+    if (item.isOut) {
+      box.value = box.value ? `${item.text}\n${box.value}` : item.text;
+      attachments.restore(item.files);
+    }
     item.isOut = false;
   }
 
@@ -110,6 +120,7 @@
   });
   document.addEventListener("outbox:refused", ({ detail }) => {
     giveBack(detail);
+    if (detail.code === "attachment_gone") attachments.lose(detail.files, error().textContent);
     if (detail.edit) setEdit(detail.edit); // what has taken its place
     save();
     box.focus();
@@ -129,6 +140,7 @@
     submit();
   });
   box.addEventListener("input", save);
+  document.addEventListener("attachments:changed", save);
   box.addEventListener("keydown", (event) => {
     // 229: the key belongs to an input method that is still composing (Safari).
     if (event.isComposing || event.keyCode === 229) return;
@@ -154,7 +166,7 @@
     const button = target.closest("[data-edit]");
     const starter = target.closest("[data-starter]");
     if (button) beginEdit(Number(button.dataset.edit));
-    if (starter) outbox.put(starter.value, null);
+    if (starter) outbox.put(starter.value, null, []);
   });
 
   // The model is the server's to say: another tab may choose one, or a choice may fail.

@@ -42,7 +42,7 @@
     scrolled().forEach((element, at) => { element.scrollTop = tops[at]; });
     if (page.dataset.replaying) scroller.scrollTop = scroller.scrollHeight;
     if (detail.requestConfig?.verb !== "get") return;
-    if (box?.value.trim()) showDraftLater();
+    if (box && (box.value.trim() || attachments.ready.length)) showDraftLater();
     if (find?.open && find.querySelector("input").value.trim()) htmx.trigger(find.querySelector("form"), "again");
   });
 
@@ -74,9 +74,12 @@
 
   function showDraft() {
     const isDrawn = context.offsetParent && !chosen().value && !page.dataset.replaying;
-    if (!isDrawn || (!box.value.trim() && !shown)) return;
-    shown = box.value.trim();
+    const ids = attachments.ready.map(({ id }) => id).join(" ");
+    const said = box.value.trim() + ids;
+    if (!isDrawn || (!said && !shown)) return;
+    shown = said;
     draft.elements.draft.value = box.value;
+    draft.elements.attachments.value = ids;
     htmx.trigger(draft, "draft");
   }
 
@@ -86,6 +89,7 @@
   }
 
   box?.addEventListener("input", showDraftLater);
+  document.addEventListener("attachments:changed", showDraftLater);
   document.addEventListener("composer:sent", () => {
     clearTimeout(waiting);
     shown = "";

@@ -8,7 +8,8 @@
   const isTouch = matchMedia("(hover: none) and (pointer: coarse)");
 
   function save() {
-    drafts.save(box.value ? { text: box.value, id: id.value } : null);
+    const files = attachments.kept;
+    drafts.save(box.value || files.length ? { text: box.value, id: id.value, files } : null);
   }
 
   function show(draft) {
@@ -16,6 +17,7 @@
     if (box.value) return;
     box.value = draft.text || "";
     id.value = draft.id || id.value;
+    attachments.restore(draft.files);
   }
 
   function isTooLong() {
@@ -23,6 +25,7 @@
   }
 
   box.addEventListener("input", save);
+  document.addEventListener("attachments:changed", save);
   box.addEventListener("keydown", (event) => {
     // 229: the key belongs to an input method that is still composing (Safari).
     if (event.isComposing || event.keyCode === 229) return;
@@ -32,12 +35,14 @@
   });
   form.addEventListener("htmx:beforeRequest", (event) => {
     const error = document.getElementById("composer-error");
-    error.textContent = isTooLong() ? form.dataset.tooLong : "";
+    const notReady = attachments.isReady ? "" : document.getElementById("attachments").dataset.notReady;
+    error.textContent = isTooLong() ? form.dataset.tooLong : notReady;
     if (error.textContent) event.preventDefault();
   });
   form.addEventListener("htmx:beforeOnLoad", ({ detail }) => {
     if (!detail.xhr.getResponseHeader("HX-Redirect")) return;
     box.value = "";
+    attachments.drop(attachments.ready);
     id.value = ""; // the next message is another one
     save();
   });

@@ -12,7 +12,7 @@ const outbox = (() => {
   const LONGEST_COUNTDOWN = 120;
 
   let socket = null;
-  // {id, text, edit, tries, held, isOut}; held: waits for the person to send it again;
+  // {id, text, edit, files, tries, held, isOut}; held: waits for the person to send it again;
   // isOut: the message box no longer has the text.
   let item = null;
   let timer = null;
@@ -28,10 +28,12 @@ const outbox = (() => {
     return Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join("");
   }
 
-  function put(text, edit) {
+  const idsOf = (files) => (files || []).map(({ id }) => id);
+
+  function put(text, edit, files) {
     if (item && !item.held) return;
-    const isSame = item?.text === text && item.edit === edit;
-    item = { id: isSame ? item.id : newId(), text, edit, tries: 0, held: false };
+    const isSame = item?.text === text && item.edit === edit && String(idsOf(item.files)) === String(idsOf(files));
+    item = { id: isSame ? item.id : newId(), text, edit, files, tries: 0, held: false };
     offer(null);
     transmit();
   }
@@ -45,8 +47,8 @@ const outbox = (() => {
         return;
       }
       item.tries += 1;
-      const { id, text, edit } = item;
-      const command = edit ? { type: "edit", seq: edit } : { type: "send" };
+      const { id, text, edit, files } = item;
+      const command = edit ? { type: "edit", seq: edit } : { type: "send", attachments: idsOf(files) };
       socket.sendImmediately(JSON.stringify({ ...command, client_id: id, text }));
       timer = setTimeout(() => document.dispatchEvent(new Event("connection:doubt")), ACK_MS);
     }
@@ -74,7 +76,7 @@ const outbox = (() => {
       timer = setTimeout(transmit, (seconds + Math.random()) * 1000);
     } else if (LATER.includes(code)) hold(seconds);
     else {
-      const refused = { ...item, edit: item.edit && Number(seq) };
+      const refused = { ...item, edit: item.edit && Number(seq), code };
       clear();
       document.dispatchEvent(new CustomEvent("outbox:refused", { detail: refused }));
     }

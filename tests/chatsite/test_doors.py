@@ -35,7 +35,14 @@ RIGHT = {
     **{"preset": "layered", "overrides": '{"keep": ["turns", 3]}', "seen": "null"},
     **{"policy": '{"preset": "guide"}', "title": "Pears", "first": "2026-11-01"},
     **{"last": "2026-11-02", "text": "Words", "typed": "Words", "signature": "x"},
-    **{"draft": "Pears?", "versions": "1,2", "version": "1", "seq": "3", "next": "/"},
+    **{
+        "attachments": "",
+        "draft": "Pears?",
+        "versions": "1,2",
+        "version": "1",
+        "seq": "3",
+        "next": "/",
+    },
     **{"theme": "dark", "language": "en", "q": "pear", "view": "archived"},
     **{"label": "1", "select": "1", "on": "1", "had": "1", "name": "Pears"},
     **{

@@ -8,6 +8,7 @@ from typing import Any
 from uuid import UUID
 
 from asgiref.sync import sync_to_async
+from django.conf import settings
 from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
 from django.utils.translation import gettext as _
 from django.views.decorators.cache import never_cache
@@ -17,7 +18,7 @@ from chatsite.accounts.access import conversation_view
 from chatsite.attachments import reading, uploads
 from chatsite.attachments.errors import FileError
 from memory.models import Conversation, Upload
-from memory.transcript import TextError
+from memory.transcript import WHOLE_CHARS, TextError
 
 # Other refusals are 400.
 STATUS = {"signed_out": 401, "too_large": 413, "too_many": 429, "busy": 429}
@@ -73,6 +74,19 @@ def download(
     response["Content-Disposition"] = f'attachment; filename="{name}"'
     response["X-Content-Type-Options"] = "nosniff"
     return response
+
+
+def limits_of_composer() -> dict[str, Any]:
+    """What the message box says at once; the server would say it in a moment."""
+    mb = settings.ATTACHMENT_MAX_MB
+    return {
+        "max_chars": settings.MESSAGE_MAX_CHARS,
+        "attachment_limits": {
+            "mb": mb,
+            "bytes": mb * 1024 * 1024,
+            "chars": WHOLE_CHARS,
+        },
+    }
 
 
 def _describe(kept: Upload) -> dict[str, Any]:

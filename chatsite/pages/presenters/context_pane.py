@@ -25,7 +25,7 @@ from chatsite.turns.requests import (
 from memory import context, versions
 from memory.compaction import lease
 from memory.engine import budget, triggers
-from memory.engine.attachments import SHORTENED
+from memory.engine.attachments import SHORTENED, Attachment
 from memory.engine.compose import Section
 from memory.engine.cut_points import is_late
 from memory.engine.policy import Policy
@@ -184,9 +184,13 @@ class ContextPane:
 
 
 def model_view(
-    conversation: Conversation, *, reply: int | None = None, draft: str = ""
+    conversation: Conversation,
+    *,
+    reply: int | None = None,
+    draft: str = "",
+    files: Sequence[Attachment] = (),
 ) -> ContextPane:
-    """The right pane; `draft` is what is being typed.
+    """The right pane; `draft` is what is being typed, with the `files` beside it.
 
     Raises ModelCall.DoesNotExist for a number that is no reply.
     """
@@ -195,7 +199,9 @@ def model_view(
         call = reply_call(conversation, reply)
         if call is None:
             raise ModelCall.DoesNotExist
-    built = context.rebuild(call) if call else next_turn(conversation, draft)
+    built = context.rebuild(call) if call else next_turn(conversation, draft, files)
+    # Files alone are a draft as well.
+    draft = draft or " " * bool(files)
     if call:
         verified = built.sha256 == call.sha256
         if not verified and context.is_erased(call):

@@ -22,7 +22,7 @@ def test_addresses_are_hashed_after_collectstatic(settings, tmp_path):
     assert (tmp_path / address.removeprefix("/static/")).exists()
 
 
-def test_the_split_page_loads_less_than_70_kb_of_own_script():
+def test_the_split_page_loads_less_than_79_kb_of_own_script():
     """As it is written; compressed, as it travels, it is less than half."""
     root = site_settings.BASE_DIR
     pages = [
@@ -32,4 +32,4 @@ def test_the_split_page_loads_less_than_70_kb_of_own_script():
         r"static '(js/[\w-]+\.js)'", "".join(p.read_text() for p in pages)
     )
     assert "js/live.js" in scripts
-    assert sum((root / "static" / name).stat().st_size for name in scripts) < 70_000
+    assert sum((root / "static" / name).stat().st_size for name in scripts) < 79_000

@@ -1,0 +1,181 @@
+"""Files beside the message box and on their message, as a person uses them."""
+
+import re
+
+import pytest
+from playwright.sync_api import expect
+
+from .test_access import is_clean
+
+pytestmark = pytest.mark.browser
+NOTES = {
+    "name": "notes.md",
+    "mimeType": "text/markdown",
+    "buffer": b"# Notes\nThe gate code is 4711.\n",
+}
+PASTE = """([text]) => {
+    const clipboardData = new DataTransfer();
+    clipboardData.setData("text/plain", text);
+    const options = { clipboardData, bubbles: true, cancelable: true };
+    const event = new ClipboardEvent("paste", options);
+    document.getElementById("text").dispatchEvent(event);
+}"""
+DROP = """([name, text]) => {
+    const dataTransfer = new DataTransfer();
+    dataTransfer.items.add(new File([text], name));
+    const options = { dataTransfer, bubbles: true, cancelable: true };
+    const target = document.getElementById("text");
+    target.dispatchEvent(new DragEvent("dragover", options));
+    target.dispatchEvent(new DragEvent("drop", options));
+}"""
+
+
+def attached(page):
+    return page.locator("#attachments .attached")
+
+
+def attach(page, *files):
+    page.locator("#attach-files").set_input_files([*files])
+
+
+class TestInAConversation:
+    def test_a_chosen_file_becomes_a_card_of_its_message(self, chat):
+        attach(chat.page, NOTES)
+        expect(attached(chat.page)).to_contain_text("tokens")
+        chat.say("What is the gate code?")
+        expect(attached(chat.page)).to_have_count(0)
+        card = chat.message(1).locator(".attachment")
+        expect(card).to_contain_text("notes.md")
+        expect(card.locator("pre")).to_be_hidden()
+        card.locator("summary").click()
+        expect(card.locator("pre")).to_contain_text("The gate code is 4711.")
+        assert chat.text_of(1) == "What is the gate code?"
+        with chat.page.expect_download() as found:
+            card.get_by_role("link").click()
+        assert found.value.path().read_bytes() == NOTES["buffer"]
+
+    def test_a_long_paste_becomes_a_file_and_a_short_one_stays(self, chat):
+        chat.page.evaluate(PASTE, ["short"])
+        expect(attached(chat.page)).to_have_count(0)
+        chat.page.evaluate(PASTE, ["A line of a log.\n" * 400])
+        expect(attached(chat.page)).to_contain_text("Pasted text.txt")
+        expect(attached(chat.page)).to_contain_text("tokens")
+        expect(chat.box).to_have_value("")
+        # Nothing else has to be typed.
+        chat.box.press("Enter")
+        expect(chat.message(1).locator(".attachment")).to_be_visible()
+        assert chat.transcript()[0]["attachments"][0]["name"] == "Pasted text.txt"
+
+    def test_a_paste_that_is_refused_comes_back_as_text(self, chat, errors):
+        chat.page.route(
+            "**/attachments/",
+            lambda route: route.fulfill(
+                status=429, json={"error": "too_many", "detail": "Send some first."}
+            ),
+        )
+        text = "A line of a log.\n" * 400
+        chat.page.evaluate(PASTE, [text])
+        expect(chat.box).to_have_value(text)
+        expect(chat.error).to_have_text("Send some first.")
+        expect(attached(chat.page)).to_have_count(0)
+        errors.clear()
+
+    def test_a_paste_without_a_connection_is_not_lost(self, chat, errors):
+        chat.page.route("**/attachments/", lambda route: route.abort())
+        chat.page.evaluate(PASTE, ["A line of a log.\n" * 400])
+        expect(attached(chat.page)).to_contain_text("Not uploaded")
+        chat.page.unroute("**/attachments/")
+        # The draft has it, also where the tab was closed meanwhile.
+        chat.page.reload()
+        expect(attached(chat.page)).to_contain_text("tokens")
+        errors.clear()
+
+    def test_a_lost_upload_can_be_tried_again(self, chat, errors):
+        chat.page.route("**/attachments/", lambda route: route.abort())
+        attach(chat.page, NOTES)
+        expect(attached(chat.page)).to_contain_text("Not uploaded")
+        chat.page.unroute("**/attachments/")
+        attached(chat.page).get_by_role("button", name="Try again").click()
+        expect(attached(chat.page)).to_contain_text("tokens")
+        errors.clear()
+
+    def test_a_dropped_file_is_attached_and_shown_on_the_right(self, chat):
+        chat.page.evaluate(DROP, ["prices.csv", "lamp,12\nzebra,34\n"])
+        expect(attached(chat.page)).to_contain_text("prices.csv")
+        expect(chat.right).to_contain_text("zebra,34")
+
+    def test_a_refused_file_says_why_and_what_to_do(self, chat, errors):
+        attach(chat.page, {**NOTES, "name": "a.zip", "buffer": b"PK\x03\x04...."})
+        expect(attached(chat.page)).to_contain_text("This file is not text.")
+        chat.box.fill("Read it")
+        chat.box.press("Enter")
+        expect(chat.error).to_contain_text("A file is not attached yet")
+        expect(chat.box).to_have_value("Read it")
+        chat.page.get_by_role("button", name="Remove: a.zip").click()
+        expect(chat.box).to_be_focused()
+        chat.say("Read it")
+        # The browser itself notes an answer of 400.
+        assert len(errors) == 1
+        errors.clear()
+
+    def test_files_outlive_a_reload_with_the_draft(self, chat):
+        attach(chat.page, NOTES)
+        expect(attached(chat.page)).to_contain_text("tokens")
+        chat.page.reload()
+        expect(attached(chat.page)).to_contain_text("notes.md")
+        chat.is_live()
+        chat.say("Look")
+        assert len(chat.transcript()[0]["attachments"]) == 1
+
+    def test_an_edit_keeps_the_files_of_the_message(self, chat):
+        attach(chat.page, NOTES)
+        expect(attached(chat.page)).to_contain_text("tokens")
+        chat.say("First wording")
+        chat.act(1, "Edit")
+        expect(chat.box).to_have_value("First wording")
+        expect(chat.page.locator("#attach")).to_be_disabled()
+        chat.box.fill("Second wording")
+        chat.box.press("Enter")
+        expect(chat.message(3).locator(".attachment")).to_contain_text("notes.md")
+        expect(chat.page.locator("#attach")).to_be_enabled()
+
+    def test_it_is_reached_by_keyboard_and_named_for_screen_readers(self, chat):
+        attach(chat.page, NOTES)
+        expect(attached(chat.page)).to_contain_text("tokens")
+        expect(chat.page.locator("#attachments-status")).to_have_text(
+            "notes.md: attached"
+        )
+        button = chat.page.get_by_role("button", name="Attach files")
+        with chat.page.expect_file_chooser():
+            button.press("Enter")
+        chat.page.get_by_role("button", name="Remove: notes.md").press("Enter")
+        expect(attached(chat.page)).to_have_count(0)
+
+    def test_a_long_file_says_how_much_of_it_the_model_gets(self, chat):
+        lines = "\n".join(f"Line {n}: lamp {n} costs {n} euros." for n in range(3000))
+        attach(chat.page, {**NOTES, "buffer": lines.encode()})
+        expect(attached(chat.page)).to_contain_text("tokens")
+        chat.say("What does lamp 1234 cost?")
+        told = chat.message(1).locator(".attachment-sent")
+        expect(told).to_have_text(re.compile(r"[\d,]+ of [\d,]+ characters"))
+
+
+def test_the_first_message_of_a_conversation_can_have_files(open_page, site):
+    page = open_page(site).page
+    page.goto(f"{site.url}/")
+    attach(page, NOTES)
+    expect(attached(page)).to_contain_text("tokens")
+    page.locator("#text").press("Enter")
+    expect(page.locator("#message-1 .attachment")).to_contain_text("notes.md")
+    page.goto(f"{site.url}/")
+    expect(attached(page)).to_have_count(0)
+
+
+def test_the_cards_have_no_fault_of_access(chat):
+    attach(chat.page, NOTES)
+    expect(attached(chat.page)).to_contain_text("tokens")
+    chat.say("What is the gate code?")
+    chat.message(1).locator(".attachment summary").click()
+    attach(chat.page, NOTES, {**NOTES, "name": "b.txt"})
+    expect(attached(chat.page).last).to_contain_text("tokens")
+    is_clean(chat.page)

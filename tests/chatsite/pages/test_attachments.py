@@ -1,0 +1,132 @@
+"""Attached files on pages: cards, the right pane, the replay, and the first message."""
+
+import uuid
+
+import pytest
+from django.urls import reverse
+
+from chatsite.turns import commands
+from memory.models import Conversation, Upload
+
+from ..attachments.test_uploads import keep
+from ..scenes import HTMX, answer, memory_url, page_of, signed_in, url
+
+pytestmark = pytest.mark.django_db
+LONG = "\n".join(f"Lamp {n} costs {n} euros." for n in range(5_000))
+
+
+@pytest.fixture
+def client(alice):
+    return signed_in(alice)
+
+
+def send(conversation, *files, text="Look"):
+    ids = [str(keep(conversation.owner, each, name).pk) for name, each in files]
+    client_id = uuid.uuid4().hex
+    values = {"text": text, "client_id": client_id, "attachments": ids}
+    return commands.submit(conversation, **values).message
+
+
+class TestCard:
+    def test_it_has_the_beginning_and_a_link_to_the_whole(self, client, conversation):
+        message = send(conversation, ("lamps.txt", LONG))
+        answer(conversation)
+        page = page_of(client, conversation)
+        assert "lamps.txt" in page
+        assert "Lamp 12 costs" in page
+        assert "Lamp 4999 costs" not in page.split('id="context"')[0]
+        assert url("attachment", conversation, message.seq, 0) in page
+        assert "more characters." in page
+
+    def test_what_was_typed_stands_alone(self, client, conversation):
+        message = send(conversation, ("a.txt", "In the file"), text="**Typed**")
+        page = page_of(client, conversation)
+        left = page.split('id="context"')[0]
+        assert "<strong>Typed</strong>" in left
+        assert "<template data-raw>**Typed**</template>" in left
+        assert "&lt;attachment-" not in left
+        assert message.text.count("<attachment-") == 1
+
+    @pytest.mark.parametrize("hostile", ["<script>alert(1)</script>", "{{ 7 }}{% x %}"])
+    def test_nothing_of_a_file_becomes_a_page(self, client, conversation, hostile):
+        send(conversation, (hostile, hostile))
+        page = page_of(client, conversation)
+        assert "<script>alert" not in page
+        assert hostile.replace("<", "&lt;").replace(">", "&gt;") in page
+
+    def test_it_says_how_much_the_model_gets(self, client, conversation, settings):
+        settings.ATTACHMENT_TOKENS = 300
+        message = send(conversation, ("lamps.txt", LONG), text="What costs lamp 77?")
+        page = page_of(client, conversation)
+        assert f"{len(message.sent_text):,} of {len(message.text):,} characters" in page
+        # On the right, too.
+        assert "Shortened:" in page.split('id="context"')[1]
+
+    def test_the_replay_names_it(self, client, conversation):
+        send(conversation, ("lamps.txt", "Lamp"))
+        reply = answer(conversation).reply
+        shown = client.get(memory_url("moment", conversation), {"reply": reply.seq})
+        assert "lamps.txt" in shown.content.decode()
+
+
+class TestDraft:
+    def post(self, client, conversation, ids, text=""):
+        values = {"draft": text, "attachments": ids}
+        answered = client.post(memory_url("draft", conversation), values, headers=HTMX)
+        return answered.content.decode()
+
+    def test_the_right_pane_shows_files_that_wait(self, client, conversation):
+        row = keep(conversation.owner, "Lamp 7 costs 12 euros.")
+        shown = self.post(client, conversation, str(row.pk))
+        assert "Lamp 7 costs 12 euros." in shown
+        assert "Your draft" in shown
+        assert Upload.objects.exists()
+
+    def test_as_much_as_would_be_sent(self, client, conversation, settings):
+        settings.ATTACHMENT_TOKENS = 300
+        row = keep(conversation.owner, LONG)
+        shown = self.post(client, conversation, str(row.pk), "What costs lamp 77?")
+        assert "Lamp 77 costs" in shown
+        assert "Lamp 2500 costs" not in shown
+
+    @pytest.mark.parametrize("ids", ["no-id", "7 7 7", str(uuid.uuid4()), "\0"])
+    def test_what_is_no_file_is_left_out(self, client, conversation, ids):
+        assert "Hello" in self.post(client, conversation, ids, "Hello")
+
+    def test_those_of_others_are_not_shown(self, client, conversation, bob):
+        row = keep(bob, "Bob's secret")
+        assert "secret" not in self.post(client, conversation, str(row.pk), "Hello")
+
+
+class TestFirstMessage:
+    def begin(self, client, *rows, text="Hello", client_id="one"):
+        values = {
+            **{"first": text, "client_id": client_id},
+            "attachments": [str(row.pk) for row in rows],
+        }
+        return client.post(reverse("conversation-create"), values)
+
+    def test_it_can_have_files(self, client, alice):
+        assert self.begin(client, keep(alice), text="").status_code == 302
+        made = Conversation.objects.get()
+        assert made.messages.get().files[0].text == "Hello"
+        assert made.title == "notes.txt"
+
+    def test_the_same_one_twice_leads_to_the_same_conversation(self, client, alice):
+        row = keep(alice)
+        first, again = self.begin(client, row), self.begin(client, row)
+        assert first["Location"] == again["Location"]
+        assert Conversation.objects.count() == 1
+
+    def test_with_a_file_that_is_gone_nothing_is_made(self, client, alice, bob):
+        for row in (keep(bob), Upload(pk=uuid.uuid4())):
+            refused = self.begin(client, row)
+            assert refused.status_code == 400
+            assert "Attach the file again." in refused.content.decode()
+        assert not Conversation.objects.exists()
+
+    def test_ids_that_are_none_are_refused(self, client):
+        values = {"first": "Hello", "attachments": ["../x"]}
+        refused = client.post(reverse("conversation-create"), values)
+        assert refused.status_code == 400
+        assert not Conversation.objects.exists()
