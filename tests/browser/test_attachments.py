@@ -5,6 +5,8 @@ import re
 import pytest
 from playwright.sync_api import expect
 
+from tests.chatsite.attachments import pdfs
+
 from .test_access import is_clean
 
 pytestmark = pytest.mark.browser
@@ -53,6 +55,16 @@ class TestInAConversation:
         with chat.page.expect_download() as found:
             card.get_by_role("link").click()
         assert found.value.path().read_bytes() == NOTES["buffer"]
+
+    def test_a_pdf_is_read_on_the_server(self, chat):
+        data = pdfs.make("The gate code is 4711.", "Second page")
+        attach(chat.page, {**NOTES, "name": "paper.pdf", "buffer": data})
+        expect(attached(chat.page)).to_contain_text("tokens")
+        chat.say("What is the gate code?")
+        said = chat.transcript()[0]
+        place = said["attachments"][0]
+        text = said["text"][place["start"] : place["end"]]
+        assert text == "The gate code is 4711.\n\nSecond page"
 
     def test_a_long_paste_becomes_a_file_and_a_short_one_stays(self, chat):
         chat.page.evaluate(PASTE, ["short"])

@@ -57,6 +57,10 @@ class TestUpload:
     def test_a_stranger_is_refused(self):
         assert post(Client()).status_code == 401
 
+    def test_it_speaks_the_language_of_the_page(self):
+        answer = post(Client(), headers={"Accept-Language": "zh-hans"})
+        assert answer.json()["detail"] == "请先登录。"
+
     def test_without_the_token_of_the_site_nothing_is_stored(self, alice):
         client = signed_in(alice, enforce_csrf_checks=True)
         assert post(client).status_code == 403

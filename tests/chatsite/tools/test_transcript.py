@@ -9,6 +9,7 @@ from langchain_core.tools import ToolException
 
 from chatsite.tools.transcript import NOT_INSTRUCTIONS, read_messages, search_transcript
 from memory import actions, transcript
+from memory.engine.attachments import Attachment
 from memory.engine.tokens import count_text
 from memory.models import Message
 from tests.memory.scenes import ask, reply_to, summarise
@@ -40,6 +41,16 @@ def conversation(alice):
 
 def say(conversation, text):
     return reply_to(ask(conversation, text), "Good.")
+
+
+def attach(conversation, body):
+    """A message with a file of which little is sent."""
+    files = [Attachment("1", "notes.txt", "txt", len(body), body)]
+    attached = transcript.Files(["1"], lambda ids: files, 200)
+    values = {"text": "Read it.", "client_id": "file", "files": attached}
+    row, _ = transcript.append_user_message(conversation, **values)
+    reply_to(row, "Good.")
+    return row
 
 
 def searched(conversation, query, **arguments):
@@ -96,6 +107,24 @@ class TestSearch:
         assert "4711" in found
         assert 'excerpt="true"' in found
         assert count_text(found) < settings.TOOL_RESULT_TOKENS
+
+    def test_it_finds_what_was_not_sent_of_a_file(self, conversation):
+        body = "filler\n" * 4_000 + "The harbour code is 4711.\n" + "filler\n" * 4_000
+        row = attach(conversation, body)
+        assert "4711" not in row.sent_text
+        assert (
+            "harbour code is 4711" in quoted(searched(conversation, "harbour"))[row.seq]
+        )
+
+    def test_a_mark_leads_to_what_was_not_sent(self, conversation):
+        body = "filler\n" * 4_000 + "The harbour code is 4711.\n"
+        row = attach(conversation, body)
+        start = int(re.search(r"left out: from (\d+)", row.sent_text)[1])
+        first = quoted(read(conversation, row.seq, row.seq, start=start))[row.seq]
+        assert row.text[start:].startswith(first.rstrip("…"))
+        where = row.text.index("The harbour code")
+        rest = quoted(read(conversation, row.seq, row.seq, start=where))[row.seq]
+        assert rest.startswith("The harbour code is 4711.")
 
     def test_no_one_gets_the_words_of_another(self, conversation, bob):
         other = transcript.create(bob)
