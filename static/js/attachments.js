@@ -137,6 +137,7 @@ const attachments = (() => {
     changed();
   }
 
+  document.addEventListener("connection:open", () => items.filter(({ isLost }) => isLost).forEach(upload));
   document.getElementById("attach").addEventListener("click", () => picker.click());
   picker.addEventListener("change", () => {
     add(picker.files);
