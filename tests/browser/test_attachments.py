@@ -190,4 +190,7 @@ def test_the_cards_have_no_fault_of_access(chat):
     chat.message(1).locator(".attachment summary").click()
     attach(chat.page, NOTES, {**NOTES, "name": "b.txt"})
     expect(attached(chat.page).last).to_contain_text("tokens")
+    # What a message offers fades out, and is no text meanwhile.
+    chat.page.mouse.move(0, 0)
+    expect(chat.message(1).locator(".actions")).to_have_css("opacity", "0")
     is_clean(chat.page)

@@ -83,7 +83,7 @@ class TestDraft:
         assert Upload.objects.exists()
 
     def test_as_much_as_would_be_sent(self, client, conversation, settings):
-        settings.ATTACHMENT_TOKENS = 300
+        settings.ATTACHMENT_TOKENS = 600
         row = keep(conversation.owner, LONG)
         shown = self.post(client, conversation, str(row.pk), "What costs lamp 77?")
         assert "Lamp 77 costs" in shown
