@@ -1,10 +1,10 @@
 """The text in an uploaded file, or a sentence on why there is none and what to do."""
 
-import asyncio
 import codecs
 import re
 from typing import NamedTuple
 
+from asgiref.sync import sync_to_async
 from django.conf import settings
 from django.utils.translation import gettext as _
 
@@ -71,7 +71,8 @@ async def read(user_id: int, name: str, data: bytes) -> ReadFile:
     if is_pdf:
         text = await pdf.read_text(user_id, data)
     else:
-        text = await asyncio.to_thread(decode, data)
+        # Not asyncio.to_thread(), in which the language of the request is lost.
+        text = await sync_to_async(decode, thread_sensitive=False)(data)
     return ReadFile(shown, kind, len(data), check_text(text))
 
 

@@ -11,6 +11,7 @@ from itertools import groupby
 from math import inf
 
 from django.db.models import Count, F, OuterRef, Q, QuerySet, Subquery
+from django.utils.translation import gettext as _
 
 from chatsite.llm import providers
 from chatsite.protocol.errors import explain
@@ -368,6 +369,9 @@ def _author_of(row: Message, turn: Turn, conversation: Conversation) -> str:
 
 def _shown(row: Message, location: Location, model: str) -> ShownMessage:
     is_reply = row.role != Message.Role.USER
+    sent = attached.sent_of(row)
+    if sent and location.kind == "window":
+        location = replace(location, text=_("sent in part"))
     return ShownMessage(
         seq=row.seq,
         role=row.role,
@@ -385,5 +389,5 @@ def _shown(row: Message, location: Location, model: str) -> ShownMessage:
         superseded_at=row.superseded_at,
         verdict=row.verdict or "",
         attachments=attached.cards_of(row),
-        sent=attached.sent_of(row),
+        sent=sent,
     )

@@ -8,8 +8,10 @@ from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
+from django.utils.translation import get_language
 
-from chatsite.attachments import uploads
+from chatsite.attachments import reading, uploads
+from chatsite.attachments.errors import FileError
 from memory.models import Upload
 from memory.transcript import TextError
 
@@ -60,6 +62,14 @@ class TestUpload:
     def test_it_speaks_the_language_of_the_page(self):
         answer = post(Client(), headers={"Accept-Language": "zh-hans"})
         assert answer.json()["detail"] == "请先登录。"
+
+    def test_a_file_is_refused_in_it_too(self, alice, monkeypatch):
+        def refuse(data):
+            raise FileError("not_text", get_language())
+
+        monkeypatch.setattr(reading, "decode", refuse)
+        answer = post(signed_in(alice), headers={"Accept-Language": "zh-hans"})
+        assert answer.json()["detail"] == "zh-hans"
 
     def test_without_the_token_of_the_site_nothing_is_stored(self, alice):
         client = signed_in(alice, enforce_csrf_checks=True)

@@ -59,6 +59,7 @@ class TestCard:
         message = send(conversation, ("lamps.txt", LONG), text="What costs lamp 77?")
         page = page_of(client, conversation)
         assert f"{len(message.sent_text):,} of {len(message.text):,} characters" in page
+        assert "Sent in part: its files are long." in page
         # On the right, too.
         assert "Shortened:" in page.split('id="context"')[1]
 
