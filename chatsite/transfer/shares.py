@@ -18,9 +18,9 @@ from django.utils.translation import gettext as _
 
 from chatsite.turns.models import Share, Turn
 from chatsite.turns.requests import has_request
+from memory import transcript
 from memory.models import Conversation, Message, ModelCall
 from memory.ranges import to_ranges, within
-from memory.transcript import TITLE_CHARS
 
 TOKEN_BYTES = 24
 # Days that a link can be open for; none is open without an end.
@@ -48,6 +48,8 @@ def create(
     """
     # Nothing is added to it meanwhile.
     Conversation.objects.select_for_update().get(pk=conversation.pk)
+    if conversation.is_temporary:
+        raise ShareError(_("A temporary conversation has no links: it does not last."))
     rows = conversation.shares.all()
     if still_open(rows).count() >= MOST_OPEN:
         text = _("This conversation has %(count)s links. Revoke one of them first.")
@@ -130,9 +132,10 @@ def title_of(share: Share) -> str:
     row = share.conversation
     if row.title_set_by == Conversation.TitleSource.USER:
         return row.title
-    said = messages(share).filter(role=Message.Role.USER).order_by("seq")
-    words = " ".join((said.values_list("text", flat=True).first() or "").split())
-    return words if len(words) <= TITLE_CHARS else words[: TITLE_CHARS - 1] + "…"
+    said = messages(share).filter(role=Message.Role.USER).order_by("seq").first()
+    words = " ".join(transcript.words_for_title(said).split()) if said else ""
+    most = transcript.TITLE_CHARS
+    return words if len(words) <= most else words[: most - 1] + "…"
 
 
 def messages(share: Share) -> QuerySet[Message]:

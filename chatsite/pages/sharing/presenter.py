@@ -17,6 +17,8 @@ from memory import context
 from memory.models import Message, ModelCall
 
 from .. import parts
+from ..attachments import cards as attached
+from ..attachments.cards import AttachmentCard
 from ..presenters import context_pane
 from ..presenters.context_pane import MAX_REPLIES, ContextPane
 from ..presenters.tool_cards import (
@@ -46,6 +48,7 @@ class SharedMessage:
     reasoning: str = ""
     # Name and arguments of each call of a tool.
     calls: tuple[tuple[str, str], ...] = ()
+    attachments: tuple[AttachmentCard, ...] = ()
 
     @property
     def html(self) -> SafeString:
@@ -104,7 +107,7 @@ def _shown(share: Share, row: Message) -> SharedMessage:
     return SharedMessage(
         seq=row.seq,
         role=row.role,
-        text=row.head if len(row.head) == row.chars else f"{row.head}…",
+        text=_text_of(row),
         created_at=row.created_at,
         model=providers.label(model) if is_reply and model else "",
         provider=row.provider or "",
@@ -113,7 +116,14 @@ def _shown(share: Share, row: Message) -> SharedMessage:
         # A model that thinks aloud repeats what it was told.
         reasoning=row.reasoning if share.with_view else "",
         calls=tuple(map(_called, row.tool_calls)) if share.with_view else (),
+        attachments=attached.cards_of(row),
     )
+
+
+def _text_of(row: Message) -> str:
+    if row.attachments:
+        return attached.typed_of(row)
+    return row.head if len(row.head) == row.chars else f"{row.head}…"
 
 
 def _called(asked: dict[str, Any]) -> tuple[str, str]:

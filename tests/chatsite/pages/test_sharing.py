@@ -22,6 +22,7 @@ from memory import actions, library, transcript
 from tests.memory.scenes import ask, reply_to
 
 from ..scenes import HTMX, Use, answer, signed_in, submit, talk_in_turns, use_tools
+from .test_attachments import LONG, send
 
 pytestmark = pytest.mark.django_db
 
@@ -76,6 +77,16 @@ class TestPage:
         assert "What is my budget?" in page
         assert "Reply to: What is my budget?" in page
         assert "Trip to Kyoto" in page
+
+    def test_a_file_stands_behind_what_was_typed(self, stranger, conversation):
+        send(conversation, ("lamps.txt", LONG), text="Look here")
+        answer(conversation)
+        page = text_of(stranger, link(shares.create(conversation)))
+        assert "Look here" in page
+        assert "lamps.txt" in page
+        assert "Lamp 12 costs" in page
+        assert "Lamp 4999 costs" not in page
+        assert "attachment-" not in page.replace('class="attachment', "")
 
     def test_robots_are_kept_out(self, stranger, share):
         for part in PARTS:

@@ -66,6 +66,12 @@ class TestMaking:
         with pytest.raises(shares.ShareError, match="no finished reply"):
             shares.create(empty)
 
+    def test_a_temporary_conversation_has_none(self, alice):
+        made = transcript.create(alice, temporary=True)
+        talk_in_turns(made, "Hello")
+        with pytest.raises(shares.ShareError, match="does not last"):
+            shares.create(made)
+
     def test_a_conversation_has_so_many_links_and_no_more(
         self, conversation, monkeypatch
     ):
