@@ -59,6 +59,7 @@ class TestCard:
     def test_it_says_how_much_the_model_gets(self, client, conversation, settings):
         settings.ATTACHMENT_TOKENS = 300
         message = send(conversation, ("lamps.txt", LONG), text="What costs lamp 77?")
+        answer(conversation)
         page = page_of(client, conversation)
         assert f"{len(message.sent_text):,} of {len(message.text):,} characters" in page
         assert "Sent in part: its files are long." in page
