@@ -10,6 +10,9 @@ class Migration(migrations.Migration):
     dependencies = [("chat", "0018_preferred_rules")]
 
     operations = [
+        # On PostgreSQL the field's index goes with every other one of its column that
+        # is no index of the model, so also with that of this constraint.
+        migrations.RemoveConstraint(model_name="turn", name="one_running_turn"),
         migrations.AlterField(
             model_name="turn",
             name="conversation",
@@ -18,6 +21,14 @@ class Migration(migrations.Migration):
                 on_delete=django.db.models.deletion.CASCADE,
                 related_name="turns",
                 to="memory.conversation",
+            ),
+        ),
+        migrations.AddConstraint(
+            model_name="turn",
+            constraint=models.UniqueConstraint(
+                condition=models.Q(("state", "running")),
+                fields=["conversation"],
+                name="one_running_turn",
             ),
         ),
         migrations.AddIndex(
