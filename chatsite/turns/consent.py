@@ -30,7 +30,7 @@ MAX_REASON = 500
 EXPIRED_AT_ONCE = 50
 
 REFUSED = "No result: the user did not allow this call."
-EXPIRED = "No result: nobody allowed this call in time."
+EXPIRED = "No result: this call was not allowed in time."
 
 
 def tool_digest(tool: SiteTool) -> str:
@@ -141,12 +141,12 @@ def _go_on(turn: Turn) -> None:
 
 
 def expired() -> QuerySet[ToolCall]:
-    """Questions that nobody has answered in time."""
+    """Questions that were not answered in time."""
     return ToolCall.objects.filter(state=State.WAITING, expires_at__lte=Now())
 
 
 def expire() -> list[ToolCall]:
-    """Answer these with a no of nobody, so that their turns go on; what they are then.
+    """Answer these with a no of no one, so that their turns go on; what they are then.
     Another process may be faster with some."""
     keys = expired().order_by("expires_at").values_list("pk", "conversation")
     found = [_expire(*each) for each in keys[:EXPIRED_AT_ONCE]]

@@ -311,7 +311,7 @@ def release() -> None:
 
 
 async def expire_questions() -> None:
-    """End the questions for consent that nobody has answered in time."""
+    """End the questions for consent that were not answered in time."""
     for call in await database_sync_to_async(consent.expire)():
         await tell_answer(call)
 

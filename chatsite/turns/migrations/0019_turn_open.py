@@ -1,5 +1,5 @@
-"""An index of the turns that are not finished, by conversation: the longer it is, the
-more finished ones there are to skip.
+"""An index of the turns that are not finished, by conversation, in place of one of all:
+the longer a conversation is, the more finished ones there are to skip.
 """
 
 import django.db.models.deletion
