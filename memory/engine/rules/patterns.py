@@ -143,10 +143,11 @@ PREFERENCES = _any(
     r"always|personally|definitely))*\sprefer(?!ences?\b| not to say)\b",
     r"\bmy (?:(?:strong|personal|general) )?preference(?: is|s are| for)\b",
     r"\bI['’]d (?:much )?rather (?!not say)",
-    r"\bI(?:['’]ve| have)? (?:chosen|opted|chose|decided) to (?:keep|use|do|update|"
-    r"stick|go|work|write|avoid|focus|prioriti[sz]e)\b",
+    # A choice shows what is liked better. What has been decided or comes first is a
+    # fact of the matter at hand.
+    r"\bI(?:['’]ve| have)? (?:chosen|opted|chose) to (?:keep|use|do|update|stick|go|"
+    r"work|write|avoid|focus|prioriti[sz]e)\b",
     r"\bI(?:['’]ve| have)? (?:opted|chosen) for\b",
-    r"\bI(?:['’]ve| have)? prioriti[sz]ed?\b",
     r"\b(?:a|my) (?:\w+ )?preference for\b",
     r"\bI (?:really |absolutely )?(?:hate|dislike|can['’]t stand|loathe) (?!when|"
     r"that|it"
