@@ -2,7 +2,7 @@
 compacted again and again.
 
 Every contestant plays the same conversation: a rule in each of the first messages, then
-talk, until its summariser has written fifty times.
+talk, until its summariser has written fifty times or four million tokens were sent.
 """
 
 import random
@@ -10,8 +10,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from html import unescape
+from itertools import chain, count
 
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
+
+from memory.engine.tokens import count_tokens
 
 from .models import Asked, Summarised, Write
 from .systems.base import Make, System
@@ -30,7 +33,9 @@ RULES = (
 )
 COMPACTIONS = 50
 # A memory that compacts rarely is played no longer than this.
-MOST_TURNS = 4_000
+# Sent in all. A system with a large window has compacted a few times by then, and each
+# turn costs it more than the one before.
+MOST_TOKENS = 4_000_000
 KEPT = 0.9
 SEED = 1
 # Of a turn beside its number, in words.
@@ -83,16 +88,22 @@ def keep_rules(make: Make) -> dict[str, RuleSurvival]:
 
 
 def _play(system: System) -> RuleSurvival:
-    said = [*RULES, *(f"Turn {n}. " + "word " * WORDS for n in range(MOST_TURNS))]
-    for n, text in enumerate(said):
+    talk = (f"Turn {n}. " + "word " * WORDS for n in count())
+    asked: list[Asked] = []
+    sent = compactions = 0
+    for n, text in enumerate(chain(RULES, talk)):
         reply = AIMessage("All right. " + "word " * WORDS, id=str(2 * n + 2))
+        start = len(system.log)
         system.play(HumanMessage(text, id=str(2 * n + 1)), reply)
         system.rest(None)
-        compactions = sum(isinstance(event, Summarised) for event in system.log)
-        if compactions >= COMPACTIONS:
+        for event in system.log[start:]:
+            if isinstance(event, Asked):
+                asked.append(event)
+                sent += count_tokens(event.prompt)
+            compactions += isinstance(event, Summarised)
+        if compactions >= COMPACTIONS or sent >= MOST_TOKENS:
             break
-    asked = [event.prompt for event in system.log if isinstance(event, Asked)]
-    found = [count_rules(prompt) for prompt in asked[len(RULES) :]]
+    found = [count_rules(each.prompt) for each in asked[len(RULES) :]]
     share = found.count(len(RULES)) / len(found)
     return RuleSurvival(share, found[-1], compactions)
 

@@ -5,7 +5,7 @@ from statistics import mean
 from typing import Any
 
 from .figures import OURS, Figures, Results
-from .rules import COMPACTIONS, RULES, WRITERS
+from .rules import COMPACTIONS, MOST_TOKENS, RULES, WRITERS, RuleSurvival
 from .stress import KEPT, LOSSY_TURNS, MESSAGE_TOKENS, PERFECT_TURNS, SEEDS
 
 STRESS = (
@@ -16,8 +16,9 @@ STRESS = (
 
 SURVIVAL = (
     f"**Rules**: of {len(RULES)} that the user stated, how many the last request has "
-    f"word for word after {COMPACTIONS} compactions, and the share of all requests "
-    "with all of them, with three summarisers"
+    f"word for word after {COMPACTIONS} compactions (or as many as there were in "
+    f"{MOST_TOKENS:,} tokens), and the share of all requests with all of them, with "
+    "three summarisers"
 )
 
 Column = tuple[str, Callable[[dict[str, Any]], str]]
@@ -84,9 +85,13 @@ def write_stress(figures: Sequence[Figures]) -> Iterator[str]:
 def write_rules(figures: Sequence[Figures]) -> Iterator[str]:
     yield from head(["", *WRITERS])
     for each in figures:
-        found = (each.rules[writer] for writer in WRITERS)
-        cells = [f"{one.in_last}, {one.with_all:.0%}" for one in found]
+        cells = [show_survival(each.rules[writer]) for writer in WRITERS]
         yield row([show_name(each), *cells])
+
+
+def show_survival(found: RuleSurvival) -> str:
+    few = "" if found.compactions >= COMPACTIONS else f" ({found.compactions})"
+    return f"{found.in_last}, {found.with_all:.0%}{few}"
 
 
 def show_name(figures: Figures) -> str:
