@@ -46,7 +46,6 @@ from .presenters import conversation_list
 @require_GET
 @private
 def index(request: HttpRequest) -> HttpResponse:
-    library.purge()
     if request.htmx:
         return show_list(request, request.GET)
     return _home(request, _new_form(request))

@@ -13,7 +13,7 @@ from ..scenes import url
 # Templates and statements, at most.
 BOUNDS = {
     "split page": (32, 21),
-    "home": (13, 8),
+    "home": (13, 6),
     "right pane": (10, 12),
     "sync of a socket": (36, 7),
     "a turn for its tab": (1, 6),
