@@ -13,7 +13,7 @@ MAX_TOLD = 50
 
 @dataclass(slots=True)
 class Outcome:
-    """What was stored, was there before, or was refused with the reason."""
+    """What was stored or was there before, and what was refused or left out and why."""
 
     imported: list[Conversation] = field(default_factory=list)
     known: list[Conversation] = field(default_factory=list)
@@ -33,7 +33,7 @@ class Outcome:
             untold=job.result.get("untold", 0),
         )
 
-    def refuse(self, why: str) -> None:
+    def tell(self, why: str) -> None:
         if len(self.told) < MAX_TOLD:
             self.told.append(why)
         else:

@@ -69,17 +69,21 @@ class _Taking:
             try:
                 draft = _read(item, self.user)
             except ImportItemError as error:
-                outcome.refuse(_tell(number, item, error))
+                outcome.tell(_tell(number, item, str(error)))
             else:
-                self._take(draft, outcome)
+                if left_out := self._take(draft, outcome):
+                    outcome.tell(_tell(number, item, left_out))
             self.done = counted
         return outcome
 
-    def _take(self, draft: Draft, outcome: Outcome) -> None:
+    def _take(self, draft: Draft, outcome: Outcome) -> str:
+        """What of it was left out, in words."""
         if known := self._find(draft.source):
             outcome.known.append(known)
-        else:
-            outcome.imported.append(self._store(draft))
+            return ""
+        made = self._store(draft)
+        outcome.imported.append(made)
+        return _left_out(made, draft)
 
     def _find(self, source: str) -> Conversation | None:
         """Imported before or just now, or the very one that was exported here."""
@@ -147,7 +151,19 @@ def _read(item: Any, user: AbstractBaseUser) -> Draft:
     raise ImportItemError(_("its format is unknown."))
 
 
-def _tell(number: int, item: Any, error: ImportItemError) -> str:
+def _left_out(made: Conversation, draft: Draft) -> str:
+    given = {label.key for label in made.labels.all()} if draft.labels else set()
+    names = [name for name in draft.labels if labels.key_of(name) not in given]
+    if not names:
+        return ""
+    text = _(
+        "imported without the labels %(names)s: you have %(limit)s, the most there can "
+        "be."
+    )
+    return text % {"names": ", ".join(names), "limit": labels.MOST}
+
+
+def _tell(number: int, item: Any, why: str) -> str:
     inner = item.get("conversation", item) if isinstance(item, dict) else {}
     inner = inner if isinstance(inner, dict) else {}
     title = clean_title(inner.get("title") or inner.get("name"))
@@ -155,5 +171,5 @@ def _tell(number: int, item: Any, error: ImportItemError) -> str:
     return _("Conversation %(number)s “%(title)s”: %(why)s") % {
         "number": number,
         "title": title,
-        "why": error,
+        "why": why,
     }

@@ -128,9 +128,12 @@ class TestOwn:
         written = as_json(export.whole(source))
         monkeypatch.setattr(labels, "MOST", 2)
         known = labels.named(alice, ["work", "Home"])
-        [made] = take(alice, written).imported
+        outcome = take(alice, written)
+        [made] = outcome.imported
         assert list(made.labels.all()) == known[:1]
         assert labels.of(alice).count() == 2
+        [told] = outcome.told
+        assert "without the labels Travel: you have 2" in told
 
     def test_a_file_from_before_there_were_labels_has_none(self, alice, exported):
         del exported["conversation"]["labels"]
