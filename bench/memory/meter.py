@@ -46,7 +46,7 @@ class Meter:
         turns = list(split_turns(self.messages))
         for turn, following in zip_longest(turns, turns[1:]):
             start = len(self.system.log)
-            reply = turn[1] if len(turn) > 1 else AIMessage("")
+            reply = turn[1] if len(turn) > 1 else to_message(0, "assistant", "")
             for message in turn:
                 self.ledger.add(message)
             self.system.play(turn[0], reply)
@@ -83,9 +83,9 @@ class Meter:
 
     def _probe(self) -> list[BaseMessage]:
         """What the model would be sent for one question more; its cost not counted."""
-        start = len(self.system.log)
+        start, number = len(self.system.log), len(self.messages) + 1
         self.system.play(
-            to_message(len(self.messages) + 1, "user", PROBE), AIMessage("")
+            to_message(number, "user", PROBE), to_message(number + 1, "assistant", "")
         )
         events = self.system.log[start:]
         for event in events:
