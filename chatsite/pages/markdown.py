@@ -9,9 +9,11 @@ from itertools import zip_longest
 from typing import Any
 
 import nh3
-from django.utils.html import escape, format_html
+from django.utils.html import format_html
 from django.utils.safestring import SafeString, mark_safe
 from markdown_it import MarkdownIt
+from markdown_it.rules_block import StateBlock, reference
+from markdown_it.rules_inline import StateInline
 from markdown_it.token import Token
 
 from . import maths
@@ -26,13 +28,18 @@ CACHE_BYTES = 16 * 1024 * 1024
 # The parser drops what is nested deeper than its own limit of 100.
 MAX_LEVEL = 60
 
-TAGS = {
+TAGS = maths.TAGS | {
     *("a", "blockquote", "br", "code", "del", "em", "h1", "h2", "h3", "h4", "h5", "h6"),
-    *("hr", "li", "ol", "p", "pre", "s", "strong", "table", "tbody", "td", "th"),
-    *("thead", "tr", "ul"),
+    *("hr", "li", "ol", "p", "pre", "s", "strong", "sup", "table", "tbody", "td"),
+    *("th", "thead", "tr", "ul"),
 }
-ATTRIBUTES = {"a": {"href", "title"}, "ol": {"start"}, "code": {"class"}}
-# The language of a piece of code, for its label and colours, and "math" for formulas.
+ATTRIBUTES = maths.ATTRIBUTES | {
+    "a": {"href", "title"},
+    "ol": {"start"},
+    "code": {"class"},
+}
+# The language of a piece of code, for its label and colours, and "math" for formulas
+# that can't be drawn.
 CODE_CLASS = re.compile(r"language-[\w+#.-]{1,20}|math", re.ASCII)
 SCHEMES = {"http", "https", "mailto"}
 # Links to this site itself are dropped too: a model has no business with its pages.
@@ -42,6 +49,8 @@ ABSOLUTE = re.compile(r"(https?://|mailto:)[^/\\]", re.IGNORECASE)
 URL = re.compile(r"https?://[^\s<>\"'`\u3000-\u303f\u4e00-\u9fff\uff00-\uffef]+")
 AFTER_URL = ".,;:!?*_~"
 TASK = re.compile(r"\[([ xX])\] ")
+# The mark of a footnote, with a colon where the note itself begins.
+FOOTNOTE = re.compile(r"\[\^(\d{1,3})\](:[ \t])?")
 
 
 def _add_usual(tokens: list[Token]) -> None:
@@ -94,42 +103,85 @@ def _text(like: Token, content: str) -> Token:
     return Token("text", "", 0, content=content, level=like.level)
 
 
-_parser = MarkdownIt("commonmark", {"html": False, "linkify": False, "breaks": True})
-_parser.enable(["table", "strikethrough"]).disable("image")
-_parser.options["maxNesting"] = 100
-_parser.core.ruler.after("inline", "usual", lambda state: _add_usual(state.tokens))
-maths.plug_in(_parser)
-_parser.add_render_rule(
-    "formula",
-    lambda self, tokens, index, *_: (
-        f'<pre><code class="math">{escape(tokens[index].content)}</code></pre>\n'
-    ),
-)
+def _footnote(state: StateInline, silent: bool) -> bool:
+    """The mark of a footnote, raised. The note stays where it was written: what comes
+    later changes no block, and pages have no addresses inside of messages."""
+    found = FOOTNOTE.match(state.src, state.pos, state.posMax)
+    if not found:
+        return False
+    begins = not state.pos or state.src[state.pos - 1] == "\n"
+    if not silent:
+        state.push("sup_open", "sup", 1)
+        state.push("text", "", 0).content = f"[{found[1]}]"
+        state.push("sup_close", "sup", -1)
+        state.pending = " " if begins and found[2] else ""
+    state.pos = found.end() if begins or not found[2] else found.end() - 2
+    return True
+
+
+def _reference(state: StateBlock, start: int, end: int, silent: bool) -> bool:
+    """As in CommonMark; a footnote with nothing but an address is none."""
+    if state.src.startswith("[^", state.bMarks[start] + state.tShift[start]):
+        return False
+    return reference(state, start, end, silent)
+
+
+def _keep_spaces(state: StateInline, silent: bool) -> bool:
+    """The end of a line, without taking the spaces around it."""
+    if state.src[state.pos] != "\n":
+        return False
+    if not silent:
+        state.push("softbreak", "br", 0)
+    state.pos += 1
+    return True
+
+
+def _make_parser() -> MarkdownIt:
+    options = {"html": False, "linkify": False, "breaks": True, "maxNesting": 100}
+    parser = MarkdownIt("commonmark", options)
+    parser.enable(["table", "strikethrough"]).disable("image")
+    parser.core.ruler.after("inline", "usual", lambda state: _add_usual(state.tokens))
+    parser.inline.ruler.before("link", "footnote", _footnote)
+    parser.block.ruler.at("reference", _reference)
+    maths.plug_in(parser)
+    return parser
+
+
+_parser = _make_parser()
+# What people type keeps the spaces in its lines.
+_typed_parser = _make_parser()
+_typed_parser.inline.ruler.at("newline", _keep_spaces)
+for rule in ("softbreak", "hardbreak"):
+    _typed_parser.add_render_rule(rule, lambda *_: "<br>")
 
 
 cache = Cache(CACHE_BYTES)
 
 
-def render(text: str) -> SafeString:
-    """The text as HTML: formatted, or escaped as it stands where that is safer."""
-    html = cache.get(text)
+def render(text: str, *, is_typed: bool = False) -> SafeString:
+    """The text as HTML: formatted, or escaped as it stands where that is safer. Of what
+    a person has typed, spaces are kept; the style of `.message.user` shows them."""
+    key = (text, is_typed)
+    html = cache.get(key)
     if html is None:
-        html = render_uncached(text)
-        cache.put(text, html)
+        html = render_uncached(text, is_typed=is_typed)
+        cache.put(key, html)
     return html
 
 
-def render_uncached(text: str) -> SafeString:
-    html = render_part(text, {}) if is_cheap(text) else None
+def render_uncached(text: str, *, is_typed: bool = False) -> SafeString:
+    html = render_part(text, {}, is_typed=is_typed) if is_cheap(text) else None
     return format_html('<pre class="wrap">{}</pre>', text) if html is None else html
 
 
-def render_part(text: str, links: dict[str, Any]) -> SafeString | None:
+def render_part(
+    text: str, links: dict[str, Any], *, is_typed: bool = False
+) -> SafeString | None:
     """Whole blocks of a text as HTML, or None when they are nested too deep.
 
     `links` keeps what the parts of one text define for those that follow.
     """
-    html = _format(text, links)
+    html = _format(_typed_parser if is_typed else _parser, text, links)
     if html is None:
         return None
     return mark_safe(_sanitise(html))  # noqa: S308 - nh3 has just cleaned it
@@ -157,13 +209,13 @@ def is_cheap(text: str) -> bool:
     )
 
 
-def _format(text: str, links: dict[str, Any]) -> str | None:
+def _format(parser: MarkdownIt, text: str, links: dict[str, Any]) -> str | None:
     """The HTML, or None when the text is nested deeper than the parser follows."""
     try:
-        tokens = _parser.parse(text, links)
+        tokens = parser.parse(text, links)
         if any(token.level > MAX_LEVEL for token in tokens):
             return None
-        return _parser.renderer.render(tokens, _parser.options, {})
+        return parser.renderer.render(tokens, parser.options, links)
     except RecursionError:
         return None
 
@@ -190,5 +242,7 @@ def _keep_attribute(tag: str, name: str, value: str) -> str | None:
     if name == "href" and not ABSOLUTE.match(value):
         return None
     if tag == "code" and not CODE_CLASS.fullmatch(value):
+        return None
+    if tag in maths.ATTRIBUTES and not maths.VALUE.fullmatch(value):
         return None
     return value

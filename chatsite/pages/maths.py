@@ -1,16 +1,33 @@
-"""Formulas in Markdown: TeX between dollars or \\(…\\) is shown as it was written, for
+"""Formulas in Markdown: TeX between dollars or \\(…\\) is drawn as MathML, which
+browsers lay out by themselves. What can't be drawn is shown as it was written, for
 Markdown would eat its backslashes and take its stars and lines for emphasis.
 """
 
 import re
+from collections.abc import Iterable, Iterator, Sequence
+from html import unescape
+from typing import Any
+from unicodedata import category
+from xml.etree.ElementTree import Element
 
+from django.utils.html import escape
+from latex2mathml.converter import Converter
+from latex2mathml.symbols_parser import convert_symbol
+from latex2mathml.walker import Node
 from markdown_it import MarkdownIt
 from markdown_it.rules_block import StateBlock
 from markdown_it.rules_inline import StateInline
+from markdown_it.token import Token
 
 # What is longer is no formula; looking for its end at every dollar would take long.
 MAX_CHARS = 1_000
 MAX_LINES = 60
+# Drawn of one text: TeX of these characters in all; of a formula so many, with so many
+# parts, in each other so deep. A few dozen characters can ask for millions of parts.
+MAX_TEX = 12_000
+MAX_FORMULA = 3_000
+MAX_PARTS = 2_000
+MAX_DEPTH = 60
 
 # A price is no formula: no space inside the dollars, no digit behind them.
 INLINE = re.compile(
@@ -19,25 +36,164 @@ INLINE = re.compile(
 )
 CLOSING = {"$$": "$$", "\\[": "\\]"}
 
+# What the sanitiser keeps of a formula: layout, and neither colours nor addresses.
+TAGS = {
+    *("math", "menclose", "mfrac", "mi", "mn", "mo", "mover", "mpadded", "mphantom"),
+    *("mroot", "mrow", "mspace", "msqrt", "mstyle", "msub", "msubsup", "msup"),
+    *("mtable", "mtd", "mtext", "mtr", "munder", "munderover"),
+}
+ATTRIBUTES = {
+    "math": {"display"},
+    "menclose": {"notation"},
+    "mfrac": {"linethickness"},
+    "mi": {"mathvariant"},
+    "mo": {
+        *("accent", "fence", "form", "largeop", "lspace", "maxsize", "minsize"),
+        *("movablelimits", "rspace", "separator", "stretchy", "symmetric"),
+    },
+    "mover": {"accent"},
+    "mpadded": {"depth", "height", "lspace", "voffset", "width"},
+    "mspace": {"width"},
+    "mstyle": {"displaystyle", "scriptlevel"},
+    "mtable": {"displaystyle"},
+    "mtd": {"columnalign"},
+}
+# A word, or a length that moves nothing out of its place.
+VALUE = re.compile(r"[a-z]+( [a-z]+)?|[+-]?\d?(\.\d+)?(em|ex|px)?", re.ASCII)
+
+# Environments with the names under which they can be drawn, without numbers.
+ENVIRONMENT = re.compile(r"\\(begin|end)\s*\{(\w+\*?)\}", re.ASCII)
+GATHERED = ("gather", "gather*", "gathered")
+ALIGNED = ("align", "align*", "aligned", "eqnarray", "eqnarray*", "split")
+ENVIRONMENTS = {
+    **{name: name for name in ("array", "cases", "matrix", "smallmatrix")},
+    **{f"{mark}matrix": f"{mark}matrix" for mark in "pbBvV"},
+    **dict.fromkeys(GATHERED, "matrix"),
+    **dict.fromkeys(ALIGNED, "align*"),
+    "dcases": "cases",
+}
+FRAMES = ("equation", "equation*", "displaymath")
+LETTERS = {"script": "cal", "double-struck": "bb", "fraktur": "frak", "bold": "bf"}
+# Elements that are laid out only with so many in them.
+INSIDE = {
+    **dict.fromkeys(("mfrac", "mroot", "msub", "msup", "mover", "munder"), 2),
+    **dict.fromkeys(("msubsup", "munderover"), 3),
+}
+CHARACTER = re.compile(r"&#x[0-9A-Fa-f]+;")
+DOLLAR = re.compile(r"(?<!\\)\$")
+
+
+class _UndrawableError(Exception):
+    pass
+
+
+class _Definitions(dict[str, Any]):
+    """Nothing is defined: definitions of one another grow without end."""
+
+    def __setitem__(self, name: str, body: object) -> None:
+        raise _UndrawableError
+
+
+class _Drawing(Converter):
+    """A formula as elements, at most so many."""
+
+    def __init__(self, display: str) -> None:
+        super().__init__(display=display)
+        self.macros = _Definitions()
+        self.parts = 0
+
+    def _convert_group(
+        self, nodes: Iterable[Node], parent: Element, font: Any = None
+    ) -> None:
+        super()._convert_group(self._count(nodes), parent, font)
+
+    def _count(self, nodes: Iterable[Node]) -> Iterator[Node]:
+        for node in nodes:
+            self.parts += 1
+            if self.parts > MAX_PARTS:
+                raise _UndrawableError
+            yield node
+
 
 def plug_in(parser: MarkdownIt) -> None:
     parser.inline.ruler.before("escape", "formula", _inline)
     parser.block.ruler.before(
         "fence", "formula", _block, {"alt": ["paragraph", "blockquote", "list"]}
     )
+    parser.add_render_rule("formula", _render_inline)
+    parser.add_render_rule("formula_block", _render_block)
+
+
+def _render_inline(
+    _renderer: object, tokens: Sequence[Token], index: int, _options: object, env: Any
+) -> str:
+    source = tokens[index].content
+    return _draw(source, env) or f'<code class="math">{escape(source)}</code>'
+
+
+def _render_block(
+    _renderer: object, tokens: Sequence[Token], index: int, _options: object, env: Any
+) -> str:
+    source = tokens[index].content
+    if drawn := _draw(source, env):
+        return f"<p>{drawn}</p>\n"
+    return f'<pre><code class="math">{escape(source)}</code></pre>\n'
+
+
+def _draw(source: str, env: dict[str, Any]) -> str | None:
+    """The formula as MathML, or None. `env` counts for all parts of one text."""
+    marks = 1 if source[:2] not in ("$$", "\\(", "\\[") else 2
+    tex = source.strip()[marks:-marks]
+    env["tex"] = env.get("tex", 0) + len(tex)
+    if env["tex"] > MAX_TEX or len(tex) > MAX_FORMULA or DOLLAR.search(tex):
+        return None
+    display = "inline" if marks == 1 or source.startswith("\\(") else "block"
+    try:
+        tex = ENVIRONMENT.sub(_rename, tex)
+        return _html(_Drawing(display).convert_to_element(tex))
+    except Exception:  # noqa: BLE001 - the converter has no error for all that is no TeX
+        return None
+
+
+def _rename(found: re.Match[str]) -> str:
+    if found[2] in FRAMES:
+        return "{" if found[1] == "begin" else "}"
+    if found[2] not in ENVIRONMENTS:
+        raise _UndrawableError
+    return f"\\{found[1]}{{{ENVIRONMENTS[found[2]]}}}"
+
+
+def _html(element: Element, depth: int = 0) -> str:
+    """The converter's own text is not escaped, and has its characters as references."""
+    if depth > MAX_DEPTH or len(element) != INSIDE.get(element.tag, len(element)):
+        raise _UndrawableError
+    text = CHARACTER.sub(lambda found: unescape(found[0]), element.text or "")
+    variant = element.attrib.get("mathvariant", "")
+    if variant in LETTERS and len(text) == 1:
+        symbol = convert_symbol(f"\\math{LETTERS[variant]}{{{text}}}")
+        text = chr(int(symbol, 16)) if symbol else text
+    if len(text) > 1 and text.startswith("\\"):  # a command that it doesn't know
+        raise _UndrawableError
+    # "±" and others come as names of variables, without the space around them.
+    is_operator = element.tag == "mi" and len(text) == 1 and category(text) == "Sm"
+    tag = "mo" if is_operator else element.tag
+    names = "".join(f' {name}="{escape(value)}"' for name, value in element.items())
+    inside = "".join(_html(child, depth + 1) for child in element)
+    return f"<{tag}{names}>{escape(text)}{inside}</{tag}>"
 
 
 def _inline(state: StateInline, silent: bool) -> bool:
     if state.src[state.pos] not in "$\\":
         return False
+    before = state.src[state.pos - 1] if state.pos else ""
+    if state.src[state.pos] == "$" and before.isascii() and before.isalnum():
+        return False  # "US$5"
     end = min(state.posMax, state.pos + MAX_CHARS)
     found = INLINE.match(state.src, state.pos, end)
     if not found:
         return False
     if not silent:
-        token = state.push("code_inline", "code", 0)
-        token.content = found[0]
-        token.attrSet("class", "math")
+        state.push("formula", "math", 0).content = found[0]
     state.pos = found.end()
     return True
 
@@ -52,7 +208,7 @@ def _block(state: StateBlock, start: int, end: int, silent: bool) -> bool:
     if last is None:
         return False
     if not silent:
-        token = state.push("formula", "pre", 0)
+        token = state.push("formula_block", "math", 0)
         token.content = state.getLines(start, last + 1, state.blkIndent, False)
         token.map = [start, last + 1]
         state.line = last + 1

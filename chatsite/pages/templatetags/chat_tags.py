@@ -96,8 +96,8 @@ def form_fields(form: Form) -> SafeString:
 
 
 @register.filter
-def markdown(text: str) -> SafeString:
-    return render(text)
+def markdown(text: str, role: str = "") -> SafeString:
+    return render(text, is_typed=role == "user")
 
 
 @register.filter

@@ -15,6 +15,7 @@ PIECES = (
     *("\n", "\n\n", "\r\n", "\n- ", "\n> ", "\n1. ", "\n   ", "\n    ", "  ", "\t"),
     *("```", "```py", "~~~", "``", "\n```\n", "    code", "---", "===", "`c`", "[a]"),
     *("| a | b |", "|---|---|", "a | b", "$$", "$$x$$", "\n$$\n", "\\[", "\\]", "$"),
+    *("$x_1$", "[^1]", "\n[^2]: ", "https://ok.example "),
 )
 TEXTS = st.lists(st.sampled_from(PIECES), min_size=5, max_size=60).map("".join)
 STEPS = st.lists(st.integers(1, 12), min_size=1, max_size=20)

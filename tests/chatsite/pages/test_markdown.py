@@ -144,6 +144,27 @@ def test_a_picture_is_a_link_without_its_mark():
     assert "Stop!<a" in html
 
 
+def test_marks_of_footnotes_are_raised_and_the_notes_stay():
+    html = render(
+        "As said[^1], and[^23].\n\n[^1]: Smith, *p. 4*\n[^23]: https://ok.example"
+    )
+    assert "As said<sup>[1]</sup>, and<sup>[23]</sup>." in html
+    assert "<p><sup>[1]</sup> Smith, <em>p. 4</em><br>" in html
+    assert '<sup>[23]</sup> <a href="https://ok.example"' in html
+
+
+@pytest.mark.parametrize("text", ["[^abc]", "[^0-9]", "`[^1]`", "[^1234]", r"\[^1]"])
+def test_other_brackets_are_no_footnotes(text):
+    assert "<sup>" not in render(text)
+
+
+def test_what_a_person_types_keeps_its_spaces():
+    text = "one  two\n   three \n  - four"
+    typed = markdown.render(text, is_typed=True)
+    assert typed == "<p>one  two<br>   three</p>\n<ul>\n<li>four</li>\n</ul>\n"
+    assert "<br>\nthree" in render(text)
+
+
 def test_it_breaks_lines_where_the_text_does():
     assert "<br>" in render("one\ntwo")
 
@@ -185,7 +206,7 @@ class TestCache:
         monkeypatch.setattr(
             markdown,
             "render_part",
-            lambda text, links: done.append(text) or original(text, links),
+            lambda text, links, **_: done.append(text) or original(text, links),
         )
         assert markdown.render("*once* only") == markdown.render("*once* only")
         assert done == ["*once* only"]

@@ -1,39 +1,158 @@
-"""Formulas stay as they were written; languages of code keep their names."""
+"""Formulas are drawn, within bounds; languages of code keep their names."""
 
 import re
+import sys
 import time
 from html import unescape
 
 import pytest
 
+from chatsite.pages import incremental, maths
 from chatsite.pages.markdown import render, render_uncached
+
+
+@pytest.mark.parametrize(
+    ("formula", "drawn"),
+    [
+        ("$x_1 * y_2 * z$", "<msub><mi>x</mi><mn>1</mn></msub><mo>*</mo>"),
+        (r"\(a_b < c\)", "<mo>&lt;</mo><mi>c</mi>"),
+        (r"\[\sum_{i=1}^n x_i\]", '<math display="block"><mrow><munderover><mo>∑'),
+        ("$$a = b$$", '<math display="block">'),
+        (r"$\alpha \pm 1$", "<mi>α</mi><mo>±</mo>"),
+        (r"$\frac{1}{2}$", "<mfrac><mrow><mn>1</mn></mrow><mrow><mn>2</mn></mrow>"),
+        (r"$\mathcal{GP}$", '<mi mathvariant="script">𝒢</mi>'),
+        (r"$\begin{aligned}a &= b\end{aligned}$", '<mtd columnalign="right"><mi>a'),
+        (r"$\begin{equation*}a\end{equation*}$", "<mrow><mi>a</mi></mrow>"),
+        (r"$\text{if }x$", "<mtext>if&nbsp;</mtext><mi>x</mi>"),
+    ],
+)
+def test_it_draws_a_formula(formula, drawn):
+    html = render(f"So {formula} holds.")
+    assert drawn in html
+    assert html.startswith("<p>So <math display=")
 
 
 @pytest.mark.parametrize(
     "formula",
     [
-        "$x_1 * y_2 * z$",
-        r"\(a_b < c_d\)",
-        r"\[\sum_{i=1}^n *x*\]",
-        "$$a = b$$",
-        r"$\alpha$",
+        r"$\unheard{x}$",
+        r"$\frac{1}$",
+        r"\(x^2^3\)",
+        "$$ $$",
+        r"$\def\a{b}\a$",
+        r"$\newcommand{\a}{b}\a$",
+        r"\[\begin{nonsense}x\end{nonsense}\]",
+        r"$\left( x$",
     ],
 )
-def test_it_leaves_a_formula_as_it_was_written(formula):
+def test_what_it_can_not_draw_stays_as_it_was_written(formula):
     html = render(f"So {formula} holds.")
     shown = re.search(r'<code class="math">(.*?)</code>', html, re.DOTALL)
     assert unescape(shown[1]) == formula
 
 
-def test_it_leaves_a_formula_on_lines_of_its_own_as_it_is():
-    formula = "$$\na = b\n- c_1\n+ d_1\n$$"
-    html = render(f"Look:\n{formula}\n\nand **on**")
-    assert f'<pre><code class="math">{formula}</code></pre>' in html
+def test_a_formula_on_lines_of_its_own_is_a_block():
+    html = render("Look:\n$$\na = b\n- c_1\n+ d_1\n$$\n\nand **on**")
+    assert '<p><math display="block"><mrow><mi>a</mi>' in html
     assert "<strong>on</strong>" in html
+    source = "$$\na = b\n- \\c_1\n$$"
+    assert f'<pre><code class="math">{source}</code></pre>' in render(source)
 
 
 @pytest.mark.parametrize(
-    "text", ["from $5 to $10 today", "US$ 5 and A$ 6", "$ x $", "a $$ b", r"\(open"]
+    "formula",
+    [
+        r"\text{<img src=x onerror=alert(1)>}",
+        r"\text{&lt;script&gt;alert(1)&lt;/script&gt;}",
+        r"\href{javascript:alert(1)}{x}",
+        r"\style{background:url(//evil)}{x}",
+        r"\class{message}{x}",
+        r"\color{white}{x}",
+        r"\colorbox{black}{x}",
+        r"\unicode{x3c}img src=x onerror=alert(1)\unicode{x3e}",
+        r"\hspace{9999em}x",
+        r"\rule{9999em}{9999em}",
+        r'\genfrac(){1" onclick="alert(1)}{0}{a}{b}',
+        r"\operatorname{<b>x</b>}",
+    ],
+)
+def test_a_formula_brings_nothing_but_its_layout(formula):
+    html = render(f"${formula}$").replace('<code class="math">', "").lower()
+    tags = " ".join(re.findall(r"<[^>]*>", html))
+    for part in (
+        "<img",
+        "<script",
+        "<b>",
+        " href",
+        " style",
+        " class",
+        "color",
+        "99em",
+    ):
+        assert part not in tags
+    assert not re.search(r"<\w+[^>]* on\w+=", html)
+
+
+# The greatest of these asked for 2 to the power of 40 parts.
+HOSTILE = {
+    "braces": "{" * 490 + "}" * 490,
+    "doubled": r"\sideset{_a}{_b}{" * 40 + "x" + "}" * 40,
+    "defined": r"\def\a{\b\b}\def\b{\c\c}" * 20 + r"\a",
+    "fractions": r"\frac{1}{" * 80 + "x" + "}" * 80,
+    "over": r"a\over " * 120 + "x",
+    "matrices": r"\begin{matrix}a&b\\" * 30 + r"\end{matrix}" * 30,
+    "open": r"\left(" * 150,
+    "sizes": r"\tiny " * 150 + "x",
+    "name": r"\operatorname{" + "* " * 450,
+    "logos": r"\LaTeX" * 150,
+    "ampersands": "&" * 900,
+    "surrogates": r"\unicode{d800}\unicode{0}\unicode{110000}",
+}
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_a_hostile_formula_costs_little(name):
+    text = f"${HOSTILE[name]}$"
+    count = 0
+
+    def note(*_):
+        nonlocal count
+        count += 1
+
+    sys.setprofile(note)
+    try:
+        html = render_uncached(text)
+    finally:
+        sys.setprofile(None)
+    assert count < 300_000
+    assert len(html) < 200 * len(text) + 1_000
+    html.encode()
+
+
+def test_so_much_of_a_text_is_drawn():
+    formula = "$" + "x + 1 " * 100 + "+ 1$"
+    most = maths.MAX_TEX // (len(formula) - 2)
+    html = render_uncached("\n\n".join([formula] * (most + 5)))
+    assert html.count("<math") == most
+    assert html.count(f'<code class="math">{formula}</code>') == 5
+
+
+def test_a_reply_that_grows_is_drawn_as_far_as_the_whole(monkeypatch):
+    monkeypatch.setattr(maths, "MAX_TEX", 20)
+    settler, text = incremental.IncrementalRenderer(), "$a + b$\n\n" * 8
+    for end in range(0, len(text) + 1, 9):
+        settler.settle(text[:end])
+    settled = str(settler.view(text).html())
+    assert settled.count("<math") == 4
+    assert render_uncached(text).startswith(settled)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *("from $5 to $10 today", "US$ 5 and A$ 6", "$ x $", "a $$ b", r"\(open"),
+        *("US$5, A$ 6", "as x$y$z"),
+    ],
 )
 def test_money_is_no_formula(text):
     assert "math" not in render(text)
