@@ -138,6 +138,12 @@ def restore_all(user: AbstractBaseUser, uuids: Collection[UUID]) -> int:
     return len(keys)
 
 
+def keep_deleted(user: AbstractBaseUser, uuids: Collection[UUID]) -> None:
+    """End the time in which the deletion of these can be undone."""
+    found = deleted_lately(user).filter(uuid__in=uuids)
+    found.order_by().update(deleted_at=Now() - UNDO - timedelta(seconds=1))
+
+
 def purge() -> int:
     """Remove what was deleted long enough ago, and what was to be kept no longer,
     permanently; returns how many.

@@ -145,6 +145,7 @@ several = [
     path("unarchive/", bulk.unarchive, name="several-unarchive"),
     path("delete/", bulk.delete, name="several-delete"),
     path("undelete/", bulk.undelete, name="several-undelete"),
+    path("keep-deleted/", bulk.keep_deleted, name="several-keep-deleted"),
 ]
 
 label = [

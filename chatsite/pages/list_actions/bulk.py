@@ -65,3 +65,10 @@ def undelete(request: HttpRequest) -> HttpResponse:
     except Conversation.DoesNotExist:
         raise Http404 from None
     return list_again(request)
+
+
+@list_action
+def keep_deleted(request: HttpRequest) -> HttpResponse:
+    """No longer offer to undo a deletion: the line that does so is closed."""
+    library.keep_deleted(request.user, read_uuids(request))
+    return list_again(request)

@@ -204,6 +204,16 @@ class TestSeveral:
         assert "2 conversations were deleted." in page
         assert url("undelete", some[2]) in page
 
+    def test_the_offer_to_undo_can_be_closed(self, client, alice, some, bob):
+        several(client, "delete", some[:2])
+        several(client, "delete", some[2:])
+        several(signed_in(bob), "keep-deleted", some)
+        assert library.deleted_lately(alice).count() == 3
+        page = several(client, "keep-deleted", some[:2]).content.decode()
+        assert "2 conversations were deleted." not in page
+        assert url("undelete", some[2]) in page
+        assert several(client, "undelete", some[:2]).status_code == 404
+
     def test_it_leaves_the_page_of_the_open_one(self, client, some):
         answer = several(client, "delete", some[:2], open=str(some[1].uuid))
         assert answer["HX-Redirect"] == reverse("conversation-list")
