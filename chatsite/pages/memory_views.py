@@ -215,9 +215,13 @@ def system_prompt(request: HttpRequest, conversation: Conversation) -> HttpRespo
 def find(request: HttpRequest, conversation: Conversation) -> HttpResponse:
     """Does it still remember? Where the model sees what was said about something."""
     form = SearchForm(request.GET)
-    query = form.cleaned_data["q"] if form.is_valid() else ""
-    found = search.find(conversation, query)
-    values = {"conversation": conversation, "query": query.strip(), "found": found}
+    query = form.cleaned_data["q"].strip() if form.is_valid() else ""
+    values = {
+        "conversation": conversation,
+        "query": query,
+        "found": search.find(conversation, query),
+        "summaries": [] if query else versions.active(conversation),
+    }
     return render(request, "chat/_search_results.html", values)
 
 

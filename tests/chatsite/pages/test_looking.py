@@ -96,6 +96,16 @@ class TestFinding:
     def test_odd_queries_do_no_harm(self, client, long, query):
         assert ask(client, long, "find", q=query).status_code == 200
 
+    def test_without_a_query_it_lists_what_the_summaries_lack(self, client, long):
+        summarise(long, 13, 14, flags={"dropped": ["#3 number: 11 pears"]})
+        page = ask(client, long, "find", q="").content.decode()
+        assert "1 thing is missing from the summary" in page
+        assert "11 pears" in page
+        assert reverse("memory-message", args=[long.uuid, 3, "pin"]) in page
+        assert (
+            "thing is missing" not in ask(client, long, "find", q="x").content.decode()
+        )
+
     def test_a_deleted_text_is_not_found(self, long):
         actions.delete(long, 15)
         assert 15 not in self.find(long, "77 pears")
