@@ -6,7 +6,9 @@ not take.
 import logging
 import sys
 
+from django.conf import settings
 from django.http import (
+    Http404,
     HttpRequest,
     HttpResponse,
     HttpResponseBadRequest,
@@ -14,6 +16,7 @@ from django.http import (
 )
 from django.template.loader import render_to_string
 from django.utils.deprecation import MiddlewareMixin
+from django.views.defaults import page_not_found
 
 from chatsite.accounts.appearance import appearance_of
 from chatsite.database import RefusedInputError, is_away, name_of
@@ -36,9 +39,20 @@ class UnavailableMiddleware(MiddlewareMixin):
         is_busy = TOO_BUSY in getattr(request, "scope", ())
         return _page(request, is_busy=True) if is_busy else None
 
+    def process_response(
+        self, request: HttpRequest, response: HttpResponse
+    ) -> HttpResponse:
+        # Who tries the site with DEBUG is not helped by a list of patterns.
+        is_unknown = response.status_code == 404 and request.resolver_match is None
+        if settings.DEBUG and is_unknown:
+            return page_not_found(request, Http404())
+        return response
+
     def process_exception(
         self, request: HttpRequest, exception: Exception
     ) -> HttpResponse | None:
+        if isinstance(exception, Http404):
+            return page_not_found(request, exception)
         if isinstance(exception, RefusedInputError):
             logger.warning("%s", exception)
             page = render_to_string("400.html", appearance_of(request))

@@ -1,6 +1,7 @@
 """What DEBUG's page of an error and its log show, and what they must not."""
 
 import sys
+from uuid import uuid4
 
 import pytest
 from django.test import RequestFactory
@@ -60,6 +61,16 @@ def test_the_pages_of_errors_are_made_by_it(configured, client):
     page = client.get("/fails/").content.decode()
     assert "ValueError" in page
     assert QUOTED not in page
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize("address", ["/nowhere/", f"/c/{uuid4()}/"])
+def test_what_is_not_there_has_the_sites_own_page(settings, client, alice, address):
+    settings.DEBUG = True
+    client.force_login(alice)
+    answer = client.get(address)
+    assert answer.status_code == 404
+    assert "There is nothing at this address" in answer.content.decode()
 
 
 def test_the_log_shows_them_no_more(configured):
