@@ -108,6 +108,16 @@ def test_nothing_is_wider_than_the_screen(open_page, site):
     assert wide == []
 
 
+def test_enlarged_four_times_there_is_room_to_read(open_page, site):
+    chat = open_page(site, width=360, height=225)
+    chat.create()
+    chat.say("Hello")
+    assert chat.page.locator("#transcript").bounding_box()["height"] > 110
+    chat.message(2).scroll_into_view_if_needed()
+    expect(chat.message(2)).to_be_in_viewport()
+    expect(chat.box).to_be_in_viewport()
+
+
 WIDER = """["html", "#transcript", "#context-body"].filter((name) => {
     const element = document.querySelector(name);
     return element.scrollWidth > element.clientWidth;
