@@ -24,8 +24,11 @@ def _pattern(*parts: str) -> re.Pattern[str]:
     return re.compile("|".join(parts), re.IGNORECASE)
 
 
-# Between two questions in one sentence.
-AND_QUESTION = _pattern(r",?\s+and\s+(?=(?:what|who|where|when|which|how)\b)")
+# Between two questions, in one sentence or in two.
+AND_QUESTION = _pattern(
+    r",?\s+and\s+(?=(?:what|who|where|when|which|how)\b)",
+    r"(?<=[?？])\s*(?=[^?？]{1,100}[?？]\W*$)",
+)
 NAME_QUESTION = _pattern(
     r"\bmy name\b|\bwho am i\b|\b(?:remember|know) me\b",
     r"我叫(?:什么|啥)|我的名字|我是谁|叫我什么|认识我|记得我",

@@ -193,6 +193,13 @@ class TestChinese:
     def test_it_remembers(self, said, question, expected):
         assert expected in talk(said, "今天天气不错。", question)
 
+    def test_it_answers_two_questions(self):
+        said = "你好！我叫小林，正打算去京都旅行。", "我妹妹米娅吃素，请记住这一点。"
+        reply = talk(*said, "我叫什么名字？我要去哪里旅行？")
+        assert "你叫小林" in reply
+        assert "京都" in reply
+        assert "吃素" in talk(*said, "我妹妹是谁？她不吃什么？")
+
     def test_it_answers_in_chinese(self):
         assert talk("你好！我叫李雷", "我叫什么名字？").startswith("你叫李雷")
 
