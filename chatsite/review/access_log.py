@@ -36,9 +36,11 @@ PARTS = {
     "policy": _("policy"),
     "prompt": _("prompt"),
     "review": _("review"),
+    "rule": _("rule"),
     "timeline": _("timeline"),
     "transcript": _("transcript"),
     "experiment": _("experiment"),
+    "toolcall": _("tool call"),
     "trial": _("experiment"),  # as it was once called
     "turn": _("turn"),
     "version": _("version"),
@@ -48,6 +50,7 @@ LISTS = {
     "list feedback": _("beginnings of feedback (in a list)"),
     "list message": _("beginnings of messages (in a list)"),
     "list prompt": _("beginnings of prompts (in a list)"),
+    "list toolcall": _("tool calls (in a list)"),
     "list review": _("beginnings of notes (in a list)"),
 }
 

@@ -13,7 +13,7 @@ from memory.compaction import lease
 from memory.engine.policy import PRESETS, TRIGGER_KINDS
 from memory.models import Message, Summary
 
-from .labels import trigger_label
+from .labels import STATUSES, preset, trigger_label
 from .models import Review
 
 Lookups = list[tuple[Any, Any]]
@@ -68,7 +68,7 @@ class PresetFilter(ChoiceFilter):
     parameter_name = "preset"
 
     def conditions(self) -> dict[str, tuple[Any, Q]]:
-        known = {name: (name, Q(preset=name)) for name in PRESETS}
+        known = {name: (preset(name), Q(preset=name)) for name in PRESETS}
         return {**known, "unknown": (_("not known"), Q(preset=""))}
 
 
@@ -80,6 +80,14 @@ class LevelFilter(ChoiceFilter):
         known = {str(level): (str(level), Q(level=level)) for level in range(LEVELS)}
         more = _("%(level)s and more") % {"level": LEVELS}
         return {**known, "more": (more, Q(level__gte=LEVELS))}
+
+
+class StatusFilter(ChoiceFilter):
+    title = _("status")
+    parameter_name = "status"
+
+    def conditions(self) -> dict[str, tuple[Any, Q]]:
+        return {name: (label, Q(status=name)) for name, label in STATUSES.items()}
 
 
 class FlagFilter(ChoiceFilter):

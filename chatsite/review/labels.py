@@ -7,6 +7,8 @@ from django.contrib import admin
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
+from chatsite.pages.forms import preset_name
+from memory.engine.policy import PRESETS
 from memory.models import Summary
 
 TRIGGERS = {
@@ -27,9 +29,25 @@ TRIGGERS = {
 }
 
 
+# As people see them on their own pages.
+STATUSES = {
+    Summary.Status.ACTIVE: gettext_lazy("current"),
+    Summary.Status.SUPERSEDED: gettext_lazy("replaced"),
+    Summary.Status.STALE: gettext_lazy("out of date"),
+    Summary.Status.ERASED: gettext_lazy("erased"),
+    Summary.Status.FAILED: gettext_lazy("failed"),
+    Summary.Status.REJECTED: gettext_lazy("rejected"),
+}
+
+
 def trigger_label(kind: str) -> str:
     """What set off a compaction; a kind without a label is shown as it is."""
     return str(TRIGGERS.get(kind, kind.replace("_", " ")))
+
+
+def preset(name: str) -> str:
+    """A policy's preset in words; one that is no longer known as it is stored."""
+    return preset_name(name) if name in PRESETS else name
 
 
 @admin.display(description=gettext_lazy("trigger"))
@@ -43,6 +61,11 @@ def because(row: Summary) -> str:
         return values["kind"]
     values.setdefault("value", None)
     return _("%(kind)s: %(value)s (limit %(limit)s)") % values
+
+
+@admin.display(description=gettext_lazy("status"))
+def status(row: Summary) -> str:
+    return str(STATUSES[row.status])
 
 
 @admin.display(description=gettext_lazy("messages"))

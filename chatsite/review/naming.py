@@ -38,7 +38,13 @@ COLUMNS = (
     _("token overhead"),
     *(_("tokens"), _("tokens after"), _("tokens before"), _("tokens cached")),
     *(_("tokens estimated"), _("tokens in"), _("tokens input"), _("tokens out")),
-    *(_("tokens output"), _("tokens used"), _("tool call id"), _("tool calls")),
+    *(
+        _("temperature"),
+        _("tokens output"),
+        _("tokens used"),
+        _("tool call id"),
+        _("tool calls"),
+    ),
     *(_("last opened at"), _("opens"), _("revoked at"), _("with view")),
     *(_("total ms"), _("trigger"), _("trigger kind"), _("unsupported")),
     *(_("attachments"), _("name"), _("size")),
@@ -56,7 +62,8 @@ TABLES = {
     "chat.ToolCall": (_("tool call"), _("tool calls")),
     "chat.Job": (_("job"), _("jobs")),
     "chat.Share": (_("share link"), _("share links")),
-    "chat.Allowance": (_("allowance"), _("allowances")),
+    "chat.Allowance": (_("usage and limits"), _("usage and limits")),
+    "desk.Tombstone": (_("deletion record"), _("deletion records")),
 }
 # Django and django-axes mark these themselves, without a translation to Chinese.
 OTHERS = (
@@ -64,6 +71,8 @@ OTHERS = (
     *(_("access failures"), _("access log"), _("access logs"), _("Access lock out")),
     *(_("Attempt Time"), _("Locked Out"), _("Logout Time"), _("Path")),
     *(_("Model name"), _("Add link"), _("Change or view list link")),
+    # Behind the labels of fields; in Chinese it is another sign.
+    _(":"),
 )
 
 

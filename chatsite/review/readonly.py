@@ -18,6 +18,7 @@ from django.utils.functional import cached_property
 from django.utils.html import format_html
 from django.utils.http import urlencode
 from django.utils.safestring import SafeString
+from django.utils.text import capfirst
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
@@ -132,7 +133,11 @@ class ReadOnlyAdmin(admin.ModelAdmin):
     def changelist_view(
         self, request: HttpRequest, extra_context: dict[str, Any] | None = None
     ) -> HttpResponse:
-        response = super().changelist_view(request, extra_context)
+        # Django's own title is "Select … to view".
+        title = capfirst(self.opts.verbose_name_plural)
+        response = super().changelist_view(
+            request, {"title": title, **(extra_context or {})}
+        )
         may_read = bool(self.heads) and rights_of(request.user).content
         if may_read and isinstance(response, TemplateResponse):
             rows = response.context_data["cl"].result_list

@@ -126,7 +126,7 @@ class Conversation(models.Model):
 
     def __str__(self) -> str:
         # Never the title, which can quote a message: this goes into logs and lists.
-        return f"Conversation {str(self.uuid)[:8]}"
+        return gettext("Conversation %(id)s") % {"id": str(self.uuid)[:8]}
 
     @property
     def is_temporary(self) -> bool:

@@ -107,8 +107,8 @@ def erase(
             name = type(error).__name__
             logger.info("not erased yet conversation=%s: %s", conversation.pk, name)
     raise ActionError(
-        _("It is being written to just now, so it could not be erased. Its owner can "
-          "not open it any more. Try again.")
+        _("It is being written to right now, so it couldn't be erased. Its owner can "
+        "no longer open it. Try again.")
     )  # fmt: skip
 
 

@@ -45,7 +45,9 @@ class PurgeForm(ActionForm):
     reason = forms.CharField(
         label=gettext_lazy("Reason"),
         max_length=MAX_NOTE,
-        help_text=gettext_lazy("Kept with the tombstone. Don't quote message text."),
+        help_text=gettext_lazy(
+            "Kept with the deletion record. Don't quote message text."
+        ),
         widget=forms.Textarea(attrs={"rows": 2, "cols": 60}),
     )
     code = forms.CharField(

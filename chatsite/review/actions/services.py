@@ -88,8 +88,8 @@ def rebuild(
         row = _locked(conversation, seen)
         if not versions.active(row):
             raise ActionError(
-                _("There is nothing to rebuild: no summary is in force, or they are "
-                  "already being written again.")
+                _("There is nothing to summarise again: there is no current summary, "
+                  "or new ones are already being written.")
             )  # fmt: skip
         try:
             limits.admit_spending(row.owner_id)
@@ -195,7 +195,7 @@ def purge(request: HttpRequest, conversation: Conversation, *, reason: str) -> s
     LogEntry.objects.log_actions(
         request.user.pk, [conversation], DELETION, "Erased.", single_object=True
     )
-    text = _("%(name)s is erased. Its tombstone stays.")
+    text = _("%(name)s was erased. A deletion record stays.")
     return text % {"name": conversation}
 
 

@@ -118,10 +118,10 @@ def _posted_uuids(request: HttpRequest) -> list[UUID]:
 
 def _gone(request: HttpRequest) -> HttpResponse:
     """Another one of the staff was faster; a tombstone says who."""
-    text = _("This conversation is gone already: nothing was done.")
+    text = _("This conversation no longer exists, so nothing was done.")
     uuids = _posted_uuids(request)
     if stone := Tombstone.objects.filter(conversation__in=uuids).first():
-        text = _("%(user)s has erased this conversation already: nothing was done.")
+        text = _("%(user)s has already erased this conversation, so nothing was done.")
         text %= {"user": stone.username}
     messages.warning(request, text)
     return redirect("admin:memory_conversation_changelist")
@@ -240,7 +240,7 @@ def _perform_each(
         except ActionError as error:
             messages.error(request, f"{row}: {error}")
         except Conversation.DoesNotExist:
-            messages.warning(request, _("%(name)s is gone already.") % {"name": row})
+            messages.warning(request, _("%(name)s no longer exists.") % {"name": row})
     if len(done) == 1:
         messages.success(request, done[0])
     elif done:

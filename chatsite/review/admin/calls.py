@@ -96,7 +96,7 @@ class ModelCallAdmin(ConversationPartAdmin):
     def in_all(self, row: ModelCall) -> str:
         return seconds(row.total_ms)
 
-    @admin.display(description=_("drift"))
+    @admin.display(description=_("estimate error"))
     def drift(self, row: ModelCall) -> str:
         """By how much the reported tokens differ from the estimate."""
         if not row.tokens_input or not row.tokens_estimated:

@@ -19,7 +19,7 @@ from memory.compaction import lease
 from memory.engine.policy import DEFAULT_PRESET, PRESETS
 from memory.models import Conversation, Message, ModelCall, Summary
 
-from .. import redaction
+from .. import labels, redaction
 from ..actions import exporting
 from ..actions import views as action_views
 from ..actions.views import ask_about_chosen
@@ -123,7 +123,8 @@ class ConversationAdmin(ReadOnlyAdmin):
         # Only its name: a policy can hold the owner's own prompts.
         name = row.preset_name or DEFAULT_PRESET
         whole = Conversation(policy=getattr(row, "stored_policy", {}))
-        return _("not valid") if name not in PRESETS or whole.policy_error else name
+        is_valid = name in PRESETS and not whole.policy_error
+        return labels.preset(name) if is_valid else _("not valid")
 
     @admin.display(description=gettext_lazy("messages"))
     def messages(self, row: Conversation) -> SafeString:

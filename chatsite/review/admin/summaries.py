@@ -16,7 +16,13 @@ from django.utils.translation import gettext_lazy
 from memory.models import Summary
 
 from .. import labels, redaction
-from ..filters import FlagFilter, LevelFilter, PresetFilter, TriggerFilter
+from ..filters import (
+    FlagFilter,
+    LevelFilter,
+    PresetFilter,
+    StatusFilter,
+    TriggerFilter,
+)
 from ..pages import timeline_link
 from ..paging import OpenChangeList
 from ..readonly import ConversationPartAdmin, link_to, whole, whole_json
@@ -34,7 +40,7 @@ class SummaryAdmin(ConversationPartAdmin):
         labels.span,
         labels.compacted,
         labels.tokens,
-        "status",
+        labels.status,
         labels.flags,
         labels.because,
         "model",
@@ -45,7 +51,7 @@ class SummaryAdmin(ConversationPartAdmin):
     list_filter = (
         "created_at",
         TriggerFilter,
-        "status",
+        StatusFilter,
         FlagFilter,
         LevelFilter,
         PresetFilter,
@@ -56,7 +62,7 @@ class SummaryAdmin(ConversationPartAdmin):
     texts = redaction.SUMMARY
     select_related = ("conversation__owner", "author")
     fields = (
-        ("in_conversation", "version", "status"),
+        ("in_conversation", "version", labels.status),
         (labels.span, labels.compacted, "level", "generation"),
         (labels.because, "preset", labels.author),
         ("tokens_before", "tokens_after"),

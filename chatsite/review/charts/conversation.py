@@ -149,9 +149,8 @@ def _describe(prompts: Sequence[Prompt], compactions: int, limit: Limit) -> str:
     sent = sum(prompt.sent for prompt in prompts)
     whole = round(sum(prompt.whole for prompt in prompts))
     words = _(
-        "Turns: %(turns)s, summaries: %(folds)s. The prompts had "
-        "%(sent)s tokens in all, at most %(most)s; with the whole "
-        "transcript each time it would have been %(whole)s."
+        "Turns: %(turns)s, summaries: %(folds)s. Prompt tokens: %(sent)s in total, at "
+        "most %(most)s at once. With the full transcript: %(whole)s."
     ) % {
         "turns": show(len(prompts)),
         "folds": show(compactions),

@@ -125,7 +125,7 @@ def _tiles(figures: SiteFigures) -> list[Tile]:
 
 
 def _seconds(ms: float | None) -> str:
-    return show(None if ms is None else ms / 1000, "s")
+    return "–" if ms is None else _("%(n)s s") % {"n": show(ms / 1000)}
 
 
 def _tokens(rows: Sequence[Spending]) -> int:
@@ -186,7 +186,7 @@ def _ratios(figures: SiteFigures, days: Days) -> Chart:
     return draw_lines(
         name,
         title,
-        _("Median share of the context's tokens after a summary: %(ratio)s in all.")
+        _("After a summary the context has %(ratio)s of its tokens (median).")
         % {"ratio": percent(figures.ratio)},
         [Series("main", _("median of the day"), values)],
         days.labels(),
@@ -249,7 +249,7 @@ def _bars(
     return draw_rows(
         name,
         title,
-        _("%(tokens)s tokens in all.") % {"tokens": show(_tokens(spending))},
+        _("%(tokens)s tokens in total.") % {"tokens": show(_tokens(spending))},
         bars,
         table=Table(
             (title, _("Tokens")),

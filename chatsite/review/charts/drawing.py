@@ -9,6 +9,8 @@ from itertools import accumulate
 from math import ceil, floor, log10
 from typing import Any
 
+from django.utils.translation import gettext as _
+
 SMALL, WIDE = (420, 220), (860, 320)
 LEFT, TOP, RIGHT, BOTTOM = 62, 26, 14, 40
 # Points with a shape of their own; more would only thicken the line.
@@ -148,7 +150,8 @@ def _line(series: Series, plot: Plot) -> Shape:
             x, y = at(plot.x(place)), at(plot.y(value))
             # The line is broken where nothing is known.
             steps.append(f"{'L' if goes_on else 'M'}{x} {y}")
-            tip = f"{plot.labels[place]}: {show(value)}, {series.label}"
+            part = f"{series.label} {show(value)}"
+            tip = _("%(what)s: %(part)s") % {"what": plot.labels[place], "part": part}
             dots.append({"x": x, "y": y, "tip": tip})
         goes_on = value is not None
     return {
@@ -223,7 +226,7 @@ def draw_rows(
                 if len(label) <= MAX_NAME
                 else f"{label[: MAX_NAME - 1]}…",
                 "text": text,
-                "tip": f"{label}: {text}",
+                "tip": _("%(what)s: %(part)s") % {"what": label, "part": text},
                 "x": at(NAME_WIDTH),
                 "y": at(top),
                 "width": at(length),

@@ -71,7 +71,7 @@ def draw(experiment: Experiment, steps: Steps) -> Chart:
     experiment."""
     name, title = "experiment", _("Prompt tokens per turn")
     if not steps.turns:
-        return Chart(name, title, message=_("No turn was played."))
+        return Chart(name, title, message=_("No turn was replayed."))
     turns = (Turn(*each) for each in experiment.result["real"]["turns"])
     real = {turn.seq: turn.tokens for turn in turns}
     step = ceil(len(steps.turns) / MAX_POINTS)

@@ -103,7 +103,7 @@ def _why_not(user_id: int, last_seq: int | None) -> str:
     except CommandError as error:
         return error.detail
     if last_seq is None:
-        return _("This conversation has no messages, so there is nothing to play.")
+        return _("This conversation has no messages, so there is nothing to replay.")
     if settings.EXPERIMENTS_AT_ONCE <= 0:
         return _(
             "Experiments are switched off on this site (EXPERIMENTS_AT_ONCE is 0)."
@@ -177,9 +177,7 @@ def why(experiment: Experiment) -> str:
         "budget": _("The budget has no room for another request. Give it more tokens."),
         "cancelled": _("It was cancelled."),
         "message_deleted": _("A message that it read was deleted. Start it again."),
-        "interrupted": _(
-            "The servers that played it stopped several times. Try again."
-        ),
+        "interrupted": _("The servers that ran it stopped several times. Try again."),
     }
     code = experiment.error
     return words[code] if code in words else explain(code)

@@ -28,6 +28,8 @@ register.filter("summary_because", labels.because)
 register.filter("summary_compacted", labels.compacted)
 register.filter("summary_flags", labels.flags)
 register.filter("summary_span", labels.span)
+register.filter("summary_status", labels.status)
+register.filter("preset", labels.preset)
 register.filter("summary_tokens", labels.tokens)
 
 

@@ -87,7 +87,7 @@ def _call(row: ModelCall, rights: Rights) -> Values:
 
 
 def _version(row: Summary, rights: Rights) -> Values:
-    status = row.get_status_display()
+    status = labels.status(row)
     return {
         "title": _("Version v%(n)s") % {"n": row.version},
         "who": labels.author(row),

@@ -26,15 +26,15 @@ TICKS = 8
 LEVELS = 3
 
 LEGEND = (
-    ("step-active step-level-0", gettext_lazy("in force")),
-    ("step-superseded step-level-0", gettext_lazy("superseded")),
+    ("step-active step-level-0", gettext_lazy("current")),
+    ("step-superseded step-level-0", gettext_lazy("replaced")),
     (
         "step-stale step-level-0",
-        gettext_lazy("stale or erased: its messages have changed"),
+        gettext_lazy("out of date or erased: its messages have changed"),
     ),
     ("step-failed", gettext_lazy("failed or rejected")),
     ("step-active step-level-1", gettext_lazy("level 1 and above: stronger")),
-    ("step-window", gettext_lazy("window, word for word")),
+    ("step-window", gettext_lazy("window, sent in full")),
     ("step-active step-level-0 step-shown", gettext_lazy("shown below")),
 )
 
@@ -81,7 +81,7 @@ class Picture:
             "version": row.version,
             "level": row.level,
             "span": labels.span(row),
-            "status": row.get_status_display(),
+            "status": labels.status(row),
         }
         width = self._add_bar(
             row.first_seq,
@@ -97,7 +97,7 @@ class Picture:
 
     def add_window(self, start: int) -> None:
         self.add_row(_("window"))
-        tip = _("window, word for word: messages %(span)s")
+        tip = _("window, sent in full: messages %(span)s")
         tip %= {"span": f"#{start}–#{self.newest}"}
         self._add_bar(start, self.newest, kind="step-window", tip=tip)
 

@@ -1,6 +1,7 @@
 """What a person thinks of a reply."""
 
 from django.db import models
+from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from memory.models import Conversation, Message
@@ -55,4 +56,5 @@ class Feedback(models.Model):
 
     def __str__(self) -> str:
         # Never the comment: this goes into logs and lists.
-        return f"Feedback {self.pk} ({self.verdict})"
+        values = {"id": self.pk, "verdict": self.get_verdict_display()}
+        return gettext("Feedback %(id)s: %(verdict)s") % values

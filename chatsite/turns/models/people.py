@@ -4,6 +4,7 @@ with.
 
 from django.conf import settings
 from django.db import models
+from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 
@@ -34,7 +35,7 @@ class Allowance(models.Model):
     summaries_at = models.DateTimeField(null=True, editable=False)
 
     def __str__(self) -> str:
-        return f"Allowance of {self.user}"
+        return gettext("Usage and limits of %(user)s") % {"user": self.user}
 
 
 class Presence(models.Model):

@@ -2,6 +2,7 @@
 
 from django.db import models
 from django.db.models.functions import Now
+from django.utils.translation import gettext
 
 from memory.models import Conversation
 
@@ -36,4 +37,4 @@ class Share(models.Model):
 
     def __str__(self) -> str:
         # Never the token: this goes into logs and lists.
-        return f"Share {self.pk}"
+        return gettext("Share link %(id)s") % {"id": self.pk}

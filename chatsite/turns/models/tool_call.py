@@ -10,6 +10,7 @@ from typing import Any
 from django.conf import settings
 from django.db import models
 from django.db.models import Q
+from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from memory.models import Conversation, Message
@@ -120,7 +121,7 @@ class ToolCall(models.Model):
         ]
 
     def __str__(self) -> str:
-        return f"Call {self.pk} of {self.name} ({self.state})"
+        return gettext("Call %(id)s of %(name)s") % {"id": self.pk, "name": self.name}
 
     def save(self, **options: Any) -> None:
         self.digest = self.digest or digest_of(self.name, self.arguments)

@@ -7,6 +7,7 @@ from typing import Any, Self
 from django.conf import settings
 from django.db import models
 from django.db.models import Q
+from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from chatsite import database  # noqa: F401  (registers the lookup of UNFINISHED)
@@ -123,7 +124,8 @@ class Turn(models.Model):
         ]
 
     def __str__(self) -> str:
-        return f"Turn {self.pk} ({self.state})"
+        values = {"id": self.pk, "state": self.get_state_display()}
+        return gettext("Turn %(id)s: %(state)s") % values
 
     def read_again(self) -> Self:
         """The turn with its reply as it is stored now, and what its end has closed."""

@@ -144,7 +144,7 @@ class TestRebuild:
 
     def test_there_has_to_be_something_to_rebuild(self, reviewer, conversation):
         answer = post(reviewer, "rebuild", conversation)
-        assert "nothing to rebuild" in said(answer)[0]
+        assert "nothing to summarise again" in said(answer)[0]
         assert not LogEntry.objects.exists()
 
     def test_a_compaction_that_was_under_way_changes_nothing(
@@ -195,7 +195,7 @@ class TestRebuild:
         url = reverse("admin:desk-acts", args=["rebuild"])
         words = said(reviewer.post(url, {"uuid": uuids, "cause": "outdated"}))
         assert in_force(conversation) == []
-        assert any("nothing to rebuild" in each for each in words)
+        assert any("nothing to summarise again" in each for each in words)
 
 
 class TestRestore:
@@ -325,7 +325,7 @@ class TestAddress:
             url = reverse(f"admin:desk-{name}", args=[conversation.pk + 1000])
             answer = client.post(url, {"uuid": conversation.uuid, **ACTS[name]})
             assert answer.status_code == 302
-            assert "gone already" in said(answer)[-1]
+            assert "no longer exists" in said(answer)[-1]
 
     def test_a_forged_id_is_a_404(self, client, staff, conversation):
         client.force_login(staff)

@@ -495,7 +495,7 @@ class TestPages:
             ({"trigger_size": "10", "keep_size": "20"}, "keep 20"),
             ({"overrides": '{"colour": "red"}'}, "colour"),
             ({"overrides": "{broken"}, "valid JSON"),
-            ({"overrides": '{"keep": ["turns", 2]}', "keep_size": "9"}, "Given twice"),
+            ({"overrides": '{"keep": ["turns", 2]}', "keep_size": "9"}, "Set twice"),
             ({"preset": "nothing"}, "valid choice"),
         ],
     )
@@ -643,7 +643,7 @@ class TestDeletedMessages:
             conversation, experiment.result["steps"]["versions"][-1]["last_seq"]
         )
         url = reverse("admin:desk-experiment", args=[conversation.pk, experiment.pk])
-        assert "deleted for good" in reviewer.get(url).content.decode()
+        assert "permanently deleted" in reviewer.get(url).content.decode()
 
 
 def steps_dump(experiment):

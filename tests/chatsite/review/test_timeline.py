@@ -102,9 +102,9 @@ def test_it_draws_a_bar_for_every_version_with_words_for_it(timeline, told):
     bars = re.findall(rf'<a href="{url}\?v=(\d)" aria-label="([^"]+)"([^>]*)>', text)
     shown = ' aria-current="true"'
     assert bars == [
-        ("2", "v2, level 0, messages #1–#10, Active", shown),
-        ("1", "v1, level 0, messages #1–#8, Stale", ""),
-        ("2", "v2, level 0, messages #1–#10, Active", shown),
+        ("2", "v2, level 0, messages #1–#10, current", shown),
+        ("1", "v1, level 0, messages #1–#8, out of date", ""),
+        ("2", "v2, level 0, messages #1–#10, current", shown),
     ]
     assert "style=" not in text
 
@@ -313,7 +313,7 @@ class TestRequestInspector:
         plant(replied, tokens_estimated=150, tokens_input=100, tokens_cached=64)
         plant(replied, tokens_output=7, first_token_ms=321, total_ms=4321, attempts=2)
         text = inspector(10)
-        for words in ("the estimate was +50%", "36 fresh", "321 ms", "4,321 ms"):
+        for words in ("the estimate was +50%", "36 uncached", "321 ms", "4,321 ms"):
             assert words in text
 
     @pytest.mark.parametrize(
@@ -350,7 +350,7 @@ class TestRequestInspector:
         self, inspector, conversation, replied
     ):
         actions.delete(conversation, 6)
-        assert "can no longer be proved" in inspector(10)
+        assert "can no longer be verified" in inspector(10)
 
     @pytest.mark.parametrize("refs", [{}, [], {"system": 5}, "text"])
     def test_it_survives_broken_references(self, inspector, replied, refs):
@@ -373,7 +373,7 @@ class TestRequestInspector:
         )
         text = inspector(message.seq + 1)
         assert "the hash matches what was sent" in text
-        assert "nothing came of the request" in text
+        assert "This request got no reply" in text
 
     def test_there_is_none_for_what_is_no_reply(self, reviewer, conversation):
         assert reviewer.get(request_url(conversation, 1)).status_code == 404
