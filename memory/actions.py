@@ -107,7 +107,7 @@ def restore(
     summary = _find(conversation, version)
     if summary.status != Summary.Status.SUPERSEDED:
         templates = {
-            Summary.Status.ACTIVE: _("Version %(version)s is in force already."),
+            Summary.Status.ACTIVE: _("Version %(version)s is already the current one."),
             Summary.Status.STALE: _(
                 "Version %(version)s can't come back: its messages have changed."
             ),
@@ -178,7 +178,7 @@ def _raise_replaced(conversation: Conversation, summary: Summary) -> NoReturn:
             values = {"old": summary.version, "new": row.version}
             raise ReplacedError(text % values, row.version)
     text = _(
-        "v%(old)s is no longer in force, and no other version covers exactly its "
+        "v%(old)s is no longer current, and no other version covers exactly the same "
         "messages. Copy your text before you close this."
     )
     raise ActionError(text % {"old": summary.version})
@@ -318,7 +318,7 @@ def _change(
     seqs = sorted(rows.values_list("seq", flat=True))
     if not seqs:
         raise ActionError(
-            _("There is no such message, or it already is as you want it.")
+            _("There is no such message, or it is already as you want it.")
         )
     conversation.messages.filter(seq__in=seqs).update(**values)
     versions.invalidate(conversation, seqs[0], seqs[-1])

@@ -200,7 +200,7 @@ def check_text(text: object, *, may_be_blank: bool = False) -> str:
         raise TextError(
             "bad_text",
             _(
-                "The message has characters that are no text (NUL or half of a "
+                "The message has characters that are not text (NUL or half of a "
                 "surrogate pair). Remove them and send it again."
             ),
         )

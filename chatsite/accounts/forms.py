@@ -73,7 +73,7 @@ class DisplayForm(forms.ModelForm):
     class Meta:
         model = Preferences
         fields = ("tool_cards",)
-        labels = {"tool_cards": _("Calls of tools")}
+        labels = {"tool_cards": _("Tool calls")}
 
 
 class PasswordForm(forms.Form):

@@ -141,8 +141,8 @@ def delete(request: HttpRequest) -> HttpResponse:
         form.add_error(
             "password",
             _(
-                "Some of your data is being written just now, so your account is still "
-                "here. What was removed stays removed. Try again."
+                "Some of your data is being written right now, so your account still "
+                "exists. What was removed stays removed. Try again."
             ),
         )
         return _render(request, deletion=form)
@@ -160,5 +160,5 @@ class PasswordChangeView(auth.PasswordChangeView):
         return {"request": self.request, **super().get_form_kwargs()}
 
     def form_valid(self, form: object) -> HttpResponse:
-        messages.success(self.request, _("Your password is changed."))
+        messages.success(self.request, _("Your password was changed."))
         return super().form_valid(form)

@@ -37,7 +37,7 @@ class _Gate:
         if self.count[user_id] >= MOST_WAITING:
             raise FileError(
                 "busy",
-                _("Other PDFs of yours are still being read. Wait for them first."),
+                _("Your other PDFs are still being read. Wait until they are done."),
             )
         self.count[user_id] += 1
         own = self.own.setdefault(user_id, asyncio.Lock())

@@ -161,8 +161,8 @@ def _wrong_encoding() -> FileError:
     return FileError(
         "wrong_encoding",
         _(
-            "The letters of this file can't be read: it is neither in UTF-8 nor in "
-            "another encoding that is known here. Save it as UTF-8 and attach it again."
+            "The text of this file can't be read: it is neither UTF-8 nor another "
+            "encoding that this site knows. Save it as UTF-8 and attach it again."
         ),
     )
 

@@ -374,7 +374,7 @@ def _unavailable(command: events.Command | None) -> events.Error:
     known = events.client_id_of({"client_id": getattr(command, "client_id", None)})
     return events.Error(
         "unavailable",
-        _("The database does not answer right now. Nothing is lost; try again."),
+        _("The database isn't responding right now. Nothing is lost; try again."),
         known,
         UNAVAILABLE_SECONDS,
     )

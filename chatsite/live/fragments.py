@@ -142,7 +142,7 @@ def status_of(event: events.Event, conversation: Conversation) -> str:
     """What a screen reader is told: boundaries only, never the words of a reply."""
     match event:
         case events.Tool(state=ToolCall.State.WAITING):
-            return _("%(name)s waits for your answer") % {"name": event.name}
+            return _("%(name)s is waiting for your answer") % {"name": event.name}
         case events.State(state=Turn.State.RUNNING):
             return _("Generating")
         case events.End(state=Turn.State.DONE):

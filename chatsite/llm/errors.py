@@ -29,8 +29,8 @@ DETAILS = {
         "problem persists, ask the site administrator."
     ),
     "quota": _(
-        "The account at the model provider is used up. Ask the site administrator to "
-        "top it up."
+        "The site's account with the model provider has no credit left. Ask the site "
+        "administrator to top it up."
     ),
     "auth": _(
         "The model provider refused this site's key. Ask the site administrator to "

@@ -266,7 +266,7 @@ class PolicyForm(DetailedForm):
     SETTINGS: ClassVar[tuple[str, ...]] = ("strategy", "important", "rules", "focus")
     DETAILS: ClassVar = ("trigger_size", "keep_size", *SETTINGS, "overrides")
     details_label = _("Override the preset")
-    details_help = _("What is empty here is as the preset says.")
+    details_help = _("Empty fields follow the preset.")
 
     preset = forms.ChoiceField(label=_("How it remembers"), choices=preset_choices)
     trigger_size = forms.FloatField(label=_("Summarise at"), required=False)
@@ -365,7 +365,7 @@ class PolicyForm(DetailedForm):
         own = dict(self._own())
         if twice := sorted(own.keys() & overrides.keys()):
             names = {"names": ", ".join(twice)}
-            text = _("Given twice, here and in a field of its own: %(names)s.")
+            text = _("Set twice, here and in a field of its own: %(names)s.")
             self.add_error("overrides", forms.ValidationError(text, params=names))
         if "preset" not in values or self.errors:
             return values
@@ -406,7 +406,7 @@ class PolicyForm(DetailedForm):
         data["seen"] = json.dumps(conversation.policy)
         form = type(self)(data)
         preset = preset_name(conversation.get_policy().preset)
-        now = _("It is “%(preset)s” now. Apply again to overwrite it.")
+        now = _("They are now “%(preset)s”. Apply again to overwrite them.")
         form.add_error(None, f"{why} {now % {'preset': preset}}")
         return form
 

@@ -17,19 +17,19 @@ EXPLANATIONS = DETAILS | {
     "no_reply": _("There is no reply here. Retry asks the model for one."),
     "tool_error": _("The tool failed."),
     "tool_timeout": _("The tool took too long."),
-    "tool_limit": _("This reply has used as many calls of tools as it may."),
+    "tool_limit": _("This reply has used up its tool calls."),
     "bad_arguments": _("The arguments do not fit the tool."),
     "not_run": _("The reply ended before this call was complete. It did not run."),
     "replaced": _(
-        "Another reply takes the place of the one that asked, so the result is not "
+        "The reply that asked for this was replaced, so its result is no longer "
         "awaited."
     ),
     "tool_cancelled": _("The tool has cancelled this call."),
-    "input_required": _("The tool asks for something that it can't be given here."),
+    "input_required": _("The tool asked for something that this site can't give it."),
     "refused": _("You did not allow this call."),
-    "consent_expired": _("Nobody allowed this call in time, so it did not run."),
+    "consent_expired": _("No one allowed this call in time, so it did not run."),
     "deadline": _("The result did not come in time."),
-    "cancelled": _("You no longer wait for this result."),
+    "cancelled": _("You stopped waiting for this result."),
     "internal": _(
         "Something went wrong on this site. Your message is safe; try again."
     ),

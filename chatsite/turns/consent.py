@@ -91,7 +91,7 @@ def answer(
     call = rows.select_related("turn__conversation").annotate(now=Now()).first()
     if call is None:
         raise CommandError(
-            "not_found", _("There is no such call of a tool in this conversation.")
+            "not_found", _("There is no such tool call in this conversation.")
         )
     if call.allowed is allowed and call.answered_at:
         return answers.read(pk)
@@ -113,14 +113,14 @@ def _check(call: ToolCall, digest: str) -> None:
         raise CommandError("answered", _("This call has been answered already."))
     if call.state != State.WAITING:
         raise CommandError(
-            "not_waiting", _("This call does not wait for an answer any more.")
+            "not_waiting", _("This call is no longer waiting for an answer.")
         )
     if call.expires_at <= call.now:
         raise CommandError("expired", _("The time to answer has passed."))
     if digest != call.digest or not _is_unchanged(call):
         raise CommandError(
             "changed",
-            _("This is not the call that you have seen. Look at it again."),
+            _("This call has changed since you saw it. Look at it again."),
         )
 
 

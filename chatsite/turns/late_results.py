@@ -85,12 +85,12 @@ def cancel(conversation: Conversation, pk: int) -> Delivered:
     known = ToolCall.objects.filter(conversation=conversation, pk=pk).exists()
     if not known:
         raise CommandError(
-            "not_found", _("There is no such call of a tool in this conversation.")
+            "not_found", _("There is no such tool call in this conversation.")
         )
     outcome = Outcome(State.CANCELLED, CANCELLED, "cancelled", is_news=True)
     done = _end(pk, outcome)
     if done is None:
-        raise CommandError("not_late", _("The result of this call is not awaited."))
+        raise CommandError("not_late", _("No result of this call is expected."))
     return done
 
 

@@ -163,7 +163,7 @@ def _check_budget(allowance: Allowance) -> None:
     raise CommandError(
         "quota",
         _(
-            "Your %(budget)s tokens of today are used up. There are new ones in "
+            "You have used up the %(budget)s tokens for today. You get new ones in "
             "%(wait)s."
         )
         % {"budget": f"{budget:,}", "wait": _in_words(wait)},
@@ -183,8 +183,8 @@ def _check_queue(count: int) -> None:
     raise CommandError(
         "queue_full",
         _(
-            "You have %(limit)s messages that still wait for a reply. Let some of them "
-            "end, or cancel them, and try again."
+            "%(limit)s of your messages are still waiting for a reply. Let some of "
+            "them finish, or cancel them, and try again."
         )
         % {"limit": f"{limit:,}"},
         retry_after=QUEUE_SECONDS,

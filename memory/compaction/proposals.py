@@ -162,7 +162,7 @@ def accept(
         transcript.lock(conversation)
         if not lease.claim(conversation.pk, owner, force=True):
             raise ActionError(
-                _("Messages are being summarised just now. Try again soon.")
+                _("Messages are being summarised right now. Try again soon.")
             )
         job = _prepare(conversation, known["seq"], open_from, owner)
         if job.conversation.memory_version != known["memory_version"]:
@@ -201,8 +201,8 @@ def _prepare(
     if job is None:
         raise ActionError(
             _(
-                "Message #%(seq)s cannot be summarised: it is not in the "
-                "window, or nothing would be left there."
+                "Message #%(seq)s can't be summarised: it is not in the window, or "
+                "nothing would be left there."
             )
             % {"seq": seq}
         )
@@ -229,7 +229,7 @@ def _open(conversation: Conversation, signature: str) -> dict[str, Any]:
     try:
         known = signing.loads(signature, salt=SALT, max_age=MAX_AGE)
     except signing.BadSignature:
-        raise ActionError(_("This preview is too old. Look at it again.")) from None
+        raise ActionError(_("This preview is out of date. Look at it again.")) from None
     if known["conversation"] != conversation.pk:
         raise ActionError(_("This preview belongs to another conversation."))
     return known

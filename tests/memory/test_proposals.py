@@ -153,7 +153,7 @@ class TestAccept:
         proposal = propose(conversation, 4)
         with pytest.raises(actions.ActionError, match="another conversation"):
             accept(other, proposal)
-        with pytest.raises(actions.ActionError, match="too old"):
+        with pytest.raises(actions.ActionError, match="out of date"):
             proposals.accept(
                 conversation,
                 proposal.signature + "x",
@@ -166,7 +166,7 @@ class TestAccept:
         proposal = propose(conversation, 4)
 
         async def while_compaction():
-            with pytest.raises(actions.ActionError, match="just now"):
+            with pytest.raises(actions.ActionError, match="right now"):
                 await asyncio.to_thread(accept, conversation, proposal)
             return "Automatic."
 

@@ -47,7 +47,7 @@ TITLES = {
     "window": gettext_lazy("Window"),
     "recalled": gettext_lazy("Recalled"),
     "newest": gettext_lazy("Next message"),
-    "steps": gettext_lazy("Calls of tools so far"),
+    "steps": gettext_lazy("Tool calls so far"),
     "reserve": gettext_lazy("Reserved for the reply"),
     "free": gettext_lazy("Free"),
 }
@@ -61,7 +61,7 @@ class SeenMessage:
     # As in the transcript, or "quote": a result that it gets in words of the site.
     role: str
     text: str
-    # Calls of tools that it asks for, as the model gets them: name and arguments.
+    # Tool calls that it asks for, as the model gets them: name and arguments.
     calls: tuple[tuple[str, str], ...] = ()
     # Characters that are sent of it and that it has, where some were left out.
     shortened: tuple[int, int] | None = None

@@ -48,7 +48,7 @@ class Said:
     text: str
     at: datetime | None = None
     model: str = ""  # as the export calls it
-    # Calls of tools in LangChain's form, each with an id of its own.
+    # Tool calls in LangChain's form, each with an id of its own.
     calls: list[dict[str, Any]] = field(default_factory=list)
     answers: str = ""  # of a result (role "tool"): the id of its call
     failed: bool = False

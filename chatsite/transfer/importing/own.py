@@ -133,7 +133,7 @@ def _check_replies(rows: list[OwnMessage]) -> None:
             answered = False
         elif row.role == "tool":
             if row.tool_call_id not in asked:
-                raise _bad_message(row, _("it answers no call of a tool."))
+                raise _bad_message(row, _("it answers no tool call."))
             # A late result can have a turn, and so a reply, of its own.
             answered = answered and row.late_for is None
         elif not (row.superseded or row.superseded_at):
@@ -164,15 +164,15 @@ def _wrong_with(row: OwnSummary, rows: list[OwnSummary], last: int, free: int) -
     if not row.first_seq <= row.last_seq <= last:
         return _("it covers messages that are not there.")
     if row.status == "active" and row.first_seq != free:
-        return _("those in force leave a message out, or have one twice.")
+        return _("the current summaries leave a message out, or cover one twice.")
     # One that no model wrote says that its messages have left the window.
     is_empty = not row.text and bool(row.model)
     if row.status in ("active", "superseded") and (row.error or is_empty):
-        return _("it is in force and has no text, or an error.")
+        return _("it is current, but has no text or has an error.")
     if row.status == "erased" and (row.text or row.structured or row.flags):
-        return _("it was erased and has a text.")
+        return _("it was erased, but has a text.")
     if row.status in ("failed", "rejected") and row.text:
-        return _("it failed and has a text.")
+        return _("it failed, but has a text.")
     check_length(row.last_seq, row.text)
     known = {other.version: other for other in rows}
     for version in row.folded_from:

@@ -248,7 +248,7 @@ class TestPassword:
         assert answer.url == reverse("account")
         alice.refresh_from_db()
         assert alice.check_password("a much longer one 9")
-        assert b"Your password is changed." in client.get(answer.url).content
+        assert b"Your password was changed." in client.get(answer.url).content
 
 
 class TestDelete:

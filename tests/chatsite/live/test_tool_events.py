@@ -76,7 +76,7 @@ class TestPages:
             conversation, "Mail", use, reply=None, state=Turn.State.WAITING
         )
         told = fragments.status_of(change(turn.tool_calls.get()), conversation)
-        assert told == "send_mail waits for your answer"
+        assert told == "send_mail is waiting for your answer"
 
 
 class TestJson:

@@ -98,7 +98,7 @@ def test_an_export_brings_them_back(client, left, alice):
     assert (row["first_seq"], row["last_seq"], row["status"]) == (1, 4, "active")
     # A summary of a model that has lost its text is refused as before.
     version["model"] = "m"
-    with pytest.raises(ImportItemError, match="in force and has no text"):
+    with pytest.raises(ImportItemError, match="current, but has no text"):
         own.read(exported, alice.pk)
     written = client.get(url("export-md", left)).content.decode()
     assert "summarised here" not in written

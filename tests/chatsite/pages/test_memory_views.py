@@ -160,7 +160,7 @@ class TestCompactionByHand:
 
     def test_the_preview_says_why_it_can_not_be(self, client, conversation):
         page = get(client, conversation, "preview", seq=4).content.decode()
-        assert "cannot be summarised" in page
+        assert "be summarised: it is not in the window" in page
 
     def test_a_proposal_is_accepted_and_undone(self, client, conversation):
         page = propose(client, conversation, 2)

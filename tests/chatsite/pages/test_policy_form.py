@@ -91,7 +91,7 @@ def test_fields_become_settings():
         ({"trigger_size": "x"}, "Enter a number"),
         ({"strategy": "clever"}, "not one of the available"),
         ({"important": "(a+)+"}, "no group may be repeated"),
-        ({"important": "a", "overrides": '{"important": ["b"]}'}, "Given twice"),
+        ({"important": "a", "overrides": '{"important": ["b"]}'}, "Set twice"),
         ({"overrides": "[1]"}, "must be a JSON object"),
     ],
     ids=str,

@@ -154,7 +154,10 @@ STATES = {
     "failed": ("Failed", {"result": "No such page"}),
     "late": ("The result comes later", {"result": "It will come later"}),
     "cancelled": ("Cancelled", {"result": None}),
-    "unknown": ("It is not known whether it ran.", {"result": None}),
+    "unknown": (
+        "It is not known whether it ran, so it is not run again.",
+        {"result": None},
+    ),
 }
 
 

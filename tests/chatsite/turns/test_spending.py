@@ -43,7 +43,7 @@ from tests.memory.scenes import summarise
 from ..scenes import HTMX, page_of, signed_in, talk_in_turns, url
 
 pytestmark = pytest.mark.django_db(transaction=True)
-SENTENCE = "Your 100 tokens of today are used up. There are new ones in "
+SENTENCE = "You have used up the 100 tokens for today. You get new ones in "
 
 
 @pytest.fixture
