@@ -168,8 +168,7 @@ def _tell(number: int, item: Any, why: str) -> str:
     inner = inner if isinstance(inner, dict) else {}
     title = clean_title(inner.get("title") or inner.get("name"))
     title = title.encode(errors="replace").decode().replace("\0", "")[:60]
-    return _("Conversation %(number)s “%(title)s”: %(why)s") % {
-        "number": number,
-        "title": title,
-        "why": why,
-    }
+    text = _("Conversation %(number)s “%(title)s”: %(why)s")
+    if not title:
+        text = _("Conversation %(number)s: %(why)s")
+    return text % {"number": number, "title": title, "why": why}

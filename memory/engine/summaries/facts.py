@@ -71,6 +71,8 @@ NUMBER = re.compile(
     r"|[十百千万亿]))?"
     r"(?:(?ai:st|nd|rd|th)\b|\ ?(?P<half>(?ai:[ap]))\.?(?ai:m)\b)?"
 )
+# "Message 12" is where something was said, not what was said.
+REFERENCE = re.compile(r"\b(?ai:messages?) #?\d{1,7}\b|第 ?\d{1,7} ?条消息")
 # Lines that are no sentence: "## Next Steps", "**Open Questions**:".
 HEADING = re.compile(r"^[ \t]*(?:#+ .*|\**[\w &/-]{1,40}\**:\**)[ \t]*$", re.MULTILINE)
 LIST_NUMBER = re.compile(r"^[ \t]*\d{1,3}[.)、](?!\d) ?", re.MULTILINE)
@@ -126,7 +128,7 @@ def find_facts(text: str) -> list[Fact]:
     text = IDENTIFIER.sub(_blank, text)
     facts += [Fact("quote", match[1].strip()) for match in QUOTE.finditer(text)]
     facts += [Fact("date", match[0]) for match in DATE.finditer(text)]
-    text = DATE.sub(_blank, text)
+    text = REFERENCE.sub(_blank, DATE.sub(_blank, text))
     text = LIST_NUMBER.sub("", HEADING.sub("", text))
     facts += [Fact("number", match[0].strip()) for match in NUMBER.finditer(text)]
     for match in NAME.finditer(text):

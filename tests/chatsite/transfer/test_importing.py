@@ -372,7 +372,7 @@ class TestForeign:
         assert len(outcome.imported) == 2
         assert [line.split(":")[0] for line in outcome.told] == [
             "Conversation 2 “Bad”",
-            "Conversation 3 “”",
+            "Conversation 3",
         ]
 
     @pytest.mark.parametrize(

@@ -36,6 +36,11 @@ def test_it_finds_the_facts_of_a_text():
     ]
 
 
+def test_the_number_of_a_message_is_no_fact():
+    assert kinds("You said 3 in message 12 (messages 4).") == [("number", "3")]
+    assert kinds("你在第 12 条消息里说过 3。") == [("number", "3")]
+
+
 def test_it_finds_the_facts_of_chinese_text():
     assert kinds(SAID[2]) == [
         ("identifier", "A1234567"),
