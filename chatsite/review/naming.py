@@ -12,29 +12,26 @@ COLUMNS = (
     *(_("expires at"), _("next look at"), _("place")),
     *(_("archived at"), _("attempt"), _("attempts"), _("author"), _("branched from")),
     *(_("branched seq"), _("cancel requested at"), _("client id"), _("conversation")),
-    *(_("created at"), _("day"), _("deleted at"), _("error"), _("excluded at")),
-    *(_("finished at"), _("first seq"), _("first token ms"), _("flags")),
+    *(_("created at"), _("day"), _("deleted at"), _("error")),
+    *(_("finished at"), _("first token ms"), _("flags")),
     *(
-        _("compaction due at"),
-        _("compaction failures"),
         _("compaction lease until"),
         _("compaction owner"),
     ),
-    *(_("compaction retry at"), _("generation"), _("imported at"), _("imported from")),
+    *(_("generation"), _("imported at"), _("imported from")),
     *(
         _("kind"),
-        _("last seq"),
         _("lease until"),
         _("level"),
         _("memory version"),
         _("message"),
     ),
-    *(_("model"), _("ms"), _("next seq"), _("owner"), _("pinned at"), _("policy")),
+    *(_("model"), _("ms"), _("owner"), _("pinned at"), _("policy")),
     *(_("policy hash"), _("preset"), _("prompt hash"), _("purpose"), _("refs")),
-    *(_("reply"), _("reply seq"), _("role"), _("signature"), _("seq"), _("set aside")),
+    *(_("reply"), _("role"), _("set aside"), _("signature")),
     *(_("sha256"), _("started at"), _("state"), _("status"), _("status signature")),
-    *(_("structured"), _("summary"), _("superseded at"), _("system prompt")),
-    *(_("text"), _("text attempt"), _("title"), _("title set by"), _("token ratio")),
+    *(_("structured"), _("summary"), _("system prompt")),
+    *(_("text"), _("text attempt"), _("title"), _("title set by")),
     _("token overhead"),
     *(_("tokens"), _("tokens after"), _("tokens before"), _("tokens cached")),
     *(_("tokens estimated"), _("tokens in"), _("tokens input"), _("tokens out")),
@@ -45,11 +42,26 @@ COLUMNS = (
         _("tool call id"),
         _("tool calls"),
     ),
-    *(_("last opened at"), _("opens"), _("revoked at"), _("with view")),
+    *(_("last opened at"), _("opens"), _("revoked at")),
     *(_("total ms"), _("trigger"), _("trigger kind"), _("unsupported")),
     *(_("attachments"), _("name"), _("size")),
     *(_("updated at"), _("user"), _("user message"), _("uuid"), _("version")),
 )
+# Names of columns that are no words of the pages, and what is said instead.
+SAID = {
+    "seq": _("message number"),
+    "next seq": _("next number"),
+    "reply seq": _("number of the reply"),
+    "first seq": _("first message"),
+    "last seq": _("last message"),
+    "excluded at": _("hidden at"),
+    "superseded at": _("replaced at"),
+    "compaction due at": _("summary due at"),
+    "compaction failures": _("failed summaries"),
+    "compaction retry at": _("next try at"),
+    "with view": _("with what the model saw"),
+    "token ratio": _("correction of estimates"),
+}
 TABLES = {
     "memory.Conversation": (_("conversation"), _("conversations")),
     "memory.Message": (_("message"), _("messages")),
@@ -83,5 +95,6 @@ def apply() -> None:
         model._meta.verbose_name = gettext_lazy(one)
         model._meta.verbose_name_plural = gettext_lazy(several)
         for field in model._meta.local_fields:
-            if field.verbose_name in COLUMNS:
-                field.verbose_name = gettext_lazy(field.verbose_name)
+            name = field.verbose_name
+            if name in SAID or name in COLUMNS:
+                field.verbose_name = gettext_lazy(SAID.get(name, name))

@@ -1,0 +1,1 @@
+"""How dates are written where Django has another idea of it than the pages."""

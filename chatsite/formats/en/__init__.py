@@ -1,0 +1,1 @@
+"""English. The names are those that Django looks for."""
