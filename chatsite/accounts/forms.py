@@ -50,7 +50,7 @@ class PreferencesForm(forms.ModelForm):
             label=_("Your own rules"),
             widget=forms.Textarea(attrs={"rows": 3, "dir": "auto"}),
             required=False,
-            help_text=_("One a line, such as “Answer in British English.”"),
+            help_text=_("One per line, such as “Answer in British English.”"),
         )
         self.fields["with_own_rules"] = forms.BooleanField(
             label=_("Begin new conversations with my own rules"), required=False

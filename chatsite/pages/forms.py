@@ -287,7 +287,9 @@ class PolicyForm(DetailedForm):
                 "placeholder": _("(?i)remember|budget"),
             }
         ),
-        help_text=_("Regular expressions, one a line. What they match stays in full."),
+        help_text=_(
+            "Regular expressions, one per line. What they match stays in full."
+        ),
     )
     rules = forms.ChoiceField(
         label=_("Rules that you state"),
