@@ -81,6 +81,18 @@ def test_a_stranger_reads_both_panes_and_the_replay(owner, stranger):
     expect(right.locator(".raw.whole pre")).to_contain_text('"role": "system"')
 
 
+def test_a_long_text_is_folded_there_too(owner, stranger):
+    owner.say("\n\n".join(f"Line {number}" for number in range(40)))
+    stranger.goto(share(owner, with_view=False))
+    message = stranger.locator("#message-7")
+    folded = message.bounding_box()["height"]
+    assert folded < 450
+    message.get_by_role("button", name="Show all").click()
+    expect(message).to_be_focused()
+    assert message.bounding_box()["height"] > 2 * folded
+    expect(stranger.get_by_role("button", name="Show all")).to_have_count(0)
+
+
 def test_it_stays_as_it_was_until_it_is_revoked(owner, stranger, errors):
     address = share(owner, with_view=False)
     owner.page.keyboard.press("Escape")

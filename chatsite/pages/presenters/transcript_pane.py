@@ -31,8 +31,6 @@ from .tool_cards import ToolCard
 
 # A few screens: the first paint waits for them, and the way up loads more in time.
 PAGE_TURNS = 30
-# A person's text that is longer is folded to about 12 lines (transcript.css).
-FOLD_LINES, FOLD_CHARS = 16, 2_000
 # Turns shown before a message that was looked for.
 LEAD_TURNS = 5
 
@@ -68,12 +66,6 @@ class ShownMessage:
     def is_reply(self) -> bool:
         """Whether it ends its turn: what calls tools goes on."""
         return self.role == Message.Role.ASSISTANT and not self.cards
-
-    @property
-    def is_long(self) -> bool:
-        """Whether a person's own text is folded until the rest is requested."""
-        has_more = len(self.text) > FOLD_CHARS or self.text.count("\n") >= FOLD_LINES
-        return self.role == Message.Role.USER and has_more
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 from datetime import timedelta
+from typing import TYPE_CHECKING
 
 from django import template
 from django.conf import settings
@@ -15,16 +16,21 @@ from chatsite.protocol import errors
 from chatsite.transfer import importing
 from memory import transcript
 from memory.engine.summaries.dropped import Dropped
-from memory.models import Conversation, Summary
+from memory.models import Conversation, Message, Summary
 
 from .. import parts
 from ..markdown import render
 from ..presenters.context_pane import SeenMessage
-from ..presenters.transcript_pane import Divider, TurnView
+from ..presenters.transcript_pane import Divider, ShownMessage, TurnView
+
+if TYPE_CHECKING:
+    from ..sharing.presenter import SharedMessage
 
 register = template.Library()
 
 
+# A person's text that is longer is folded to about 12 lines (transcript.css).
+FOLD_LINES, FOLD_CHARS = 16, 2_000
 # Pages that show themselves again when a form on them is wrong.
 FORMS = ("login", "signup", "account", "import", "password-change")
 # What a summary can have lost of a message.
@@ -98,6 +104,13 @@ def form_fields(form: Form) -> SafeString:
 @register.filter
 def markdown(text: str, role: str = "") -> SafeString:
     return render(text, is_typed=role == "user")
+
+
+@register.filter
+def is_folded(message: "ShownMessage | SharedMessage") -> bool:
+    """Whether a person's own text is folded until the rest is requested."""
+    has_more = len(message.text) > FOLD_CHARS or message.text.count("\n") >= FOLD_LINES
+    return message.role == Message.Role.USER and has_more
 
 
 @register.filter
