@@ -1,4 +1,4 @@
-/* A message and its counterpart on the other side light up together; copying a message. */
+/* A message and its counterpart on the other side light up together. */
 (() => {
   const left = document.getElementById("turns");
   const right = document.getElementById("context");
@@ -57,23 +57,5 @@
   document.addEventListener("htmx:wsAfterMessage", () => {
     const isWhole = source?.isConnected && counterparts.every((counterpart) => counterpart.matches(".counterpart"));
     if (source && !isWhole) showAgain();
-  });
-
-  function select(element) {
-    getSelection().selectAllChildren(element);
-    document.execCommand("copy");
-  }
-
-  left.addEventListener("click", async ({ target }) => {
-    const button = target.closest("[data-copy]");
-    if (!button) return;
-    const message = button.closest(".message");
-    const raw = message.querySelector("template[data-raw]").content.textContent;
-    // The clipboard needs HTTPS; without it the text on the page is copied.
-    if (navigator.clipboard) await navigator.clipboard.writeText(raw);
-    else select(message.querySelector(".body"));
-    const label = button.textContent;
-    button.textContent = "✓";
-    setTimeout(() => { button.textContent = label; }, 1200);
   });
 })();

@@ -1,11 +1,13 @@
 /* What a reader does with messages: leaf through versions of a reply, unfold a long text,
- * copy a piece of code. */
+ * copy a message or a piece of code. */
 (() => {
   // The version that a person chose, by turn, so that a redraw does not turn the page.
   const chosen = new Map();
 
+  const versionsOf = (group) => [...group.querySelectorAll(".wording")];
+
   function show(group, number) {
-    const versions = [...group.querySelectorAll(".wording")];
+    const versions = versionsOf(group);
     const place = Math.min(Math.max(number, 1), versions.length);
     versions.forEach((version, index) => { version.hidden = index !== place - 1; });
     group.querySelector(".at").textContent = place;
@@ -15,7 +17,7 @@
   }
 
   function step(group, by) {
-    const versions = [...group.querySelectorAll(".wording")];
+    const versions = versionsOf(group);
     const now = versions.findIndex((version) => !version.hidden) + 1;
     const place = show(group, now + by);
     chosen.set(group.dataset.versions, { place, count: versions.length });
@@ -24,7 +26,7 @@
   function restore() {
     for (const group of document.querySelectorAll("[data-versions]")) {
       const before = chosen.get(group.dataset.versions);
-      const count = group.querySelectorAll(".wording").length;
+      const count = versionsOf(group).length;
       if (before && before.count === count) show(group, before.place);
     }
     unfoldAgain();
@@ -46,7 +48,7 @@
     const hidden = target.closest(".wording[hidden]");
     if (hidden) {
       const group = hidden.closest("[data-versions]");
-      show(group, [...group.querySelectorAll(".wording")].indexOf(hidden) + 1);
+      show(group, versionsOf(group).indexOf(hidden) + 1);
     }
     unfold(target);
     for (let put = target.closest("details"); put; put = put.parentElement.closest("details")) put.open = true;
@@ -87,11 +89,11 @@
     }
   }
 
-  async function copyCode(button) {
-    const code = button.closest(".code, .tool-part").querySelector("pre");
-    if (navigator.clipboard) await navigator.clipboard.writeText(code.textContent);
+  // The clipboard needs HTTPS; without it what is shown is copied.
+  async function copy(button, text, shown) {
+    if (navigator.clipboard) await navigator.clipboard.writeText(text);
     else {
-      getSelection().selectAllChildren(code);
+      getSelection().selectAllChildren(shown);
       document.execCommand("copy");
     }
     const label = button.textContent;
@@ -99,11 +101,21 @@
     setTimeout(() => { button.textContent = label; }, 1200);
   }
 
+  function copyMessage(button) {
+    const message = button.closest(".message");
+    copy(button, message.querySelector("template[data-raw]").content.textContent, message.querySelector(".body"));
+  }
+
+  function copyCode(button) {
+    const code = button.closest(".code, .tool-part").querySelector("pre");
+    copy(button, code.textContent, code);
+  }
+
   document.addEventListener("click", ({ target }) => {
     const pager = target.closest("[data-step]");
     if (pager) step(pager.closest("[data-versions]"), Number(pager.dataset.step));
-    const button = target.closest("[data-copy-code]");
-    if (button) copyCode(button);
+    const button = target.closest("[data-copy], [data-copy-code]");
+    if (button) (button.matches("[data-copy]") ? copyMessage : copyCode)(button);
     if (target.closest("[data-unfold]")) readOn(target.closest(".message"));
   });
   document.addEventListener("keydown", ({ target, key, ctrlKey, metaKey, altKey }) => {
