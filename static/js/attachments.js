@@ -1,146 +1,87 @@
-/* Files beside the message box: chosen, dropped or pasted, uploaded at once, one after the
- * other, and named by the message that is sent. */
+/* Files beside the message box: chosen, dropped or pasted, and named by the message that
+ * is sent. Their cards and their upload are loaded with the first (attachment-cards.js). */
 const attachments = (() => {
   const form = document.getElementById("composer");
   const box = document.getElementById("text");
-  const list = document.getElementById("attachments");
   const picker = document.getElementById("attach-files");
-  const status = document.getElementById("attachments-status");
-  const words = list.dataset;
+  const words = document.getElementById("attachments").dataset;
+  const load = onFirstUse();
   // A longer text that is pasted becomes a file.
   const PASTE_BYTES = 4096;
   const isRequired = box.required;
 
   // {id, name, size, tokens, file, text, error, card}; id: it is uploaded; text: pasted, and
-  // kept with the draft until it is.
+  // kept with the draft until it is; card: it is shown.
   let items = [];
-  let queue = Promise.resolve();
 
   function changed() {
     box.required = isRequired && !items.length;
     document.dispatchEvent(new Event("attachments:changed"));
   }
 
-  function kept() {
-    return items.filter(({ id, text }) => id || text)
+  function kept(isKept) {
+    return items.filter(isKept)
       .map(({ id, name, size, tokens, text }) => ({ id, name, size, tokens, text: id ? undefined : text }));
   }
 
-  function show(item) {
-    item.card ??= document.getElementById("attachment-card").content.firstElementChild.cloneNode(true);
-    const [name, note, again, remove] = ["name", "note", "again", "remove"].map((part) => item.card.querySelector(`.${part}`));
-    const amount = (number) => number.toLocaleString(document.documentElement.lang);
-    name.textContent = item.name;
-    note.textContent = item.error || (item.id ? `${amount(item.tokens)} ${words.tokens}` : words.reading);
-    item.card.classList.toggle("refused", Boolean(item.error));
-    item.card.querySelector("input").value = item.id || "";
-    item.card.querySelector("input").disabled = !item.id;
-    again.hidden = !item.isLost;
-    again.onclick = () => upload(item);
-    remove.setAttribute("aria-label", `${words.remove}: ${item.name}`);
-    remove.onclick = () => {
-      const next = item.card.nextElementSibling || item.card.previousElementSibling;
-      if (item.id) post(`${words.upload}${item.id}/remove/`).catch(() => {}); // the sweep does it
-      drop([item]);
-      (next?.querySelector(".remove") || box).focus();
-    };
-    if (!item.card.isConnected) list.append(item.card);
+  function showError(text) {
+    document.getElementById("composer-error").textContent = text;
   }
 
-  function post(address, body) {
-    return fetch(address, { method: "POST", body, headers: JSON.parse(document.body.getAttribute("hx-headers")) });
-  }
-
-  function upload(item) {
-    item.error = "";
-    item.isLost = false;
-    show(item);
-    queue = queue.then(() => items.includes(item) && send(item));
-  }
-
-  async function send(item) {
-    const body = new FormData();
-    body.append("file", item.file || new File([item.text], item.name), item.name);
-    try {
-      const answer = await post(words.upload, body);
-      const told = await answer.json();
-      if (answer.ok) Object.assign(item, told);
-      else if (item.text) return giveBack(item, told.detail);
-      else item.error = told.detail;
-    } catch {
-      // No connection, or a page in place of an answer: the file is still here.
-      item.error = words.lost;
-      item.isLost = true;
-    }
-    if (!items.includes(item)) return;
-    show(item);
-    status.textContent = `${item.name}: ${item.error || words.attached}`;
+  function add(fresh) {
+    items.push(...fresh);
     changed();
+    if (items.length) load().then(({ show }) => items.forEach(show), giveUp);
   }
 
-  /* What was pasted and can't be a file is a text again. */
-  function giveBack(item, why) {
-    drop([item]);
-    box.setRangeText(item.text);
-    box.dispatchEvent(new Event("input"));
-    document.getElementById("composer-error").textContent = why;
-  }
-
-  function add(files) {
-    for (const file of files) {
-      const item = { name: file.name, size: file.size, file };
-      items.push(item);
-      if (file.size > Number(words.maxBytes)) {
-        item.error = words.tooLarge;
-        show(item);
-        status.textContent = `${item.name}: ${item.error}`;
-      } else upload(item);
-    }
-    changed();
+  function addFiles(files) {
+    showError("");
+    add([...files].map((file) => ({ name: file.name, size: file.size, file })));
   }
 
   function addText(text) {
-    const item = { name: words.pasted, size: text.length, text };
-    items.push(item);
-    upload(item);
-    changed();
+    showError("");
+    add([{ name: words.pasted, size: text.length, text }]);
   }
 
-  function restore(saved) {
-    for (const each of saved || []) {
-      if (items.some(({ id }) => id && id === each.id)) continue;
-      const item = { ...each };
-      items.push(item);
-      if (item.id) show(item);
-      else upload(item);
-    }
-    changed();
+  function restore(saved = []) {
+    const isKnown = ({ id }) => id && items.some((item) => item.id === id);
+    add(saved.filter((each) => !isKnown(each)).map((each) => ({ ...each })));
   }
 
   function drop(gone) {
     const ids = gone.map(({ id }) => id).filter(Boolean);
     items = items.filter((item) => {
       const stays = !gone.includes(item) && !ids.includes(item.id);
-      if (!stays) item.card.remove();
+      if (!stays) item.card?.remove();
       return stays;
     });
     changed();
   }
 
-  /* They are no longer on the server; what was pasted can be sent there again. */
-  function lose(gone, error) {
-    const ids = gone.map(({ id }) => id);
-    for (const item of items.filter(({ id }) => ids.includes(id))) {
-      Object.assign(item, { id: undefined, error, isLost: Boolean(item.file || item.text) });
-      show(item);
-    }
-    changed();
+  /* What was pasted and can't be a file is a text again. */
+  function giveBack(item, why) {
+    drop([item]);
+    box.setRangeText(item.text, box.selectionStart, box.selectionEnd, "end");
+    box.dispatchEvent(new Event("input"));
+    showError(why);
   }
 
-  document.addEventListener("connection:open", () => items.filter(({ isLost }) => isLost).forEach(upload));
+  /* The cards could not be loaded. What is uploaded already stays with the draft. */
+  function giveUp() {
+    for (const item of items.filter(({ text }) => text)) giveBack(item, "");
+    if (items.length) showError(`${items.map(({ name }) => name).join(", ")}: ${words.notShown}`);
+    drop(items.filter(({ id }) => !id));
+  }
+
+  /* They are no longer on the server. */
+  function lose(gone, error) {
+    load().then((cards) => cards.lose(gone, error), giveUp);
+  }
+
   document.getElementById("attach").addEventListener("click", () => picker.click());
   picker.addEventListener("change", () => {
-    add(picker.files);
+    addFiles(picker.files);
     picker.value = "";
     box.focus();
   });
@@ -151,7 +92,7 @@ const attachments = (() => {
     if (isEditing() || (!isLong && (text || !files.length))) return;
     event.preventDefault();
     if (isLong) addText(text);
-    else add(files);
+    else addFiles(files);
   });
   const isEditing = () => form.hasAttribute("data-editing");
   const hasFiles = ({ dataTransfer }) => dataTransfer?.types.includes("Files");
@@ -165,12 +106,15 @@ const attachments = (() => {
     form.classList.remove("dropping");
     if (!hasFiles(event)) return;
     event.preventDefault(); // the browser would open it in place of the page
-    if (!isEditing()) add(event.dataTransfer.files);
+    if (!isEditing()) addFiles(event.dataTransfer.files);
   });
 
   return {
-    restore, drop, lose, get kept() { return kept(); },
-    get ready() { return items.filter(({ id }) => id).map(({ id, name, size, tokens }) => ({ id, name, size, tokens })); },
-    get isReady() { return items.every(({ id }) => id); },
+    restore, drop, lose, giveBack, changed,
+    get items() { return items; },
+    get kept() { return kept(({ id, text }) => id || text); },
+    get ready() { return kept(({ id }) => id); },
+    // Nothing is sent that can't be seen.
+    get isReady() { return items.every(({ id, card }) => id && card); },
   };
 })();

@@ -7,6 +7,8 @@ from django.core.management import call_command
 
 from chatsite.staticfiles import CollectedFilesStorage
 
+from ..scenes import page_of
+
 
 def test_addresses_are_plain_before_collectstatic(tmp_path):
     storage = CollectedFilesStorage(location=tmp_path)
@@ -22,14 +24,26 @@ def test_addresses_are_hashed_after_collectstatic(settings, tmp_path):
     assert (tmp_path / address.removeprefix("/static/")).exists()
 
 
-def test_the_split_page_loads_less_than_79_kb_of_own_script():
-    """As it is written; compressed, as it travels, it is less than half."""
-    root = site_settings.BASE_DIR
-    pages = [
-        root / "templates" / name for name in ("_base.html", "chat/conversation.html")
-    ]
-    scripts = re.findall(
-        r"static '(js/[\w-]+\.js)'", "".join(p.read_text() for p in pages)
-    )
-    assert "js/live.js" in scripts
-    assert sum((root / "static" / name).stat().st_size for name in scripts) < 79_000
+def scripts_of(page: str, attribute: str) -> set[str]:
+    """Names of the own scripts that the page's <script> elements give there."""
+    return set(re.findall(rf'<script[^>]* {attribute}="/static/js/([\w-]+)', page))
+
+
+def bytes_of(scripts: set[str]) -> int:
+    """As they are written; compressed, as they travel, they are less than half."""
+    folder = site_settings.BASE_DIR / "static" / "js"
+    return sum((folder / f"{name}.js").stat().st_size for name in scripts)
+
+
+class TestScripts:
+    def test_the_split_page_loads_at_most_73_kb_at_once(self, client, conversation):
+        scripts = scripts_of(page_of(client, conversation), "src")
+        assert {"live", "composer", "first-use"} <= scripts
+        assert bytes_of(scripts) <= 73_000
+
+    def test_the_rest_is_loaded_on_first_use(self, client, conversation):
+        page = page_of(client, conversation)
+        modules = scripts_of(page, "data-module")
+        assert modules == {"attachment-cards", "colours"}
+        assert modules.isdisjoint(scripts_of(page, "src"))
+        assert bytes_of(modules) <= 8_000

@@ -1,0 +1,83 @@
+/* The cards of the files beside the message box, and their upload: at once, one after the
+ * other. attachments.js loads this with the first of them, and has the list. */
+const box = document.getElementById("text");
+const list = document.getElementById("attachments");
+const status = document.getElementById("attachments-status");
+const words = list.dataset;
+let queue = Promise.resolve();
+
+/* Gives it a card and uploads it, where that is not done yet or was in vain. */
+export function show(item) {
+  if (item.card && !item.isLost) return;
+  if (item.id) draw(item);
+  else upload(item);
+}
+
+/* They are no longer on the server; what was pasted can be sent there again. */
+export function lose(gone, error) {
+  const ids = gone.map(({ id }) => id);
+  for (const item of attachments.items.filter(({ id }) => ids.includes(id))) {
+    Object.assign(item, { id: undefined, error, isLost: Boolean(item.file || item.text) });
+    draw(item);
+  }
+  attachments.changed();
+}
+
+function draw(item) {
+  item.card ??= document.getElementById("attachment-card").content.firstElementChild.cloneNode(true);
+  const [name, note, again, remove] = ["name", "note", "again", "remove"].map((part) => item.card.querySelector(`.${part}`));
+  const amount = (number) => number.toLocaleString(document.documentElement.lang);
+  name.textContent = item.name;
+  note.textContent = item.error || (item.id ? `${amount(item.tokens)} ${words.tokens}` : words.reading);
+  item.card.classList.toggle("refused", Boolean(item.error));
+  item.card.querySelector("input").value = item.id || "";
+  item.card.querySelector("input").disabled = !item.id;
+  again.hidden = !item.isLost;
+  again.onclick = () => upload(item);
+  remove.setAttribute("aria-label", `${words.remove}: ${item.name}`);
+  remove.onclick = () => {
+    const next = item.card.nextElementSibling || item.card.previousElementSibling;
+    if (item.id) post(`${words.upload}${item.id}/remove/`).catch(() => {}); // the sweep does it
+    attachments.drop([item]);
+    (next?.querySelector(".remove") || box).focus();
+  };
+  if (!item.card.isConnected) list.append(item.card);
+}
+
+function tell(item) {
+  status.textContent = `${item.name}: ${item.error || words.attached}`;
+}
+
+function post(address, body) {
+  return fetch(address, { method: "POST", body, headers: JSON.parse(document.body.getAttribute("hx-headers")) });
+}
+
+function upload(item) {
+  item.error = item.file?.size > Number(words.maxBytes) ? words.tooLarge : "";
+  item.isLost = false;
+  draw(item);
+  if (item.error) tell(item);
+  else queue = queue.then(() => attachments.items.includes(item) && send(item));
+}
+
+async function send(item) {
+  const body = new FormData();
+  body.append("file", item.file || new File([item.text], item.name), item.name);
+  try {
+    const answer = await post(words.upload, body);
+    const told = await answer.json();
+    if (answer.ok) Object.assign(item, told);
+    else if (item.text) return attachments.giveBack(item, told.detail);
+    else item.error = told.detail;
+  } catch {
+    // No connection, or a page in place of an answer: the file is still here.
+    item.error = words.lost;
+    item.isLost = true;
+  }
+  if (!attachments.items.includes(item)) return;
+  draw(item);
+  tell(item);
+  attachments.changed();
+}
+
+document.addEventListener("connection:open", () => attachments.items.filter(({ isLost }) => isLost).forEach(upload));
