@@ -1,4 +1,5 @@
-/* The right pane: it keeps its place, shows the draft as it is typed, and replays. */
+/* The right pane: it keeps its place, and shows the draft as it is typed. The replay is
+ * loaded with the first one (replay.js). */
 (() => {
   const page = document.getElementById("conversation");
   const context = document.getElementById("context");
@@ -6,10 +7,7 @@
   const draft = document.getElementById("draft");
   const scroller = document.getElementById("transcript");
   const find = document.getElementById("find");
-  const replay = document.getElementById("replay");
-  const slider = document.getElementById("moment");
   const DRAFT_MS = 600;
-  const MOMENT_MS = 120;
   const chosen = () => document.getElementById("shown-reply");
 
   // A redraw keeps the scroll position and the focus.
@@ -93,55 +91,10 @@
   document.addEventListener("composer:sent", () => {
     clearTimeout(waiting);
     shown = "";
-    endReplay();
   });
 
-  // The replies to choose from, oldest first.
-  let replies = [];
-  let moving = 0;
-  let before = 0; // where the transcript was
-
-  function startReplay() {
-    replies = [...chosen().options].map((option) => option.value).filter(Boolean).reverse();
-    if (!replies.length) return;
-    before = scroller.scrollTop;
-    slider.max = replies.length - 1;
-    slider.value = slider.max;
-    replay.hidden = false;
-    slider.focus();
-    show();
-  }
-
-  function show() {
-    const seq = replies[slider.value];
-    page.dataset.replaying = seq;
-    replay.elements.reply.value = seq;
-    const output = replay.querySelector("output");
-    output.value = `${output.dataset.text} #${seq} · ${Number(slider.value) + 1} / ${replies.length}`;
-    slider.setAttribute("aria-valuetext", output.value);
-    htmx.trigger(replay, "moment");
-  }
-
-  function endReplay() {
-    if (replay.hidden) return;
-    const wasInside = replay.contains(document.activeElement);
-    replay.hidden = true;
-    if (wasInside) document.getElementById("replay-start")?.focus();
-    delete page.dataset.replaying;
-    document.getElementById("replayed").replaceChildren();
-    scroller.scrollTop = before;
-    htmx.ajax("GET", draft.dataset.now, { target: "#context", swap: "innerHTML show:none" });
-  }
-
-  slider.addEventListener("input", () => {
-    clearTimeout(moving);
-    moving = setTimeout(show, MOMENT_MS);
-  });
+  const load = onFirstUse();
   document.addEventListener("click", ({ target }) => {
-    if (target.closest("[data-replay]")) startReplay();
-    else if (target.closest("#replay-end")) endReplay();
-  });
-  document.addEventListener("keydown", ({ key }) => {
-    if (key === "Escape" && !document.querySelector("dialog[open]")) endReplay();
+    if (target.closest("[data-replay]")) load().then(({ start }) => start(), notices.failToLoad);
   });
 })();

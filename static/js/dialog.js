@@ -1,66 +1,16 @@
-/* The one dialog of the page. What is typed in it stays until the server has taken it. */
+/* The one dialog of the page opens with what is loaded into it. All that it does is loaded
+ * with the first (open-dialog.js). */
 (() => {
-  const dialog = document.getElementById("dialog");
-  const body = document.getElementById("dialog-body");
-  const FIELDS = "textarea:not([readonly]), input:not([type=hidden]), select";
+  const load = onFirstUse();
 
-  function showError(text) {
-    let line = body.querySelector(".dialog-error");
-    if (!line) {
-      line = document.createElement("p");
-      line.className = "dialog-error";
-      line.setAttribute("role", "alert");
-      body.querySelector("h2").after(line);
-    }
-    line.textContent = text;
+  function open({ target }) {
+    if (target.id !== "dialog-body") return;
+    const focused = document.activeElement;
+    load().then(({ show }) => {
+      document.removeEventListener("htmx:afterSwap", open);
+      show(focused);
+    }, notices.failToLoad);
   }
 
-  function isEdited(field) {
-    if (field.matches("select")) return [...field.options].some((option) => option.defaultSelected && !option.selected);
-    return field.type === "checkbox" ? field.checked !== field.defaultChecked : field.value !== field.defaultValue;
-  }
-
-  // What came back with an error is not stored either.
-  function isChanged() {
-    return Boolean(body.querySelector(".form-error")) || [...body.querySelectorAll(FIELDS)].some(isEdited);
-  }
-
-  // What opened it, and gets the focus back; in a menu that is closed, the menu does.
-  let opener = null;
-
-  function open() {
-    opener = document.activeElement;
-    dialog.showModal();
-  }
-
-  function giveFocusBack() {
-    const menu = opener?.closest("details.menu");
-    (opener?.checkVisibility() ? opener : menu?.querySelector("summary"))?.focus();
-  }
-
-  document.addEventListener("notice", ({ detail }) => {
-    if (!dialog.open) return;
-    if (detail.isError) showError(detail.text);
-    else dialog.close();
-  });
-  document.addEventListener("htmx:afterSwap", ({ target }) => {
-    if (target !== body) return;
-    if (!dialog.open) open();
-    const boxes = [...body.querySelectorAll("textarea:not([readonly]), select")].filter((box) => box.checkVisibility());
-    (boxes[0] || body.querySelector(".primary, button"))?.focus();
-  });
-  document.addEventListener("click", ({ target }) => {
-    if (target.closest("[data-close-dialog]")) dialog.close();
-    else if (target === dialog && !isChanged()) dialog.close();
-  });
-  // One Escape too many drops nothing that was typed.
-  dialog.addEventListener("cancel", (event) => {
-    if (!isChanged()) return;
-    event.preventDefault();
-    showError(dialog.dataset.changed);
-  });
-  dialog.addEventListener("close", () => {
-    body.replaceChildren();
-    giveFocusBack();
-  });
+  document.addEventListener("htmx:afterSwap", open);
 })();

@@ -1,7 +1,7 @@
 /* The notice that says what an action has done, or that it did not get through. */
-(() => {
+const notices = (() => {
   const notice = document.getElementById("notice");
-  if (!notice) return;
+  if (!notice) return null;
   const SHOWN_MS = 15_000;
   // What starts a request that a person waits for; the page's own are not told of.
   const ACTS = ["click", "submit", "change", "toggle", "drop"];
@@ -55,4 +55,6 @@
     event.preventDefault();
     undo.click();
   });
+
+  return { failToLoad: () => fail(words.notLoaded) };
 })();

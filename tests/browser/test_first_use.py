@@ -11,8 +11,9 @@ from .test_attachments import DROP, NOTES, PASTE, attach, attached
 from .test_reading import CODE
 
 pytestmark = pytest.mark.browser
-MODULES = re.compile(r"/js/(colours|attachment-cards)\b")
+MODULES = re.compile(r"/js/(colours|attachment-cards|replay|open-dialog)\b")
 COLOURS, CARDS = re.compile(r"/js/colours\b"), re.compile(r"/js/attachment-cards\b")
+NOT_LOADED = "Part of the page did not load. Try again when there is a connection"
 LOG = "A line of a log.\n" * 400
 
 
@@ -178,3 +179,36 @@ class TestAttachments:
         expect(chat.box).to_have_value(LOG)
         chat.box.press("Enter")
         expect(chat.message(1)).to_contain_text("A line of a log.")
+
+
+class TestReplayAndDialog:
+    def test_the_first_use_loads_each_once(self, chat, loaded):
+        chat.say("Hello")
+        for _ in range(2):
+            chat.page.click("[data-replay]")
+            expect(chat.page.locator("#replayed .message")).to_have_count(2)
+            chat.page.keyboard.press("Escape")
+            expect(chat.page.locator("#replay")).to_be_hidden()
+            chat.memory_settings()
+            chat.page.keyboard.press("Escape")
+            expect(chat.page.locator("#dialog")).to_be_hidden()
+        assert loaded == ["replay", "open-dialog"]
+
+    def test_without_the_replay_the_page_says_so(self, chat, cut_off):
+        chat.say("Hello")
+        cut_off(re.compile(r"/js/replay\b"))
+        chat.page.click("[data-replay]")
+        expect(chat.page.locator("#notice")).to_contain_text(NOT_LOADED)
+        cut_off.restore()
+        chat.page.click("[data-replay]")
+        expect(chat.page.locator("#replayed .message")).to_have_count(2)
+
+    def test_without_the_dialog_the_page_says_so(self, chat, cut_off):
+        cut_off(re.compile(r"/js/open-dialog\b"))
+        tools = chat.page.get_by_role("button", name="Tools…")
+        chat.page.locator("header.bar .menu > summary").click()
+        tools.click()
+        expect(chat.page.locator("#notice")).to_contain_text(NOT_LOADED)
+        cut_off.restore()
+        tools.click()
+        expect(chat.page.locator("#dialog")).to_be_visible()
