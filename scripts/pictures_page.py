@@ -1,10 +1,18 @@
 """The pictures of the split page: the demo conversation, with what people do to it."""
 
+from urllib.parse import urljoin
+
 from playwright.sync_api import Page, expect
 
 from .camera import PHONE, SCHEMES, WIDE, Camera
 
 PERSON = "demo"
+PACKING = b"""# Packing for Kyoto
+
+- [x] passports, rail passes
+- [ ] rain jackets, power adapters (100 V)
+- [ ] guide to the temples
+"""
 # The conversation of the first run, step by step, so that it is always compacted in
 # the same places.
 COMPACTIONS = """
@@ -30,7 +38,9 @@ def take_all(camera: Camera) -> None:
         _open(page)
         camera.take(page, "page-chinese")
     with camera.visit(PERSON) as page:
+        camera.take(page, "page-home")
         _open(page)
+        _attachment(camera, page)
         _preview(camera, page)
         _diff(camera, page)
         _replay(camera, page)
@@ -49,8 +59,9 @@ def _overview(camera: Camera, name: str, size: tuple[int, int], scheme: str) -> 
 
 
 def _open(page: Page) -> None:
-    page.locator("#conversation-list a").first.click()
-    page.wait_for_url("**/c/*/")
+    # A phone has the list in a drawer.
+    newest = page.locator("#conversation-list a[href^='/c/']").first
+    page.goto(urljoin(page.url, newest.get_attribute("href")))
     expect(page.locator("#connection")).to_have_attribute("data-state", "open")
     page.wait_for_load_state("networkidle")
     # From the divider down: the last summarised messages, then the window.
@@ -84,6 +95,16 @@ def _compactions(camera: Camera, page: Page) -> None:
     page.locator(".divider > summary").last.click()
     _scroll_to(page, 1, 120)
     camera.take(page, "page-compactions")
+
+
+def _attachment(camera: Camera, page: Page) -> None:
+    file = {"name": "packing.md", "mimeType": "text/markdown", "buffer": PACKING}
+    page.set_input_files("#attach-files", file)
+    page.fill("#text", "What do I still have to pack?")
+    expect(page.locator("#attachments")).to_contain_text("tokens")
+    camera.take(page, "page-attachment")
+    page.locator("#attachments .remove").click()
+    page.fill("#text", "")
 
 
 def _preview(camera: Camera, page: Page) -> None:
