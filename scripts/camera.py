@@ -50,6 +50,8 @@ class Camera:
             viewport={"width": width, "height": height},
             color_scheme=scheme,
             device_scale_factor=2 if size == PHONE else 1,
+            has_touch=size == PHONE,
+            is_mobile=size == PHONE,
         )
         cookie = {"name": "django_language", "value": language, "url": self.site.url}
         context.add_cookies([cookie])
