@@ -51,7 +51,11 @@ def label(chat, title, name):
     chat.page.keyboard.press("Enter")
     chat.page.get_by_text("Labels…").focus()
     chat.page.keyboard.press("Enter")
-    chat.page.locator(".row-labels [name=name]").fill(name)
+    box = chat.page.locator(".row-labels [name=name]")
+    expect(box).to_be_visible()
+    # Before htmx has taken a new form, Enter leads to another page.
+    expect(chat.page.locator(".htmx-added")).to_have_count(0)
+    box.fill(name)
     chat.page.keyboard.press("Enter")
     said(chat, f"Labels: {name}")
 
@@ -119,7 +123,7 @@ def test_several_are_chosen_with_shift_and_deleted_and_brought_back(listed):
     assert findings(page, ".sidebar") == []
     page.get_by_role("button", name="Delete", exact=True).click()
     expect(rows_of(listed)).to_have_count(2)
-    undo = page.locator(".undo button")
+    undo = page.get_by_role("button", name="Undo", exact=True)
     expect(page.locator(".undo")).to_contain_text("2 conversations were deleted.")
     expect(undo).to_be_focused()
     page.keyboard.press("Enter")

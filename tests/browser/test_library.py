@@ -95,7 +95,7 @@ def test_rows_are_pinned_archived_deleted_and_brought_back_by_keyboard(chat, sit
     act_on(chat, "Row to be moved about", "Delete")
     chat.page.wait_for_url(f"{site.url}/")
     undo = chat.page.locator(".undo", has_text="Row to be moved about")
-    undo.get_by_role("button", name="Undo").click()
+    undo.get_by_role("button", name="Undo", exact=True).click()
     expect(row_of(chat, "Row to be moved about")).to_be_visible()
 
 

@@ -74,6 +74,8 @@ def test_code_has_its_language_colours_and_a_copy_button(chat):
     expect(body.locator("math msub").first).to_have_text("a1")
     chat.page.reload()
     chat.is_live()
+    # The colours are loaded after the page.
+    expect(code.locator(".tok-comment")).to_have_text("# greet")
     assert body.inner_html() == drawn
 
 

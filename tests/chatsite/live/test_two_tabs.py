@@ -72,7 +72,7 @@ class TestPolicy:
         post(client, send, preset="langgraph", seen=seen)
         mine = {"preset": "guide", "overrides": '{"max_summary_tokens": 77}'}
         page = post(client, send, **mine, seen=seen)
-        assert "now. Apply again" in told(page)
+        assert "Apply again to overwrite" in told(page)
         assert '"max_summary_tokens": 77' in page
         assert self.policy_of(conversation) == "langgraph"
         post(client, send, **mine, seen=hidden(page, "seen"))
