@@ -1,9 +1,9 @@
 #!/bin/sh
 # The whole suite on two cores. Two processes take what needs no browser and no faults,
 # on SQLite and then, where the database matters (tests/streams.py), on PostgreSQL. Beside
-# them a third, which waits for servers more than it computes, takes faults and browser on
-# SQLite, then faults on PostgreSQL. The tests start their own servers. Arguments go to
-# pytest.
+# them two that wait for servers more than they compute: one takes the faults on SQLite and
+# then on PostgreSQL, the other the browser on SQLite. The tests start their own servers.
+# Arguments go to pytest.
 set -eu
 cd "$(dirname "$0")/.."
 
@@ -14,39 +14,55 @@ scripts/programs.sh
 # again where the environment forbids to keep what was compiled.
 unset PYTHONDONTWRITEBYTECODE
 
-# Three processes on two cores, on any machine: a test may wait longer than alone.
+# Four processes on two cores, on any machine: a test may wait longer than alone.
 export TEST_PATIENCE="${TEST_PATIENCE:-4}"
 
-# What has these marks on SQLite, then what has those on PostgreSQL. The first run may
-# fail, and the second follows all the same.
-on_both() {
-  sqlite="$1" postgresql="$2" failed=0
+failed=0 running=""
+# One run of pytest. If it fails, the next one of its process follows all the same.
+run() { # DATABASE MARKS [ARGUMENTS]
+  database="$1" marks="$2"
   shift 2
-  trap 'kill $run 2> /dev/null; exit 1' TERM
-  for database in sqlite postgresql; do
-    marks="$postgresql"
-    [ "$database" = postgresql ] || marks="$sqlite"
-    echo "Tests on $database: $marks"
-    TEST_DATABASE="$database" .venv/bin/python -m pytest -q -o timeout=480 -m "$marks" "$@" &
-    run=$!
-    wait "$run" || failed=1
-  done
-  exit "$failed"
+  echo "Tests on $database: $marks"
+  TEST_DATABASE="$database" .venv/bin/python -m pytest -q -o timeout=480 -m "$marks" "$@" &
+  running=$!
+  wait "$running" || failed=1
 }
 
-log="$(mktemp)"
-others="" units=""
-trap 'kill $others $units 2> /dev/null || true; rm -f "$log"' EXIT
+units() {
+  # Whole files, in the order in which they are collected: the slow ones first.
+  set -- -n 2 --dist loadfile --no-loadscope-reorder "$@"
+  run sqlite "not browser and not fault" "$@"
+  run postgresql "postgresql and not browser and not fault" "$@"
+}
 
-on_both "fault or browser" "fault" "$@" > "$log" 2>&1 & others=$!
-# Whole files, in the order in which they are collected: the slow ones first.
-on_both "not browser and not fault" "postgresql and not browser and not fault" \
-  -n 2 --dist loadfile --no-loadscope-reorder "$@" & units=$!
+faults() {
+  run sqlite "fault" "$@"
+  run postgresql "fault" "$@"
+}
 
-failed=0
-wait "$units" || failed=1
-units=""
-wait "$others" || failed=1
-others=""
-cat "$log"
+browser() {
+  run sqlite "browser and not fault" "$@"
+}
+
+logs="$(mktemp -d)" started=""
+trap 'kill $started 2> /dev/null || true; rm -rf "$logs"' EXIT
+
+start() { # units, faults or browser [ARGUMENTS]
+  (
+    trap 'kill $running 2> /dev/null; exit 1' TERM
+    "$@"
+    exit "$failed"
+  ) &
+  started="$started $!"
+}
+
+# Those of units are seen at once, the others' lines when all have ended.
+start faults "$@" > "$logs/faults" 2>&1
+start browser "$@" > "$logs/browser" 2>&1
+start units "$@"
+for process in $started; do
+  wait "$process" || failed=1
+done
+started=""
+cat "$logs/faults" "$logs/browser"
 exit "$failed"

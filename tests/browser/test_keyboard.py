@@ -123,6 +123,8 @@ def preview_and_cancel(chat, keys):
     keys.go_to("#message-2 .item[hx-get]")
     keys.press("Enter")
     dialog = chat.page.locator("#dialog")
+    # Its first use also loads what opens it.
+    expect(dialog).to_be_visible()
     expect(dialog).to_contain_text("leave the window")
     keys.press("Tab", "Tab", "Tab", "Tab", "Tab")
     assert chat.page.evaluate(IS_FOCUSED, "#dialog *, body")

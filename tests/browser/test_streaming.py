@@ -8,6 +8,8 @@ pytestmark = pytest.mark.browser
 # Slow enough that each state of it is seen, also on a busy machine.
 REPLY = "mode=markdown:1400:0.04"
 LAST_TURN = "() => document.querySelector('#turns > .turn:last-of-type').outerHTML"
+# What makes the colours is loaded on first use.
+WITHOUT_COLOURS = ".code code[class*='language-']:not(:has([class^='tok-']))"
 # What stands there while it is written: blocks, a piece of code, what is selected.
 REMEMBER = """() => {
     const body = document.querySelector(".live .body");
@@ -20,6 +22,11 @@ REMEMBER = """() => {
 }"""
 KEPT = """() => kept.length && kept.every((node) => node.isConnected) &&
     !moved.some((node) => kept.includes(node)) && getSelection().toString()"""
+
+
+def last_turn(chat):
+    expect(chat.page.locator(WITHOUT_COLOURS)).to_have_count(0)
+    return chat.page.evaluate(LAST_TURN)
 
 
 def test_a_streamed_reply_stands_in_the_end_as_if_it_had_been_loaded(
@@ -36,10 +43,10 @@ def test_a_streamed_reply_stands_in_the_end_as_if_it_had_been_loaded(
     assert "Part 1" in slow_chat.page.evaluate(KEPT)
     body = slow_chat.message(2).locator(".body")
     expect(body.locator("td").first).to_be_visible()
-    streamed = slow_chat.page.evaluate(LAST_TURN)
+    streamed = last_turn(slow_chat)
     slow_chat.page.reload()
     slow_chat.is_live()
-    assert streamed == slow_chat.page.evaluate(LAST_TURN)
+    assert streamed == last_turn(slow_chat)
 
 
 def test_a_page_that_comes_in_the_middle_shows_the_same(
@@ -53,5 +60,4 @@ def test_a_page_that_comes_in_the_middle_shows_the_same(
         expect(late.live_text().locator("> h2")).to_have_count(1)
     for chat in (slow_chat, late):
         expect(chat.in_state("done")).to_have_count(1)
-    shown = [chat.page.evaluate(LAST_TURN) for chat in (slow_chat, late)]
-    assert shown[0] == shown[1]
+    assert last_turn(slow_chat) == last_turn(late)
