@@ -24,6 +24,9 @@ logger = logging.getLogger(__name__)
 FRAME_SECONDS = 0.05
 YOUNG_SECONDS = 1.0
 LATER_FRAME_SECONDS = 0.08
+# A timer of uvloop counts in milliseconds and may end one too early. Without this, what
+# has come would wait for the next word.
+EARLY_SECONDS = 0.002
 # While no other process listens, it is offered a frame so often. One that joins reads
 # the database first.
 OFFER_SECONDS = 1.0
@@ -70,7 +73,7 @@ class ReplyStreamer:
         async for piece in self.stream:
             self.text += self._splitter.feed(piece)
             now = monotonic()
-            if now >= frame_at:
+            if now >= frame_at - EARLY_SECONDS:
                 self._send_frame()
                 is_young = now < young_until
                 frame_at = now + (FRAME_SECONDS if is_young else LATER_FRAME_SECONDS)

@@ -107,6 +107,36 @@ async def test_a_slow_database_holds_up_no_frame(saving, frames):
     assert len(frames) >= 8
 
 
+async def test_a_timer_that_ends_early_keeps_no_word_back(saving, frames, monkeypatch):
+    """As those of uvloop do: what has come would wait for the next word."""
+    clock = Clock(time.monotonic())
+    monkeypatch.setattr(reply_streamer, "monotonic", clock.read)
+    going = a_relay()
+    going.stream = clock.between(10, reply_streamer.FRAME_SECONDS - 0.001)
+    await going.run()
+    assert len(frames) == 10
+
+
+class Clock:
+    def __init__(self, now):
+        self.now = now
+
+    def read(self):
+        return self.now
+
+    def between(self, words, seconds):
+        """A stream that is always read so many seconds after its last word."""
+        clock = self
+
+        class Paced(Stream):
+            async def __aiter__(self):
+                for number in range(words):
+                    clock.now += seconds
+                    yield f"{number} "
+
+        return Paced(words)
+
+
 @pytest.fixture
 def elsewhere(monkeypatch):
     """Other processes: what they are offered, how many hear it and how soon."""
