@@ -18,6 +18,7 @@ from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.models import Field, Lookup
 
 from memory.database import TRANSIENT_DB_ERRORS, TROUBLE, is_away, name_of, retry
+from memory.sql import Parameter
 
 __all__ = ["TRANSIENT_DB_ERRORS", "TROUBLE", "retry", "is_away", "name_of"]
 
@@ -56,6 +57,21 @@ class Among(Lookup):
         column, params = self.process_lhs(compiler, connection)
         condition, values = self.process_rhs(compiler, connection)
         return f"{column} {condition}", [*params, *values]
+
+    def process_rhs(
+        self, compiler: Any, connection: BaseDatabaseWrapper
+    ) -> tuple[str, list[Any]]:
+        if not isinstance(self.rhs, Parameter):
+            return super().process_rhs(compiler, connection)
+        condition, _ = self.get_db_prep_lookup((), connection)
+        return condition, [Parameter(self.rhs.name, self)]
+
+    def get_db_prep_save(
+        self, value: Collection[Any], connection: BaseDatabaseWrapper
+    ) -> Any:
+        """Of what a prepared statement is given."""
+        _, [prepared] = self.get_db_prep_lookup(value, connection)
+        return prepared
 
 
 @Field.register_lookup

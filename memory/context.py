@@ -45,6 +45,7 @@ from .ranges import Ranges, to_ranges, within
 from .rules import store as rules
 from .rules.store import StandingRule
 from .search import recall
+from .sql import prepared_rows
 
 # Hits looked at for the notes on what was said earlier; the policy limits their size.
 MAX_RECALLED = 16
@@ -93,10 +94,12 @@ def fence(conversation: Conversation) -> str:
 
 def visible(conversation: Conversation) -> QuerySet[Message]:
     """The messages that were not removed from the model's view."""
-    rows = conversation.messages.filter(
-        excluded_at=None, superseded_at=None, deleted_at=None
-    )
-    return rows.order_by("seq")
+    return _not_removed(conversation.messages)
+
+
+def _not_removed(rows: Any) -> QuerySet[Message]:
+    shown = rows.filter(excluded_at=None, superseded_at=None, deleted_at=None)
+    return shown.order_by("seq")
 
 
 def request_limit(context_window: int) -> int:
@@ -145,15 +148,11 @@ def read_view(
     it, of all that was said."""
     summaries = versions.active(conversation)
     cutoff = versions.cutoff(summaries)
-    rows = visible(conversation)
+    edges = {"cutoff": cutoff} if cutoff else {}
     if newest:
-        rows = rows.filter(seq__lt=newest.seq)
-    shown = rows.filter(seq__gt=cutoff)
-    if cutoff:
-        # Not by OR: SQLite would read the whole conversation.
-        behind = rows.filter(seq__lte=cutoff, pinned_at__isnull=False).order_by()
-        shown = shown.order_by().union(behind, all=True).order_by("seq")
-    found = read_langchain(shown)
+        edges["before"] = newest.seq
+    shown = _shown(conversation=conversation.pk, **edges)
+    found = [as_langchain(*values) for values in shown]
     window = [message for message in found if int(message.id) > cutoff]
     pinned = found[: len(found) - len(window)]
     view = View(
@@ -172,6 +171,20 @@ def read_view(
         ),
     )
     return _compose(conversation, view)
+
+
+@prepared_rows()
+def _shown(conversation: Any, before: Any = None, cutoff: Any = None) -> QuerySet[Any]:
+    """Messages after the summaries, and those before that are pinned."""
+    rows = _not_removed(Message.objects.filter(conversation=conversation))
+    if before:
+        rows = rows.filter(seq__lt=before)
+    if cutoff:
+        # Not by OR: SQLite would read the whole conversation.
+        behind = rows.filter(seq__lte=cutoff, pinned_at__isnull=False).order_by()
+        rows = rows.filter(seq__gt=cutoff).order_by()
+        rows = rows.union(behind, all=True).order_by("seq")
+    return rows.values_list(*SENT)
 
 
 def _compose(

@@ -79,6 +79,9 @@ class Lease:
     def renew_unless_cancelled(self, held: QuerySet[Any], **values: Any) -> LeaseStatus:
         if self.renew(held.filter(cancel_requested_at=None), **values):
             return LeaseStatus.KEPT
+        return self.why_refused(held)
+
+    def why_refused(self, held: QuerySet[Any]) -> LeaseStatus:
         return LeaseStatus.CANCELLED if held.exists() else LeaseStatus.LOST
 
     def release(self, held: QuerySet[Any], **values: Any) -> int:

@@ -134,7 +134,7 @@ def restore_all(user: AbstractBaseUser, uuids: Collection[UUID]) -> int:
     keys = list(found.values_list("pk", flat=True))
     if not keys:
         raise Conversation.DoesNotExist
-    lease.mark_due(*keys, deleted_at=None)
+    lease.mark_all_due(Conversation.objects.filter(pk__in=keys), deleted_at=None)
     return len(keys)
 
 

@@ -1,12 +1,18 @@
-"""SQL that differs between SQLite and PostgreSQL."""
+"""SQL that differs between SQLite and PostgreSQL; statements that are built once."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from copy import copy
+from functools import update_wrapper
 from typing import Any
 
+from django.core.signals import setting_changed
+from django.db import DEFAULT_DB_ALIAS, connections, transaction
 from django.db.backends.base.base import BaseDatabaseWrapper
-from django.db.models import Func, IntegerField
+from django.db.models import Expression, Field, Func, IntegerField, QuerySet
+from django.db.models.sql import Query, UpdateQuery
 from django.db.models.sql.compiler import SQLCompiler
+from django.db.models.sql.constants import ROW_COUNT
 
 # The limits of a process that serves: a lock is waited for, a transaction is idle.
 LIMITS = ("lock_timeout", "idle_in_transaction_session_timeout")
@@ -57,3 +63,122 @@ class ListLength(Func):
             "NULLIF(jsonb_array_length(%(expressions)s -> '%(key)s'), 0) END"
         )
         return super().as_sql(compiler, connection, template=template, **context)
+
+
+class Parameter(Expression):
+    """What a call of a prepared statement fills in. Where the database has another form
+    of it than Python, as of a date, `column` converts it."""
+
+    def __init__(self, name: str, column: Field | None = None) -> None:
+        super().__init__()
+        self.name, self.column = name, column
+
+    def as_sql(
+        self, compiler: SQLCompiler, connection: BaseDatabaseWrapper
+    ) -> tuple[str, list[Any]]:
+        return "%s", [self]
+
+    def convert(self, value: Any, connection: BaseDatabaseWrapper) -> Any:
+        if self.column is None:
+            return value
+        return self.column.get_db_prep_save(value, connection)
+
+
+# Rows, and the new values of their columns.
+Update = tuple[QuerySet[Any], dict[str, Any]]
+# A statement's compiler, its SQL, and its parameters.
+Compiled = tuple[SQLCompiler, str, tuple[Any, ...]]
+
+
+class _Prepared:
+    def __init__(self, build: Callable[..., Any], fields: dict[str, Field]) -> None:
+        self.build, self._fields = build, fields
+        # By the names of the arguments that were given.
+        self._compiled: dict[tuple[str, ...], Compiled] = {}
+        setting_changed.connect(self._forget)
+        update_wrapper(self, build)
+
+    def _forget(self, **kwargs: Any) -> None:
+        self._compiled = {}
+
+    def _fill(self, values: dict[str, Any]) -> SQLCompiler:
+        """A compiler whose work is done, for this thread's connection."""
+        names = (*values,)
+        found = self._compiled.get(names) or self._compile(names)
+        compiled, sql, params = self._compiled[names] = found
+        compiler = copy(compiled)
+        # Not django.db.connection, which looks for the thread's own at each use.
+        connection = compiler.connection = connections[DEFAULT_DB_ALIAS]
+        filled = tuple(
+            each.convert(values[each.name], connection)
+            if isinstance(each, Parameter)
+            else each
+            for each in params
+        )
+        compiler.as_sql = lambda: (sql, filled)
+        return compiler
+
+    def _compile(self, names: Iterable[str]) -> Compiled:
+        given = {name: Parameter(name, self._fields.get(name)) for name in names}
+        query = self._to_query(self.build(**given))
+        compiler = query.get_compiler(DEFAULT_DB_ALIAS)
+        return compiler, *compiler.as_sql()
+
+    def _to_query(self, built: Any) -> Query:
+        raise NotImplementedError
+
+
+class PreparedRows(_Prepared):
+    """As prepared_rows() makes it."""
+
+    def _to_query(self, built: QuerySet[Any, Any]) -> Query:
+        self._rows = built
+        return built.query
+
+    def __call__(self, **values: Any) -> list[Any]:
+        compiler = self._fill(values)
+        query = copy(compiler.query)
+        query.get_compiler = lambda *args, **options: compiler
+        rows: QuerySet[Any] = QuerySet(self._rows.model, query, DEFAULT_DB_ALIAS)
+        return list(self._rows._iterable_class(rows))
+
+
+class PreparedUpdate(_Prepared):
+    """As prepared_update() makes it."""
+
+    def _to_query(self, built: Update) -> Query:
+        rows, values = built
+        # Rows of history say which of their columns may change.
+        if check_change := getattr(rows.model, "check_change", None):
+            check_change(values)
+        for name, value in values.items():
+            if isinstance(value, Parameter):
+                value.column = rows.model._meta.get_field(name)
+        query = rows.query.chain(UpdateQuery)
+        query.add_update_values(values)
+        return query
+
+    def __call__(self, **values: Any) -> int:
+        compiler = self._fill(values)
+        with transaction.mark_for_rollback_on_error(using=DEFAULT_DB_ALIAS):
+            return compiler.execute_sql(ROW_COUNT)
+
+
+def prepared_rows(**fields: Field) -> Callable[[Callable[..., Any]], PreparedRows]:
+    """Decorates a function that makes a queryset of its arguments: Django builds and
+    compiles it once for a process, which takes it several times as long as SQLite needs
+    to answer. A call fills in the arguments, given by name, and returns the rows.
+
+    The function gets a Parameter for each argument, so the statement can depend on
+    nothing else but settings and which arguments are given: the time, say, is Now() or
+    an argument. `fields` convert the arguments of these names. `build` of the result is
+    the function itself, for the querysets of others.
+    """
+    return lambda build: PreparedRows(build, fields)
+
+
+def prepared_update(**fields: Field) -> Callable[[Callable[..., Any]], PreparedUpdate]:
+    """As prepared_rows(), for an UPDATE: the function returns the rows and their new
+    values, and a call how many rows it has changed. An argument that is a new value is
+    converted as that column wants it."""
+    return lambda build: PreparedUpdate(build, fields)

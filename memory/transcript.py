@@ -10,7 +10,7 @@ from uuid import UUID
 from django.conf import settings
 from django.contrib.auth.base_user import AbstractBaseUser
 from django.db import transaction
-from django.db.models import F, OuterRef, Q, Subquery
+from django.db.models import F, OuterRef, Q, QuerySet, Subquery
 from django.db.models.functions import Now
 from django.utils import timezone
 from django.utils.translation import gettext as _
@@ -24,6 +24,7 @@ from .engine.tokens import count_message
 from .models import Conversation, Message
 from .rules import store as rules
 from .search import recall
+from .sql import Update, prepared_rows, prepared_update
 from .view import tool_groups
 
 CLIENT_ID = re.compile(r"[\x21-\x7e]{1,64}")
@@ -252,9 +253,14 @@ def reserve(conversation: Conversation, count: int) -> int:
 def lock(conversation: Conversation, count: int = 0) -> None:
     """Keep other writers of this conversation out until the transaction ends; `count`
     message numbers are taken. Raises Conversation.DoesNotExist when it is gone."""
-    rows = Conversation.objects.filter(pk=conversation.pk)
-    if not rows.update(next_seq=F("next_seq") + count, updated_at=Now()):
+    if not _take_numbers(pk=conversation.pk, count=count):
         raise Conversation.DoesNotExist
+
+
+@prepared_update()
+def _take_numbers(pk: Any, count: Any) -> Update:
+    rows = Conversation.objects.filter(pk=pk)
+    return rows, {"next_seq": F("next_seq") + count, "updated_at": Now()}
 
 
 def give_back(conversation_id: int, seq: int) -> None:
@@ -314,13 +320,10 @@ def append_user_message(
     client_id = check_client_id(client_id)
     # The lock comes first: the same message may be on its way in from another socket.
     lock(conversation, room + 2)
-    same = Message.objects.filter(conversation=OuterRef("pk"), client_id=client_id)
-    rows = Conversation.objects.filter(pk=conversation.pk).order_by()
-    next_seq, conversation.rule_count, known = rows.values_list(
-        "next_seq", "rule_count", Subquery(same.order_by().values("pk"))
-    ).get()
+    [row] = _numbers_and_same(pk=conversation.pk, client_id=client_id)
+    next_seq, conversation.rule_count, known = row
     if known is not None:
-        rows.update(next_seq=F("next_seq") - room - 2)
+        _take_numbers(pk=conversation.pk, count=-room - 2)
         message = conversation.messages.get(pk=known)
         if not _is_same(message, text, files.ids):
             raise ClientIdConflictError
@@ -341,6 +344,14 @@ def append_user_message(
     _save(message)
     rules.note(message)
     return message, True
+
+
+@prepared_rows()
+def _numbers_and_same(pk: Any, client_id: Any) -> QuerySet[Conversation, Any]:
+    same = Message.objects.filter(conversation=OuterRef("pk"), client_id=client_id)
+    rows = Conversation.objects.filter(pk=pk).order_by()
+    known = Subquery(same.order_by().values("pk"))
+    return rows.values_list("next_seq", "rule_count", known)
 
 
 def append_reply(

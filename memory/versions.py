@@ -3,20 +3,30 @@ those out of force that a change of the transcript made wrong.
 """
 
 from collections.abc import Callable, Iterable
+from typing import Any
 
 from django.contrib.auth.base_user import AbstractBaseUser
-from django.db.models import F, Max
+from django.db.models import F, Max, QuerySet
 
 from .engine.compose import SummaryBlock
 from .engine.tokens import count_text
 from .integrity import signatures
 from .models import Conversation, Summary
+from .sql import prepared_rows
 
 
 def active(conversation: Conversation) -> list[Summary]:
     """The summaries in force, oldest messages first; their ranges tile 1..cutoff."""
-    rows = conversation.summaries.filter(status=Summary.Status.ACTIVE)
-    return list(rows.order_by("first_seq"))
+    rows = _active(conversation=conversation.pk)
+    for row in rows:
+        row.conversation = conversation
+    return rows
+
+
+@prepared_rows()
+def _active(conversation: Any) -> QuerySet[Summary]:
+    rows = Summary.objects.filter(conversation=conversation)
+    return rows.filter(status=Summary.Status.ACTIVE).order_by("first_seq")
 
 
 def cutoff(summaries: Iterable[Summary]) -> int:

@@ -10,10 +10,12 @@ from django.contrib import auth
 from django.contrib.auth.models import AnonymousUser
 from django.contrib.sessions.backends.db import SessionStore
 from django.contrib.sessions.models import Session
-from django.db.models import Subquery, Value
+from django.db.models import DateTimeField, QuerySet, Subquery, Value
 from django.http import HttpRequest
 from django.utils import timezone
 from django.utils.crypto import constant_time_compare
+
+from memory.sql import prepared_rows
 
 # The key of a session and the id of the user whose it was when the socket opened.
 Holder = tuple[str | None, int]
@@ -32,11 +34,9 @@ def user_of(session_key: str | None) -> Any:
     return auth.get_user(request)
 
 
-def stored(session_key: str | None) -> Subquery:
+def stored(session_key: Any, now: Any) -> Subquery:
     """The data of this session as long as it is valid, to be read with other rows."""
-    rows = Session.objects.filter(
-        session_key=session_key, expire_date__gt=timezone.now()
-    )
+    rows = Session.objects.filter(session_key=session_key, expire_date__gt=now)
     return Subquery(rows.values("session_data"))
 
 
@@ -49,17 +49,8 @@ def find_ended(
     one. A caller that asks again and again keeps `proven`: holders of whom the database
     says the same as when they were last found signed in are not checked again.
     """
-    user_model = auth.get_user_model()
-    rows = Session.objects.filter(
-        session_key__among={key for key, _ in holders}, expire_date__gt=timezone.now()
-    )
-    people = user_model.objects.filter(
-        pk__among={user_id for _, user_id in holders}, is_active=True
-    )
-    # In this order: Django would look at each row for the sake of a number of its own.
-    found = people.values_list("pk", Value(""), "password").union(
-        rows.values_list(Value(0), "session_key", "session_data"), all=True
-    )
+    keys, ids = {key for key, _ in holders}, {user_id for _, user_id in holders}
+    found = _read_proofs(keys=keys, ids=ids, now=timezone.now())
     data, passwords = {}, {}
     for pk, key, text in found:
         if pk:
@@ -80,6 +71,16 @@ def find_ended(
         proven.clear()
         proven.update({holder: said[holder] for holder in holders - doubtful})
     return {holder for holder in doubtful if user_of(holder[0]).pk != holder[1]}
+
+
+@prepared_rows(now=DateTimeField())
+def _read_proofs(keys: Any, ids: Any, now: Any) -> QuerySet[Any, Any]:
+    rows = Session.objects.filter(session_key__among=keys, expire_date__gt=now)
+    people = auth.get_user_model().objects.filter(pk__among=ids, is_active=True)
+    # In this order: Django would look at each row for the sake of a number of its own.
+    return people.values_list("pk", Value(""), "password").union(
+        rows.values_list(Value(0), "session_key", "session_data"), all=True
+    )
 
 
 def _is_proof(holder: Holder, said: Proof) -> bool:

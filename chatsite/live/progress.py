@@ -3,12 +3,14 @@ and compared to find out what a socket has missed.
 """
 
 from collections.abc import Collection
+from typing import Any
 
-from django.db.models import FilteredRelation, OuterRef, Q, Subquery
+from django.db.models import FilteredRelation, OuterRef, Q, QuerySet, Subquery
 from django.db.models.functions import Coalesce, Length
 
 from chatsite.turns.models import Turn
 from memory.models import Conversation
+from memory.sql import prepared_rows
 
 # Conversation, its newest turn (0 = none), its next message number, the version of its
 # memory, its title; a turn that is not finished: id, state, attempt, characters saved.
@@ -32,6 +34,14 @@ class Progress(tuple[Row, ...]):
 
 def read(conversation_ids: Collection[int]) -> dict[int, Progress]:
     """One query, however many; conversations that are gone are missing."""
+    found: dict[int, list[Row]] = {}
+    for row in _rows(conversation_ids=conversation_ids):
+        found.setdefault(row[0], []).append(row)
+    return {pk: Progress(rows) for pk, rows in found.items()}
+
+
+@prepared_rows()
+def _rows(conversation_ids: Any) -> QuerySet[Conversation, Row]:
     newest = Turn.objects.filter(conversation=OuterRef("pk")).order_by("-pk")
     is_open = Q(turns__state__one_of=Turn.UNFINISHED)
     rows = Conversation.objects.filter(pk__among=conversation_ids, deleted_at=None)
@@ -40,9 +50,5 @@ def read(conversation_ids: Collection[int]) -> dict[int, Progress]:
         open=FilteredRelation("turns", condition=is_open),
     )
     turn = ("open__pk", "open__state", "open__attempt", Length("open__text"))
-    found: dict[int, list[Row]] = {}
-    for row in rows.order_by("pk", "open__pk").values_list(
-        "pk", "latest", "next_seq", "memory_version", "title", *turn
-    ):
-        found.setdefault(row[0], []).append(row)
-    return {pk: Progress(rows) for pk, rows in found.items()}
+    place = ("pk", "latest", "next_seq", "memory_version", "title")
+    return rows.order_by("pk", "open__pk").values_list(*place, *turn)

@@ -9,7 +9,8 @@ from functools import partial
 from typing import Any, Final
 
 from django.db import IntegrityError, transaction
-from django.db.models import Q
+from django.db.models import DateTimeField, Q, QuerySet, UUIDField
+from django.utils import timezone
 from django.utils.translation import gettext as _
 
 from chatsite.accounts import sessions
@@ -26,6 +27,7 @@ from chatsite.turns import (
 from chatsite.turns.models import ToolCall, Turn
 from memory import transcript
 from memory.models import Conversation
+from memory.sql import prepared_rows
 
 from . import fragments, pieces, presence, progress, refusals
 
@@ -101,14 +103,14 @@ class Client:
 
     def _own_conversation(self) -> Conversation | None:
         """Read with its owner and session, in one statement; None: look closer."""
-        rows = Conversation.objects.filter(
-            owner=self.user_id, uuid=self.uuid, deleted_at=None
+        rows = _own_conversation(
+            owner=self.user_id,
+            uuid=self.uuid,
+            session_key=self.session_key,
+            now=timezone.now(),
         )
-        session = sessions.stored(self.session_key)
-        rows = rows.select_related("owner").annotate(session=session)
-        found = rows.order_by().first()
-        is_own = found and sessions.is_signed_in(found.owner, found.session)
-        return found if is_own else None
+        is_own = rows and sessions.is_signed_in(rows[0].owner, rows[0].session)
+        return rows[0] if is_own else None
 
     def conversation(self) -> Conversation:
         return Conversation.objects.get(pk=self.conversation_id)
@@ -127,6 +129,15 @@ class Client:
                 "not_found", _("This conversation no longer exists.")
             ) from None
         return _perform(conversation, command)
+
+
+@prepared_rows(uuid=UUIDField(), now=DateTimeField())
+def _own_conversation(
+    owner: Any, uuid: Any, session_key: Any, now: Any
+) -> QuerySet[Conversation]:
+    rows = Conversation.objects.filter(owner=owner, uuid=uuid, deleted_at=None)
+    rows = rows.annotate(session=sessions.stored(session_key, now))
+    return rows.select_related("owner").order_by()
 
 
 def _perform(conversation: Conversation, command: events.Command) -> Done:

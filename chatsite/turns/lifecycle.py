@@ -18,6 +18,7 @@ from memory import calibration, context, transcript
 from memory.compaction import lease
 from memory.leases import LeaseStatus, new_owner
 from memory.models import Conversation, Message, ModelCall
+from memory.sql import Update, prepared_rows, prepared_update
 
 from . import limits
 from .models import ToolCall, Turn
@@ -33,7 +34,7 @@ def end(
     reasoning: str = "",
 ) -> bool:
     """Move a turn to its last state and store its reply, if the fence still holds."""
-    if not fenced.update(**_ended_as(turn, state, error)):
+    if not fenced.update(**_ended_as(turn, state, error), **ENDED):
         return False
     answers.close(turn)
     if reply := _store_reply(turn, reasoning):
@@ -49,9 +50,10 @@ def _ended_as(turn: Turn, state: str, error: Any) -> dict[str, Any]:
         "text": turn.text,
         "call": turn.call_id,
         "error": error,
-        "finished_at": Now(),
-        "lease_until": None,
     }
+
+
+ENDED = {"finished_at": Now(), "lease_until": None}
 
 
 def _store_reply(turn: Turn, reasoning: str = "") -> Message | None:
@@ -193,40 +195,67 @@ def begin(claim: Claim, built: context.Built, model: str) -> Claim | LeaseStatus
         tokens_estimated=built.tokens,
     )
     context.keep_prompts(conversation, built)
-    # What an earlier attempt has saved stays with the request that it came from.
-    of_text = Case(
-        When(text="", then=Value(call.pk)),
-        default=F("call_id"),
-        output_field=models.BigIntegerField(),
-    )
-    hold = LEASE.renew_unless_cancelled(held(claim), model=model, call=of_text)
-    if hold is not LeaseStatus.KEPT:
+    begun = {"model": model, "call": call.pk}
+    if not _begin(held_turn=claim.turn_id, held_by=claim.owner, **begun):
+        hold = LEASE.why_refused(held(claim))
         transaction.set_rollback(True)
         return hold
     recorded = {"call_id": call.pk, "tokens": built.tokens, "view": built.view}
     return replace(claim, **recorded, renewed_at=started, turn=None)
 
 
+@prepared_update()
+def _begin(held_turn: Any, held_by: Any, model: Any, call: Any) -> Update:
+    # What an earlier attempt has saved stays with the request that it came from.
+    of_text = Case(
+        When(text="", then=call),
+        default=F("call_id"),
+        output_field=models.BigIntegerField(),
+    )
+    rows = _held(held_turn, held_by).filter(cancel_requested_at=None)
+    return rows, {"lease_until": LEASE.end(), "model": model, "call": of_text}
+
+
 def held(claim: Claim) -> models.QuerySet[Turn]:
-    return Turn.objects.filter(LEASE.held_by(claim.owner), pk=claim.turn_id)
+    return _held(claim.turn_id, claim.owner)
+
+
+def _held(turn: Any, owner: Any) -> models.QuerySet[Turn]:
+    return Turn.objects.filter(LEASE.held_by(owner), pk=turn)
 
 
 def lock_held(claim: Claim) -> Turn | None:
     """The turn, locked together with its conversation, and whether it
     `has_open_calls`. None: lost."""
+    found = _locked(turn=claim.turn_id, owner=claim.owner)
+    return found[0] if found else None
+
+
+@prepared_rows()
+def _locked(turn: Any, owner: Any) -> models.QuerySet[Turn]:
+    rows = _held(turn, owner).order_by()
     # In the order of stop(): each waiting for what the other holds would be a deadlock.
-    rows = held(claim).select_for_update(of=("conversation", "self"))
+    rows = rows.select_for_update(of=("conversation", "self"))
     open_calls = ToolCall.objects.filter(
         turn=OuterRef("pk"), state__in=ToolCall.UNANSWERED
     )
     rows = rows.annotate(has_open_calls=Exists(open_calls))
-    return rows.select_related("conversation").first()
+    return rows.select_related("conversation")
 
 
 def checkpoint(claim: Claim, text: str) -> LeaseStatus:
     """Save the reply so far and renew the lease, in one fenced statement."""
     values = {"text": text, "text_attempt": claim.attempt, "call": claim.call_id}
-    return LEASE.renew_unless_cancelled(held(claim), **(values if text else {}))
+    mine = {"held_turn": claim.turn_id, "held_by": claim.owner}
+    if _checkpoint(**mine, **(values if text else {})):
+        return LeaseStatus.KEPT
+    return LEASE.why_refused(held(claim))
+
+
+@prepared_update()
+def _checkpoint(held_turn: Any, held_by: Any, **values: Any) -> Update:
+    rows = _held(held_turn, held_by).filter(cancel_requested_at=None)
+    return rows, {"lease_until": LEASE.end(), **values}
 
 
 @transaction.atomic
@@ -283,11 +312,17 @@ def finish(claim: Claim, result: Result) -> Turn | None:
     turn.state, turn.error = result.state, result.error or why
     turn.reply = _store_reply(turn, reasoning)
     ended = _ended_as(turn, turn.state, turn.error)
-    held(claim).update(reply=turn.reply, **ended)
+    reply = turn.reply and turn.reply.pk
+    _finish(held_turn=claim.turn_id, held_by=claim.owner, reply=reply, **ended)
     _close_books(turn, claim, result)
     reported = calibrated(turn.conversation, claim, result)
     lease.mark_due(turn.conversation_id, **reported)
     return turn
+
+
+@prepared_update()
+def _finish(held_turn: Any, held_by: Any, **values: Any) -> Update:
+    return _held(held_turn, held_by), values | ENDED
 
 
 def _ended(claim: Claim) -> Turn | None:
@@ -325,15 +360,20 @@ def bill(
         "attempts": result.attempts,
         "error": result.error,
     }
-    # One with an error was billed already, by a call whose answer was lost.
-    unbilled = ModelCall.objects.filter(pk=claim.call_id, error="")
-    if not unbilled.update(**bill, **link):
+    linked = {name: row.pk for name, row in link.items()}
+    if not _bill(call=claim.call_id, **bill, **linked):
         return False
     call = ModelCall(conversation=conversation, tokens_estimated=claim.tokens)
     call.tokens_input, call.tokens_output = result.tokens_input, result.tokens_output
     call.error = result.error
     limits.charge(call, result.reasoning + result.text)
     return True
+
+
+@prepared_update()
+def _bill(call: Any, **values: Any) -> Update:
+    # One with an error was billed already, by a call whose answer was lost.
+    return ModelCall.objects.filter(pk=call, error=""), values
 
 
 def calibrated(
@@ -389,9 +429,15 @@ def open_from(conversation: Conversation) -> int | None:
 
 def with_open_from(conversation_id: int) -> Conversation | None:
     """The conversation, read together with its open_from()."""
-    rows = Conversation.objects.filter(pk=conversation_id)
+    found = _read_with_open_from(conversation=conversation_id)
+    return found[0] if found else None
+
+
+@prepared_rows()
+def _read_with_open_from(conversation: Any) -> models.QuerySet[Conversation]:
     first = Subquery(_open_seqs(OuterRef("pk"))[:1])
-    return rows.annotate(open_from=first).first()
+    rows = Conversation.objects.filter(pk=conversation).order_by()
+    return rows.annotate(open_from=first)
 
 
 def _open_seqs(conversation_id: int | OuterRef) -> models.QuerySet[Turn, int]:

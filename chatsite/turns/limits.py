@@ -8,7 +8,9 @@ conversation's, never before.
 
 from collections.abc import Iterator
 from datetime import date, datetime, time, timedelta
+from functools import cache
 from typing import Any, NamedTuple
+from zoneinfo import ZoneInfo
 
 from django.conf import settings
 from django.db import transaction
@@ -31,6 +33,7 @@ from django.utils.translation import gettext_noop, ngettext
 from chatsite.protocol.errors import CommandError
 from memory.engine.tokens import count_text
 from memory.models import Conversation, ModelCall
+from memory.sql import PreparedUpdate, Update, prepared_rows, prepared_update
 
 from .models import Allowance, Turn
 
@@ -121,11 +124,16 @@ def is_used_up(turn: Turn) -> bool:
 def lock(user_id: int) -> Allowance:
     """The user's row with the database's time as `now`; no other transaction changes it
     until this one ends."""
-    rows = Allowance.objects.select_for_update().annotate(now=Now())
-    if row := rows.filter(pk=user_id).first():
-        return row
+    if found := _locked(user=user_id):
+        return found[0]
     Allowance.objects.bulk_create([Allowance(pk=user_id)], ignore_conflicts=True)
-    return rows.get(pk=user_id)
+    return _locked(user=user_id)[0]
+
+
+@prepared_rows()
+def _locked(user: Any) -> QuerySet[Allowance]:
+    rows = Allowance.objects.select_for_update().filter(pk=user)
+    return rows.annotate(now=Now()).order_by()
 
 
 def _keep_pace(allowance: Allowance, field: str, limit: int, words: str) -> None:
@@ -140,7 +148,12 @@ def _keep_pace(allowance: Allowance, field: str, limit: int, words: str) -> None
     if wait > 0:
         detail = _(words) % {"limit": limit, "wait": _in_words(wait)}
         raise CommandError("rate_limited", detail, retry_after=round(wait + 0.05, 1))
-    Allowance.objects.filter(pk=allowance.pk).update(**{field: due})
+    _change(user=allowance.pk, **{field: due})
+
+
+@prepared_update()
+def _change(user: Any, **values: Any) -> Update:
+    return Allowance.objects.filter(pk=user), values
 
 
 def budget_of(allowance: Allowance) -> int:
@@ -191,14 +204,18 @@ def _check_queue(count: int) -> None:
     )
 
 
-def _open_turns(user_id: int | QuerySet[Any]) -> OpenTurns:
+def _open_turns(user_id: int) -> OpenTurns:
+    return [OpenTurn(*each) for each in _open_of(user=user_id)]
+
+
+@prepared_rows()
+def _open_of(user: Any) -> QuerySet[Turn, Any]:
     is_running = ExpressionWrapper(Turn.LEASE.alive(), BooleanField())
     rows = Turn.objects.filter(
-        conversation__owner_id=user_id, state__one_of=Turn.UNFINISHED
+        conversation__owner_id=user, state__one_of=Turn.UNFINISHED
     )
     rows = rows.order_by("pk").annotate(is_running=is_running)
-    values = rows.values_list("conversation_id", "is_running", "state")
-    return [OpenTurn(*each) for each in values]
+    return rows.values_list("conversation_id", "is_running", "state")
 
 
 def _in_words(seconds: float) -> str:
@@ -242,8 +259,14 @@ def next_waiting(conversation_id: int) -> list[int] | None:
     no limit keeps any of them waiting."""
     if settings.TURNS_PER_USER <= 0:
         return None
-    owner = Conversation.objects.filter(pk=conversation_id).order_by()
-    return _with_a_place(_open_turns(owner.values("owner_id")[:1]))
+    open_turns = _open_beside(conversation=conversation_id)
+    return _with_a_place([OpenTurn(*each) for each in open_turns])
+
+
+@prepared_rows()
+def _open_beside(conversation: Any) -> QuerySet[Turn, Any]:
+    owner = Conversation.objects.filter(pk=conversation).order_by()
+    return _open_of.build(owner.values("owner_id")[:1])
 
 
 def _with_a_place(open_turns: OpenTurns) -> list[int]:
@@ -284,12 +307,23 @@ def charge(call: ModelCall, text: str = "") -> None:
 
 @transaction.atomic(savepoint=False)
 def charge_tokens(user_id: int, tokens: int) -> None:
-    today = TruncDate(Now())
-    used = Case(When(day=today, then=F("tokens_used")), default=0) + tokens
-    rows = Allowance.objects.filter(pk=user_id)
-    if not rows.update(tokens_used=used, day=today):
+    charge_one = _charge(timezone.get_current_timezone_name())
+    if not charge_one(user=user_id, tokens=tokens):
         lock(user_id)
-        rows.update(tokens_used=used, day=today)
+        charge_one(user=user_id, tokens=tokens)
+
+
+@cache
+def _charge(time_zone: str) -> PreparedUpdate:
+    """In this time zone, by which the database finds out what day it is."""
+
+    @prepared_update()
+    def charge_one(user: Any, tokens: Any) -> Update:
+        today = TruncDate(Now(), tzinfo=ZoneInfo(time_zone))
+        used = Case(When(day=today, then=F("tokens_used")), default=0) + tokens
+        return Allowance.objects.filter(pk=user), {"tokens_used": used, "day": today}
+
+    return charge_one
 
 
 def _tokens(call: ModelCall, text: str) -> Iterator[int]:

@@ -5,12 +5,14 @@ writes.
 """
 
 from datetime import timedelta
+from typing import Any
 
 from django.db.models import Case, F, Q, QuerySet, When, Window
 from django.db.models.functions import Least, Now, RowNumber
 
 from memory.leases import Lease
 from memory.models import Conversation
+from memory.sql import Update, prepared_update
 
 MAX_FAILURES = 3
 BACKOFF = timedelta(seconds=30)
@@ -61,17 +63,29 @@ def waiting() -> QuerySet[Conversation]:
     return rows.filter(compaction_due_at__lte=Now())
 
 
-def mark_due(*conversation_ids: int, **values: object) -> None:
+def mark_due(conversation_id: int, **values: object) -> None:
     """Let the compaction job look again, after a new message or a user's action; what
-    else changes in the conversations' rows is written with it.
+    else changes in the conversation's row is written with it.
 
     A job that has given up tries once more when its back-off is over.
     """
-    Conversation.objects.filter(pk__in=conversation_ids).update(
-        compaction_due_at=Now(),
-        compaction_failures=Least("compaction_failures", MAX_FAILURES - 1),
-        **values,
-    )
+    _mark_due(pk=conversation_id, **values)
+
+
+def mark_all_due(rows: QuerySet[Conversation], **values: object) -> None:
+    """mark_due() for several conversations."""
+    rows.update(**_DUE, **values)
+
+
+_DUE = {
+    "compaction_due_at": Now(),
+    "compaction_failures": Least("compaction_failures", MAX_FAILURES - 1),
+}
+
+
+@prepared_update()
+def _mark_due(pk: Any, **values: Any) -> Update:
+    return Conversation.objects.filter(pk=pk), _DUE | values
 
 
 def may_compact(conversation: Conversation) -> bool:

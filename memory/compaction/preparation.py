@@ -11,7 +11,7 @@ from typing import Any
 
 from django.contrib.auth.base_user import AbstractBaseUser
 from django.db import transaction
-from django.db.models import F, Q
+from django.db.models import DateTimeField, F, Q
 from django.utils import timezone
 from langchain_core.messages import BaseMessage
 
@@ -25,6 +25,7 @@ from memory.engine.tools import rounds
 from memory.engine.triggers import find_next_due
 from memory.models import Conversation, ModelCall, Summary, read_langchain
 from memory.ranges import to_ranges
+from memory.sql import Update, prepared_update
 
 from . import lease
 
@@ -93,10 +94,15 @@ def is_due(
     # Not over a mark that was made after the row was read: that is a later time.
     seen, due_at = row.compaction_due_at, planner.find_next_due()
     if seen != due_at:
-        marked = Q(compaction_due_at__lte=seen) if seen else Q(compaction_due_at=None)
-        rows = Conversation.objects.filter(marked, pk=row.pk, compaction_owner="")
-        rows.update(compaction_due_at=due_at)
+        _look_again(pk=row.pk, due_at=due_at, **({"seen": seen} if seen else {}))
     return False
+
+
+@prepared_update(seen=DateTimeField())
+def _look_again(pk: Any, due_at: Any, seen: Any = None) -> Update:
+    marked = Q(compaction_due_at__lte=seen) if seen else Q(compaction_due_at=None)
+    rows = Conversation.objects.filter(marked, pk=pk, compaction_owner="")
+    return rows, {"compaction_due_at": due_at}
 
 
 def prepare(
