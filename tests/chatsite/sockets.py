@@ -7,6 +7,7 @@ from channels.testing import WebsocketCommunicator
 
 from chatsite.asgi import protocols
 from chatsite.turns import runner
+from tests.clients import text_of
 from tests.patience import PATIENCE
 
 SITE = "http://testserver"
@@ -61,6 +62,16 @@ class Chat:
             last = seen[-1]
             if last["type"] == kind and wanted.items() <= last.items():
                 return seen
+
+    async def follow(self):
+        """All events up to the end of the reply, as a client reads them: it asks again
+        where it came in between the checkpoint that it got and the next one."""
+        seen = []
+        while not seen or seen[-1]["type"] != "end":
+            seen.append(await self.event())
+            if seen[-1].get("base", 0) > len(text_of(seen)):
+                await self.command(type="sync")
+        return seen
 
     async def say(self, text, client_id=None):
         """Send, and give back the event that ends the turn."""

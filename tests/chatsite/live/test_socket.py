@@ -129,7 +129,7 @@ async def test_a_second_tab_joins_in_the_middle(
         await asyncio.sleep(0.4)
         async with Chat(conversation, session) as tab:
             await tab.command(type="sync")
-            seen = await tab.until("end")
+            seen = await tab.follow()
         first = await chat.until("end")
     assert text_of(seen) == seen[-1]["text"] == first[-1]["text"]
 
