@@ -15,6 +15,7 @@ import os
 import statistics
 from collections import defaultdict
 from dataclasses import dataclass
+from time import monotonic
 
 from .clients import Person, Reading, ask_all
 from .contestants import Contestant, Upstream, all_of_them
@@ -24,6 +25,7 @@ NAMES = ("raw", "langchain", "chainlit", "sqlite", "postgresql")
 LATE = 100.0
 MOST_STREAMS = 640
 WARM_UP_TURNS = 3
+IDLE_SECONDS = 20
 
 
 @dataclass(frozen=True)
@@ -125,23 +127,30 @@ async def find_knee(contestant: Contestant, words: int) -> int:
     return low
 
 
-async def cost_of_a_turn(contestant: Contestant, words: int, turns: int) -> float:
-    """Milliseconds of processor time, from Enter until nothing is left to do."""
+async def cost_of_a_turn(
+    contestant: Contestant, words: int, turns: int
+) -> tuple[float, float]:
+    """Milliseconds of processor time, from Enter until nothing is left to do; and how
+    many of them the process takes in the same time when nobody asks it anything."""
     [seat] = await asyncio.to_thread(contestant.seats, 1)
     person = contestant.person(seat, words)
     await person.enter()
     # The first ones import, connect and compact.
     for _ in range(WARM_UP_TURNS):
         await person.ask()
-    costs = []
+    await asyncio.sleep(IDLE_SECONDS / 5)
+    cpu = contestant.cpu_seconds()
+    await asyncio.sleep(IDLE_SECONDS)
+    idle = (contestant.cpu_seconds() - cpu) * 1000 / IDLE_SECONDS
+    costs, started = [], monotonic()
     for _ in range(turns):
-        await asyncio.sleep(1)
         cpu = contestant.cpu_seconds()
         await person.ask()
         await asyncio.sleep(1)
         costs.append((contestant.cpu_seconds() - cpu) * 1000)
+    seconds = (monotonic() - started) / turns
     await person.leave()
-    return statistics.median(costs)
+    return statistics.fmean(costs), idle * seconds
 
 
 async def main(options: argparse.Namespace) -> None:
@@ -153,14 +162,16 @@ async def main(options: argparse.Namespace) -> None:
         if not (options.knee or options.turns):
             await compare(found, options)
             return
-        print("| | streams |" if options.knee else "| | ms of CPU per turn |")
-        print("|---|---|")
+        print("| | streams |" if options.knee else "| | ms of CPU per turn | idle |")
+        print("|---|---|" if options.knee else "|---|---|---|")
         for contestant in found:
             if options.knee:
-                figure = await find_knee(contestant, options.words)
+                figures = [await find_knee(contestant, options.words)]
             else:
-                figure = await cost_of_a_turn(contestant, options.words, options.turns)
-            print(f"| {contestant.name} | {figure:.0f} |", flush=True)
+                numbers = (options.words, options.turns)
+                figures = [*await cost_of_a_turn(contestant, *numbers)]
+            columns = " | ".join(f"{figure:.0f}" for figure in figures)
+            print(f"| {contestant.name} | {columns} |", flush=True)
 
 
 if __name__ == "__main__":
