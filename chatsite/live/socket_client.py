@@ -113,7 +113,11 @@ class Client:
         return rows[0] if is_own else None
 
     def conversation(self) -> Conversation:
-        return Conversation.objects.get(pk=self.conversation_id)
+        """Raises Conversation.DoesNotExist when it is gone."""
+        found = _conversation(pk=self.conversation_id)
+        if not found:
+            raise Conversation.DoesNotExist
+        return found[0]
 
     def perform(self, command: events.Command) -> Done:
         """Raises CommandError for what cannot be done."""
@@ -129,6 +133,11 @@ class Client:
                 "not_found", _("This conversation no longer exists.")
             ) from None
         return _perform(conversation, command)
+
+
+@prepared_rows()
+def _conversation(pk: Any) -> QuerySet[Conversation]:
+    return Conversation.objects.filter(pk=pk).order_by()
 
 
 @prepared_rows(uuid=UUIDField(), now=DateTimeField())

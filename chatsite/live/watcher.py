@@ -32,7 +32,7 @@ RESTART = 1012
 SESSION_SECONDS = 3.0
 LOOK_SECONDS = 0.5
 SILENCE_SECONDS = 2.0
-RENEW_SECONDS = 10.0
+RENEW_SECONDS = 12.0
 # How long a process that ends waits for the database to take its last words.
 END_SECONDS = 2.0
 # How long a process that ends waits for the answers to its close frames.

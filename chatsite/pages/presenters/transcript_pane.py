@@ -9,6 +9,7 @@ from datetime import datetime
 from hashlib import blake2b
 from itertools import groupby
 from math import inf
+from typing import Any
 
 from django.db.models import Count, F, OuterRef, Q, QuerySet, Subquery
 from django.utils.translation import gettext as _
@@ -20,6 +21,7 @@ from chatsite.turns.models import ToolCall, Turn
 from chatsite.turns.requests import model_of, with_model
 from memory import context, versions
 from memory.models import Conversation, Message, Summary
+from memory.sql import prepared_rows
 
 from .. import incremental
 from ..attachments import cards as attached
@@ -192,8 +194,12 @@ def between(conversation: Conversation, after: int, before: int) -> TranscriptPa
 
 
 def _turns(conversation: Conversation) -> QuerySet[Turn]:
-    rows = conversation.turns.select_related("user_message")
-    # Their messages are read with the others.
+    return _with_message(conversation.turns.all())
+
+
+def _with_message(rows: QuerySet[Turn]) -> QuerySet[Turn]:
+    # Its text is read with the other messages.
+    rows = rows.select_related("user_message")
     return rows.defer("user_message__text", "user_message__sent_text")
 
 
@@ -229,14 +235,22 @@ def _pane(
 
 def turn_view(conversation: Conversation, turn_id: int) -> TurnView:
     """One turn as it stands now. Raises Turn.DoesNotExist."""
+    found = _turn_before_next(conversation=conversation.pk, turn=turn_id)
+    if not found:
+        raise Turn.DoesNotExist
+    [turn], active = found, versions.active(conversation)
+    turn.conversation = conversation
+    return next(_views(conversation, found, turn.next_start, active))
+
+
+@prepared_rows()
+def _turn_before_next(conversation: Any, turn: Any) -> QuerySet[Turn]:
     following = Turn.objects.filter(
         conversation_id=OuterRef("conversation_id"), id__gt=OuterRef("pk")
     )
     next_start = following.order_by("id").values("user_message__seq")[:1]
-    rows = _turns(conversation).annotate(next_start=Subquery(next_start))
-    turn = rows.get(pk=turn_id)
-    active = versions.active(conversation)
-    return next(_views(conversation, [turn], turn.next_start, active))
+    rows = _with_message(Turn.objects.filter(conversation=conversation, pk=turn))
+    return rows.annotate(next_start=Subquery(next_start)).order_by()
 
 
 def _items(
@@ -337,16 +351,24 @@ def _messages_by_turn(
 ) -> dict[int, list[Message]]:
     """The messages of each turn: from its user message to the next turn's."""
     starts = [turn.user_message.seq for turn in turns]
-    rows = conversation.messages.filter(seq__gte=starts[0]).order_by("seq")
-    rows = with_model(tool_cards.without_long_texts(rows))
-    rows = rows.annotate(verdict=F("feedback__verdict"))
-    if end:
-        rows = rows.filter(seq__lt=end)
+    edges = {"start": starts[0], **({"end": end} if end else {})}
+    rows = _messages(conversation=conversation.pk, **edges)
+    for row in rows:
+        row.conversation = conversation
 
     def turn_of(row: Message) -> int:
         return turns[bisect_right(starts, row.seq) - 1].pk
 
     return {pk: list(group) for pk, group in groupby(rows, key=turn_of)}
+
+
+@prepared_rows()
+def _messages(conversation: Any, start: Any, end: Any = None) -> QuerySet[Message]:
+    rows = Message.objects.filter(conversation=conversation, seq__gte=start)
+    if end:
+        rows = rows.filter(seq__lt=end)
+    rows = with_model(tool_cards.without_long_texts(rows.order_by("seq")))
+    return rows.annotate(verdict=F("feedback__verdict"))
 
 
 def _author_of(row: Message, turn: Turn, conversation: Conversation) -> str:
