@@ -35,3 +35,10 @@ def of_text(text: str) -> str:
 def thousands(number: int) -> str:
     mark = pgettext("between thousands", ",")
     return f"{number:,}".replace(",", mark)
+
+
+def space() -> str:
+    """What stands between two sentences: nothing in Chinese, whose full stops and
+    colons are as wide as a letter."""
+    joined = pgettext("two sentences", "%(first)s %(second)s")
+    return joined % {"first": "", "second": ""}

@@ -26,6 +26,8 @@ TEMPLATE_CODE = re.compile(
     r"|{%.*?%}|{{.*?}}|{#.*?#}",
     re.DOTALL,
 )
+# A tag that does not end a line of text.
+INLINE = r"</?(?:a|abbr|b|bdi|code|del|em|ins|mark|q|small|span|strong|time)\b[^>]*>"
 SHOWN_ATTRIBUTES = {"alt", "aria-label", "placeholder", "title"}
 
 

@@ -1,11 +1,13 @@
 """Every string that people see is in every catalog, translated and compiled."""
 
 import ast
+import re
 from functools import cache
 
 import pytest
 
 from .catalogs import (
+    INLINE,
     ROOT,
     TEMPLATE_CODE,
     Words,
@@ -28,6 +30,13 @@ TELLING = {
     *("ImportFileError", "ImportItemError", "Notice", "add_error", "success"),
 }
 LABELS = {"description", "help_text", "label", "verbose_name"}
+# A translated sentence, a space that a template adds, and more on the same line.
+SPACED = re.compile(
+    r"[.:;?!](?:[\"'] %}|\s*{% endblocktranslate %})"
+    rf"(?:{INLINE}|{{% (?:end|if |with )[^%]*%}})*\s"
+    rf"(?:{INLINE}|{{% (?!el|plural)[^%]*%}}|\s)*?"
+    r"(?:{{|{% (?:block)?translate |[^\s<{])"
+)
 KEYS = {"Ctrl", "Enter", "Shift", "Esc", "Alt", "Alt+M"}
 
 
@@ -136,6 +145,16 @@ def test_no_template_has_words_outside_of_the_catalogs():
         str(path.relative_to(ROOT)): words
         for path in templates()
         if (words := bare_words(path) - NAMES - KEYS)
+    }
+    assert found == {}
+
+
+def test_no_template_adds_a_space_to_a_sentence():
+    """{% space %} adds it in the languages that have one there."""
+    found = {
+        str(path.relative_to(ROOT)): spaced
+        for path in templates()
+        if (spaced := [each[0] for each in SPACED.finditer(path.read_text())])
     }
     assert found == {}
 

@@ -124,6 +124,12 @@ def language(text: str) -> str:
     return languages.of_text(text)
 
 
+@register.simple_tag
+def space() -> str:
+    """Between a translated sentence and what follows it on its line."""
+    return languages.space()
+
+
 @register.filter
 def versions(found: Iterable[Summary | int]) -> str:
     return ", ".join(f"v{getattr(each, 'version', each)}" for each in found)

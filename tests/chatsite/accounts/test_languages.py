@@ -10,7 +10,7 @@ from django.utils import translation
 
 from chatsite import languages
 from memory import transcript
-from tests.catalogs import Words
+from tests.catalogs import INLINE, Words
 
 from ..page_readers import Reader, fragments_of, make_conversation
 from ..sockets import Chat
@@ -31,6 +31,8 @@ AS_SENT, PIECES = ("raw", "wrap"), ("diff", "excerpt")
 HASH = re.compile(r"\b[0-9a-f]{8,}…?")
 CJK = re.compile("[\u3001\u3002\u4e00-\u9fff\uff08\uff09\uff1a\uff0c]")
 
+SPACED = re.compile(rf"[。：；？！](?:{INLINE})*\s(?:{INLINE}|\s)*[^\s<]")
+
 
 @pytest.fixture(autouse=True)
 def own_language():
@@ -39,9 +41,12 @@ def own_language():
     translation.deactivate()
 
 
+def page_of(answer):
+    return answer if isinstance(answer, str) else answer.content.decode()
+
+
 def shown(answer, *skip):
-    html = answer if isinstance(answer, str) else answer.content.decode()
-    return Words(html, skip).found
+    return Words(page_of(answer), skip).found
 
 
 class TestChoice:
@@ -120,6 +125,15 @@ class TestPages:
             if (words := latin(shown(answer, *AS_SENT)) - NAMES - latin([name]))
         }
         assert found == {}, found
+
+    def test_no_space_follows_a_chinese_sentence(self, alice, conversation):
+        found = {
+            name: spaced
+            for name, answer in self.read(alice, conversation, CHINESE)
+            if name != "export"  # Markdown, not a page
+            and (spaced := SPACED.findall(page_of(answer)))
+        }
+        assert found == {}
 
     def test_an_english_page_has_no_chinese(self, alice, conversation):
         found = {
