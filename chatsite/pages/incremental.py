@@ -25,7 +25,7 @@ GROWTH = 16
 
 _LINE_END = re.compile(r"\r\n?|\n")
 # What opens a formula makes the parser look further ahead than one line.
-FORMULA_MARKS = ("$$", "\\[")
+FORMULA_MARKS = ("$$", "\\[", "\\begin{")
 
 # One thread: a hostile text delays other texts' formatting, never the server.
 _pool = ThreadPoolExecutor(max_workers=1, thread_name_prefix="format")

@@ -49,8 +49,11 @@ ABSOLUTE = re.compile(r"(https?://|mailto:)[^/\\]", re.IGNORECASE)
 URL = re.compile(r"https?://[^\s<>\"'`\u3000-\u303f\u4e00-\u9fff\uff00-\uffef]+")
 AFTER_URL = ".,;:!?*_~"
 TASK = re.compile(r"\[([ xX])\] ")
-# The mark of a footnote, with a colon where the note itself begins.
-FOOTNOTE = re.compile(r"\[\^(\d{1,3})\](:[ \t])?")
+# The mark of a footnote in a text, and where the note itself begins. In a text a name
+# follows a word: elsewhere, and before a sign of repetition, "[^abc]" is a pattern.
+NAME = r"[^\W\d_](?:\w{1,30}(?:-\w{1,30}){0,4})?"
+NOTE = re.compile(rf"\[\^(\d{{1,3}}|{NAME})\]:[ \t]")
+MARK = re.compile(rf"\[\^(\d{{1,3}}|(?<=[^\s(\[{{|/]\[\^){NAME}(?=\](?![+*{{\"'/])))\]")
 
 
 def _add_usual(tokens: list[Token]) -> None:
@@ -106,16 +109,17 @@ def _text(like: Token, content: str) -> Token:
 def _footnote(state: StateInline, silent: bool) -> bool:
     """The mark of a footnote, raised. The note stays where it was written: what comes
     later changes no block, and pages have no addresses inside of messages."""
-    found = FOOTNOTE.match(state.src, state.pos, state.posMax)
+    place = (state.src, state.pos, state.posMax)
+    begins = not state.pos or state.src[state.pos - 1] == "\n"
+    found = (begins and NOTE.match(*place)) or MARK.match(*place)
     if not found:
         return False
-    begins = not state.pos or state.src[state.pos - 1] == "\n"
     if not silent:
         state.push("sup_open", "sup", 1)
         state.push("text", "", 0).content = f"[{found[1]}]"
         state.push("sup_close", "sup", -1)
-        state.pending = " " if begins and found[2] else ""
-    state.pos = found.end() if begins or not found[2] else found.end() - 2
+        state.pending = " " if found.re is NOTE else ""
+    state.pos = found.end()
     return True
 
 

@@ -1,6 +1,7 @@
-"""Formulas in Markdown: TeX between dollars or \\(…\\) is drawn as MathML, which
-browsers lay out by themselves. What can't be drawn is shown as it was written, for
-Markdown would eat its backslashes and take its stars and lines for emphasis.
+"""Formulas in Markdown: TeX between dollars or \\(…\\), or in an environment for
+formulas, is drawn as MathML, which browsers lay out by themselves. What can't be drawn
+is shown as it was written, for Markdown would eat its backslashes and take its stars
+and lines for emphasis.
 """
 
 import re
@@ -29,9 +30,14 @@ MAX_FORMULA = 3_000
 MAX_PARTS = 2_000
 MAX_DEPTH = 60
 
+# Environments that make a formula of what is in them, without dollars around them.
+FRAMES = ("equation", "equation*", "displaymath")
+ROWS = ("align", "align*", "eqnarray", "eqnarray*", "gather", "gather*")
+OPENING = re.compile(rf"\\begin\{{({'|'.join(map(re.escape, FRAMES + ROWS))})\}}")
 # A price is no formula: no space inside the dollars, no digit behind them.
 INLINE = re.compile(
-    r"\$\$[^$]+\$\$|\$(?![\s$])[^$\n]*[^\s$\\]\$(?![\d$])|\\\(.+?\\\)|\\\[.+?\\\]",
+    r"\$\$[^$]+\$\$|\$(?![\s$])[^$\n]*[^\s$\\]\$(?![\d$])|\\\(.+?\\\)|\\\[.+?\\\]"
+    rf"|{OPENING.pattern}.+?\\end\{{\1\}}",
     re.DOTALL,
 )
 CLOSING = {"$$": "$$", "\\[": "\\]"}
@@ -72,7 +78,8 @@ ENVIRONMENTS = {
     **dict.fromkeys(ALIGNED, "align*"),
     "dcases": "cases",
 }
-FRAMES = ("equation", "equation*", "displaymath")
+# A name for links to the formula, which there are not.
+LABEL = re.compile(r"\\label\s*\{[^{}]*\}")
 LETTERS = {"script": "cal", "double-struck": "bb", "fraktur": "frak", "bold": "bf"}
 # Elements that are laid out only with so many in them.
 INSIDE = {
@@ -142,17 +149,24 @@ def _render_block(
 
 def _draw(source: str, env: dict[str, Any]) -> str | None:
     """The formula as MathML, or None. `env` counts for all parts of one text."""
-    marks = 1 if source[:2] not in ("$$", "\\(", "\\[") else 2
-    tex = source.strip()[marks:-marks]
+    tex, display = _unwrap(source.strip())
     env["tex"] = env.get("tex", 0) + len(tex)
     if env["tex"] > MAX_TEX or len(tex) > MAX_FORMULA or DOLLAR.search(tex):
         return None
-    display = "inline" if marks == 1 or source.startswith("\\(") else "block"
     try:
-        tex = ENVIRONMENT.sub(_rename, tex)
+        tex = ENVIRONMENT.sub(_rename, LABEL.sub("", tex))
         return _html(_Drawing(display).convert_to_element(tex))
     except Exception:  # noqa: BLE001 - the converter has no error for all that is no TeX
         return None
+
+
+def _unwrap(source: str) -> tuple[str, str]:
+    """The TeX without its marks, and how MathML calls the way it stands."""
+    if OPENING.match(source):
+        return source, "block"
+    marks = 2 if source[:2] in ("$$", "\\(", "\\[") else 1
+    is_inline = marks == 1 or source.startswith("\\(")
+    return source[marks:-marks], "inline" if is_inline else "block"
 
 
 def _rename(found: re.Match[str]) -> str:
@@ -201,7 +215,8 @@ def _inline(state: StateInline, silent: bool) -> bool:
 def _block(state: StateBlock, start: int, end: int, silent: bool) -> bool:
     """A formula on lines of its own, from its opening signs to its closing ones."""
     first = _line(state, start)
-    closing = CLOSING.get(first[:2])
+    begun = OPENING.match(first)
+    closing = f"\\end{{{begun[1]}}}" if begun else CLOSING.get(first[:2])
     if closing is None or state.is_code_block(start):
         return False
     last = _find_end(state, start, min(end, start + MAX_LINES), closing)

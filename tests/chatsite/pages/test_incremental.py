@@ -15,7 +15,8 @@ PIECES = (
     *("\n", "\n\n", "\r\n", "\n- ", "\n> ", "\n1. ", "\n   ", "\n    ", "  ", "\t"),
     *("```", "```py", "~~~", "``", "\n```\n", "    code", "---", "===", "`c`", "[a]"),
     *("| a | b |", "|---|---|", "a | b", "$$", "$$x$$", "\n$$\n", "\\[", "\\]", "$"),
-    *("$x_1$", "[^1]", "\n[^2]: ", "https://ok.example "),
+    *("$x_1$", "[^1]", "\n[^2]: ", "https://ok.example ", "[^note]", "\n[^note]: "),
+    *("\\begin{align}", "\\end{align}", "\n\\begin{align}\n", "\n\\end{align}\n"),
 )
 TEXTS = st.lists(st.sampled_from(PIECES), min_size=5, max_size=60).map("".join)
 STEPS = st.lists(st.integers(1, 12), min_size=1, max_size=20)
@@ -40,6 +41,8 @@ def grow(text, steps=(1,)):
 @given(TEXTS, STEPS)
 @settings(max_examples=300, deadline=None)
 @example("para\n$$\nx\n# h\ny$$\n\nend", [1])
+@example("para\n\\begin{align}\nx\n# h\ny\n\\end{align}\n\nend", [1])
+@example("said[^note]\n\n[^note]: one\n\nend", [2])
 @example("- a\n\n- b\n\n    c\n\nend", [1])
 @example("a | b\n---|---\n1 | 2\n\nend", [3])
 def test_what_is_settled_is_how_the_whole_begins(text, steps):

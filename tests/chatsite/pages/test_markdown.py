@@ -153,7 +153,25 @@ def test_marks_of_footnotes_are_raised_and_the_notes_stay():
     assert '<sup>[23]</sup> <a href="https://ok.example"' in html
 
 
-@pytest.mark.parametrize("text", ["[^abc]", "[^0-9]", "`[^1]`", "[^1234]", r"\[^1]"])
+def test_footnotes_have_names_too():
+    html = render(
+        "As said[^note], “so”[^smith-2020][^甲]: yes.\n\n[^note]: Smith, *p. 4*\n"
+        "[^smith-2020]: https://ok.example"
+    )
+    marks = "<sup>[smith-2020]</sup><sup>[甲]</sup>"
+    assert f"As said<sup>[note]</sup>, “so”{marks}: yes." in html
+    assert "<p><sup>[note]</sup> Smith, <em>p. 4</em><br>" in html
+    assert '<sup>[smith-2020]</sup> <a href="https://ok.example"' in html
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *("[^abc]", "[^0-9]", "`[^1]`", "[^1234]", r"\[^1]", "use [^abc] or ([^abc])"),
+        *("x[^a-z]", "x[^abc]+", "x[^abc]*y", "x[^abc]{2}", '"[^abc]"', "/[^abc]/"),
+        *("x[^]", "x[^a b]", f"x[^{'n' * 40}]"),
+    ],
+)
 def test_other_brackets_are_no_footnotes(text):
     assert "<sup>" not in render(text)
 
@@ -174,6 +192,8 @@ DEEP = (
     *("\n".join("  " * n + f"- item{n}" for n in range(depth)) for depth in (10, 60)),
     "*" * 3_000 + "word",
     "[" * 30_000 + "word",
+    "x[^n" * 1_999 + "word",
+    "x[^" + "n-" * 15_000 + "word",
     "((" * 15_000 + "word",
     "x" + "`" * 30_000 + "word",
     "|a" * 15_000 + "\n" + "|-" * 15_000 + "\n|word",

@@ -23,6 +23,9 @@ from chatsite.pages.markdown import render, render_uncached
         (r"$\mathcal{GP}$", '<mi mathvariant="script">𝒢</mi>'),
         (r"$\begin{aligned}a &= b\end{aligned}$", '<mtd columnalign="right"><mi>a'),
         (r"$\begin{equation*}a\end{equation*}$", "<mrow><mi>a</mi></mrow>"),
+        (r"\begin{equation*}x_1 * y * z\end{equation*}", "<mn>1</mn></msub><mo>*</mo>"),
+        ("\\begin{align}a &= b \\\\\n c &= d\\end{align}", "<mtr><mtd"),
+        (r"\begin{equation}a\label{eq:a_1}\end{equation}", "<mrow><mi>a</mi></mrow>"),
         (r"$\text{if }x$", "<mtext>if&nbsp;</mtext><mi>x</mi>"),
     ],
 )
@@ -43,6 +46,7 @@ def test_it_draws_a_formula(formula, drawn):
         r"$\newcommand{\a}{b}\a$",
         r"\[\begin{nonsense}x\end{nonsense}\]",
         r"$\left( x$",
+        r"\begin{align*}\unheard{x} * a * b\end{align*}",
     ],
 )
 def test_what_it_can_not_draw_stays_as_it_was_written(formula):
@@ -57,6 +61,33 @@ def test_a_formula_on_lines_of_its_own_is_a_block():
     assert "<strong>on</strong>" in html
     source = "$$\na = b\n- \\c_1\n$$"
     assert f'<pre><code class="math">{source}</code></pre>' in render(source)
+
+
+ALIGNED = "a &= b \\\\\n- c_1 &= d \\\\\n+ e &= f"
+
+
+@pytest.mark.parametrize("name", ["align", "align*", "gather*", "eqnarray"])
+def test_an_environment_for_formulas_needs_no_dollars(name):
+    html = render(f"Look:\n\\begin{{{name}}}\n{ALIGNED}\n\\end{{{name}}}\nand **on**")
+    assert '<p>Look:</p>\n<p><math display="block"><mrow><mtable' in html
+    assert html.count("<mtr>") == 3
+    assert "<p>and <strong>on</strong>" in html
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        r"\begin{align}a\end{align*} on",
+        r"\begin{itemize}a\end{itemize} on",
+        "\\begin{equation}\na\n\nb\n\\end{equation} on",
+        r"`\begin{align}a\end{align}` on",
+        "    \\begin{align}a\\end{align}",
+    ],
+)
+def test_what_is_not_closed_or_not_for_formulas_is_text(text):
+    html = render(text)
+    assert "math" not in html
+    assert "\\begin{" in html
 
 
 @pytest.mark.parametrize(
@@ -173,7 +204,13 @@ def test_odd_languages_have_no_name(info):
 
 @pytest.mark.parametrize(
     "text",
-    ["$" * 39_000, "$a " * 13_000, r"\(" * 19_000, "$$\n" * 13_000, "$x" * 9_000],
+    [
+        *("$" * 39_000, "$a " * 13_000, r"\(" * 19_000, "$$\n" * 13_000, "$x" * 9_000),
+        *(r"\begin{align}" * 3_000, "\\begin{align}\n" * 2_800, r"\begin{" * 5_000),
+        r"\begin{align}" + r"\end{align" * 3_500,
+        r"\begin{equation}\label{" * 1_700 + r"\end{equation}",
+        "\\begin{align}\n\\end{align*}\n" * 1_400,
+    ],
 )
 def test_it_answers_soon(text):
     # Of this thread alone: a busy machine makes nothing here slower.
