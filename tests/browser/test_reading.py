@@ -113,6 +113,33 @@ def test_a_long_text_is_folded_until_it_is_unfolded(chat):
     assert height_of(message) > 2 * folded
 
 
+WIDE = f"""| {" | ".join(f"a {n}" for n in range(12))} |
+|{"-|" * 12}
+| {" | ".join("x" * 12)} |
+
+| one | two |
+|---|---|
+| 1 | 2 |
+"""
+WIDTHS = """(table) => ({
+    cells: [...table.querySelectorAll("th, td")].map((cell) => cell.offsetWidth),
+    tallest: Math.max(...[...table.rows].map((row) => row.offsetHeight)),
+    scrolls: table.scrollWidth > table.clientWidth,
+})"""
+
+
+def test_a_wide_table_scrolls_before_its_cells_are_squeezed(chat):
+    chat.page.set_viewport_size({"width": 390, "height": 844})
+    chat.say(WIDE)
+    tables = chat.message(1).locator(".body table")
+    wide, narrow = (tables.nth(n).evaluate(WIDTHS) for n in (0, 1))
+    assert min(wide["cells"]) >= 72
+    assert wide["tallest"] <= narrow["tallest"] + 1
+    assert (wide["scrolls"], narrow["scrolls"]) == (True, False)
+    tables.first.evaluate("(table) => { table.scrollLeft = 1e6 }")
+    expect(tables.first.locator("td").last).to_be_in_viewport()
+
+
 def height_of(element):
     return element.bounding_box()["height"]
 

@@ -61,6 +61,22 @@ def test_its_second_bar_leads_to_the_next_compaction(alice):
     assert "of 1,000 tokens until they are summarised" in page
 
 
+def test_past_the_mark_its_second_bar_is_full_and_says_so(alice):
+    made = make(alice, "word " * 1200, trigger=["tokens", 1000], keep=["tokens", 100])
+    made.refresh_from_db()
+    gauge = gauge_of(made)
+    assert gauge.window_tokens > gauge.window_limit == 1000
+    page = signed_in(alice).get(url("context", made)).content.decode()
+    shown = f"{gauge.window_tokens:,}"
+    assert f"Recent messages: {shown} tokens, past the mark of 1,000." in page
+    assert "until they are summarised" not in page
+    gauge = context_pane.model_view(made, draft="word " * 600).gauge
+    parts = gauge.window_segments
+    assert sum(each.tokens for each in parts) == gauge.window_tokens
+    shares = [1000 * each.tokens / gauge.window_tokens for each in parts]
+    assert [each.width for each in parts] == pytest.approx(shares, abs=1)
+
+
 def test_a_share_of_the_window_has_its_place_on_the_first_bar(alice):
     gauge = gauge_of(make(alice, "One", preset="deepagents"))
     assert (gauge.compact_x, gauge.window_limit) == (850, None)

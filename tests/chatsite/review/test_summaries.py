@@ -5,10 +5,11 @@ from django.db import connection, transaction
 from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
-from memory import transcript
+from memory import actions, transcript
+from memory.compaction import lease
 from memory.models import Summary
 from tests.databases import forget_statistics
-from tests.memory.scenes import plant, summarise, talk
+from tests.memory.scenes import add_turns, compact, plant, summarise, talk
 
 LIST = "summary_changelist"
 
@@ -74,6 +75,24 @@ def test_it_says_of_each_what_a_reviewer_has_to_know(page, varied):
     ):
         assert f">{words}<" in text
     assert f"/conversation/{varied.pk}/timeline/?v=4" in text
+
+
+@pytest.mark.django_db(transaction=True)
+def test_it_says_of_a_mended_one_that_messages_had_changed(reviewer, page, alice):
+    policy = {"trigger": ["messages", 6], "keep": ["messages", 2]}
+    made = transcript.create(alice, policy=policy)
+    for turns in (3, 2):
+        add_turns(made, turns)
+        compact(made)
+    actions.exclude(made, [3])
+    lease.reset(made)
+    compact(made)
+    text = page(LIST, trigger="change")
+    assert rows_of(text) == ["v3"]
+    assert ">messages changed<" in text
+    address = reverse("admin:desk-timeline", args=[made.pk])
+    steps = " ".join(reviewer.get(address, {"v": 3}).content.decode().split())
+    assert "<dt>Trigger</dt> <dd> messages changed" in steps
 
 
 def test_a_page_follows_another_without_a_count(reviewer, conversation):
