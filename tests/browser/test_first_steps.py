@@ -134,6 +134,7 @@ def test_a_key_beside_every_field_goes_to_the_message_box(chat):
     page.keyboard.type("Typed on a link")
     expect(chat.box).to_have_value("Typed on a link")
     page.click("#find > summary")
+    expect(page.locator("#find [name=q]")).to_be_focused()
     page.keyboard.type("Hello")
     expect(page.locator("#find [name=q]")).to_have_value("Hello")
     page.keyboard.press("Escape")
