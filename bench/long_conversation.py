@@ -1,5 +1,6 @@
-"""What a long conversation costs the server: the split page, its fragments and its
-searches, for 100 and for 10,000 messages, on SQLite and on PostgreSQL.
+"""What a long conversation costs the server: the home page, the split page, its parts
+and its searches, for 100 and for 10,000 messages beside 50 short conversations, on
+SQLite and on PostgreSQL.
 
 Prints milliseconds (medians of 7), the queries of each, and the ratio long / short.
 Processor time of this process comes first: other load changes it less. PostgreSQL's
@@ -17,6 +18,7 @@ RUNS = 7
 SIZES = (100, 10_000)
 WINDOW = 20
 SUMMARIES = 6
+BESIDE = 50
 TEXT = (
     "A sentence of a usual length about nothing much, 42 words or fewer, with "
     "**emphasis** and `code` where it was wanted. The ferry to pier {n} takes "
@@ -122,6 +124,7 @@ def actions_on(client: object, conversation: object) -> dict[str, Callable[[], o
         return lambda: get(client, f"/?q={words}")
 
     return {
+        "home page with the list": lambda: get(client, "/"),
         "split page": lambda: get(client, path),
         "split page at a message": lambda: get(client, f"{path}?at={seq}"),
         "earlier page": lambda: get(client, earlier),
@@ -150,6 +153,8 @@ def report() -> None:
         owner = get_user_model().objects.create_user(f"bench-{size}")
         client = Client()
         client.force_login(owner)
+        for number in range(BESIDE):
+            make(owner, 2, f"beside {number}")
         conversation = make(owner, size)
         for name, action in actions_on(client, conversation).items():
             results.setdefault(name, []).append(measure(action))

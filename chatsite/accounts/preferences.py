@@ -5,6 +5,7 @@ rules; and what is known of the person besides.
 from typing import Any
 
 from django.contrib.auth.models import AbstractBaseUser
+from django.db.models import QuerySet
 from django.http import HttpRequest
 
 from chatsite.llm import providers
@@ -13,13 +14,20 @@ from chatsite.tools.context import find_zone
 from chatsite.turns.models import Preferences
 from chatsite.turns.requests import name_to_store
 from memory.engine import policy
+from memory.sql import prepared_rows
 
 FIELDS = ("model", "preset", "rules", "own_rules", "with_own_rules")
 
 
 def of(user: AbstractBaseUser) -> Preferences:
     """The person's choice; an empty one, not saved, where nothing was chosen."""
-    return Preferences.objects.filter(user=user).first() or Preferences(user=user)
+    found = _stored(user=user.pk)
+    return found[0] if found else Preferences(user=user)
+
+
+@prepared_rows()
+def _stored(user: Any) -> QuerySet[Preferences]:
+    return Preferences.objects.filter(user=user)
 
 
 def follow_browser(request: HttpRequest) -> Preferences:

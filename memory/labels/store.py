@@ -5,6 +5,7 @@ used. The conversations that are passed in are the owner's; the callers see to t
 """
 
 from collections.abc import Iterable, Sequence
+from typing import Any
 from unicodedata import normalize
 
 from django.contrib.auth import get_user_model
@@ -33,13 +34,18 @@ def of(user: AbstractBaseUser) -> QuerySet[Label]:
 
 def with_count(
     user: AbstractBaseUser, counted: QuerySet[Conversation]
-) -> tuple[list[Label], int]:
-    """The user's labels by name, and how many of their conversations are `counted`: in
-    one statement, because every page with the list asks for both."""
+) -> QuerySet[Any, Any]:
+    """Rows for split(): the user's labels, and how many of their conversations are
+    `counted`, in one statement, because every page with the list asks for both."""
     name, key = Value("", CharField()), Value("", CharField())
     count = counted.order_by().values("owner").annotate(count=Count("pk"))
     rows = of(user).order_by().values_list("pk", "name", "key")
-    rows = list(rows.union(count.values_list("count", name, key), all=True))
+    return rows.union(count.values_list("count", name, key), all=True)
+
+
+def split(rows: Iterable[tuple[int, str, str]]) -> tuple[list[Label], int]:
+    """The labels by name, and the count, of with_count()."""
+    rows = list(rows)
     labels = [Label(pk=pk, name=name, key=key) for pk, name, key in rows if key]
     number = sum(count for count, _name, key in rows if not key)
     return sorted(labels, key=lambda label: label.key), number

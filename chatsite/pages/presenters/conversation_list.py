@@ -9,6 +9,7 @@ from itertools import groupby, islice
 from typing import Any
 
 from django.contrib.auth.models import AbstractBaseUser
+from django.db.models import QuerySet
 from django.http import QueryDict
 from django.utils import timezone
 from django.utils.formats import date_format
@@ -18,6 +19,7 @@ from memory import library
 from memory.labels import store as labels
 from memory.models import Conversation, Label
 from memory.search import conversation_search
+from memory.sql import prepared_rows
 
 from ..forms import ListForm
 
@@ -56,8 +58,8 @@ def listed(user: AbstractBaseUser, data: QueryDict) -> dict[str, Any]:
         return {"sections": [], "query": data.get("q", ""), "found": []}
     asked = form.cleaned_data
     query, archived = asked["q"], asked["view"] == "archived"
-    put_away = library.listed(user, archived=True, label=asked["label"])
-    known, archived_count = labels.with_count(user, put_away)
+    only = {"label": asked["label"]} if asked["label"] is not None else {}
+    known, archived_count = labels.split(_with_archived(user=user.pk, **only))
     shown: dict[str, Any] = {
         "query": query,
         "archived": archived,
@@ -97,10 +99,20 @@ def _state(asked: dict[str, Any]) -> QueryDict:
 def _deletions(user: AbstractBaseUser) -> Iterator[Deletion]:
     """What can be undone, the latest first; several that one action deleted have one
     time of it."""
-    rows = library.deleted_lately(user).only("uuid", "title", "deleted_at")
-    found = groupby(rows[: MAX_UNDO * library.MOST_AT_ONCE], key=lambda r: r.deleted_at)
+    found = groupby(_deleted(user=user.pk), key=lambda row: row.deleted_at)
     for _at, together in islice(found, MAX_UNDO):
         yield Deletion(list(together))
+
+
+@prepared_rows()
+def _with_archived(user: Any, label: Any = None) -> QuerySet[Any, Any]:
+    return labels.with_count(user, library.listed(user, archived=True, label=label))
+
+
+@prepared_rows()
+def _deleted(user: Any) -> QuerySet[Conversation]:
+    rows = library.deleted_lately(user).only("uuid", "title", "deleted_at")
+    return rows[: MAX_UNDO * library.MOST_AT_ONCE]
 
 
 def group(rows: Iterable[Conversation]) -> Iterator[Section]:
