@@ -58,6 +58,7 @@ CLAUSE_END = re.compile(r",\s+(?:and|but|so)\s+|[，；;]\s*")
 CHINESE = re.compile(r"[\u3400-\u9fff]")
 MAX_TITLE_CHARS, MAX_TITLE_WORDS, MAX_CHINESE_TITLE_CHARS = 60, 7, 16
 # What a title that was cut does not end with.
+HALF_WORD = re.compile(r"(?<=[^a-z0-9])[a-z0-9]{2,16}$", re.I)
 LOOSE_END = re.compile(r"(?:\s+(?:an?|the|in|on|at|of|for|to|and|or|with|by))+$", re.I)
 
 
@@ -164,7 +165,9 @@ def make_title(text: str) -> str:
     plain = [FILLER.sub("", FILLER.sub("", clause)) for clause in clauses]
     title = max(plain, key=len, default="").rstrip(".!?。！？,，:： ") or text
     if CHINESE.search(title):
-        return title[:MAX_CHINESE_TITLE_CHARS].rstrip("，。、 ")
+        if len(title) > MAX_CHINESE_TITLE_CHARS:
+            title = HALF_WORD.sub("", title[: MAX_CHINESE_TITLE_CHARS + 1])
+        return title[:MAX_CHINESE_TITLE_CHARS].rstrip("，。、, ")
     words = title.split()
     title = " ".join(words[:MAX_TITLE_WORDS])[:MAX_TITLE_CHARS]
     if len(words) > MAX_TITLE_WORDS:
