@@ -356,7 +356,11 @@ def check_screen(viewer, client_id, rows):
     assert (row.reply or "") == row.text
     reply = viewer.reply_to(client_id)
     if reply.attempt == row.attempt:
-        assert row.text[: len(reply.streamed)] == reply.streamed
+        streamed = reply.streamed
+        if row.state == "interrupted":
+            # What came after the last checkpoint is lost with the last process.
+            streamed = streamed[: len(row.text)]
+        assert row.text.startswith(streamed)
     if expected := story_of(row.question):
         if row.state == "done":
             assert row.text == expected
