@@ -140,6 +140,20 @@ def test_a_wide_table_scrolls_before_its_cells_are_squeezed(chat):
     expect(tables.first.locator("td").last).to_be_in_viewport()
 
 
+def test_a_wide_formula_scrolls_in_its_message_as_a_table_does(chat):
+    chat.page.set_viewport_size({"width": 390, "height": 844})
+    terms = " + ".join(f"x_{{{number}}}" for number in range(30))
+    chat.say(f"{WIDE}\n\\begin{{align}}\ns &= {terms}\n\\end{{align}}")
+    body = chat.message(1).locator(".body")
+    formula = body.locator("p:has(> math)")
+    assert formula.evaluate("(place) => place.scrollWidth > place.clientWidth")
+    page_width = "document.documentElement.scrollWidth"
+    assert chat.page.evaluate(page_width) == 390
+    shadow = "(place) => getComputedStyle(place).backgroundImage"
+    assert "gradient" in formula.evaluate(shadow)
+    assert formula.evaluate(shadow) == body.locator("table").first.evaluate(shadow)
+
+
 def height_of(element):
     return element.bounding_box()["height"]
 
