@@ -163,6 +163,8 @@ def test_both_panes_go_back_to_any_moment(talked):
     compact_up_to(talked, 4, "They met.")
     talked.page.click("[data-replay]")
     slider = talked.page.locator("#moment")
+    # The replay is loaded on first use.
+    expect(slider).to_be_focused()
     slider.press("Home")
     expect(talked.right).to_contain_text("As sent for reply #2")
     expect(talked.right.locator(".gauge .meter")).to_have_count(1)

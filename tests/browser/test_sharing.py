@@ -71,6 +71,7 @@ def test_a_stranger_reads_both_panes_and_the_replay(owner, stranger):
     expect(right.locator("[data-seq='1'].counterpart")).to_be_visible()
     stranger.click("[data-replay]")
     expect(stranger.locator("#replayed .message")).to_have_count(6)
+    expect(stranger.locator("#moment")).to_be_focused()
     stranger.locator("#moment").press("Home")
     expect(stranger.locator("#replayed .message")).to_have_count(2)
     expect(right).to_contain_text("As sent for reply #2")
