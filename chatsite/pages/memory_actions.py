@@ -98,6 +98,10 @@ def tell(
     """The notice for htmx, whatever the target of its request is."""
     values = {"conversation": conversation, "notice": notice}
     shown = render(request, "chat/_notice.html", values)
+    if request.htmx.target == "notice":
+        # htmx looks for another target beside the button that was pressed, which may be
+        # redrawn, and so out of the page, by what the same action has told all tabs.
+        return shown
     return reswap(retarget(shown, "#notice"), "innerHTML")
 
 

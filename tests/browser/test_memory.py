@@ -55,6 +55,19 @@ def test_a_message_is_left_out_and_comes_back(talked):
     expect(talked.mark(3)).to_have_text("Sent in full")
 
 
+def test_the_notice_comes_after_its_message_was_drawn_again(talked):
+    held = []
+    talked.page.route(
+        "**/leave-out/", lambda route: held.append((route, route.fetch()))
+    )
+    open_menu(talked, 3, "Hide from the model")
+    expect(talked.mark(3)).to_have_text("Hidden from the model")
+    [(route, response)] = held
+    route.fulfill(response=response)
+    notice(talked).get_by_text("Undo").click()
+    expect(talked.mark(3)).to_have_text("Sent in full")
+
+
 def test_a_pinned_message_stays_word_for_word_in_every_tab(talked, open_page, site):
     other = open_page(site)
     other.open(talked.url)
