@@ -1,10 +1,12 @@
 """A reader that does not read costs a bounded amount of memory, then its connection."""
 
 import base64
+import itertools
 import json
 import os
 import socket
 import struct
+import time
 from contextlib import closing
 
 import pytest
@@ -36,13 +38,33 @@ class DeafSocket:
             "Sec-WebSocket-Protocol: windowpane.json\r\n"
             f"Origin: {site.url}\r\nCookie: {cookies}\r\n\r\n".encode()
         )
-        assert b" 101 " in self.socket.recv(64)
+        answer = b""
+        while not answer.endswith(b"\r\n\r\n"):
+            answer += self.socket.recv(1)
+        assert b" 101 " in answer
 
     def command(self, **values):
         data = json.dumps(values).encode()
         # Masked with zeros, which leaves it as it is.
         head = struct.pack("!BB4x", 0x81, 0x80 | len(data))
         self.socket.sendall(head + data)
+
+    def event(self):
+        """The next event. Frames of a server are whole here, and not masked."""
+        _, size = struct.unpack("!BB", self._read(2))
+        if size == 126:
+            (size,) = struct.unpack("!H", self._read(2))
+        elif size == 127:
+            (size,) = struct.unpack("!Q", self._read(8))
+        return json.loads(self._read(size))
+
+    def _read(self, size):
+        data = b""
+        while len(data) < size:
+            some = self.socket.recv(size - len(data))
+            assert some, "the connection was closed"
+            data += some
+        return data
 
     def close(self):
         self.socket.close()
@@ -62,14 +84,36 @@ def resident(site):
         return int(statm.read().split()[1]) * PAGE
 
 
-def test_it_is_cut_off_and_nobody_else_is(start_site):
+@pytest.fixture
+def start_huge(start_site):
+    """start_huge(upstream) -> a site whose model says much."""
+    return lambda upstream: start_site(
+        OPENAI_BASE_URL=upstream.url,
+        CHAT_MODEL="huge:150000",
+        MESSAGES_PER_MINUTE="0",
+        SOCKET_BUFFER_BYTES=str(LIMIT),
+    )
+
+
+def test_one_that_reads_late_gets_all_of_it(start_huge):
     with Upstream() as upstream:
-        site = start_site(
-            OPENAI_BASE_URL=upstream.url,
-            CHAT_MODEL="huge:150000",
-            MESSAGES_PER_MINUTE="0",
-            SOCKET_BUFFER_BYTES=str(LIMIT),
-        )
+        site = start_huge(upstream)
+        person = Person(site, "alice")
+        path = person.create()
+        with person.chat(path) as chat:
+            text = chat.say("Tell me much.")["text"]
+        with closing(DeafSocket(site, person, path)) as late:
+            for _ in range(3):
+                late.command(type="sync")
+                time.sleep(0.2)
+            ends = (event for event in iter(late.event, None) if event["type"] == "end")
+            for end in itertools.islice(ends, 3):
+                assert end["text"] == text
+
+
+def test_it_is_cut_off_and_nobody_else_is(start_huge):
+    with Upstream() as upstream:
+        site = start_huge(upstream)
         person = Person(site, "alice")
         path = person.create()
         with person.chat(path) as chat:
