@@ -27,6 +27,7 @@ SHOW = "(theme) => { document.documentElement.dataset.theme = theme }"
 
 def findings(page, within=None):
     """All rules in the light theme; those on colours again in the dark one."""
+    page.wait_for_load_state()  # what has no styles yet is too small for a finger
     if not page.evaluate("Boolean(window.axe)"):
         # A script element would be stopped by the page's CSP; this goes past it.
         page.evaluate(AXE)
@@ -83,6 +84,7 @@ def test_pages_around_the_chat_shut_nobody_out(stranger, errors):
     page.goto(f"{root}/accounts/login/")
     is_clean(page)
     page.get_by_role("link", name="Create an account").click()
+    page.wait_for_url("**/signup/")
     is_clean(page)
     page.fill("[name=username]", "newcomer")
     for field in ("password1", "password2"):
