@@ -131,7 +131,7 @@ async def cost_of_a_turn(
     contestant: Contestant, words: int, turns: int
 ) -> tuple[float, float]:
     """Milliseconds of processor time, from Enter until nothing is left to do; and how
-    many of them the process takes in the same time when nobody asks it anything."""
+    many of them the process takes in the same time when it is asked nothing."""
     [seat] = await asyncio.to_thread(contestant.seats, 1)
     person = contestant.person(seat, words)
     await person.enter()

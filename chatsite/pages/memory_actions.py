@@ -99,8 +99,8 @@ def tell(
     values = {"conversation": conversation, "notice": notice}
     shown = render(request, "chat/_notice.html", values)
     if request.htmx.target == "notice":
-        # htmx looks for another target beside the button that was pressed, which may be
-        # redrawn, and so out of the page, by what the same action has told all tabs.
+        # htmx would look for a target that is named here from the button that was
+        # pressed on, which may be out of the page: its message has been drawn again.
         return shown
     return reswap(retarget(shown, "#notice"), "innerHTML")
 

@@ -72,7 +72,7 @@ class Outcome:
 def deliver(pk: int, content: Any, *, failed: bool = False) -> Delivered | None:
     """Store the result of a late call, once. None: it has ended already, or is gone.
 
-    Whoever learns of a result may call it, in any process; tell() lets the pages know.
+    Any process that learns of a result may call it; tell() lets the pages know.
     """
     state, error = (State.FAILED, "tool_error") if failed else (State.DONE, "")
     return _end(pk, Outcome(state, content, error))

@@ -56,14 +56,13 @@ def test_a_message_is_left_out_and_comes_back(talked):
 
 
 def test_the_notice_comes_after_its_message_was_drawn_again(talked):
-    held = []
-    talked.page.route(
-        "**/leave-out/", lambda route: held.append((route, route.fetch()))
-    )
+    def answer_late(route):
+        response = route.fetch()
+        expect(talked.mark(3)).to_have_text("Hidden from the model")
+        route.fulfill(response=response)
+
+    talked.page.route("**/leave-out/", answer_late)
     open_menu(talked, 3, "Hide from the model")
-    expect(talked.mark(3)).to_have_text("Hidden from the model")
-    [(route, response)] = held
-    route.fulfill(response=response)
     notice(talked).get_by_text("Undo").click()
     expect(talked.mark(3)).to_have_text("Sent in full")
 

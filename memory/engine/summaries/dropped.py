@@ -215,7 +215,7 @@ def _find_changed(messages: Sequence[BaseMessage], summary: str) -> Iterator[Dro
                 continue
             same = [line for line, words in lines if _share(each.words, words) >= SAME]
             is_kept = any(cue.search(line) or softer.search(line) for line in same)
-            # Somebody said it plainly, too: the summary need not be wrong.
+            # Someone said it plainly, too: the summary need not be wrong.
             is_said = any(_share(each.words, other.words) >= SAME for other in plain)
             if same and not is_kept and not is_said:
                 yield Dropped(each.seq, kind, _shorten(each.text))
