@@ -32,6 +32,11 @@ CALL_SECONDS = 1.0
 PAUSE_SECONDS = 5.0
 RESTART_SECONDS = 1.0
 
+# What a call raises when Redis can't be reached. The last three come from the middle of
+# redis-py and of the event loop: the reader has closed the connection that the call was
+# about to write to (https://github.com/redis/redis-py/issues/4287).
+LOST = (OSError, RedisError, AttributeError, TypeError, RuntimeError)
+
 
 class PubSubLayer(RedisPubSubChannelLayer):
     """Sockets open without Redis too: they are only ever told things as members of a
@@ -212,7 +217,7 @@ async def _ask(method: str, *args: Any) -> tuple[bool, Any]:
     except ChannelFull:
         logger.warning("layer: %s found a channel full", method)
         return False, None
-    except (OSError, RedisError) as error:
+    except LOST as error:
         metrics.LAYER_FAILURES.inc()
         if health.ok:
             logger.warning("layer: %s failed: %s", method, type(error).__name__)

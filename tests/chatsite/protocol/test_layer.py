@@ -29,6 +29,7 @@ def redis():
 async def redis_layer(redis, settings, monkeypatch):
     monkeypatch.setattr(layer, "PAUSE_SECONDS", 0.5)
     monkeypatch.setattr(layer, "health", layer._Health())
+    monkeypatch.setattr(layer, "_members", {})
     config = {"BACKEND": "chatsite.protocol.layer.PubSubLayer", "CONFIG": {}}
     settings.CHANNEL_LAYERS = {"default": {**config, "CONFIG": {"url": redis.url}}}
     yield
@@ -169,6 +170,27 @@ async def test_a_frozen_redis_holds_nobody_up(redis):
         assert not await layer.spread("g", {"type": "x"})
     redis.send(signal.SIGCONT)
     await until(lambda: layer.spread("g", {"type": "x"}))
+
+
+async def test_a_connection_that_goes_before_it_is_written_to_fails_no_caller(
+    monkeypatch, caplog
+):
+    heard = await listener("g")
+    (shard,) = get_channel_layer()._shards
+    connection = shard._pubsub.connection
+    write = connection._send_packed_command
+
+    async def lose(command):
+        # As the reader does when Redis is gone; redis-py looks only before this task.
+        await connection.disconnect(nowait=True)
+        await write(command)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(connection, "_send_packed_command", lose)
+        await layer.leave("g", heard.put_nowait)
+    assert "layer: group_discard failed: AttributeError" in caplog.text
+    await until(lambda: layer.spread("g", {"type": "x"}))
+    assert (await listener("g")).empty()
 
 
 async def test_it_says_once_that_the_layer_is_away(redis, caplog):
