@@ -60,6 +60,7 @@ class ConversationConsumer(AsyncWebsocketConsumer):
         self.held: deque[events.Event] | None = None
         self.inbox: asyncio.Queue[dict[str, Any]] = asyncio.Queue(MAX_HELD)
         self.is_behind = self.is_asked = self.is_closed = self.is_released = False
+        self.is_forwarding = False
         self.syncing: asyncio.Task[None] | None = None
         # A frame says what has changed since the last one, so the order has to hold.
         self.order = asyncio.Lock()
@@ -76,16 +77,43 @@ class ConversationConsumer(AsyncWebsocketConsumer):
                 self._release()
 
     def hear(self, message: dict[str, Any]) -> None:
-        """Take what the conversation's group is told."""
+        """Take what the conversation's group is told: the next words of a reply are
+        sent at once if nothing is before them, all else when its turn comes."""
+        event = message.get("event")
+        if isinstance(event, events.Frame) and self._send_now(event):
+            return
         try:
             self.inbox.put_nowait(message)
         except asyncio.QueueFull:
             self._sync_soon()
 
+    def _send_now(self, frame: events.Frame) -> bool:
+        """Waking the task that listens would cost more than sending it."""
+        is_first = self.inbox.empty() and not self.is_forwarding and self.held is None
+        if not (is_first and self.socket and self.transport) or self.is_closed:
+            return False
+        try:
+            texts = self.view.at_once(frame)
+            for text in texts or ():
+                self.transport.serverSend(text)
+        except Exception:
+            # The caller has others to tell; a sync brings what is missing, or fails.
+            logger.exception("socket failed at a frame")
+            self._sync_soon()
+            return True
+        if texts is None:
+            return False
+        self.socket.hear()
+        metrics.FRAMES.inc(len(texts))
+        return True
+
     async def _listen(self) -> None:
         with suppress(StopConsumer):
             while True:
-                await self.dispatch(await self.inbox.get())
+                message = await self.inbox.get()
+                self.is_forwarding = True
+                await self.dispatch(message)
+                self.is_forwarding = False
 
     async def _send_to_server(self, message: dict[str, Any]) -> None:
         """Send to the server unless the socket is closed; a failure ends the socket."""

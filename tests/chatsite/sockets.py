@@ -6,6 +6,7 @@ import json
 from channels.testing import WebsocketCommunicator
 
 from chatsite.asgi import protocols
+from chatsite.live.consumer import TRANSPORT
 from chatsite.turns import runner
 from tests.clients import text_of
 from tests.patience import PATIENCE
@@ -14,11 +15,37 @@ SITE = "http://testserver"
 TIMEOUT = 10 * PATIENCE
 
 
+class Transport:
+    """The server's end of a client's socket, as daphne has it: it takes texts at once
+    (chatsite/live/backpressure.py)."""
+
+    def __init__(self, socket):
+        self.socket = socket
+        self.is_broken = False
+
+    def serverSend(self, text):  # noqa: N802
+        if self.is_broken:
+            raise OSError("broken")
+        self.socket.output_queue.put_nowait({"type": "websocket.send", "text": text})
+
+    async def drained(self):
+        pass
+
+    def handled(self):
+        pass
+
+
 class Chat:
     """A client of the JSON subprotocol."""
 
     def __init__(
-        self, conversation, session="", *, protocol="windowpane.json", language=""
+        self,
+        conversation,
+        session="",
+        *,
+        protocol="windowpane.json",
+        language="",
+        with_transport=False,
     ):
         headers = [(b"host", b"testserver"), (b"origin", SITE.encode())]
         cookies = {"sessionid": session, "django_language": language}
@@ -31,6 +58,14 @@ class Chat:
             headers=headers,
             subprotocols=[protocol] if protocol else [],
         )
+        if with_transport:
+            self.transport = Transport(self.socket)
+            self.socket.scope["extensions"] = {TRANSPORT: self.transport}
+
+    @property
+    def waiting(self):
+        """How many texts the client has been sent, and has not read."""
+        return self.socket.output_queue.qsize()
 
     async def __aenter__(self):
         self.accepted, self.detail = await self.socket.connect(timeout=TIMEOUT)
