@@ -112,15 +112,15 @@ def test_no_word_of_a_reply_is_announced(compacted):
     list(page.sync(compacted))
     turn = commands.submit(compacted, text="Speak", client_id="s").turn
     running = events.State(turn.pk, "running")
-    page.turn(compacted, turn.pk, "")
+    page.turn(compacted.pk, turn.pk, "")
     lifecycle.claim(compacted.pk)
-    page.turn(compacted, turn.pk, "")
+    page.turn(compacted.pk, turn.pk, "")
     frames = [events.Frame(turn.pk, 1, 0, "Once " * n) for n in range(1, 5)]
     html = "".join(page.frame(frame) for frame in frames)
     assert "Once" in html
     assert not re.search(r"role=|aria-live|status", html)
     seen = [running, *frames, events.End(turn.pk, "done", 28, "Once")]
-    said = [fragments.status_of(event, compacted) for event in seen]
+    said = [fragments.status_of(event, compacted.pk) for event in seen]
     assert [text for text in said if text] == ["Generating", "Reply complete"]
     log = page_of(signed_in(compacted.owner), compacted)
     assert re.search(r'id="transcript"\s+role="log"[^>]+aria-live="off"', log)

@@ -16,7 +16,7 @@ from chatsite.pages.presenters import transcript_pane
 from chatsite.protocol import events
 from chatsite.turns.models import ToolCall, Turn
 from chatsite.turns.requests import model_of
-from memory.models import Conversation
+from memory.models import Conversation, Summary
 
 from .live_reply import LiveReply
 
@@ -48,9 +48,9 @@ class Page:
         yield "</div>" + work(conversation) + _refresh(conversation) + _status(status)
         yield _model(conversation)
 
-    def turn(self, conversation: Conversation, turn_id: int, status: str) -> str:
-        """One turn as it stands in the database."""
-        view = transcript_pane.turn_view(conversation, turn_id)
+    def turn(self, conversation_id: int, turn_id: int, status: str) -> str:
+        """One turn as it stands in the database. Raises Turn.DoesNotExist."""
+        conversation, view = transcript_pane.turn_view(conversation_id, turn_id)
         html = parts.turn(conversation, view)
         self.calls.update(card.call for card in view.cards)
         if view.partial is None:
@@ -64,11 +64,11 @@ class Page:
         return html + _refresh(conversation) + _status(status)
 
     def tool(
-        self, conversation: Conversation, event: events.Tool, status: str
+        self, conversation_id: int, event: events.Tool, status: str
     ) -> Iterator[str]:
         """What a change of a call has changed on the page: its card, or its turn where
         there is no card yet. What comes in late has a place of its own."""
-        view = transcript_pane.turn_view(conversation, event.turn)
+        conversation, view = transcript_pane.turn_view(conversation_id, event.turn)
         [card] = [card for card in view.cards if card.call == event.call] or [None]
         is_here = event.turn in self.shown or event.turn > max(self.shown, default=0)
         if card is None or card.has_late_answer or not is_here:
@@ -76,7 +76,7 @@ class Page:
         elif event.call in self.calls:
             yield parts.tool_card(conversation, card) + _status(status)
         else:
-            yield self.turn(conversation, event.turn, status)
+            yield self.turn(conversation_id, event.turn, status)
 
     def feedback(
         self, conversation: Conversation, event: events.Feedback
@@ -138,7 +138,7 @@ def _status(message: str) -> str:
     return render_to_string("chat/_status.html", {"message": message})
 
 
-def status_of(event: events.Event, conversation: Conversation) -> str:
+def status_of(event: events.Event, conversation_id: int) -> str:
     """What a screen reader is told: boundaries only, never the words of a reply."""
     match event:
         case events.Tool(state=ToolCall.State.WAITING):
@@ -150,7 +150,8 @@ def status_of(event: events.Event, conversation: Conversation) -> str:
         case events.End():
             return _("Reply ended")
         case events.Memory(state="folded"):
-            newest = conversation.summaries.get(version=event.version)
+            rows = Summary.objects.filter(conversation_id=conversation_id)
+            newest = rows.get(version=event.version)
             if newest.is_trimmed:
                 return _("Messages %(first)s–%(last)s left the window") % {
                     "first": newest.first_seq,

@@ -362,21 +362,21 @@ class HtmlView:
         return [one for some in pieces.cut([text]) for one in some if one]
 
     def event(self, client: Client, event: events.Event) -> Iterator[list[str]]:
-        conversation = client.conversation()
-        status = fragments.status_of(event, conversation)
+        conversation_id = client.conversation_id
+        status = fragments.status_of(event, conversation_id)
         match event:
             case events.State() | events.End():
-                parts = [self._page.turn(conversation, event.turn, status)]
+                parts = [self._page.turn(conversation_id, event.turn, status)]
             case events.Tool():
-                parts = self._page.tool(conversation, event, status)
+                parts = self._page.tool(conversation_id, event, status)
             case events.Title():
-                parts = [fragments.title(conversation)]
+                parts = [fragments.title(client.conversation())]
             case events.Job():
-                parts = [fragments.work(conversation)]
+                parts = [fragments.work(client.conversation())]
             case events.Feedback():
-                parts = self._page.feedback(conversation, event)
+                parts = self._page.feedback(client.conversation(), event)
             case _:
-                parts = self._page.sync(conversation, status)
+                parts = self._page.sync(client.conversation(), status)
         yield from pieces.cut(parts)
 
     def answer(self, event: events.Ack | events.Error) -> list[str]:

@@ -197,6 +197,6 @@ def fragments_of(conversation):
         Memory(1, "folded"),
         Memory(None, "failed"),
     ):
-        status = fragments.status_of(event, conversation)
-        yield f"{event}", page.turn(conversation, turn.pk, status)
+        status = fragments.status_of(event, conversation.pk)
+        yield f"{event}", page.turn(conversation.pk, turn.pk, status)
     yield "title", fragments.title(conversation)

@@ -233,14 +233,15 @@ def _pane(
     )
 
 
-def turn_view(conversation: Conversation, turn_id: int) -> TurnView:
-    """One turn as it stands now. Raises Turn.DoesNotExist."""
-    found = _turn_before_next(conversation=conversation.pk, turn=turn_id)
+def turn_view(conversation_id: int, turn_id: int) -> tuple[Conversation, TurnView]:
+    """One turn as it stands now, with its conversation. Raises Turn.DoesNotExist."""
+    found = _turn_before_next(conversation=conversation_id, turn=turn_id)
     if not found:
         raise Turn.DoesNotExist
-    [turn], active = found, versions.active(conversation)
-    turn.conversation = conversation
-    return next(_views(conversation, found, turn.next_start, active))
+    [turn] = found
+    conversation = turn.conversation
+    active = versions.active(conversation)
+    return conversation, next(_views(conversation, found, turn.next_start, active))
 
 
 @prepared_rows()
@@ -250,6 +251,7 @@ def _turn_before_next(conversation: Any, turn: Any) -> QuerySet[Turn]:
     )
     next_start = following.order_by("id").values("user_message__seq")[:1]
     rows = _with_message(Turn.objects.filter(conversation=conversation, pk=turn))
+    rows = rows.select_related("conversation")
     return rows.annotate(next_start=Subquery(next_start)).order_by()
 
 

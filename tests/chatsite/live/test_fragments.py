@@ -201,8 +201,8 @@ class TestTurn:
 
     def test_a_new_turn_is_appended_and_a_known_one_replaced(self, conversation):
         turn, known = self.send(conversation), fragments.Page()
-        first = known.turn(conversation, turn.pk, "")
-        again = known.turn(conversation, turn.pk, "")
+        first = known.turn(conversation.pk, turn.pk, "")
+        again = known.turn(conversation.pk, turn.pk, "")
         assert 'hx-swap-oob="beforeend:#turns"' in first
         assert again.split()[0] == "<section"
         assert f'id="turn-{turn.pk}"' in again.split(">", 1)[0]
@@ -223,5 +223,5 @@ class TestTurn:
         list(known.sync(conversation))
         claim = lifecycle.claim(conversation.pk)
         lifecycle.finish(claim, lifecycle.Result(Turn.State.DONE, "**Done**"))
-        assert "<strong>Done</strong>" in known.turn(conversation, turn.pk, "")
+        assert "<strong>Done</strong>" in known.turn(conversation.pk, turn.pk, "")
         assert known.live == {}

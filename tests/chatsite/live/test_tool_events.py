@@ -75,7 +75,7 @@ class TestPages:
         turn = use_tools(
             conversation, "Mail", use, reply=None, state=Turn.State.WAITING
         )
-        told = fragments.status_of(change(turn.tool_calls.get()), conversation)
+        told = fragments.status_of(change(turn.tool_calls.get()), conversation.pk)
         assert told == "send_mail is waiting for your answer"
 
 

@@ -77,7 +77,7 @@ def test_a_reader_of_the_page_is_told(left):
     talk_in_turns(left, "Three", "Four")
     outcome = async_to_sync(run_compaction)(left)
     event = events.Memory.of(outcome)
-    assert fragments.status_of(event, left) == "Messages 1–10 left the window"
+    assert fragments.status_of(event, left.pk) == "Messages 1–10 left the window"
 
 
 def test_the_form_says_what_would_leave(client, alice):

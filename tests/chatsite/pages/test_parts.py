@@ -14,13 +14,10 @@ def test_a_finished_turn_is_rendered_once_for_all_tabs(client, conversation, ren
     pages = [page_of(client, conversation) for _ in range(2)]
     synced = "".join(fragments.Page().sync(conversation))
     turn = conversation.turns.last()
-    fragments.Page().turn(conversation, turn.pk, "")
+    fragments.Page().turn(conversation.pk, turn.pk, "")
     assert rendered["chat/_turn.html"] == conversation.turns.count() == 2
-    drawn = str(
-        parts.turn(
-            conversation, fragments.transcript_pane.turn_view(conversation, turn.pk)
-        )
-    )
+    found = fragments.transcript_pane.turn_view(conversation.pk, turn.pk)
+    drawn = str(parts.turn(*found))
     assert all(drawn in html for html in (*pages, synced))
 
 

@@ -34,7 +34,7 @@ def test_a_page_is_few_templates_and_statements(client, conversation, rendered):
         "home": lambda: client.get("/"),
         "right pane": lambda: client.get(url("context", conversation)),
         "sync of a socket": lambda: list(fragments.Page().sync(conversation)),
-        "a turn for its tab": lambda: fragments.Page().turn(conversation, last, ""),
+        "a turn for its tab": lambda: fragments.Page().turn(conversation.pk, last, ""),
     }
     for name, act in acts.items():
         act()
