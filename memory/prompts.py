@@ -57,24 +57,34 @@ def keep(conversation: Conversation, texts: Mapping[str, str]) -> None:
 def _lock_existing(names: list[str]) -> set[str]:
     """Those that exist. On PostgreSQL erasures and this wait for each other; SQLite has
     one writer at a time anyway."""
-    lock = " FOR KEY SHARE" if connection.vendor == "postgresql" else ""
-    table = connection.ops.quote_name(Prompt._meta.db_table)
-    marks = ", ".join(["%s"] * len(names))
-    with connection.cursor() as cursor:
-        cursor.execute(
-            f"SELECT sha256 FROM {table} WHERE sha256 IN ({marks}) "  # noqa: S608
-            f"ORDER BY sha256{lock}",
-            names,
-        )
-        return {name for (name,) in cursor.fetchall()}
+    return _lock(Prompt, "sha256", names, "FOR KEY SHARE")
 
 
 def _lock_linked(conversation: Conversation, names: list[str]) -> set[str]:
     """Those that are the conversation's already. What links them to it stays until the
     transaction ends, and a text that is linked is not removed."""
-    links = Prompt.conversations.through.objects.select_for_update(no_key=True)
-    mine = links.filter(conversation=conversation, prompt__in=names)
-    return {*mine.values_list("prompt_id", flat=True)}
+    links = Prompt.conversations.through
+    mine = {"conversation_id": conversation.pk}
+    return _lock(links, "prompt_id", names, "FOR NO KEY UPDATE", **mine)
+
+
+def _lock(
+    model: type[models.Model], name: str, names: list[str], how: str, **equal: int
+) -> set[str]:
+    """Each turn asks this; Django would take longer to compile it than the database to
+    answer."""
+    quote = connection.ops.quote_name
+    conditions = [f"{quote(column)} = %s" for column in equal]
+    marks = ", ".join(["%s"] * len(names))
+    conditions.append(f"{quote(name)} IN ({marks})")
+    lock = how if connection.vendor == "postgresql" else ""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            f"SELECT {quote(name)} FROM {quote(model._meta.db_table)} "  # noqa: S608
+            f"WHERE {' AND '.join(conditions)} ORDER BY {quote(name)} {lock}",
+            [*equal.values(), *names],
+        )
+        return {found for (found,) in cursor.fetchall()}
 
 
 def _link(model: type[models.Model], pairs: Iterable[tuple[str, int]]) -> None:
