@@ -64,6 +64,30 @@ def test_a_key_marks_a_reply_in_every_tab_and_nothing_moves(tabs):
     is_pressed(one, "Good reply", 4, pressed=False)
 
 
+# Presses Alt+Z in the moment in which a notice can be undone.
+UNDO_AT_ONCE = """() => {
+    window.isSamePage = true;
+    const notice = document.getElementById("notice");
+    const observer = new MutationObserver(() => {
+        if (!notice.querySelector("form")) return;
+        observer.disconnect();
+        const press = { altKey: true, code: "KeyZ", bubbles: true };
+        document.body.dispatchEvent(new KeyboardEvent("keydown", press));
+    });
+    observer.observe(notice, { childList: true });
+}"""
+
+
+def test_undo_works_as_soon_as_it_is_there(chat):
+    chat.say("I'm Lance.")
+    chat.page.evaluate(UNDO_AT_ONCE)
+    chat.message(2).hover()
+    button(chat, "Good reply").click()
+    expect(chat.page.locator("#notice")).to_contain_text("was removed")
+    is_pressed(chat, "Good reply", pressed=False)
+    assert chat.page.evaluate("window.isSamePage")
+
+
 def test_a_word_why_stays_in_the_dialog_until_it_is_stored(chat):
     chat.say("I'm Lance.")
     page, dialog = chat.page, chat.page.locator("#dialog")
