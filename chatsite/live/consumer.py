@@ -88,7 +88,8 @@ class ConversationConsumer(AsyncWebsocketConsumer):
             self._sync_soon()
 
     def _send_now(self, frame: events.Frame) -> bool:
-        """Waking the task that listens would cost more than sending it."""
+        """Past the inbox: waking the task that listens would cost more than sending it.
+        False: something is before it, or the page has to be brought up to date."""
         is_first = self.inbox.empty() and not self.is_forwarding and self.held is None
         if not (is_first and self.socket and self.transport) or self.is_closed:
             return False
