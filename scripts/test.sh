@@ -45,6 +45,9 @@ browser() {
 }
 
 logs="$(mktemp -d)" started=""
+# What fails is noted here and run again when nothing else runs (tests/unsteady.py).
+export TEST_FAILURES="$logs/failures"
+mkdir "$TEST_FAILURES"
 trap 'kill $started 2> /dev/null || true; rm -rf "$logs"' EXIT
 
 start() { # units, faults or browser [ARGUMENTS]
@@ -65,4 +68,5 @@ for process in $started; do
 done
 started=""
 cat "$logs/faults" "$logs/browser"
+.venv/bin/python -m tests.unsteady "$TEST_FAILURES" || failed=1
 exit "$failed"

@@ -224,16 +224,11 @@ class Site(Server):
 
     def manage(self, *args: str) -> str:
         """Run manage.py in the environment of this server; its output."""
-        with tempfile.TemporaryFile() as output, tempfile.TemporaryFile() as errors:
-            command = [str(ROOT / "manage.py"), *args]
-            process = warm_python.start(command, self.environment(), output, errors)
-            code = process.wait()
-            for file in (output, errors):
-                file.seek(0)
-            found, wrong = output.read().decode(), errors.read().decode()
-        if code:
-            raise RuntimeError(f"manage.py {args} failed:\n{found}{wrong}")
-        return found
+        command = [str(ROOT / "manage.py"), *args]
+        done = warm_python.run(command, self.environment())
+        if done.returncode:
+            raise RuntimeError(f"manage.py {args} failed:\n{done.stdout}{done.stderr}")
+        return done.stdout
 
 
 class PlainSite(Site):

@@ -41,6 +41,7 @@ POSTGRESQL = (
     "chatsite/turns/test_late_results.py",
     "chatsite/turns/test_lifecycle.py",
     "chatsite/turns/test_limits.py",
+    "chatsite/turns/test_random_actions.py",
     "chatsite/turns/test_spending.py",
     "chatsite/turns/test_tool_takeover.py",
     "chatsite/live/test_socket.py",
@@ -71,6 +72,8 @@ POSTGRESQL = (
     "chatsite/turns/test_attachments.py",
     # What no row can hold is refused by each database in its own words.
     "chatsite/test_doors.py",
+    # What is left in any column.
+    "chatsite/test_forgotten.py",
     "chatsite/transfer/test_branching.py",
     "chatsite/transfer/test_export.py",
     "chatsite/transfer/test_feedback.py",
@@ -101,6 +104,7 @@ SLOW = (
     "chatsite/test_doors.py",
     "chatsite/tools/test_mcp.py",
     "chatsite/transfer/test_fuzzed_imports.py",
+    "chatsite/turns/test_random_actions.py",
     "chatsite/turns/test_small_windows.py",
     "chatsite/turns/test_tool_loop.py",
     "memory/agents/test_langmem.py::test_of_any_history",
@@ -116,6 +120,7 @@ SLOW = (
     "test_plugin.py",
     "test_servers.py",
     "test_setup.py",
+    "test_unsteady.py",
     "test_upgrade.py",
 )
 

@@ -1,13 +1,12 @@
 """The rules of a test run itself."""
 
-import os
-import subprocess
-import sys
+from functools import partial
 
 import pytest
 
 from . import streams
 from .servers import ROOT
+from .small_suites import run_python
 
 SUITE = """
 import pytest
@@ -29,30 +28,17 @@ def test_of_postgresql(): pass
 def run_suite(tmp_path):
     """Runs a small suite by the rules of this one; the finished process."""
     (tmp_path / "test_small.py").write_text(SUITE)
-    command = [sys.executable, "-m", "pytest", "-q", "-p", "tests.conftest"]
-    command += ["-p", "no:cacheprovider", "-c", str(ROOT / "pyproject.toml")]
-
-    def run(*options, **env):
-        return subprocess.run(
-            [*command, *options, str(tmp_path)],
-            cwd=ROOT,
-            env={**os.environ, **env},
-            capture_output=True,
-            text=True,
-            check=False,
-        )
-
-    return run
+    return partial(run_python, tmp_path, "pytest", "-q", "-rA")
 
 
-# A run takes seconds, so each shows two rules.
+# Each run shows two rules.
 @pytest.mark.parametrize(
     ("database", "ci", "code"), [("sqlite", "true", 1), ("postgresql", "", 0)]
 )
 def test_it_leaves_out_what_needs_the_other_database_and_lets_only_people_skip(
     run_suite, database, ci, code
 ):
-    done = run_suite("-rA", CI=ci, TEST_DATABASE=database)
+    done = run_suite(CI=ci, TEST_DATABASE=database)
     assert f"PASSED test_small.py::test_of_{database}" in done.stdout
     assert "2 passed, 1 skipped, 1 deselected" in done.stdout
     assert done.returncode == code, done.stdout + done.stderr

@@ -19,6 +19,7 @@ import signal
 import socket
 import subprocess
 import sys
+import tempfile
 from functools import cache
 from pathlib import Path
 from typing import IO
@@ -80,6 +81,16 @@ def start(
     socket.send_fds(_parent(), [request], files)
     os.close(its_status)
     return WarmProcess(status)
+
+
+def run(command: list[str], env: dict[str, str]) -> subprocess.CompletedProcess[str]:
+    """Run `python *command` to its end, with its output as text."""
+    with tempfile.TemporaryFile() as output, tempfile.TemporaryFile() as errors:
+        code = start(command, env, output, errors).wait()
+        for file in (output, errors):
+            file.seek(0)
+        found, wrong = output.read().decode(), errors.read().decode()
+    return subprocess.CompletedProcess(command, code, found, wrong)
 
 
 @cache

@@ -59,11 +59,7 @@ def test_a_filled_database_goes_back_and_up_again(filled):
     assert list(audit.find_broken_signatures()) == []
     policies = filled.summaries.order_by("version").values_list("preset", flat=True)
     assert [*policies] == ["layered", ""]
-
-
-def test_the_search_index_follows_after_an_upgrade(filled):
-    migrate(RELEASED)
-    migrate("")
+    # The search index follows what is written after the upgrade.
     transcript.append_user_message(filled, text="A zeppelin!", client_id="z")
     assert recall.search(filled, "zeppelin")[0].seq == 7
     QuerySet(Message).filter(pk=filled.messages.first().pk).delete()
@@ -115,7 +111,8 @@ def limits():
 
 
 def test_migrations_have_no_limits_of_a_process_that_serves(db):
-    """A change that took more than five seconds was cut off in its transaction."""
+    """A change that took more than five seconds was cut off in its transaction. Only
+    the wait for a lock is short, and tried again."""
     before, within = limits(), []
 
     def look(sender, **kwargs):
@@ -127,7 +124,7 @@ def test_migrations_have_no_limits_of_a_process_that_serves(db):
     finally:
         pre_migrate.disconnect(look)
     served = [20_000] if connection.vendor == "sqlite" else ["2s", "5s"]
-    free = [24 * 3600 * 1000] if connection.vendor == "sqlite" else ["0", "0"]
+    free = [24 * 3600 * 1000] if connection.vendor == "sqlite" else ["900ms", "0"]
     assert (before, limits()) == (served, served)
     assert within
     assert all(each == free for each in within)

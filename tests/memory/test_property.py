@@ -32,9 +32,9 @@ from memory.view.places import count_places
 
 from .scenes import Recorder, record
 
-# Some fifteen conversations of forty steps; on PostgreSQL, where only the SQL is
-# another, five.
-STEPS = {"sqlite": 600, "postgresql": 200}
+# Some five conversations of forty steps, others in each run; on PostgreSQL, where only
+# the SQL is another, half of it.
+STEPS = {"sqlite": 200, "postgresql": 80}
 FAILURES = (
     "",
     "I'm sorry, I can't help.",
