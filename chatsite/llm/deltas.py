@@ -13,18 +13,19 @@ from langchain_core.callbacks import AsyncCallbackManager
 from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessageChunk, BaseMessage
 from langchain_core.messages.ai import UsageMetadata
+from langchain_core.messages.tool import ToolCallChunk
 
 
 @dataclass(frozen=True, slots=True)
 class Delta:
-    """`calls`: the chunk itself, where it has pieces of tool calls."""
+    """`calls`: pieces of calls of tools."""
 
     text: str = ""
     reasoning: str = ""
     refusal: str = ""
     finish_reason: str | None = None
     usage: UsageMetadata | None = None
-    calls: AIMessageChunk | None = None
+    calls: Sequence[ToolCallChunk] = ()
 
     @classmethod
     def of(cls, chunk: AIMessageChunk) -> Self:
@@ -35,7 +36,7 @@ class Delta:
             found.get("refusal") or "",
             chunk.response_metadata.get("finish_reason"),
             chunk.usage_metadata,
-            chunk if chunk.tool_call_chunks else None,
+            tuple(chunk.tool_call_chunks),
         )
 
 

@@ -1,11 +1,11 @@
 """Dialects: what a server that calls itself compatible accepts of a request.
 
-Many refuse a field, the role of the system prompt, or two messages of one role in a
-row. The request is then sent again in another dialect, and the one that worked is
+Many refuse a field, tools, the role of the system prompt, or two messages of one role
+in a row. The request is then sent again in another dialect, and the one that worked is
 remembered for the model, in this process.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
@@ -15,7 +15,7 @@ from langchain_core.messages import BaseMessage
 # What replaces a refused role: every server takes the last one.
 NEXT_ROLE = {"developer": "system", "system": "user"}
 # Servers that render a template on the way fail with 500 where its author raised.
-REFUSING = {400, 404, 415, 422, 500, 501}
+REFUSING = {400, 404, 405, 415, 422, 500, 501}
 ALTERNATION_MARKS = ("alternat", "roles in a row", "consecutive", "same role")
 UNSUPPORTED_MARKS = (
     *("not support", "unsupported", "not allowed", "not permitted", "not one of"),
@@ -27,6 +27,17 @@ UNKNOWN_FIELD_MARKS = (
     *("unknown field", "unknown parameter", "unrecognized", "unrecognised"),
     *("unexpected keyword", "unknown_parameter", "unsupported_parameter"),
 )
+# Some refuse tools for one model, others for want of an option of the server.
+TOOL_MARKS = (
+    *("tools", "tool use", "tool call", "tool choice", "function call", "functions"),
+    *("tool_use", "tool_call", "tool_choice", "tool-choice", "function_call"),
+)
+NO_TOOLS_MARKS = (
+    *("not support", "unsupported", "not enabled", "not available", "disabled"),
+    *("not implemented", "requires --", "endpoints found that support"),
+    *("not fully supported", "not permitted", *UNKNOWN_FIELD_MARKS),
+)
+TOOL_FIELDS = frozenset({"tools", "tool_choice"})
 # Only these parts of a refusal are read: others repeat what was sent.
 ERROR_FIELDS = ("message", "msg", "param", "loc", "detail", "error", "errors", "type")
 MAX_ERROR_CHARS = 1_000
@@ -41,9 +52,15 @@ class Dialect:
     joined: bool = False
     without: frozenset[str] = frozenset()
 
+    @property
+    def has_tools(self) -> bool:
+        return "tools" not in self.without
+
     def has_form_of(self, other: "Dialect") -> bool:
-        """Whether both send the same messages in the same form."""
-        return (self.system_role, self.joined) == (other.system_role, other.joined)
+        """Whether both send the same messages in the same form, with the same tools:
+        the record of a request says what was sent."""
+        mine = (self.system_role, self.joined, self.has_tools)
+        return mine == (other.system_role, other.joined, other.has_tools)
 
 
 _known: dict[tuple[str, str], Dialect] = {}
@@ -68,7 +85,7 @@ def find_other(
     dialect: Dialect,
     error: BaseException,
     messages: Sequence[BaseMessage],
-    fields: Iterable[str],
+    fields: Collection[str],
 ) -> Dialect | None:
     """The dialect to try after this refusal of `messages`, sent with the optional
     `fields`; None if the error is about something else."""
@@ -78,8 +95,12 @@ def find_other(
     if not isinstance(error, openai.APIError) or status not in REFUSING:
         return None
     text = " ".join(_read(error.body)).lower()
-    if named := [name for name in fields if name in text]:
+    # Tools are no option: they are left out only where it is them that are refused.
+    optional = frozenset(fields) - {"tools"}
+    if named := [name for name in optional if name in text]:
         return replace(dialect, without=dialect.without | set(named))
+    if "tools" in fields and _refuses_tools(text):
+        return replace(dialect, without=dialect.without | TOOL_FIELDS)
     if any(mark in text for mark in ALTERNATION_MARKS):
         has_neighbours = any(a.type == b.type for a, b in pairwise(messages))
         helps = has_neighbours and not dialect.joined
@@ -87,10 +108,9 @@ def find_other(
     role = NEXT_ROLE.get(dialect.system_role)
     if role and _refuses_role(text):
         return replace(dialect, system_role=role)
-    fields = frozenset(fields)
     is_unknown_field = any(mark in text for mark in UNKNOWN_FIELD_MARKS)
-    if fields and status < 500 and is_unknown_field:
-        return replace(dialect, without=dialect.without | fields)
+    if optional and status < 500 and is_unknown_field:
+        return replace(dialect, without=dialect.without | optional)
     return None
 
 
@@ -103,6 +123,11 @@ def _read(value: object, depth: int = 0) -> Iterator[str]:
     elif isinstance(value, list) and depth < 5:
         for each in value[:20]:
             yield from _read(each, depth + 1)
+
+
+def _refuses_tools(text: str) -> bool:
+    is_about = any(mark in text for mark in TOOL_MARKS)
+    return is_about and any(mark in text for mark in NO_TOOLS_MARKS)
 
 
 def _refuses_role(text: str) -> bool:

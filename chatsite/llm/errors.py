@@ -44,6 +44,10 @@ DETAILS = {
         "The model provider refused the request. Ask the site administrator to check "
         "the model's name and settings."
     ),
+    "address": _(
+        "The address of the model provider is incomplete. Ask the site administrator "
+        "to check OPENAI_BASE_URL."
+    ),
     "unavailable": _("Can't reach the model right now. Try again."),
     "bad_response": _(
         "The model sent something that is not a reply. Try again. If the problem "

@@ -13,18 +13,24 @@ import openai
 T = TypeVar("T")
 
 BOM = b"\xef\xbb\xbf"
+# Of one event, or of a reply that is one document.
 MAX_JSON_BYTES = 8_000_000
+# Of a whole reply: several times what the longest takes with each token on its own.
+MAX_BODY_BYTES = 100_000_000
 DONE = "[DONE]"
 # A connection is used again when its reply was read to the end.
 END_SECONDS = 0.1
 
 
 class EventReader:
-    """Finds the data of server-sent events in bytes that are cut anywhere."""
+    """Finds the data of server-sent events in bytes that are cut anywhere. Raises
+    ValueError for an event that does not end."""
 
     def __init__(self) -> None:
         self._rest: list[bytes] = []
         self._data: list[str] = []
+        # Bytes of the line, and of the event, that have not ended.
+        self._rest_size = self._data_size = 0
         self._is_after_cr = False
 
     def feed(self, chunk: bytes) -> Iterator[str]:
@@ -32,18 +38,22 @@ class EventReader:
             chunk = chunk[1:]
         self._is_after_cr = chunk.endswith(b"\r")
         self._rest.append(chunk)
-        if b"\n" not in chunk and b"\r" not in chunk:
-            return
-        lines = b"".join(self._rest).splitlines(keepends=True)
-        self._rest = [] if lines[-1].endswith((b"\n", b"\r")) else [lines.pop()]
-        for line in lines:
-            yield from self._read(line.rstrip(b"\r\n"))
+        self._rest_size += len(chunk)
+        if b"\n" in chunk or b"\r" in chunk:
+            lines = b"".join(self._rest).splitlines(keepends=True)
+            self._rest = [] if lines[-1].endswith((b"\n", b"\r")) else [lines.pop()]
+            self._rest_size = sum(map(len, self._rest))
+            for line in lines:
+                yield from self._read(line.rstrip(b"\r\n"))
+        if self._rest_size + self._data_size > MAX_JSON_BYTES:
+            raise ValueError("an event does not end")
 
     def _read(self, line: bytes) -> Iterator[str]:
         if line.startswith(b"data:"):
             self._data.append(line[5:].removeprefix(b" ").decode())
+            self._data_size += len(line)
         elif not line and self._data:
-            data, self._data = "\n".join(self._data), []
+            data, self._data, self._data_size = "\n".join(self._data), [], 0
             yield data
 
 
@@ -82,13 +92,19 @@ class ObjectStream(openai.AsyncStream[object]):
 
     async def _bytes(self) -> AsyncIterator[bytes]:
         """The body; of a connection that fails, all that had come before."""
+        left = MAX_BODY_BYTES
         try:
             async for chunk in self.response.aiter_bytes():
                 yield chunk
+                left -= len(chunk)
+                if left < 0:
+                    break
         except Exception:
             if rest := _unread(self.response):
                 yield rest
             raise
+        if left < 0:
+            raise ValueError("the reply is too long")
 
     def _read(
         self, found: Iterator[str], convert: Callable[[dict[str, Any]], T]
@@ -144,10 +160,10 @@ async def as_events(chunks: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
     """
     head = b""
     async for chunk in chunks:
-        head += chunk
-        if len(head.lstrip()) > len(BOM):
+        head = (head + chunk).lstrip()
+        if len(head) > len(BOM):
             break
-    head = head.lstrip().removeprefix(BOM)
+    head = head.removeprefix(BOM)
     if head.lstrip().startswith(b"{"):
         yield await _as_event(head, chunks)
         return
@@ -157,7 +173,7 @@ async def as_events(chunks: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
 
 
 async def _as_event(head: bytes, chunks: AsyncIterator[bytes]) -> bytes:
-    body = head
+    body = bytearray(head)
     async for chunk in chunks:
         body += chunk
         if len(body) > MAX_JSON_BYTES:

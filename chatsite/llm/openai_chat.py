@@ -7,13 +7,18 @@ from collections.abc import AsyncIterator
 from contextlib import aclosing
 from typing import Any
 
+import httpx2
 import openai
-from langchain_core.messages import AIMessageChunk, BaseMessage, BaseMessageChunk
+from langchain_core.messages import BaseMessage, BaseMessageChunk
+from langchain_core.messages.ai import UsageMetadata
+from langchain_core.messages.tool import ToolCallChunk
 from langchain_core.outputs import ChatGenerationChunk
 from langchain_openai import ChatOpenAI
 
+from . import transport
 from .deltas import Delta
 from .event_stream import ObjectStream
+from .gathered import read_calls, to_openai
 
 # No request is larger; a count beyond it is a mistake of the server.
 MAX_TOKENS = 10_000_000
@@ -46,14 +51,19 @@ class OpenAIChat(ChatOpenAI):
             raise ValueError("no chunk came")
 
     def _read_delta(self, chunk: dict[str, Any]) -> Delta:
+        usage = read_usage(chunk.get("usage"))
+        counts = None if usage is None else _to_metadata(usage)
         choices = _choices_of(chunk)
-        if choices and not chunk.get("usage"):
-            choice, found = _read_choice(choices[0])
-            if not choice["finish_reason"] and "tool_calls" not in choice["delta"]:
-                return Delta(choice["delta"]["content"], **found)
-        made = self._convert_chunk_to_generation_chunk(chunk, AIMessageChunk, None)
-        made.message.response_metadata.update(made.generation_info or {})
-        return Delta.of(made.message)
+        if not choices:
+            return Delta(usage=counts)
+        choice, found, calls = _read_choice(choices[0])
+        return Delta(
+            choice["delta"]["content"],
+            **found,
+            finish_reason=choice["finish_reason"],
+            usage=counts,
+            calls=calls,
+        )
 
     def _get_request_payload(self, *args: Any, **options: Any) -> dict[str, Any]:
         # LangChain gives it the name that only OpenAI understands.
@@ -76,7 +86,8 @@ class OpenAIChat(ChatOpenAI):
         choices = _choices_of(chunk)
         chunk["choices"], found = [], {}
         if choices:
-            choice, found = _read_choice(choices[0])
+            choice, found, calls = _read_choice(choices[0])
+            choice["delta"]["tool_calls"] = to_openai(calls)
             chunk["choices"] = [choice]
         made = super()._convert_chunk_to_generation_chunk(
             chunk, default_chunk_class, base_generation_info
@@ -97,10 +108,14 @@ def _is_object(value: object) -> bool:
     return isinstance(value, dict)
 
 
-def _read_choice(choice: dict[str, Any]) -> tuple[dict[str, Any], dict[str, str]]:
-    """A choice as LangChain can take it, and what it would leave out."""
+def _read_choice(
+    choice: dict[str, Any],
+) -> tuple[dict[str, Any], dict[str, str], list[ToolCallChunk]]:
+    """A choice as LangChain can take it, what it would leave out, and the pieces of
+    calls."""
     # A server that does not stream has a message in place of the pieces.
-    delta = choice.get("delta") or choice.get("message")
+    is_whole = not choice.get("delta")
+    delta = choice.get("message") if is_whole else choice["delta"]
     delta = delta if _is_object(delta) else {}
     content, thought = _read_content(delta.get("content"))
     found = {
@@ -108,11 +123,10 @@ def _read_choice(choice: dict[str, Any]) -> tuple[dict[str, Any], dict[str, str]
         "refusal": _first_text(delta, ("refusal",)),
     }
     plain = {"role": "assistant", "content": content}
-    if delta.get("tool_calls"):
-        plain["tool_calls"] = delta["tool_calls"]
     reason = choice.get("finish_reason")
     read = {"delta": plain, "finish_reason": reason if _is_text(reason) else None}
-    return read, {name: text for name, text in found.items() if text}
+    calls = read_calls(delta.get("tool_calls"), is_whole=is_whole)
+    return read, {name: text for name, text in found.items() if text}, calls
 
 
 def _is_text(value: object) -> bool:
@@ -155,6 +169,17 @@ def read_usage(usage: object) -> dict[str, Any] | None:
     }
 
 
+def _to_metadata(usage: dict[str, Any]) -> UsageMetadata:
+    cached = usage["prompt_tokens_details"]["cached_tokens"]
+    return UsageMetadata(
+        input_tokens=usage["prompt_tokens"],
+        output_tokens=usage["completion_tokens"],
+        total_tokens=usage["total_tokens"],
+        input_token_details={"cache_read": cached},
+        output_token_details={},
+    )
+
+
 def _read_count(value: object) -> int:
     is_number = isinstance(value, int | float) and not isinstance(value, bool)
     if not is_number or not math.isfinite(value) or not 0 < value <= MAX_TOKENS:
@@ -184,13 +209,17 @@ def make(name: str, *, key: str, base_url: str, connect_timeout: float) -> OpenA
     """A model whose only deadline is for the connection: ReplyStream has the others."""
     # aiohttp looks up the address in the time for the pool.
     timeout = openai.Timeout(None, connect=connect_timeout, pool=connect_timeout)
+    # Apart from the address, which ends up in logs and in errors.
+    address = httpx2.URL(base_url)
+    name_and_password = (address.username, address.password)
+    auth = httpx2.BasicAuth(*name_and_password) if any(name_and_password) else None
     model = OpenAIChat(
         model=name,
         api_key=key,
-        base_url=base_url or None,
+        base_url=str(address.copy_with(userinfo=b"")) or None,
         # LangChain shares its own client between models, and so between loops.
         # aiohttp's, which keeps what comes until it is read.
-        http_async_client=openai.DefaultAioHttpClient(timeout=timeout),
+        http_async_client=transport.Client(timeout=timeout, auth=auth),
         timeout=timeout,
         stream_chunk_timeout=None,
         # ReplyStream counts its own.

@@ -44,9 +44,21 @@ def provider(name: str) -> str:
     """Who runs the model, as pages say it; "" for the demo model."""
     if is_demo(name):
         return ""
-    host = urlsplit(settings.OPENAI_BASE_URL).hostname or OPENAI_HOST
-    shown = "OpenAI" if host == OPENAI_HOST else host
+    shown = "OpenAI" if host() == OPENAI_HOST else host()
     return (settings.PROVIDER_NAME or shown)[:100]
+
+
+def host() -> str:
+    """Of the base URL, which can hold a password; "" where that is no full address."""
+    if not settings.OPENAI_BASE_URL:
+        return OPENAI_HOST
+    try:
+        parts = urlsplit(settings.OPENAI_BASE_URL)
+        # A port that is none raises as it is read.
+        is_full = parts.scheme in ("http", "https") and parts.port != 0
+    except ValueError:
+        return ""
+    return (parts.hostname or "") if is_full else ""
 
 
 def summary_model(chat_model: str) -> str:

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import Any, Self
 
 from django.conf import settings
-from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage
+from langchain_core.messages import AIMessage, BaseMessage
 from langchain_core.messages.ai import UsageMetadata
 from langchain_core.messages.tool import ToolCallChunk
 from pydantic import BaseModel
@@ -23,6 +23,7 @@ from pydantic import BaseModel
 from . import deltas, dialects, providers
 from .deltas import Delta
 from .errors import LLMError, translate
+from .gathered import Calls, Words
 
 logger = logging.getLogger(__name__)
 
@@ -81,8 +82,6 @@ class ReplyStream:
         """
         self.name = name
         self.dialect = dialect or dialects.of(name)
-        self.reasoning = ""
-        self.refusal = ""
         self.usage: Usage | None = None
         self.finish_reason: str | None = None
         self.attempts = 0
@@ -99,9 +98,10 @@ class ReplyStream:
         self._life_at = self._started
         self._ended_at: float | None = None
         self._resent = 0
-        self._chars = self._call_chars = 0
+        self._chars = 0
         self._carry = ""
-        self._calls: AIMessageChunk | None = None
+        self._reasoning, self._refusal = Words(MAX_REPLY_CHARS), Words(MAX_REPLY_CHARS)
+        self._calls = Calls(MAX_REPLY_CHARS)
         self._is_understood = False  # the request was accepted in this dialect
         self._pieces = self._run()
 
@@ -120,10 +120,18 @@ class ReplyStream:
         return round((time.monotonic() - self._started) * 1000)
 
     @property
+    def reasoning(self) -> str:
+        return clean(str(self._reasoning))
+
+    @property
+    def refusal(self) -> str:
+        return clean(str(self._refusal))
+
+    @property
     def calls(self) -> list[ToolCallChunk]:
         """What the model asks of tools, as it came: arguments are a text that may be no
         JSON. Always empty when no tools were bound."""
-        return list(self._calls.tool_call_chunks) if self._calls else []
+        return self._calls.to_chunks()
 
     async def _run(self) -> AsyncIterator[str]:
         while True:
@@ -167,9 +175,11 @@ class ReplyStream:
     @property
     def _has_begun(self) -> bool:
         """Whether something came that a second request might say in other words."""
-        return bool(self.first_token_ms is not None or self._calls or self.reasoning)
+        return bool(self.first_token_ms is not None or self._calls or self._reasoning)
 
     async def _attempt(self) -> AsyncIterator[str]:
+        if not providers.is_demo(self.name) and not providers.host():
+            raise LLMError("address")
         model, without = providers.build(self.name), self.dialect.without
         self._life_at, self._is_understood = time.monotonic(), False
         options = {name: self._bind[name] for name in self._bind.keys() - without}
@@ -181,7 +191,7 @@ class ReplyStream:
                 self._note(batch)
                 if piece := self._take("".join([delta.text for delta in batch])):
                     yield piece
-                if max(self._chars, self._call_chars) >= MAX_REPLY_CHARS:
+                if self._chars >= MAX_REPLY_CHARS or self._calls.is_full:
                     self.finish_reason = "length"
                     return
         refusal = "" if self._chars else self.refusal
@@ -226,9 +236,9 @@ class ReplyStream:
             # A model that thinks longer than this would do so again, and be paid again.
             error.retryable = False
         if not self._has_begun:
-            fields = (self._bind.keys() | {"stream_options"}) - {"tools"}
+            fields = (self._bind.keys() | {"stream_options"}) - self.dialect.without
             error.instead = dialects.find_other(
-                self.dialect, exc, self._messages, fields - self.dialect.without
+                self.dialect, exc, self._messages, fields
             )
         logger.info("Model %r: %s (%s)", self.name, error.code, type(exc).__name__)
         return error
@@ -238,25 +248,16 @@ class ReplyStream:
             # An empty one is no life: some servers send them for as long as one reads.
             if delta.text or delta.reasoning or delta.refusal or delta.calls:
                 self._life_at = time.monotonic()
-            if delta.reasoning:
-                left = MAX_REPLY_CHARS - len(self.reasoning)
-                self.reasoning += clean(delta.reasoning)[:left]
-            if delta.refusal:
-                self.refusal += clean(delta.refusal)[:MAX_REPLY_CHARS]
+            self._reasoning.add(delta.reasoning)
+            self._refusal.add(delta.refusal)
             if delta.usage:
                 # Some servers repeat a growing count in each: the last one holds.
                 self._note_usage(delta.usage)
             if delta.finish_reason:
                 self.finish_reason = delta.finish_reason
                 self._ended_at = self._ended_at or time.monotonic()
-            if delta.calls and "tools" in self._bind:
-                self._note_calls(delta.calls)
-
-    def _note_calls(self, chunk: AIMessageChunk) -> None:
-        self._calls = self._calls + chunk if self._calls else chunk
-        self._call_chars += sum(
-            len(call["args"] or "") for call in chunk.tool_call_chunks
-        )
+            for piece in delta.calls if "tools" in self._bind else ():
+                self._calls.add(piece)
 
     def _note_usage(self, usage: UsageMetadata) -> None:
         """0 is what a provider says that does not count: every request has tokens."""
@@ -283,7 +284,7 @@ class ReplyStream:
             self.finish_reason = "stop"
         is_silent = not self._chars and not self._calls
         if self._strict and is_silent and self.finish_reason in (None, "stop"):
-            code = "only_reasoning" if self.reasoning else "bad_response"
+            code = "only_reasoning" if self._reasoning else "bad_response"
             # A model that chose to say nothing will choose so again.
             raise LLMError(code, retryable=self.finish_reason is None)
 

@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator, Sequence
 from importlib import metadata
 from typing import Any
+from urllib.request import getproxies
 
 from django.apps import AppConfig
 from django.conf import settings
@@ -178,6 +179,51 @@ def _too_large(limit: int) -> Iterator[tuple[str, str]]:
         for name in names:
             if getattr(capped, name) < getattr(policy, name):
                 yield preset, f"{name} of {getattr(policy, name):,}"
+
+
+@register(deploy=True)
+def check_models(app_configs: Apps, **kwargs: Any) -> list[CheckMessage]:
+    if settings.OPENAI_API_KEY or settings.OPENAI_BASE_URL:
+        return []
+    named = [name for name in providers.models() if not providers.is_demo(name)]
+    return [
+        Error(
+            f"{name!r} is offered as a model, but neither OPENAI_API_KEY nor "
+            "OPENAI_BASE_URL is set, so every reply would fail.",
+            hint="Set one of them, or leave CHAT_MODEL and CHAT_MODELS empty: then "
+            "the demo model answers.",
+            id="chat.E008",
+        )
+        for name in named
+    ]
+
+
+@register()
+def check_base_url(app_configs: Apps, **kwargs: Any) -> list[CheckMessage]:
+    """Without the value: it can hold a password."""
+    if providers.host():
+        return []
+    return [
+        Error(
+            "OPENAI_BASE_URL is no full address.",
+            hint="Write it with its scheme, such as http://127.0.0.1:11434/v1.",
+            id="chat.E006",
+        )
+    ]
+
+
+@register()
+def check_proxies(app_configs: Apps, **kwargs: Any) -> list[CheckMessage]:
+    return [
+        Warning(
+            f"The {scheme} proxy of the environment speaks SOCKS, which requests to a "
+            "model can't use.",
+            hint="Name a proxy that speaks HTTP, or list the model's host in NO_PROXY.",
+            id="chat.W006",
+        )
+        for scheme, address in getproxies().items()
+        if scheme in ("http", "https", "all") and address.startswith("socks")
+    ]
 
 
 @register(Tags.security)

@@ -14,6 +14,8 @@ from django.utils.html import escape
 from django.views import debug
 
 HIDDEN = "********"
+# An address whose scheme was forgotten keeps its password as secret as any.
+WITHOUT_SCHEME = re.compile(r"[^\s/@:]*:[^\s/@]*@[^\s@]+$")
 SECRET_NAME = re.compile(r"(KEY|TOKEN|SECRET|PASSWORD)$", re.IGNORECASE)
 
 
@@ -51,8 +53,8 @@ def _secrets_in(name: str, value: Any) -> Iterator[str]:
     elif isinstance(value, str):
         if SECRET_NAME.search(name):
             yield value
-        elif "://" in value:
-            yield from _secrets_of_address(value)
+        elif "://" in value or WITHOUT_SCHEME.match(value):
+            yield from _secrets_of_address(value if "://" in value else f"//{value}")
 
 
 def _secrets_of_address(address: str) -> Iterator[str]:

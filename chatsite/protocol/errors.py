@@ -14,10 +14,18 @@ EXPLANATIONS = DETAILS | {
     "quota": _("Today's tokens are used up. Nothing is lost; try again tomorrow."),
     "interrupted": _("The server stopped while the reply was being written."),
     "message_deleted": _("The message was deleted before it was answered."),
+    "step_removed": _(
+        "One of its tool calls was deleted or hidden while this reply was being "
+        "written, so it was stopped."
+    ),
     "no_reply": _("There is no reply here. Retry asks the model for one."),
     "tool_error": _("The tool failed."),
     "tool_timeout": _("The tool took too long."),
     "tool_limit": _("This reply has used up its tool calls."),
+    "too_many_late": _(
+        "As many results are expected for you as there can be. Cancel some of them, or "
+        "wait until they have come."
+    ),
     "bad_arguments": _("The arguments do not fit the tool."),
     "not_run": _("The reply ended before this call was complete. It did not run."),
     "replaced": _(
@@ -30,6 +38,7 @@ EXPLANATIONS = DETAILS | {
     "consent_expired": _("No one allowed this call in time, so it did not run."),
     "deadline": _("The result did not come in time."),
     "cancelled": _("You stopped waiting for this result."),
+    "call_deleted": _("The call was deleted, so its result is no longer awaited."),
     "internal": _(
         "Something went wrong on this site. Your message is safe; try again."
     ),

@@ -8,6 +8,8 @@ import sys
 import pytest
 import yaml
 
+from chatsite.llm import providers
+from chatsite.ops import checks
 from scripts import serve
 from tests.servers import ROOT
 
@@ -31,13 +33,13 @@ def seconds(directive):
     return {int(n) for n in re.findall(rf"{directive} (\d+)s;", NGINX)}
 
 
-def settings():
+def names_of_settings():
     text = (ROOT / "chatsite" / "settings.py").read_text()
     return set(re.findall(r'env\.\w+\(\s*"([A-Z_]+)"', text))
 
 
 def test_every_variable_of_the_example_is_a_setting():
-    assert set(read_env("windowpane.env.example")) <= settings()
+    assert set(read_env("windowpane.env.example")) <= names_of_settings()
 
 
 def test_the_example_has_no_secret_and_nothing_that_shells_read_otherwise():
@@ -46,6 +48,14 @@ def test_the_example_has_no_secret_and_nothing_that_shells_read_otherwise():
     assert not values["OPENAI_API_KEY"]
     assert not values["METRICS_TOKEN"]
     assert not re.search(r"[$'\"\\#]", "".join(values.values()))
+
+
+def test_the_example_without_a_key_makes_a_site_that_answers(settings):
+    values = read_env("windowpane.env.example")
+    for name in ("OPENAI_API_KEY", "OPENAI_BASE_URL", "CHAT_MODEL"):
+        setattr(settings, name, values[name])
+    assert checks.check_models(None) == []
+    assert providers.is_demo(providers.default_model())
 
 
 def test_the_command_for_operators_reads_settings_as_they_are(tmp_path):
@@ -132,7 +142,7 @@ def test_the_containers_fit_the_files_beside_them():
     services = compose()["services"]
     assert set(services) == {"postgres", "redis", "release", "web-1", "web-2", "nginx"}
     for name in ("release", "web-1", "web-2"):
-        assert set(services[name]["environment"]) <= settings()
+        assert set(services[name]["environment"]) <= names_of_settings()
     addresses = {
         services[name]["networks"]["inside"]["ipv4_address"]
         for name in ("web-1", "web-2")

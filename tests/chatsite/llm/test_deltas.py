@@ -27,14 +27,13 @@ async def read(model):
             found += batch
     except Exception as error:  # noqa: BLE001
         code = translate(error).code
-    calls = [delta.calls for delta in found if delta.calls]
     return {
         "text": "".join(delta.text for delta in found),
         "reasoning": "".join(delta.reasoning for delta in found),
         "refusal": "".join(delta.refusal for delta in found),
         "reason": [d.finish_reason for d in found if d.finish_reason],
         "usage": [delta.usage for delta in found if delta.usage],
-        "calls": [call for chunk in calls for call in chunk.tool_call_chunks],
+        "calls": [call for delta in found for call in delta.calls],
         "error": code,
     }
 

@@ -70,6 +70,63 @@ def test_it_knows_what_was_refused(body, other):
     assert found == (Dialect(**other) if other else None)
 
 
+NO_TOOLS = [
+    (400, "registry.ollama.ai/library/gemma3:4b does not support tools"),
+    (404, "No endpoints found that support tool use. Try disabling \"question\". To "
+     "learn more about provider routing, visit: https://openrouter.ai/docs"),
+    (404, "No endpoints found that support the provided 'tool_choice' value."),
+    (400, '"auto" tool choice requires --enable-auto-tool-choice and '
+     "--tool-call-parser to be set"),
+    (500, "tools param requires --jinja flag"),
+    (500, "Unsupported param: tools"),
+    (500, "tools param is not fully supported yet"),
+    (400, "deepseek-reasoner does not support Function Calling"),
+    (400, "Thinking mode does not support this tool_choice"),
+    (405, "deepinfra error: Tool calling is not supported for model: some-model"),
+    (400, "litellm.UnsupportedParamsError: some-model does not support parameters: "
+     "['tools'], for model=some-model. To drop these, set `litellm.drop_params`"),
+    (400, "Function calling is not enabled for models/some-model"),
+    (422, [{"loc": ["body", "tools"], "msg": "Extra inputs are not permitted"}]),
+]  # fmt: skip
+WITH_TOOLS = [
+    (401, "This key does not support tools"),
+    (429, "tools are not available now"),
+    (503, "tools are not available now"),
+    (400, "The model is not supported"),
+    (400, "Invalid schema for function 'look_up': 'city' is not of type 'object'"),
+    (400, "messages with role 'tool' must be a response to a preceding message"),
+    (400, "temperature: not supported"),
+]
+
+
+@pytest.mark.parametrize(("status", "words"), NO_TOOLS)
+def test_it_knows_a_server_without_tools(status, words):
+    body = {"detail": words} if isinstance(words, list) else {"message": words}
+    fields, error = {"tools", "stream_options"}, refusal(body, status)
+    found = dialects.find_other(Dialect(), error, MESSAGES, fields)
+    assert found == Dialect(without=frozenset({"tools", "tool_choice"}))
+    assert not found.has_tools
+    assert not found.has_form_of(Dialect())
+    # Once is enough, and a request without tools is not about them.
+    assert dialects.find_other(found, error, MESSAGES, {"stream_options"}) is None or (
+        status == 422
+    )
+
+
+@pytest.mark.parametrize(("status", "words"), WITH_TOOLS)
+def test_it_takes_no_other_error_for_a_server_without_tools(status, words):
+    error = refusal({"message": words}, status)
+    found = dialects.find_other(Dialect(), error, MESSAGES, {"tools", "stream_options"})
+    assert found is None
+
+
+def test_a_refused_choice_of_tools_is_left_out_before_the_tools():
+    error = refusal({"message": "tool_choice is not supported"})
+    fields = {"tools", "tool_choice"}
+    found = dialects.find_other(Dialect(), error, MESSAGES, fields)
+    assert found == Dialect(without=frozenset({"tool_choice"}))
+
+
 def test_it_goes_on_from_developer_to_system_to_user():
     error = refusal({"message": "Unexpected role: developer or system"})
     roles = ["developer"]

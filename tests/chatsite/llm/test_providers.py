@@ -3,10 +3,19 @@
 import asyncio
 
 import pytest
+from langchain_core.messages import HumanMessage
 from langchain_openai import ChatOpenAI
 
 from chatsite.llm import providers
 from chatsite.llm.demo.chat_model import DemoChatModel
+from chatsite.llm.errors import LLMError
+from chatsite.llm.streaming import complete
+
+WRONG = [
+    *("gateway/v1", "gateway:8000/v1", "127.0.0.1:8000/v1", "//gateway/v1"),
+    *("http:/gateway/v1", "http:///v1", "ftp://gateway/v1", "http://[::1/v1"),
+    *("http://gateway:99999/v1", "http://gateway:port/v1", "me:s3cret@gateway/v1"),
+]
 
 
 class TestNames:
@@ -73,6 +82,34 @@ class TestBuild:
     def test_it_does_not_show_the_key(self, settings):
         settings.OPENAI_API_KEY = "sk-SECRET"
         assert "SECRET" not in repr(providers.build("gpt-4o-mini"))
+
+
+class TestHost:
+    @pytest.mark.parametrize(
+        ("address", "host"),
+        [
+            ("", "api.openai.com"),
+            ("http://127.0.0.1:11434/v1", "127.0.0.1"),
+            ("HTTPS://Gateway.example/v1", "gateway.example"),
+            ("https://me:s%40cret@gateway.example/v1", "gateway.example"),
+            ("http://[::1]:8000/v1", "::1"),
+            *((wrong, "") for wrong in WRONG),
+        ],
+    )
+    def test_it_is_that_of_a_full_address(self, settings, address, host):
+        settings.OPENAI_BASE_URL = address
+        assert providers.host() == host
+        shown = {"api.openai.com": "OpenAI"}.get(host, host)
+        assert providers.provider("some-model") == shown
+
+    @pytest.mark.parametrize("address", WRONG)
+    async def test_no_request_is_made_without_one(self, settings, address):
+        settings.OPENAI_BASE_URL = address
+        with pytest.raises(LLMError) as caught:
+            await complete("some-model", [HumanMessage("Hello")])
+        assert caught.value.code == "address"
+        assert not caught.value.retryable
+        assert (await complete("demo", [HumanMessage("Hello")])).text
 
 
 class TestCacheOptions:

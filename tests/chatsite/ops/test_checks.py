@@ -60,6 +60,20 @@ def test_it_refuses_what_no_browser_sends_as_origin(issues, origin):
     assert "chat.E001" in issues(SITE_ORIGINS=[origin])
 
 
+@pytest.mark.parametrize(
+    ("values", "found"),
+    [
+        ({"CHAT_MODEL": "gpt-9"}, ["chat.E008"]),
+        ({"CHAT_MODELS": ["gpt-8", "gpt-9"]}, ["chat.E008"] * 2),
+        ({"CHAT_MODEL": "demo"}, []),
+        ({"CHAT_MODEL": "gpt-9", "OPENAI_API_KEY": "sk-1"}, []),
+        ({"CHAT_MODEL": "gpt-9", "OPENAI_BASE_URL": "http://127.0.0.1:1/v1"}, []),
+    ],
+)
+def test_it_refuses_models_that_nothing_leads_to(issues, values, found):
+    assert issues(**values) == found
+
+
 def test_it_refuses_every_host(issues):
     assert issues(ALLOWED_HOSTS=["chat.example.com", "*"]) == ["chat.E002"]
 
@@ -95,3 +109,22 @@ def test_it_warns_when_chats_leave_the_site(issues, monkeypatch, name):
     assert issues() == ["chat.W003"]
     monkeypatch.setenv(name, "false")
     assert issues() == []
+
+
+@pytest.mark.parametrize("address", ["gateway:8000/v1", "gateway/v1", "ftp://x/v1"])
+def test_it_refuses_an_address_of_the_model_without_a_scheme(issues, address):
+    assert "chat.E006" in issues(OPENAI_BASE_URL=address)
+
+
+def test_it_does_not_repeat_the_password_of_an_address(settings):
+    settings.OPENAI_BASE_URL = "me:hunter2@gateway/v1"
+    assert "hunter2" not in str(checks.run_checks())
+
+
+@pytest.mark.parametrize(
+    ("address", "expected"),
+    [("socks5://127.0.0.1:1", ["chat.W006"]), ("http://127.0.0.1:1", [])],
+)
+def test_it_warns_of_a_proxy_that_is_of_no_use(issues, monkeypatch, address, expected):
+    monkeypatch.setenv("ALL_PROXY", address)
+    assert issues() == expected

@@ -216,6 +216,17 @@ class TestDoctor:
         assert code == 1
         assert "collectstatic" in findings["static files"]["detail"]
 
+    @pytest.mark.parametrize(
+        "address", ["me:hunter2@gateway/v1", "http://me:hunter2@[::1/v1"]
+    )
+    def test_it_finds_an_address_without_a_scheme(self, settings, address):
+        settings.OPENAI_BASE_URL, settings.CHAT_MODEL = address, "some-model"
+        findings, code = self.examine()
+        assert code == 1
+        assert "OPENAI_BASE_URL" in findings["model"]["detail"]
+        assert "chat.E006" in findings["settings"]["detail"]
+        assert "hunter2" not in str(findings)
+
     def test_it_hides_secrets_in_the_text_of_errors(self, settings, monkeypatch):
         settings.REDIS_URL = "redis://:hunter2@127.0.0.1:1"
 

@@ -7,7 +7,6 @@ import uuid
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from typing import Any
-from urllib.parse import urlsplit
 
 from channels.layers import get_channel_layer
 from django.conf import settings
@@ -21,6 +20,7 @@ from langchain_core.messages import HumanMessage
 
 from chatsite.llm import providers, streaming
 from chatsite.llm.errors import LLMError
+from chatsite.ops.error_page import secrets
 from chatsite.turns.checkpoints import CHECKPOINT_SECONDS
 from memory.engine import tokens
 from memory.models import Message
@@ -88,14 +88,8 @@ def _examine(name: str, check: Check) -> Finding:
 
 
 def _without_secrets(text: str) -> str:
-    secrets = (
-        settings.SECRET_KEY,
-        settings.OPENAI_API_KEY,
-        settings.DATABASES["default"].get("PASSWORD"),
-        urlsplit(settings.REDIS_URL).password,
-        urlsplit(settings.OPENAI_BASE_URL).password,
-    )
-    for secret in filter(None, secrets):
+    # The longest first: one can be part of another.
+    for secret in sorted(secrets(), key=len, reverse=True):
         text = text.replace(secret, "…")
     return text
 
@@ -227,9 +221,10 @@ def check_model_settings() -> str:
         return "no key and no base URL are set: the demo model answers"
     if not settings.OPENAI_API_KEY and not settings.OPENAI_BASE_URL:
         raise DoctorError(f"CHAT_MODEL is {name!r}, but OPENAI_API_KEY is not set.")
+    if not providers.host():
+        raise DoctorError("OPENAI_BASE_URL is no full address. See chat.E006.")
     key = "a key is set" if settings.OPENAI_API_KEY else "no key is set"
-    # Only the host: a base URL can contain a password.
-    host = urlsplit(settings.OPENAI_BASE_URL).hostname or "OpenAI"
+    host = providers.host() if settings.OPENAI_BASE_URL else "OpenAI"
     return f"{name} at {host}, summaries by {providers.summary_model(name)}; {key}"
 
 

@@ -1,0 +1,151 @@
+"""What a stream says in pieces, gathered as it comes: plain lists, joined once. What a
+server sends has no bound of its own, so all of it is counted while it is read.
+"""
+
+import json
+from collections.abc import Iterable
+from typing import Any
+
+from langchain_core.messages.tool import ToolCallChunk, tool_call_chunk
+
+# What a call takes besides its texts: one without any is not for nothing.
+CALL_CHARS = 50
+
+
+class Words:
+    """A text in pieces, up to a number of characters."""
+
+    def __init__(self, limit: int) -> None:
+        self._pieces: list[str] = []
+        self._left = limit
+
+    def __bool__(self) -> bool:
+        return bool(self._pieces)
+
+    def __str__(self) -> str:
+        return "".join(self._pieces)
+
+    def add(self, text: str) -> None:
+        if text := text[: self._left]:
+            self._pieces.append(text)
+            self._left -= len(text)
+
+
+class _Call:
+    def __init__(self) -> None:
+        self.id = ""
+        self.name: list[str] = []
+        self.arguments: list[str] = []
+
+
+class Calls:
+    """The calls of a reply, up to a number of characters in all."""
+
+    def __init__(self, limit: int) -> None:
+        self._left = limit
+        self._calls: list[_Call] = []
+        self._by_index: dict[int, _Call] = {}
+        self._by_id: dict[str, _Call] = {}
+
+    def __bool__(self) -> bool:
+        return bool(self._calls)
+
+    @property
+    def is_full(self) -> bool:
+        return self._left <= 0
+
+    def add(self, piece: ToolCallChunk) -> None:
+        if self.is_full:
+            return
+        call_id, name, arguments = (
+            (piece[field] or "")[: self._left] for field in ("id", "name", "args")
+        )
+        index = piece["index"]
+        call = self._find(index, call_id, name) or self._begin()
+        if call_id and not call.id:
+            call.id = call_id
+            self._by_id[call_id] = call
+        if index is not None:
+            self._by_index[index] = call
+        # Some servers repeat the whole name in each piece.
+        if call.name != [name]:
+            call.name.append(name)
+        call.arguments.append(arguments)
+        self._left -= len(call_id) + len(name) + len(arguments)
+
+    def _find(self, index: int | None, call_id: str, name: str) -> _Call | None:
+        """The call that a piece goes on with. Servers that give no index tell one call
+        from the next by its id, or begin each with its name; others give all calls the
+        same index."""
+        if index is not None:
+            call = self._by_index.get(index)
+            is_other = call and call_id and call.id and call_id != call.id
+            return None if is_other else call
+        if call_id:
+            return self._by_id.get(call_id)
+        return self._calls[-1] if self._calls and not name else None
+
+    def _begin(self) -> _Call:
+        self._calls.append(call := _Call())
+        self._left -= CALL_CHARS
+        return call
+
+    def to_chunks(self) -> list[ToolCallChunk]:
+        """Each as one piece. An id or a name that never came is None."""
+        return [
+            tool_call_chunk(
+                id=call.id or None,
+                name="".join(call.name) or None,
+                args="".join(call.arguments),
+                index=index,
+            )
+            for index, call in enumerate(self._calls)
+        ]
+
+
+def read_calls(found: object, *, is_whole: bool) -> list[ToolCallChunk]:
+    """The pieces in what a server gives as `tool_calls`; without those that say
+    nothing. `is_whole`: they are the calls of a whole message, not of a delta."""
+    pieces = []
+    for place, each in enumerate(found if isinstance(found, list) else ()):
+        if not isinstance(each, dict):
+            continue
+        piece = _read_call(each)
+        if is_whole:
+            piece["index"] = place
+        if piece["id"] or piece["name"] or piece["args"]:
+            pieces.append(piece)
+    return pieces
+
+
+def _read_call(found: dict[str, Any]) -> ToolCallChunk:
+    function, index = found.get("function"), found.get("index")
+    function = function if isinstance(function, dict) else {}
+    arguments = function.get("arguments")
+    # Some servers give them as an object instead of its JSON.
+    if isinstance(arguments, dict | list):
+        arguments = json.dumps(arguments)
+    is_number = isinstance(index, int) and not isinstance(index, bool)
+    return tool_call_chunk(
+        id=_text(found.get("id")),
+        name=_text(function.get("name")),
+        args=_text(arguments),
+        index=index if is_number else None,
+    )
+
+
+def _text(value: object) -> str | None:
+    return value if isinstance(value, str) else None
+
+
+def to_openai(pieces: Iterable[ToolCallChunk]) -> list[dict[str, Any]]:
+    """The pieces as OpenAI sends them."""
+    return [
+        {
+            "index": piece["index"],
+            "id": piece["id"],
+            "type": "function",
+            "function": {"name": piece["name"], "arguments": piece["args"]},
+        }
+        for piece in pieces
+    ]
