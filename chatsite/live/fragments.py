@@ -86,6 +86,13 @@ class Page:
         if event.turn in self.shown:
             yield parts.feedback(conversation, event.seq, event.verdict)
 
+    def progress(self, event: events.Tool) -> str | None:
+        """How far a running call is. None: the page lacks its card."""
+        if event.progress is None or event.call not in self.calls:
+            return None
+        values = {"call": event.call, "progress": event.progress, "oob": True}
+        return render_to_string("chat/_tool_progress.html", values)
+
     def frame(self, frame: events.Frame) -> str | None:
         """The next words of a reply. "" = nothing new, None = this page must sync."""
         growing = self.live.get(frame.turn)

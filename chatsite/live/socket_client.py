@@ -353,10 +353,13 @@ class HtmlView:
 
     def at_once(self, event: events.Event) -> list[str] | None:
         """What the page gets of an event where the database need not be asked: of the
-        next words of a reply. None: it has to be asked."""
-        if not isinstance(event, events.Frame):
+        next words of a reply, and how far a call is. None: it has to be asked."""
+        if isinstance(event, events.Tool):
+            text = self._page.progress(event)
+        elif isinstance(event, events.Frame):
+            text = self._page.frame(event)
+        else:
             return None
-        text = self._page.frame(event)
         if text is None:
             return None
         return [one for some in pieces.cut([text]) for one in some if one]

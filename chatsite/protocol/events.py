@@ -217,6 +217,7 @@ class Call(Protocol):
 class Tool:
     """A tool's call has changed. `seq` is the message that asked for it, `result_seq`
     the newest that answers it; arguments beyond MAX_ARGUMENTS characters are left out.
+    `progress`: how far a running one is, as its tool has reported.
     """
 
     type: ClassVar = "tool"
@@ -230,6 +231,7 @@ class Tool:
     ms: int | None
     error: str
     digest: str
+    progress: dict[str, Any] | None = None
 
     @classmethod
     def of(cls, call: Call) -> "Tool":

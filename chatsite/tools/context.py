@@ -1,14 +1,20 @@
-"""What a tool learns of the call that it answers, and how it says that its result comes
-later.
+"""What a tool learns of the call that it answers, and how it says how far it is or that
+its result comes later.
 """
 
+import math
+from collections.abc import Callable
+from contextvars import ContextVar
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Self
 from zoneinfo import ZoneInfo
 
 from django.conf import settings
 from langchain_core.messages import ToolMessage
 from langchain_core.tools import ToolException
+
+# Of progress: what JSON of a browser can hold.
+MOST_DONE = 2**53
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +47,40 @@ def find_zone(name: str) -> ZoneInfo | None:
     except (KeyError, ValueError, OSError):
         # Not known, not a name, the name of a folder.
         return None
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """How far a call is: so much `done` of the `total`, and what it does now. Either is
+    None where it is no number that can be shown."""
+
+    done: float | None
+    total: float | None = None
+    message: str = ""
+
+    @classmethod
+    def of(cls, done: Any, total: Any = None, message: str = "") -> Self:
+        return cls(_read_number(done), _read_number(total), " ".join(message.split()))
+
+
+def _read_number(value: Any) -> float | None:
+    is_number = isinstance(value, int | float) and math.isfinite(value)
+    return value if is_number and 0 <= value <= MOST_DONE else None
+
+
+# Who hears of the progress of the call that runs in this context, in any thread.
+listener: ContextVar[Callable[[Progress], None]] = ContextVar("listener")
+
+
+def reporter() -> Callable[[Progress], None]:
+    """A function that tells the person how far the call of this context is; for tools
+    that take long. The time limit of a call begins again with each report, up to the
+    tool's `max_seconds`."""
+    return listener.get(_ignore)
+
+
+def _ignore(_: Progress) -> None:
+    """No one waits for it."""
 
 
 class Pending(ToolMessage):

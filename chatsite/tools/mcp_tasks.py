@@ -1,7 +1,7 @@
 """Calls that an MCP server turns into tasks: the words and requests of the extension
 "tasks" (SEP-2663) of the protocol of 2026-07-28, https://modelcontextprotocol.io.
 
-Needs the protocol's SDK, so only mcp.py imports it, where that is there.
+Needs the protocol's SDK, so it is imported where a connection is made.
 """
 
 import re
@@ -12,11 +12,11 @@ from langchain_core.tools import ToolException
 from mcp.client.extension import ClaimContext, ClientExtension, ResultClaim
 from mcp.client.session import ClientSession
 from mcp.shared.exceptions import MCPError
-from mcp_types import CallToolResult, Request, RequestParams, Result
+from mcp_types import Request, RequestParams, Result
 from mcp_types.jsonrpc import INVALID_PARAMS
 from pydantic import JsonValue
 
-from . import results
+from . import mcp_content
 from .context import CallCancelledError, Pending
 
 # What is kept with a call and sent back.
@@ -120,11 +120,10 @@ async def cancel(session: ClientSession, task_id: str) -> None:
 
 
 def _read_result(task: Task) -> list[dict[str, Any]]:
-    found = CallToolResult.model_validate(task.result or {})
-    blocks = [block.model_dump(exclude_none=True) for block in found.content]
-    if found.is_error:
-        raise ToolException(results.to_text(blocks) or "The task failed.")
-    return blocks
+    answer = task.result or {}
+    if not isinstance(answer.get("content"), list):
+        raise ValueError("validation error: a result without content")
+    return mcp_content.read_result(answer)
 
 
 def _find_reason(task: Task) -> str:

@@ -6,10 +6,12 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
-from contextvars import copy_context
+from contextlib import suppress
+from contextvars import ContextVar, copy_context
 from dataclasses import dataclass, replace
 from functools import lru_cache, partial, wraps
 from typing import Any, Self
+from weakref import WeakValueDictionary
 
 from django.conf import settings
 from django.utils.module_loading import import_string
@@ -19,7 +21,13 @@ from .context import CallContext
 
 logger = logging.getLogger(__name__)
 
-THREADS = ThreadPoolExecutor(16, thread_name_prefix="tool")
+# Of all people together; and how many of them one person has at a time, so that slow
+# tools of one do not keep those of others waiting.
+THREADS = ThreadPoolExecutor(64, thread_name_prefix="tool")
+THREADS_PER_USER = 8
+# Whose call it is that runs in this context.
+user_id: ContextVar[int] = ContextVar("user_id", default=0)
+_own_threads: WeakValueDictionary[int, asyncio.Semaphore] = WeakValueDictionary()
 BUILT_IN, SITE = "built in", "site"
 
 Look = Callable[[dict[str, Any], CallContext], Awaitable[Any]]
@@ -35,7 +43,9 @@ class SiteTool:
     result a model gets, 0: TOOL_RESULT_TOKENS. look: asks for a result that comes
     later, with the handle of the Pending that the tool returned; returns the result or
     another Pending, raises ToolException where there will be none. cancel: with the
-    same, says that no one waits for it any more.
+    same, says that no one waits for it any more. seconds: what a call may take without
+    a report of its progress, 0: TOOL_SECONDS; max_seconds: with them, 0: as long.
+    source_notes: what a model reads of all tools of the source, before the first.
     """
 
     tool: BaseTool
@@ -45,9 +55,12 @@ class SiteTool:
     idempotent: bool = False
     needs_consent: bool = False
     source: str = SITE
+    source_notes: str = ""
     result_tokens: int = 0
     look: Look | None = None
     cancel: Cancel | None = None
+    seconds: float = 0.0
+    max_seconds: float = 0.0
 
     @classmethod
     def of(cls, found: Any) -> Self:
@@ -76,6 +89,12 @@ class SiteTool:
         return self.result_tokens or settings.TOOL_RESULT_TOKENS
 
     @property
+    def time_limits(self) -> tuple[float, float]:
+        """Seconds without a report of progress, and in all."""
+        idle = self.seconds or settings.TOOL_SECONDS
+        return idle, max(idle, self.max_seconds)
+
+    @property
     def runs_again(self) -> bool:
         """Whether a call that may have begun can be run once more."""
         return self.read_only or self.idempotent
@@ -91,9 +110,26 @@ def _with_threads(found: BaseTool) -> BaseTool:
     @wraps(function)
     async def run(*args: Any, **kwargs: Any) -> Any:
         work = partial(copy_context().run, function, *args, **kwargs)
-        return await asyncio.get_running_loop().run_in_executor(THREADS, work)
+        return await _in_thread(work)
 
     return found.model_copy(update={"coroutine": run})
+
+
+async def _in_thread(work: Callable[[], Any]) -> Any:
+    """work() in one of the person's threads. It is taken until the work has ended, also
+    where no one waits for it any more."""
+    loop = asyncio.get_running_loop()
+    semaphore = asyncio.Semaphore(THREADS_PER_USER)
+    own = _own_threads.setdefault(user_id.get(), semaphore)
+    await own.acquire()
+    begun = THREADS.submit(work)
+
+    def release(_: Any) -> None:
+        with suppress(RuntimeError):  # the loop has ended meanwhile
+            loop.call_soon_threadsafe(own.release)
+
+    begun.add_done_callback(release)
+    return await asyncio.wrap_future(begun)
 
 
 def site_tool(**marks: Any) -> Callable[[Any], SiteTool]:

@@ -1,7 +1,8 @@
-"""Results of tools: any value as text that can be stored, and the part of it that a
-model gets.
+"""Results of tools: any value as text that can be stored, the part of it that a model
+gets, and the files in it, which people get.
 """
 
+import binascii
 import json
 import re
 from collections.abc import Iterator, Mapping
@@ -26,7 +27,19 @@ SUMMARY_MARK = (
 )
 # Tokens that the mark of a summary takes, at most.
 MARK_TOKENS = 40
+# Both, as they stand at the end of what was shortened.
+MARKS = re.compile(
+    r"\n\[(?:(?P<cut>shortened: [\d,]{1,12} of [\d,]{1,12} characters)|"
+    r"summary of (?:the first [\d,]{1,12} of )?[\d,]{1,12} characters); read_messages "
+    r"from #\d{1,10} to #\d{1,10}(?:, start \d{1,9}, reads the rest| reads them)\]"
+)
+# The longest of both.
+MARK_CHARS = 160
 UNSTORABLE = re.compile("[\0\ud800-\udfff]")
+MEDIA_TYPE = re.compile(r"[a-z0-9.+-]{1,60}/[a-z0-9.+*-]{1,60}", re.IGNORECASE)
+MAX_FILES, MAX_NAME, MAX_ADDRESS = 20, 200, 2_000
+# Characters that end a note, or its line.
+NOT_IN_NOTES = re.compile(r"[\[\]\s\0-\x1f\x7f-\x9f]+")
 # A cut moves back to the end of a line, or else of a word, if one is so near.
 LINE_CHARS, WORD_CHARS = 200, 20
 
@@ -43,6 +56,29 @@ class Summary(NamedTuple):
 
     text: str
     chars: int
+
+
+class File(NamedTuple):
+    """A part of a result that is no text of it: bytes, or an address; neither where
+    there were too many bytes. `kind` is its media type, "" where that is not known."""
+
+    name: str
+    title: str
+    kind: str
+    url: str
+    size: int | None
+    data: bytes | None = None
+
+    @property
+    def note(self) -> str:
+        """What a model gets in its place."""
+        size = "" if self.size is None else f"{self.size:,} bytes"
+        word = "link" if self.url and self.data is None else self.kind.partition("/")[0]
+        word = word if word in ("image", "audio", "video", "link") else "file"
+        kind = self.kind.removesuffix("/*")
+        parts = [NOT_IN_NOTES.sub(" ", part) for part in (self.name, kind, size)]
+        known = ", ".join(part for part in (*parts, self.url) if part and part != word)
+        return f"[{word}: {known}]" if known else f"[{word}]"
 
 
 def refine(
@@ -64,6 +100,18 @@ def refine(
     if summary.chars < len(whole):
         read = f"the first {summary.chars:,} of {read}"
     return Refined(whole, summary.text + SUMMARY_MARK.format(read=read, seq=seq))
+
+
+def is_shortened(whole: str, sent: str) -> bool:
+    """Whether `sent` is what refine() makes of a result, in any room: its beginning,
+    with a mark, or words that say of themselves that they are a summary, which are
+    fewer."""
+    mark = MARKS.search(sent, max(0, len(sent) - MARK_CHARS))
+    if mark is None or mark.end() < len(sent):
+        return whole.startswith(sent)
+    if mark["cut"]:
+        return whole.startswith(sent[: mark.start()])
+    return mark.start() < len(whole)
 
 
 def to_whole(content: Any) -> str:
@@ -149,12 +197,72 @@ def _read_blocks(blocks: list[Any] | tuple[Any, ...]) -> Iterator[str]:
     for block in blocks:
         if not _is_block(block):
             yield to_text(block)
-        elif isinstance(block.get("text"), str):
-            yield block["text"]
-        else:
-            kind = block.get("mime_type") or block["type"]
-            data = block.get("base64") or block.get("data") or ""
-            # Four characters of base64 are three bytes.
-            size = f", {len(data) * 3 // 4:,} bytes" if isinstance(data, str) else ""
-            address = block.get("url")
-            yield f"[{kind}{size}]" if not address else f"[{kind}: {address}]"
+            continue
+        text = block.get("text")
+        if not isinstance(text, str) or _is_file(block):
+            yield _read_file(block, 0).note
+        if isinstance(text, str):
+            yield text
+
+
+def files_of(content: Any) -> list[File]:
+    """The files in a result, with TOOL_FILE_BYTES of bytes together at most."""
+    if isinstance(content, BaseMessage):
+        content = content.content
+    if not isinstance(content, (list, tuple)):
+        return []
+    found: list[File] = []
+    room = settings.TOOL_FILE_BYTES
+    for block in filter(_is_block, content):
+        if len(found) == MAX_FILES:
+            break
+        file = _read_file(block, room) if _is_file(block) else None
+        if file and (file.url or file.size is not None):
+            found.append(file)
+            room -= len(file.data or b"")
+    return found
+
+
+def _is_file(block: Mapping[str, Any]) -> bool:
+    """A text is one where it has a name."""
+    return not isinstance(block.get("text"), str) or bool(block.get("name"))
+
+
+def _read_file(block: Mapping[str, Any], room: int) -> File:
+    """With its bytes, if there is room for them."""
+    kind = _line(block, "mime_type", MAX_NAME).lower()
+    # A kind of block that says of which kind its bytes are.
+    usual = "" if block["type"] in ("text", "file") else f"{block['type']}/*"
+    encoded = block.get("base64") or block.get("data") or ""
+    size, data = block.get("size"), None
+    if isinstance(text := block.get("text"), str):
+        data = text.encode("utf-8", "replace")
+        size = len(data)
+    elif isinstance(encoded, str) and encoded:
+        # Four characters of base64 are three bytes.
+        size = len(encoded) * 3 // 4 - encoded[-2:].count("=")
+        data = _decode(encoded) if size <= room else None
+    elif not isinstance(size, int) or isinstance(size, bool) or size < 0:
+        size = None
+    return File(
+        name=_line(block, "name", MAX_NAME),
+        title=_line(block, "title", MAX_NAME),
+        kind=next(filter(MEDIA_TYPE.fullmatch, (kind, usual)), ""),
+        url=_line(block, "url", MAX_ADDRESS),
+        size=size,
+        data=data if data is not None and len(data) <= room else None,
+    )
+
+
+def _decode(encoded: str) -> bytes | None:
+    try:
+        return binascii.a2b_base64(encoded)
+    except ValueError:
+        return None
+
+
+def _line(block: Mapping[str, Any], name: str, most: int) -> str:
+    """One line of a text that can be stored; "" for anything else."""
+    value = block.get(name)
+    line = value[:most] if isinstance(value, str) else ""
+    return " ".join(UNSTORABLE.sub("\ufffd", line).split())

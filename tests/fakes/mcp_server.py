@@ -1,6 +1,6 @@
 """A small MCP server made with the protocol's SDK; some of its tools misbehave.
 
-Speaks stdio, or HTTP where a port is given: python mcp_server.py [PORT]
+Speaks stdio, or HTTP where a port is given: python mcp_server.py [PORT [sse]]
 """
 
 import asyncio
@@ -14,7 +14,7 @@ from mcp.server.mcpserver import Context, MCPServer
 from mcp.server.mcpserver.exceptions import ToolError
 from mcp.shared.exceptions import MCPError
 from mcp.types import ToolAnnotations
-from mcp_types import RequestParams
+from mcp_types import RequestParams, Tool, ToolExecution
 from mcp_types.jsonrpc import INVALID_PARAMS
 from pydantic import BaseModel
 
@@ -38,7 +38,7 @@ class Tasks(Extension):
         ]
 
     async def intercept_tool_call(self, params: Any, ctx: Any, call_next: Any) -> Any:
-        if params.name != "brew" or self.identifier not in str(ctx.meta):
+        if params.name not in ("brew", "pour") or self.identifier not in str(ctx.meta):
             return await call_next(ctx)
         name = (params.arguments or {}).get("task") or f"task-{len(self.tasks)}"
         self.tasks[name] = {"status": "working"}
@@ -60,8 +60,47 @@ class Tasks(Extension):
         return {**task, "pollIntervalMs": 2500, **self.tasks[name]}
 
 
+class Server(MCPServer):
+    """Says of `pour` that it has to be a task, as tools could since 2025-11-25."""
+
+    async def list_tools(self) -> list[Tool]:
+        found = await super().list_tools()
+        for tool in found:
+            if tool.name == "pour":
+                tool.execution = ToolExecution(task_support="required")
+        return found
+
+
 tasks = Tasks()
-server = MCPServer("test", extensions=[tasks])
+server = Server("test", extensions=[tasks])
+
+
+@server.tool(annotations=ToolAnnotations(read_only_hint=True))
+def pour() -> str:
+    """Pour coffee, which takes a task."""
+    return "Poured."
+
+
+@server.tool(annotations=ToolAnnotations(read_only_hint=True))
+async def count(context: Context, steps: int, pause: float) -> str:
+    """Count, and tell how far it is."""
+    for step in range(steps):
+        await context.report_progress(step + 1, steps, f"step {step + 1}")
+        await asyncio.sleep(pause)
+    return "Counted."
+
+
+@server.tool(annotations=ToolAnnotations(read_only_hint=True))
+async def learn(context: Context) -> str:
+    """Have one more tool from now on, and say so."""
+
+    def learned() -> str:
+        return "Learned."
+
+    server.add_tool(learned, description="Do what was learned.")
+    await context.notify_tools_changed()
+    await context.session.send_tool_list_changed()
+    return "There is one more."
 
 
 @server.tool(annotations=ToolAnnotations(read_only_hint=True))
@@ -157,6 +196,7 @@ def change() -> str:
 
 if __name__ == "__main__":
     if len(sys.argv) > 1:
-        server.run("streamable-http", host="127.0.0.1", port=int(sys.argv[1]))
+        kind = "sse" if "sse" in sys.argv else "streamable-http"
+        server.run(kind, host="127.0.0.1", port=int(sys.argv[1]))
     else:
         server.run()

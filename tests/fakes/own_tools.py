@@ -1,6 +1,7 @@
 """Tools of a site, for the setting TOOLS: each fails or answers in its own way."""
 
 import asyncio
+import base64
 import time
 from contextlib import suppress
 from pathlib import Path
@@ -8,7 +9,7 @@ from pathlib import Path
 from langchain.tools import ToolRuntime, tool
 from langchain_core.tools import ToolException
 
-from chatsite.tools.context import CallContext, Pending
+from chatsite.tools.context import CallContext, Pending, Progress, reporter
 from chatsite.tools.registry import site_tool
 
 # Idempotency keys of the calls that began, in their order.
@@ -149,6 +150,44 @@ async def send_for_parcel(path: str) -> Pending:
     return Pending({"path": path}, 0.0)
 
 
+PNG = base64.b64decode(
+    "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAA"
+    "AABJRU5ErkJggg=="
+)
+SVG = b"<svg xmlns='http://www.w3.org/2000/svg'><script>alert(1)</script></svg>"
+
+
+def _file(data, kind, name):
+    encoded = base64.b64encode(data).decode()
+    return {"type": "file", "base64": encoded, "mime_type": kind, "name": name}
+
+
+@site_tool(read_only=True)
+@tool
+async def draw() -> list:
+    """Draw a map."""
+    return [
+        {"type": "text", "text": "A map."},
+        _file(PNG, "image/png", "map.png"),
+        _file(SVG, "image/svg+xml", "map.svg"),
+        _file(SVG, "image/png", "../no picture.png"),
+        {"type": "file", "url": "https://example.org/map", "name": "online"},
+        {"type": "file", "url": "javascript:alert(1)", "name": "script"},
+        _file(b"x" * 2_000, "text/html", "long.html"),
+    ]
+
+
+@site_tool(read_only=True)
+@tool
+async def count_up(steps: int, pause: float) -> str:
+    """Count, and tell how far it is."""
+    report = reporter()
+    for step in range(steps):
+        report(Progress.of(step + 1, steps, f"<b>step</b> {step + 1}"))
+        await asyncio.sleep(pause)
+    return f"Counted to {steps}."
+
+
 PATHS = [
     f"tests.fakes.own_tools.{name}"
     for name in (
@@ -164,6 +203,8 @@ PATHS = [
         "meet",
         "post_letter",
         "send_for_parcel",
+        "draw",
+        "count_up",
     )
 ]
 NAMES = [path.rpartition(".")[2] for path in PATHS]

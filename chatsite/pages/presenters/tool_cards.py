@@ -5,7 +5,7 @@ A page gets the beginning of a long result; the whole of it has an address of it
 
 import json
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from hashlib import blake2b
@@ -19,7 +19,9 @@ from chatsite.protocol.errors import EXPLANATIONS, explain
 from chatsite.turns.models import ToolCall, Turn
 from memory.models import Conversation, Message
 
+from . import result_files
 from .locations import Location
+from .result_files import FileCard
 
 # Characters of a result, of arguments and of the line in the card's head.
 RESULT_CHARS, ARGUMENT_CHARS, PREVIEW_CHARS = 4_000, 4_000, 120
@@ -43,6 +45,7 @@ class Answer:
     location: Location
     # Whether the address of the message leads to it: not where it came in later.
     is_anchor: bool
+    files: tuple[FileCard, ...] = ()
 
     @property
     def is_whole(self) -> bool:
@@ -184,7 +187,8 @@ def read(
     calls = list(_calls(conversation, turns, results))
     known = {(call.request_id, call.place): call for call in calls}
     late = {call.late_result_id: call for call in calls if call.late_result_id}
-    answers = _Answers(results, locate)
+    keys = {row.pk for row in results}.union(late)
+    answers = _Answers(results, locate, result_files.read(keys))
     cards: dict[int, tuple[ToolCard, ...]] = {}
     for row in asking:
         cards[row.seq] = tuple(
@@ -219,8 +223,13 @@ def _calls(
 class _Answers:
     """The messages that answer calls, each given to one call."""
 
-    def __init__(self, results: Iterable[Message], locate: Locate) -> None:
-        self.locate = locate
+    def __init__(
+        self,
+        results: Iterable[Message],
+        locate: Locate,
+        files: Mapping[int, tuple[FileCard, ...]],
+    ) -> None:
+        self.locate, self.files = locate, files
         self.taken: set[int] = set()
         self.by_pk = {row.pk: row for row in results}
 
@@ -254,6 +263,7 @@ class _Answers:
             created_at=row.created_at,
             location=self.locate(row),
             is_anchor=is_anchor,
+            files=self.files.get(row.pk, ()),
         )
 
 

@@ -2,7 +2,10 @@
 
 import asyncio
 import json
+import os
+import subprocess
 import sys
+import time
 
 import pytest
 from langchain_core.tools import ToolException
@@ -10,51 +13,27 @@ from langchain_core.utils.function_calling import convert_to_openai_tool
 
 from chatsite.ops import checks
 from chatsite.tools import mcp, registry
-from chatsite.tools.context import AnswerLostError, CallCancelledError, Pending
+from chatsite.tools.context import (
+    AnswerLostError,
+    CallCancelledError,
+    Pending,
+    Progress,
+    listener,
+)
 from chatsite.tools.results import refine
 from memory.engine.tokens import count_text
 from tests.patience import PATIENCE
-from tests.servers import ROOT, Server
+from tests.servers import ROOT
 
 from .calls import context_of, run
-
-PROGRAM = str(ROOT / "tests" / "fakes" / "mcp_server.py")
-STDIO = {"command": sys.executable, "args": [PROGRAM]}
-
-
-class HttpServer(Server):
-    def command(self):
-        return [sys.executable, PROGRAM, str(self.port)]
-
-    def is_ready(self):
-        return "Uvicorn running" in self.log()
-
-    @property
-    def entry(self):
-        return {"url": f"http://127.0.0.1:{self.port}/mcp"}
-
-
-@pytest.fixture(autouse=True)
-def patience(monkeypatch):
-    """A busy machine takes long to start a program."""
-    monkeypatch.setattr(mcp, "READY_SECONDS", 60.0 * PATIENCE)
-    monkeypatch.setattr(mcp, "CONNECT_SECONDS", 60.0 * PATIENCE)
-
-
-def write(path, **servers):
-    path.write_text(json.dumps({"mcpServers": servers}))
-    return str(path)
-
-
-@pytest.fixture
-def configure(settings, tmp_path):
-    """Servers as an operator sets them up."""
-
-    def configure(**servers):
-        settings.MCP_SERVERS = write(tmp_path / "mcp.json", **servers)
-
-    yield configure
-    mcp.close()
+from .mcp_servers import (
+    PROGRAM,
+    STDIO,
+    HttpServer,
+    call,
+    tools_of,
+    write,
+)
 
 
 @pytest.fixture(scope="module")
@@ -77,21 +56,6 @@ def name(request, running, settings):
 @pytest.fixture
 def stdio(running, settings):
     settings.MCP_SERVERS = running
-
-
-async def tools_of(name="stdio"):
-    await registry.ready()
-    return {
-        each.name.removeprefix(f"{name}_"): each
-        for each in registry.available().values()
-        if each.source == f"mcp:{name}"
-    }
-
-
-async def call(site_tool, **arguments):
-    """What people get of the result."""
-    answer = await run(site_tool.tool, context_of(), **arguments)
-    return refine(answer.content, None, 1).whole
 
 
 class TestWhatTheyOffer:
@@ -137,6 +101,66 @@ class TestCalls:
         names = (await call((await tools_of())["environment"])).split()
         assert "GIVEN" in names
         assert {"OPENAI_API_KEY", "SECRET_KEY", "DATABASE_URL"}.isdisjoint(names)
+
+
+class TestProgress:
+    async def test_it_is_heard(self, name):
+        heard = []
+        token = listener.set(heard.append)
+        found = await call((await tools_of(name))["count"], steps=3, pause=0.4)
+        listener.reset(token)
+        assert found == "Counted."
+        assert heard[0] == Progress(1, 3, "step 1")
+        assert len(heard) >= 2
+
+    async def test_a_flood_of_it_is_thinned(self, name):
+        heard = []
+        token = listener.set(heard.append)
+        started = time.monotonic()
+        await call((await tools_of(name))["count"], steps=2_000, pause=0)
+        listener.reset(token)
+        took = time.monotonic() - started
+        assert 1 <= len(heard) <= took / mcp.SIGN_SECONDS + 1
+
+    @pytest.mark.parametrize("number", [float("nan"), float("inf"), -1, "x", 1e300])
+    def test_what_is_no_number_is_left_out(self, number):
+        assert Progress.of(number, number) == Progress(None, None, "")
+
+
+class TestChanges:
+    @pytest.mark.parametrize("kind", ["stdio", "http"])
+    async def test_the_list_is_read_again_when_it_has_changed(self, configure, kind):
+        """Long before it would be."""
+        with HttpServer() as server:
+            configure(test=STDIO if kind == "stdio" else server.entry)
+            found = await tools_of("test")
+            assert "learned" not in found
+            await call(found["learn"])
+            async with asyncio.timeout(20 * PATIENCE):
+                while "learned" not in await tools_of("test"):  # noqa: ASYNC110
+                    await asyncio.sleep(0.05)
+            assert await call((await tools_of("test"))["learned"]) == "Learned."
+            mcp.close()
+
+    async def test_a_server_that_is_started_again_is_found(self, configure):
+        with HttpServer() as server:
+            configure(http=server.entry)
+            echo = (await tools_of("http"))["echo"]
+            assert await call(echo, text="a") == "You said: a"
+            server.kill()
+            server.start()
+            assert await call(echo, text="b") == "You said: b"
+            mcp.close()
+
+
+class TestSse:
+    async def test_it_is_spoken_to_as_its_type_says(self, configure):
+        with HttpServer(PROGRAM, "sse", path="sse") as server:
+            configure(old={**server.entry, "type": "sse"})
+            found = await tools_of("old")
+            assert await call(found["echo"], text="x") == "You said: x"
+            assert found["brew"].look is None
+            mcp.close()
 
 
 class TestTasks:
@@ -226,6 +250,11 @@ class TestTasks:
         with pytest.raises(AnswerLostError):
             await self.begin(task=name)
 
+    async def test_a_tool_that_has_to_be_one_is_offered_where_it_can(self, over_http):
+        found = await tools_of("http")
+        begun = await run(found["pour"].tool, context_of())
+        assert isinstance(begun, Pending)
+
     async def test_a_program_brings_its_result_at_once(self, stdio):
         brew = (await tools_of())["brew"]
         assert (brew.look, brew.cancel) == (None, None)
@@ -260,6 +289,8 @@ class TestTrouble:
         with HttpServer() as server:
             configure(http=server.entry)
             echo = (await tools_of("http"))["echo"]
+            # It would wait for the connection that is kept.
+            server.kill()
         with pytest.raises(ToolException, match="did not answer") as raised:
             await call(echo, text="x")
         assert not isinstance(raised.value, AnswerLostError)
@@ -352,6 +383,12 @@ class TestSettings:
             '{"mcpServers": {"a": {"command": "x", "url": "y"}}}',
             '{"mcpServers": {"two words": {"command": "x"}}}',
             '{"mcpServers": {"a": 3}}',
+            '{"mcpServers": {"a": {"url": "http://x", "type": "websocket"}}}',
+            '{"mcpServers": {"a": {"url": "http://x", "type": "stdio"}}}',
+            '{"mcpServers": {"a": {"command": "x", "type": "sse"}}}',
+            '{"mcpServers": {"a": {"command": "x", "type": []}}}',
+            '{"mcpServers": {"a": {"command": "x", "seconds": "10"}}}',
+            '{"mcpServers": {"a": {"command": "x", "max_seconds": -1}}}',
         ],
     )
     def test_a_wrong_file_is_an_error_of_the_check_and_no_other(
@@ -362,6 +399,30 @@ class TestSettings:
         settings.MCP_SERVERS = str(path)
         assert [each.id for each in checks.check_tools(None)] == ["chat.E005"]
         assert "calculate" in registry.available()
+
+    def test_a_wrong_type_is_named(self, configure):
+        configure(test={"url": "http://x.test", "type": "websocket"})
+        [error] = checks.check_tools(None)
+        assert "has the type 'websocket', expected http or sse" in error.msg
+
+    async def test_a_server_has_its_own_time_limits(self, configure):
+        configure(a={**STDIO, "seconds": 90, "max_seconds": 1_000}, b=STDIO)
+        assert (await tools_of("a"))["echo"].time_limits == (90, 1_000)
+        assert (await tools_of("b"))["echo"].time_limits == (30, 600)
+
+    def test_the_site_needs_no_package_where_there_are_none(self):
+        code = (
+            "import sys, django; django.setup(); from chatsite.tools import registry; "
+            "registry.available(); import chatsite.asgi; "
+            "print([n for n in sys.modules if n.split('.')[0] in "
+            "('mcp', 'mcp_types', 'fastmcp')])"
+        )
+        given = {"MCP_SERVERS": "", "DJANGO_SETTINGS_MODULE": "chatsite.settings"}
+        command = [sys.executable, "-c", code]
+        done = subprocess.run(
+            command, env=os.environ | given, cwd=ROOT, capture_output=True, text=True
+        )
+        assert done.stdout.strip() == "[]", done.stderr
 
     def test_a_missing_file_is_one(self, settings):
         settings.MCP_SERVERS = "/no/such/file.json"

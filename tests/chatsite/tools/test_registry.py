@@ -1,6 +1,7 @@
 """Which tools there are: built-in ones, one's own, and what settings can get wrong."""
 
-from threading import current_thread
+import asyncio
+from threading import Event, current_thread
 from typing import Any
 
 import pytest
@@ -12,6 +13,7 @@ from chatsite.ops import checks
 from chatsite.tools import registry
 from chatsite.tools.context import CallContext
 from chatsite.tools.registry import SiteTool, available, chosen, missing, site_tool
+from tests.patience import PATIENCE
 
 from .calls import context_of, run
 
@@ -29,6 +31,18 @@ def weather(city: str) -> str:
     """The weather in a city."""
     thread = current_thread().name.partition("_")[0]
     return f"Sunny in {city}, says {thread}."
+
+
+go_on, all_begun, begun = Event(), Event(), []
+
+
+def slow() -> str:
+    """Wait."""
+    begun.append(1)
+    if len(begun) == registry.THREADS_PER_USER:
+        all_begun.set()
+    go_on.wait(60)
+    return "Done."
 
 
 @site_tool(needs_consent=True, label="Book a room", result_tokens=300)
@@ -84,6 +98,23 @@ async def test_functions_run_in_threads_of_their_own(settings):
     answer = await run(plain.tool, context_of(), city="Oslo")
     assert answer.text == "Sunny in Oslo, says tool."
     assert (await run(own.tool, context_of(), room="7")).text == "Booked 7 for call-1."
+
+
+async def test_slow_tools_of_one_person_leave_threads_to_others(settings):
+    settings.TOOLS = [f"{HERE}.slow", f"{HERE}.weather"]
+    held, plain = chosen(["slow", "weather"])
+    registry.user_id.set(1)
+    slow_ones = [asyncio.create_task(run(held.tool, context_of())) for _ in range(80)]
+    await asyncio.to_thread(all_begun.wait, 10 * PATIENCE)
+    # Told to end, a thread goes on: it is still the person's.
+    for task in slow_ones[:40]:
+        task.cancel()
+    registry.user_id.set(2)
+    async with asyncio.timeout(10 * PATIENCE):
+        assert "Sunny" in (await run(plain.tool, context_of(), city="Oslo")).text
+    assert len(begun) == registry.THREADS_PER_USER
+    go_on.set()
+    await asyncio.gather(*slow_ones, return_exceptions=True)
 
 
 async def test_no_tool_takes_the_name_of_a_built_in_one(settings):

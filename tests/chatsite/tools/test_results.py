@@ -38,10 +38,10 @@ class Unprintable:
         (Unprintable(), '"an object"'),
         (ToolMessage("inside", tool_call_id="c"), "inside"),
         ([{"type": "text", "text": "one"}, "two"], "one\ntwo"),
-        ([{"type": "image", "base64": "AAAA"}], "[image, 3 bytes]"),
+        ([{"type": "image", "base64": "AAAA"}], "[image: 3 bytes]"),
         (
             [{"type": "file", "url": "https://x.test/a", "mime_type": "a/b"}],
-            "[a/b: https://x.test/a]",
+            "[link: a/b, https://x.test/a]",
         ),
     ],
 )
