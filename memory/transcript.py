@@ -21,7 +21,7 @@ from .engine.attachments import Attachment
 from .engine.blank import is_blank
 from .engine.policy import Policy
 from .engine.tokens import count_message
-from .models import Conversation, Message
+from .models import Change, Conversation, Message
 from .rules import store as rules
 from .search import recall
 from .sql import Update, prepared_rows, prepared_update
@@ -35,6 +35,9 @@ TEMPORARY = timedelta(minutes=15)
 SYSTEM_PROMPT_CHARS = 8_000
 # Of a message with its attachments: what an import takes, and what recall reads.
 WHOLE_CHARS = 200_000
+# Addresses of messages have nine digits, and the database's numbers end soon behind.
+# Imports have this limit, too: what can exist can be exported and imported again.
+LAST_SEQ = 999_999_999
 # Automatic titles are made from the first turns.
 TITLE_TURNS = 4
 
@@ -146,6 +149,8 @@ def rename(conversation: Conversation, title: str, *, seen: str | None = None) -
         title=title, title_set_by=Conversation.TitleSource.USER, updated_at=Now()
     )
     conversation.refresh_from_db(fields=["title", "title_set_by", "updated_at"])
+    if done:
+        conversation.changes.create(action=Change.Action.TITLE)
     return bool(done)
 
 
@@ -247,7 +252,15 @@ def reserve(conversation: Conversation, count: int) -> int:
     """
     lock(conversation, count)
     rows = Conversation.objects.filter(pk=conversation.pk).order_by()
-    return rows.values_list("next_seq", flat=True).get() - count
+    following = rows.values_list("next_seq", flat=True).get()
+    _check_number(following - 1)
+    return following - count
+
+
+def _check_number(last: int) -> None:
+    if last > LAST_SEQ:
+        words = _("This conversation is full: it has no more numbers for messages.")
+        raise TextError("full", words)
 
 
 def lock(conversation: Conversation, count: int = 0) -> None:
@@ -328,6 +341,7 @@ def append_user_message(
         if not _is_same(message, text, files.ids):
             raise ClientIdConflictError
         return message, False
+    _check_number(next_seq - 1)
     seq = next_seq - 2
     whole, places = attached.join(text, files.take(files.ids))
     if len(whole) > max(WHOLE_CHARS, settings.MESSAGE_MAX_CHARS):
@@ -383,11 +397,14 @@ def append_result(
     text: str,
     sent_text: str = "",
     late_for: int | None = None,
+    request: Message | None = None,
 ) -> Message:
     """Store the result of a call of a tool under a number that was reserved.
 
     `sent_text`: what models get of it, where that is less. `late_for`: the number of
     the message that asked, for a result that comes after its call was answered.
+    `request`: the message that asked, as it is now: where it is out of the model's
+    view, so is the result.
     """
     message = Message(
         conversation=conversation,
@@ -398,6 +415,9 @@ def append_result(
         tool_call_id=call_id,
         late_for=late_for,
     )
+    if request:
+        message.excluded_at = request.excluded_at or request.deleted_at
+        message.superseded_at = request.superseded_at
     return _save(message)
 
 

@@ -19,8 +19,14 @@ class TurnsConfig(AppConfig):
         connection_created.connect(watch_values)
         request_finished.connect(close_connection)
         from chatsite.attachments import uploads
+        from memory.actions import message_deleted
 
         from . import late_results, runner
+        from .models import Feedback, ToolCall, Turn
+        from .tool_loop import result_files
+
+        for table in (Feedback, ToolCall, Turn, late_results, result_files):
+            message_deleted.connect(table.forget)
 
         sweep = database_sync_to_async(uploads.sweep)
         unsent = runner.Job(sweep, lambda: None, uploads.expired)

@@ -39,14 +39,16 @@ MakeRoom = Callable[[int, int | None], asyncio.Task[Any] | None]
 @dataclass(frozen=True, slots=True)
 class Tools:
     """What a model may call: in OpenAI's form, and the tokens that takes. `choice`:
-    "none" for a request that has to be answered without."""
+    "none" for a request that has to be answered without. `is_refused`: the model's
+    server takes no tools."""
 
     schemas: tuple[dict[str, Any], ...] = ()
     tokens: int = 0
     choice: str = ""
+    is_refused: bool = False
 
     def to_options(self) -> dict[str, Any]:
-        if not self.schemas:
+        if not self.schemas or self.is_refused:
             return {}  # OpenAI refuses an empty list
         choice = {"tool_choice": self.choice} if self.choice else {}
         return {"tools": list(self.schemas), **choice}
@@ -56,6 +58,8 @@ class Tools:
         if not self.schemas:
             return {}
         names = [each["function"]["name"] for each in self.schemas]
+        if self.is_refused:
+            return {"tools_refused": names}
         refs = {"tools": names, "tools_sha256": digest(self.schemas)}
         return refs | ({"tool_choice": self.choice} if self.choice else {})
 
@@ -148,6 +152,8 @@ def prepare(
         return turn
     model, bound = requests.model_of(conversation), tools or Tools()
     dialect = dialect or dialects.of(model)
+    if not dialect.has_tools:
+        bound = replace(bound, tokens=0, is_refused=True)
     most = (limit or requests.limit_of(model)) - bound.tokens
     built = context.build(
         conversation,

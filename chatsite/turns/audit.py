@@ -92,9 +92,14 @@ def find_misplaced_replies() -> Iterator[Violation]:
     )
     crossed = Turn.objects.filter(foreign)
     yield from _each(crossed, "R6.foreign", "has messages of another conversation")
-    # One that asks for calls is no turn's last word.
+    # One that asks for calls is no turn's last word, and nothing tells it from others
+    # once it is deleted.
     orphans = Message.objects.filter(
-        role=Message.Role.ASSISTANT, superseded_at=None, turn=None, tool_calls=[]
+        role=Message.Role.ASSISTANT,
+        superseded_at=None,
+        turn=None,
+        tool_calls=[],
+        deleted_at=None,
     )
     for pk, seq in orphans.order_by("pk").values_list("conversation_id", "seq"):
         yield Violation("R2.reply", pk, f"reply #{seq} belongs to no turn")

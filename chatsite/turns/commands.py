@@ -9,6 +9,7 @@ from time import monotonic
 from typing import Any
 
 from django.db import transaction
+from django.db.models import Exists, OuterRef, Q, QuerySet
 from django.db.models.functions import Coalesce, Now
 from django.utils.translation import gettext as _
 
@@ -16,15 +17,15 @@ from chatsite.attachments import uploads
 from chatsite.protocol.errors import CommandError
 from memory import transcript
 from memory.leases import new_owner
-from memory.models import Conversation, Message
+from memory.models import Change, Conversation, Message
 
 from . import limits, requests
 from .lifecycle import LEASE, Claim, State, end, position, unfinished
-from .models import Turn
+from .models import ToolCall, Turn
 from .tool_loop import answers
 
 # Why a turn was cancelled.
-MESSAGE_DELETED = "message_deleted"
+MESSAGE_DELETED, STEP_REMOVED = "message_deleted", "step_removed"
 
 
 @dataclass(frozen=True, slots=True)
@@ -205,6 +206,7 @@ def edit(
         )
     transcript.check_text(text, may_be_blank=bool(message.attachments))
     transcript.supersede(conversation, seq)
+    conversation.changes.create(action=Change.Action.EDIT, seq=seq)
     given_up = answers.give_up_late(conversation)
     sent = submit(conversation, text=text, client_id=client_id, kept=message)
     sent.turn.closed_calls = given_up
@@ -236,6 +238,9 @@ def regenerate(conversation: Conversation, turn_id: int) -> Turn:
         )
     not_latest = _(
         "Only the latest reply can be regenerated. Branch to redo an older one."
+    )
+    conversation.changes.create(
+        action=Change.Action.REGENERATE, seq=turn.user_message.seq
     )
     return _answer_again(conversation, turn, not_latest)
 
@@ -294,19 +299,30 @@ def fence(conversation: Conversation) -> list[int]:
 
 @transaction.atomic
 def cancel_unanswerable(conversation: Conversation) -> list[Turn]:
-    """Cancel the turns whose message was deleted: a running one as soon as its runner
-    hears of it, the others now. They, as they are then.
+    """Cancel the turns whose message was deleted, or of which a call of a tool was
+    deleted or hidden: a running one as soon as its runner hears of it, the others now.
+    They, as they are then.
 
     Call it inside the transaction that locked the conversation.
     """
-    found = unfinished(conversation.pk).select_related("conversation")
-    gone = list(found.filter(user_message__deleted_at__isnull=False))
+    is_deleted = Q(user_message__deleted_at__isnull=False)
+    found = unfinished(conversation.pk).filter(is_deleted | Exists(_removed_steps()))
+    gone = list(found.select_related("conversation", "user_message"))
     for turn in reversed(gone):
         row = Turn.objects.filter(pk=turn.pk)
+        error = MESSAGE_DELETED if turn.user_message.deleted_at else STEP_REMOVED
         idle = row.filter(state__in=(State.QUEUED, State.WAITING))
-        if not end(idle, turn, State.STOPPED, error=MESSAGE_DELETED):
+        if not end(idle, turn, State.STOPPED, error=error):
             row.filter(state=State.RUNNING).update(
-                cancel_requested_at=Coalesce("cancel_requested_at", Now()),
-                error=MESSAGE_DELETED,
+                cancel_requested_at=Coalesce("cancel_requested_at", Now()), error=error
             )
+            # What its tools still bring comes too late: nothing of it is stored.
+            answers.close(turn)
     return [turn.read_again() for turn in gone]
+
+
+def _removed_steps() -> QuerySet[ToolCall]:
+    """Calls of the turn, not of another reply before, that are out of the view."""
+    calls = ToolCall.objects.filter(turn=OuterRef("pk"), request__superseded_at=None)
+    is_hidden = Q(request__excluded_at__isnull=False)
+    return calls.filter(is_hidden | Q(request__deleted_at__isnull=False))

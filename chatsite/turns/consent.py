@@ -19,7 +19,8 @@ from chatsite.protocol.errors import CommandError
 from chatsite.tools.registry import SiteTool
 from memory import transcript
 from memory.engine.blank import is_blank
-from memory.models import Conversation
+from memory.models import Change, Conversation
+from memory.sql import person_by_person
 
 from .models import ToolCall, Turn
 from .models.tool_call import digest_of
@@ -27,7 +28,8 @@ from .tool_loop import answers
 
 State = ToolCall.State
 MAX_REASON = 500
-EXPIRED_AT_ONCE = 50
+# In one sweep, in the thread that works for all turns: some milliseconds for each.
+EXPIRED_AT_ONCE = 8
 
 REFUSED = "No result: the user did not allow this call."
 EXPIRED = "No result: this call was not allowed in time."
@@ -88,7 +90,8 @@ def answer(
     """
     transcript.lock(conversation)
     rows = ToolCall.objects.filter(conversation=conversation, pk=pk)
-    call = rows.select_related("turn__conversation").annotate(now=Now()).first()
+    rows = rows.select_related("turn__conversation", "request")
+    call = rows.annotate(now=Now()).first()
     if call is None:
         raise CommandError(
             "not_found", _("There is no such tool call in this conversation.")
@@ -105,6 +108,8 @@ def answer(
         no = answers.Answer(State.CANCELLED, told, "refused")
         answers.store(call, call.turn, no, reason=reason, **given)
     _go_on(call.turn)
+    action = Change.Action.ALLOW if allowed else Change.Action.REFUSE
+    conversation.changes.create(action=action, seq=call.request.seq)
     return answers.read(pk)
 
 
@@ -148,7 +153,8 @@ def expired() -> QuerySet[ToolCall]:
 def expire() -> list[ToolCall]:
     """Answer these with a no of no one, so that their turns go on; what they are then.
     Another process may be faster with some."""
-    keys = expired().order_by("expires_at").values_list("pk", "conversation")
+    ordered = person_by_person(expired(), "conversation__owner", "expires_at")
+    keys = ordered.values_list("pk", "conversation")
     found = [_expire(*each) for each in keys[:EXPIRED_AT_ONCE]]
     return [call for call in found if call]
 
@@ -156,7 +162,8 @@ def expire() -> list[ToolCall]:
 @transaction.atomic
 def _expire(pk: int, conversation_id: int) -> ToolCall | None:
     transcript.lock(Conversation(pk=conversation_id))
-    call = expired().select_related("turn__conversation").filter(pk=pk).first()
+    found = expired().select_related("turn__conversation", "request")
+    call = found.filter(pk=pk).first()
     if call is None:
         return None
     no = answers.Answer(State.CANCELLED, EXPIRED, "consent_expired")

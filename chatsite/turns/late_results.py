@@ -24,11 +24,12 @@ from chatsite.tools import registry, results
 from chatsite.tools.context import CallCancelledError, Pending
 from memory import transcript
 from memory.leases import PROCESS, new_owner
-from memory.models import Conversation, Message
+from memory.models import Change, Conversation, Message
+from memory.sql import person_by_person
 
 from . import consent, runner
 from .models import ToolCall, Turn
-from .tool_loop import answers, call_context, summaries
+from .tool_loop import answers, call_context, result_files, summaries
 
 logger = logging.getLogger(__name__)
 
@@ -47,6 +48,11 @@ MOST_OWN_TURNS = 10
 
 NOT_IN_TIME = "No result: it did not come in time."
 CANCELLED = "No result: the user has cancelled this call."
+# The columns of a call that there is nothing more to look after: what its tool was
+# asked with can have the words of the call.
+OVER = {"handle": None, "next_look_at": None}
+# The error of a late call whose message was deleted.
+CALL_DELETED = "call_deleted"
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +97,24 @@ def cancel(conversation: Conversation, pk: int) -> Delivered:
     done = _end(pk, outcome)
     if done is None:
         raise CommandError("not_late", _("No result of this call is expected."))
+    conversation.changes.create(action=Change.Action.CANCEL_CALL)
     return done
+
+
+def forget(conversation: Conversation, seq: int, **_: object) -> None:
+    """Message `seq` was deleted: a call that it asked for, or that it answered, waits
+    for no late result any more. Its tool is told, where it wants to be, and what it was
+    asked with is gone at once, or when it was told."""
+    calls = ToolCall.of_message(conversation, seq)
+    calls.filter(state=State.LATE).update(
+        state=State.CANCELLED,
+        error=CALL_DELETED,
+        owner="",
+        next_look_at=Now(),
+        finished_at=Now(),
+    )
+    told = [tool.name for tool in registry.available().values() if tool.cancel]
+    calls.exclude(name__in=told, next_look_at__isnull=False).update(**OVER)
 
 
 @transaction.atomic
@@ -114,8 +137,8 @@ def _end(pk: int, outcome: Outcome) -> Delivered | None:
         state=outcome.state,
         error=outcome.error,
         late_result=message,
-        next_look_at=Now() if outcome.is_news else None,
         finished_at=Now(),
+        **({"next_look_at": Now()} if outcome.is_news else OVER),
     )
     turn = None
     if has_turn:
@@ -131,23 +154,18 @@ def _end(pk: int, outcome: Outcome) -> Delivered | None:
 def _store(
     conversation: Conversation, call: ToolCall, outcome: Outcome, seq: int
 ) -> Message:
-    """The result as a message, out of the model's view where its call is."""
     tool = registry.available().get(call.name)
     refined = results.refine(outcome.content, tool, seq, outcome.summary)
-    request = call.request
     message = transcript.append_result(
         conversation,
         seq=seq,
         call_id=call.call_id,
         text=refined.whole,
         sent_text=refined.sent,
-        late_for=request.seq,
+        late_for=call.request.seq,
+        request=call.request,
     )
-    if not _is_seen(request):
-        excluded = request.excluded_at or request.deleted_at
-        Message.objects.filter(pk=message.pk).update(
-            excluded_at=excluded, superseded_at=request.superseded_at
-        )
+    result_files.keep(message, outcome.content)
     return message
 
 
@@ -195,7 +213,8 @@ def due() -> QuerySet[ToolCall]:
 def claim() -> list[ToolCall]:
     """Take some that are due, for one look each; no other process looks meanwhile."""
     owner = new_owner()
-    first = due().order_by("next_look_at").values_list("pk", flat=True)
+    ordered = person_by_person(due(), "conversation__owner", "next_look_at")
+    first = ordered.values_list("pk", flat=True)
     chosen = due().filter(pk__in=list(first[:LOOKS_AT_ONCE]))
     chosen.update(owner=owner, next_look_at=Now() + LOOK_LEASE)
     mine = ToolCall.objects.filter(owner=owner)
@@ -262,6 +281,10 @@ async def _tell_tool(call: ToolCall, cancel: registry.Cancel | None) -> None:
 
 async def _try_later(call: ToolCall, why: str) -> None:
     logger.warning("no look call=%s tool=%s: %s", call.pk, call.name, why)
+    if call.error == CALL_DELETED:
+        # Its handle is kept for one try, not for as long as the tool is away.
+        await database_sync_to_async(_let_go)(call)
+        return
     waited = (call.now - call.created_at).total_seconds()
     await _postpone(call, max(LOOK_SECONDS, waited / FAILED_SHARE))
 
@@ -290,7 +313,7 @@ def postpone(call: ToolCall, seconds: float, **values: Any) -> int:
 
 def _let_go(call: ToolCall) -> None:
     """There is nothing more to look after."""
-    _held(call).update(next_look_at=None, owner="")
+    _held(call).update(owner="", **OVER)
 
 
 def _held(call: ToolCall) -> QuerySet[ToolCall]:

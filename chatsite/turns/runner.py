@@ -349,10 +349,8 @@ async def sweep(waiting: backlog.Backlog | None = None) -> None:
         due = await database_sync_to_async(lifecycle.due)()
         for conversation_id in set(due) - busy:
             start(conversation_id)
-    # More would only wait, with leases to renew. The database has the rest.
-    room = MAX_COMPACTING - len(_compaction)
-    if lease.waiting in found and room > 0:
-        for conversation_id in await database_sync_to_async(lease.due)(room):
+    if lease.waiting in found:
+        for conversation_id in await database_sync_to_async(_due_compactions)():
             start_compaction(conversation_id)
     if not found.isdisjoint((library.erasable, library.expired)):
         await database_sync_to_async(library.purge)()
@@ -374,6 +372,13 @@ async def _sweep_forever() -> None:
             # Nothing may end the sweeping as long as the process lives.
             logger.exception("sweep failed")
         await asyncio.sleep(settings.TURN_SWEEP_SECONDS)
+
+
+def _due_compactions() -> list[int]:
+    """More of the same people would only wait, with leases to renew. The database has
+    the rest."""
+    room = MAX_COMPACTING - len(_compaction)
+    return lease.due(room) if room > 0 else lease.due_for_others(list(_compaction))
 
 
 _sweepers: dict[asyncio.AbstractEventLoop, asyncio.Task[None]] = {}

@@ -24,13 +24,15 @@ def find(conversation: Conversation, seqs: Iterable[int]) -> list[set[int]]:
     """The groups that have one of these messages, by their numbers.
 
     A result that came late belongs to the group of its call, but is none by itself: in
-    its place, the call has an answer.
+    its place, the call has an answer. A message that was deleted names no calls any
+    more; the results behind it are still of its group.
     """
     wanted = set(seqs)
     if not wanted:
         return []
     first, last = min(wanted), max(wanted)
-    calling = ~Q(tool_calls=[]) & Q(role=Message.Role.ASSISTANT)
+    calling = ~Q(tool_calls=[]) | Q(deleted_at__isnull=False)
+    calling &= Q(role=Message.Role.ASSISTANT)
     rows = conversation.messages.filter(calling | Q(role=Message.Role.TOOL))
     if not rows.filter(seq__range=(first, last)).exists():
         return []
@@ -41,8 +43,15 @@ def find(conversation: Conversation, seqs: Iterable[int]) -> list[set[int]]:
         for seq, role, calls, call_id, late_for in found
     ]
     groups = {seq: {seq} for seq, role, *_ in found if role != Message.Role.TOOL}
-    for result, caller in match_results(messages).items():
-        groups[found[caller][0]].add(found[result][0])
+    callers = match_results(messages)
+    deleted: set[int] | None = None
+    for index, (seq, role, calls, _, late_for) in enumerate(found):
+        if role != Message.Role.TOOL:
+            deleted = None if calls else groups[seq]
+        elif deleted is not None and late_for is None:
+            deleted.add(seq)
+        elif index in callers:
+            groups[found[callers[index]][0]].add(seq)
     touched = {seq: group for seq, group in groups.items() if group & wanted}
     late = conversation.messages.filter(late_for__in=touched) if touched else []
     for row in late:

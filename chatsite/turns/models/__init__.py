@@ -1,10 +1,12 @@
-"""The tables of the execution state: turns with calls of tools and feedback, jobs,
-links, and what a person has used and prefers. What was said lives in memory.models.
+"""The tables of the execution state: turns with calls of tools, files of their results
+and feedback, jobs, links, and what a person has used and prefers. What was said lives
+in memory.models.
 """
 
 from .feedback import Feedback
 from .job import Job
 from .people import Allowance, Preferences, Presence
+from .result_file import ResultFile
 from .share import Share
 from .tool_call import ToolCall
 from .turn import FAILING_FIRST, Turn
@@ -16,6 +18,7 @@ __all__ = [
     "Job",
     "Preferences",
     "Presence",
+    "ResultFile",
     "Share",
     "ToolCall",
     "Turn",

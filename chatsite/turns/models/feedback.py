@@ -58,3 +58,8 @@ class Feedback(models.Model):
         # Never the comment: this goes into logs and lists.
         values = {"id": self.pk, "verdict": self.get_verdict_display()}
         return gettext("Feedback %(id)s: %(verdict)s") % values
+
+    @classmethod
+    def forget(cls, conversation: Conversation, seq: int, **_: object) -> None:
+        """Message `seq` was deleted: what is said of it can quote it."""
+        cls.objects.filter(conversation=conversation, message__seq=seq).delete()

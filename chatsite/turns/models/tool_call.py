@@ -127,6 +127,23 @@ class ToolCall(models.Model):
         self.digest = self.digest or digest_of(self.name, self.arguments)
         super().save(**options)
 
+    @classmethod
+    def of_message(
+        cls, conversation: Conversation, seq: int
+    ) -> models.QuerySet["ToolCall"]:
+        """The calls that message `seq` asked for, or that it answers."""
+        sides = ("request", "result", "late_result")
+        is_side = Q(*((f"{side}__seq", seq) for side in sides), _connector=Q.OR)
+        return cls.objects.filter(is_side, conversation=conversation)
+
+    @classmethod
+    def forget(cls, conversation: Conversation, seq: int, **_: object) -> None:
+        """Message `seq` was deleted: so is what the rows of its calls repeat of it. The
+        reason of a no is a part of the result, too."""
+        calls = cls.of_message(conversation, seq)
+        calls.filter(request__seq=seq).update(arguments={}, digest="")
+        calls.update(reason="")
+
     @property
     def is_finished(self) -> bool:
         return self.state not in self.UNFINISHED

@@ -127,6 +127,12 @@ class Turn(models.Model):
         values = {"id": self.pk, "state": self.get_state_display()}
         return gettext("Turn %(id)s: %(state)s") % values
 
+    @classmethod
+    def forget(cls, conversation: Conversation, seq: int, **_: object) -> None:
+        """Message `seq` was deleted: so is the text as the turn has saved it."""
+        rows = cls.objects.filter(conversation=conversation, reply__seq=seq)
+        rows.update(text="")
+
     def read_again(self) -> Self:
         """The turn with its reply as it is stored now, and what its end has closed."""
         found = type(self).objects.select_related("reply").get(pk=self.pk)

@@ -13,6 +13,7 @@ from memory import transcript
 from memory.models import Conversation
 
 from ..models import ToolCall, Turn
+from . import result_files
 
 # Numbers that a message leaves free for the turn before it, which may need more than
 # it has when it calls tools: for each of its calls and requests one. They can't be
@@ -92,7 +93,11 @@ def _find_last(turn: Turn, following: int) -> int:
 
 
 def store(call: ToolCall, turn: Turn, answer: Answer, **values: object) -> ToolCall:
-    """Answer a call in its place. The row of the call as it is then."""
+    """Answer a call in its place. The row of the call as it is then.
+
+    `call.request` has to be read under the lock: what is deleted or hidden while a tool
+    runs takes its result along.
+    """
     tool = registry.available().get(call.name)
     refined = results.refine(answer.content, tool, turn.reply_seq, answer.summary)
     message = transcript.append_result(
@@ -101,7 +106,9 @@ def store(call: ToolCall, turn: Turn, answer: Answer, **values: object) -> ToolC
         call_id=call.call_id,
         text=refined.whole,
         sent_text=refined.sent,
+        request=call.request,
     )
+    result_files.keep(message, answer.content)
     advance(turn)
     values |= {"state": answer.state, "error": answer.error, "result": message}
     if answer.state not in ToolCall.UNFINISHED:
@@ -119,7 +126,7 @@ def read(pk: int, *more: str) -> ToolCall:
 def open_calls(turn: Turn) -> list[ToolCall]:
     """The calls of a turn that nothing answers yet, in their order."""
     rows = ToolCall.objects.filter(turn=turn, state__in=ToolCall.UNANSWERED)
-    return list(rows.order_by("pk"))
+    return list(rows.select_related("request").order_by("pk"))
 
 
 def broken_off(name: str) -> Answer:

@@ -20,7 +20,12 @@ def find_unanswered_calls() -> Iterator[Violation]:
     left = ended.filter(state__in=ToolCall.UNANSWERED)
     yield from _each(left, "R4.call", "is open although its turn has ended")
     over = ToolCall.objects.exclude(state__in=ToolCall.UNANSWERED)
-    silent = over.filter(result=None)
+    # What was copied or imported can end between a call and its result.
+    silent = over.filter(
+        result=None,
+        request__imported_at=None,
+        request__created_at__gte=F("conversation__created_at"),
+    )
     yield from _each(silent, "R4.result", "has no message that answers it")
 
 
@@ -37,9 +42,10 @@ def find_torn_calls() -> Iterator[Violation]:
     others = answered.exclude(pk__in=fitting.values("pk"))
     yield from _each(others, "R6.call", "is answered by another call's message")
     torn = Q()
-    for mark in ("excluded_at", "superseded_at", "deleted_at"):
-        sides = (Q((f"{side}__{mark}", None)) for side in ("request", "result"))
-        asked, told = sides
+    # What is deleted is out of the view as what is hidden is.
+    for marks in (("excluded_at", "deleted_at"), ("superseded_at",)):
+        sides = ("request", "result")
+        asked, told = (Q(*((f"{side}__{m}", None) for m in marks)) for side in sides)
         torn |= (asked & ~told) | (~asked & told)
     yield from _each(answered.filter(torn), "R6.torn", "is seen without its result")
 

@@ -8,8 +8,8 @@ the tables for each request, so any process can go on where another one ended.
 import asyncio
 import json
 import logging
-from collections.abc import Awaitable, Callable, Iterable
-from dataclasses import replace
+from collections.abc import Awaitable, Callable, Iterable, Iterator
+from dataclasses import asdict, replace
 from time import monotonic
 from typing import Any
 
@@ -31,7 +31,7 @@ from chatsite.database import TRANSIENT_DB_ERRORS, name_of, retry
 from chatsite.llm import providers
 from chatsite.protocol import events
 from chatsite.tools import registry
-from chatsite.tools.context import AnswerLostError, Pending
+from chatsite.tools.context import AnswerLostError, Pending, Progress
 from memory.engine.blank import is_blank
 from memory.engine.tokens import count_text
 from memory.leases import LeaseStatus
@@ -42,6 +42,7 @@ from ..lifecycle import Claim, Result
 from ..models import ToolCall, Turn
 from . import answers, asked, call_context, records, summaries
 from .answers import Answer, NoRoomError
+from .progress import Reports
 
 logger = logging.getLogger(__name__)
 
@@ -104,12 +105,13 @@ class ToolLoop(AgentMiddleware):
         return (self.claim, self._result) if self._result else None
 
     def _make_agent(self, used: int) -> Any:
-        """LangChain's limits count from zero in each attempt, and the steps that read
-        what an earlier attempt has left as rounds."""
-        rounds = ModelCallLimitMiddleware(run_limit=2 * max_rounds())
+        """LangChain's limits count from zero in each attempt, and the last request and
+        the steps that read what an earlier attempt has left as rounds."""
+        rounds = ModelCallLimitMiddleware(run_limit=2 * max_rounds() + 1)
         calls = ToolCallLimitMiddleware(run_limit=max(0, max_calls() - used))
         return create_agent(
-            providers.build(attempt.requests.model_of(self._turn.conversation)),
+            # No agent asks its model here: awrap_model_call() does.
+            providers.build(providers.DEMO),
             [each.tool for each in self._site_tools],
             middleware=[self, rounds, calls],
         )
@@ -152,7 +154,7 @@ class ToolLoop(AgentMiddleware):
 
     async def _ask(self, *, has_room: bool) -> list[ToolCall]:
         """Send a request. The calls of its reply; none where it was the last one."""
-        is_used_up = self._rounds >= max_rounds() - 1 or self._calls >= max_calls()
+        is_used_up = self._rounds >= max_rounds() or self._calls >= max_calls()
         is_last = is_used_up or not has_room
         tools = replace(self._offer, choice="none") if is_last else self._offer
         request = await self._write(attempt.prepare, None, None, tools)
@@ -232,12 +234,23 @@ class ToolLoop(AgentMiddleware):
             names = ", ".join(each.name for each in self._site_tools) or "none"
             words = f"No result: there is no tool named {call.name!r}. Tools: {names}."
             return Answer(State.FAILED, words, "unknown_tool")
-        runtime = replace(request.runtime, context=call_context.of(call))
-        task = asyncio.ensure_future(execute(request.override(runtime=runtime)))
-        await self._wait_for(task, settings.TOOL_SECONDS)
+        context = call_context.of(call)
+        runtime = replace(request.runtime, context=context)
+        registry.user_id.set(context.user_id)
+        tool = next(each for each in self._site_tools if each.name == call.name)
+        async with Reports(self._teller(call), *tool.time_limits) as reports:
+            task = asyncio.ensure_future(execute(request.override(runtime=runtime)))
+            await self._wait_for(task, reports.left)
         if not task.done() or task.cancelled():
-            return self._broken_off(call)
+            return self._broken_off(call, reports.limit)
         return read_outcome(task)
+
+    def _teller(self, call: ToolCall) -> Callable[[Progress], Awaitable[Any]]:
+        async def tell(found: Progress) -> None:
+            told = replace(events.Tool.of(call), progress=asdict(found))
+            await events.publish(self.claim.conversation_id, told)
+
+        return tell
 
     async def _summarise(
         self, call: ToolCall, answer: Answer | Pending
@@ -251,18 +264,19 @@ class ToolLoop(AgentMiddleware):
         return replace(answer, summary=task.result()) if is_made else answer
 
     async def _wait_for(
-        self, task: asyncio.Future[Any], seconds: float | None = None
+        self, task: asyncio.Future[Any], seconds_left: Callable[[], float] | None = None
     ) -> None:
-        """Until it is done, takes longer than this, or the attempt is over; then it is
-        told to end, and left alone if it does not."""
+        """Until it is done, has no time left, or the attempt is over; then it is told
+        to end, and left alone if it does not."""
         over = asyncio.ensure_future(self._over.wait())
         self._running.add(task)
         try:
-            await asyncio.wait(
-                {task, over},
-                timeout=seconds,
-                return_when=asyncio.FIRST_COMPLETED,
-            )
+            done, left = set(), None
+            while not done and (left is None or left > 0):
+                left = seconds_left() if seconds_left else None
+                done, _ = await asyncio.wait(
+                    {task, over}, timeout=left, return_when=asyncio.FIRST_COMPLETED
+                )
         finally:
             over.cancel()
             self._running.discard(task)
@@ -271,10 +285,10 @@ class ToolLoop(AgentMiddleware):
                 task.add_done_callback(_forget)
                 task.cancel()
 
-    def _broken_off(self, call: ToolCall) -> Answer:
+    def _broken_off(self, call: ToolCall, seconds: float) -> Answer:
         if self._over.is_set():
             return answers.broken_off(call.name)
-        words = TOO_SLOW.format(seconds=settings.TOOL_SECONDS)
+        words = TOO_SLOW.format(seconds=seconds)
         tool = registry.available().get(call.name)
         if tool and tool.read_only:
             return Answer(State.FAILED, words, "tool_timeout")
@@ -332,9 +346,22 @@ class ToolLoop(AgentMiddleware):
 
 def offer(site_tools: Iterable[registry.SiteTool]) -> Tools:
     """The tools as a request names them, and how many tokens that takes, estimated."""
-    schemas = tuple(convert_to_openai_tool(each.tool) for each in site_tools)
+    schemas = tuple(_schemas(site_tools))
     text = json.dumps(schemas, ensure_ascii=False)
     return Tools(schemas, count_text(text) if schemas else 0)
+
+
+def _schemas(site_tools: Iterable[registry.SiteTool]) -> Iterator[dict[str, Any]]:
+    """The first tool of each source carries what its source says of all of them."""
+    told = set()
+    for each in site_tools:
+        schema = convert_to_openai_tool(each.tool)
+        if each.source_notes and each.source not in told:
+            told.add(each.source)
+            function = schema["function"]
+            text = f"{function.get('description', '')}\n\n{each.source_notes}"
+            schema = {**schema, "function": {**function, "description": text}}
+        yield schema
 
 
 def max_rounds() -> int:

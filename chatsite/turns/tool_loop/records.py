@@ -9,6 +9,7 @@ from datetime import timedelta
 from typing import NamedTuple
 
 from django.conf import settings
+from django.contrib.auth import get_user_model
 from django.db import transaction
 from django.db.models import Count, Q
 from django.db.models.functions import Now
@@ -31,6 +32,10 @@ from .asked import Asked
 State = ToolCall.State
 
 OVER_LIMIT = "No result: this turn may not call more tools. Answer with what you have."
+TOO_MANY_LATE = (
+    "No result: the user already waits for {count} results of tools, reminders among "
+    "them, the most there can be. The user can cancel some of them, or wait."
+)
 
 
 class Settled(NamedTuple):
@@ -149,6 +154,8 @@ def finish(claim: Claim, pk: int, answer: Answer | Pending) -> ToolCall | None:
         return call
     if isinstance(answer, Answer):
         return answers.store(call, turn, answer)
+    if _has_too_many_late(turn):
+        return _refuse_late(call, turn, answer)
     late = Answer(State.LATE, answer.text)
     most = answer.deadline or settings.TOOL_DEADLINE_SECONDS
     # The look at the deadline is the one that ends the call.
@@ -161,6 +168,31 @@ def finish(claim: Claim, pk: int, answer: Answer | Pending) -> ToolCall | None:
         next_look_at=Now() + timedelta(seconds=pause),
         deadline_at=Now() + timedelta(seconds=most),
     )
+
+
+def _has_too_many_late(turn: Turn) -> bool:
+    limit = settings.LATE_CALLS_PER_USER
+    if limit <= 0:
+        return False
+    owner = turn.conversation.owner_id
+    # The row is the lock: calls of several conversations are counted one by one.
+    people = get_user_model().objects.select_for_update(no_key=True)
+    people.filter(pk=owner).values("pk").first()
+    # Few of all calls have a next look, for which there is an index.
+    late = ToolCall.objects.filter(state=State.LATE, next_look_at__isnull=False)
+    return late.filter(conversation__owner=owner).count() >= limit
+
+
+def _refuse_late(call: ToolCall, turn: Turn, pending: Pending) -> ToolCall:
+    words = TOO_MANY_LATE.format(count=settings.LATE_CALLS_PER_USER)
+    refused = Answer(State.FAILED, words, "too_many_late")
+    tool = registry.available().get(call.name)
+    if tool is None or tool.cancel is None:
+        return answers.store(call, turn, refused)
+    # It has begun its work. A sweep lets it know that no one waits.
+    most = Now() + timedelta(seconds=settings.TOOL_DEADLINE_SECONDS)
+    more = {"handle": pending.handle, "next_look_at": Now(), "deadline_at": most}
+    return answers.store(call, turn, refused, **more)
 
 
 @transaction.atomic

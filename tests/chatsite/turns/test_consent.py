@@ -177,6 +177,22 @@ class TestExpiry:
         assert call.result.text == consent.EXPIRED
         assert consent.expire() == []
 
+    def test_many_of_one_do_not_delay_those_of_another(self, conversation, bob):
+        waiting = []
+        for made, count in (
+            (conversation, consent.EXPIRED_AT_ONCE + 2),
+            (calls.create(bob), 1),
+        ):
+            claim, found = ask(made, *[SEND] * count)
+            waiting += wait(claim, *found)
+        for call in waiting:
+            self.late(call)
+        expired = [call.pk for call in consent.expire()]
+        assert waiting[-1].pk in expired
+        assert len(expired) == consent.EXPIRED_AT_ONCE
+        assert len(consent.expire()) == 3
+        assert violations() == []
+
 
 class TestWithoutASocket:
     def post(self, call, **values):

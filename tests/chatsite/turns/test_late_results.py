@@ -1,25 +1,28 @@
 """Results that come after their turn: stored once, told once, by whichever process."""
 
 from datetime import timedelta
+from importlib import import_module
 
 import pytest
 from asgiref.sync import async_to_sync
+from django.apps import apps
+from django.contrib.auth import get_user_model
 from django.db import connection
 from django.db.models.functions import Now
 from django.test.utils import CaptureQueriesContext
 from langchain_core.tools import ToolException
 
 from chatsite.protocol import events
-from chatsite.protocol.errors import CommandError
+from chatsite.protocol.errors import CommandError, explain
 from chatsite.tools.context import CallCancelledError, Pending
-from chatsite.turns import commands, late_results, lifecycle
+from chatsite.turns import commands, consent, late_results, lifecycle
 from chatsite.turns.models import Preferences, ToolCall, Turn
 from chatsite.turns.tool_loop import call_context
 from memory import actions, transcript
-from memory.models import Conversation
+from memory.models import Conversation, Message
 from tests.fakes import own_tools
 
-from ..scenes import signed_in, submit, url, violations
+from ..scenes import HTMX, memory_url, signed_in, submit, url, violations
 from . import calls
 from .calls import ask, claim_next, postpone, reply
 
@@ -243,6 +246,84 @@ class TestLooks:
         assert len(queries) == 1
 
 
+class TestManyPeople:
+    def make_late(self, user, count):
+        """Conversations with so many late calls that are due."""
+        made = calls.create(user)
+        claim, found = ask(made, *[ORDER] * count)
+        keys = [postpone(claim, call).pk for call in found]
+        ToolCall.objects.filter(pk__in=keys).update(next_look_at=Now())
+        return keys
+
+    def test_many_of_one_do_not_delay_those_of_another(self, conversation, alice, bob):
+        self.make_late(alice, late_results.LOOKS_AT_ONCE + 3)
+        theirs = self.make_late(bob, 1)
+        assert theirs[0] in [call.pk for call in late_results.claim()]
+
+    def test_nor_do_many_people_with_many(self, conversation):
+        people = get_user_model().objects
+        for n in range(late_results.LOOKS_AT_ONCE + 1):
+            self.make_late(people.create_user(f"user{n}"), 3)
+        theirs = self.make_late(people.create_user("last"), 1)
+        assert theirs[0] in [call.pk for call in late_results.claim()]
+
+    def test_of_one_person_those_come_first_that_are_longest_due(self, alice, settings):
+        settings.TOOLS = own_tools.PATHS
+        keys = self.make_late(alice, late_results.LOOKS_AT_ONCE + 3)
+        for n, key in enumerate(reversed(keys)):
+            earlier = Now() - timedelta(minutes=10 - n / 10)
+            ToolCall.objects.filter(pk=key).update(next_look_at=earlier)
+        claimed = {call.pk for call in late_results.claim()}
+        assert claimed == set(keys[-late_results.LOOKS_AT_ONCE :])
+
+
+class TestCeiling:
+    @pytest.fixture(autouse=True)
+    def limit(self, settings):
+        settings.LATE_CALLS_PER_USER = 2
+
+    def test_one_more_fails_and_says_why(self, conversation):
+        claim, found = ask(conversation, *[ORDER] * 3)
+        ended = [postpone(claim, call) for call in found]
+        assert [call.state for call in ended] == [State.LATE] * 2 + [State.FAILED]
+        assert ended[2].error == "too_many_late"
+        assert "waits for 2 results" in ended[2].result.text
+        assert "expected for you" in explain(ended[2].error)
+        reply(conversation, claim)
+        assert violations() == []
+
+    def test_it_counts_all_conversations_of_a_person(self, conversation, alice, bob):
+        claim, found = ask(conversation, ORDER, ORDER)
+        for call in found:
+            postpone(claim, call)
+        for user, state in ((alice, State.FAILED), (bob, State.LATE)):
+            claim, (call,) = ask(calls.create(user), ORDER)
+            assert postpone(claim, call).state == state
+
+    def test_what_has_come_or_was_cancelled_makes_room(self, conversation):
+        claim, found = ask(conversation, *[ORDER] * 4)
+        first, second = postpone(claim, found[0]), postpone(claim, found[1])
+        late_results.deliver(first.pk, "Here.")
+        late_results.cancel(conversation, second.pk)
+        for call in found[2:]:
+            assert postpone(claim, call).state == State.LATE
+
+    def test_a_tool_that_has_begun_is_told_that_no_one_waits(self, conversation):
+        claim, found = ask(conversation, *[ORDER] * 3)
+        refused = [postpone(claim, call, handle={"n": 7}) for call in found][2]
+        ToolCall.objects.filter(state=State.LATE).update(
+            next_look_at=Now() + timedelta(days=1)
+        )
+        sweep()
+        assert own_tools.cancelled == [{"n": 7}]
+        assert again(refused).next_look_at is None
+
+    def test_without_a_limit_there_is_none(self, conversation, settings):
+        settings.LATE_CALLS_PER_USER = 0
+        claim, found = ask(conversation, *[ORDER] * 3)
+        assert {postpone(claim, call).state for call in found} == {State.LATE}
+
+
 class TestWhatALookFinds:
     @pytest.mark.parametrize(
         ("found", "state", "error"),
@@ -354,3 +435,85 @@ class TestCancel:
         lifecycle.finish(claim, lifecycle.Result(Turn.State.STOPPED, ""))
         assert late_results.deliver(call.pk, "Here.").call.state == State.DONE
         assert violations() == []
+
+
+class TestDeleted:
+    """The call, its answer or its late result is deleted for good."""
+
+    def delete(self, conversation, *seqs):
+        client = signed_in(conversation.owner)
+        for seq in seqs:
+            target = memory_url("message", conversation, seq=seq, name="delete")
+            assert client.post(target, headers=HTMX).status_code == 200
+
+    @pytest.fixture
+    def parcel(self, conversation):
+        """A late call of a tool that does not want to hear of its end."""
+        claim, (call,) = ask(conversation, ("send_for_parcel", {"path": "zqword"}))
+        postpone(claim, call, handle={"path": "zqword"})
+        reply(conversation, claim)
+        return again(call)
+
+    @pytest.mark.parametrize("side", ["request", "result"])
+    def test_it_waits_for_nothing_any_more(self, conversation, parcel, side):
+        self.delete(conversation, getattr(parcel, side).seq)
+        call = again(parcel)
+        assert (call.state, call.error) == (State.CANCELLED, "call_deleted")
+        assert (call.handle, call.next_look_at) == (None, None)
+        assert late_results.claim() == []
+        assert late_results.deliver(call.pk, "zqword") is None
+        assert violations() == []
+
+    def test_what_is_being_asked_for_is_not_stored(self, conversation, parcel):
+        [claimed] = late_results.claim()
+        self.delete(conversation, parcel.request.seq)
+        assert not late_results.postpone(claimed, 1.0, handle={"path": "zqword"})
+        assert again(parcel).handle is None
+
+    @pytest.mark.parametrize("breaks", [False, True])
+    def test_a_tool_that_wants_to_hear_of_it_is_told_once(
+        self, conversation, late, breaks
+    ):
+        own_tools.orders[:] = [KeyError()] if breaks else []
+        self.delete(conversation, late.request.seq)
+        assert again(late).handle == {"n": 1}
+        sweep()
+        assert own_tools.cancelled == [{"n": 1}]
+        assert (again(late).handle, late_results.claim()) == (None, [])
+
+    def test_nothing_is_kept_of_a_result_that_has_come(self, conversation, parcel):
+        late_results.deliver(parcel.pk, "zqword has come.")
+        call = again(parcel)
+        assert call.handle is None
+        self.delete(conversation, call.late_result.seq)
+        assert "zqword has come" not in str(vars(again(parcel)))
+        assert violations() == []
+
+    def test_the_reason_of_a_no_goes_with_the_result(self, conversation):
+        claim, (call,) = ask(conversation, ("send_mail", {"to": "a@b.org"}))
+        [call] = calls.wait(claim, call)
+        told = {"allowed": False, "digest": call.digest, "reason": "zqreason"}
+        consent.answer(conversation, call.pk, conversation.owner, **told)
+        self.delete(conversation, again(call).result.seq)
+        assert again(call).reason == ""
+
+    def test_a_result_does_not_come_back_without_its_call(self, conversation, parcel):
+        self.delete(conversation, parcel.request.seq)
+        with pytest.raises(actions.ActionError):
+            actions.include(conversation, [parcel.result.seq])
+        assert violations() == []
+
+    def test_an_upgrade_forgets_those_that_were_deleted_before(
+        self, conversation, parcel
+    ):
+        rows = ToolCall.objects.filter(pk=parcel.pk)
+        rows.update(reason="zqword", arguments={"path": "zqword"})
+        Message.objects.filter(pk=parcel.request.pk).update(
+            **Message.ERASED, deleted_at=Now()
+        )
+        name = "chatsite.turns.migrations.0023_forget_deleted_calls"
+        import_module(name).forget(apps, None)
+        call = again(parcel)
+        assert (call.state, call.next_look_at) == (State.CANCELLED, None)
+        columns = {f.name: getattr(call, f.attname) for f in call._meta.concrete_fields}
+        assert "zqword" not in str(columns)

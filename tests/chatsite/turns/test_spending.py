@@ -325,6 +325,32 @@ class TestCompactions:
             task.cancel()
         await asyncio.sleep(0.05)
 
+    async def test_one_person_with_many_leaves_room_for_others(
+        self, alice, bob, monkeypatch
+    ):
+        def make(owner, count):
+            rows = [transcript.create(owner) for _ in range(count)]
+            for row in rows:
+                lease.mark_due(row.pk)
+            return rows[-1].pk
+
+        started = []
+
+        async def compact(conversation_id, **options):
+            started.append(conversation_id)
+            await asyncio.sleep(60)
+
+        monkeypatch.setattr(runner, "_compact", compact)
+        await database_sync_to_async(make)(alice, runner.MAX_COMPACTING + 5)
+        await runner.sweep()
+        other = await database_sync_to_async(make)(bob, 1)
+        await runner.sweep()
+        await asyncio.sleep(0)
+        assert started[runner.MAX_COMPACTING :] == [other]
+        for task in list(runner._tasks):
+            task.cancel()
+        await asyncio.sleep(0.05)
+
     def test_a_stopped_compaction_rests_until_the_next_turn(
         self, conversation, upstream
     ):

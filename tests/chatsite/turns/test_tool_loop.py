@@ -6,8 +6,10 @@ import json
 
 import pytest
 from channels.db import database_sync_to_async
+from django.urls import reverse
 
 from chatsite.turns import audit as turn_audit
+from chatsite.turns import late_results
 from chatsite.turns.models import Preferences, ToolCall, Turn
 from chatsite.turns.tool_loop import answers
 from memory import context, transcript
@@ -17,7 +19,7 @@ from memory.models import Conversation, ModelCall
 from tests.fakes import own_tools
 from tests.fakes.calling import calling
 
-from ..scenes import page_of, signed_in, url
+from ..scenes import HTMX, memory_url, page_of, signed_in, url, violations
 from ..sockets import Chat
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -99,6 +101,60 @@ async def test_a_reply_after_a_call(conversation, session, site):
         *own_tools.NAMES
     }
     assert second.messages[-1]["content"] == "Oslo: 21 degrees"
+
+
+async def test_a_server_without_tools_is_asked_without_them(
+    conversation, session, site, settings
+):
+    settings.CHAT_MODEL = "strict:tools"
+    async with Chat(conversation, session) as chat:
+        first = await chat.say("How warm is it?")
+        second = await chat.say("And in Rome?")
+    assert [first["text"], second["text"]] == [
+        "Reply to: How warm is it?",
+        "Reply to: And in Rome?",
+    ]
+    # The server was asked once whether it takes them.
+    assert ["tools" in each.body for each in site.calls] == [True, False, False]
+
+    def look():
+        calls = conversation.model_calls.filter(purpose="reply").order_by("pk")
+        assert [call.refs.get("tools") for call in calls] == [
+            own_tools.NAMES,
+            None,
+            None,
+        ]
+        refused = [call.refs.get("tools_refused") for call in calls]
+        assert refused == [None, own_tools.NAMES, own_tools.NAMES]
+        assert all(context.verify(call) for call in calls)
+        assert [str(each) for each in (*turn_audit.check(), *audit.check())] == []
+        client, said = signed_in(conversation.owner), "takes no tools"
+        for values in ({}, {"reply": first["seq"]}):
+            pane = client.get(url("context", conversation), values).content.decode()
+            assert said in pane
+            assert "It can't call: look_up, " in pane
+            assert "The model may call" not in pane
+        dialog = client.get(reverse("memory-tools", args=[conversation.uuid]))
+        assert said in dialog.content.decode()
+
+    await reading(look)()
+
+
+@pytest.mark.parametrize("address", ["127.0.0.1:9/v1", "http://[::1/v1"])
+async def test_an_address_without_a_scheme_is_said(
+    conversation, session, site, settings, address
+):
+    settings.OPENAI_BASE_URL = address
+    async with Chat(conversation, session) as chat:
+        end = await chat.say("How warm is it?")
+    assert end["state"] == "failed"
+    assert (await reading(Turn.objects.get)()).error == "address"
+
+    def look():
+        page = page_of(signed_in(conversation.owner), conversation)
+        assert "The address of the model provider is incomplete." in page
+
+    await reading(look)()
 
 
 async def test_tools_know_the_time_zone_of_the_person(
@@ -269,8 +325,24 @@ async def test_a_model_that_never_stops_calling_is_stopped(
     async with Chat(conversation, session) as chat:
         end = await chat.say("On and on.")
     assert end["state"] == "failed"
-    assert len(site.calls) == 3
+    assert len(site.calls) == 4
     assert (await reading(Turn.objects.get)()).error == "tool_limit"
+
+
+@pytest.mark.parametrize("rounds", [0, 1, 2, 60])
+async def test_as_many_replies_may_call_tools_as_the_setting_says(
+    conversation, session, site, settings, rounds
+):
+    settings.TOOL_ROUNDS = rounds
+    site.script(*[calling(LOOK)] * rounds, "ok")
+    async with Chat(conversation, session) as chat:
+        end = await chat.say("On and on.")
+    assert end["state"] == "done"
+    assert len(site.calls) == rounds + 1
+    choices = [each.body.get("tool_choice") for each in site.calls]
+    assert choices == [None] * rounds + ["none"]
+    done = [("look_up", State.DONE, "")] * rounds
+    assert await reading(states)(conversation) == done
 
 
 async def test_fifty_calls_in_one_reply(conversation, session, site):
@@ -352,3 +424,61 @@ async def test_an_overflow_in_the_middle_of_a_turn(conversation, session, site):
     assert end["state"] == "done"
     assert len(json.dumps(site.calls[2].body)) < len(json.dumps(site.calls[1].body))
     assert site.violations == []
+
+
+@pytest.mark.parametrize("act", ["delete", "leave-out"])
+async def test_what_is_removed_while_it_runs_is_told_to_no_model(
+    conversation, session, site, tmp_path, act
+):
+    meeting = ("meet", {"folder": str(tmp_path), "name": "zqresult"})
+    site.script(calling(meeting, text="Let me see."), "ok")
+
+    def remove(seq):
+        target = memory_url("message", conversation, seq=seq, name=act)
+        browser = signed_in(conversation.owner)
+        assert browser.post(target, headers=HTMX).status_code == 200
+        for name in ("b", "c"):
+            (tmp_path / name).touch()  # the two others, so that the tool answers
+
+    async with Chat(conversation, session) as chat:
+        await chat.command(type="send", client_id="a", text="Meet them.")
+        asked = (await chat.until("tool", state="running"))[-1]
+        await reading(remove)(asked["seq"])
+        assert (await chat.until("end"))[-1]["state"] == "stopped"
+        assert (await chat.say("And now?"))["state"] == "done"
+    assert len(site.calls) == 2
+    assert "zqresult" not in json.dumps(site.calls[1].body)
+
+    def look():
+        assert states(conversation) == [("meet", State.UNKNOWN, "")]
+        assert Turn.objects.earliest("pk").error == "step_removed"
+        assert "zqresult" not in str(conversation.messages.filter(role="tool").values())
+        assert violations() == []
+
+    await reading(look)()
+
+
+async def test_a_deleted_reminder_never_comes(conversation, session, site):
+    word = "zqreminder"
+    remind = ("remind_me", {"text": word, "in_minutes": 60})
+    site.script(calling(remind, text="I will."), "ok", "ok")
+
+    def forget():
+        browser = signed_in(conversation.owner)
+        for row in conversation.messages.order_by("seq"):
+            target = memory_url("message", conversation, seq=row.seq, name="delete")
+            assert browser.post(target, headers=HTMX).status_code == 200
+        call = ToolCall.objects.get()
+        assert (call.state, call.error) == (State.CANCELLED, "call_deleted")
+        assert word not in str(vars(call))
+        assert not late_results.claim()
+        assert late_results.deliver(call.pk, word) is None
+
+    await reading(transcript.set_tools)(conversation, ["remind_me"])
+    async with Chat(conversation, session) as chat:
+        await chat.say(f"Remind me of {word}.")
+        await reading(forget)()
+        before = len(site.requests)
+        await chat.say("What was it?")
+    assert word not in json.dumps([each.body for each in site.requests[before:]])
+    assert await reading(violations)() == []
