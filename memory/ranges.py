@@ -1,6 +1,10 @@
-"""References to consecutive messages: [[first, last], ...], both ends included."""
+"""References to consecutive messages: [[first, last], ...], both ends included. What is
+done with them takes as long as there are messages, not numbers, which have gaps.
+"""
 
-from collections.abc import Iterable, Sequence
+from bisect import bisect_right
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import accumulate
 from math import ceil
 
 from django.db.models import Q
@@ -36,3 +40,18 @@ def within(ranges: Iterable[Sequence[int]]) -> Q:
             for group in groups
         ]
     return Q(*parts, _connector=Q.OR) if parts else Q(pk__in=[])
+
+
+class Totals:
+    """Values of messages by number, summed up."""
+
+    def __init__(self, values: Mapping[int, int]) -> None:
+        self._seqs = sorted(values)
+        self._sums = list(accumulate((values[seq] for seq in self._seqs), initial=0))
+
+    def up_to(self, seq: int) -> int:
+        """With this number."""
+        return self._sums[bisect_right(self._seqs, seq)]
+
+    def within(self, ranges: Iterable[Sequence[int]]) -> int:
+        return sum(self.up_to(last) - self.up_to(first - 1) for first, last in ranges)

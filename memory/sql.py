@@ -1,15 +1,28 @@
-"""SQL that differs between SQLite and PostgreSQL; statements that are built once."""
+"""SQL that differs between SQLite and PostgreSQL; statements that are built once; rows
+of many people, taken in turns.
+"""
 
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from copy import copy
 from functools import update_wrapper
-from typing import Any
+from typing import Any, TypeVar
 
 from django.core.signals import setting_changed
 from django.db import DEFAULT_DB_ALIAS, connections, transaction
 from django.db.backends.base.base import BaseDatabaseWrapper
-from django.db.models import Expression, Field, Func, IntegerField, QuerySet
+from django.db.models import (
+    Count,
+    Expression,
+    F,
+    Field,
+    Func,
+    IntegerField,
+    Model,
+    QuerySet,
+    Window,
+)
+from django.db.models.functions import RowNumber
 from django.db.models.sql import Query, UpdateQuery
 from django.db.models.sql.compiler import SQLCompiler
 from django.db.models.sql.constants import ROW_COUNT
@@ -19,11 +32,29 @@ LIMITS = ("lock_timeout", "idle_in_transaction_session_timeout")
 DAY_MS = 24 * 3600 * 1000
 
 
+Row = TypeVar("Row", bound=Model)
+
+
+def person_by_person(
+    rows: QuerySet[Row], person: str, first_by: str = "pk"
+) -> QuerySet[Row]:
+    """The first row of each person, then the second: many of one keep no other waiting.
+    Those who have the fewest come first, so many of several people do not either."""
+    own = Window(RowNumber(), partition_by=person, order_by=first_by)
+    of_person = Window(Count("pk"), partition_by=person)
+    ordered = rows.annotate(own_place=own, of_person=of_person)
+    return ordered.order_by("own_place", "of_person", F(first_by), "pk")
+
+
 @contextmanager
-def without_limits(connection: BaseDatabaseWrapper) -> Iterator[None]:
-    """Let work on the whole database wait as long as it must, on this connection."""
+def without_limits(
+    connection: BaseDatabaseWrapper, *, lock_ms: int = 0
+) -> Iterator[None]:
+    """Let work on the whole database take as long as it must, on this connection. On
+    PostgreSQL it waits `lock_ms` for a lock; 0: as long as it must, too."""
     if connection.vendor == "postgresql":
         lift = [f"SET {name} = 0" for name in LIMITS]
+        lift += [f"SET lock_timeout = {lock_ms}"]
         restore = [f"RESET {name}" for name in LIMITS]
     else:
         timeout = connection.settings_dict["OPTIONS"].get("timeout", 5)

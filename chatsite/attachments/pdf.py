@@ -6,9 +6,10 @@ import asyncio
 import json
 import sys
 from collections import Counter
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
+from typing import IO
 from weakref import WeakKeyDictionary
 
 from django.conf import settings
@@ -20,8 +21,11 @@ from .errors import FileError
 
 PROGRAM = Path(__file__).with_name("pdf_text.py")
 MAX_PAGES = 1_000
-# Files of one person that wait or are read.
-MOST_WAITING = 5
+# Files that wait or are read: of one person, and of all. Each is on the server's disk
+# and has a thread meanwhile.
+MOST_WAITING, MOST_WAITING_OF_ALL = 5, 100
+
+Leave = Callable[[], Awaitable[None]]
 
 
 class _Gate:
@@ -33,15 +37,21 @@ class _Gate:
         self.count: Counter[int] = Counter()
 
     @asynccontextmanager
-    async def enter(self, user_id: int) -> AsyncIterator[None]:
+    async def enter(self, user_id: int, leave: Leave) -> AsyncIterator[None]:
         if self.count[user_id] >= MOST_WAITING:
             raise FileError(
                 "busy",
                 _("Your other PDFs are still being read. Wait until they are done."),
             )
+        if self.count.total() >= MOST_WAITING_OF_ALL:
+            raise FileError(
+                "busy",
+                _("Too many PDFs are being read here just now. Try again in a minute."),
+            )
         self.count[user_id] += 1
         own = self.own.setdefault(user_id, asyncio.Lock())
         try:
+            await leave()
             async with own, self.places:
                 yield
         finally:
@@ -54,11 +64,15 @@ class _Gate:
 _gates: WeakKeyDictionary[asyncio.AbstractEventLoop, _Gate] = WeakKeyDictionary()
 
 
-async def read_text(user_id: int, data: bytes) -> str:
-    """The text of a PDF, its pages parted by empty lines. Raises FileError."""
+async def read_text(user_id: int, file: IO[bytes], leave: Leave) -> str:
+    """The text of a PDF, its pages parted by empty lines. Raises FileError.
+
+    `leave` is called once it is certain that this waits for other processes: give up
+    there what others wait for. The file is read into memory when it is its turn.
+    """
     gate = _gates.setdefault(asyncio.get_running_loop(), _Gate())
-    async with gate.enter(user_id):
-        answer = await _run(data)
+    async with gate.enter(user_id, leave):
+        answer = await _run(file.read())
     text = answer.get("text")
     if isinstance(text, str):
         return text.replace("\0", "\ufffd").encode("utf-8", "replace").decode()

@@ -2,7 +2,7 @@
 
 import codecs
 import re
-from typing import NamedTuple
+from typing import IO, NamedTuple
 
 from asgiref.sync import sync_to_async
 from django.conf import settings
@@ -60,20 +60,28 @@ class ReadFile(NamedTuple):
     text: str
 
 
-async def read(user_id: int, name: str, data: bytes) -> ReadFile:
-    """The file as text. Raises FileError."""
-    check_size(len(data))
+async def stay() -> None:
+    """The `leave` of one who holds nothing that others wait for."""
+
+
+async def read(
+    user_id: int, name: str, file: IO[bytes], size: int, leave: pdf.Leave = stay
+) -> ReadFile:
+    """The file as text. Raises FileError. `leave`: see pdf.read_text()."""
+    check_size(size)
     shown = names.clean(name)
     kind = names.kind_of(shown)
-    is_pdf = PDF in data[:PDF_HEAD] if kind == "pdf" else data.startswith(PDF)
+    head = file.read(PDF_HEAD)
+    file.seek(0)
+    is_pdf = PDF in head if kind == "pdf" else head.startswith(PDF)
     if (kind == "pdf") != is_pdf:
         raise _wrong_kind(shown, is_pdf)
     if is_pdf:
-        text = await pdf.read_text(user_id, data)
+        text = await pdf.read_text(user_id, file, leave)
     else:
         # Not asyncio.to_thread(), in which the language of the request is lost.
-        text = await sync_to_async(decode, thread_sensitive=False)(data)
-    return ReadFile(shown, kind, len(data), check_text(text))
+        text = await sync_to_async(decode, thread_sensitive=False)(file.read())
+    return ReadFile(shown, kind, size, check_text(text))
 
 
 def check_size(size: int) -> None:

@@ -8,7 +8,10 @@ class JobsConfig(AppConfig):
 
     def ready(self) -> None:
         from chatsite.turns import runner
+        from memory.actions import message_deleted
 
-        from . import summary_proposals, tasks  # noqa: F401  (registers a kind of job)
+        from . import summary_proposals, tasks
+
+        message_deleted.connect(summary_proposals.forget)
 
         runner.jobs.append(tasks.SWEEPER)

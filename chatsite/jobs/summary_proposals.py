@@ -67,6 +67,11 @@ def drop(conversation: Conversation) -> None:
     conversation.jobs.filter(kind=KIND).delete()
 
 
+def forget(conversation: Conversation, **_: object) -> None:
+    """A message was deleted, which the proposal may quote."""
+    drop(conversation)
+
+
 def describe(job: Job, conversation: Conversation) -> dict[str, Any]:
     """Values of the dialog's template for a job in any state."""
     values: dict[str, Any] = {

@@ -15,6 +15,8 @@ WAIT_SECONDS = 10.0
 SAMPLE_SECONDS = 0.5
 # In the scope of a request that has waited in vain (chatsite/ops/unavailable.py).
 TOO_BUSY = "windowpane.too_busy"
+# In the scope of one that has a place; see leave_place().
+LEAVE = "windowpane.leave"
 # Pages that links show to strangers (chatsite/pages/sharing).
 SHARED = "/s/"
 
@@ -48,21 +50,32 @@ def limit_requests(
             return
         has_place = True
 
-        async def send_on(message: dict[str, Any]) -> None:
-            # What follows is a download at its reader's pace.
+        def leave() -> None:
             nonlocal has_place
-            if has_place and message["type"] == "http.response.start":
+            if has_place:
                 has_place = False
                 places.release()
+
+        async def send_on(message: dict[str, Any]) -> None:
+            # What follows is a download at its reader's pace.
+            if message["type"] == "http.response.start":
+                leave()
             await send(message)
 
         try:
-            await application(scope, receive, send_on)
+            await application({**scope, LEAVE: leave}, receive, send_on)
         finally:
-            if has_place:
-                places.release()
+            leave()
 
     return limited
+
+
+def leave_place(scope: Scope) -> None:
+    """Let others have the place of this request, which waits in a queue of its own from
+    now on: those who wait there would otherwise keep all pages from everybody. What is
+    left to do for it afterwards has to be little."""
+    if leave := scope.get(LEAVE):
+        leave()
 
 
 def watch_loop() -> None:

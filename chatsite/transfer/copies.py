@@ -17,10 +17,11 @@ from chatsite.turns import limits
 from chatsite.turns.models import Feedback, ToolCall, Turn
 from chatsite.turns.models.feedback import is_reply
 from chatsite.turns.models.tool_call import digest_of
+from chatsite.turns.tool_loop import result_files
 from memory import bundle, transcript
 from memory.compaction import lease
 from memory.labels import store as labels
-from memory.models import Conversation, Message, ModelCall, Summary
+from memory.models import Change, Conversation, Message, ModelCall, Summary
 
 State = Turn.State
 Source = Conversation.TitleSource
@@ -118,7 +119,10 @@ def branch(conversation: Conversation, seq: int) -> Conversation:
     columns = [name for name in CallInfo.__slots__ if name not in numbers]
     calls = wanted.values(*columns, **numbers)
     write_calls(made, messages, [CallInfo(**row) for row in calls])
+    files = conversation.result_files.filter(message__seq__lte=seq)
+    result_files.write(made, messages, result_files.export(files))
     lease.mark_due(made.pk)
+    conversation.changes.create(action=Change.Action.BRANCH, seq=seq)
     limits.admit_conversation(conversation.owner_id)
     return made
 
@@ -160,7 +164,10 @@ def write_turns(
         replies = [
             row
             for row in following
-            if row.role == Message.Role.ASSISTANT and not row.tool_calls
+            if row.role == Message.Role.ASSISTANT
+            and not row.tool_calls
+            # One that is deleted may have asked for calls.
+            and (not row.deleted_at or info.reply_seq in (0, row.seq))
         ]
         reply = replies[-1] if replies else None
         # The reply in force, or the last one if the message itself was superseded.

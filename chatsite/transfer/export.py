@@ -8,6 +8,7 @@ from django.db.models import F
 
 from chatsite.turns import requests
 from chatsite.turns.models import Turn
+from chatsite.turns.tool_loop import result_files
 from memory import bundle, context, prompts
 from memory.models import Conversation, Message, ModelCall, Prompt
 
@@ -179,6 +180,7 @@ def whole(conversation: Conversation) -> dict[str, Any]:
         "model_calls": calls,
         "rules": bundle.read_rules(conversation),
         "feedback": feedback(conversation),
+        "files": result_files.export(conversation.result_files),
         "prompts": {
             prompt.sha256: prompt.text
             for prompt in Prompt.objects.filter(pk__in=hashes)

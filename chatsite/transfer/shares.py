@@ -19,7 +19,7 @@ from django.utils.translation import gettext as _
 from chatsite.turns.models import Share, Turn
 from chatsite.turns.requests import has_request
 from memory import transcript
-from memory.models import Conversation, Message, ModelCall
+from memory.models import Change, Conversation, Message, ModelCall
 from memory.ranges import to_ranges, within
 
 TOKEN_BYTES = 24
@@ -66,6 +66,7 @@ def create(
         expires_at=Now() + timedelta(days=days),
     )
     made.refresh_from_db()
+    conversation.changes.create(action=Change.Action.SHARE, seq=newest)
     return made
 
 
@@ -89,7 +90,10 @@ def newest_to_share(
 def revoke(conversation: Conversation, pk: int) -> bool:
     """End a link of the conversation, for good; False: there is none to end."""
     rows = conversation.shares.filter(pk=pk, revoked_at=None)
-    return bool(rows.update(revoked_at=Now()))
+    if not rows.update(revoked_at=Now()):
+        return False
+    conversation.changes.create(action=Change.Action.REVOKE)
+    return True
 
 
 def still_open(rows: QuerySet[Share]) -> QuerySet[Share]:
@@ -170,12 +174,12 @@ def is_whole(share: Share, call: ModelCall) -> bool:
         [*refs["window"], *refs["pinned"], *refs.get("steps", ()), *to_ranges(single)]
     )
     sent = conversation.summaries.filter(version__in=refs["summaries"])
-    for row in sent.only("first_seq", "last_seq", "created_at"):
-        # What was gone before a summary was written is not in it.
+    for row in sent.only("first_seq", "last_seq", "flags", "created_at"):
+        # What was gone before the words of a summary were written is not in them.
         gone_since = (
-            Q(excluded_at__gte=row.created_at)
-            | Q(superseded_at__gte=row.created_at)
-            | Q(deleted_at__gte=row.created_at)
+            Q(excluded_at__gte=row.written_at)
+            | Q(superseded_at__gte=row.written_at)
+            | Q(deleted_at__gte=row.written_at)
         )
         used |= Q(seq__range=(row.first_seq, row.last_seq)) & gone_since
     rows = conversation.messages.filter(used)

@@ -173,10 +173,12 @@ class References(BaseModel):
     shortened: list[tuple[int, Literal["result", "arguments", "words"], int]] = []
     clipped: int = 0
     # What the model was offered: names, SHA-256 of the schemas as canonical JSON, and
-    # "none" where it had to answer without.
+    # "none" where it had to answer without; or the names of those that its server did
+    # not take.
     tools: list[str] = []
     tools_sha256: str = ""
     tool_choice: str = ""
+    tools_refused: list[str] = []
     messages: list[int] = []
 
 
@@ -224,6 +226,19 @@ class Feedback(Part):
     updated_at: datetime
 
 
+class ResultFile(Part):
+    """A file or an address in the result of a call; `data` is base64."""
+
+    seq: int
+    place: int
+    name: str
+    title: str
+    kind: str
+    url: str
+    size: int | None
+    data: str | None
+
+
 class Conversation(BaseModel):
     model_config = ConfigDict(extra="allow")
 
@@ -252,4 +267,5 @@ class ThreadState(BaseModel):
     model_calls: list[ModelCall]
     rules: list[Rule]
     feedback: list[Feedback]
+    files: list[ResultFile]
     prompts: dict[str, str]

@@ -134,6 +134,7 @@ def commit(
     generation, flags = 1, dict(result.flags)
     if result.rewritten:
         generation += max((source.generation for source in job.sources), default=0)
+        flags |= versions.date_words(job.sources)
     if important.unread:
         spans = to_ranges(important.unread)
         texts = [f"#{a}" if a == b else f"#{a}-{b}" for a, b in spans]

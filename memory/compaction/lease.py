@@ -4,21 +4,22 @@ A compaction is claimed by a lease of the database's clock, renewed while the mo
 writes.
 """
 
+from collections.abc import Collection
 from datetime import timedelta
 from typing import Any
 
-from django.db.models import Case, F, Q, QuerySet, When, Window
-from django.db.models.functions import Least, Now, RowNumber
+from django.db.models import Case, F, Q, QuerySet, When
+from django.db.models.functions import Least, Now
 
 from memory.leases import Lease
 from memory.models import Conversation
-from memory.sql import Update, prepared_update
+from memory.sql import Update, person_by_person, prepared_update
 
 MAX_FAILURES = 3
 BACKOFF = timedelta(seconds=30)
 # A dead process blocks others for no longer.
 LEASE = timedelta(seconds=20)
-DUE_AT_ONCE = 50
+DUE_AT_ONCE, OTHERS_AT_ONCE = 50, 4
 COMPACTION = Lease(lambda: LEASE, "compaction_lease_until", "compaction_owner")
 
 
@@ -51,10 +52,20 @@ def _may_retry() -> Q:
 
 
 def due(limit: int = DUE_AT_ONCE) -> list[int]:
-    """Conversations to look at that no process compacts: the first of each user, then
-    the second, so that a large import does not keep other users waiting."""
-    place = Window(RowNumber(), partition_by="owner_id", order_by="compaction_due_at")
-    ordered = waiting().annotate(place=place).order_by("place", "compaction_due_at")
+    """Conversations to look at that no process compacts; a large import does not keep
+    other users waiting."""
+    return _first_of(waiting(), limit)
+
+
+def due_for_others(under_way: Collection[int]) -> list[int]:
+    """due() of the people who own none of these conversations: they don't wait until
+    those are compacted."""
+    busy = Conversation.objects.filter(pk__in=under_way).values("owner_id")
+    return _first_of(waiting().exclude(owner_id__in=busy), OTHERS_AT_ONCE)
+
+
+def _first_of(rows: QuerySet[Conversation], limit: int) -> list[int]:
+    ordered = person_by_person(rows, "owner_id", "compaction_due_at")
     return list(ordered.values_list("pk", flat=True)[:limit])
 
 

@@ -20,7 +20,7 @@ from memory.engine.compaction import find_important
 from memory.engine.plan import Compaction
 from memory.engine.policy import Policy, parse_focus
 from memory.engine.summaries import facts, material
-from memory.engine.summaries.dropped import find_dropped
+from memory.engine.summaries.dropped import find_dropped, to_flags
 from memory.engine.summaries.summarizer import SummaryText
 from memory.models import Conversation, Summary
 from memory.transcript import ActionError
@@ -154,7 +154,7 @@ def accept(
     dates = [time.date() for time in times if time]
     found = {
         "unsupported": facts.unsupported(text, sources, dates),
-        "dropped": list(map(str, find_dropped(seen.messages, text))),
+        **to_flags(find_dropped(seen.messages, text)),
     }
     important = find_important(seen.policy, seen.step)
     owner = uuid.uuid4().hex

@@ -33,6 +33,13 @@ POINTER = (
     "[shown: {shown:,} of {whole:,} characters; read_messages from #{seq} to #{seq} "
     "reads what is left out, with one of the numbers above as start]"
 )
+# Both, as they stand in what was shortened.
+MARKS = re.compile(
+    r"\[left out: from (?P<start>\d{1,9}) to (?P<end>\d{1,9})\]"
+    r"|\[shown: [\d,]{1,12} of [\d,]{1,12} characters; read_messages from #\d{1,10} "
+    r"to #\d{1,10} reads what is left out, with one of the numbers above as start\]"
+)
+LF = ("", "\n")
 MARK_CHARS = 8
 # A passage that is longer, such as a file of one line, is ranked in such pieces.
 PIECE_CHARS = 1_200
@@ -128,6 +135,47 @@ def shorten(text: str, places: Sequence[Place], *, room: int, seq: int) -> str:
         sent += text[end:start] + body
         end = stop
     return sent + text[end:]
+
+
+def is_shortened(text: str, places: Sequence[Place], sent: str) -> bool:
+    """Whether `sent` is what shorten() makes of the text, with any room: all that was
+    typed, and of each attachment the whole or passages in their order, with marks where
+    something is left out. It has no other words."""
+    at = end = 0
+    for place in places:
+        between = text[end : place["start"]]
+        if not sent.startswith(between, at):
+            return False
+        end = place["end"]
+        body, start = text[place["start"] : end], place["start"]
+        after = _find_end_of_part(sent, at + len(between), body, start)
+        if after is None:
+            return False
+        at = after
+    return sent[at:] == text[end:]
+
+
+def _find_end_of_part(sent: str, at: int, body: str, offset: int) -> int | None:
+    """Where the whole body, or an excerpt of it, ends that begins in `sent` at `at`;
+    None: there is neither."""
+    if sent.startswith(body, at):
+        return at + len(body)
+    known = 0
+    for mark in MARKS.finditer(sent, at):
+        stop = max(at, mark.start() - 1)
+        end = known + stop - at
+        # A file can have such lines itself: a mark names where its passage ends.
+        is_pointer = mark["start"] is None
+        if not is_pointer and int(mark["start"]) != offset + end:
+            continue
+        if not (body[known:end] == sent[at:stop] and sent[stop : mark.start()] in LF):
+            return None
+        if is_pointer:
+            return mark.end()
+        known, at = int(mark["end"]) - offset, min(mark.end() + 1, len(sent))
+        if not end < known <= len(body):
+            return None
+    return None
 
 
 def _share(sizes: Sequence[int], room: int) -> list[int]:

@@ -6,7 +6,6 @@ there are enough replies to tell.
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
-from itertools import accumulate
 
 from django.conf import settings
 from django.db.models import Count, QuerySet, Sum
@@ -15,6 +14,7 @@ from django.db.models.functions import Coalesce
 from memory import context
 from memory.engine.tokens import count_text
 from memory.models import Conversation, ModelCall
+from memory.ranges import Totals
 
 # Before these a loss says nothing: a first summary costs what later replies save.
 TELLING_REPLIES = 20
@@ -100,11 +100,10 @@ def _wholes(conversation: Conversation, replies: list[int]) -> Iterator[float]:
     if not replies:
         return
     rows = conversation.messages.filter(superseded_at=None, seq__lte=replies[-1])
-    sizes = dict(rows.values_list("seq", "tokens"))
-    totals = list(accumulate(sizes.get(seq, 0) for seq in range(replies[-1])))
+    totals = Totals(dict(rows.values_list("seq", "tokens")))
     system = count_text(context.system_prompt(conversation)) + 4
     for seq in replies:
-        plain = totals[seq - 1] + system
+        plain = totals.up_to(seq - 1) + system
         yield plain * conversation.token_ratio + conversation.token_overhead
 
 

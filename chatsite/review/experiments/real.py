@@ -3,7 +3,7 @@ how much of it a provider's cache could have held.
 """
 
 from collections.abc import Iterable, Sequence
-from itertools import accumulate, takewhile
+from itertools import takewhile
 from math import ceil
 from statistics import median
 from typing import Any
@@ -13,7 +13,7 @@ from memory.engine.compose import quote_summary
 from memory.engine.tokens import MESSAGE_OVERHEAD, count_text
 from memory.evaluation.metrics import cacheable
 from memory.models import Conversation, ModelCall, Prompt, Summary
-from memory.ranges import Ranges
+from memory.ranges import Ranges, Totals
 
 from .player import Material
 from .steps import Turn
@@ -76,9 +76,7 @@ class _Sizes:
 
     def __init__(self, conversation: Conversation) -> None:
         rows = conversation.messages.values_list("seq", "tokens")
-        sizes = dict(rows)
-        newest = max(sizes, default=0)
-        self.totals = list(accumulate(sizes.get(seq, 0) for seq in range(newest + 1)))
+        self.totals = Totals(dict(rows))
         self.blocks = {
             row.version: count_text(quote_summary(versions.to_block(row)))
             for row in conversation.summaries.only(
@@ -106,7 +104,7 @@ class _Sizes:
             return tokens
         if before["pinned"] != after["pinned"]:
             return tokens
-        tokens += self._within(after["pinned"])
+        tokens += self.totals.within(after["pinned"])
         return tokens + self._window(before, after)
 
     def _window(self, before: dict[str, Any], after: dict[str, Any]) -> int:
@@ -120,17 +118,10 @@ class _Sizes:
         ):
             if first != start:
                 break
-            tokens += self._within([[first, min(last, end)]])
+            tokens += self.totals.within([[first, min(last, end)]])
             if last != end:
                 break
         return tokens
-
-    def _within(self, ranges: Ranges) -> int:
-        top = len(self.totals) - 1
-        return sum(
-            self.totals[min(last, top)] - self.totals[min(first - 1, top)]
-            for first, last in ranges
-        )
 
     def _prompt(self, sha256: str) -> int:
         if sha256 not in self.prompts:

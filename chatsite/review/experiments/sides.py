@@ -66,11 +66,12 @@ def _real_at(experiment: Experiment, seq: int, rights: Rights) -> View:
     found = conversation.summaries.filter(version__in=refs["summaries"])
     said = [*refs["window"], *refs.get("steps", ())]
     sent = [*said, [refs["newest"], refs["newest"]]]
+    pinned = conversation.messages.filter(within(refs["pinned"]))
     return _view(
         found.order_by("first_seq"),
         conversation.messages.filter(within(sent)).order_by("seq"),
         rights,
-        pinned=[seq for a, b in refs["pinned"] for seq in range(a, b + 1)],
+        pinned=list(pinned.order_by("seq").values_list("seq", flat=True)),
         recalled=refs["recalled"],
         tokens=known.tokens,
     )

@@ -7,11 +7,12 @@ from typing import Any
 
 from django.conf import settings
 from django.db import IntegrityError, models, transaction
-from django.db.models import F
-from django.db.models.functions import Now
+from django.db.models import Count, F, OuterRef, Subquery
+from django.db.models.functions import Coalesce, Now
 
 from memory.leases import LeaseStatus, new_owner
 from memory.models import Conversation
+from memory.sql import person_by_person
 
 from ..models import Experiment
 from . import steps
@@ -19,8 +20,8 @@ from . import steps
 State = Experiment.State
 LEASE = Experiment.LEASE
 MAX_ATTEMPTS = 3
-# Experiments that may wait while others run.
-MAX_QUEUED = 20
+# Experiments that may wait while others run: of all, and of one person.
+MAX_QUEUED, OWN_QUEUED = 20, 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,12 +32,16 @@ class Claim:
     owner: str
 
 
-def has_room() -> bool:
-    return Experiment.objects.filter(state=State.QUEUED).count() < MAX_QUEUED
+def full_at(user_id: int) -> int:
+    """How many experiments wait already, where no more may; 0: there is room."""
+    waiting = Experiment.objects.filter(state=State.QUEUED)
+    own, count = waiting.filter(user=user_id).count(), waiting.count()
+    return max(own, count) if own >= OWN_QUEUED or count >= MAX_QUEUED else 0
 
 
 def claim() -> Claim | None:
-    """Take the experiment that waits longest; one that a dead process left comes first.
+    """Take the next experiment: one that a dead process left, else the oldest of the
+    person who has the fewest running and waiting.
 
     None: nothing waits, or as many run on the site as may.
     """
@@ -48,7 +53,7 @@ def claim() -> Claim | None:
     worn = waiting.filter(state=State.RUNNING, attempt__gte=MAX_ATTEMPTS)
     _end(worn, State.FAILED, "interrupted")
     left = waiting.filter(state=State.RUNNING).order_by("pk").first()
-    experiment = left or waiting.order_by("pk").first()
+    experiment = left or _in_their_turn(waiting).first()
     if experiment is None:
         return None
     place = experiment.place if left else _free_place()
@@ -63,6 +68,15 @@ def claim() -> Claim | None:
     except IntegrityError:
         return None  # another process has just taken the place
     return Claim(experiment.pk, owner) if taken else None
+
+
+def _in_their_turn(waiting: models.QuerySet[Experiment]) -> models.QuerySet[Experiment]:
+    """Person by person, those first who have none running."""
+    of_same = Experiment.objects.filter(state=State.RUNNING, user=OuterRef("user"))
+    count = of_same.order_by().values("user").annotate(count=Count("pk"))
+    running = Coalesce(Subquery(count.values("count")), 0)
+    ordered = person_by_person(waiting.annotate(running=running), "user")
+    return ordered.order_by("running", *ordered.query.order_by)
 
 
 def due() -> models.QuerySet[Experiment]:

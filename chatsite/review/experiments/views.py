@@ -108,11 +108,11 @@ def _why_not(user_id: int, last_seq: int | None) -> str:
         return _(
             "Experiments are switched off on this site (EXPERIMENTS_AT_ONCE is 0)."
         )
-    if not store.has_room():
+    if count := store.full_at(user_id):
         return _(
             "%(count)s experiments are waiting already. Start this one "
             "when some have ended."
-        ) % {"count": store.MAX_QUEUED}
+        ) % {"count": count}
     return ""
 
 

@@ -33,6 +33,7 @@ class Draft:
     infos: Mapping[int, TurnInfo] = field(default_factory=dict)
     calls: Sequence[CallInfo] = ()
     feedback: Sequence[FeedbackInfo] = ()
+    files: Sequence[Mapping[str, Any]] = ()
     policy: dict[str, Any] = field(default_factory=dict)
     model: str = ""
     temperature: float | None = None

@@ -14,7 +14,9 @@ from django.utils.translation import gettext as _
 from pydantic import ValidationError
 
 from chatsite.attachments import names
+from chatsite.tools import results
 from memory.bundle import Bundle
+from memory.engine import attachments
 from memory.engine.exceptions import PolicyError
 from memory.engine.policy import Policy
 from memory.engine.rules.detection import MAX_CHARS
@@ -77,6 +79,7 @@ def read(item: dict[str, Any], user_id: int) -> Draft:
         ),
         infos=_infos(said),
         calls=_tool_calls(own.tool_calls, said),
+        files=[row.model_dump() for row in own.files],
         feedback=[FeedbackInfo(**row.model_dump()) for row in own.feedback],
         policy=_policy(own),
         model=own.conversation.model,
@@ -225,7 +228,7 @@ def _message(row: OwnMessage, explained: bool) -> dict[str, Any]:
         "seq": row.seq,
         "role": row.role,
         "text": "" if deleted_at else row.text,
-        "sent_text": row.sent_text if is_shortened else "",
+        "sent_text": _sent_text(row) if is_shortened else "",
         "attachments": [
             {**each.model_dump(), "name": names.clean(each.name)}
             for each in (row.attachments if is_file else ())
@@ -242,6 +245,23 @@ def _message(row: OwnMessage, explained: bool) -> dict[str, Any]:
         "deleted_at": deleted_at,
         "imported_at": timezone.now() if is_reply and not explained else None,
     }
+
+
+def _sent_text(row: OwnMessage) -> str:
+    """What models get instead of the text, as the file says, if it is a part of it. A
+    file can say anything, and the page shows the text: of other words it is not taken,
+    and requests that had them are not proved."""
+    if not row.sent_text:
+        return ""
+    if row.role == "tool":
+        if results.is_shortened(row.text, row.sent_text):
+            return row.sent_text
+        return results.refine(row.text, None, row.seq).sent
+    places = [each.model_dump() for each in row.attachments]
+    if attachments.is_shortened(row.text, places, row.sent_text):
+        return row.sent_text
+    room = settings.ATTACHMENT_TOKENS
+    return attachments.shorten(row.text, places, room=room, seq=row.seq)
 
 
 def _summaries(

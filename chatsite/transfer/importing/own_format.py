@@ -14,17 +14,17 @@ from pydantic import (
 )
 from pydantic_core import PydanticCustomError
 
+from chatsite.tools.results import MAX_FILES
 from chatsite.turns.models import Feedback
 from memory.engine.rules.detection import MAX_CHARS
 from memory.labels.store import MOST as MOST_LABELS
 from memory.labels.store import LabelError, clean
+from memory.transcript import LAST_SEQ
 
 from .draft import NEWEST, OLDEST
 from .reading import STRING, depth
 
 MAX_SMALL, MAX_INT = 2**15 - 1, 2**31 - 2
-# Far beyond any conversation, and far from where numbers end in a database.
-MAX_NUMBER = 1_000_000
 MAX_ROWS = 100_000
 # Of values that the site only keeps, such as the arguments of a tool.
 MAX_JSON_DEPTH, MAX_JSON_CHARS = 20, 100_000
@@ -55,7 +55,7 @@ def _clean_label(value: str) -> str:
         raise PydanticCustomError("label", "expected the name of a label") from None
 
 
-Seq = Annotated[int, Field(ge=1, le=MAX_NUMBER)]
+Seq = Annotated[int, Field(ge=1, le=LAST_SEQ)]
 Count = Annotated[int, Field(ge=0, le=MAX_INT)]
 Small = Annotated[int, Field(ge=0, le=MAX_SMALL)]
 Name = Annotated[str, Field(max_length=100)]
@@ -198,6 +198,7 @@ class OwnReplyRefs(_Refs):
     tools: Annotated[list[Name], Field(max_length=1_000)] = []
     tools_sha256: Sha256 | None = None
     tool_choice: Name = ""
+    tools_refused: Annotated[list[Name], Field(max_length=1_000)] = []
     excerpts: Annotated[
         list[Annotated[list[Count], Field(min_length=3, max_length=3)]],
         Field(max_length=1_000),
@@ -263,6 +264,17 @@ class OwnCall(_Part):
     created_at: Time = None
 
 
+class OwnFile(_Part):
+    seq: Seq
+    place: Annotated[int, Field(ge=0, lt=MAX_FILES)]
+    name: Annotated[str, Field(max_length=200)] = ""
+    title: Annotated[str, Field(max_length=200)] = ""
+    kind: Annotated[str, Field(max_length=130)] = ""
+    url: Annotated[str, Field(max_length=2_000)] = ""
+    size: Annotated[int, Field(ge=0, le=2**53)] | None = None
+    data: str | None = None
+
+
 class OwnConversation(_Part):
     uuid: Annotated[str, Field(min_length=1, max_length=100)]
     title: Annotated[str, Field(max_length=200)] = ""
@@ -283,4 +295,5 @@ class OwnExport(_Part):
     tool_calls: Annotated[list[OwnCallState], Field(max_length=MAX_ROWS)] = []
     rules: Annotated[list[OwnRule], Field(max_length=1_000)] = []
     feedback: Annotated[list[OwnFeedback], Field(max_length=MAX_ROWS)] = []
+    files: Annotated[list[OwnFile], Field(max_length=MAX_ROWS)] = []
     prompts: dict[Sha256, str] = {}

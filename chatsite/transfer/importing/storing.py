@@ -16,9 +16,10 @@ from django.utils.translation import gettext as _
 from chatsite.jobs import queue
 from chatsite.llm import providers
 from chatsite.turns.models import Job
+from chatsite.turns.tool_loop import result_files
 from memory import bundle, library, staging, transcript
 from memory.labels import store as labels
-from memory.models import Conversation
+from memory.models import Change, Conversation
 
 from .. import copies
 from . import foreign, own, reading
@@ -103,6 +104,7 @@ class _Taking:
         copies.write_turns(made, messages, draft.infos, self._batch)
         copies.write_calls(made, messages, draft.calls, self._batch)
         copies.write_feedback(made, messages, draft.feedback, self._batch)
+        result_files.write(made, messages, draft.files, self._batch)
         latest = max(row.created_at for row in messages.values())
         with self._batch(0):
             Conversation.objects.filter(pk=made.pk).update(updated_at=latest)
@@ -124,6 +126,7 @@ class _Taking:
             made.imported_from = draft.source
             made.save(update_fields=["imported_from"])
             staging.hide(made, self.claim.owner)
+            made.changes.create(action=Change.Action.IMPORT)
             if draft.labels:
                 labels.give(labels.named(self.user, draft.labels), [made])
         return made

@@ -2,6 +2,7 @@
 
 import asyncio
 import codecs
+from io import BytesIO
 
 import pytest
 
@@ -14,7 +15,11 @@ CHINESE = "会议纪要:下周三下午三点,在二号会议室讨论预算。\
 
 
 async def read(name, data, user_id=1):
-    return await reading.read(user_id, name, data)
+    return await reading.read(user_id, name, BytesIO(data), len(data))
+
+
+async def read_pdf(user_id, data=b""):
+    return await pdf.read_text(user_id, BytesIO(data), reading.stay)
 
 
 async def refusal(name, data):
@@ -173,8 +178,8 @@ class TestNeighbours:
             return {"text": "done"}
 
         monkeypatch.setattr(pdf, "_run", run)
-        first = [asyncio.create_task(pdf.read_text(1, b"A")) for _ in range(4)]
-        other = asyncio.create_task(pdf.read_text(2, b"B"))
+        first = [asyncio.create_task(read_pdf(1, b"A")) for _ in range(4)]
+        other = asyncio.create_task(read_pdf(2, b"B"))
         await both.wait()
         assert sorted(running) == [b"A", b"B"]
         go_on.set()
@@ -190,13 +195,47 @@ class TestNeighbours:
             return {"text": "done"}
 
         monkeypatch.setattr(pdf, "_run", run)
-        tasks = [
-            asyncio.create_task(pdf.read_text(1, b"")) for _ in range(pdf.MOST_WAITING)
-        ]
+        tasks = [asyncio.create_task(read_pdf(1)) for _ in range(pdf.MOST_WAITING)]
         await asyncio.sleep(0)
         with pytest.raises(TextError) as caught:
-            await pdf.read_text(1, b"")
+            await read_pdf(1)
         assert caught.value.code == "busy"
         go_on.set()
         await asyncio.gather(*tasks)
-        assert await pdf.read_text(1, b"") == "done"
+        assert await read_pdf(1) == "done"
+
+    async def test_the_files_of_all_people_together_have_a_limit(self, monkeypatch):
+        go_on = asyncio.Event()
+
+        async def run(data):
+            await go_on.wait()
+            return {"text": "done"}
+
+        monkeypatch.setattr(pdf, "_run", run)
+        monkeypatch.setattr(pdf, "MOST_WAITING_OF_ALL", 3)
+        tasks = [asyncio.create_task(read_pdf(user)) for user in range(3)]
+        await asyncio.sleep(0)
+        with pytest.raises(TextError) as caught:
+            await read_pdf(7)
+        assert caught.value.code == "busy"
+        go_on.set()
+        await asyncio.gather(*tasks)
+        assert await read_pdf(7) == "done"
+
+    async def test_a_file_that_waits_is_not_in_memory(self, settings, monkeypatch):
+        settings.PDFS_AT_ONCE = 1
+        go_on, files = asyncio.Event(), [BytesIO(b"A"), BytesIO(b"B")]
+
+        async def run(data):
+            await go_on.wait()
+            return {"text": "done"}
+
+        monkeypatch.setattr(pdf, "_run", run)
+        tasks = [
+            asyncio.create_task(pdf.read_text(n, file, reading.stay))
+            for n, file in enumerate(files)
+        ]
+        await asyncio.sleep(0.01)
+        assert [file.tell() for file in files] == [1, 0]
+        go_on.set()
+        await asyncio.gather(*tasks)

@@ -10,8 +10,10 @@ from django.urls import reverse
 from django.utils import timezone
 from django.utils.translation import get_language
 
-from chatsite.attachments import reading, uploads
+from chatsite.attachments import pdf, reading, uploads
 from chatsite.attachments.errors import FileError
+from chatsite.ops import load
+from chatsite.pages.attachments import views
 from memory.models import Upload
 from memory.transcript import TextError
 
@@ -100,6 +102,31 @@ class TestUpload:
         assert signed_in(alice).post(address).status_code == 204
         assert signed_in(alice).post(address).status_code == 204
         assert not Upload.objects.exists()
+
+
+@pytest.mark.django_db(transaction=True)
+class TestPlace:
+    """Of the few requests that a process works on at once."""
+
+    @pytest.fixture
+    def left(self, monkeypatch):
+        found = []
+        monkeypatch.setattr(views, "close_connection", lambda: found.append("thread"))
+        monkeypatch.setattr(load, "leave_place", lambda scope: found.append("place"))
+        return found
+
+    def test_one_that_waits_for_its_pdf_keeps_nothing(self, alice, left, monkeypatch):
+        async def run(data):
+            left.append("reads")
+            return {"text": "x"}
+
+        monkeypatch.setattr(pdf, "_run", run)
+        assert post(signed_in(alice), b"%PDF-1.4", "a.pdf").status_code == 201
+        assert left == ["thread", "place", "reads"]
+
+    def test_a_text_that_is_read_at_once_keeps_its_place(self, alice, left):
+        assert post(signed_in(alice)).status_code == 201
+        assert left == []
 
 
 class TestTaking:

@@ -26,6 +26,8 @@ class Application:
             self.refused.append(path)
             return
         self.begun.append(path)
+        if path == "/leaves":
+            load.leave_place(scope)
         await self.gate(path).wait()
         if path == "/breaks":
             raise RuntimeError
@@ -80,6 +82,15 @@ async def test_a_download_keeps_no_place_for_as_long_as_it_is_read(site):
     site.gate("end of download").set()
     await site.ask("/4")
     assert "/4" not in site.begun
+
+
+async def test_one_that_waits_elsewhere_leaves_its_place_once(site):
+    leaving, *_ = [await site.ask(path) for path in ("/leaves", "/1", "/2", "/3")]
+    assert site.begun == ["/leaves", "/1", "/2"]
+    site.gate("/leaves").set()
+    await leaving
+    await asyncio.sleep(0)
+    assert site.begun == ["/leaves", "/1", "/2"]
 
 
 async def test_a_request_that_fails_gives_its_place_back(site):

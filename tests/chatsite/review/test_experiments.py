@@ -54,10 +54,9 @@ def start(conversation, staff):
 
     def make(policy=LANGGRAPH, on=None, **values):
         target = on or conversation
-        fields = {"model": "demo", "budget": 100_000, **values}
+        fields = {"user": staff, "model": "demo", "budget": 100_000, **values}
         return Experiment.objects.create(
             conversation=target,
-            user=staff,
             policy=policy,
             last_seq=target.next_seq - 1,
             all_messages=target.messages.count(),
@@ -334,6 +333,18 @@ class TestProcesses:
         store.finish(claims[0], "done")
         assert store.claim().experiment_id == experiments[2].pk
 
+    def test_many_of_one_person_do_not_delay_those_of_another(
+        self, start, settings, bob
+    ):
+        settings.EXPERIMENTS_AT_ONCE = 2
+        mine = [start() for _ in range(5)]
+        theirs = start(user=bob)
+        claims = [store.claim() for _ in range(2)]
+        assert [each.experiment_id for each in claims] == [theirs.pk, mine[0].pk]
+        later = start(user=bob)
+        store.finish(claims[0], "done")
+        assert store.claim().experiment_id == later.pk
+
     def test_the_database_keeps_two_from_one_place(self, start):
         leave(start())
         other = start()
@@ -518,9 +529,14 @@ class TestPages:
     def test_no_more_are_taken_than_can_wait(self, reviewer, lab, start, settings):
         for _ in range(store.MAX_QUEUED):
             start()
-        assert "waiting already" in reviewer.post(lab, FORM).content.decode()
+        assert "20 experiments are waiting" in reviewer.post(lab, FORM).content.decode()
         settings.EXPERIMENTS_AT_ONCE = 0
         assert "switched off" in reviewer.post(lab, FORM).content.decode()
+
+    def test_one_person_leaves_room_for_others(self, start, staff, bob):
+        for _ in range(store.OWN_QUEUED):
+            start()
+        assert (store.full_at(staff.pk), store.full_at(bob.pk)) == (10, 0)
 
     @played
     def test_numbers_are_for_all_and_words_for_readers(self, client, staff_with, start):

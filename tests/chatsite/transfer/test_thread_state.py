@@ -20,7 +20,7 @@ from ..turns import calls
 pytestmark = pytest.mark.django_db
 PARTS = (
     *("messages", "tool_calls", "summaries", "model_calls", "rules"),
-    "feedback",
+    *("feedback", "files"),
 )
 PAGE = Path(__file__).parents[3] / "docs" / "thread-state.schema.json"
 
@@ -39,7 +39,9 @@ def exported(alice, settings):
     )
     late = calls.postpone(claim, order)
     calls.wait(claim, mail)
-    late_results.deliver(late.pk, "The tea is here.")
+    picture = own_tools._file(own_tools.PNG, "image/png", "tea.png")
+    text = {"type": "text", "text": "The tea is here."}
+    late_results.deliver(late.pk, [text, picture])
     whole = json.dumps(export.whole(conversation), cls=DjangoJSONEncoder)
     return json.loads(whole)
 
