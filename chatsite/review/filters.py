@@ -63,6 +63,17 @@ class TriggerFilter(ChoiceFilter):
         return {kind: (trigger_label(kind), Q(trigger_kind=kind)) for kind in kinds}
 
 
+class AuthorFilter(ChoiceFilter):
+    title = _("author")
+    parameter_name = "author"
+
+    def conditions(self) -> dict[str, tuple[Any, Q]]:
+        return {
+            "person": (_("a person"), Q(author__isnull=False)),
+            "automatic": (_("automatic"), Q(author=None)),
+        }
+
+
 class PresetFilter(ChoiceFilter):
     title = _("preset")
     parameter_name = "preset"

@@ -1,5 +1,6 @@
 """What lists and pages say about a version of a summary, and what tokens cost."""
 
+from collections.abc import Sequence
 from typing import Any
 
 from django.conf import settings
@@ -9,6 +10,8 @@ from django.utils.translation import gettext_lazy, ngettext
 
 from chatsite.pages.forms import preset_name
 from memory.engine.policy import PRESETS
+from memory.engine.summaries.dropped import Lacking
+from memory.engine.summaries.facts import MAX_FACTS
 from memory.models import Summary
 
 TRIGGERS = {
@@ -101,12 +104,13 @@ def flags(row: Summary) -> str:
     found = []
     if count := row.unsupported:
         words = ngettext("%(n)s fact unsupported", "%(n)s facts unsupported", count)
+        if count >= MAX_FACTS:
+            words = _("%(n)s or more facts unsupported")
         found.append(words % {"n": count})
     # Lists do not read the column: it can hold what was said.
     noted = {} if "flags" in row.get_deferred_fields() else row.flags
-    if count := len(noted.get("dropped", ())):
-        words = ngettext("%(n)s thing dropped", "%(n)s things dropped", count)
-        found.append(words % {"n": count})
+    if lines := noted.get("dropped"):
+        found.append(_dropped(lines, noted.get("dropped_from", ())))
     if "unmatched" in noted:
         found.append(_("important messages not looked for"))
     is_first = row.first_seq == 1 or getattr(row, "follows", True)
@@ -115,6 +119,16 @@ def flags(row: Summary) -> str:
     if row.generation > 1:
         found.append(_("generation %(n)s") % {"n": row.generation})
     return ", ".join(found) or "–"
+
+
+def _dropped(listed: Sequence[str], counted: Sequence[str]) -> str:
+    """Versions from before the messages were counted have a list that may be cut."""
+    counts = [each.count for each in map(Lacking.parse, counted) if each]
+    if not counts:
+        return _("%(n)s or more things dropped") % {"n": len(listed)}
+    count = sum(counts)
+    words = ngettext("%(n)s thing dropped", "%(n)s things dropped", count)
+    return words % {"n": count}
 
 
 def has_prices() -> bool:

@@ -6,6 +6,7 @@ context.py; the constraints hold for every writer.
 
 from .agent_thread import AgentThread
 from .call import ModelCall, Prompt
+from .change import Change
 from .conversation import Conversation, validate_policy
 from .label import Label
 from .message import SENT, Message, RecallEntry, as_langchain, read_langchain
@@ -16,6 +17,7 @@ from .upload import Upload
 __all__ = [
     "SENT",
     "AgentThread",
+    "Change",
     "Conversation",
     "Label",
     "Message",

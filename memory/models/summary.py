@@ -1,6 +1,7 @@
 """The versions of a conversation's summaries."""
 
 from collections.abc import Iterable, Mapping
+from datetime import datetime
 from typing import Any, ClassVar
 
 from django.conf import settings
@@ -190,6 +191,18 @@ class Summary(History):
         anything about them."""
         has_words = self.model or self.text
         return not has_words and self.status != Summary.Status.ERASED
+
+    @property
+    def is_by_hand(self) -> bool:
+        """Whether its words are a person's: no model wrote them."""
+        return bool(self.text) and not self.model
+
+    @property
+    def written_at(self) -> datetime:
+        """When its words were written. Those that a person has kept, though messages
+        were hidden or shown since, are older than the version."""
+        since = self.flags.get("written_at")
+        return datetime.fromisoformat(since[0]) if since else self.created_at
 
     @property
     def has_older(self) -> bool:

@@ -10,7 +10,7 @@ from chatsite.turns.models import Feedback
 from chatsite.turns.models.feedback import is_reply
 from memory import transcript
 from memory.engine.blank import is_blank
-from memory.models import Conversation, Message
+from memory.models import Change, Conversation, Message
 from memory.transcript import ActionError, TextError
 
 
@@ -43,6 +43,7 @@ def give(
     # Its text may be about to be deleted: then this waits, and finds none.
     reply = _find_reply(conversation.messages.select_for_update(), seq)
     before = _read(reply)
+    conversation.changes.create(action=Change.Action.FEEDBACK, seq=seq)
     if not verdict:
         Feedback.objects.filter(message=reply).delete()
         return before, Given()

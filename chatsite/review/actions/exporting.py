@@ -49,11 +49,12 @@ OF_SUMMARY = ("text", "structured", "flags", "error")
 OF_CALL = ("error",)
 OF_RULE = ("text",)
 OF_FEEDBACK = ("comment",)
+OF_FILE = ("name", "title", "kind", "url", "data")
 # An import may have brought more of them, with whatever in it.
 REFS = (
     *("system", "fence", "summaries", "pinned", "window", "left_out", "recalled"),
     *("excerpts", "replaced", "newest", "rules", "messages", "steps", "shortened"),
-    *("clipped", "tools", "tools_sha256", "tool_choice"),
+    *("clipped", "tools", "tools_sha256", "tool_choice", "tools_refused"),
 )
 
 
@@ -189,6 +190,7 @@ def mask(value: Values) -> Values:
         "model_calls": [_hide_refs(row) for row in value["model_calls"]],
         "rules": [_hide(row, OF_RULE) for row in value["rules"]],
         "feedback": [_hide(row, OF_FEEDBACK) for row in value["feedback"]],
+        "files": [_hide(row, OF_FILE) for row in value["files"]],
         "prompts": dict.fromkeys(prompts),
         "prompts_length": {sha256: len(text) for sha256, text in prompts.items()},
     }

@@ -5,22 +5,26 @@ and the one number about them that staff may change here.
 from datetime import timedelta
 from typing import Any
 
-from django.contrib import admin
+from django.contrib import admin, messages
 from django.contrib.admin import EmptyFieldListFilter
+from django.contrib.admin.models import DELETION, LogEntry
 from django.contrib.auth import get_user_model
 from django.contrib.auth.admin import UserAdmin
+from django.contrib.contenttypes.models import ContentType
 from django.db.models import Count, Q, QuerySet, Sum
 from django.db.models.functions import Coalesce, TruncDate
 from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect
 from django.utils import timezone
 from django.utils.safestring import SafeString
 from django.utils.text import capfirst
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
+from chatsite.accounts import account
 from chatsite.turns import limits
 from chatsite.turns.models import Allowance
-from memory.models import Conversation, Message, ModelCall
+from memory.models import Message, ModelCall
 
 from .. import labels, redaction
 from ..readonly import ShortPaginator, link_to, people_found
@@ -174,13 +178,14 @@ admin.site.unregister(User)
 
 @admin.register(User)
 class PersonAdmin(FiguresAdmin, UserAdmin):
-    """Django's own page of a user, with what the person has used below."""
+    """Django's own page of a user, with what the person has used below. Deleting a user
+    is deleting the account, as the person can."""
 
     def get_deleted_objects(
         self, objs: Any, request: HttpRequest
     ) -> tuple[Any, Any, Any, Any]:
         # Django would load all messages of these people to list them.
-        owners = Conversation.objects.filter(owner__in=objs).values("owner")
+        owners = redaction.lasting().filter(owner__in=objs).values("owner")
         words = _(
             "%(name)s has conversations: erase them first, or let %(name)s delete "
             "the account."
@@ -188,4 +193,51 @@ class PersonAdmin(FiguresAdmin, UserAdmin):
         people = User.objects.filter(pk__in=owners)
         if kept := [words % {"name": row.get_username()} for row in people]:
             return [], {}, set(), kept
-        return super().get_deleted_objects(objs, request)
+        shown, counts, _needed, kept = super().get_deleted_objects(objs, request)
+        # Both views that call this have asked for the permission to delete users. What
+        # belongs to an account goes with it, also what no one may delete by itself.
+        return shown, counts, set(), kept
+
+    def delete_view(
+        self, request: HttpRequest, object_id: str, extra_context: Any = None
+    ) -> HttpResponse:
+        try:
+            return super().delete_view(request, object_id, extra_context)
+        except account.BusyError:
+            return self._say_busy(request)
+
+    def changelist_view(
+        self, request: HttpRequest, extra_context: dict[str, Any] | None = None
+    ) -> HttpResponse:
+        try:
+            return super().changelist_view(request, extra_context)
+        except account.BusyError:
+            return self._say_busy(request)
+
+    def _say_busy(self, request: HttpRequest) -> HttpResponse:
+        text = _("Something is still running for this person. Try again in a moment.")
+        self.message_user(request, text, messages.ERROR)
+        return redirect(request.get_full_path())
+
+    def log_deletions(self, request: HttpRequest, queryset: Any) -> list[LogEntry]:
+        # Before they are deleted, and with their names: _delete() does it.
+        return []
+
+    def delete_model(self, request: HttpRequest, obj: Any) -> None:
+        self._delete(request, obj)
+
+    def delete_queryset(self, request: HttpRequest, queryset: QuerySet) -> None:
+        for user in queryset:
+            self._delete(request, user)
+
+    def _delete(self, request: HttpRequest, user: Any) -> None:
+        """Remove the account with all that is the person's. The entry in the admin's
+        own log has the number of the account, not the name."""
+        account.delete(user)
+        LogEntry.objects.create(
+            user_id=request.user.pk,
+            content_type=ContentType.objects.get_for_model(User),
+            object_id=str(user.pk),
+            object_repr=_("account %(number)s") % {"number": user.pk},
+            action_flag=DELETION,
+        )

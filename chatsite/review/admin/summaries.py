@@ -17,6 +17,7 @@ from memory.models import Summary
 
 from .. import labels, redaction
 from ..filters import (
+    AuthorFilter,
     FlagFilter,
     LevelFilter,
     PresetFilter,
@@ -51,6 +52,7 @@ class SummaryAdmin(ConversationPartAdmin):
     list_filter = (
         "created_at",
         TriggerFilter,
+        AuthorFilter,
         StatusFilter,
         FlagFilter,
         LevelFilter,

@@ -1,5 +1,5 @@
 """What was done with a conversation, newest first: requests to models, versions made,
-and what staff did.
+what its owner changed, and what staff did.
 """
 
 from typing import Any
@@ -8,7 +8,7 @@ from django.db.models import CharField, F, QuerySet, Value
 from django.urls import reverse
 from django.utils.translation import gettext as _
 
-from memory.models import Conversation, ModelCall, Summary
+from memory.models import Change, Conversation, ModelCall, Summary
 
 from .. import access_log, labels, redaction
 from ..models import AccessEvent, Review
@@ -27,6 +27,7 @@ def build(conversation: Conversation, rights: Rights, page: int | None) -> Value
     start = (number - 1) * PAGE
     sources = (
         ("call", ModelCall.objects.filter(conversation=conversation)),
+        ("change", Change.objects.filter(conversation=conversation)),
         ("version", Summary.objects.filter(conversation=conversation)),
         ("access", AccessEvent.objects.filter(conversation=conversation.uuid)),
         ("review", Review.objects.filter(conversation=conversation)),
@@ -52,8 +53,10 @@ def _entries(found: list[tuple[str, int]], rights: Rights) -> list[Values]:
         *redaction.below("summary", redaction.SUMMARY),
     )
     versions = Summary.objects.select_related("author").defer(*redaction.SUMMARY)
+    changes = Change.objects.select_related("conversation__owner")
     sources = {
         "call": (calls, _call),
+        "change": (changes, _change),
         "version": (versions, _version),
         "access": (AccessEvent.objects.all(), _access),
         "review": (Review.objects.all(), _review),
@@ -83,6 +86,15 @@ def _call(row: ModelCall, rights: Rights) -> Values:
         "text": f"{text} · {redaction.error(row)}" if row.error else text,
         "url": reverse("admin:memory_modelcall_change", args=[row.pk]),
         "is_trouble": bool(row.error),
+    }
+
+
+def _change(row: Change, rights: Rights) -> Values:
+    parts = (row.seq and f"#{row.seq}", row.version and f"v{row.version}")
+    return {
+        "title": _("Owner: %(action)s") % {"action": row.get_action_display()},
+        "who": row.conversation.owner.get_username(),
+        "text": " ".join(filter(None, parts)),
     }
 
 

@@ -2,20 +2,23 @@
 
 import time
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 from threading import Event
 
 import pytest
-from django.contrib.admin.models import CHANGE, LogEntry
+from django.contrib.admin.models import CHANGE, DELETION, LogEntry
 from django.contrib.auth import get_user_model
 from django.contrib.contenttypes.models import ContentType
 from django.contrib.sessions.models import Session
 from django.core.management import call_command
 from django.db import DatabaseError, connection
 from django.db.models import QuerySet
+from django.urls import reverse
 
 from chatsite.accounts import account
 from chatsite.pages.feedback import store as feedback
+from chatsite.review.actions import erasing
 from chatsite.review.models import Experiment
 from chatsite.turns import commands, lifecycle
 from chatsite.turns.models import Turn
@@ -84,6 +87,17 @@ def bytes_of_database():
     return b"".join(each.read_bytes() for each in path.parent.glob(f"{path.name}*"))
 
 
+def deleted_by(staff, user):
+    """As the admin does it: first what the person wrote, then the account."""
+    for conversation in Conversation.objects.filter(owner=user):
+        erasing.erase(conversation, user=staff)
+    page = reverse("admin:auth_user_delete", args=[user.pk])
+    done = signed_in(staff).post(page, {"post": "yes"})
+    assert done.status_code == 302, done.content.decode()
+    entry = LogEntry.objects.get(action_flag=DELETION)
+    assert (entry.object_repr, entry.user) == (f"account {user.pk}", staff)
+
+
 @pytest.mark.django_db(transaction=True)
 class TestNothingIsLeft:
     @pytest.fixture
@@ -94,22 +108,33 @@ class TestNothingIsLeft:
         plant(staff, staff, "stays")
         return user
 
+    @pytest.fixture(params=["by the person", "by staff"])
+    def leave(self, request, zyq, staff):
+        """leave(): the account ends, at either of its two doors."""
+        by_staff = request.param == "by staff"
+        return (
+            partial(deleted_by, staff, zyq)
+            if by_staff
+            else partial(account.delete, zyq)
+        )
+
     @pytest.mark.database("sqlite")
-    def test_in_the_file(self, zyq):
+    def test_in_the_file(self, zyq, staff, leave):
         signed_in(zyq), signed_in(zyq)
         assert WORD.encode() in bytes_of_database()
-        account.delete(zyq)
+        leave()
         call_command("scrub")
         assert WORD.encode() not in bytes_of_database()
         assert b"stays" in bytes_of_database()
-        assert not Session.objects.exists()
+        people = [row.get_decoded()["_auth_user_id"] for row in Session.objects.all()]
+        assert set(people) <= {str(staff.pk)}
 
     @pytest.mark.database("postgresql")
-    def test_in_any_table(self, zyq):
+    def test_in_any_table(self, zyq, leave):
         with connection.cursor() as cursor:
             cursor.execute("ANALYZE")
         assert "pg_statistic" in tables_with(WORD)
-        account.delete(zyq)
+        leave()
         assert set(tables_with(WORD)) <= {"pg_statistic"}
         call_command("scrub")
         assert tables_with(WORD) == []

@@ -9,6 +9,7 @@ from django.contrib.auth.models import Permission
 from django.urls import reverse
 from django.utils import timezone
 
+from chatsite.accounts import account
 from chatsite.turns.models import Allowance
 from memory import transcript
 from memory.models import Conversation
@@ -132,3 +133,38 @@ class TestUse:
         page = reverse("admin:auth_user_delete", args=[bob.pk])
         assert reader.post(page, {"post": "yes"}).status_code == 302
         assert not get_user_model().objects.filter(username="bob").exists()
+
+    def test_what_no_one_may_delete_by_itself_goes_with_the_account(
+        self, reader, allowance, alice
+    ):
+        chosen = {"action": "delete_selected", "_selected_action": [alice.pk]}
+        reader.post(reverse("admin:auth_user_changelist"), {**chosen, "post": "yes"})
+        assert not Allowance.objects.exists()
+        assert not get_user_model().objects.filter(username="alice").exists()
+
+    def test_staff_who_may_not_delete_users_do_not(self, client, staff_with, bob):
+        user = staff_with("metadata")
+        user.user_permissions.add(Permission.objects.get(codename="view_user"))
+        client.force_login(user)
+        page = reverse("admin:auth_user_delete", args=[bob.pk])
+        assert client.post(page, {"post": "yes"}).status_code == 403
+        chosen = {"action": "delete_selected", "_selected_action": [bob.pk]}
+        client.post(reverse("admin:auth_user_changelist"), {**chosen, "post": "yes"})
+        assert get_user_model().objects.filter(username="bob").exists()
+
+    @pytest.mark.parametrize("name", ["delete_model", "delete_queryset"])
+    def test_what_is_still_running_is_said(self, reader, bob, monkeypatch, name):
+        def fail(user):
+            raise account.BusyError
+
+        monkeypatch.setattr(account, "delete", fail)
+        if name == "delete_model":
+            page = reverse("admin:auth_user_delete", args=[bob.pk])
+            values = {"post": "yes"}
+        else:
+            page = reverse("admin:auth_user_changelist")
+            chosen = {"action": "delete_selected", "_selected_action": [bob.pk]}
+            values = {**chosen, "post": "yes"}
+        shown = reader.post(page, values, follow=True)
+        assert "still running for this person" in shown.content.decode()
+        assert get_user_model().objects.filter(username="bob").exists()

@@ -1,0 +1,69 @@
+"""What the owner of a conversation has changed of it, beside what was said."""
+
+from django.db import models
+from django.utils.translation import gettext_lazy as _
+
+from .conversation import Conversation
+
+
+class Change(models.Model):
+    """One act of the owner, in codes and numbers: never a word of the conversation. It
+    is written with the change itself, or right after it, and goes with the
+    conversation."""
+
+    class Action(models.TextChoices):
+        # Of a message. The values are names in addresses and of views, too.
+        PIN = "pin", _("pinned a message")
+        UNPIN = "unpin", _("unpinned a message")
+        LEAVE_OUT = "leave-out", _("hid a message from the model")
+        BRING_BACK = "bring-back", _("showed a message to the model again")
+        DELETE = "delete", _("deleted a message")
+        EDIT = "edit", _("edited a message")
+        REGENERATE = "regenerate", _("asked for another reply")
+        FEEDBACK = "feedback", _("gave feedback")
+        # Of the summaries.
+        REWRITE = "rewrite", _("edited a summary")
+        RESTORE = "restore", _("restored a version")
+        REINSTATE = "reinstate", _("undid a change of the summaries")
+        REBUILD = "rebuild", _("had everything summarised again")
+        ACCEPT = "accept", _("summarised up to a message")
+        # Of the rules.
+        KEEP = "keep", _("kept a rule")
+        REWORD = "reword", _("reworded a rule")
+        DISMISS = "dismiss", _("removed a rule")
+        OFFER = "offer", _("had a rule offered again")
+        UNCONFIRM = "unconfirm", _("no longer confirmed a rule")
+        REPLACE = "replace", _("replaced a rule")
+        # Of the settings.
+        POLICY = "policy", _("changed the memory settings")
+        SYSTEM_PROMPT = "system-prompt", _("changed the system prompt")
+        MODEL = "model", _("chose a model")
+        TOOLS = "tools", _("chose the tools")
+        TITLE = "title", _("changed the title")
+        # Of calls of tools.
+        ALLOW = "allow", _("allowed a tool call")
+        REFUSE = "refuse", _("refused a tool call")
+        CANCEL_CALL = "cancel-call", _("cancelled a tool call")
+        # Of the whole.
+        SHARE = "share", _("made a link")
+        REVOKE = "revoke", _("revoked a link")
+        BRANCH = "branch", _("branched it")
+        IMPORT = "import", _("imported it")
+
+    conversation = models.ForeignKey(
+        Conversation, models.CASCADE, related_name="changes"
+    )
+    action = models.CharField(max_length=13, choices=Action)
+    # The number of a message or a version.
+    seq = models.PositiveIntegerField(null=True)
+    version = models.PositiveIntegerField(null=True)
+    created_at = models.DateTimeField(auto_now_add=True)
+
+    class Meta:
+        default_permissions = ()
+        indexes = [
+            models.Index(fields=["conversation", "-created_at"], name="change_newest"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.action} of conversation {self.conversation_id}"

@@ -1,0 +1,81 @@
+"""manage.py migrate beside processes that serve: it gives way, and comes again."""
+
+import threading
+from io import StringIO
+
+import psycopg
+import pytest
+from django.core.management import CommandError, call_command
+from django.db import OperationalError, connection
+from django.db.migrations.executor import MigrationExecutor
+
+from chatsite.ops.management.commands import migrate
+from tests.patience import PATIENCE, wait_for
+
+pytestmark = [
+    pytest.mark.django_db(transaction=True),
+    pytest.mark.database("postgresql"),
+]
+# Makes a table that refers to conversations first and to messages then.
+BEFORE, NAME = "0020_share", "0021_feedback"
+WAITING = "SELECT count(*) FROM pg_locks WHERE NOT granted"
+TOUCH = "UPDATE memory_{} SET id = id WHERE id < 0"
+
+
+@pytest.fixture
+def older():
+    """The database as it was before the migration."""
+    executor = MigrationExecutor(connection)
+    executor.migrate([("chat", BEFORE)])
+    yield
+    executor.loader.build_graph()
+    executor.migrate(executor.loader.graph.leaf_nodes())
+
+
+@pytest.fixture
+def serving():
+    """A connection as the site has them."""
+    values = connection.settings_dict
+    with psycopg.connect(
+        host=values["HOST"],
+        port=values["PORT"],
+        user=values["USER"],
+        dbname=values["NAME"],
+        options=values["OPTIONS"]["options"],
+    ) as made:
+        yield made
+
+
+def test_two_that_wait_for_each_other_both_come_through(older, serving):
+    """The request holds what the migration needs and then wants what it holds."""
+    serving.execute(TOUCH.format("message"))
+    printed, failed = StringIO(), []
+
+    def run():
+        try:
+            call_command("migrate", stdout=printed)
+        except (OperationalError, CommandError) as error:
+            failed.append(error)
+        finally:
+            connection.close()
+
+    thread = threading.Thread(target=run)
+    thread.start()
+    with connection.cursor() as cursor:
+        wait_for(lambda: cursor.execute(WAITING).fetchone()[0], what="the migration")
+    serving.execute(TOUCH.format("conversation"))
+    serving.commit()
+    thread.join(60 * PATIENCE)
+    assert failed == []
+    assert "trying again" in printed.getvalue()
+    done = MigrationExecutor(connection).loader.applied_migrations
+    assert ("chat", NAME) in done
+
+
+def test_it_says_what_to_do_when_a_lock_is_never_free(older, serving, monkeypatch):
+    monkeypatch.setattr(migrate, "TRIES", 2)
+    serving.execute(TOUCH.format("message"))
+    with pytest.raises(CommandError, match="run the command again"):
+        call_command("migrate", verbosity=0)
+    serving.commit()
+    call_command("migrate", verbosity=0)
