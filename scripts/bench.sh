@@ -31,3 +31,6 @@ echo "== bench/rounds"
 .venv-bench/bin/python -m bench.rounds
 echo "== bench/memory"
 .venv-bench/bin/python -m bench.memory
+echo "== bench/other_suites"
+# The other two are run where checkouts of their libraries are.
+.venv/bin/python -m bench.other_suites --only langchain

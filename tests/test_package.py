@@ -9,9 +9,14 @@ import zipfile
 
 import pytest
 
+from memory.engine.policy import Policy, PolicyValues
+
 from .servers import ROOT
 
-PARTS = ("memory/agents", "memory/engine", "docs")
+PARTS = ("memory/agents", "memory/engine", "deploy/package")
+README = (ROOT / "deploy" / "package" / "README.md").read_text()
+PROGRAM = re.compile(r"```python\n(.+?)```(?:\n\n```text\n(.+?)```)?", re.DOTALL)
+PROGRAMS = PROGRAM.findall(README)
 # Imports every module, and says what must not be there.
 IMPORT_ALL = """\
 import importlib, pkgutil, sys
@@ -37,7 +42,7 @@ def wheel(tmp_path_factory):
     for name in PARTS:
         ignored = shutil.ignore_patterns("__pycache__")
         shutil.copytree(ROOT / name, source / name, ignore=ignored)
-    for name in ("pyproject.toml", "LICENSE", "memory/__init__.py"):
+    for name in ("pyproject.toml", "LICENSE"):
         shutil.copy(ROOT / name, source / name)
     pip = (sys.executable, "-m", "pip", "wheel", "--quiet", "--no-index", "--no-deps")
     run(*pip, "--no-build-isolation", "--wheel-dir", "dist", ".", cwd=source)
@@ -61,13 +66,17 @@ def python(wheel, tmp_path_factory):
     return python
 
 
+def relative(path):
+    return path.relative_to(ROOT)
+
+
 def test_it_holds_the_engine_and_the_agents_and_nothing_else(wheel):
     names = zipfile.ZipFile(wheel).namelist()
     here = {
-        re.sub("^memory/", "windowpane_memory/", str(path.relative_to(ROOT)))
-        for part in ("memory/agents", "memory/engine")
-        for path in (ROOT / part).rglob("*.py")
-    }
+        re.sub("^(memory|deploy/package)/", "windowpane_memory/", str(path))
+        for part in PARTS
+        for path in map(relative, (ROOT / part).rglob("*.py"))
+    } | {"windowpane_memory/py.typed"}
     assert {name for name in names if ".dist-info/" not in name} == here
 
 
@@ -90,9 +99,136 @@ def test_it_is_used_where_nothing_else_is(python):
     assert (beside, collision) == ("[]", "None")
 
 
-def test_the_documented_example_runs_with_its_name(python):
-    page = (ROOT / "docs" / "agents.md").read_text()
-    code = re.search(r"<!-- example -->\n```python\n(.+?)```", page, re.DOTALL)[1]
-    code = code.replace("from memory.", "from windowpane_memory.")
-    code += "\nprint(len(transcript), compacted.last_seq)\n"
-    assert run(python, "-I", "-c", code, cwd=python.parent) == "6 2\n"
+def test_the_readme_has_programs():
+    assert len(PROGRAMS) == README.count("```python") >= 6
+    assert all(shown for _, shown in PROGRAMS)
+
+
+@pytest.mark.parametrize(("code", "shown"), PROGRAMS, ids=range(len(PROGRAMS)))
+def test_each_program_of_the_readme_runs_as_it_is(python, tmp_path, code, shown):
+    assert run(python, "-I", "-W", "ignore", "-c", code, cwd=tmp_path) == shown
+
+
+def test_its_root_has_the_public_names(python, tmp_path):
+    code = """
+import windowpane_memory as package
+for name in package.__all__:
+    assert getattr(package, name) is not None, name
+assert set(package.__all__) <= set(dir(package))
+assert {*package._PLACES, "__version__"} == set(package.__all__)
+assert not hasattr(package, "missing")
+print(package.__version__)
+from importlib.metadata import version
+assert version("windowpane") == package.__version__
+"""
+    assert re.fullmatch(r"\d+\.\d+\.\d+\S*\n", run(python, "-c", code, cwd=tmp_path))
+
+
+def test_it_loads_little_until_it_is_used(python, tmp_path):
+    code = """
+import sys, time
+start = time.process_time()
+import windowpane_memory
+spent = time.process_time() - start
+heavy = [n for n in sys.modules if n.split(".")[0] in ("langchain", "langchain_core")]
+print(int(spent * 1000), heavy)
+windowpane_memory.Policy(trigger=("messages", 4))
+print([n for n in sys.modules if n.split(".")[0] in ("langchain", "langgraph")])
+"""
+    first, second = run(python, "-I", "-c", code, cwd=tmp_path).splitlines()
+    milliseconds, heavy = first.split(maxsplit=1)
+    assert (heavy, second) == ("[]", "[]")
+    assert int(milliseconds) < 300
+
+
+def test_its_functions_name_their_keywords(python, tmp_path):
+    code = """
+import inspect
+from importlib import import_module
+import windowpane_memory as package
+agents = ("langchain", "deepagents", "langmem")
+modules = [package, *(import_module(f"windowpane_memory.agents.{n}") for n in agents)]
+found = set()
+for module in modules:
+    for name in getattr(module, "__all__", ["SummarizationMiddleware"]):
+        value = getattr(module, name)
+        if getattr(value, "_is_protocol", False):
+            continue
+        function = value.__init__ if isinstance(value, type) else value
+        # Errors and the forms of a state have a constructor of Python's.
+        module_of = getattr(function, "__module__", None) or ""
+        is_own = module_of.startswith("windowpane_memory")
+        if not inspect.isfunction(function) or "Error" in name or not is_own:
+            continue
+        kinds = [each.kind for each in inspect.signature(function).parameters.values()]
+        if inspect.Parameter.VAR_KEYWORD in kinds:
+            found.add(name)
+print(sorted(found))
+"""
+    # Those of a policy are the keys of a `TypedDict`.
+    assert run(python, "-I", "-c", code, cwd=tmp_path) == "['Policy']\n"
+
+
+def test_a_policys_keywords_are_its_settings():
+    assert PolicyValues.__annotations__.keys() == Policy.model_fields.keys()
+
+
+USES = """
+from typing import assert_type
+
+from langchain_core.language_models.fake_chat_models import FakeListChatModel
+from windowpane_memory import (
+    Policy, PolicyError, SQLiteStore, SummaryWarning, ThreadMemory, build_context,
+    WindowpaneMiddleware, __version__, count_tokens, load_memory, summarize, thread_key,
+)
+from windowpane_memory.agents import deepagents, langchain, langmem
+
+model = FakeListChatModel(responses=["Hello."])
+policy = Policy(trigger=("messages", 4), keep=("messages", 2), important=["tea"])
+errors: list[Exception] = []
+with WindowpaneMiddleware(
+    model, policy=policy, store=SQLiteStore("x"), on_failure=errors.append
+) as memory:
+    assert_type(memory, WindowpaneMiddleware)
+    assert_type(memory.memory("1"), ThreadMemory)
+assert_type(load_memory({"messages": []}), ThreadMemory)
+assert_type(__version__, str)
+assert_type(thread_key("1"), str)
+assert_type(count_tokens([]), int)
+build_context(policy, context_window=8000)
+summarize(model.with_retry(), policy, on_failure=errors.append)
+langchain.SummarizationMiddleware(model, trigger=("tokens", 4000), backoff=1.0)
+result = langmem.summarize_messages(
+    [], running_summary=None, model=model, max_tokens=300
+)
+assert_type(result, langmem.SummarizationResult)
+assert_type(PolicyError("no").__cause__, BaseException | None)
+assert_type(isinstance(SummaryWarning(), UserWarning), bool)
+"""
+MISTAKES = """
+Policy(triger=("messages", 4))
+WindowpaneMiddleware(model, triger=("messages", 4))
+langchain.SummarizationMiddleware(model, triger=("messages", 4))
+deepagents.SummarizationMiddleware(model, backend=1)
+langmem.summarize_messages([], running_summary=None, model=model, max_token=300)
+thread_key("1") + 1
+"""
+
+
+def test_a_strict_type_checker_knows_its_names(python, tmp_path):
+    program = tmp_path / "program.py"
+    program.write_text(USES + MISTAKES)
+    command = (python, "-m", "mypy", "--strict", "--no-color-output", "program.py")
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
+    lines = [int(n) for n in re.findall(r"program.py:(\d+): error", done.stdout)]
+    first = USES.count("\n") + 2
+    expected = range(first, first + MISTAKES.count("\n") - 1)
+    assert sorted(set(lines)) == list(expected), done.stdout + done.stderr
+
+
+def test_its_changelog_begins_with_its_version():
+    changes = (ROOT / "deploy" / "package" / "CHANGELOG.md").read_text()
+    code = (ROOT / "deploy" / "package" / "__init__.py").read_text()
+    version = re.search('__version__ = "(.+)"', code)[1]
+    (newest, *_) = re.findall("^## (.+)", changes, re.MULTILINE)
+    assert newest == ("Unreleased" if "dev" in version else version)

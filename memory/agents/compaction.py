@@ -23,6 +23,7 @@ from ..engine.plan import Compaction, Step
 from ..engine.policy import Policy
 from ..engine.tokens import TokenCounter, count_text
 from . import threads
+from .failures import Failures
 from .stores import CompactionRecord, MemoryStore, Segment
 from .summarizers import Writer
 
@@ -66,6 +67,7 @@ class Compactor:
         context_window: int | None,
         backoff: float,
         provider: str = "",
+        failures: Failures | None = None,
     ) -> None:
         self.writer = writer
         self.store = store
@@ -73,6 +75,7 @@ class Compactor:
         self.context_window = context_window
         self.backoff = backoff
         self.provider = provider
+        self.failures = failures or Failures()
         self._jobs: dict[str, futures.Future[None]] = {}
         self._waiting: dict[str, Task] = {}
         self._lock = Lock()
@@ -160,11 +163,11 @@ class Compactor:
             self._check_size(after, task)
         except Exception as error:  # noqa: BLE001 - the model or function of the caller
             # The text of a provider's error may hold a key; its name does not.
-            name = type(error).__name__
-            logger.warning("compaction failed thread=%s error=%s", task.thread, name)
+            record = replace(record, error=type(error).__name__)
             rest = min(self.backoff * 2**memory.failures, LONGEST_REST)
-            failed = memory.failed(replace(record, error=name), time.time() + rest)
+            failed = memory.failed(record, time.time() + rest)
             self.store.save(task.thread, failed, seen=memory.version)
+            self.failures.report(error, task.thread)
             return False
         found = asdict(made)
         found.pop("requests")

@@ -20,17 +20,17 @@ from pydantic import BaseModel
 
 from ..engine.policy import MAX_SIZE, Clause, ContextSize, Policy, Trigger
 from ..engine.tokens import TokenCounter, count_tokens
+from .failures import OnFailure
 from .middleware import LANGCHAIN_KEEP, When, WindowpaneMiddleware
+from .stores import MemoryStore
 from .summarizers import Summarizer
 
 # Claude's tokens are shorter than the usual four characters; LangChain's own measure.
 CLAUDE_CHARS_PER_TOKEN = 3.3
 # Where LangChain's prompts have the messages. Here they come as a message of their own.
 MESSAGES = "(in the next message)"
-DEPRECATED = {
-    "max_tokens_before_summary": "trigger=('tokens', value)",
-    "messages_to_keep": "keep=('messages', value)",
-}
+# A deprecated argument warns where it is given, None as any other value.
+NOT_GIVEN: Any = object()
 
 
 class SummarizationMiddleware(WindowpaneMiddleware):
@@ -50,17 +50,23 @@ class SummarizationMiddleware(WindowpaneMiddleware):
         trim_tokens_to_summarize: int | None = 4000,
         summarizer: str | Summarizer | None = None,
         schema: type[BaseModel] | None = None,
+        store: MemoryStore | None = None,
         when: When = "before",
-        **others: Any,
+        background: bool = True,
+        compaction_timeout: float = 60.0,
+        backoff: float = 30.0,
+        on_failure: OnFailure | None = None,
+        max_tokens_before_summary: Any = NOT_GIVEN,
+        messages_to_keep: Any = NOT_GIVEN,
     ) -> None:
-        old = {name: others.pop(name) for name in DEPRECATED if name in others}
-        for name in old:
-            message = f"{name} is deprecated. Use {DEPRECATED[name]} instead."
-            warnings.warn(message, DeprecationWarning, stacklevel=2)
-        if trigger is None and old.get("max_tokens_before_summary") is not None:
-            trigger = ("tokens", old["max_tokens_before_summary"])
-        if keep == LANGCHAIN_KEEP and "messages_to_keep" in old:
-            keep = ("messages", old["messages_to_keep"])
+        if max_tokens_before_summary is not NOT_GIVEN:
+            warn_of("max_tokens_before_summary", "trigger=('tokens', value)")
+            if trigger is None and max_tokens_before_summary is not None:
+                trigger = ("tokens", max_tokens_before_summary)
+        if messages_to_keep is not NOT_GIVEN:
+            warn_of("messages_to_keep", "keep=('messages', value)")
+            if keep == LANGCHAIN_KEEP:
+                keep = ("messages", messages_to_keep)
         if isinstance(summarizer, str):
             summarizer = init_chat_model(summarizer)
         read = Original(
@@ -89,9 +95,19 @@ class SummarizationMiddleware(WindowpaneMiddleware):
             ),
             token_counter=lambda messages: self.token_counter(messages),
             summarizer=summarizer,
+            store=store,
             when=when,
-            **others,
+            background=background,
+            compaction_timeout=compaction_timeout,
+            backoff=backoff,
+            on_failure=on_failure,
         )
+
+
+def warn_of(name: str, better: str) -> None:
+    """Warn the caller of the constructor that a name is deprecated."""
+    message = f"{name} is deprecated. Use {better} instead."
+    warnings.warn(message, DeprecationWarning, stacklevel=3)
 
 
 def make_counter(model: BaseChatModel) -> TokenCounter:

@@ -21,6 +21,7 @@ from ..engine.policy import Policy
 from ..engine.tokens import TokenCounter, count_tokens
 from . import threads
 from .compaction import Compactor, Task
+from .failures import Failures, OnFailure
 from .middleware import CEILING, ChoosePolicy, guard_counter, load_model
 from .stores import InMemoryStore, ThreadMemory
 from .summarizers import Summarizer, find_provider, find_window, make_writer
@@ -81,16 +82,19 @@ def summarize(
     token_counter: TokenCounter = count_tokens,
     timeout: float = 60.0,
     backoff: float = 30.0,
+    on_failure: OnFailure | None = None,
 ) -> Node:
     """A node that summarises what the policy says, and writes `memory`.
 
     It may stand before or after the call to the model, and does nothing while nothing
-    is due. A failure is recorded in the memory; for `backoff` seconds, doubled each
-    time, there is no new attempt. The node waits for `timeout` seconds at most.
+    is due. A failure is recorded in the memory, and `on_failure` gets its error; for
+    `backoff` seconds, doubled each time, there is no new attempt. The node waits for
+    `timeout` seconds at most.
     """
     model = load_model(model)
     look = _Look(policy, context_window or find_window(model), overhead, token_counter)
     writer = make_writer(model, look.count_tokens)
+    failures = Failures(on_failure)
 
     def summarize(state: ContextState, config: RunnableConfig) -> dict[str, Any]:
         _, task = look(state, config)
@@ -104,6 +108,7 @@ def summarize(
             context_window=look.context_window,
             backoff=backoff,
             provider=find_provider(model),
+            failures=failures,
         ).start(task)
         is_late = futures.wait([job], timeout).not_done
         memory = store.load(task.thread)

@@ -34,8 +34,15 @@ from ..engine.triggers import find_due, measure
 from ..engine.wording import show
 from . import threads
 from .compaction import Compactor, Task, reported_tokens
+from .failures import Failures, OnFailure
 from .stores import InMemoryStore, MemoryStore, ThreadMemory
-from .summarizers import Summarizer, find_provider, find_window, make_writer
+from .summarizers import (
+    ModelWriter,
+    Summarizer,
+    find_provider,
+    find_window,
+    make_writer,
+)
 from .view import View, Viewer
 
 logger = logging.getLogger(__name__)
@@ -113,6 +120,7 @@ class WindowpaneMiddleware(AgentMiddleware):
         background: bool = True,
         compaction_timeout: float = 60.0,
         backoff: float = 30.0,
+        on_failure: OnFailure | None = None,
     ) -> None:
         super().__init__()
         values = (trigger, schema, summary_prompt or None)
@@ -150,12 +158,16 @@ class WindowpaneMiddleware(AgentMiddleware):
         self._slow: WeakSet[futures.Future[None]] = WeakSet()
         self._viewer = Viewer(self.count_tokens)
         self._compactor = Compactor(
-            make_writer(load_model(summarizer or self.model), self.count_tokens),
+            # What is given as the model is asked like one, whatever it is.
+            make_writer(load_model(summarizer), self.count_tokens)
+            if summarizer
+            else ModelWriter(self.model, self.count_tokens),
             self.store,
             self.count_tokens,
             context_window=self.context_window,
             backoff=backoff,
             provider=find_provider(self.model),
+            failures=Failures(on_failure),
         )
 
     def wrap_model_call(

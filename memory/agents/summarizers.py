@@ -6,10 +6,17 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
+from langchain_core.callbacks import BaseCallbackHandler
 from langchain_core.exceptions import ContextOverflowError, ModelError
 from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessage, BaseMessage
-from langchain_core.runnables import Runnable, RunnableConfig
+from langchain_core.runnables import (
+    Runnable,
+    RunnableConfig,
+    RunnableWithFallbacks,
+)
+from langchain_core.runnables.base import RunnableBindingBase
+from langchain_core.runnables.configurable import DynamicRunnable
 from pydantic import BaseModel
 
 from ..engine.compose import compose
@@ -31,19 +38,75 @@ CONFIG: RunnableConfig = {
     "run_name": "windowpane_summary",
 }
 
+# What wraps a chat model, and where it has it: `bind`, `with_config` and `with_retry`;
+# `with_fallbacks`, whose first one counts; `configurable_fields`.
+WRAPPERS: tuple[tuple[type, str], ...] = (
+    (RunnableBindingBase, "bound"),
+    (RunnableWithFallbacks, "runnable"),
+    (DynamicRunnable, "default"),
+)
+
 Summarizer = BaseChatModel | Runnable[Any, Any] | Callable[[list[BaseMessage]], Any]
 
 
-class ModelWriter:
-    """Asks a chat model, in chunks, with the prompts of the policy.
+class Caller:
+    """Calls a model or a chain in the thread of the compaction, where no callback of
+    the agent's run is inherited.
 
-    The model is called without `await`, in the thread of the compaction: a connection
-    that it keeps belongs to no event loop, and no callback of the agent's run is
-    inherited.
+    That is done without `await`: a connection that a model keeps belongs to no event
+    loop. What can only be awaited, is, in an event loop of the compaction's own.
     """
 
-    def __init__(self, model: BaseChatModel, count_tokens: TokenCounter) -> None:
+    def __init__(
+        self, runnable: Runnable[Any, Any], config: RunnableConfig | None = None
+    ) -> None:
+        self.runnable = runnable
+        self.config = config or {}
+        # A model of the caller's may have an `invoke` of its own.
+        known = inspect.signature(runnable.invoke).parameters
+        self._takes_config = not {"config", "kwargs"}.isdisjoint(known)
+        self._is_awaited = False
+
+    async def __call__(self, value: Any) -> Any:
+        if not self._is_awaited:
+            listener = _AwaitListener()
+            options = self._add_config(callbacks=[listener])
+            try:
+                return self.runnable.invoke(value, **options)
+            except Exception as error:
+                self._is_awaited = listener.is_asked or asks_to_await(error)
+                if not self._is_awaited:
+                    raise
+        return await self.runnable.ainvoke(value, **self._add_config())
+
+    def _add_config(self, **more: Any) -> dict[str, Any]:
+        return {"config": {**self.config, **more}} if self._takes_config else {}
+
+
+class _AwaitListener(BaseCallbackHandler):
+    """Finds out that a part can only be awaited: `with_fallbacks` raises the error of
+    its first model, whatever became of the others."""
+
+    is_asked = False
+
+    def on_llm_error(self, error: BaseException, **kwargs: Any) -> None:
+        self.is_asked |= asks_to_await(error)
+
+    on_chain_error = on_llm_error
+
+
+def asks_to_await(error: BaseException) -> bool:
+    """Whether something can't be called without `await`."""
+    is_lambda = isinstance(error, TypeError) and "coroutine function" in str(error)
+    return is_lambda or isinstance(error, NotImplementedError)
+
+
+class ModelWriter:
+    """Asks a chat model, in chunks, with the prompts of the policy."""
+
+    def __init__(self, model: Any, count_tokens: TokenCounter) -> None:
         self.model = model
+        self._call = Caller(model, CONFIG)
         self.count_tokens = count_tokens
         window = find_window(model)
         self.chunk_tokens = window // 2 if window else CHUNK_TOKENS
@@ -71,7 +134,7 @@ class ModelWriter:
         """One request; what may go better the next time is tried again."""
         for attempt in range(1, ATTEMPTS + 1):
             try:
-                reply = self.model.invoke(messages, config=CONFIG)
+                reply = await self._call(messages)
                 break
             except Exception as error:
                 is_final = isinstance(error, ModelError) and not error.is_retryable
@@ -95,6 +158,8 @@ class FunctionWriter:
 
     def __init__(self, function: Summarizer) -> None:
         self.function = function
+        is_chain = isinstance(function, Runnable)
+        self._call = Caller(function, CONFIG) if is_chain else None
 
     async def write(
         self, step: Step, messages: Sequence[BaseMessage], policy: Policy
@@ -104,8 +169,8 @@ class FunctionWriter:
         previous = getattr(step, "previous", None)
         blocks = [previous] if previous else []
         material = [*compose(system_prompt="", blocks=blocks).messages, *messages]
-        if isinstance(self.function, Runnable):
-            text = self.function.invoke(material, config=CONFIG)
+        if self._call:
+            text = await self._call(material)
         else:
             result = self.function(material)
             text = await result if inspect.isawaitable(result) else result
@@ -129,19 +194,37 @@ Writer = ModelWriter | FunctionWriter
 
 def make_writer(summarizer: Summarizer, count_tokens: TokenCounter) -> Writer:
     """The one for what a caller summarises with."""
-    if isinstance(summarizer, BaseChatModel):
+    if is_model(summarizer):
         return ModelWriter(summarizer, count_tokens)
     return FunctionWriter(summarizer)
 
 
+def is_model(summarizer: object) -> bool:
+    # A model that is chosen with each call has no other mark than this method.
+    is_chosen_later = isinstance(summarizer, Runnable) and hasattr(
+        summarizer, "bind_tools"
+    )
+    return is_chosen_later or find_chat_model(summarizer) is not None
+
+
+def find_chat_model(model: object) -> BaseChatModel | None:
+    """The chat model in what may be wrapped around one; None: there is none."""
+    while not isinstance(model, BaseChatModel):
+        names = [name for kind, name in WRAPPERS if isinstance(model, kind)]
+        if not names:
+            return None
+        model = getattr(model, names[0])
+    return model
+
+
 def find_window(model: object) -> int | None:
     """How many tokens a model takes, where its profile tells."""
-    profile = getattr(model, "profile", None)
+    profile = getattr(find_chat_model(model) or model, "profile", None)
     size = profile.get("max_input_tokens") if isinstance(profile, dict) else None
     return size if type(size) is int and size > 0 else None
 
 
 def find_provider(model: object) -> str:
     """Who runs a model, in LangChain's words; "" = unknown."""
-    find = getattr(model, "_get_ls_params", None)
+    find = getattr(find_chat_model(model) or model, "_get_ls_params", None)
     return str((find() if find else {}).get("ls_provider") or "")

@@ -1,10 +1,13 @@
-"""Where files of a history are written."""
+"""Where files of a history are written, and how the functions for that are called."""
 
-from collections.abc import Sequence
+import asyncio
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from typing import Any, Protocol
 
 
-class Backend(Protocol):
+class SyncBackend(Protocol):
     """What is used of Deep Agents' `BackendProtocol`: files by their absolute path.
 
     Results have an `error`, and those of a download also a `content` in bytes.
@@ -17,3 +20,52 @@ class Backend(Protocol):
     def write(self, file_path: str, content: str) -> Any: ...
 
     def edit(self, file_path: str, old_string: str, new_string: str) -> Any: ...
+
+
+class AsyncBackend(Protocol):
+    """The same with the names that Deep Agents gives to functions to be awaited."""
+
+    async def adownload_files(self, paths: list[str]) -> Sequence[Any]: ...
+
+    async def aupload_files(self, files: list[tuple[str, bytes]]) -> Sequence[Any]: ...
+
+    async def awrite(self, file_path: str, content: str) -> Any: ...
+
+    async def aedit(self, file_path: str, old_string: str, new_string: str) -> Any: ...
+
+
+Backend = SyncBackend | AsyncBackend
+
+
+@dataclass(frozen=True, slots=True)
+class Files:
+    """Calls a backend from a thread, as the agent was called.
+
+    `loop` is that of an agent that is awaited: its backend's functions with `a` are
+    awaited there, since what they keep open belongs to it. Without a loop the others
+    are called. A backend may have one kind only.
+    """
+
+    backend: Backend
+    loop: asyncio.AbstractEventLoop | None = None
+
+    def call(self, name: str, *args: Any) -> Any:
+        asynchronous = getattr(self.backend, f"a{name}", None)
+        if self.loop and asynchronous:
+            made = asynchronous(*args)
+            return asyncio.run_coroutine_threadsafe(made, self.loop).result()
+        function = getattr(self.backend, name, None)
+        try:
+            if function:
+                return function(*args)
+        except NotImplementedError:
+            if not asynchronous:
+                raise
+        return _run(asynchronous or getattr(self.backend, name), args)
+
+
+def _run(function: Callable[..., Any], args: Sequence[Any]) -> Any:
+    """The result of a coroutine function. The caller's thread may be in a loop of its
+    own, which waits meanwhile."""
+    with ThreadPoolExecutor(1) as thread:
+        return thread.submit(asyncio.run, function(*args)).result()

@@ -17,7 +17,7 @@ from .. import threads
 from ..middleware import SUMMARY_MARK
 from ..stores import Segment, ThreadMemory
 from ..view import View
-from .backend import Backend
+from .backend import Files
 from .media import MediaSaver
 
 logger = logging.getLogger(__name__)
@@ -96,7 +96,7 @@ class Session:
             return 0
         return self.event.get("saved_index", covered if self.path else 0)
 
-    def record(self, memory: ThreadMemory, backend: Backend) -> None:
+    def record(self, memory: ThreadMemory, files: Files) -> None:
         """Append the messages of a new summary to the file, and make its event."""
         if memory.version != self.version:
             # Also after a failure: the next call has to know of it.
@@ -110,7 +110,7 @@ class Session:
         newest = active[-1]
         end = len(head) + newest.block.last_seq
         start = min(self.saved, end)
-        is_saved = save(backend, self.file, self.messages[start:end])
+        is_saved = save(files, self.file, self.messages[start:end])
         self.event = SummarizationEvent(
             cutoff_index=end,
             summary_message=HumanMessage(newest.block.text),
@@ -158,24 +158,24 @@ def add_pointer(view: View, path: str, count_tokens: TokenCounter) -> View:
     return replace(view, context=context, around=view.around + more)
 
 
-def save(backend: Backend, path: str, messages: Sequence[BaseMessage]) -> bool:
+def save(files: Files, path: str, messages: Sequence[BaseMessage]) -> bool:
     """Append messages to a file of the backend. A failure costs nothing: the messages
     stay in the thread, and go to the file with those of the next summary."""
-    media = MediaSaver(backend, f"{path.rpartition('/')[0]}/media")
+    media = MediaSaver(files, f"{path.rpartition('/')[0]}/media")
     said = [media.replace(message) for message in messages if not is_summary(message)]
     text = get_buffer_string(said, format="xml")
     section = f"## Summarized at {datetime.now(UTC).isoformat()}\n\n{text}\n\n"
     try:
-        (found,) = backend.download_files([path])
+        (found,) = files.call("download_files", [path])
         old = "" if found.error or not found.content else found.content.decode()
     except Exception as error:  # noqa: BLE001 - the backend of the caller
         logger.debug("no history path=%s error=%s", path, type(error).__name__)
         old = ""
     try:
         if old:
-            result = backend.edit(path, old, old + section)
+            result = files.call("edit", path, old, old + section)
         else:
-            result = backend.write(path, section)
+            result = files.call("write", path, section)
         wrong = "no result" if result is None else result.error
     except Exception as error:  # noqa: BLE001 - the backend of the caller
         wrong = type(error).__name__

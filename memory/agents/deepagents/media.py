@@ -12,7 +12,7 @@ from urllib.parse import unquote_to_bytes
 
 from langchain_core.messages import BaseMessage
 
-from .backend import Backend
+from .backend import Files
 
 logger = logging.getLogger(__name__)
 
@@ -23,8 +23,8 @@ NOT_SAVED = {"type": "text", "text": '<image error="failed_to_offload" />'}
 class MediaSaver:
     """Writes what is embedded to a folder of the backend, named by its hash, once."""
 
-    def __init__(self, backend: Backend, folder: str) -> None:
-        self.backend = backend
+    def __init__(self, files: Files, folder: str) -> None:
+        self.files = files
         self.folder = folder
         self._saved: dict[str, bool] = {}
         self.failures = 0
@@ -60,7 +60,7 @@ class MediaSaver:
     def _save(self, path: str, data: bytes) -> bool:
         if path not in self._saved:
             try:
-                responses = self.backend.upload_files([(path, data)])
+                responses = self.files.call("upload_files", [(path, data)])
                 error = responses[0].error if responses else "no result"
             except Exception as raised:  # noqa: BLE001 - the backend of the caller
                 error = type(raised).__name__

@@ -9,6 +9,7 @@ from concurrent.futures import Future
 from dataclasses import replace
 from typing import Any
 
+from langchain.agents.middleware.summarization import DEFAULT_SUMMARY_PROMPT
 from langchain.agents.middleware.types import (
     AgentState,
     ExtendedModelResponse,
@@ -18,16 +19,21 @@ from langchain.agents.middleware.types import (
 from langchain.tools import ToolRuntime
 from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import BaseMessage, ToolMessage
+from langchain_core.messages.utils import count_tokens_approximately
 from langgraph.types import Command
+from pydantic import BaseModel
 
 from ...engine.policy import Clause, Policy
+from ...engine.tokens import TokenCounter
 from .. import langchain, threads
 from ..compaction import Task
-from ..middleware import mark
-from ..stores import ThreadMemory
+from ..failures import OnFailure
+from ..middleware import LANGCHAIN_KEEP, mark
+from ..stores import MemoryStore, ThreadMemory
+from ..summarizers import Summarizer
 from ..view import View
 from .arguments import ArgumentCutter, TruncateArgsSettings
-from .backend import Backend
+from .backend import Backend, Files
 from .history import (
     EVENT,
     SESSION,
@@ -66,9 +72,37 @@ class SummarizationMiddleware(langchain.SummarizationMiddleware):
         backend: Backend,
         truncate_args_settings: TruncateArgsSettings | None = None,
         history_path_prefix: str = "",
-        **options: Any,
+        trigger: Any = None,
+        keep: Any = LANGCHAIN_KEEP,
+        token_counter: TokenCounter = count_tokens_approximately,
+        summary_prompt: str = DEFAULT_SUMMARY_PROMPT,
+        trim_tokens_to_summarize: int | None = 4000,
+        summarizer: str | Summarizer | None = None,
+        schema: type[BaseModel] | None = None,
+        store: MemoryStore | None = None,
+        compaction_timeout: float = 60.0,
+        backoff: float = 30.0,
+        on_failure: OnFailure | None = None,
+        max_tokens_before_summary: Any = langchain.NOT_GIVEN,
+        messages_to_keep: Any = langchain.NOT_GIVEN,
     ) -> None:
-        super().__init__(model, when="before", **options)
+        super().__init__(
+            model,
+            trigger=trigger,
+            keep=keep,
+            token_counter=token_counter,
+            summary_prompt=summary_prompt,
+            trim_tokens_to_summarize=trim_tokens_to_summarize,
+            summarizer=summarizer,
+            schema=schema,
+            store=store,
+            when="before",
+            compaction_timeout=compaction_timeout,
+            backoff=backoff,
+            on_failure=on_failure,
+            max_tokens_before_summary=max_tokens_before_summary,
+            messages_to_keep=messages_to_keep,
+        )
         self.backend = backend
         root = getattr(backend, "artifacts_root", "/").rstrip("/")
         folder = history_path_prefix or f"{root}/conversation_history"
@@ -85,7 +119,7 @@ class SummarizationMiddleware(langchain.SummarizationMiddleware):
         session = self._open_session(request.state, request.messages)
 
         def send(sent: ModelRequest) -> ModelResponse:
-            self._record(session)
+            self._record(session, Files(self.backend))
             return handler(sent.override(messages=session.show(sent.messages)))
 
         request = request.override(state={**request.state, SESSION: session.id})
@@ -96,12 +130,13 @@ class SummarizationMiddleware(langchain.SummarizationMiddleware):
         request: ModelRequest,
         handler: Callable[[ModelRequest], Awaitable[ModelResponse]],
     ) -> ModelResponse | ExtendedModelResponse:
+        files = Files(self.backend, asyncio.get_running_loop())
         session = await asyncio.to_thread(
             self._open_session, request.state, request.messages
         )
 
         async def send(sent: ModelRequest) -> ModelResponse:
-            await asyncio.to_thread(self._record, session)
+            await asyncio.to_thread(self._record, session, files)
             return await handler(sent.override(messages=session.show(sent.messages)))
 
         request = request.override(state={**request.state, SESSION: session.id})
@@ -112,12 +147,13 @@ class SummarizationMiddleware(langchain.SummarizationMiddleware):
         says to the model what came of it; nothing is raised."""
         session, job = self._start_now(runtime)
         self._wait(job)
-        return self._report(session, runtime)
+        return self._report(session, runtime, Files(self.backend))
 
     async def acompact(self, runtime: ToolRuntime) -> Command:
+        files = Files(self.backend, asyncio.get_running_loop())
         session, job = await asyncio.to_thread(self._start_now, runtime)
         await self._wait_async(job)
-        return await asyncio.to_thread(self._report, session, runtime)
+        return await asyncio.to_thread(self._report, session, runtime, files)
 
     def _find_thread(self, state: AgentState, body: Sequence[BaseMessage]) -> str:
         return threads.thread_key(state[SESSION])
@@ -154,12 +190,12 @@ class SummarizationMiddleware(langchain.SummarizationMiddleware):
             logger.exception("the memory of thread=%s cannot be stored", thread)
             return False
 
-    def _record(self, session: Session) -> None:
+    def _record(self, session: Session, files: Files) -> None:
         if self._compactor.is_running(session.thread):
             # Its summary is too late for this call; the next one has to find it.
             session.update[SESSION] = session.id
         memory = self._load(session.thread)
-        session.record(memory, self.backend)
+        session.record(memory, files)
 
     def _start_now(self, runtime: ToolRuntime) -> tuple[Session, Future[None]]:
         session = self._open_session(runtime.state, runtime.state["messages"])
@@ -168,9 +204,9 @@ class SummarizationMiddleware(langchain.SummarizationMiddleware):
         task = replace(last, body=body, policy=halve(last.policy))
         return session, self._compactor.start(task)
 
-    def _report(self, session: Session, runtime: ToolRuntime) -> Command:
+    def _report(self, session: Session, runtime: ToolRuntime, files: Files) -> Command:
         before = session.event["cutoff_index"] if session.event else 0
-        self._record(session)
+        self._record(session, files)
         memory = self._load(session.thread)
         if EVENT in session.update:
             text = DONE.format(session.update[EVENT]["cutoff_index"] - before)

@@ -1,12 +1,14 @@
 """The keywords of LangMem's `summarize_messages`, with their prompts."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from functools import cached_property
 
 from langchain_core.language_models import LanguageModelLike
 from langchain_core.messages.utils import count_tokens_approximately
 from langchain_core.prompts import ChatPromptTemplate
 
 from ...engine.tokens import TokenCounter
+from ..failures import Failures, OnFailure
 
 DEFAULT_INITIAL_SUMMARY_PROMPT = ChatPromptTemplate.from_messages(
     [
@@ -47,7 +49,8 @@ class Options:
     `max_tokens`); so many of them are summarised that the others, the system message
     and `max_summary_tokens` fit into `max_tokens`. One request of the summariser reads
     what its profile allows, or else `max_tokens`; more takes several. A call waits for
-    `timeout` seconds at most. Raises ValueError.
+    `timeout` seconds at most; `on_failure` gets the error of a summary that could not
+    be made. Raises ValueError.
     """
 
     model: LanguageModelLike
@@ -55,16 +58,11 @@ class Options:
     max_tokens_before_summary: int | None = None
     max_summary_tokens: int = 256
     token_counter: TokenCounter = count_tokens_approximately
-    initial_summary_prompt: ChatPromptTemplate = field(
-        default_factory=lambda: DEFAULT_INITIAL_SUMMARY_PROMPT
-    )
-    existing_summary_prompt: ChatPromptTemplate = field(
-        default_factory=lambda: DEFAULT_EXISTING_SUMMARY_PROMPT
-    )
-    final_prompt: ChatPromptTemplate = field(
-        default_factory=lambda: DEFAULT_FINAL_SUMMARY_PROMPT
-    )
+    initial_summary_prompt: ChatPromptTemplate
+    existing_summary_prompt: ChatPromptTemplate
+    final_prompt: ChatPromptTemplate
     timeout: float = 60.0
+    on_failure: OnFailure | None = None
 
     def __post_init__(self) -> None:
         if self.max_summary_tokens >= self.max_tokens:
@@ -72,6 +70,10 @@ class Options:
         for name, slots in SLOTS.items():
             if missing := slots - find_slots(getattr(self, name)):
                 raise ValueError(f"{name}: expected a place for {sorted(missing)}")
+
+    @cached_property
+    def failures(self) -> Failures:
+        return Failures(self.on_failure)
 
     @property
     def least(self) -> int:

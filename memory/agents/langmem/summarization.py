@@ -5,7 +5,6 @@ As LangMem's module of this name; the state is the caller's `RunningSummary`.
 
 import asyncio
 import json
-import logging
 import threading
 from bisect import bisect_left
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
@@ -17,6 +16,7 @@ from typing import Any
 from uuid import uuid4
 
 from langchain_core.exceptions import ContextOverflowError
+from langchain_core.language_models import LanguageModelLike
 from langchain_core.messages import (
     AIMessage,
     AnyMessage,
@@ -24,17 +24,25 @@ from langchain_core.messages import (
     HumanMessage,
     SystemMessage,
 )
+from langchain_core.messages.utils import count_tokens_approximately
+from langchain_core.prompts import ChatPromptTemplate
 
 from ...engine.cut_points import find_gaps, find_newest_question
 from ...engine.exceptions import SummaryError
 from ...engine.policy import LEAST_CHUNK, Policy
 from ...engine.summaries import material, summarizer
+from ...engine.tokens import TokenCounter
 from ...engine.tools import rounds
 from .. import threads
-from ..summarizers import find_window
-from .options import Options, find_slots
-
-logger = logging.getLogger(__name__)
+from ..failures import OnFailure
+from ..summarizers import Caller, find_window
+from .options import (
+    DEFAULT_EXISTING_SUMMARY_PROMPT,
+    DEFAULT_FINAL_SUMMARY_PROMPT,
+    DEFAULT_INITIAL_SUMMARY_PROMPT,
+    Options,
+    find_slots,
+)
 
 # Marks what `final_prompt` adds, so that it is not summarised where it comes back.
 MARK = {"lc_source": "windowpane_summary"}
@@ -67,24 +75,67 @@ def summarize_messages(
     messages: list[AnyMessage],
     *,
     running_summary: RunningSummary | None,
-    **options: Any,
+    model: LanguageModelLike,
+    max_tokens: int,
+    max_tokens_before_summary: int | None = None,
+    max_summary_tokens: int = 256,
+    token_counter: TokenCounter = count_tokens_approximately,
+    initial_summary_prompt: ChatPromptTemplate = DEFAULT_INITIAL_SUMMARY_PROMPT,
+    existing_summary_prompt: ChatPromptTemplate = DEFAULT_EXISTING_SUMMARY_PROMPT,
+    final_prompt: ChatPromptTemplate = DEFAULT_FINAL_SUMMARY_PROMPT,
+    timeout: float = 60.0,
+    on_failure: OnFailure | None = None,
 ) -> SummarizationResult:
-    """Summarise the oldest messages where they are due; `options` are of `Options`.
+    """Summarise the oldest messages where they are due; the keywords are those of
+    `Options`.
 
     Raises ValueError for a message without an id, and for one that is there again
     after it was summarised.
     """
-    return Thread(messages, running_summary, Options(**options)).run()
+    options = Options(
+        model=model,
+        max_tokens=max_tokens,
+        max_tokens_before_summary=max_tokens_before_summary,
+        max_summary_tokens=max_summary_tokens,
+        token_counter=token_counter,
+        initial_summary_prompt=initial_summary_prompt,
+        existing_summary_prompt=existing_summary_prompt,
+        final_prompt=final_prompt,
+        timeout=timeout,
+        on_failure=on_failure,
+    )
+    return Thread(messages, running_summary, options).run()
 
 
 async def asummarize_messages(
     messages: list[AnyMessage],
     *,
     running_summary: RunningSummary | None,
-    **options: Any,
+    model: LanguageModelLike,
+    max_tokens: int,
+    max_tokens_before_summary: int | None = None,
+    max_summary_tokens: int = 256,
+    token_counter: TokenCounter = count_tokens_approximately,
+    initial_summary_prompt: ChatPromptTemplate = DEFAULT_INITIAL_SUMMARY_PROMPT,
+    existing_summary_prompt: ChatPromptTemplate = DEFAULT_EXISTING_SUMMARY_PROMPT,
+    final_prompt: ChatPromptTemplate = DEFAULT_FINAL_SUMMARY_PROMPT,
+    timeout: float = 60.0,  # noqa: ASYNC109 - the same name as without `await`
+    on_failure: OnFailure | None = None,
 ) -> SummarizationResult:
     """`summarize_messages` with `await`."""
-    return await Thread(messages, running_summary, Options(**options)).arun()
+    options = Options(
+        model=model,
+        max_tokens=max_tokens,
+        max_tokens_before_summary=max_tokens_before_summary,
+        max_summary_tokens=max_summary_tokens,
+        token_counter=token_counter,
+        initial_summary_prompt=initial_summary_prompt,
+        existing_summary_prompt=existing_summary_prompt,
+        final_prompt=final_prompt,
+        timeout=timeout,
+        on_failure=on_failure,
+    )
+    return await Thread(messages, running_summary, options).arun()
 
 
 class Thread:
@@ -113,9 +164,10 @@ class Thread:
         made = None
         if self.cutoff > self.covered:
             try:
-                made = _run(self.summarize(self._invoke), self.options.timeout)
+                call = Caller(self.options.model)
+                made = _run(self.summarize(call), self.options.timeout)
             except Exception as error:  # noqa: BLE001 - of the caller's model
-                _warn(error)
+                self.options.failures.report(error)
         return self.finish(made)
 
     async def arun(self) -> SummarizationResult:
@@ -127,7 +179,7 @@ class Thread:
             try:
                 made = await asyncio.wait_for(task, self.options.timeout)
             except Exception as error:  # noqa: BLE001 - of the caller's model
-                _warn(error)
+                self.options.failures.report(error)
         return self.finish(made)
 
     async def summarize(self, invoke: Invoke) -> RunningSummary:
@@ -158,9 +210,6 @@ class Thread:
         if "system_message" not in find_slots(prompt):
             shown = [*self.system, *shown]
         return SummarizationResult(shown, running)
-
-    async def _invoke(self, request: list[BaseMessage]) -> Any:
-        return self.options.model.invoke(request)
 
     def _split(
         self, body: Sequence[BaseMessage]
@@ -295,11 +344,6 @@ def _run(
     # What hangs must not keep the process from ending.
     threading.Thread(target=run, name="windowpane_summary", daemon=True).start()
     return future.result(timeout)
-
-
-def _warn(error: Exception) -> None:
-    # The text of a provider's error may hold a key; its name does not.
-    logger.warning("no summary was made error=%s", type(error).__name__)
 
 
 def _mark(message: BaseMessage) -> BaseMessage:

@@ -28,7 +28,7 @@ from ..policy import CHUNK_TOKENS, Policy
 from ..tokens import TokenCounter, count_tokens
 from ..wording import gettext_noop as _
 from . import facts, material, prompts, schemas
-from .dropped import find_dropped, find_dropped_by_merge
+from .dropped import find_dropped, find_dropped_by_merge, to_flags
 from .validation import validate
 
 Invoke = Callable[[list[BaseMessage]], Awaitable[AIMessage]]
@@ -78,7 +78,8 @@ class SummaryText:
     data that the text was made of, if the model gave any. `flags` tells what to look
     at: "unsupported", facts found in no message that was read, "carried", identifiers
     the model left out, which were added to the text, and "dropped", what the messages
-    say and the text does not (`Dropped` as text).
+    say and the text does not (`Dropped` as text), with "dropped_from", of how many
+    messages (`Lacking` as text).
     """
 
     text: str
@@ -163,10 +164,12 @@ async def merge(
 ) -> SummaryText:
     """One summary for adjacent ones: from their messages if those fit in one request.
 
-    Read from the transcript again, nothing is rewritten twice. Raises SummaryError.
+    Read from the transcript again, nothing is rewritten twice; but what a person wrote
+    is not in it, so then the summaries are read. Raises SummaryError.
     """
     limit = min(chunk_tokens, policy.chunk_tokens, MAX_REREAD)
-    if messages and len(list(material.chunk(messages, count_tokens, limit))) == 1:
+    may_read = messages and not any(block.by_hand for block in blocks)
+    if may_read and len(list(material.chunk(messages, count_tokens, limit))) == 1:
         return await summarize(
             invoke,
             messages,
@@ -183,8 +186,7 @@ async def merge(
     texts = [block.text for block in blocks]
     made = await writer.finish(text, texts, ())
     lost = await asyncio.to_thread(find_dropped_by_merge, texts, messages, made.text)
-    found = {"dropped": list(map(str, lost))} if lost else {}
-    return replace(made, flags=made.flags | found)
+    return replace(made, flags=made.flags | to_flags(lost))
 
 
 class _Writer:
@@ -350,7 +352,7 @@ class _Writer:
             missing = facts.missing_identifiers(text, [*by_user, *sources])
             complete, flags["carried"] = self._carry(text, missing)
         if len(text) <= MAX_CHECKED_CHARS:
-            flags["dropped"] = list(map(str, find_dropped(messages, complete)))
+            flags |= to_flags(find_dropped(messages, complete))
         return SummaryText(
             text=complete,
             prompt_hash=hashlib.sha256(used.encode()).hexdigest(),

@@ -349,7 +349,11 @@ async def test_it_flags_what_no_message_says():
     made = await summarize(
         Summarizer("She pays 1300 to Anna."), messages, policy=POLICY
     )
-    assert made.flags == {"unsupported": ["1300"], "dropped": ["#1 number: 1,200"]}
+    assert made.flags == {
+        "unsupported": ["1300"],
+        "dropped": ["#1 number: 1,200"],
+        "dropped_from": ["1 number: #1"],
+    }
     made = await summarize(
         Summarizer("Pays 1,300 to Bob."), messages, previous="1300, Bob", policy=POLICY
     )
@@ -387,7 +391,10 @@ async def test_it_carries_nothing_when_told_so():
     made = await summarize(
         Summarizer("An order."), messages, policy=Policy(protect=False)
     )
-    dropped = {"dropped": ["#1 identifier: ORD-88213"]}
+    dropped = {
+        "dropped": ["#1 identifier: ORD-88213"],
+        "dropped_from": ["1 identifier: #1"],
+    }
     assert (made.text, made.flags) == ("An order.", dropped)
 
 

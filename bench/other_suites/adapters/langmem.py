@@ -1,0 +1,17 @@
+"""For LangMem's tests of `langmem.short_term.summarization`: the import alone."""
+
+from memory.agents.langmem import (
+    RunningSummary,
+    SummarizationNode,
+    SummarizationResult,
+    asummarize_messages,
+    summarize_messages,
+)
+
+__all__ = [
+    "RunningSummary",
+    "SummarizationNode",
+    "SummarizationResult",
+    "asummarize_messages",
+    "summarize_messages",
+]
