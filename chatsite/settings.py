@@ -244,7 +244,7 @@ USE_TZ = True
 
 # Models. Without a key and without a base URL the demo model answers.
 OPENAI_API_KEY = env.str("OPENAI_API_KEY", default="")
-OPENAI_BASE_URL = env.str("OPENAI_BASE_URL", default="")
+OPENAI_BASE_URL = env.str("OPENAI_BASE_URL", default="").strip()
 # Who runs the models, as replies name it; empty = the host of the base URL.
 PROVIDER_NAME = env.str("PROVIDER_NAME", default="")
 CHAT_MODEL = env.str("CHAT_MODEL", default="")
@@ -362,6 +362,15 @@ TURN_MAX_ATTEMPTS = 2
 # LangChain tools, and a file of MCP servers in the form that all MCP clients read.
 TOOLS = env.list("TOOLS", default=[])
 MCP_SERVERS = env.str("MCP_SERVERS", default="")
+# Bytes of one message of an MCP server; a longer one ends the connection.
+MCP_MESSAGE_BYTES = env.int("MCP_MESSAGE_BYTES", default=16_000_000)
+# Bytes of the files in one result that are kept for people.
+TOOL_FILE_BYTES = env.int("TOOL_FILE_BYTES", default=5_000_000)
+if MCP_MESSAGE_BYTES < 10_000 or TOOL_FILE_BYTES < 0:
+    raise ImproperlyConfigured(
+        f"MCP_MESSAGE_BYTES is {MCP_MESSAGE_BYTES} and TOOL_FILE_BYTES "
+        f"{TOOL_FILE_BYTES}; use at least 10000 and 0."
+    )
 # Names of the tools that new conversations begin with.
 DEFAULT_TOOLS = env.list("DEFAULT_TOOLS", default=[])
 # Tokens of a tool's result that a model gets; the rest it can read with another call.
@@ -393,6 +402,8 @@ SUMMARIES_PER_USER = env.int("SUMMARIES_PER_USER", default=2)
 SUMMARIES_AT_ONCE = env.int("SUMMARIES_AT_ONCE", default=4)
 TURNS_PER_USER = env.int("TURNS_PER_USER", default=64)
 QUEUED_PER_USER = env.int("QUEUED_PER_USER", default=500)
+# Calls of tools whose results come later, such as reminders.
+LATE_CALLS_PER_USER = env.int("LATE_CALLS_PER_USER", default=100)
 SOCKETS_PER_USER = env.int("SOCKETS_PER_USER", default=2_000)
 # Percent of the time of each process's thread for sockets that one user may have for
 # long; what is beyond waits.

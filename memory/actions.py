@@ -2,7 +2,8 @@
 change of an old one, and can be undone; only deleting a message is permanent.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from enum import StrEnum
 from typing import NoReturn
 
 from django.contrib.auth.base_user import AbstractBaseUser
@@ -11,6 +12,7 @@ from django.db.models.functions import Now
 from django.dispatch import Signal
 from django.utils import timezone
 from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
 
 from . import context, transcript, versions
 from .compaction import lease
@@ -36,19 +38,57 @@ class ReplacedError(ActionError):
         self.by = by
 
 
+class Edited(StrEnum):
+    """What becomes of a summary that a person wrote, when a message that it covers is
+    hidden, shown or deleted."""
+
+    ASK = "ask"
+    KEEP = "keep"
+    WRITE = "write"
+
+
+class EditedError(ActionError):
+    """A person wrote these summaries and has to say what becomes of them."""
+
+    def __init__(self, summaries: Sequence[Summary], *, deletes: bool) -> None:
+        text = ngettext(
+            "Your edited summary %(versions)s covers this message.",
+            "Your edited summaries %(versions)s cover this message.",
+            len(summaries),
+        )
+        if deletes:
+            text = ngettext(
+                "Your edited summary %(versions)s covers this message and may repeat "
+                "its words.",
+                "Your edited summaries %(versions)s cover this message and may repeat "
+                "its words.",
+                len(summaries),
+            )
+        names = ", ".join(f"v{row.version}" for row in summaries)
+        super().__init__(text % {"versions": names})
+
+
 @transaction.atomic
-def exclude(conversation: Conversation, seqs: Iterable[int]) -> None:
+def exclude(
+    conversation: Conversation, seqs: Iterable[int], *, edited: Edited = Edited.WRITE
+) -> None:
     """Leave messages out of the model's view; they stay in the transcript. A call of a
-    tool and its results go together."""
+    tool and its results go together.
+
+    Summaries that cover them are written again; what becomes of those that a person
+    wrote, `edited` says. Raises EditedError when it says that the person is asked.
+    """
     seqs = tool_groups.complete(conversation, seqs)
     rows = _rows(conversation, seqs).filter(excluded_at=None)
-    _change(conversation, rows, excluded_at=Now())
+    _change(conversation, rows, edited, excluded_at=Now())
 
 
 @transaction.atomic
-def include(conversation: Conversation, seqs: Iterable[int]) -> None:
+def include(
+    conversation: Conversation, seqs: Iterable[int], *, edited: Edited = Edited.WRITE
+) -> None:
     """Bring messages back that were left out: calls of tools with their results, unless
-    one of them was deleted."""
+    one of them was deleted. `edited` as for exclude()."""
     groups = tool_groups.find(conversation, seqs := set(seqs))
     deleted = conversation.messages.exclude(deleted_at=None)
     for group in groups:
@@ -57,7 +97,7 @@ def include(conversation: Conversation, seqs: Iterable[int]) -> None:
         else:
             seqs |= group
     rows = _rows(conversation, seqs).exclude(excluded_at=None)
-    _change(conversation, rows, excluded_at=None)
+    _change(conversation, rows, edited, excluded_at=None)
 
 
 @transaction.atomic
@@ -72,18 +112,23 @@ def unpin(conversation: Conversation, seq: int) -> None:
 
 
 @transaction.atomic
-def delete(conversation: Conversation, seq: int) -> None:
+def delete(
+    conversation: Conversation, seq: int, *, edited: Edited = Edited.WRITE
+) -> None:
     """Remove the text of a message permanently, and what was made from it: summaries
     that cover it, a title made by the site. The rows stay, marked. Of a call of a tool
-    and its results, the others leave the model's view.
+    and its results, the others leave the model's view. `edited` as for exclude(): of
+    the words of a person that are to stay, only their newest version does.
 
     Requests that were built from any of these can no longer be rebuilt.
     """
     rows = _rows(conversation, [seq])
     others = tool_groups.complete(conversation, [seq])
-    _change(conversation, rows, **Message.ERASED, deleted_at=Now())
-    if beside := _rows(conversation, others).filter(excluded_at=None):
-        _change(conversation, beside, excluded_at=Now())
+    beside = _rows(conversation, others).filter(excluded_at=None).exclude(seq=seq)
+    hidden = list(beside.values_list("seq", flat=True))
+    erased = {**Message.ERASED, "deleted_at": Now()}
+    _change(conversation, rows, edited, beside=hidden, **erased)
+    conversation.messages.filter(seq__in=hidden).update(excluded_at=Now())
     row = conversation.messages.get(seq=seq)
     recall.index(row)
     signatures.renew(row)
@@ -95,17 +140,22 @@ def delete(conversation: Conversation, seq: int) -> None:
 
 @transaction.atomic
 def restore(
-    conversation: Conversation, version: int, *, author: AbstractBaseUser
+    conversation: Conversation,
+    version: int,
+    *,
+    author: AbstractBaseUser,
+    may_be_stale: bool = False,
 ) -> Summary:
     """Put an older version in force again, as a new version.
 
     The messages after its range return to the window. Raises ActionError when there is
-    no such version, when its messages have changed since, or when no summary would
-    cover the messages before it.
+    no such version, when its messages have changed since, unless it `may_be_stale`, or
+    when no summary would cover the messages before it.
     """
     transcript.lock(conversation)
     summary = _find(conversation, version)
-    if summary.status != Summary.Status.SUPERSEDED:
+    is_stale = summary.status == Summary.Status.STALE
+    if summary.status != Summary.Status.SUPERSEDED and not (may_be_stale and is_stale):
         templates = {
             Summary.Status.ACTIVE: _("Version %(version)s is already the current one."),
             Summary.Status.STALE: _(
@@ -148,6 +198,29 @@ def reinstate(
             raise ActionError(text)
         end = summary.last_seq
     versions.replace_all(conversation, summaries, author=author)
+
+
+@transaction.atomic
+def put_back(conversation: Conversation, wanted: Iterable[int], seen: str) -> bool:
+    """Undo: exactly these versions are in force again, as they are, if the model sees
+    the same of their messages as when versions.digest_view() gave `seen`. Returns
+    whether."""
+    transcript.lock(conversation)
+    rows = conversation.summaries.filter(version__in=list(wanted))
+    used = (Summary.Status.ACTIVE, Summary.Status.SUPERSEDED, Summary.Status.STALE)
+    summaries = list(rows.filter(status__in=used).order_by("first_seq"))
+    ends = [0, *(row.last_seq for row in summaries)]
+    follow = all(
+        row.first_seq == end + 1 for row, end in zip(summaries, ends, strict=False)
+    )
+    if (
+        not summaries
+        or not follow
+        or versions.digest_view(conversation, ends[-1]) != seen
+    ):
+        return False
+    versions.put_back(conversation, summaries)
+    return True
 
 
 @transaction.atomic
@@ -312,16 +385,26 @@ def _rows(conversation: Conversation, seqs: Iterable[int]) -> models.QuerySet[Me
 
 
 def _change(
-    conversation: Conversation, rows: models.QuerySet[Message], **values: object
+    conversation: Conversation,
+    rows: models.QuerySet[Message],
+    edited: Edited,
+    *,
+    beside: Iterable[int] = (),
+    **values: object,
 ) -> None:
-    """Update the rows and put the summaries that cover any of them out of force."""
+    """Update the rows and put the summaries that cover any of them, or of those
+    `beside`, out of force."""
     seqs = sorted(rows.values_list("seq", flat=True))
     if not seqs:
         raise ActionError(
             _("There is no such message, or it is already as you want it.")
         )
+    ends = min([*seqs, *beside]), max([*seqs, *beside])
+    by_hand = versions.by_hand(conversation, *ends) if edited != Edited.WRITE else []
+    if by_hand and edited == Edited.ASK:
+        raise EditedError(by_hand, deletes="deleted_at" in values)
     conversation.messages.filter(seq__in=seqs).update(**values)
-    versions.invalidate(conversation, seqs[0], seqs[-1])
+    versions.invalidate(conversation, *ends, keep=by_hand)
     lease.mark_due(conversation.pk)
 
 

@@ -2,16 +2,18 @@
 those out of force that a change of the transcript made wrong.
 """
 
-from collections.abc import Callable, Iterable
+import hashlib
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from django.contrib.auth.base_user import AbstractBaseUser
-from django.db.models import F, Max, QuerySet
+from django.db.models import F, Max, Q, QuerySet
 
 from .engine.compose import SummaryBlock
 from .engine.tokens import count_text
 from .integrity import signatures
 from .models import Conversation, Summary
+from .ranges import Ranges, to_ranges
 from .sql import prepared_rows
 
 
@@ -42,6 +44,7 @@ def to_block(summary: Summary) -> SummaryBlock:
         last_seq=summary.last_seq,
         text=summary.text,
         tokens=count_text(summary.text),
+        by_hand=summary.is_by_hand,
     )
 
 
@@ -65,7 +68,13 @@ def bump(conversation: Conversation) -> None:
     rows.update(memory_version=F("memory_version") + 1)
 
 
-def invalidate(conversation: Conversation, first: int, last: int | None = None) -> None:
+def invalidate(
+    conversation: Conversation,
+    first: int,
+    last: int | None = None,
+    *,
+    keep: Sequence[Summary] = (),
+) -> None:
     """Messages `first`..`last` (None: to the end) have changed: put their summaries out
     of force. Call it inside a transaction.
 
@@ -73,8 +82,12 @@ def invalidate(conversation: Conversation, first: int, last: int | None = None) 
     the messages before `first` comes back as new versions; the other messages return
     to the window at once. Versions about messages after `last` are set aside: once the
     messages before them are compacted again, they are in force again as they are.
+
+    `keep`: versions whose words a person wants all the same. They come back as new
+    versions, made of no older ones: what those say is not true any more.
     """
-    gone = _retract(conversation, first)
+    kept = {row.pk for row in keep}
+    gone = [row for row in _retract(conversation, first) if row.pk not in kept]
     touched = conversation.summaries.filter(
         status__in=(Summary.Status.ACTIVE, Summary.Status.SUPERSEDED),
         last_seq__gte=first,
@@ -82,18 +95,28 @@ def invalidate(conversation: Conversation, first: int, last: int | None = None) 
     if last is not None:
         touched = touched.filter(first_seq__lte=last)
     touched.update(status=Summary.Status.STALE)
+    for row in keep:
+        row.status = Summary.Status.STALE
     _bring_back(conversation, gone, first)
     after = [] if last is None else [row for each in gone for row in _after(each, last)]
-    set_aside(conversation, [*waiting(conversation), *after])
+    superseded = Summary.Status.SUPERSEDED
+    again = [
+        copy(conversation, row, author=row.author, status=superseded) for row in keep
+    ]
+    set_aside(conversation, [*waiting(conversation), *after, *again])
+    if again:
+        resume(conversation)
 
 
 def erase(conversation: Conversation, seq: int) -> None:
     """Empty every version that covers message `seq`, which is deleted: its row, its
     numbers and its hashes stay. Call it after `invalidate`."""
-    rows = conversation.summaries.filter(
-        status=Summary.Status.STALE, first_seq__lte=seq, last_seq__gte=seq
-    )
-    for row in rows:
+    over = conversation.summaries.filter(first_seq__lte=seq, last_seq__gte=seq)
+    is_stale = Q(status=Summary.Status.STALE)
+    # One that failed has no words, but where it was imported.
+    has_failed = Q(status__in=(Summary.Status.FAILED, Summary.Status.REJECTED))
+    is_empty = Q(text="", structured__isnull=True, flags={})
+    for row in over.filter(is_stale | (has_failed & ~is_empty)):
         Summary.objects.filter(pk=row.pk).update(**Summary.ERASED)
         row.refresh_from_db()
         signatures.renew(row)
@@ -158,6 +181,61 @@ def replace_all(
     set_aside(conversation, [])
 
 
+def put_back(conversation: Conversation, wanted: Sequence[Summary]) -> None:
+    """Undo: put these versions in force again as they are; they tile the messages from
+    the first on. Those behind them stay, or wait for the messages between."""
+    end = cutoff(wanted)
+    now = active(conversation)
+    behind = [row for row in [*now, *waiting(conversation)] if row.first_seq > end]
+    rows = conversation.summaries
+    rows.filter(status=Summary.Status.ACTIVE).update(status=Summary.Status.SUPERSEDED)
+    rows.filter(pk__in=[row.pk for row in wanted]).update(status=Summary.Status.ACTIVE)
+    bump(conversation)
+    set_aside(conversation, behind)
+    resume(conversation)
+
+
+def by_hand(conversation: Conversation, first: int, last: int) -> list[Summary]:
+    """Those that a person wrote, in force or set aside, that cover any of the messages
+    `first`..`last`."""
+    known = [*active(conversation), *waiting(conversation)]
+    rows = [row for row in known if row.is_by_hand]
+    return [row for row in rows if row.first_seq <= last and row.last_seq >= first]
+
+
+def hidden_since(
+    conversation: Conversation, summaries: Iterable[Summary]
+) -> dict[int, Ranges]:
+    """Of each that is out of date, by its version: the messages that the model saw when
+    it was written, and sees no more."""
+    stale = [row for row in summaries if row.status == Summary.Status.STALE]
+    if not stale:
+        return {}
+    rows = conversation.messages.filter(seq__lte=cutoff(stale))
+    rows = rows.exclude(excluded_at=None, superseded_at=None)
+    times = [
+        (seq, min(filter(None, when)))
+        for seq, *when in rows.values_list("seq", "excluded_at", "superseded_at")
+    ]
+    return {
+        row.version: to_ranges(
+            seq
+            for seq, at in times
+            if row.first_seq <= seq <= row.last_seq and at > row.written_at
+        )
+        for row in stale
+    }
+
+
+def digest_view(conversation: Conversation, last: int) -> str:
+    """A hash of which messages up to `last` the model does not see. As long as it is
+    the same, what was written about them is as true as it was."""
+    rows = conversation.messages.filter(seq__lte=last).order_by("seq")
+    away = rows.exclude(excluded_at=None, superseded_at=None, deleted_at=None)
+    numbers = ",".join(map(str, away.values_list("seq", flat=True)))
+    return hashlib.sha256(numbers.encode()).hexdigest()
+
+
 def _bring_back(conversation: Conversation, gone: list[Summary], seq: int) -> None:
     for summary in gone:
         for older in _still_true(summary, seq):
@@ -209,23 +287,36 @@ def copy(
     author: AbstractBaseUser | None = None,
     text: str | None = None,
     kind: str = "restore",
+    status: Summary.Status = Summary.Status.ACTIVE,
 ) -> Summary:
-    """A new active version for the same range, with the same or another text."""
+    """A new version for the same range, with the same or another text. One that is out
+    of date stays so, and so do those that it was made of."""
+    is_stale = summary.status == Summary.Status.STALE
+    flags = dict(summary.flags) if text is None else {}
     return append(
         conversation,
-        replaces=[summary],
+        replaces=[] if is_stale else [summary],
         level=summary.level,
         generation=summary.generation,
         first_seq=summary.first_seq,
         last_seq=summary.last_seq,
         text=summary.text if text is None else text,
         structured=summary.structured if text is None else None,
-        flags=summary.flags if text is None else {},
+        flags=flags | date_words([summary], is_stale=is_stale),
         trigger={"kind": kind, "value": summary.version, "limit": None},
         preset=summary.preset,
         policy_hash=summary.policy_hash,
         prompt_hash=summary.prompt_hash if text is None else "",
         model=summary.model if text is None else "",
-        status=Summary.Status.ACTIVE,
+        status=status,
         author=author,
     )
+
+
+def date_words(
+    sources: Iterable[Summary], *, is_stale: bool = False
+) -> dict[str, list[str]]:
+    """The flag of what is made of these: when the oldest words were written that were
+    kept though their messages have changed. Without such words there is none."""
+    times = [row.written_at for row in sources if is_stale or "written_at" in row.flags]
+    return {"written_at": [min(times).isoformat()]} if times else {}

@@ -3,9 +3,9 @@ it; the panes of every tab redraw themselves on the event that it publishes.
 """
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from functools import wraps
+from functools import partial, wraps
 from typing import Any
 
 from asgiref.sync import async_to_sync
@@ -24,12 +24,13 @@ from chatsite.llm import providers
 from chatsite.protocol import events
 from chatsite.protocol.errors import CommandError
 from chatsite.turns import commands, lifecycle, limits, runner
+from chatsite.turns.models import Turn
 from chatsite.turns.requests import limit_of, model_of, name_to_store
 from memory import actions, context, transcript, versions
 from memory.compaction import lease, proposals
 from memory.engine import budget
 from memory.engine.exceptions import PolicyError
-from memory.models import Conversation, Rule
+from memory.models import Change, Conversation, Rule, Summary
 
 from .forms import (
     PolicyForm,
@@ -42,6 +43,20 @@ from .list_views import retry_later
 from .views import context_values
 
 State = Rule.State
+Action = Change.Action
+# What the log says of a view whose address does not name it.
+CHANGES = {
+    "accept": Action.ACCEPT,
+    "rebuild": Action.REBUILD,
+    "reinstate": Action.REINSTATE,
+    "restore": Action.RESTORE,
+    "reword": Action.REWORD,
+    "rewrite": Action.REWRITE,
+    "set_model": Action.MODEL,
+    "set_system_prompt": Action.SYSTEM_PROMPT,
+    "set_tools": Action.TOOLS,
+    "undo_policy": Action.POLICY,
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +67,8 @@ class Notice:
     undo: str = ""  # an address
     values: dict[str, str] = field(default_factory=dict)
     also: str = ""  # the address that hides the reply, too
+    asks: str = ""  # the address that takes what a person answers
+    edited: str = ""  # what they have answered
     is_error: bool = False
     # The version that has replaced the one that was to be rewritten.
     replaced_by: int | None = None
@@ -67,6 +84,11 @@ def memory_action(view: Callable[..., Notice]) -> Callable[..., HttpResponse]:
     ) -> HttpResponse:
         try:
             notice = view(request, conversation, **kwargs)
+            action = kwargs.pop("name", "") or CHANGES[view.__name__]
+            kwargs.pop("pk", None)
+            conversation.changes.create(action=Action(action), **kwargs)
+        except actions.EditedError as error:
+            notice = Notice(str(error), is_error=True, asks=request.path)
         except (actions.ActionError, transcript.TextError) as error:
             by = getattr(error, "by", None)
             notice = Notice(str(error), is_error=True, replaced_by=by)
@@ -113,48 +135,61 @@ def address_of(conversation: Conversation, view: str, **kwargs: Any) -> str:
     return reverse(f"memory-{view}", kwargs={"uuid": conversation.uuid, **kwargs})
 
 
-def _delete(conversation: Conversation, seq: int) -> None:
-    """The text is gone from the turn that wrote it, too, and no turn answers it."""
-    with transaction.atomic():
-        actions.delete(conversation, seq)
-        conversation.turns.filter(reply__seq=seq).update(text="")
-        # What was asked of a tool is in the row of the call, too.
-        conversation.tool_calls.filter(request__seq=seq).update(arguments={}, reason="")
-        # What is said of a text can quote it.
-        conversation.feedback.filter(message__seq=seq).delete()
-        cancelled = commands.cancel_unanswerable(conversation)
-        summary_proposals.drop(conversation)
+def _delete(conversation: Conversation, seq: int, *, edited: actions.Edited) -> None:
+    _take_out(conversation, partial(actions.delete, conversation, seq, edited=edited))
     before = conversation.title
     conversation.refresh_from_db(fields=["title", "title_set_by"])
     if conversation.title != before:
-        _publish(conversation, events.Title(conversation.title))
-    for turn in cancelled:
+        title = events.Title(conversation.title)
+        transaction.on_commit(partial(_publish, conversation, title))
+
+
+def _leave_out(conversation: Conversation, seq: int, *, edited: actions.Edited) -> None:
+    _take_out(
+        conversation, partial(actions.exclude, conversation, [seq], edited=edited)
+    )
+
+
+def _take_out(conversation: Conversation, act: Callable[[], None]) -> None:
+    """No turn goes on without the message that it answers, or without a step of its
+    own, which the model would only repeat."""
+    with transaction.atomic():
+        act()
+        cancelled = commands.cancel_unanswerable(conversation)
+        # What is told is read again, and has to be there.
+        transaction.on_commit(partial(_tell_cancelled, conversation, cancelled))
+
+
+def _tell_cancelled(conversation: Conversation, turns: Sequence[Turn]) -> None:
+    for turn in turns:
         if turn.is_finished:
             for event in events.of_end(turn):
                 _publish(conversation, event)
         else:
+            for call in turn.closed_calls:
+                _publish(conversation, events.Tool.of(call))
             async_to_sync(events.hint_stop)(turn.pk)
 
 
 # Name in the address -> what to do, what to say then, the name of what undoes it.
 MESSAGE_ACTIONS = {
     "pin": (
-        actions.pin,
+        lambda conversation, seq, **_: actions.pin(conversation, seq),
         gettext_lazy("Message #%(seq)s will always be sent in full."),
         "unpin",
     ),
     "unpin": (
-        actions.unpin,
+        lambda conversation, seq, **_: actions.unpin(conversation, seq),
         gettext_lazy("Message #%(seq)s is no longer pinned."),
         "pin",
     ),
     "leave-out": (
-        lambda conversation, seq: actions.exclude(conversation, [seq]),
+        _leave_out,
         gettext_lazy("The model no longer sees message #%(seq)s."),
         "bring-back",
     ),
     "bring-back": (
-        lambda conversation, seq: actions.include(conversation, [seq]),
+        lambda row, seq, **options: actions.include(row, [seq], **options),
         gettext_lazy("The model sees message #%(seq)s again."),
         "leave-out",
     ),
@@ -169,15 +204,50 @@ def message(
     if name not in MESSAGE_ACTIONS:
         raise Http404
     do, done, opposite = MESSAGE_ACTIONS[name]
-    before = _in_force(conversation)
-    do(conversation, seq)
+    edited = _read_edited(request)
+    with transaction.atomic():
+        before = versions.active(conversation)
+        seen = versions.digest_view(conversation, versions.cutoff(before))
+        do(conversation, seq, edited=edited)
+        wanted = _read_versions(request.POST.get("versions", ""))
+        is_undone = bool(wanted) and actions.put_back(
+            conversation, wanted, request.POST.get("seen", "")
+        )
     text = str(done) % {"seq": seq}
-    if _in_force(conversation) != before:
-        text = _("%(done)s Its summary is being written again.") % {"done": text}
+    values = {}
+    if (now := versions.active(conversation)) != before:
+        # With these, Undo puts the same versions in force again.
+        numbers = ",".join(str(row.version) for row in before)
+        values = {"versions": numbers, "seen": seen, "edited": actions.Edited.WRITE}
+        text = _what_became(text, before, now, is_undone=is_undone)
     undo = opposite and address_of(conversation, "message", seq=seq, name=opposite)
     reply = _shown_reply(conversation, seq) if name == "leave-out" else None
     also = reply and address_of(conversation, "message", seq=reply, name=name)
-    return Notice(text, undo, also=also or "")
+    return Notice(text, undo, values, also=also or "", edited=edited)
+
+
+def _read_edited(request: HttpRequest) -> actions.Edited:
+    try:
+        return actions.Edited(request.POST.get("edited", actions.Edited.ASK))
+    except ValueError:
+        text = _("“edited” must be one of: %(values)s.")
+        names = ", ".join(actions.Edited)
+        raise actions.ActionError(text % {"values": names}) from None
+
+
+def _what_became(
+    done: str, before: list[Summary], now: list[Summary], *, is_undone: bool
+) -> str:
+    """What was done, and what became of the summaries."""
+    if is_undone:
+        text = _("%(done)s Its summary is again what it was.")
+    elif kept := [row for row in now if row.is_by_hand and row not in before]:
+        names = ", ".join(f"v{row.version}" for row in kept)
+        text = _("%(done)s Your words stay, as %(versions)s.")
+        return text % {"done": done, "versions": names}
+    else:
+        text = _("%(done)s Its summary is being written again.")
+    return text % {"done": done}
 
 
 def _shown_reply(conversation: Conversation, seq: int) -> int | None:
@@ -263,7 +333,7 @@ def restore(
     request: HttpRequest, conversation: Conversation, *, version: int
 ) -> Notice:
     before = _in_force(conversation)
-    new = actions.restore(conversation, version, author=request.user)
+    new = actions.restore(conversation, version, author=request.user, may_be_stale=True)
     text = _("Version %(old)s was restored as v%(new)s.")
     return _undoable(conversation, text % {"old": version, "new": new.version}, before)
 
@@ -388,6 +458,7 @@ def set_policy(request: HttpRequest, conversation: Conversation) -> HttpResponse
         except actions.ActionError as error:
             form = form.seen_again(conversation, str(error))
         else:
+            conversation.changes.create(action=Action.POLICY)
             _publish(conversation, events.Memory(None, "changed"))
             if request.htmx:
                 return tell(request, conversation, notice)

@@ -160,11 +160,13 @@ def summaries(request: HttpRequest, conversation: Conversation) -> HttpResponse:
     active = versions.active(conversation)
     covered = context.visible(conversation).filter(seq__lte=versions.cutoff(active))
     tokens = covered.aggregate(sum=Sum("tokens"))["sum"] or 0
+    shown = list(rows[:MAX_VERSIONS])
     values = {
         "conversation": conversation,
-        "summaries": rows[:MAX_VERSIONS],
+        "summaries": shown,
+        "hidden_since": versions.hidden_since(conversation, shown),
         # No model wrote these.
-        "edited": [row for row in active if not row.model],
+        "edited": [row for row in active if row.is_by_hand],
         "tokens": round(tokens * conversation.token_ratio),
     }
     return render(request, "chat/_summary_history.html", values)
@@ -216,10 +218,12 @@ def find(request: HttpRequest, conversation: Conversation) -> HttpResponse:
     """Does it still remember? Where the model sees what was said about something."""
     form = SearchForm(request.GET)
     query = form.cleaned_data["q"].strip() if form.is_valid() else ""
+    found = search.find(conversation, query)
     values = {
         "conversation": conversation,
         "query": query,
-        "found": search.find(conversation, query),
+        "found": found[: search.MAX_HITS],
+        "has_more": len(found) > search.MAX_HITS,
         "summaries": [] if query else versions.active(conversation),
     }
     return render(request, "chat/_search_results.html", values)

@@ -5,7 +5,9 @@ from django.shortcuts import render
 from django.utils.translation import gettext as _
 
 from chatsite.accounts.access import conversation_view
+from chatsite.llm import dialects
 from chatsite.tools import registry
+from chatsite.turns.requests import model_of
 from memory import transcript
 from memory.models import Conversation
 
@@ -19,6 +21,7 @@ def choose(request: HttpRequest, conversation: Conversation) -> HttpResponse:
         "conversation": conversation,
         "tools": registry.available().values(),
         "missing": registry.missing(conversation.tools),
+        "is_refused": not dialects.of(model_of(conversation)).has_tools,
     }
     return render(request, "chat/_tools.html", values)
 

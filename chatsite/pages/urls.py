@@ -123,6 +123,11 @@ conversation = [
     ),
     path("messages/<number:seq>/result/", views.result, name="conversation-result"),
     path(
+        "messages/<number:seq>/files/<int:place>/",
+        views.result_file,
+        name="conversation-result-file",
+    ),
+    path(
         "messages/<number:seq>/arguments/<int:place>/",
         views.arguments,
         name="conversation-arguments",

@@ -1,12 +1,15 @@
 """The split page, its fragments, and the JSON and exports of one conversation."""
 
+from mimetypes import guess_extension
 from typing import Any
 
 from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
 from django.shortcuts import render
+from django.utils.http import content_disposition_header
 
 from chatsite.accounts import preferences
 from chatsite.accounts.access import conversation_view
+from chatsite.attachments import names
 from chatsite.jobs import activity
 from chatsite.llm import providers
 from chatsite.transfer import export, export_markdown
@@ -19,6 +22,7 @@ from .presenters import (
     context_pane,
     conversation_list,
     guide,
+    result_files,
     tool_cards,
     transcript_pane,
 )
@@ -121,6 +125,24 @@ def result(request: HttpRequest, conversation: Conversation, seq: int) -> HttpRe
         raise Http404
     response = HttpResponse(text, content_type="text/plain; charset=utf-8")
     return _download(response, conversation, f"{seq}.txt")
+
+
+@conversation_view("GET")
+def result_file(
+    request: HttpRequest, conversation: Conversation, seq: int, place: int
+) -> HttpResponse:
+    """A file in the result of a tool's call. A browser saves it, or shows it as part of
+    the card where it is a picture; nothing in it can run."""
+    rows = conversation.result_files.filter(message__seq=seq, place=place)
+    row = rows.exclude(data=None).first()
+    if row is None:
+        raise Http404
+    response = HttpResponse(bytes(row.data), content_type=result_files.kind_of(row))
+    name = names.clean(row.name or f"{seq}-{place}{guess_extension(row.kind) or ''}")
+    response["Content-Disposition"] = content_disposition_header(True, name)
+    response["X-Content-Type-Options"] = "nosniff"
+    response["Content-Security-Policy"] = "default-src 'none'; sandbox"
+    return response
 
 
 @conversation_view("GET")

@@ -87,6 +87,8 @@ class SummaryBlock:
     last_seq: int
     text: str
     tokens: int
+    # A person wrote it: its words are in none of its messages.
+    by_hand: bool = False
 
     @property
     def is_trimmed(self) -> bool:

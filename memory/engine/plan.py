@@ -204,15 +204,23 @@ def plan_merge(
         for is_trimmed, run in groupby(blocks, key=lambda block: block.is_trimmed)
         if not is_trimmed
     ]
-    runs = [
+    # Nor are a person's words, as long as there is room for them as they are.
+    by_model = [
         tuple(run)
         for part in apart
+        for by_hand, run in groupby(part, key=lambda block: block.by_hand)
+        if not by_hand
+    ]
+    runs = [
+        tuple(run)
+        for part in by_model
         for _, run in groupby(part, key=lambda block: block.level)
     ]
     full = [run[: policy.fan_in] for run in runs if len(run) >= policy.fan_in]
     merged = min(full, key=lambda run: run[0].level, default=())
     if not merged and most is not None and total > most:
-        merged = max(apart, key=len)
+        longest = max(by_model, key=len, default=())
+        merged = longest if len(longest) > 1 else max(apart, key=len)
     if len(merged) < 2:
         return None
     hit = TriggerHit("summary_tokens", total, policy.summary_budget)

@@ -6,9 +6,9 @@ size.
 
 import hashlib
 import json
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Any, Literal, Self, TypedDict, Unpack
 
 from pydantic import (
     BaseModel,
@@ -257,6 +257,38 @@ Prompt = Annotated[str, BeforeValidator(parse_prompt)]
 FinalPrompt = Annotated[str, BeforeValidator(parse_final_prompt)]
 
 
+class PolicyValues(TypedDict, total=False):
+    """The keywords of a policy for editors and type checkers: what each setting may be
+    before it is parsed."""
+
+    preset: str
+    enabled: bool
+    strategy: Strategy
+    trigger: object
+    keep: object
+    max_summary_tokens: int
+    min_summary_chars: int
+    fan_in: int
+    summary_budget: int
+    context_window: int | None
+    adaptive: bool
+    fold_least: int
+    batch: int
+    chunk_tokens: int
+    cached_prefix: bool
+    important: Sequence[str]
+    protect: bool
+    profile: str | type[BaseModel]
+    rules: Literal["off", "offer", "keep"]
+    focus: str
+    recall_tokens: int
+    truncate_tool_args: int
+    initial_prompt: str
+    extend_prompt: str
+    merge_prompt: str
+    final_prompt: str
+
+
 class Policy(BaseModel):
     """When and how a conversation is summarised. Other values come from the preset."""
 
@@ -311,7 +343,7 @@ class Policy(BaseModel):
     merge_prompt: Prompt = ""
     final_prompt: FinalPrompt = ""
 
-    def __init__(self, **values: Any) -> None:
+    def __init__(self, **values: Unpack[PolicyValues]) -> None:
         try:
             super().__init__(**values)
         except ValidationError as error:

@@ -23,6 +23,23 @@ export function lose(gone, error) {
   attachments.changed();
 }
 
+/* Why nothing is sent yet. What was refused stays refused, so it can be sent without. */
+export function explain() {
+  const error = document.getElementById("composer-error");
+  const missing = attachments.items.filter(({ id }) => !id);
+  const isRefused = missing.every((item) => item.error && !item.isLost);
+  error.textContent = isRefused ? `${words.refused}${missing.map(({ name }) => name).join(", ")} ` : words.notReady;
+  if (!isRefused) return;
+  const button = Object.assign(document.createElement("button"), { type: "button", className: "small", textContent: words.without });
+  button.addEventListener("click", () => {
+    error.textContent = "";
+    attachments.drop(missing);
+    if (box.value.trim() || attachments.items.length) box.form.requestSubmit();
+    box.focus();
+  });
+  error.append(button);
+}
+
 function draw(item) {
   item.card ??= document.getElementById("attachment-card").content.firstElementChild.cloneNode(true);
   const [name, note, again, remove] = ["name", "note", "again", "remove"].map((part) => item.card.querySelector(`.${part}`));

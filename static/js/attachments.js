@@ -79,6 +79,11 @@ const attachments = (() => {
     load().then((cards) => cards.lose(gone, error), giveUp);
   }
 
+  /* Says why they can't be sent yet. */
+  function explain() {
+    load().then((cards) => cards.explain(), giveUp);
+  }
+
   document.getElementById("attach").addEventListener("click", () => picker.click());
   picker.addEventListener("change", () => {
     addFiles(picker.files);
@@ -110,7 +115,7 @@ const attachments = (() => {
   });
 
   return {
-    restore, drop, lose, giveBack, changed,
+    restore, drop, lose, giveBack, changed, explain,
     get items() { return items; },
     get kept() { return kept(({ id, text }) => id || text); },
     get ready() { return kept(({ id }) => id); },

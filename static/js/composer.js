@@ -12,14 +12,14 @@
   let kept = "";
 
   function save() {
-    const pending = outbox.item;
+    const pending = outbox.items;
     const files = attachments.kept;
-    drafts.save(box.value || pending || kept || files.length ? { text: box.value, pending, edit, kept, files } : null);
+    drafts.save(box.value || pending.length || kept || files.length ? { text: box.value, pending, edit, kept, files } : null);
   }
 
   function show(draft) {
     // Not while the user has typed something else.
-    if (box.value || outbox.item) return;
+    if (box.value || outbox.items.length) return;
     box.value = draft.text || "";
     kept = draft.kept || "";
     setEdit(draft.edit || null);
@@ -81,21 +81,38 @@
     if (outbox.isBusy) return;
     showError("");
     if (isTooLong(box.value)) showError(form.dataset.tooLong);
-    else if (!edit && !attachments.isReady) showError(document.getElementById("attachments").dataset.notReady);
+    else if (!edit && !attachments.isReady) attachments.explain();
     else outbox.put(box.value, edit, edit ? [] : attachments.ready);
   }
 
-  // Without a connection, what was sent waits as a message below the others, and the box
+  // Without a connection, what was sent waits as messages below the others, and the box
   // is free for more; what can't go out comes back into it.
   const waiting = document.getElementById("waiting");
 
   function showWaiting() {
-    const { item } = outbox;
-    if (item?.held) giveBack(item);
-    else if (item && outbox.isCutOff && !item.edit) takeOut(item);
-    waiting.hidden = !item?.isOut;
-    waiting.querySelector(".body").textContent = item?.isOut ? [item.text, ...(item.files || []).map(({ name }) => `+ ${name}`)].join("\n") : "";
-    if (item?.isOut) waiting.scrollIntoView({ block: "nearest" });
+    outbox.items.forEach((item, place) => {
+      if (item.held) giveBack(item);
+      else if ((place || outbox.isCutOff) && !item.edit) takeOut(item);
+    });
+    const out = outbox.items.filter(({ isOut }) => isOut);
+    const count = waiting.childElementCount;
+    waiting.hidden = !out.length;
+    waiting.replaceChildren(...out.map(draw));
+    if (out.length > count) waiting.lastElementChild.scrollIntoView({ block: "nearest" });
+  }
+
+  function draw({ id, text, files, tries }) {
+    const shown = document.getElementById("waiting-message").content.firstElementChild.cloneNode(true);
+    shown.querySelector(".body").textContent = [text, ...(files || []).map(({ name }) => `+ ${name}`)].join("\n");
+    const cancel = shown.querySelector("button");
+    cancel.hidden = tries;
+    cancel.addEventListener("click", () => {
+      const item = outbox.cancel(id);
+      if (item) giveBack(item);
+      save();
+      box.focus();
+    });
+    return shown;
   }
 
   // What was typed behind it in the meantime stays.
@@ -119,6 +136,7 @@
     save();
   });
   document.addEventListener("outbox:refused", ({ detail }) => {
+    [...detail.behind].reverse().forEach(giveBack);
     giveBack(detail);
     if (detail.code === "attachment_gone") attachments.lose(detail.files, error().textContent);
     if (detail.edit) setEdit(detail.edit); // what has taken its place

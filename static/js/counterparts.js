@@ -1,61 +1,18 @@
-/* A message and its counterpart on the other side light up together. */
+/* A message and its counterpart on the other side light up together; what does it is loaded
+ * when the mouse or the keyboard first comes to one of them (counterpart-lights.js). */
 (() => {
-  const left = document.getElementById("turns");
-  const right = document.getElementById("context");
-  const SOURCE = "[data-seq], [data-first]";
+  const load = onFirstUse();
+  const COMES = ["mouseover", "focusin"];
 
-  function rangeOf(element) {
-    const { seq, first, last } = element.dataset;
-    return seq ? [Number(seq), Number(seq)] : [Number(first), Number(last)];
+  function listen(isOn) {
+    for (const type of COMES) document[isOn ? "addEventListener" : "removeEventListener"](type, begin);
   }
 
-  // Left, the messages of a range; right, whatever overlaps it.
-  function counterpartsOf(source) {
-    const side = left.contains(source) ? right : left;
-    const [first, last] = rangeOf(source);
-    return [...side.querySelectorAll(side === left ? ".message[data-seq]" : SOURCE)].filter((other) => {
-      const [start, end] = rangeOf(other);
-      return start <= last && first <= end;
-    });
+  function begin(event) {
+    if (!event.target.closest?.("[data-seq], [data-first]")) return;
+    listen(false);
+    load().then(({ show }) => show(event), () => listen(true));
   }
 
-  let source = null;
-  let counterparts = [];
-
-  function clear() {
-    for (const counterpart of counterparts) counterpart.classList.remove("counterpart");
-    source = null;
-    counterparts = [];
-  }
-
-  // Every step of the mouse comes by here: within one message nothing changes.
-  function show({ target }) {
-    const found = target.closest?.(SOURCE) || null;
-    if (found && found === source) return;
-    clear();
-    if (!found || !(left.contains(found) || right.contains(found))) return;
-    source = found;
-    counterparts = counterpartsOf(found);
-    for (const counterpart of counterparts) counterpart.classList.add("counterpart");
-  }
-
-  for (const side of [left, right]) {
-    side.addEventListener("mouseover", show);
-    side.addEventListener("focusin", show);
-    side.addEventListener("mouseleave", clear);
-    side.addEventListener("focusout", clear);
-  }
-
-  // What is redrawn, under the mouse or on the other side, lights up again.
-  function showAgain() {
-    const target = source?.isConnected ? source : [...document.querySelectorAll(":hover")].pop();
-    clear();
-    if (target) show({ target });
-  }
-
-  document.addEventListener("htmx:afterSwap", showAgain);
-  document.addEventListener("htmx:wsAfterMessage", () => {
-    const isWhole = source?.isConnected && counterparts.every((counterpart) => counterpart.matches(".counterpart"));
-    if (source && !isWhole) showAgain();
-  });
+  listen(true);
 })();

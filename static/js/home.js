@@ -35,9 +35,10 @@
   });
   form.addEventListener("htmx:beforeRequest", (event) => {
     const error = document.getElementById("composer-error");
-    const notReady = attachments.isReady ? "" : document.getElementById("attachments").dataset.notReady;
-    error.textContent = isTooLong() ? form.dataset.tooLong : notReady;
-    if (error.textContent) event.preventDefault();
+    error.textContent = isTooLong() ? form.dataset.tooLong : "";
+    if (!error.textContent && attachments.isReady) return;
+    event.preventDefault();
+    if (!error.textContent) attachments.explain();
   });
   form.addEventListener("htmx:beforeOnLoad", ({ detail }) => {
     if (!detail.xhr.getResponseHeader("HX-Redirect")) return;

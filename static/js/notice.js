@@ -7,13 +7,13 @@ const notices = (() => {
   const ACTS = ["click", "submit", "change", "toggle", "drop"];
   const words = document.body.dataset;
 
-  // It goes by itself, but not while it is about to be used.
+  // It goes by itself, but not while it is about to be used, nor a question.
   let hiding = 0;
 
   function hideLater() {
     clearTimeout(hiding);
     hiding = setTimeout(() => {
-      if (notice.matches(":hover, :focus-within")) hideLater();
+      if (notice.matches(":hover, :focus-within, :has([data-answer])")) hideLater();
       else notice.replaceChildren();
     }, SHOWN_MS);
   }

@@ -1,5 +1,6 @@
-/* The message that was handed over and has no ack yet. It keeps its client_id until the
- * server has said yes, or no for good: however often it goes out, it arrives once. */
+/* The messages that were handed over and have no ack yet, in their order: the first goes
+ * out, the others wait. Each keeps its client_id until the server has said yes, or no for
+ * good: however often it goes out, it arrives once. */
 const outbox = (() => {
   const form = document.getElementById("composer");
   const button = document.getElementById("send");
@@ -14,12 +15,13 @@ const outbox = (() => {
   let socket = null;
   // {id, text, edit, files, tries, held, isOut}; held: waits for the person to send it again;
   // isOut: the message box no longer has the text.
-  let item = null;
+  let items = [];
   let timer = null;
   let countdown = null;
 
   function changed(name = "outbox:changed") {
-    document.getElementById("pending").hidden = !item || item.held;
+    const item = items[0];
+    document.getElementById("pending").hidden = !item || item.held || item.isOut;
     document.dispatchEvent(new Event(name));
   }
 
@@ -31,15 +33,28 @@ const outbox = (() => {
   const idsOf = (files) => (files || []).map(({ id }) => id);
 
   function put(text, edit, files) {
-    if (item && !item.held) return;
+    const item = items[0];
+    const isFirst = !item || item.held;
+    if (!isFirst && (!item.isOut || edit)) return;
     const isSame = item?.text === text && item.edit === edit && String(idsOf(item.files)) === String(idsOf(files));
-    item = { id: isSame ? item.id : newId(), text, edit, files, tries: 0, held: false };
+    const id = isFirst && isSame ? item.id : newId();
+    items.splice(isFirst ? 0 : items.length, isFirst ? 1 : 0, { id, text, edit, files, tries: 0, held: false });
+    if (!isFirst) return changed();
     offer(null);
     transmit();
   }
 
+  /* Only what never went out: anything else may have arrived. */
+  function cancel(id) {
+    const found = items.find((item) => item.id === id && !item.tries);
+    items = items.filter((item) => item !== found);
+    changed();
+    return found;
+  }
+
   function transmit() {
     clearTimeout(timer);
+    const item = items[0];
     if (socket && item && !item.held) {
       if (item.tries >= MAX_TRIES) {
         hold(0);
@@ -56,35 +71,33 @@ const outbox = (() => {
   }
 
   function accept() {
-    const sent = item;
-    clear();
+    const sent = items.shift();
+    offer(null);
     if (sent.edit) socket?.sendImmediately(JSON.stringify({ type: "sync" }));
     document.dispatchEvent(new CustomEvent("composer:sent", { detail: sent }));
-  }
-
-  function clear() {
-    clearTimeout(timer);
-    item = null;
-    offer(null);
-    changed();
+    transmit();
   }
 
   function refuse({ code, retryAfter, seq }) {
     const seconds = Number(retryAfter) || 0;
+    const item = items[0];
     clearTimeout(timer);
     if (code === "unavailable" && item.tries < MAX_TRIES) {
       timer = setTimeout(transmit, (seconds + Math.random()) * 1000);
     } else if (LATER.includes(code)) hold(seconds);
     else {
-      const refused = { ...item, edit: item.edit && Number(seq), code };
-      clear();
+      // Those behind it may mean nothing without it.
+      const [, ...behind] = items;
+      const refused = { ...item, edit: item.edit && Number(seq), code, behind };
+      items = [];
+      offer(null);
+      changed();
       document.dispatchEvent(new CustomEvent("outbox:refused", { detail: refused }));
     }
   }
 
   function hold(seconds) {
-    item.held = true;
-    item.tries = 0;
+    Object.assign(items[0], { held: true, tries: 0 });
     offer(seconds > LONGEST_COUNTDOWN ? 0 : Math.ceil(seconds));
     changed();
   }
@@ -98,8 +111,8 @@ const outbox = (() => {
   }
 
   function restore(kept) {
-    item = kept || null;
-    if (item?.held) offer(0);
+    items = [kept || []].flat();
+    if (items[0]?.held) offer(0);
     transmit();
   }
 
@@ -110,9 +123,10 @@ const outbox = (() => {
   document.addEventListener("connection:closed", () => {
     socket = null;
     clearTimeout(timer);
-    if (item) changed();
+    if (items.length) changed();
   });
   document.addEventListener("htmx:wsAfterMessage", () => {
+    const item = items[0];
     if (!item) return;
     if (document.getElementById("ack").dataset.clientId === item.id) accept();
     else if (error().dataset.clientId === item.id) {
@@ -122,5 +136,6 @@ const outbox = (() => {
     }
   });
 
-  return { put, restore, get item() { return item; }, get isCutOff() { return !socket; }, get isBusy() { return button.disabled || Boolean(item && !item.held); } };
+  const isTaken = ({ held, isOut }) => !held && !isOut;
+  return { put, cancel, restore, get items() { return items; }, get isCutOff() { return !socket; }, get isBusy() { return button.disabled || items.some(isTaken); } };
 })();

@@ -121,7 +121,7 @@ class TestInAConversation:
         expect(attached(chat.page)).to_contain_text("This file is not text.")
         chat.box.fill("Read it")
         chat.box.press("Enter")
-        expect(chat.error).to_contain_text("A file is not attached yet")
+        expect(chat.error).to_contain_text("Can't be attached: a.zip")
         expect(chat.box).to_have_value("Read it")
         chat.page.get_by_role("button", name="Remove: a.zip").click()
         expect(chat.box).to_be_focused()
@@ -129,6 +129,31 @@ class TestInAConversation:
         # The browser itself notes an answer of 400.
         assert len(errors) == 1
         errors.clear()
+
+    def test_refused_files_do_not_hold_a_message_back(self, chat, errors):
+        names = ("a.zip", "b.zip")
+        bad = [{**NOTES, "name": name, "buffer": b"PK\x03\x04...."} for name in names]
+        attach(chat.page, NOTES, *bad)
+        refused = chat.page.locator("#attachments .refused")
+        expect(refused).to_have_count(2)
+        chat.box.fill("Read it")
+        chat.box.press("Enter")
+        expect(chat.error).to_contain_text("Can't be attached: a.zip, b.zip")
+        chat.error.get_by_text("Remove and send").click()
+        expect(chat.in_state("done")).to_have_count(1)
+        expect(chat.error).to_be_empty()
+        expect(attached(chat.page)).to_have_count(0)
+        assert chat.text_of(1) == "Read it"
+        expect(chat.message(1).locator(".attachment")).to_contain_text("notes.md")
+        errors.clear()
+
+    def test_what_is_still_read_is_waited_for(self, chat, errors):
+        chat.page.route("**/attachments/", lambda route: None)
+        attach(chat.page, NOTES)
+        chat.box.fill("Read it")
+        chat.box.press("Enter")
+        expect(chat.error).to_contain_text("A file is not attached yet")
+        expect(chat.error.get_by_role("button")).to_have_count(0)
 
     def test_files_outlive_a_reload_with_the_draft(self, chat):
         attach(chat.page, NOTES)
@@ -181,6 +206,20 @@ def test_the_first_message_of_a_conversation_can_have_files(open_page, site):
     expect(page.locator("#message-1 .attachment")).to_contain_text("notes.md")
     page.goto(f"{site.url}/")
     expect(attached(page)).to_have_count(0)
+
+
+def test_on_the_home_page_refused_files_do_not_hold_a_message_back(
+    open_page, site, errors
+):
+    page = open_page(site).page
+    page.goto(f"{site.url}/")
+    attach(page, {**NOTES, "name": "a.zip", "buffer": b"PK\x03\x04...."})
+    expect(page.locator("#attachments .refused")).to_have_count(1)
+    page.locator("#text").fill("Hello")
+    page.locator("#text").press("Enter")
+    page.get_by_text("Remove and send").click()
+    expect(page.locator("#message-1")).to_contain_text("Hello")
+    errors.clear()
 
 
 def test_the_cards_have_no_fault_of_access(chat):

@@ -54,7 +54,7 @@ def test_the_page_and_its_socket_speak_the_language_that_was_chosen(chat):
     assert re.match(r"\d{4}/\d{1,2}/\d{1,2} \d\d:\d\d:\d\d$", shown)
     choose(chat, "English")
     chat.page.keyboard.press("Escape")
-    expect(chat.mark(1)).to_have_text("Sent in full")
+    expect(chat.mark(1)).to_have_text("In full")
     chat.say("Thanks")
     expect(chat.status).to_have_text("Reply complete")
 

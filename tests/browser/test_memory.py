@@ -52,7 +52,7 @@ def test_a_message_is_left_out_and_comes_back(talked):
     expect(talked.mark(3)).to_have_text("Hidden from the model")
     expect(talked.right).to_contain_text("1 hidden from the model")
     notice(talked).get_by_text("Undo").click()
-    expect(talked.mark(3)).to_have_text("Sent in full")
+    expect(talked.mark(3)).to_have_text("In full")
 
 
 def test_the_notice_comes_after_its_message_was_drawn_again(talked):
@@ -64,7 +64,7 @@ def test_the_notice_comes_after_its_message_was_drawn_again(talked):
     talked.page.route("**/leave-out/", answer_late)
     open_menu(talked, 3, "Hide from the model")
     notice(talked).get_by_text("Undo").click()
-    expect(talked.mark(3)).to_have_text("Sent in full")
+    expect(talked.mark(3)).to_have_text("In full")
 
 
 def test_a_pinned_message_stays_word_for_word_in_every_tab(talked, open_page, site):
@@ -88,7 +88,7 @@ def test_a_compaction_is_looked_at_changed_and_undone(talked):
     expect(talked.right).to_contain_text("All 8 messages accounted for")
     notice(talked).get_by_text("Undo").click()
     expect(talked.page.locator(".divider")).to_have_count(0)
-    expect(talked.mark(3)).to_have_text("Sent in full")
+    expect(talked.mark(3)).to_have_text("In full")
 
 
 def test_a_summary_is_edited_and_its_history_shows_what_changed(talked):
@@ -104,6 +104,38 @@ def test_a_summary_is_edited_and_its_history_shows_what_changed(talked):
     expect(dialog.locator(".diff ins")).to_have_text("parted")
     dialog.get_by_text("Restore").click()
     expect(talked.right.locator(".summary-text")).to_have_text("They met.")
+
+
+def test_words_of_ones_own_are_kept_or_come_back(talked):
+    compact_up_to(talked, 4, "They met in Nara.")
+    words = talked.right.locator(".summary-text")
+    expect(words).to_have_text("They met in Nara.")
+    open_menu(talked, 3, "Hide from the model")
+    expect(notice(talked)).to_contain_text("Your edited summary v1 covers this message")
+    expect(talked.mark(3)).to_have_text("Summarised (v1)")
+    notice(talked).get_by_text("Write it again").click()
+    expect(notice(talked)).to_contain_text("being written again")
+    expect(words).to_have_count(0)
+    notice(talked).get_by_text("Undo").click()
+    expect(words).to_have_text("They met in Nara.")
+    expect(talked.mark(3)).to_have_text("Summarised (v1)")
+    open_menu(talked, 3, "Hide from the model")
+    notice(talked).get_by_text("Keep my words").click()
+    expect(notice(talked)).to_contain_text("Your words stay, as v2.")
+    expect(talked.mark(3)).to_have_text("Hidden from the model")
+    expect(words).to_have_text("They met in Nara.")
+
+
+def test_what_is_out_of_date_says_why_and_comes_back(talked):
+    compact_up_to(talked, 4, "They met in Nara.")
+    open_menu(talked, 3, "Hide from the model")
+    notice(talked).get_by_text("Write it again").click()
+    expect(talked.mark(3)).to_have_text("Hidden from the model")
+    talked.page.locator("#context").get_by_text("All versions").click()
+    dialog = talked.page.locator("#dialog")
+    expect(dialog).to_contain_text("It was written when the model saw #3.")
+    dialog.get_by_text("Restore").click()
+    expect(talked.right.locator(".summary-text")).to_have_text("They met in Nara.")
 
 
 def test_summarising_again_says_what_is_lost(talked):
@@ -155,7 +187,7 @@ def test_what_was_forgotten_is_found_and_brought_back(talked):
     expect(found).to_contain_text("these words are not in it")
     found.get_by_text("Pin for the model").click()
     expect(talked.right.locator(".part-pinned")).to_contain_text("红茶")
-    expect(found).to_contain_text("Sent in full, because it is pinned")
+    expect(found).to_contain_text("In full, because it is pinned")
     notice(talked).get_by_text("Undo").click()
     expect(found).to_contain_text("these words are not in it")
 

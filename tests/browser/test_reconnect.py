@@ -153,6 +153,79 @@ def test_offline_is_said_and_mended(chat):
     chat.say("Back again")
 
 
+class TestWaiting:
+    """Messages that were sent without a connection."""
+
+    @pytest.fixture
+    def away(self, chat):
+        """A page whose sockets are closed, until `away.back()`."""
+        gate = {"open": True}
+
+        def pass_on(page_side):
+            lines.append(page_side)
+            if gate["open"]:
+                page_side.connect_to_server()
+            else:
+                page_side.close(code=1001)
+
+        def back():
+            gate["open"] = True
+            chat.page.evaluate("dispatchEvent(new Event('online'))")
+
+        lines = []
+        chat.page.route_web_socket("**/ws/c/**", pass_on)
+        chat.page.reload()
+        chat.is_live()
+        chat.say("Here")
+        gate["open"] = False
+        lines[-1].close(code=1001)
+        expect(chat.page.locator("#no-connection")).to_contain_text("Keep writing")
+        chat.back = back
+        return chat
+
+    def texts(self, chat):
+        return chat.page.locator("#waiting .body")
+
+    def said(self, chat):
+        return [row["text"] for row in chat.transcript() if row["role"] == "user"]
+
+    def test_all_wait_and_go_out_in_their_order(self, away):
+        for text in ("one", "two", "three"):
+            away.send(text)
+        expect(self.texts(away)).to_have_text(["one", "two", "three"])
+        expect(away.page.locator("#pending")).to_be_hidden()
+        away.page.reload()
+        expect(self.texts(away)).to_have_text(["one", "two", "three"])
+        away.box.fill("four, not sent")
+        away.back()
+        expect(away.in_state("done")).to_have_count(4)
+        expect(away.page.locator("#waiting")).to_be_hidden()
+        expect(away.box).to_have_value("four, not sent")
+        assert self.said(away) == ["Here", "one", "two", "three"]
+
+    def test_each_can_be_cancelled_and_is_a_text_again(self, away):
+        for text in ("one", "two", "three"):
+            away.send(text)
+        away.box.fill("half")
+        away.page.locator("#waiting button").nth(1).click()
+        expect(self.texts(away)).to_have_text(["one", "three"])
+        expect(away.box).to_have_value("two\nhalf")
+        away.back()
+        expect(away.in_state("done")).to_have_count(3)
+        assert self.said(away) == ["Here", "one", "three"]
+        expect(away.box).to_have_value("two\nhalf")
+
+    def test_a_refusal_brings_all_of_them_back(self, away):
+        away.page.evaluate("document.getElementById('composer').dataset.maxChars = 1e9")
+        away.send("x" * 32_001)
+        away.send("and this")
+        away.back()
+        expect(away.page.locator("#composer-error")).to_contain_text("32,000")
+        expect(away.box).to_have_value("x" * 32_001 + "\nand this")
+        expect(away.page.locator("#waiting")).to_be_hidden()
+        assert self.said(away) == ["Here"]
+
+
 COUNT_SOCKETS = """
 window.sockets = [];
 window.WebSocket = class extends WebSocket {

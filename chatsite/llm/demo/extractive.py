@@ -39,6 +39,8 @@ QUESTION_END = re.compile(
 )
 # Only the ends of a text are looked at: a long hostile one would take seconds.
 MAX_QUESTION_CHARS = 200
+# What a result quotes stands between marks, such as <message n="8" role="user">.
+QUOTE_MARK = re.compile(r"</?[a-z][\w-]{0,40}(?: [^<>]{0,200})?>")
 # Means nothing any more where the messages are not at hand.
 MESSAGE_NUMBER = re.compile(r"\bmessages? \d|第 ?\d+")
 NEW_FACT = re.compile(r"\d[\w.:,-]*|(?<=[a-z,;] )[A-Z][a-z]+")
@@ -119,7 +121,10 @@ def _rank_lines(texts: Sequence[str]) -> Iterator[tuple[str, int]]:
         match = SPEAKER.match(text)
         speaker = match.group() if match else ""
         is_user = not speaker.startswith(("Assistant", "Tool"))
-        for position, sentence in enumerate(split_sentences(text[len(speaker) :])):
+        said = text[len(speaker) :]
+        if speaker.startswith("Tool"):
+            said = QUOTE_MARK.sub("\n", said)
+        for position, sentence in enumerate(split_sentences(said)):
             rank = _rank(sentence, known, is_user=is_user, is_first=position == 0)
             if rank is not None:
                 line = speaker + sentence

@@ -4,6 +4,7 @@ from the transcript.
 The answers are JSON, for the page and for other clients: docs/protocol.md.
 """
 
+from functools import partial
 from typing import Any
 from uuid import UUID
 
@@ -17,6 +18,8 @@ from django.views.decorators.http import require_POST
 from chatsite.accounts.access import conversation_view
 from chatsite.attachments import reading, uploads
 from chatsite.attachments.errors import FileError
+from chatsite.database import close_connection
+from chatsite.ops import load
 from memory.models import Conversation, Upload
 from memory.transcript import WHOLE_CHARS, TextError
 
@@ -40,12 +43,18 @@ async def upload(request: HttpRequest) -> HttpResponse:
         words = _("There is no file. Choose one and attach it again.")
         return _refuse(FileError("no_file", words))
     try:
-        reading.check_size(file.size)
-        found = await reading.read(user.pk, file.name, file.read())
+        leave = partial(_leave, request)
+        found = await reading.read(user.pk, file.name, file, file.size, leave)
         kept = await sync_to_async(uploads.store)(user, found)
     except TextError as error:
         return _refuse(error)
     return JsonResponse(_describe(kept), status=201)
+
+
+async def _leave(request: HttpRequest) -> None:
+    """Hold nothing that others wait for: no place, and no connection of the pool."""
+    await sync_to_async(close_connection)()
+    load.leave_place(getattr(request, "scope", {}))
 
 
 @require_POST

@@ -14,7 +14,7 @@ from django.utils.translation import gettext_lazy, ngettext
 from langchain_core.messages import AIMessage, BaseMessage
 
 from chatsite.languages import thousands
-from chatsite.llm import providers
+from chatsite.llm import dialects, providers
 from chatsite.turns.requests import (
     has_request,
     limit_of,
@@ -160,10 +160,13 @@ class ContextPane:
     compaction_stopped: bool = False
     # Names of what the model may call, or could call for the shown reply.
     tools: tuple[str, ...] = ()
+    # Those that a request goes without, because the model's server refuses tools.
+    tools_refused: tuple[str, ...] = ()
     # In force and not sent: there is no room for them.
     rules_left: tuple[SentRule, ...] = ()
     # What later words of the person have replaced.
     rules_replaced: tuple[SentRule, ...] = ()
+    replaced_count: int = 0
 
     @property
     def total(self) -> int:
@@ -212,12 +215,14 @@ def model_view(
     model = call.model if call else model_of(conversation)
     sections = tuple(_sections(conversation, built, draft, is_past=bool(call)))
     policy = _policy_in_force(conversation, built, sections)
+    tools, refused = _tools_of(conversation, call)
     gauge = _gauge(conversation, policy, sections, model)
     answered = conversation.model_calls.filter(purpose=ModelCall.Purpose.REPLY)
     answered = answered.exclude(message=None).order_by("-id")
     # Only replies with a known request: there is nothing to show for the others.
     replies = conversation.messages.filter(has_request(), role=Message.Role.ASSISTANT)
     replies = replies.order_by("-seq").values_list("seq", flat=True)[:MAX_REPLIES]
+    replaced, replaced_count = ((), 0) if call else rules.replaced(conversation)
     return ContextPane(
         reply=reply,
         sections=sections,
@@ -236,10 +241,24 @@ def model_view(
         compact_rule=_compact_rule(policy, gauge.window_limit),
         is_trimming=policy.strategy == "window",
         compaction_stopped=not lease.may_compact(conversation),
-        tools=tuple(call.refs.get("tools", ()) if call else conversation.tools),
+        tools=tools,
+        tools_refused=refused,
         rules_left=() if call else rules.left_out(conversation, built),
-        rules_replaced=() if call else rules.replaced(conversation),
+        rules_replaced=replaced,
+        replaced_count=replaced_count,
     )
+
+
+def _tools_of(
+    conversation: Conversation, call: ModelCall | None
+) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """The names of those that a request offers, and of those it goes without."""
+    if call:
+        refs = call.refs
+        return tuple(refs.get("tools", ())), tuple(refs.get("tools_refused", ()))
+    chosen = tuple(conversation.tools)
+    has_tools = dialects.of(model_of(conversation)).has_tools
+    return (chosen, ()) if has_tools else ((), chosen)
 
 
 def _policy_in_force(

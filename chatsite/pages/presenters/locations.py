@@ -42,7 +42,7 @@ def location_of(row: Message, state: str | None, summaries: list[Summary]) -> Lo
     for summary in summaries:
         if summary.first_seq <= row.seq <= summary.last_seq:
             return location_behind(summary)
-    return Location("window", _("sent in full"))
+    return Location("window", _("in full"))
 
 
 def location_behind(summary: Summary) -> Location:

@@ -69,15 +69,17 @@ def left_out(conversation: Conversation, built: context.Built) -> tuple[SentRule
     return tuple(_of_standing(rule) for rule in standing if rule.pk not in chosen)
 
 
-def replaced(conversation: Conversation) -> tuple[SentRule, ...]:
-    """The latest that later words of the person have replaced."""
+def replaced(conversation: Conversation) -> tuple[tuple[SentRule, ...], int]:
+    """The latest that later words of the person have replaced, and how many there
+    are."""
     if not conversation.rule_count:
-        return ()
+        return (), 0
     gone = conversation.rules.filter(state=Rule.State.REPLACED).order_by("-pk")
-    return tuple(
+    shown = tuple(
         SentRule(row.seq, f"{row.said_at:%Y-%m-%d}", row.words, row.pk)
         for row in store.with_words(gone)[:MAX_REPLACED]
     )
+    return shown, gone.count() if len(shown) == MAX_REPLACED else len(shown)
 
 
 def _of_standing(rule: store.StandingRule) -> SentRule:

@@ -34,17 +34,21 @@ class SearchHit:
     pinned: bool
     # Whether the summary in its place has the words too; None: there is no summary.
     in_summary: bool | None
+    # Whether it contains the query as it stands; else it is one of the best matches.
+    is_exact: bool
 
 
 def find(conversation: Conversation, query: str) -> list[SearchHit]:
     """The messages that contain the query, newest first; if there are none, those that
-    match some of its words, best first."""
+    match some of its words, best first. One more than MAX_HITS says that there are
+    others which contain it."""
     query = query.strip()
     if not query:
         return []
     rows = conversation.messages.filter(deleted_at=None, text__icontains=query)
-    rows = _without_long_texts(rows).order_by("-seq")[:MAX_HITS]
-    found = list(rows) or _recall(conversation, query)
+    rows = _without_long_texts(rows).order_by("-seq")[: MAX_HITS + 1]
+    exact = list(rows)
+    found = exact or _recall(conversation, query)
     states = states_of(conversation, [row.seq for row in found])
     summaries = versions.active(conversation)
     texts = {summary.version: summary.text.casefold() for summary in summaries}
@@ -68,6 +72,7 @@ def find(conversation: Conversation, query: str) -> list[SearchHit]:
                 in_summary=None
                 if summary is None
                 else all(word in summary for word in words),
+                is_exact=bool(exact),
             )
         )
     return hits

@@ -2,7 +2,7 @@
 the model saw it then, by the references of that request.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
@@ -52,6 +52,8 @@ def messages_at(
         location = _locate(row.seq, refs, ordered, reply)
         if location is None and (row.superseded_at or row.deleted_at):
             continue  # gone before or after: the references do not tell
+        if location and location.kind == "window" and row.sent_chars:
+            location = replace(location, text=_("sent in part"))
         shown.append(
             PastMessage(
                 seq=row.seq,

@@ -387,7 +387,7 @@ def _shown(row: Message, location: Location, model: str) -> ShownMessage:
     is_reply = row.role != Message.Role.USER
     sent = attached.sent_of(row)
     if sent and location.kind == "window":
-        location = replace(location, text=_("sent in part"))
+        location = replace(location, text=_("in part"))
     return ShownMessage(
         seq=row.seq,
         role=row.role,

@@ -8,15 +8,17 @@ from django import template
 from django.conf import settings
 from django.forms import Form
 from django.utils.safestring import SafeString
-from django.utils.translation import gettext_lazy
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy, ngettext
 
 from chatsite import languages
 from chatsite.llm import providers
 from chatsite.protocol import errors
 from chatsite.transfer import importing
 from memory import transcript
-from memory.engine.summaries.dropped import Dropped
+from memory.engine.summaries.dropped import Dropped, Lacking
 from memory.models import Conversation, Message, Summary
+from memory.ranges import Ranges
 
 from .. import parts
 from ..markdown import render
@@ -43,6 +45,19 @@ DROPPED_KINDS = {
     "date": gettext_lazy("date"),
     "number": gettext_lazy("number"),
     "name": gettext_lazy("name"),
+}
+
+
+# The same of several messages.
+LACKING_KINDS = {
+    "decision": gettext_lazy("decisions"),
+    "open": gettext_lazy("open points"),
+    "negation": gettext_lazy("“not”"),
+    "hedge": gettext_lazy("“maybe”"),
+    "identifier": gettext_lazy("identifiers"),
+    "date": gettext_lazy("dates"),
+    "number": gettext_lazy("numbers"),
+    "name": gettext_lazy("names"),
 }
 
 
@@ -136,6 +151,13 @@ def versions(found: Iterable[Summary | int]) -> str:
 
 
 @register.filter
+def spans_of(spans: dict[int, Ranges], version: int) -> str:
+    """The messages that a version has there, as in "#3, #5–#8"."""
+    found = spans.get(version, ())
+    return ", ".join(f"#{a}" if a == b else f"#{a}–#{b}" for a, b in found)
+
+
+@register.filter
 def why_not_compacted(name: str) -> str:
     return errors.explain_compaction(name)
 
@@ -177,6 +199,27 @@ def dropped(summary: Summary) -> list[Dropped]:
     """What of its messages it did not carry over, as far as that was noticed."""
     lines = summary.flags.get("dropped", ())
     return list(filter(None, map(Dropped.parse, lines)))
+
+
+@register.filter
+def lacking(summary: Summary) -> list[Lacking]:
+    """The same counted, by messages. Older versions did not note that."""
+    lines = summary.flags.get("dropped_from", ())
+    return list(filter(None, map(Lacking.parse, lines)))
+
+
+@register.filter
+def lacking_words(each: Lacking) -> str:
+    """As in "numbers from 41 messages"."""
+    words = ngettext(
+        "%(kind)s from %(n)s message", "%(kind)s from %(n)s messages", each.count
+    )
+    return words % {"kind": LACKING_KINDS[each.kind], "n": f"{each.count:,}"}
+
+
+@register.filter
+def lacking_list(found: Iterable[Lacking]) -> str:
+    return _(", ").join(map(lacking_words, found))
 
 
 @register.filter

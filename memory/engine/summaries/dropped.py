@@ -6,9 +6,9 @@ where the summary has enough of its words. In doubt nothing is reported.
 """
 
 import re
-from collections import defaultdict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import groupby
 from typing import Literal, Self, get_args
 
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
@@ -22,8 +22,8 @@ Kind = Literal[
     *("identifier", "date", "number", "name"),
 ]
 KINDS = get_args(Kind)
-# Of one version, and of one kind.
-MAX_DROPPED, MAX_OF_KIND = 12, 4
+# What a version lists, and of one kind.
+MAX_LISTED, MAX_OF_KIND = 12, 4
 MAX_CHARS = 140
 # Characters that are compared: of a message, as longer ones are documents, and of all.
 MAX_READ, MAX_READ_OF_ALL = 20_000, 100_000
@@ -106,6 +106,26 @@ class Dropped:
 
 
 @dataclass(frozen=True, slots=True)
+class Lacking:
+    """Of how many messages something of a kind is missing, and of which, as in "#3,
+    #5–#8"."""
+
+    kind: Kind
+    count: int
+    spans: str
+
+    def __str__(self) -> str:
+        """The form in which it is kept among the flags of a version."""
+        return f"{self.count} {self.kind}: {self.spans}"
+
+    @classmethod
+    def parse(cls, line: str) -> Self | None:
+        """From that form; None: it is none."""
+        found = re.fullmatch(rf"(\d{{1,18}}) ({'|'.join(KINDS)}): (.+)", line)
+        return cls(found[2], int(found[1]), found[3]) if found else None
+
+
+@dataclass(frozen=True, slots=True)
 class _Said:
     """A sentence or clause of a message, and its words."""
 
@@ -115,7 +135,7 @@ class _Said:
 
 
 def find_dropped(messages: Sequence[BaseMessage], summary: str) -> list[Dropped]:
-    """What is not in the summary, the weightiest first, at most MAX_DROPPED things.
+    """What is not in the summary, the weightiest first.
 
     Of the user's messages everything, of the model's decisions and open points: most
     facts of a long reply are meant to be dropped. Messages without a number as their id
@@ -157,13 +177,38 @@ def _within(messages: Sequence[BaseMessage]) -> Iterator[BaseMessage]:
 
 
 def _weigh(found: Sequence[Dropped]) -> list[Dropped]:
-    """The weightiest, each once."""
-    by_kind: dict[str, list[Dropped]] = defaultdict(list)
-    for each in found:
-        same = by_kind[each.kind]
-        if len(same) < MAX_OF_KIND and each.text not in [one.text for one in same]:
-            same.append(each)
-    return [each for kind in KINDS for each in by_kind[kind]][:MAX_DROPPED]
+    return sorted(dict.fromkeys(found), key=lambda each: KINDS.index(each.kind))
+
+
+def to_flags(found: Sequence[Dropped]) -> dict[str, list[str]]:
+    """How a version keeps it: "dropped" lists the first of each kind, each text once;
+    "dropped_from" counts the messages of each kind, and names them all."""
+    listed: list[Dropped] = []
+    counted: list[Lacking] = []
+    for kind, group in groupby(found, key=lambda each: each.kind):
+        firsts: dict[str, Dropped] = {}
+        seqs = set()
+        for each in group:
+            firsts.setdefault(each.text, each)
+            seqs.add(each.seq)
+        listed += [*firsts.values()][:MAX_OF_KIND]
+        counted.append(Lacking(kind, len(seqs), _to_spans(seqs)))
+    if not listed:
+        return {}
+    return {
+        "dropped": list(map(str, listed[:MAX_LISTED])),
+        "dropped_from": list(map(str, counted)),
+    }
+
+
+def _to_spans(seqs: Iterable[int]) -> str:
+    """As in "#3, #5–#8"."""
+    # Of consecutive numbers, all are as far from their places.
+    runs = groupby(enumerate(sorted(seqs)), key=lambda pair: pair[1] - pair[0])
+    ends = [[seq for _, seq in run] for _, run in runs]
+    return ", ".join(
+        f"#{run[0]}–#{run[-1]}" if len(run) > 1 else f"#{run[0]}" for run in ends
+    )
 
 
 def _find_facts(messages: Sequence[BaseMessage], summary: str) -> Iterator[Dropped]:

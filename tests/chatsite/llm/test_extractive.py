@@ -37,6 +37,17 @@ def test_it_keeps_what_the_assistant_brought_up():
     assert "Assistant: It is Paris." in text
 
 
+def test_of_what_a_result_quotes_only_the_words_count():
+    quoted = '<message n="8" role="assistant" date="2026-11-23">{}</message>'
+    told = quoted.format("Your name is Lance.") + quoted.format("Anna has 3 cats.")
+    text = summarize("User: I'm Lance", f"Tool: {told}")
+    assert text == "User: I'm Lance\nTool: Anna has 3 cats."
+
+
+def test_a_person_may_write_marks():
+    assert summarize("User: I like <b>.") == "User: I like <b>."
+
+
 def test_it_keeps_something_even_of_small_talk():
     assert summarize("Assistant: Well, well. Fine.") == "Assistant: Well, well."
 

@@ -62,9 +62,20 @@ class TestCard:
         answer(conversation)
         page = page_of(client, conversation)
         assert f"{len(message.sent_text):,} of {len(message.text):,} characters" in page
-        assert "Sent in part: its files are long." in page
+        assert "In part: its files are long." in page
         # On the right, too.
         assert "Shortened:" in page.split('id="context"')[1]
+
+    def test_the_replay_says_that_it_was_sent_in_part(
+        self, client, conversation, settings
+    ):
+        settings.ATTACHMENT_TOKENS = 300
+        send(conversation, ("lamps.txt", LONG), text="What costs lamp 77?")
+        answer(conversation)
+        send(conversation, text="And lamp 78?")
+        reply = answer(conversation).reply
+        shown = client.get(memory_url("moment", conversation), {"reply": reply.seq})
+        assert "Sent in part" in shown.content.decode()
 
     def test_the_replay_names_it(self, client, conversation):
         send(conversation, ("lamps.txt", "Lamp"))

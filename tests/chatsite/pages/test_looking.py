@@ -97,14 +97,34 @@ class TestFinding:
         assert ask(client, long, "find", q=query).status_code == 200
 
     def test_without_a_query_it_lists_what_the_summaries_lack(self, client, long):
-        summarise(long, 13, 14, flags={"dropped": ["#3 number: 11 pears"]})
+        flags = {"dropped": ["#3 number: 11 pears"]}
+        counted = ["41 number: #3–#43", "1 name: #3"]
+        summarise(long, 13, 14, flags=flags | {"dropped_from": counted})
         page = ask(client, long, "find", q="").content.decode()
-        assert "1 thing is missing from the summary" in page
+        words = "Not in the summary: numbers from 41 messages, names from 1 message"
+        assert words in page
+        assert "#3–#43" in page
         assert "11 pears" in page
         assert reverse("memory-message", args=[long.uuid, 3, "pin"]) in page
         assert (
-            "thing is missing" not in ask(client, long, "find", q="x").content.decode()
+            "Not in the summary"
+            not in ask(client, long, "find", q="x").content.decode()
         )
+
+    def test_without_a_count_the_length_of_the_list_is_none(self, client, long):
+        lines = [f"#{n} number: {n} pears" for n in range(3, 7)]
+        summarise(long, 13, 14, flags={"dropped": lines})
+        page = ask(client, long, "find", q="").content.decode()
+        assert "Some things are not in the summary" in page
+
+    def test_a_full_list_of_hits_is_no_count(self, client, alice):
+        many = transcript.create(alice)
+        talk_in_turns(many, *[f"This message {n} is of pears." for n in range(22)])
+        page = ask(client, many, "find", q="message").content.decode()
+        assert "More than 20 messages; the first 20 are listed." in page
+        assert page.count('class="excerpt"') == 20
+        page = ask(client, many, "find", q="pear tea").content.decode()
+        assert "These match best; none has exactly these words." in page
 
     def test_a_deleted_text_is_not_found(self, long):
         actions.delete(long, 15)

@@ -1,5 +1,6 @@
 """What a person does to the model's view from the page, and how it is undone."""
 
+import json
 import re
 import uuid
 
@@ -52,7 +53,7 @@ def in_force(conversation):
 def undo(client, notice):
     """Send the form of a notice."""
     page = notice.content.decode()
-    target = re.search(r'hx-post="([^"]+)"', page)[1]
+    target = re.search(r'action="([^"]+)"', page)[1]
     fields = dict(re.findall(r'name="(\w+)" value="([^"]*)"', page))
     return client.post(target, fields, headers=HTMX)
 
@@ -93,6 +94,89 @@ class TestAccess:
     def test_an_unknown_act_is_not_there(self, client, compacted):
         answer = post(client, compacted, "message", seq=1, name="explode")
         assert answer.status_code == 404
+
+
+class TestEditedSummaries:
+    """A person's words over a message that is hidden, shown or deleted."""
+
+    @pytest.fixture
+    def edited(self, client, compacted):
+        post(client, compacted, "rewrite", {"text": "My words."}, version=1)
+        return compacted
+
+    def act(self, client, conversation, name="leave-out", **values):
+        return post(client, conversation, "message", values, seq=1, name=name)
+
+    def answer(self, client, notice, label):
+        """Press a button of the question."""
+        buttons = re.findall(
+            r'hx-post="([^"]+)"\s+hx-vals=\'([^\']+)\'[^>]*>([^<]+)</button>',
+            notice.content.decode(),
+        )
+        target, values = {label: (to, vals) for to, vals, label in buttons}[label]
+        return client.post(target, json.loads(values), headers=HTMX)
+
+    @pytest.mark.parametrize("name", ["leave-out", "delete"])
+    def test_the_person_is_asked(self, client, edited, name):
+        question = self.act(client, edited, name)
+        assert "Your edited summary v2 covers this message" in question.content.decode()
+        assert in_force(edited) == [(2, "My words.")]
+        kept = self.answer(client, question, "Keep my words")
+        assert "Your words stay, as v3." in kept.content.decode()
+        assert in_force(edited) == [(3, "My words.")]
+        assert not context.visible(edited).filter(seq=1).exists()
+
+    def test_it_can_be_written_again(self, client, edited):
+        question = self.act(client, edited)
+        done = self.answer(client, question, "Write it again")
+        assert "Its summary is being written again." in done.content.decode()
+        assert in_force(edited) == []
+
+    @pytest.mark.parametrize("answer", ["keep", "write"])
+    def test_undo_brings_the_same_version_back(self, client, edited, answer):
+        done = self.act(client, edited, edited=answer)
+        hidden = in_force(edited)
+        undone = undo(client, done)
+        assert "Its summary is again what it was." in undone.content.decode()
+        assert in_force(edited) == [(2, "My words.")]
+        undo(client, undone)
+        assert in_force(edited) == hidden
+        assert list(audit.check()) == []
+
+    def test_the_answer_goes_for_the_reply_as_well(self, client, edited):
+        done = self.act(client, edited, edited="keep")
+        self.answer(client, done, "Hide the reply to it, too")
+        assert in_force(edited) == [(4, "My words.")]
+        assert not context.visible(edited).filter(seq__lte=2).exists()
+
+    @pytest.mark.parametrize("edited_as", [None, "ask"])
+    def test_other_clients_get_the_question_as_a_conflict(
+        self, client, edited, edited_as
+    ):
+        target = memory_url("message", edited, seq=1, name="leave-out")
+        values = {"edited": edited_as} if edited_as else {}
+        answer = client.post(target, values)
+        assert (answer.status_code, b"v2" in answer.content) == (409, True)
+        assert client.post(target, {"edited": "keep"}).status_code == 302
+        assert in_force(edited) == [(3, "My words.")]
+
+    def test_another_answer_is_refused(self, client, edited):
+        refused = self.act(client, edited, edited="perhaps")
+        assert "ask, keep, write" in refused.content.decode()
+        assert in_force(edited) == [(2, "My words.")]
+
+    def test_every_version_can_be_restored(self, client, edited):
+        self.act(client, edited, edited="write")
+        history = get(client, edited, "summaries").content.decode()
+        assert history.count(">Restore<") == 2
+        assert history.count("It was written when the model saw #1.") == 2
+        post(client, edited, "restore", version=2)
+        assert in_force(edited) == [(3, "My words.")]
+
+    def test_what_was_deleted_is_not_offered(self, client, edited):
+        self.act(client, edited, "delete", edited="keep")
+        history = get(client, edited, "summaries").content.decode()
+        assert ">Restore<" not in history
 
 
 class TestMessages:

@@ -194,7 +194,7 @@ class TestDetail:
         summarise(conversation, 1, 2, text="They said hello.")
         page = page_of(client, conversation)
         assert page.count('mark-summary">Summarised (v1)') == 2
-        assert page.count('mark-window">Sent in full') == 2
+        assert page.count('mark-window">In full') == 2
         assert 'id="divider-1"' in page
         assert "#1–#2 → v1" in page
         assert page.count("They said hello.") == 3

@@ -1,8 +1,12 @@
+import pytest
+
 from memory.engine.summaries.dropped import (
-    MAX_DROPPED,
+    MAX_LISTED,
     Dropped,
+    Lacking,
     find_dropped,
     find_dropped_by_merge,
+    to_flags,
 )
 
 from .chats import assistant, tool, user
@@ -60,7 +64,30 @@ def test_the_weightiest_come_first_and_not_too_many():
     texts = [f"We decided to buy everything for the kitchen. {numbers}", "Fine."]
     dropped = find_dropped(chat_of(texts), "They talked.")
     assert dropped[0].kind == "decision"
-    assert len(dropped) <= MAX_DROPPED
+    assert len(to_flags(dropped)["dropped"]) <= MAX_LISTED
+
+
+def test_every_message_is_counted_however_few_are_listed():
+    texts = [f"I paid {n * 11} francs for it." for n in range(10, 51)]
+    chat = [user(n, text) for n, text in enumerate(texts, 1)]
+    flags = to_flags(find_dropped(chat, "They paid."))
+    assert flags["dropped"] == [f"#{n} number: {(n + 9) * 11}" for n in range(1, 5)]
+    assert flags["dropped_from"] == ["41 number: #1–#41"]
+    assert Lacking.parse(flags["dropped_from"][0]) == Lacking("number", 41, "#1–#41")
+
+
+def test_a_number_said_twice_is_listed_once_and_counted_twice():
+    texts = ["It costs 1,200.", "Fine.", "So 1,200.", "Yes.", "And 45 more."]
+    flags = to_flags(find_dropped(chat_of(texts), "It costs something."))
+    assert flags["dropped"] == ["#1 number: 1,200", "#5 number: 45"]
+    assert flags["dropped_from"] == ["3 number: #1, #3, #5"]
+
+
+@pytest.mark.parametrize(
+    "line", ["", "x number: #1", "1 colour: #1", "1" * 5000 + " number: #1", "1 number"]
+)
+def test_what_is_no_count_is_none(line):
+    assert Lacking.parse(line) is None
 
 
 def test_results_of_tools_and_questions_are_not_compared():

@@ -1,0 +1,60 @@
+/* What counterparts.js loads: a message and its counterpart on the other side light up
+ * together. */
+const left = document.getElementById("turns");
+const right = document.getElementById("context");
+const SOURCE = "[data-seq], [data-first]";
+
+function rangeOf(element) {
+  const { seq, first, last } = element.dataset;
+  return seq ? [Number(seq), Number(seq)] : [Number(first), Number(last)];
+}
+
+// Left, the messages of a range; right, whatever overlaps it.
+function counterpartsOf(source) {
+  const side = left.contains(source) ? right : left;
+  const [first, last] = rangeOf(source);
+  return [...side.querySelectorAll(side === left ? ".message[data-seq]" : SOURCE)].filter((other) => {
+    const [start, end] = rangeOf(other);
+    return start <= last && first <= end;
+  });
+}
+
+let source = null;
+let counterparts = [];
+
+function clear() {
+  for (const counterpart of counterparts) counterpart.classList.remove("counterpart");
+  source = null;
+  counterparts = [];
+}
+
+// Every step of the mouse comes by here: within one message nothing changes.
+export function show({ target }) {
+  const found = target.closest?.(SOURCE) || null;
+  if (found && found === source) return;
+  clear();
+  if (!found || !(left.contains(found) || right.contains(found))) return;
+  source = found;
+  counterparts = counterpartsOf(found);
+  for (const counterpart of counterparts) counterpart.classList.add("counterpart");
+}
+
+for (const side of [left, right]) {
+  side.addEventListener("mouseover", show);
+  side.addEventListener("focusin", show);
+  side.addEventListener("mouseleave", clear);
+  side.addEventListener("focusout", clear);
+}
+
+// What is redrawn, under the mouse or on the other side, lights up again.
+function showAgain() {
+  const target = source?.isConnected ? source : [...document.querySelectorAll(":hover")].pop();
+  clear();
+  if (target) show({ target });
+}
+
+document.addEventListener("htmx:afterSwap", showAgain);
+document.addEventListener("htmx:wsAfterMessage", () => {
+  const isWhole = source?.isConnected && counterparts.every((counterpart) => counterpart.matches(".counterpart"));
+  if (source && !isWhole) showAgain();
+});

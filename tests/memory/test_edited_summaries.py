@@ -1,0 +1,308 @@
+"""Summaries that a person wrote: no change of a message, and no model, puts them out of
+force unasked, and each can come back."""
+
+import pytest
+from asgiref.sync import async_to_sync
+
+from chatsite.transfer import shares
+from memory import actions, context, transcript, versions
+from memory.actions import Edited
+from memory.compaction import lease
+from memory.engine.plan import plan_merge
+from memory.engine.policy import Policy
+from memory.engine.summaries import summarizer
+from memory.engine.tokens import count_tokens
+from memory.models import Summary
+from tests.memory.engine import chats
+from tests.remembered import remembered
+
+from . import scenes
+from .scenes import add_turns, check_places, in_force
+
+pytestmark = pytest.mark.django_db(transaction=True)
+SEGMENTS = {"trigger": ["messages", 6], "keep": ["messages", 2]}
+MINE = "I go to Nara."
+
+
+def compact(conversation, *answers):
+    lease.reset(conversation)
+    return scenes.compact(conversation, *answers)
+
+
+@pytest.fixture
+@remembered
+def edited(alice):
+    """v1 of 1..4, v4 of 5..8 by Alice, v3 of 9..12, then the messages 13 and 14."""
+    made = transcript.create(alice, policy=SEGMENTS)
+    for turns in (3, 2, 2):
+        add_turns(made, turns)
+        compact(made)
+    actions.rewrite(made, 2, MINE, author=alice)
+    return made
+
+
+def spans(conversation):
+    return [
+        (version, first, last) for version, first, last, _ in in_force(conversation)
+    ]
+
+
+BEFORE = [(1, 1, 4), (4, 5, 8), (3, 9, 12)]
+ACTS = {
+    "hide": lambda row, seq, **more: actions.exclude(row, [seq], **more),
+    "delete": actions.delete,
+}
+
+
+def hide(conversation, seq, edited=Edited.WRITE):
+    actions.exclude(conversation, [seq], edited=edited)
+
+
+def show(conversation, seq, edited=Edited.WRITE):
+    actions.include(conversation, [seq], edited=edited)
+
+
+class TestAsking:
+    @pytest.mark.parametrize("act", ACTS)
+    def test_nothing_is_changed_until_the_person_answers(self, edited, act):
+        with pytest.raises(actions.EditedError, match="v4 covers this message"):
+            ACTS[act](edited, 7, edited=Edited.ASK)
+        assert spans(edited) == BEFORE
+        assert edited.messages.get(seq=7).excluded_at is None
+        assert edited.messages.get(seq=7).text
+
+    def test_a_message_that_comes_back_is_asked_about_too(self, edited):
+        hide(edited, 7, Edited.KEEP)
+        with pytest.raises(actions.EditedError, match="v5"):
+            show(edited, 7, Edited.ASK)
+
+    def test_only_a_deletion_says_that_words_may_be_repeated(self, edited):
+        with pytest.raises(actions.EditedError, match="may repeat"):
+            actions.delete(edited, 7, edited=Edited.ASK)
+
+    @pytest.mark.parametrize("seq", [3, 10, 13])
+    def test_no_one_is_asked_about_what_a_model_wrote(self, edited, seq):
+        hide(edited, seq, Edited.ASK)
+        assert edited.messages.get(seq=seq).excluded_at
+
+    def test_what_waits_for_messages_before_it_is_asked_about(self, edited):
+        hide(edited, 3)
+        assert spans(edited) == []
+        with pytest.raises(actions.EditedError):
+            hide(edited, 7, Edited.ASK)
+
+
+class TestKeeping:
+    def test_the_words_stay_in_force_as_a_new_version(self, edited, alice):
+        hide(edited, 7, Edited.KEEP)
+        assert spans(edited) == [(1, 1, 4), (5, 5, 8), (3, 9, 12)]
+        kept = edited.summaries.get(version=5)
+        assert (kept.text, kept.author, kept.is_by_hand) == (MINE, alice, True)
+        assert edited.summaries.get(version=4).status == Summary.Status.STALE
+        assert compact(edited).requests == []
+        check_places(edited)
+
+    def test_what_it_was_made_of_does_not_come_back(self, edited, alice):
+        hide(edited, 7, Edited.KEEP)
+        assert not edited.summaries.get(version=5).folded_from.exists()
+        actions.rewrite(edited, 5, "Mine again.", author=alice)
+        hide(edited, 8)
+        assert [row[0] for row in spans(edited)] == [1]
+
+    def test_words_that_wait_are_kept_and_return(self, edited):
+        hide(edited, 3)
+        hide(edited, 7, Edited.KEEP)
+        compact(edited, "The first.")
+        assert [row[1:] for row in in_force(edited)] == [
+            (1, 4, "The first."),
+            (5, 8, MINE),
+            (9, 12, "They talked."),
+        ]
+        check_places(edited)
+
+    def test_a_deletion_erases_the_older_versions_only(self, edited):
+        actions.delete(edited, 7, edited=Edited.KEEP)
+        texts = dict(edited.summaries.values_list("version", "text"))
+        assert (texts[2], texts[4], texts[5]) == ("", "", MINE)
+        assert MINE in str(context.build(edited).wire)
+        check_places(edited)
+
+    def test_a_deletion_erases_every_version_without_an_answer(self, edited):
+        actions.delete(edited, 7)
+        assert not edited.summaries.filter(text=MINE).exists()
+
+    def test_of_a_call_and_its_result_both_leave_and_the_words_stay(self, alice):
+        made = transcript.create(alice, policy=SEGMENTS)
+        scenes.say_with_tools(made, "Look it up.", ("search", "Found."))
+        add_turns(made, 3)
+        compact(made)
+        (version, first, last), *_ = spans(made)
+        assert (first, last >= 4) == (1, True)
+        actions.rewrite(made, version, MINE, author=alice)
+        asked = made.messages.exclude(tool_calls=[]).get().seq
+        actions.delete(made, asked, edited=Edited.KEEP)
+        assert in_force(made)[0][3] == MINE
+        check_places(made)
+
+
+class TestUndoing:
+    def undo(self, conversation, seq, wanted, seen):
+        show(conversation, seq)
+        return actions.put_back(conversation, wanted, seen)
+
+    def seen(self, conversation):
+        return versions.digest_view(conversation, 12)
+
+    @pytest.mark.parametrize("answer", [Edited.KEEP, Edited.WRITE])
+    @pytest.mark.parametrize("is_late", [False, True])
+    def test_the_same_versions_are_in_force_again(self, edited, answer, is_late):
+        seen = self.seen(edited)
+        hide(edited, 7, answer)
+        if is_late:
+            compact(edited, "By the model.")
+        assert self.undo(edited, 7, [1, 4, 3], seen)
+        assert spans(edited) == BEFORE
+        assert compact(edited).requests == []
+        check_places(edited)
+
+    def test_not_if_another_message_was_hidden_since(self, edited):
+        seen = self.seen(edited)
+        hide(edited, 7)
+        hide(edited, 8)
+        assert not self.undo(edited, 7, [1, 4, 3], seen)
+        assert "Nara" not in str(context.build(edited).wire)
+        check_places(edited)
+
+    def test_what_was_summarised_behind_them_stays(self, edited):
+        seen = self.seen(edited)
+        hide(edited, 7)
+        add_turns(edited, 3)
+        compact(edited)
+        behind = spans(edited)[-1]
+        assert behind[1] == 13
+        assert self.undo(edited, 7, [1, 4, 3], seen)
+        assert spans(edited) == [*BEFORE, behind]
+        check_places(edited)
+
+    def test_a_later_change_still_brings_back_what_it_was_made_of(self, edited):
+        seen = self.seen(edited)
+        hide(edited, 7)
+        self.undo(edited, 7, [1, 4, 3], seen)
+        hide(edited, 10)
+        assert spans(edited) == BEFORE[:2]
+        check_places(edited)
+
+    def test_no_gap_is_put_in_force(self, edited):
+        seen = self.seen(edited)
+        assert not actions.put_back(edited, [1, 3], seen)
+        assert not actions.put_back(edited, [99], seen)
+        assert spans(edited) == BEFORE
+
+
+class TestRestoring:
+    def test_what_is_out_of_date_comes_back_if_a_person_wants_it(self, edited, alice):
+        hide(edited, 7)
+        compact(edited, "By the model.")
+        new = actions.restore(edited, 4, author=alice, may_be_stale=True)
+        assert in_force(edited)[1] == (new.version, 5, 8, MINE)
+        assert edited.summaries.get(version=4).status == Summary.Status.STALE
+        check_places(edited)
+
+    def test_staff_can_not_bring_back_what_was_hidden(self, edited, alice):
+        hide(edited, 7)
+        with pytest.raises(actions.ActionError, match="messages have changed"):
+            actions.restore(edited, 4, author=alice)
+
+    def test_it_says_what_was_seen_then(self, edited, alice):
+        hide(edited, 5)
+        hide(edited, 7)
+        compact(edited)
+        found = versions.hidden_since(edited, edited.summaries.all())
+        assert found[4] == [[5, 5], [7, 7]]
+        new = actions.restore(edited, 4, author=alice, may_be_stale=True)
+        hide(edited, 8)
+        again = versions.hidden_since(edited, edited.summaries.all())
+        assert again[new.version] == [[5, 5], [7, 8]]
+
+
+class TestMerging:
+    def blocks(self, *by_hand):
+        made = [
+            chats.block(n, 2 * n - 1, 2 * n, text=f"Text {n}.") for n in range(1, 7)
+        ]
+        return [
+            block if block.version not in by_hand else hand(block) for block in made
+        ]
+
+    def merge(self, blocks, **options):
+        policy = Policy(summary_budget=100, fan_in=2)
+        step = plan_merge(policy, blocks, **options)
+        return step and [block.version for block in step.replaces]
+
+    def test_words_of_a_person_are_not_merged(self):
+        assert self.merge(self.blocks()) == [1, 2]
+        assert self.merge(self.blocks(2)) == [3, 4]
+        assert self.merge(self.blocks(2, 4, 6)) is None
+
+    def test_they_are_where_nothing_else_makes_room(self):
+        assert self.merge(self.blocks(2), most=100) == [3, 4]
+        assert self.merge(self.blocks(2, 4, 6), most=100) == [1, 2, 3, 4, 5, 6]
+
+    @pytest.mark.parametrize("is_by_hand", [False, True])
+    def test_then_they_are_read_though_the_messages_would_fit(self, is_by_hand):
+        blocks = self.blocks(*[2] * is_by_hand)[:2]
+        model = scenes.Recorder("A summary of both.")
+        async_to_sync(summarizer.merge)(
+            model,
+            blocks,
+            chats.chat(4),
+            policy=Policy(min_summary_chars=1),
+            count_tokens=count_tokens,
+        )
+        assert ("Text 2." in str(model.requests)) == is_by_hand
+
+
+def hand(block):
+    return type(block)(*block_values(block), by_hand=True)
+
+
+def block_values(block):
+    return (
+        *(block.version, block.level, block.first_seq, block.last_seq),
+        *(block.text, block.tokens),
+    )
+
+
+class TestWhatStrangersSee:
+    """A link shows no request whose summary was written from a hidden message."""
+
+    def request(self, conversation):
+        conversation.refresh_from_db()
+        call = scenes.say(conversation, "And now?")
+        return shares.create(conversation, with_view=True, days=1), call
+
+    def test_words_kept_over_a_hidden_message_are_not_shown(self, edited):
+        hide(edited, 7, Edited.KEEP)
+        assert not shares.is_whole(*self.request(edited))
+
+    def test_nor_what_is_made_of_them(self, edited, alice):
+        hide(edited, 7, Edited.KEEP)
+        actions.rewrite(edited, 5, "In Nara, as I said.", author=alice)
+        assert not shares.is_whole(*self.request(edited))
+
+    def test_nor_what_a_model_made_of_them(self, alice):
+        policy = SEGMENTS | {"strategy": "running"}
+        made = transcript.create(alice, policy=policy)
+        add_turns(made, 3)
+        compact(made)
+        actions.rewrite(made, 1, MINE, author=alice)
+        hide(made, 3, Edited.KEEP)
+        add_turns(made, 3)
+        compact(made, "Nara, and more words.")
+        assert in_force(made)[0][3] == "Nara, and more words."
+        assert not shares.is_whole(*self.request(made))
+
+    def test_what_was_written_again_is_shown(self, edited):
+        hide(edited, 7)
+        compact(edited)
+        assert shares.is_whole(*self.request(edited))
