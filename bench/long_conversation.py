@@ -76,6 +76,7 @@ def compact(conversation: object, last: int) -> None:
             first_seq=first + 1,
             last_seq=end,
             text="They talked about ferries. " * 20,
+            model="made",
             status=Summary.Status.ACTIVE,
         )
 

@@ -228,7 +228,6 @@ def test_a_strict_type_checker_knows_its_names(python, tmp_path):
 
 def test_its_changelog_begins_with_its_version():
     changes = (ROOT / "deploy" / "package" / "CHANGELOG.md").read_text()
-    code = (ROOT / "deploy" / "package" / "__init__.py").read_text()
-    version = re.search('__version__ = "(.+)"', code)[1]
+    version = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["version"]
     (newest, *_) = re.findall("^## (.+)", changes, re.MULTILINE)
     assert newest == ("Unreleased" if "dev" in version else version)

@@ -51,6 +51,7 @@ def _secrets_in(name: str, value: Any) -> Iterator[str]:
         for inner in value:
             yield from _secrets_in(name, inner)
     elif isinstance(value, str):
+        value = str(value)  # one of an app can be lazy
         if SECRET_NAME.search(name):
             yield value
         elif "://" in value or WITHOUT_SCHEME.match(value):

@@ -5,7 +5,7 @@ doesn't load LangChain's agents. The classes that take the place of those of Lan
 Deep Agents and LangMem are in `windowpane_memory.agents`.
 """
 
-from importlib import import_module
+from importlib import import_module, metadata
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from .engine.policy import Policy
     from .engine.tokens import count_tokens
 
-__version__ = "0.2.0.dev0"
+__version__: str
 
 __all__ = [
     "CompactionRecord",
@@ -66,6 +66,8 @@ _PLACES = {name: module for module, names in _MODULES.items() for name in names}
 
 
 def __getattr__(name: str) -> object:
+    if name == "__version__":
+        return metadata.version("windowpane")
     if name not in _PLACES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     value = getattr(import_module(f".{_PLACES[name]}", __name__), name)

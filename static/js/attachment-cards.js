@@ -23,13 +23,12 @@ export function lose(gone, error) {
   attachments.changed();
 }
 
-/* Why nothing is sent yet. What was refused stays refused, so it can be sent without. */
+/* What was refused stays refused, so the message can be sent without it. */
 export function explain() {
   const error = document.getElementById("composer-error");
   const missing = attachments.items.filter(({ id }) => !id);
-  const isRefused = missing.every((item) => item.error && !item.isLost);
-  error.textContent = isRefused ? `${words.refused}${missing.map(({ name }) => name).join(", ")} ` : words.notReady;
-  if (!isRefused) return;
+  if (!missing.length || missing.some((item) => !item.error || item.isLost)) return;
+  error.textContent = `${words.refused}${missing.map(({ name }) => name).join(", ")} `;
   const button = Object.assign(document.createElement("button"), { type: "button", className: "small", textContent: words.without });
   button.addEventListener("click", () => {
     error.textContent = "";

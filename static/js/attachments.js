@@ -81,7 +81,8 @@ const attachments = (() => {
 
   /* Says why they can't be sent yet. */
   function explain() {
-    load().then((cards) => cards.explain(), giveUp);
+    showError(words.notReady);
+    load().then((cards) => cards.explain(), () => {});
   }
 
   document.getElementById("attach").addEventListener("click", () => picker.click());

@@ -45,7 +45,7 @@ def test_the_page_and_its_socket_speak_the_language_that_was_chosen(chat):
     expect(chat.page.locator("html")).to_have_attribute("lang", "zh-hans")
     assert chat.url == there
     chat.say("Remember the number 71.")
-    expect(chat.mark(1)).to_have_text("完整发送")
+    expect(chat.mark(1)).to_have_text("完整保留")
     expect(chat.message(2).locator(".who")).to_have_text("演示模型")
     expect(chat.status).to_have_text("回复已完成")
     expect(chat.page.locator("#text")).to_have_attribute("placeholder", "输入消息…")

@@ -95,6 +95,7 @@ class TestJson:
             "ms": 1200,
             "error": "",
             "digest": call.digest,
+            "progress": None,
         }
 
     def test_a_frame_stays_small_whatever_the_arguments(self, conversation):

@@ -12,7 +12,7 @@ from ..scenes import url
 
 # Templates and statements, at most.
 BOUNDS = {
-    "split page": (32, 21),
+    "split page": (33, 21),
     "home": (13, 6),
     "right pane": (10, 12),
     "sync of a socket": (36, 7),
