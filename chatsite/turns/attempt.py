@@ -4,10 +4,8 @@ What it writes is fenced by its claim; once another process has the turn, it jus
 """
 
 import asyncio
-import sys
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from importlib import import_module
 from time import monotonic
 from typing import Any
 
@@ -28,7 +26,6 @@ from .models import Turn
 from .reply_streamer import ReplyStreamer
 
 State = Turn.State
-TOOL_LOOP = f"{__package__}.tool_loop.loop"
 
 
 # Starts a compaction of what requests of a conversation leave out, into so many tokens,
@@ -62,22 +59,6 @@ class Tools:
             return {"tools_refused": names}
         refs = {"tools": names, "tools_sha256": digest(self.schemas)}
         return refs | ({"tool_choice": self.choice} if self.choice else {})
-
-
-async def run(
-    claim: lifecycle.Claim, make_room: MakeRoom
-) -> tuple[lifecycle.Claim, lifecycle.Result] | None:
-    """How the attempt ended, under the claim of its last request; None: turn lost, or
-    left to wait for a person's consent.
-
-    Raises an error of the database when that stays away for longer than the lease.
-    """
-    prepared = await retry(prepare, claim, until=claim.lease_end)
-    if isinstance(prepared, Turn):
-        # LangChain's agents take a second to import.
-        await asyncio.to_thread(import_module, TOOL_LOOP)
-        return await sys.modules[TOOL_LOOP].run(claim, prepared, make_room)
-    return await answer(claim, prepared, make_room)
 
 
 async def answer(

@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from operator import attrgetter
 from time import monotonic
+from types import ModuleType
 from typing import Any
 
 from channels.db import database_sync_to_async
@@ -203,7 +204,7 @@ async def _work_off(
     claim: lifecycle.Claim,
 ) -> tuple[Turn | None, context.View | None]:
     try:
-        ended = await attempt.run(claim, make_room)
+        ended = await run_attempt(claim)
     except TRANSIENT_DB_ERRORS:
         raise
     except Exception:
@@ -216,6 +217,28 @@ async def _work_off(
     else:
         await _tell_end(turn)
     return turn, ended[0].view if ended else None
+
+
+async def run_attempt(
+    claim: lifecycle.Claim,
+) -> tuple[lifecycle.Claim, lifecycle.Result] | None:
+    """How an attempt ended, under the claim of its last request; None: turn lost, or
+    left to wait for a person's consent.
+
+    Raises an error of the database when that stays away for longer than the lease.
+    """
+    prepared = await retry(attempt.prepare, claim, until=claim.lease_end)
+    if isinstance(prepared, Turn):
+        tool_loop = await asyncio.to_thread(_load_tool_loop)
+        return await tool_loop.run(claim, prepared, make_room)
+    return await attempt.answer(claim, prepared, make_room)
+
+
+def _load_tool_loop() -> ModuleType:
+    # LangGraph takes a fifth of a second to import, which most commands can spare.
+    from .tool_loop import loop
+
+    return loop
 
 
 async def _finish(claim: lifecycle.Claim, result: lifecycle.Result) -> Turn | None:

@@ -1,8 +1,8 @@
-"""The loop of a turn that calls tools: LangChain's agent goes from request to calls and
-back, and this middleware makes each of its steps one of the database.
+"""The loop of a turn that calls tools, from request to calls and back.
 
-The agent's own messages are only marks of the rows. What a model is sent is built from
-the tables for each request, so any process can go on where another one ended.
+What is to be done next is read from the tables, and what a model is sent is built from
+them for each request, so any process can go on where another one ended. LangGraph's
+tool node checks the arguments of a call and runs its tool.
 """
 
 import asyncio
@@ -14,21 +14,14 @@ from time import monotonic
 from typing import Any
 
 from django.conf import settings
-from langchain.agents import create_agent
-from langchain.agents.middleware import (
-    AgentMiddleware,
-    ModelCallLimitMiddleware,
-    ModelRequest,
-    ToolCallLimitMiddleware,
-)
-from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
+from langchain_core.messages import ToolMessage
 from langchain_core.tools import ToolException
 from langchain_core.utils.function_calling import convert_to_openai_tool
-from langgraph.prebuilt.tool_node import ToolCallRequest
+from langgraph.prebuilt import ToolNode
+from langgraph.runtime import Runtime
 
 from chatsite import metrics
 from chatsite.database import TRANSIENT_DB_ERRORS, name_of, retry
-from chatsite.llm import providers
 from chatsite.protocol import events
 from chatsite.tools import registry
 from chatsite.tools.context import AnswerLostError, Pending, Progress
@@ -58,7 +51,6 @@ TOO_SLOW = "No result: the tool did not answer within {seconds:g} s."
 PERHAPS = "It may have run."
 
 State = ToolCall.State
-Execute = Callable[[ToolCallRequest], Awaitable[Any]]
 # Tools that do not end when they are told to; the event loop keeps weak references.
 _left_alone: set[asyncio.Future[Any]] = set()
 
@@ -66,21 +58,21 @@ _left_alone: set[asyncio.Future[Any]] = set()
 async def run(
     claim: Claim, turn: Turn, make_room: MakeRoom
 ) -> tuple[Claim, Result] | None:
-    """How an attempt of a turn with tools ended, as attempt.run() tells it."""
+    """How an attempt of a turn with tools ended, as runner.run_attempt() tells it."""
     await registry.ready()
     return await ToolLoop(claim, turn, make_room).run()
 
 
-class ToolLoop(AgentMiddleware):
+class ToolLoop:
     """One attempt. Once it is over nothing more is begun; without a result it was lost,
     or waits for consent."""
 
     def __init__(self, claim: Claim, turn: Turn, make_room: MakeRoom) -> None:
-        super().__init__()
         self.claim = claim
         self._turn = turn
         self._make_room = make_room
         self._site_tools = registry.chosen(turn.conversation.tools)
+        self._node = ToolNode([each.tool for each in self._site_tools])
         self._offer = offer(self._site_tools)
         self._result: Result | None = None
         self._over = asyncio.Event()
@@ -90,57 +82,33 @@ class ToolLoop(AgentMiddleware):
         self._places = asyncio.Semaphore(PARALLEL)
 
     async def run(self) -> tuple[Claim, Result] | None:
-        used = await self._write(records.count_used)
-        self._rounds, self._calls, is_open = used
-        agent = self._make_agent(self._calls - is_open)
+        self._rounds, self._calls = await self._write(records.count_used)
         async with events.stop_hints(self.claim.turn_id) as stop:
             guard = asyncio.create_task(self._guard(stop))
             try:
-                await agent.ainvoke({"messages": [HumanMessage("")]})
+                while calls := await self._find_calls():
+                    await asyncio.gather(*map(self._run_in_its_place, calls))
             finally:
+                self._end()  # for calls beside one that raised an error of the site
                 guard.cancel()
                 await asyncio.gather(guard, return_exceptions=True)
-        if not self._over.is_set():
-            self._end(Result(Turn.State.FAILED, "", error="tool_limit"))
         return (self.claim, self._result) if self._result else None
 
-    def _make_agent(self, used: int) -> Any:
-        """LangChain's limits count from zero in each attempt, and the last request and
-        the steps that read what an earlier attempt has left as rounds."""
-        rounds = ModelCallLimitMiddleware(run_limit=2 * max_rounds() + 1)
-        calls = ToolCallLimitMiddleware(run_limit=max(0, max_calls() - used))
-        return create_agent(
-            # No agent asks its model here: awrap_model_call() does.
-            providers.build(providers.DEMO),
-            [each.tool for each in self._site_tools],
-            middleware=[self, rounds, calls],
-        )
-
-    async def awrap_model_call(self, request: ModelRequest, handler: Any) -> AIMessage:
-        """The next step of the turn: the calls to run now; none where it is over."""
-        # Only LangChain's limits answer a call with an error.
-        blocked = {
-            int(message.tool_call_id)
-            for message in request.messages
-            if isinstance(message, ToolMessage) and message.status == "error"
-        }
-        calls = await self._find_calls(blocked)
-        marks = [
-            {"id": str(call.pk), "name": call.name, "args": call.arguments}
-            for call in calls
-        ]
-        return AIMessage("", tool_calls=marks)
-
-    async def _find_calls(self, blocked: set[int]) -> list[ToolCall]:
+    async def _find_calls(self) -> list[ToolCall]:
+        """The calls to run now; none where the attempt is over."""
         while not self._over.is_set():
-            settled = await self._write(records.settle, blocked)
+            limit = max_calls() if self._calls > max_calls() else None
+            settled = await self._write(records.settle, limit)
             if settled is None:
                 self._end()
                 break
             still_open, answered, has_room = settled
             await self._tell(answered)
             if not still_open:
-                return await self._ask(has_room=has_room)
+                calls = await self._ask(has_room=has_room)
+                if self._calls <= max_calls():
+                    return calls
+                continue
             if calls := [call for call in still_open if call.state == State.ASKED]:
                 return calls
             hold = await self._write(records.wait)
@@ -195,18 +163,12 @@ class ToolLoop(AgentMiddleware):
         await self._tell(calls)
         return calls
 
-    async def awrap_tool_call(
-        self, request: ToolCallRequest, handler: Execute
-    ) -> ToolMessage:
-        mark = request.tool_call["id"]
+    async def _run_in_its_place(self, call: ToolCall) -> None:
         async with self._places:
             if not self._over.is_set():
-                await self._run_call(int(mark), request, handler)
-        return ToolMessage("", tool_call_id=mark)
+                await self._run_call(call.pk)
 
-    async def _run_call(
-        self, pk: int, request: ToolCallRequest, execute: Execute
-    ) -> None:
+    async def _run_call(self, pk: int) -> None:
         begun = await self._write(records.begin, pk)
         if isinstance(begun, LeaseStatus):
             self._end_by(begun)
@@ -214,7 +176,7 @@ class ToolLoop(AgentMiddleware):
         await self._tell([begun])
         if begun.state != State.RUNNING:
             return
-        answer = await self._answer(begun, request, execute)
+        answer = await self._answer(begun)
         if self._over.is_set() and self._result is None:
             return
         if settings.TOOL_RESULTS == "summarise" and not self._over.is_set():
@@ -225,25 +187,35 @@ class ToolLoop(AgentMiddleware):
         else:
             await self._tell([call])
 
-    async def _answer(
-        self, call: ToolCall, request: ToolCallRequest, execute: Execute
-    ) -> Answer | Pending:
+    async def _answer(self, call: ToolCall) -> Answer | Pending:
         if call.error:
             return Answer(State.FAILED, BAD_ARGUMENTS, call.error)
-        if request.tool is None:
-            names = ", ".join(each.name for each in self._site_tools) or "none"
+        tools = {each.name: each for each in self._site_tools}
+        if call.name not in tools:
+            names = ", ".join(tools) or "none"
             words = f"No result: there is no tool named {call.name!r}. Tools: {names}."
             return Answer(State.FAILED, words, "unknown_tool")
-        context = call_context.of(call)
-        runtime = replace(request.runtime, context=context)
-        registry.user_id.set(context.user_id)
-        tool = next(each for each in self._site_tools if each.name == call.name)
-        async with Reports(self._teller(call), *tool.time_limits) as reports:
-            task = asyncio.ensure_future(execute(request.override(runtime=runtime)))
+        limits = tools[call.name].time_limits
+        async with Reports(self._teller(call), *limits) as reports:
+            task = asyncio.ensure_future(self._execute(call))
             await self._wait_for(task, reports.left)
         if not task.done() or task.cancelled():
             return self._broken_off(call, reports.limit)
         return read_outcome(task)
+
+    async def _execute(self, call: ToolCall) -> Any:
+        """What the tool gives, or what is wrong with the arguments; None for a Command,
+        which has no words."""
+        context = call_context.of(call)
+        registry.user_id.set(context.user_id)
+        asked = {"id": str(call.pk), "name": call.name, "args": call.arguments}
+        # Without metadata LangChain passes on what a ToolRuntime warns of.
+        found = await self._node.ainvoke(
+            [{**asked, "type": "tool_call"}],
+            {"metadata": {}},
+            runtime=Runtime(context=context),
+        )
+        return found["messages"][0] if isinstance(found, dict) else None
 
     def _teller(self, call: ToolCall) -> Callable[[Progress], Awaitable[Any]]:
         async def tell(found: Progress) -> None:

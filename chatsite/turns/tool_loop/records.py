@@ -3,7 +3,7 @@ waiting. Each is one short transaction, fenced by the lease of who runs the turn
 finds what it did where the answer of its first try got lost.
 """
 
-from collections.abc import Collection, Sequence
+from collections.abc import Container, Sequence
 from dataclasses import replace
 from datetime import timedelta
 from typing import NamedTuple
@@ -11,7 +11,7 @@ from typing import NamedTuple
 from django.conf import settings
 from django.contrib.auth import get_user_model
 from django.db import transaction
-from django.db.models import Count, Q
+from django.db.models import Count, QuerySet
 from django.db.models.functions import Now
 
 from chatsite.tools import registry
@@ -196,18 +196,22 @@ def _refuse_late(call: ToolCall, turn: Turn, pending: Pending) -> ToolCall:
 
 
 @transaction.atomic
-def settle(claim: Claim, blocked: Collection[int] = ()) -> Settled | None:
+def settle(claim: Claim, limit: int | None = None) -> Settled | None:
     """What is open before the next request. None: the turn was lost.
 
     A call that runs in no process any more is run again only where that is the same as
-    running it once. `blocked`: keys of those that the limits do not let run.
+    running it once. `limit`: so many calls of the turn, the first ones, may run.
     """
     turn = lifecycle.lock_held(claim)
     if turn is None:
         return None
     still_open, answered = [], []
+    over_limit = set()
+    if limit is not None:
+        in_order = _calls_of(claim).order_by("pk").values_list("pk", flat=True)
+        over_limit.update(in_order[limit:])
     for call in answers.open_calls(turn):
-        if answer := _why_not(call, blocked):
+        if answer := _why_not(call, over_limit):
             answered.append(answers.store(call, turn, answer))
             continue
         if call.state == State.RUNNING:
@@ -218,12 +222,12 @@ def settle(claim: Claim, blocked: Collection[int] = ()) -> Settled | None:
     return Settled(still_open, answered, has_room)
 
 
-def _why_not(call: ToolCall, blocked: Collection[int]) -> Answer | None:
+def _why_not(call: ToolCall, over_limit: Container[int]) -> Answer | None:
     """The answer of a call that can't be run (any more)."""
     tool = registry.available().get(call.name)
     if call.state == State.RUNNING and not (tool and tool.runs_again):
         return answers.broken_off(call.name)
-    if call.pk in blocked:
+    if call.pk in over_limit:
         return Answer(State.FAILED, OVER_LIMIT, "tool_limit")
     return None
 
@@ -243,12 +247,11 @@ def wait(claim: Claim) -> LeaseStatus | None:
     return LeaseStatus.KEPT
 
 
-def count_used(claim: Claim) -> tuple[int, int, int]:
-    """How many replies of a turn have asked for calls so far, for how many calls, and
-    how many of these nothing answers yet."""
-    calls = ToolCall.objects.filter(turn=claim.turn_id, request__superseded_at=None)
-    is_open = Q(state__in=ToolCall.UNANSWERED)
-    used = calls.aggregate(
-        Count("request", distinct=True), Count("pk"), open=Count("pk", is_open)
-    )
-    return used["request__count"], used["pk__count"], used["open"]
+def count_used(claim: Claim) -> tuple[int, int]:
+    """How many replies of a turn have asked for calls so far, and for how many."""
+    used = _calls_of(claim).aggregate(Count("request", distinct=True), Count("pk"))
+    return used["request__count"], used["pk__count"]
+
+
+def _calls_of(claim: Claim) -> QuerySet[ToolCall]:
+    return ToolCall.objects.filter(turn=claim.turn_id, request__superseded_at=None)

@@ -23,7 +23,6 @@ from chatsite.review.experiments import job as experiment_job
 from chatsite.review.experiments import store
 from chatsite.review.models import Experiment
 from chatsite.turns import (
-    attempt,
     commands,
     lifecycle,
     limits,
@@ -95,7 +94,7 @@ class TestUsedUp:
     def test_a_message_that_waited_while_others_used_them(self, used_up, conversation):
         commands.submit(conversation, text="Waiting", client_id="w1")
         claim = lifecycle.claim(conversation.pk)
-        _, result = async_to_sync(attempt.run)(claim, runner.make_room)
+        _, result = async_to_sync(runner.run_attempt)(claim)
         assert (result.state, result.error) == ("failed", "quota")
         assert used_up.calls == []
 
