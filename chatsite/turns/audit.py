@@ -8,7 +8,7 @@ from django.db.models import Count, Exists, F, OuterRef, Q, QuerySet
 from django.db.models.functions import Now
 
 from memory.integrity.audit import Finder, Violation, without_staged
-from memory.models import Conversation, Message
+from memory.models import Change, Conversation, Message
 
 from .models import Feedback, Turn
 from .tool_loop import audit as tool_audit
@@ -119,11 +119,14 @@ def find_misplaced_feedback() -> Iterator[Violation]:
 
 def find_missing_messages() -> Iterator[Violation]:
     """Numbers that were given out, yet no message has one and no turn still waits for
-    it, has ended without a reply, or had room for more calls of tools."""
+    it, has ended without a reply, had none before it was asked for another, or had room
+    for more calls of tools."""
     counts = Conversation.objects.annotate(count=Count("messages"))
     for conversation in counts.exclude(count=F("next_seq") - 1).iterator():
         turns = conversation.turns.filter(reply=None)
+        asked_again = conversation.changes.filter(action=Change.Action.REGENERATE)
         without = set(turns.values_list("reply_seq", flat=True))
+        without.update(asked_again.values_list("seq", flat=True))
         left_free = conversation.turns.values_list("user_message__seq", "room")
         room = dict(left_free.exclude(room=0))
         for first, last in _gaps(conversation):

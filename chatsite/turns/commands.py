@@ -239,9 +239,6 @@ def regenerate(conversation: Conversation, turn_id: int) -> Turn:
     not_latest = _(
         "Only the latest reply can be regenerated. Branch to redo an older one."
     )
-    conversation.changes.create(
-        action=Change.Action.REGENERATE, seq=turn.user_message.seq
-    )
     return _answer_again(conversation, turn, not_latest)
 
 
@@ -256,6 +253,8 @@ def _answer_again(conversation: Conversation, turn: Turn, not_latest: str) -> Tu
     if turn.reply or turn.may_have_rows:
         transcript.supersede(conversation, message.seq + 1, turn.reply_seq)
         turn.closed_calls = answers.give_up_late(conversation)
+    # If no message took that number, this row is where it is known.
+    conversation.changes.create(action=Change.Action.REGENERATE, seq=turn.reply_seq)
     turn.reply_seq = transcript.reserve(conversation, 1)
     turn.state, turn.text, turn.error = State.QUEUED, "", ""
     turn.attempts_before = turn.text_attempt = turn.attempt

@@ -54,7 +54,7 @@ class Change(models.Model):
         Conversation, models.CASCADE, related_name="changes"
     )
     action = models.CharField(max_length=13, choices=Action)
-    # The number of a message or a version.
+    # The number of a message or a version; of another reply, that of the one before.
     seq = models.PositiveIntegerField(null=True)
     version = models.PositiveIntegerField(null=True)
     created_at = models.DateTimeField(auto_now_add=True)

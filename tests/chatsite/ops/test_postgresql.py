@@ -4,14 +4,13 @@ of turns and sockets keeps.
 
 from concurrent.futures import ThreadPoolExecutor
 from threading import Barrier
-from time import sleep
 
 import pytest
 from channels.db import database_sync_to_async
 from django.db import connection
 
 from chatsite.database import keep_connection
-from tests.patience import within
+from tests.patience import wait_for, within
 
 # Those of this test alone: other threads keep theirs from one test to the next.
 CUT = "SELECT pg_terminate_backend(pid) FROM unnest(%s::integer[]) AS pid"
@@ -70,8 +69,13 @@ async def test_a_kept_connection_stays_until_it_is_cut():
 def cut(pid):
     with connection.cursor() as cursor:
         cursor.execute(CUT, [[pid]])
+        wait_for(lambda: is_gone(cursor, pid), 10, "the end of the backend")
     connection.close()
-    sleep(0.2)  # the server says so in its own time
+
+
+def is_gone(cursor, pid):
+    cursor.execute("SELECT 1 FROM pg_stat_activity WHERE pid = %s", [pid])
+    return cursor.fetchone() is None
 
 
 def give_back():

@@ -87,7 +87,7 @@ def test_what_is_done_with_the_whole(owner, conversation):
         (Action.FEEDBACK, 2, None),
         (Action.SHARE, 8, None),
         (Action.REVOKE, None, None),
-        (Action.REGENERATE, 7, None),
+        (Action.REGENERATE, 8, None),
     ]
 
 

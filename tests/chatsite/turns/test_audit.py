@@ -194,6 +194,20 @@ class TestMissing:
         (violation,) = audit.find_missing_messages()
         assert str(violation).endswith("4 messages are gone between #1 and #4")
 
+    def test_it_accepts_the_number_of_an_empty_reply_that_is_asked_for_again(
+        self, conversation
+    ):
+        send(conversation)
+        claim = lifecycle.claim(conversation.pk)
+        # A late result takes the next number meanwhile.
+        seq = transcript.reserve(conversation, 1)
+        Message.objects.create(
+            conversation=conversation, seq=seq, role="tool", text="Late", tokens=1
+        )
+        turn = lifecycle.finish(claim, lifecycle.Result(State.FAILED, ""))
+        commands.retry(conversation, turn.pk)
+        assert list(audit.find_missing_messages()) == []
+
     def test_it_accepts_what_a_branch_has_left_out(self, conversation):
         answer(conversation, State.FAILED, "")
         send(conversation)
