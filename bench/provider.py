@@ -7,9 +7,10 @@ from contextlib import contextmanager
 
 
 @contextmanager
-def running_provider() -> Iterator[str]:
-    """Its base URL, while it runs."""
-    command = [sys.executable, "-m", "tests.fakes.upstream", "--port", "0"]
+def running_provider(module: str = "") -> Iterator[str]:
+    """Its base URL, while it runs; `module` has a provider of a bench's own."""
+    program = [module] if module else ["tests.fakes.upstream", "--port", "0"]
+    command = [sys.executable, "-m", *program]
     server = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
     try:
         yield server.stdout.readline().strip().partition("=")[2]
