@@ -421,6 +421,40 @@ def append_result(
     return _save(message)
 
 
+@dataclass(frozen=True, slots=True)
+class SiteResult:
+    """What the site says in the place of a tool's result."""
+
+    seq: int
+    call_id: str
+    text: str
+    request: Message
+
+
+@transaction.atomic
+def append_results(
+    conversation: Conversation, results: Sequence[SiteResult]
+) -> list[Message]:
+    """append_result() for several calls at once."""
+    messages = [
+        Message(
+            conversation=conversation,
+            seq=each.seq,
+            role=Message.Role.TOOL,
+            text=each.text,
+            tool_call_id=each.call_id,
+            excluded_at=each.request.excluded_at or each.request.deleted_at,
+            superseded_at=each.request.superseded_at,
+        )
+        for each in results
+    ]
+    for message in messages:
+        message.tokens = count_message(message.to_langchain())
+    Message.objects.bulk_create(messages)
+    recall.index_many(messages)
+    return messages
+
+
 @transaction.atomic(savepoint=False)
 def _save(message: Message) -> Message:
     message.tokens = count_message(message.to_langchain())

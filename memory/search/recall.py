@@ -83,6 +83,11 @@ def index(message: Message) -> None:
     _write([message])
 
 
+def index_many(messages: list[Message]) -> None:
+    """index() with one statement for all of them."""
+    _write(messages)
+
+
 def index_all(*, again: bool = False) -> int:
     """Index what has no entry yet, or one without passages, or everything `again`;
     returns how many.

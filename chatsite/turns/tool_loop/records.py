@@ -120,10 +120,10 @@ def keep_cut_off(
         return None
     following, calls = stored
     not_run = Answer(State.CANCELLED, answers.CUT_OFF, "not_run")
-    return following, [
-        answers.store(call, turn, not_run) if call.state == State.ASKED else call
-        for call in calls
-    ]
+    asked_for = [call for call in calls if call.state == State.ASKED]
+    stored_now = answers.store_all(turn, [(call, not_run) for call in asked_for])
+    known = {call.pk: call for call in stored_now}
+    return following, [known.get(call.pk, call) for call in calls]
 
 
 @transaction.atomic
@@ -212,14 +212,15 @@ def settle(claim: Claim, limit: int | None = None) -> Settled | None:
         over_limit.update(in_order[limit:])
     for call in answers.open_calls(turn):
         if answer := _why_not(call, over_limit):
-            answered.append(answers.store(call, turn, answer))
+            answered.append((call, answer))
             continue
         if call.state == State.RUNNING:
             call.state = State.ASKED
             ToolCall.objects.filter(pk=call.pk).update(state=call.state, owner="")
         still_open.append(call)
+    closed = answers.store_all(turn, answered)
     has_room = bool(still_open) or answers.count_space(turn) != 0
-    return Settled(still_open, answered, has_room)
+    return Settled(still_open, closed, has_room)
 
 
 def _why_not(call: ToolCall, over_limit: Container[int]) -> Answer | None:

@@ -1,19 +1,21 @@
 """The tables of tools: what a call keeps, and a turn that waits for consent."""
 
 import pytest
-from django.db import IntegrityError, transaction
+from django.db import IntegrityError, connection, transaction
 from django.db.models.functions import Now
+from django.test.utils import CaptureQueriesContext
 from langchain_core.messages.tool import tool_call_chunk
 
 from chatsite.turns import commands, lifecycle, limits
 from chatsite.turns.models import ToolCall, Turn
 from chatsite.turns.models.tool_call import digest_of
-from chatsite.turns.tool_loop import asked
+from chatsite.turns.tool_loop import answers, asked, records
 from memory import transcript
 from memory.integrity import signatures
 from memory.models import Message
 
 from ..scenes import submit
+from . import calls
 
 pytestmark = pytest.mark.django_db
 
@@ -144,3 +146,76 @@ class TestArgumentsOfACutReply:
         chunk = tool_call_chunk(name="look_up", args='{"city": "Os', id="o", index=0)
         (call,) = asked.read([chunk], 9)
         assert (call.arguments, call.error) == ({}, "bad_arguments")
+
+
+class TestManyAtOnce:
+    """One person's calls are answered in one piece of work that others wait for."""
+
+    MANY = 60
+
+    @pytest.fixture
+    def count(self, alice):
+        """count(work, calls) -> the statements of work(claim, calls), and what came."""
+
+        def run(work, number):
+            made = calls.create(alice)
+            claim, asked = calls.ask(made, *[("look_up", {})] * number)
+            with CaptureQueriesContext(connection) as found:
+                result = work(claim, asked)
+            return len(found), made, result
+
+        return run
+
+    @staticmethod
+    def cut_off(claim, asked):
+        turn = lifecycle.lock_held(claim)
+        with transaction.atomic():
+            answers.close(turn)
+        return turn.closed_calls
+
+    @staticmethod
+    def settle(claim, asked):
+        return records.settle(claim, blocked=[call.pk for call in asked]).answered
+
+    @pytest.mark.parametrize("work", ["cut_off", "settle"])
+    def test_a_hundred_answers_take_as_many_statements_as_two(self, count, work):
+        few, _, _ = count(getattr(self, work), 2)
+        many, made, closed = count(getattr(self, work), self.MANY)
+        assert many <= few + 2
+        results = made.messages.filter(role=Message.Role.TOOL).order_by("seq")
+        assert [call.result for call in closed] == list(results)
+        assert [row.tool_call_id for row in results] == [c.call_id for c in closed]
+        assert len(closed) == self.MANY
+        assert all(map(signatures.holds, results))
+        first = results[0]
+        assert first.tokens
+        assert first.recall_entry.seq == first.seq
+        assert all(call.finished_at for call in closed)
+        # The reply that follows has the next number.
+        turn = made.turns.get()
+        assert turn.reply_seq == results[self.MANY - 1].seq + 1
+        assert [row.seq for row in results] == list(
+            range(first.seq, first.seq + self.MANY)
+        )
+
+    def test_they_stay_before_the_next_message(self, alice):
+        made = calls.create(alice)
+        claim, _ = calls.ask(made, *[("look_up", {})] * 20)
+        following = submit(made, "And then?").turn.user_message.seq
+        with transaction.atomic():
+            turn = lifecycle.lock_held(claim)
+            answers.close(turn)
+        results = made.messages.filter(role=Message.Role.TOOL)
+        assert results.count() == 20
+        assert max(row.seq for row in results) < turn.reply_seq < following
+
+    def test_what_has_no_room_is_not_stored(self, alice):
+        made = calls.create(alice)
+        claim, asked = calls.ask(made, *[("look_up", {})] * 3)
+        submit(made, "And then?")
+        turn = lifecycle.lock_held(claim)
+        answer = answers.Answer(ToolCall.State.CANCELLED, answers.NOT_RUN)
+        crowd = [(call, answer) for call in asked * 40]
+        with pytest.raises(answers.NoRoomError):
+            answers.store_all(turn, crowd)
+        assert not made.messages.filter(role=Message.Role.TOOL).exists()
