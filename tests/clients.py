@@ -38,14 +38,22 @@ class Person:
 
     def post(self, path, **fields):
         """Post a form; gives back the address where it led."""
+        with self._send(path, fields) as response:
+            return urllib.parse.urlparse(response.url).path
+
+    def submit(self, path, **fields):
+        """Post a form; gives back the page that came."""
+        with self._send(path, fields) as response:
+            return response.read().decode()
+
+    def _send(self, path, fields):
         page = self.get("/accounts/login/" if path.startswith("/accounts") else "/")
         token = re.search(r'csrf[^>]+?value="(\w+)"', page) or re.search(
             r"X-CSRFToken[^\w]+(\w+)", page
         )
         form = {"csrfmiddlewaretoken": token[1], **fields}
         data = urllib.parse.urlencode(form).encode()
-        with self.opener.open(self.site.url + path, data, timeout=TIMEOUT) as response:
-            return urllib.parse.urlparse(response.url).path
+        return self.opener.open(self.site.url + path, data, timeout=TIMEOUT)
 
     def create(self, preset="layered"):
         """A new conversation; gives back its path, /c/<uuid>/."""

@@ -85,8 +85,11 @@ class Attacker(Person):
 
     def share(self, path: str) -> str:
         """The path of a new link to this conversation."""
-        page = self.http.post(f"{path}share/create/", data={"days": 7}).text
-        return re.search(r"/s/[\w-]{32}/", page)[0]
+        return find_link(self.submit(f"{path}share/create/", days="7"))
+
+
+def find_link(page: str) -> str:
+    return re.search(r"/s/[\w-]{32}/", page)[0]
 
 
 class Line:

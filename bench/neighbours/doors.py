@@ -24,7 +24,7 @@ class Door:
 
     name: ClassVar[str]
     hands = 8
-    seconds, lead = 6.0, 0.5
+    seconds, lead = 5.0, 0.5
     env: ClassVar[dict[str, str]] = {}
     # The neighbour opens a shared page, and doesn't send a message.
     opens_link = False
@@ -37,6 +37,12 @@ class Door:
 
     def prepare(self, attacker: Attacker) -> None:
         """What the attacker has before it begins."""
+
+    def warm(self, attacker: Attacker) -> None:
+        """Before it counts: what a site has never done takes longer, whoever asks."""
+        if not self.lasts:
+            for hand in range(min(self.hands, 4)):
+                self.strike(attacker, hand)
 
     def strike(self, attacker: Attacker, hand: int) -> None:
         raise NotImplementedError
@@ -142,6 +148,7 @@ class Reminders(Talk):
     them that are refused."""
 
     name = "reminders"
+    lasts = True
     hands = 4
     seconds, lead = 8.0, 3.0
     env: ClassVar = {"DEFAULT_TOOLS": "remind_me"}
@@ -177,19 +184,23 @@ class Edits(Talk):
 
 class Summaries(Door):
     """Summaries cleared, written again, proposed and undone, of four conversations of
-    300 messages, with all that pages ask about them."""
+    100 messages, with all that pages ask about them."""
 
     name = "summaries"
     lasts = True
     ACTS = (
-        *("memory/rebuild/", "summarise/", "memory/summarise/151/propose/"),
+        *("memory/rebuild/", "summarise/", "memory/summarise/51/propose/"),
         *("memory/messages/3/leave-out/", "memory/messages/3/bring-back/"),
         *("context/", "memory/savings/", "memory/summaries/", "context.json"),
     )
 
     def prepare(self, attacker: Attacker) -> None:
-        self.paths = attacker.import_talk(texts.make_talk(300, 600, count=4))
+        self.paths = attacker.import_talk(texts.make_talk(100, 1_200, count=4))
         self.numbers = count()
+
+    def warm(self, attacker: Attacker) -> None:
+        for _ in self.ACTS:
+            self.strike(attacker, 0)
 
     def strike(self, attacker: Attacker, hand: int) -> None:
         act = self.ACTS[next(self.numbers) % len(self.ACTS)]
@@ -252,7 +263,7 @@ class Exports(Door):
     hands = 16
 
     def prepare(self, attacker: Attacker) -> None:
-        [path] = attacker.import_talk(texts.make_talk(1_000, 2_000))
+        [path] = attacker.import_talk(texts.make_talk(500, 4_000))
         names = ("export.json", "export.md", "transcript.json")
         self.paths = [f"{path}{name}" for name in names] + ["/account/export.json"]
 
@@ -261,19 +272,19 @@ class Exports(Door):
 
 
 class SharedPages(Door):
-    """Links to 60 messages of up to 50,000 characters of Markdown, opened by strangers
+    """Links to 60 messages of 20,000 characters of Markdown, opened by strangers
     many times at once."""
 
     name = "shared pages"
     hands = 16
 
     def prepare(self, attacker: Attacker) -> None:
-        data = texts.make_talk(60, 50_000, texts.write_hostile, count=2)
+        data = texts.make_talk(60, 20_000, texts.write_hostile, count=2)
         self.links = [attacker.share(path) for path in attacker.import_talk(data)]
 
     def strike(self, attacker: Attacker, hand: int) -> None:
         name = ("", "messages/")[hand // 2 % 2]
-        attacker.ask_as_stranger(f"{self.links[hand % 2]}{name}?after={hand}")
+        attacker.ask_as_stranger(f"{self.links[hand % 2]}{name}?after={hand + 1}")
 
 
 class OtherLinks(SharedPages):
@@ -285,14 +296,14 @@ class OtherLinks(SharedPages):
 
 class Search(Door):
     """Searches with eight words that are everywhere and with parts of words, in the
-    list and in a conversation of 3,000 messages."""
+    list and in a conversation of 1,000 messages."""
 
     name = "search"
     hands = 16
     WORDS = "captain minutes harbour pier ferry tide number 7"
 
     def prepare(self, attacker: Attacker) -> None:
-        [path] = attacker.import_talk(texts.make_talk(3_000, 500))
+        [path] = attacker.import_talk(texts.make_talk(1_000, 500))
         self.paths = (
             f"/?q={self.WORDS}",
             f"{path}memory/find/?q={self.WORDS}",

@@ -9,11 +9,13 @@ import time
 import uuid
 from collections import Counter
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from functools import cached_property
 from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
+from urllib.error import HTTPError
 
 from websockets.exceptions import ConnectionClosed
 
@@ -21,12 +23,12 @@ from tests.clients import Chat, Person
 from tests.databases import copy_sqlite
 from tests.servers import Site
 
-from .attacker import Attacker
+from .attacker import Attacker, find_link
 from .doors import Door
 from .figures import Figures
 
 ROUNDS = 2
-QUIET_SECONDS, CALM_SECONDS = 2.5, 1.5
+QUIET_SECONDS, CALM_SECONDS = 2.0, 1.0
 # Between two messages: the neighbour stays far below the share of one person.
 PAUSE = 0.25
 # Before the first message that counts: the first ones fill what a process keeps.
@@ -60,7 +62,6 @@ class Neighbour:
         self.person.opener.addheaders.append(("X-Forwarded-For", ADDRESS))
         self.path = self.person.create()
         self.chat: Chat = self.person.chat(self.path).__enter__()
-        self.link = ""
 
     def first_word(self) -> float:
         started = time.monotonic()
@@ -88,11 +89,14 @@ class Neighbour:
 
     def open_link(self) -> float:
         """How long a shared page of this person takes."""
-        if not self.link:
-            self.link = Attacker.share(self.person, self.path)
         started = time.monotonic()
-        self.person.get(self.link)
+        with suppress(HTTPError):
+            self.person.get(self.link)
         return time.monotonic() - started
+
+    @cached_property
+    def link(self) -> str:
+        return find_link(self.person.submit(f"{self.path}share/create/", days="7"))
 
     def wait_for(self, door: Door, seconds: float) -> Iterator[float]:
         """What each message waits, for so many seconds."""
@@ -171,6 +175,7 @@ def attacking(door: Door, place: Place) -> Iterator[Connection]:
 def run_attack(door: Door, place: Place, orders: Connection) -> None:
     attacker = Attacker(place, "attacker")
     door.prepare(attacker)
+    door.warm(attacker)
     orders.send("ready")
     while True:
         end = time.monotonic() + orders.recv()
