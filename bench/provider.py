@@ -11,9 +11,8 @@ def running_provider(module: str = "") -> Iterator[str]:
     """Its base URL, while it runs; `module` has a provider of a bench's own."""
     program = [module] if module else ["tests.fakes.upstream", "--port", "0"]
     command = [sys.executable, "-m", *program]
-    server = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
-    try:
-        yield server.stdout.readline().strip().partition("=")[2]
-    finally:
-        server.kill()
-        server.wait()
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as server:
+        try:
+            yield server.stdout.readline().strip().partition("=")[2]
+        finally:
+            server.kill()

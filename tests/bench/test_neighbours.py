@@ -1,0 +1,82 @@
+"""bench.neighbours: its figures and its table, and one door of a real site."""
+
+import json
+import pickle
+from collections import Counter
+
+import pytest
+
+from bench.neighbours import doors, texts
+from bench.neighbours.figures import Figures, name_answers, write_table
+from bench.neighbours.measure import measure
+from bench.provider import running_provider
+
+
+def test_late_is_what_comes_on_top_of_a_quiet_median():
+    figures = Figures("search", [0.1, 0.2, 0.9], [0.3, 0.5, 0.6])
+    assert figures.late == pytest.approx(0.3)
+    assert figures.latest == pytest.approx(0.4)
+    assert not figures.is_late
+    figures.attacked.append(0.75)
+    assert figures.is_late
+
+
+def test_the_table_has_a_row_for_each_door_and_marks_what_is_late():
+    quick = Figures("search", [0.02], [0.01, 0.03], Counter({"× 200": 1_200}))
+    slow = Figures("imports", [0.1], [0.2, 9.1])
+    assert write_table([quick, slow]).splitlines() == [
+        "| door | quiet | under attack | late by | what the attacker got |",
+        "| --- | ---: | ---: | ---: | --- |",
+        "| search | 0.02 / 0.02 | 0.02 / 0.03 | 0.00 / 0.01 | 1,200 × 200 |",
+        "| imports | 0.10 / 0.10 | 4.65 / 9.10 | **4.55 / 9.00** | nothing |",
+    ]
+
+
+def test_only_the_most_frequent_answers_are_named():
+    counted = Counter({f"kind {number}": number for number in range(1, 9)})
+    assert name_answers(counted).split(", ") == [
+        f"{number} kind {number}" for number in (8, 7, 6, 5, 4)
+    ]
+
+
+@pytest.mark.parametrize("name", doors.DOORS)
+def test_a_door_can_be_sent_to_the_process_of_the_attacker(name):
+    door = doors.DOORS[name]
+    assert door.__doc__
+    assert 0 < door.lead < door.seconds <= 10
+    assert type(pickle.loads(pickle.dumps(door))) is type(door)  # noqa: S301
+    assert [door] == list(doors.find([name])) or door in doors.find([name])
+
+
+def test_a_door_is_named_by_its_beginning():
+    assert [each.name for each in doors.find(["LOG"])] == ["log-ins"]
+    assert len(list(doors.find([]))) == len(doors.DOORS)
+    assert not list(doors.find(["nothing"]))
+
+
+def test_what_is_sent_is_as_long_as_it_may_be():
+    for kind in range(len(texts.UNITS)):
+        assert len(texts.write_hostile(kind)) == texts.TYPED - 100
+    assert all(len(texts.write_slow_text(n)) <= texts.TYPED for n in range(3))
+    talks = json.loads(texts.make_talk(3, 500, count=2))
+    assert [len(talk["chat_messages"]) for talk in talks] == [3, 3]
+    assert len(talks[0]["chat_messages"][2]["text"]) == 500
+    assert len(texts.make_slow_pdf()) < 1_000_000
+
+
+class TwoHands(doors.Conversations):
+    hands = 2
+    seconds, lead = 3.0, 0.1
+
+
+@pytest.mark.server
+def test_a_door_is_measured_on_a_real_site(tmp_path):
+    static = tmp_path / "static"
+    static.mkdir()
+    (static / "staticfiles.json").write_text('{"version": "1.1", "paths": {}}')
+    with running_provider("bench.neighbours.provider") as url:
+        figures = measure(TwoHands(), url, static)
+    assert len(figures.quiet) >= 4
+    assert figures.attacked
+    assert 0 < min(figures.quiet) < 20
+    assert figures.answers["× 200"] > 0, figures.answers
