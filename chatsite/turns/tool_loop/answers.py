@@ -137,14 +137,19 @@ def store_all(
             for seq, (call, answer) in zip(places, answered, strict=False)
         ],
     )
+    calls = [call for call, _ in answered]
+    rows = ToolCall.objects.filter(pk__in=[call.pk for call in calls])
+    for answer in {(answer.state, answer.error) for _, answer in answered}:
+        same = [c.pk for c, a in answered if (a.state, a.error) == answer]
+        state, error = answer
+        rows.filter(pk__in=same).update(state=state, error=error, finished_at=Now())
+    finished_at = rows.values_list("finished_at", flat=True).first()
     for message, (call, answer) in zip(messages, answered, strict=True):
         call.state, call.error, call.result = answer.state, answer.error, message
-        call.finished_at = Now()
-    calls = [call for call, _ in answered]
-    ToolCall.objects.bulk_update(calls, ["state", "error", "result", "finished_at"])
-    keys = [call.pk for call in calls]
-    found = _rows().in_bulk(keys)
-    return [found[key] for key in keys]
+        call.finished_at = finished_at
+    # One column: Django takes long to write a statement of many cases.
+    ToolCall.objects.bulk_update(calls, ["result"])
+    return calls
 
 
 def read(pk: int, *more: str) -> ToolCall:
