@@ -332,7 +332,7 @@ class Sockets(Door):
 
 
 class LogIns(Door):
-    """Log-ins with wrong passwords, each of another name, and new accounts."""
+    """Log-ins with wrong passwords, each of another name."""
 
     name = "log-ins"
     hands = 16
@@ -343,14 +343,12 @@ class LogIns(Door):
         self.token = page.partition('csrfmiddlewaretoken" value="')[2][:64]
 
     def strike(self, attacker: Attacker, hand: int) -> None:
-        number = next(self.numbers)
-        form = {"csrfmiddlewaretoken": self.token, "username": f"no-one-{number}"}
-        if hand % 4:
-            form["password"] = f"wrong {number}"
-            attacker.ask_as_stranger("/accounts/login/", data=form)
-        else:
-            form |= {"password1": "correct horse 7", "password2": "correct horse 7"}
-            attacker.ask_as_stranger("/accounts/signup/", data=form)
+        form = {
+            "csrfmiddlewaretoken": self.token,
+            "username": f"no-one-{next(self.numbers)}",
+            "password": "wrong",
+        }
+        attacker.ask_as_stranger("/accounts/login/", data=form)
 
 
 class Conversations(Door):
