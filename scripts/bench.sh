@@ -27,6 +27,8 @@ echo "== bench/streaming"
 for mode in "" --burst --knee "--turns 10 --words 60 --messages 100"; do
     DEBUG=true ENV_FILE= .venv/bin/python -m bench.streaming $mode
 done
+echo "== bench/neighbours"
+ENV_FILE= .venv/bin/python -m bench.neighbours
 echo "== bench/rounds"
 .venv-bench/bin/python -m bench.rounds
 echo "== bench/memory"
