@@ -88,9 +88,7 @@ def _link(children: list[Token]) -> Iterator[Token]:
 def _link_text(token: Token) -> Iterator[Token]:
     end = 0
     for found in URL.finditer(token.content):
-        address = found[0].rstrip(AFTER_URL)
-        while address.endswith(")") and address.count(")") > address.count("("):
-            address = address[:-1].rstrip(AFTER_URL)
+        address = _without_end(found[0])
         href = _parser.normalizeLink(address)
         if not (_parser.validateLink(href) and ABSOLUTE.match(href)):
             continue
@@ -100,6 +98,17 @@ def _link_text(token: Token) -> Iterator[Token]:
         yield Token("link_close", "a", -1, level=token.level)
         end = found.start() + len(address)
     yield _text(token, token.content[end:])
+
+
+def _without_end(address: str) -> str:
+    """Without the end of the sentence, and the brackets that were opened before it."""
+    end, surplus = len(address), address.count(")") - address.count("(")
+    while end and (
+        address[end - 1] in AFTER_URL or (address[end - 1] == ")" and surplus > 0)
+    ):
+        end -= 1
+        surplus -= address[end] == ")"
+    return address[:end]
 
 
 def _text(like: Token, content: str) -> Token:

@@ -26,7 +26,7 @@ def _pattern(*parts: str) -> re.Pattern[str]:
 
 # Between two questions, in one sentence or in two.
 AND_QUESTION = _pattern(
-    r",?\s+and\s+(?=(?:what|who|where|when|which|how)\b)",
+    r"(?:,|(?<!\s))\s++and\s+(?=(?:what|who|where|when|which|how)\b)",
     r"(?<=[?？])\s*(?=[^?？]{1,100}[?？]\W*$)",
 )
 NAME_QUESTION = _pattern(

@@ -27,7 +27,7 @@ PERSONAL = re.compile(
 )
 FACT = re.compile(
     r"\d|(?<=[a-z,;] )[A-Z][a-z]+|[《“@]|https?:"
-    r"|[一二三四五六七八九十百千万两]+(?:年|月|日|号|点|元|块|岁|个)"
+    r"|[一二三四五六七八九十百千万两](?:年|月|日|号|点|元|块|岁|个)"
 )
 QUESTION_START = re.compile(
     r"\W*(?:what|who|whom|whose|where|when|which|why|how|do|did|does|is|are|was|were|"

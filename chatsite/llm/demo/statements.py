@@ -18,14 +18,13 @@ from memory.engine.search.terms import terms
 from .extractive import SPEAKER, is_question, read_lines, split_sentences
 
 FENCES = ("history", "pinned", "rules", "recalled")
+# What is quoted is escaped, so it has none of these signs.
 SUMMARY = re.compile(
-    r'<summary messages="(\d{1,9})-(\d{1,9})" version="(\d{1,9})"[^>]*>(.*?)</summary>',
-    re.DOTALL,
+    r'<summary messages="(\d{1,9})-(\d{1,9})" version="(\d{1,9})"[^<>]*+>'
+    "([^<]*+)</summary>"
 )
-QUOTED = re.compile(
-    r'<message n="(\d{0,9})" role="(\w+)"[^>]*>(.*?)</message>', re.DOTALL
-)
-RULE = re.compile(r'<rule (?:n="(\d{1,9})" )?date="[\d-]{10}">(.*?)</rule>', re.DOTALL)
+QUOTED = re.compile(r'<message n="(\d{0,9})" role="(\w+)"[^<>]*+>([^<]*+)</message>')
+RULE = re.compile(r'<rule (?:n="(\d{1,9})" )?date="[\d-]{10}">([^<]*+)</rule>')
 # Summaries of real models speak of the user; the user says "I".
 THIRD_PERSON = [
     (re.compile(r"\b(?:the )?(?:user|human)'s\b", re.IGNORECASE), "my"),

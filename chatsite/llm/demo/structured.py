@@ -25,7 +25,7 @@ def _pattern(english: str, chinese: str) -> re.Pattern[str]:
 FIELDS = [
     (
         re.compile("artifact|file|link"),
-        re.compile(r"https?://|\b[\w-]+\.(?:py|js|md|txt|csv|json|pdf|html?|zip)\b"),
+        re.compile(r"https?://|\w-*\.(?:py|js|md|txt|csv|json|pdf|html?|zip)\b"),
     ),
     (
         re.compile("issue|problem|blocker|weak|mistake"),

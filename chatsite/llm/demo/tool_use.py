@@ -97,7 +97,7 @@ READING = re.compile(
 # "Use weather {"city": "Oslo"}": for tools that have no rule of their own.
 BY_NAME = re.compile(
     r"\W*(?:please )?(?:use|call|run|请?使用|请?调用)\s*(?:the tool )?"
-    r"[`“\"]?(?P<name>[\w-]{1,64})[`”\"]?\s*(?P<args>\{.*\})?[.。!]?\s*",
+    r"[`“\"]?(?P<name>[\w-]{1,64})[`”\"]?\s*+(?P<args>\{.*\})?[.。!]?\s*",
     re.IGNORECASE | re.DOTALL,
 )
 TIME = re.compile(
@@ -110,7 +110,7 @@ DAYS = {
 }
 NUMBER_ONLY = re.compile(r"-?\d[\d.]*(?:e[+-]?\d+)?")
 LATE_RESULT = re.compile(
-    r'<result(?: tool="(?P<tool>[^"]*)")?[^>]*>(?P<text>.*)</result>', re.DOTALL
+    r'<result(?: tool="(?P<tool>[^"<>]*+)")?[^<>]*+>(?P<text>[^<]*+)</result>'
 )
 REMINDER = re.compile(r"Reminder, asked for on .{10,80}?\): (?P<text>.+)", re.DOTALL)
 PROMISE = re.compile(r"\bwill (?:come|follow)\b")

@@ -16,7 +16,8 @@ ZIP_MARK = b"PK\x03\x04"
 # No export is nested by a third of it, and what is taken can be exported again.
 MAX_DEPTH = 60
 MAX_VALUES = 3_000_000
-STRING = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"', re.DOTALL)
+# One that isn't closed goes on to the end of the file, which is no JSON then.
+STRING = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"?', re.DOTALL)
 NO_BRACKETS = bytes(byte for byte in range(256) if byte not in b"[]{}")
 STEPS = [(byte in b"[{") - (byte in b"]}") for byte in range(256)]
 # What the big providers put into the archives that they send to people.

@@ -33,6 +33,9 @@ SENTENCE_CHARS = 600
 MOST_SENTENCES = 200
 # A longer rule is cut at a comma.
 MAX_CHARS = 300
+# How far behind the beginning of a rule its end is looked for: an end that is further
+# away changes nothing, as the rule is cut before it.
+END_CHARS = MAX_CHARS + SENTENCE_CHARS
 # Of one message.
 MOST = 5
 # The share of the words of a contradiction that have to be the rule's.
@@ -57,7 +60,7 @@ HERE = re.compile(
     re.IGNORECASE,
 )
 CLAUSE_END = re.compile(
-    r",?\s+(?:so\s+|and\s+|but\s+)*(?:can|could|would|will) you\b"
+    r"(?:,|(?<!\s))\s++(?:(?:so|and|but)\s++)*+(?:can|could|would|will) you\b"
     r"|[,，]\s*(?:but |and )?(?:how|what|which|do you|any|where|is it|should|maybe"
     r"|considering)\b|,? (?:and |but )I(?:['’]m| was| am) (?:wondering|not sure)\b"
     r"|[，,]\s*(?:你?能|可以|怎么|如何|请问)"
@@ -144,7 +147,7 @@ def _read(text: str, start: int, end: int) -> Found | None:
 def _cut(text: str, start: int, end: int, at: int, kind: str) -> Found:
     """From the clause that begins before `at` to where a question follows, or to the
     end of the sentence."""
-    if after := CLAUSE_END.search(text, at + 1, end):
+    if after := CLAUSE_END.search(text, at + 1, min(end, at + END_CHARS)):
         end = after.start()
     if end - start > MAX_CHARS or kind == "preference":
         heads = [head.end() for head in CLAUSE_START.finditer(text, start, at + 1)]

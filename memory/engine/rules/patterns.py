@@ -13,9 +13,9 @@ def _any(*parts: str) -> re.Pattern[str]:
 
 
 START = (
-    r"^(?:ok(?:ay)?|and|also|but|so|well|thanks|great|hey|hi|one more thing)?[,:]?\s*"
+    r"^(?:ok(?:ay)?|and|also|but|so|well|thanks|great|hey|hi|one more thing)?[,:]?\s*+"
 )
-PLEASE = r"(?:please|kindly|remember|important|note)?[,:]?\s*(?:that you |to )?"
+PLEASE = r"(?:please|kindly|remember|important|note)?[,:]?\s*+(?:that you |to )?"
 # What replies are made of, or look like.
 FORM = (
     r"(?:emojis?|emoticons|bullet points?|bullets|lists?|tables?|headings?|headers|"

@@ -34,11 +34,12 @@ LEAST_TERMS = 2
 
 SENTENCE_END = re.compile(r"(?<=[.!?…])\s+|(?<=[。！？])|\n+")
 CLAUSE_END = re.compile(
-    r"[,;:]\s+|[，；、：]|\s+(?=(?:but|and|so|because|though)\s)|(?=但|不过|因为|所以)"
+    r"[,;:]\s+|[，；、：]|(?<!\s)\s++(?=(?:but|and|so|because|though)\s)"
+    r"|(?=但|不过|因为|所以)"
 )
 # Units and the like, which only look like names.
 SMALL = re.compile(r"[A-Z]{1,4}")
-QUESTION_END = re.compile(r"[?？]\W*$|[吗呢]\W*$")
+NO_WORDS = re.compile(r"\W*")
 
 
 def _cues(english: str, chinese: str) -> re.Pattern[str]:
@@ -80,9 +81,9 @@ NEGATION = _cues(
 # Other words that deny; a summary with one of them has not lost a negation.
 DENIAL = _cues(
     r"avoid\w*|refus\w*|reject\w*|declin\w*|stop\w*|cancel\w*|hat(?:es?|ed)|dislik\w*"
-    r"|exclud\w*|against|lack\w*|fail\w*|[\w-]+-free|quit\w*|instead|rather|unless"
+    r"|exclud\w*|against|lack\w*|fail\w*|quit\w*|instead|rather|unless"
     r"|except|allerg\w*|forbid\w*|forbidden|bann\w*|skip\w*|ruled out|un\w{4,}|only",
-    r"避免|拒绝|取消|讨厌|排除|缺|失败|除了|过敏|忌|停|戒|只",
+    r"\w-+free\b|避免|拒绝|取消|讨厌|排除|缺|失败|除了|过敏|忌|停|戒|只",
 )
 
 
@@ -214,7 +215,7 @@ def _to_spans(seqs: Iterable[int]) -> str:
 def _find_facts(messages: Sequence[BaseMessage], summary: str) -> Iterator[Dropped]:
     by_user = [each for each in messages if isinstance(each, HumanMessage)]
     texts = [
-        "\n".join(each for each in _sentences(message) if not QUESTION_END.search(each))
+        "\n".join(each for each in _sentences(message) if not _is_question(each))
         for message in by_user
     ]
     for message, missing in zip(
@@ -270,11 +271,20 @@ def _read(
     message: BaseMessage, split: Callable[[BaseMessage], list[str]]
 ) -> Iterator[_Said]:
     for text in split(message):
-        if not QUESTION_END.search(text):
+        if not _is_question(text):
             bare = text
             for cue in (DECISION, OPEN, NEGATION, HEDGE):
                 bare = cue.sub(" ", bare)
             yield _Said(int(message.id or 0), text, frozenset(terms(bare)))
+
+
+def _is_question(text: str) -> bool:
+    """Whether a question mark comes after its last word, or that word ends with 吗 or
+    呢. Read backwards: a search would try each of many marks as the last."""
+    backwards = text[::-1]
+    end = NO_WORDS.match(backwards)
+    after = end[0] if end else ""
+    return "?" in after or "？" in after or backwards[len(after) :][:1] in {*"吗呢"}
 
 
 def _sentences(message: BaseMessage) -> list[str]:
@@ -284,7 +294,7 @@ def _sentences(message: BaseMessage) -> list[str]:
 
 def _clauses(message: BaseMessage) -> list[str]:
     # A question has no clause that is said.
-    told = (each for each in _sentences(message) if not QUESTION_END.search(each))
+    told = (each for each in _sentences(message) if not _is_question(each))
     parts = (part for each in told for part in CLAUSE_END.split(each))
     return [part.strip() for part in parts if part and part.strip()]
 

@@ -18,7 +18,8 @@ from .prompts import MARKER
 
 Document = dict[str, Any]
 
-SUMMARY = re.compile(r"<summary [^>]*>(.*?)</summary>", re.DOTALL)
+# What is quoted is escaped, so it has none of these signs.
+SUMMARY = re.compile(r"<summary [^<>]*+>([^<]*+)</summary>")
 MEDIA = {"image", "audio", "video", "file"}
 
 

@@ -1,0 +1,160 @@
+"""No text freezes the process: whatever reads one takes time in proportion to it."""
+
+import json
+import re
+
+import pytest
+from langchain_core.messages import HumanMessage, SystemMessage
+from pydantic import BaseModel
+
+from chatsite.llm.demo import chat_model, extractive, structured, tool_use
+from chatsite.pages import diff, incremental, markdown
+from chatsite.protocol import events
+from chatsite.tools import results
+from chatsite.transfer.importing import citations, reading
+from chatsite.turns.tool_loop import asked
+from memory.engine import replies
+from memory.engine.cut_points import LATE
+from memory.engine.rules import detection
+from memory.engine.search import excerpts, ranking, values
+from memory.engine.summaries import dropped, facts, material, prompts, schemas
+
+from . import linear
+
+# These remember what they have seen, ask the database, or start something.
+NOT_TRIED = {
+    "chatsite.pages.markdown.render",
+    "chatsite.pages.templatetags.chat_tags.markdown",
+    "chatsite.ops.demo_user.prepare",
+    "chatsite.metrics.note_request",
+}
+
+
+class Noted(BaseModel):
+    """What a summary may be made of."""
+
+    facts: list[str]
+
+
+def said(text, seq=1):
+    return HumanMessage(text, id=str(seq))
+
+
+def read_request(text):
+    """What the summariser's request quotes above itself, as the demo model reads it."""
+    above = [SystemMessage("s"), said(text)]
+    told = {"code": material.make_code(above), "messages": 1, "extends": False}
+    asked = f"{prompts.MARKER}\n{json.dumps({**told, 'max_tokens': 100})}"
+    return material.read_request([*above, said(asked, 2)])
+
+
+def find_calls(text):
+    names = ("remind_me", "calculate", "current_time", "search_transcript", "use")
+    tools = [{"function": {"name": name}} for name in names]
+    return tool_use.find_calls([said(text)], tools)
+
+
+def answer_late(text):
+    late = HumanMessage(text, additional_kwargs={LATE: 1})
+    return tool_use.answer_from_results([late])
+
+
+def write_incrementally(text):
+    """A reply that comes in forty pieces, and is drawn after each."""
+    reply = incremental.IncrementalRenderer()
+    step = len(text) // 40 + 1
+    for end in range(step, len(text) + step, step):
+        reply.settle(text[:end])
+
+
+# What needs more than a text, or is not public: each reads one from outside.
+OTHERS = {
+    "answer": lambda text: chat_model.reply_to([said(text)]),
+    "answer after it": lambda text: chat_model.reply_to([said(text), said("Hi?", 2)]),
+    "answer_late": answer_late,
+    "find_calls": find_calls,
+    "summarize_extractively": lambda text: extractive.summarize_extractively(
+        [f"User: {text}"], max_tokens=200
+    ),
+    "fill": lambda text: structured.fill({"links": [""]}, text.splitlines()),
+    "find_replaced": lambda text: detection.find_replaced(text, [text[:300]]),
+    "find_dropped": lambda text: dropped.find_dropped([said(text)], "A summary."),
+    "find_dropped by it": lambda text: dropped.find_dropped([said("We met.")], text),
+    "find_missing": lambda text: facts.find_missing([text], [text]),
+    "read_request": read_request,
+    "parse a schema": lambda text: schemas.parse(Noted, text),
+    "split_reasoning": replies.split_reasoning,
+    "read_query": lambda text: ranking.read_query(text, ()),
+    "read_statements": lambda text: values.read_statements(1, "user", text),
+    "find_span": lambda text: excerpts.find_span(text, frozenset({"a", "the"}), 200),
+    "diff": lambda text: diff.diff(text, f"{text[1:]}a b c"),
+    "_read_arguments": lambda text: asked._read_arguments(text, is_cut=False),
+    "_read_arguments of some": lambda text: asked._read_arguments(text, is_cut=True),
+    "render what is typed": lambda text: markdown.render_uncached(text, is_typed=True),
+    "find_blocks": lambda text: markdown.find_blocks(text, {}),
+    "write_incrementally": write_incrementally,
+    "import": lambda text: reading._check_shape(text.encode()),
+    "import a string": lambda text: reading._check_shape(b'"' + text.encode()),
+    "citations": lambda text: citations.draw(text, []),
+    "events.parse": events.parse,
+    "result of a tool": results.to_text,
+}
+
+
+FUNCTIONS = {**linear.find_functions(), **OTHERS}
+
+
+def test_patterns_are_linear():
+    found = linear.find_patterns()
+    assert len(found) > 150
+    slow = [
+        linear.find_slow(
+            each.name,
+            linear.run_pattern(each),
+            linear.shapes_of(each.pattern),
+            most=linear.bound_of(each.name),
+        )
+        for each in found
+    ]
+    assert list(map(str, filter(None, slow))) == []
+
+
+@pytest.mark.parametrize("name", sorted(FUNCTIONS.keys() - NOT_TRIED))
+def test_functions_are_linear(name):
+    run = linear.run_function(FUNCTIONS[name])
+    slow = linear.find_slow(name, run, linear.SHAPES, most=linear.bound_of(name))
+    assert slow is None, str(slow)
+
+
+@pytest.mark.parametrize(
+    ("pattern", "method"),
+    [
+        (r"[?？]\W*$", "search"),
+        (r",?\s+(?:can|could) you\b", "search"),
+        (r"<summary [^>]*>(.*?)</summary>", "findall"),
+        (r"[\w-]{1,64}\s*(?:\{.*\})?[.!]?\s*", "fullmatch"),
+        (rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"', "sub"),
+    ],
+)
+def test_patterns_that_are_not_are_found(pattern, method):
+    found = linear.Found("bad", re.compile(pattern), frozenset({method}))
+    slow = linear.find_slow(
+        "bad", linear.run_pattern(found), linear.shapes_of(found.pattern)
+    )
+    assert slow is not None
+
+
+def test_a_function_that_counts_anew_is_found():
+    def strip(text):
+        while text.endswith(")") and text.count(")") > text.count("("):
+            text = text[:-1]
+
+    assert linear.find_slow("strip", strip, linear.SHAPES)
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["memory.engine.summaries.dropped.NO_WORDS", "memory.engine.rules.patterns.SLOTS"],
+)
+def test_patterns_are_found_wherever_modules_keep_them(name):
+    assert any(each.name.startswith(name) for each in linear.find_patterns())
