@@ -5,6 +5,7 @@ more, and it measures how late its event loop is.
 import asyncio
 from collections.abc import Awaitable, Callable
 from typing import Any
+from weakref import WeakValueDictionary
 
 from chatsite import metrics
 
@@ -38,7 +39,8 @@ def limit_requests(
 
     async def limited(scope: Scope, receive: Any, send: Any) -> None:
         path = scope["path"]
-        if path in FOR_MACHINES or not path.startswith(under):
+        is_free = path in FOR_MACHINES or TOO_BUSY in scope
+        if is_free or not path.startswith(under):
             await application(scope, receive, send)
             return
         try:
@@ -91,8 +93,42 @@ def watch_loop() -> None:
     sample(loop.time())
 
 
+def link_of(path: str) -> str:
+    """The link that a shared page is below; "" for any other page."""
+    return (
+        path.removeprefix(SHARED).partition("/")[0] if path.startswith(SHARED) else ""
+    )
+
+
 def keep_room(application: Application, limit: int) -> Application:
     """limit_requests(), of which strangers who read shared pages get a quarter: they
-    wait for one another, and people who are signed in don't wait for them."""
+    wait for one another, and people who are signed in don't wait for them. Of that
+    quarter one link gets half at most, so that those who read others find a place."""
+    shared = max(1, limit // 4)
     limited = limit_requests(application, limit)
-    return limit_requests(limited, max(1, limit // 4), under=SHARED)
+    limited = limit_requests(limited, shared, under=SHARED)
+    return limit_links(limited, max(1, shared // 2))
+
+
+def limit_links(application: Application, limit: int) -> Application:
+    """limit_requests() for each link by itself, before the places of all are asked for:
+    those that wait for their own link keep no place from others."""
+    links: WeakValueDictionary[str, _Door] = WeakValueDictionary()
+
+    async def limited(scope: Scope, receive: Any, send: Any) -> None:
+        link = link_of(scope["path"])
+        if not link:
+            await application(scope, receive, send)
+            return
+        # Kept for as long as requests hold it.
+        door = links.setdefault(link, _Door(application, limit))
+        await door.enter(scope, receive, send)
+
+    return limited
+
+
+class _Door:
+    """The places of one link."""
+
+    def __init__(self, application: Application, limit: int) -> None:
+        self.enter = limit_requests(application, limit, under=SHARED)

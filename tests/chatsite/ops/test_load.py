@@ -133,6 +133,33 @@ async def test_strangers_who_read_shared_pages_wait_for_one_another_alone(site):
     assert site.begun == ["/s/1/", "/1", "/s/2/"]
 
 
+def keep_much_room(application, limit):
+    return load.keep_room(application, 16)
+
+
+@pytest.mark.parametrize("site", [keep_much_room], indirect=True)
+async def test_one_link_does_not_take_the_places_of_others(site):
+    # Of the sixteen places four are for shared pages, and two for each link.
+    for path in ("/s/one/", "/s/one/files/", "/s/one/", "/s/one/", "/s/two/", "/s/3/"):
+        await site.ask(path)
+        await asyncio.sleep(0)
+    assert site.begun == ["/s/one/", "/s/one/files/", "/s/two/", "/s/3/"]
+    site.gate("/s/one/").set()
+    await asyncio.sleep(0.01)
+    assert site.begun[4:] == ["/s/one/", "/s/one/"]
+
+
+@pytest.mark.parametrize("site", [keep_much_room], indirect=True)
+async def test_one_that_waited_for_its_link_in_vain_does_not_wait_again(
+    site, monkeypatch
+):
+    monkeypatch.setattr(load, "WAIT_SECONDS", 0.01)
+    for path in ("/s/one/", "/s/one/", "/s/two/", "/s/two/"):
+        await site.ask(path)
+    await (await site.ask("/s/one/"))
+    assert site.refused == ["/s/one/"]
+
+
 @pytest.mark.parametrize(
     ("language", "words"), [("en", "too much to do"), ("zh-hans", "太忙")]
 )
