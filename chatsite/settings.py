@@ -67,6 +67,7 @@ MIDDLEWARE = [
     "django.middleware.common.CommonMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",
     "django.contrib.auth.middleware.AuthenticationMiddleware",
+    "chatsite.ops.processor_time.ProcessorTimeMiddleware",
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
     "django_htmx.middleware.HtmxMiddleware",
@@ -405,9 +406,14 @@ QUEUED_PER_USER = env.int("QUEUED_PER_USER", default=500)
 # Calls of tools whose results come later, such as reminders.
 LATE_CALLS_PER_USER = env.int("LATE_CALLS_PER_USER", default=100)
 SOCKETS_PER_USER = env.int("SOCKETS_PER_USER", default=2_000)
-# Percent of the time of each process's thread for sockets that one user may have for
-# long; what is beyond waits.
-SOCKET_SHARE_PER_USER = env.float("SOCKET_SHARE_PER_USER", default=25.0)
+# Percent of each process's time that one user, shared link or address may have for
+# long; sockets wait for what is beyond, and pages are refused.
+PROCESSOR_SHARE_PER_USER = env.float("PROCESSOR_SHARE_PER_USER", default=50.0)
+if not (0 <= PROCESSOR_SHARE_PER_USER <= 100):
+    raise ImproperlyConfigured(
+        f"PROCESSOR_SHARE_PER_USER is {PROCESSOR_SHARE_PER_USER:g}; use 0 (no limit) "
+        "to 100."
+    )
 # Bytes that may wait for one reader; one that lets more wait is disconnected.
 SOCKET_BUFFER_BYTES = env.int("SOCKET_BUFFER_BYTES", default=2 * 1024 * 1024)
 

@@ -15,6 +15,7 @@ from hypothesis import HealthCheck
 from hypothesis import settings as hypothesis_settings
 
 from chatsite.llm import dialects, providers
+from chatsite.ops import processor_time
 
 from . import plugin
 from .databases import MIGRATED, copy_sqlite
@@ -151,6 +152,12 @@ def fresh_models():
     dialects.forget_all()
     yield
     providers.build.cache_clear()
+
+
+@pytest.fixture(autouse=True)
+def fresh_accounts():
+    """No test pays for the processor time of another."""
+    processor_time.forget_all()
 
 
 @pytest.fixture(scope="module")

@@ -41,7 +41,8 @@ const notices = (() => {
     document.addEventListener(lost, ({ detail }) => isAct(detail) && fail(words.offline));
   }
   document.addEventListener("htmx:responseError", ({ detail }) => {
-    if (isAct(detail)) fail(detail.xhr.status === 404 ? words.gone : words.failed);
+    const said = { 404: words.gone, 429: words.tooMuch };
+    if (isAct(detail)) fail(said[detail.xhr.status] || words.failed);
   });
   document.addEventListener("htmx:afterSwap", ({ target }) => target === notice && announce());
   // The event of one part of an answer reaches the targets of all its parts.

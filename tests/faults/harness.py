@@ -43,7 +43,7 @@ QUICK = {
     "TOOLS": ",".join(own_tools.PATHS),
     # What is limited per user has its own tests.
     "MESSAGES_PER_MINUTE": "0",
-    "SOCKET_SHARE_PER_USER": "0",
+    "PROCESSOR_SHARE_PER_USER": "0",
     "CONVERSATIONS_PER_MINUTE": "0",
 }
 

@@ -83,7 +83,7 @@ async def test_any_frame_is_answered(
     alice, session, settings, upstream, caplog, protocol
 ):
     settings.MESSAGES_PER_MINUTE = 0
-    settings.SOCKET_SHARE_PER_USER = 0
+    settings.PROCESSOR_SHARE_PER_USER = 0
     caplog.set_level(logging.INFO)
     number = seed()
     sys.stdout.write(f"FUZZ_SEED={number}\n")  # shown with a failure

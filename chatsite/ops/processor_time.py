@@ -1,0 +1,161 @@
+"""What each person, share link or address has had of this process's processor time, and
+how long they rest when that was more than their share.
+
+Python works at one thing at a time: what one person's pages and sockets cost, all
+others wait for. Counted is the time of the thread that does the work, without its waits
+for the database, so nobody pays for what others hold up.
+"""
+
+import math
+from collections import OrderedDict
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from threading import Lock
+from time import monotonic, thread_time
+from typing import Any
+
+from django.conf import settings
+from django.contrib.auth import SESSION_KEY
+from django.http import HttpRequest, HttpResponse, StreamingHttpResponse
+from django.http.response import HttpResponseBase
+from django.template.loader import render_to_string
+
+from chatsite.accounts.appearance import appearance_of
+from chatsite.proxies import client_address
+
+from .load import FOR_MACHINES, TOO_BUSY, link_of
+
+# Seconds that requests may take at once, before the share counts: a long export, or
+# some hundred pages.
+BURST_SECONDS = 10.0
+# Those that owe nothing are forgotten when there are more.
+MAX_ACCOUNTS = 10_000
+
+Key = tuple[str, int | str | None]
+
+
+class Account:
+    """What one of them has had, as the time by which their share makes up for it."""
+
+    def __init__(self) -> None:
+        self._spent_until = 0.0
+        # Requests are worked on in many threads.
+        self._lock = Lock()
+
+    def spend(self, seconds: float) -> None:
+        percent = settings.PROCESSOR_SHARE_PER_USER
+        if percent > 0:
+            with self._lock:
+                begin = max(self._spent_until, monotonic())
+                self._spent_until = begin + seconds * 100 / percent
+
+    def rest(self, burst: float) -> float:
+        """Seconds until there is something left of the share, if `burst` seconds of
+        processor time may be had in advance."""
+        percent = settings.PROCESSOR_SHARE_PER_USER
+        if percent <= 0:
+            return 0.0
+        return max(0.0, self._spent_until - monotonic() - burst * 100 / percent)
+
+    @property
+    def is_settled(self) -> bool:
+        return self._spent_until <= monotonic()
+
+    @contextmanager
+    def timed(self) -> Iterator[None]:
+        """Count what this thread works meanwhile."""
+        started = thread_time()
+        try:
+            yield
+        finally:
+            self.spend(thread_time() - started)
+
+
+_accounts: OrderedDict[Key, Account] = OrderedDict()
+_accounts_lock = Lock()
+
+
+def of_user(user_id: int) -> Account:
+    return _get(("user", user_id))
+
+
+def of_request(request: HttpRequest) -> Account | None:
+    """The account that pays for a request: of the person who is signed in, of the link
+    to a shared page, else of the address. None: nobody pays, as nothing is done."""
+    if request.path in FOR_MACHINES or TOO_BUSY in getattr(request, "scope", ()):
+        return None
+    # Shared pages read no session.
+    if link := link_of(request.path):
+        return _get(("link", link))
+    # Whoever has no cookie has no session: the database is not asked.
+    if settings.SESSION_COOKIE_NAME in request.COOKIES:
+        user_id = request.session.get(SESSION_KEY)
+        if user_id is not None:
+            return of_user(int(user_id))
+    return _get(("address", client_address(request)))
+
+
+def _get(key: Key) -> Account:
+    with _accounts_lock:
+        account = _accounts.setdefault(key, Account())
+        _accounts.move_to_end(key)
+        if len(_accounts) > MAX_ACCOUNTS:
+            _forget_some()
+    return account
+
+
+def _forget_some() -> None:
+    """Many new ones must not make others forget what they owe."""
+    for key in [key for key, each in _accounts.items() if each.is_settled]:
+        del _accounts[key]
+    while len(_accounts) > MAX_ACCOUNTS:
+        _accounts.popitem(last=False)
+
+
+def forget_all() -> None:
+    """For tests."""
+    with _accounts_lock:
+        _accounts.clear()
+
+
+class ProcessorTimeMiddleware:
+    """Behind the one that reads the session. What async views leave to threads counts
+    too: it is done in the thread of the request."""
+
+    async_capable = False
+    sync_capable = True
+
+    def __init__(self, get_response: Callable[[HttpRequest], HttpResponseBase]) -> None:
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponseBase:
+        account = of_request(request)
+        if account is None:
+            return self.get_response(request)
+        if seconds := account.rest(BURST_SECONDS):
+            return _refuse(request, seconds)
+        with account.timed():
+            response = self.get_response(request)
+        if isinstance(response, StreamingHttpResponse) and not response.is_async:
+            response.streaming_content = _count(account, response.streaming_content)
+        return response
+
+
+def _count(account: Account, parts: Any) -> Iterator[bytes]:
+    """The same parts, each paid for when it is made."""
+    waiting = iter(parts)
+    while True:
+        with account.timed():
+            part = next(waiting, None)
+        if part is None:
+            return
+        yield part
+
+
+def _refuse(request: HttpRequest, seconds: float) -> HttpResponse:
+    wait = math.ceil(seconds)
+    context = {**appearance_of(request), "seconds": wait}
+    response = HttpResponse(render_to_string("429.html", context), status=429)
+    response["Retry-After"] = str(wait)
+    response["Cache-Control"] = "no-store"
+    return response
