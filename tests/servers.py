@@ -41,6 +41,8 @@ class Server:
     name = "server"
     # The signal for a regular end.
     stop_signal = signal.SIGTERM
+    # Seconds until it is ready.
+    start_timeout = START_TIMEOUT
 
     def __init__(self, port: int | None = None) -> None:
         self.port = port or free_port()
@@ -91,7 +93,7 @@ class Server:
         )
 
     def wait_until_ready(self) -> None:
-        end = time.monotonic() + START_TIMEOUT
+        end = time.monotonic() + self.start_timeout
         while not self.is_ready():
             if not self.is_running:
                 raise RuntimeError(f"{self.name} ended at once:\n{self.log()}")

@@ -17,6 +17,7 @@ import tomllib
 from pathlib import Path
 from xml.etree import ElementTree
 
+from .. import environments
 from . import suites
 from .suites import HERE, Suite
 
@@ -42,27 +43,13 @@ def main() -> None:
         parser.add_argument(f"--{name}", type=Path, metavar="DIR", help=told)
     parser.add_argument("--verbose", action="store_true", help="show pytest's output")
     options = parser.parse_args()
-    python = make_environment()
+    python = environments.make(ENVIRONMENT, REQUIREMENTS)
     is_wrong = False
     for name, suite in known.items():
         if options.only in (None, name):
             folder = getattr(options, name)
             is_wrong |= not report(suite, python, folder, options.verbose)
     sys.exit(is_wrong)
-
-
-def make_environment() -> Path:
-    """The Python of an environment with the pinned versions, made once."""
-    python, stamp = ENVIRONMENT / "bin" / "python", ENVIRONMENT / "installed"
-    wanted = REQUIREMENTS.read_text()
-    if not stamp.exists() or stamp.read_text() != wanted:
-        run(sys.executable, "-m", "venv", str(ENVIRONMENT))
-        pip = (str(python), "-m", "pip", "install", "--quiet")
-        # An old pip needs many minutes to resolve the ranges.
-        run(*pip, "--upgrade", "pip")
-        run(*pip, "--requirement", str(REQUIREMENTS))
-        stamp.write_text(wanted)
-    return python
 
 
 def report(suite: Suite, python: Path, folder: Path | None, verbose: bool) -> bool:
@@ -89,7 +76,7 @@ def download(suite: Suite, python: Path, folder: Path) -> Path:
     """Its source from PyPI."""
     pip = (str(python), "-m", "pip", "download", "--quiet", "--no-deps")
     wanted = f"{suite.name}=={suite.version}"
-    run(*pip, "--no-binary", suite.name, "--dest", str(folder), wanted)
+    environments.run(*pip, "--no-binary", suite.name, "--dest", str(folder), wanted)
     (archive,) = folder.glob("*.tar.gz")
     with tarfile.open(archive) as packed:
         packed.extractall(folder, filter="data")
@@ -142,10 +129,6 @@ def read_report(path: Path) -> dict[str, bool]:
         )
         for case in cases
     }
-
-
-def run(*command: str) -> None:
-    subprocess.run(command, check=True)
 
 
 if __name__ == "__main__":
