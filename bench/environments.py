@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+import tarfile
 from pathlib import Path
 
 
@@ -17,6 +18,17 @@ def make(folder: Path, requirements: Path) -> Path:
         run(*pip, "--requirement", str(requirements))
         stamp.write_text(wanted)
     return python
+
+
+def download(python: Path, name: str, version: str, folder: Path) -> Path:
+    """A package's source from PyPI, unpacked below the folder."""
+    pip = (str(python), "-m", "pip", "download", "--quiet", "--no-deps")
+    wanted = f"{name}=={version}"
+    run(*pip, "--no-binary", name, "--dest", str(folder), wanted)
+    (archive,) = folder.glob("*.tar.gz")
+    with tarfile.open(archive) as packed:
+        packed.extractall(folder, filter="data")
+    return folder / f"{name}-{version}"
 
 
 def run(*command: str) -> None:

@@ -37,4 +37,6 @@ echo "== bench/other_suites"
 # The other two are run where checkouts of their libraries are.
 .venv/bin/python -m bench.other_suites --only langchain
 echo "== bench/other_servers"
-.venv/bin/python -m bench.other_servers litellm
+for server in litellm llamacpp; do
+    .venv/bin/python -m bench.other_servers "$server"
+done

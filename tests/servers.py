@@ -35,6 +35,15 @@ def free_port() -> int:
         return probe.getsockname()[1]
 
 
+def answers(url: str) -> bool:
+    """Whether a server is there and content."""
+    try:
+        with urllib.request.urlopen(url, timeout=2) as response:
+            return response.status == 200
+    except (urllib.error.URLError, OSError):
+        return False
+
+
 class Server:
     """One process: start, stop, and the signals that tests of faults send."""
 
@@ -210,11 +219,7 @@ class Site(Server):
         return [sys.executable, str(ROOT / "scripts" / "serve.py"), *address]
 
     def is_ready(self) -> bool:
-        try:
-            with urllib.request.urlopen(f"{self.url}/healthz", timeout=2) as response:
-                return response.status == 200
-        except (urllib.error.URLError, OSError):
-            return False
+        return answers(f"{self.url}/healthz")
 
     def spawn(
         self, command: list[str], log: IO[bytes]

@@ -15,15 +15,16 @@ from pathlib import Path
 from tests.servers import ROOT
 
 from .. import environments
-from . import gateway
+from . import gateway, llama_server
 from .visit import Outcome
 
 HERE = Path(__file__).parent
 HEAD = """\
 | server | version | turns done | calls done | searches that found | summaries | audit |
 | --- | --- | --- | --- | ---: | ---: | --- |"""
-# The name of a server, and what came of the conversation through it.
-Row = tuple[str, Outcome]
+# The name of a server, what came of the conversation through it, and why that is less
+# than everything.
+Row = tuple[str, Outcome, str]
 
 
 def main() -> None:
@@ -31,27 +32,44 @@ def main() -> None:
     parser.add_argument("server", choices=RUNS)
     name = parser.parse_args().server
     python = environments.make(ROOT / f".venv-{name}", HERE / f"{name}.txt")
-    rows = list(RUNS[name](python))
     print(f"{datetime.date.today():%d %B %Y}")
     print(HEAD)
-    for label, outcome in rows:
-        print(f"| {' | '.join([label, read_pin(name), *outcome.cells])} |")
-    faults = [f"{label}: {fault}" for label, each in rows for fault in each.faults]
-    sys.exit("\n".join(faults))
+    faults = []
+    for label, outcome, why in RUNS[name](python):
+        cells = [label, VERSIONS[name], *outcome.cells]
+        print(f"| {' | '.join(cells)} |", flush=True)
+        if why:
+            print(f"    {label}: {why}", file=sys.stderr)
+        faults += [f"{label}: {fault}" for fault in outcome.faults]
+    sys.exit("\n".join(faults) or 0)
 
 
 def run_litellm(python: Path) -> Iterator[Row]:
-    yield "LiteLLM's proxy", gateway.run(python)
+    yield "LiteLLM's proxy", gateway.run(python), ""
 
 
-RUNS: dict[str, Callable[[Path], Iterator[Row]]] = {"litellm": run_litellm}
+def run_llamacpp(python: Path) -> Iterator[Row]:
+    for template, outcome in llama_server.run(python):
+        yield f"llama.cpp, {template.label}", outcome, template.why
 
 
-def read_pin(name: str) -> str:
-    """The version in the first line of an environment's requirements."""
-    return re.findall(r"^[\w\[\]-]+==(\S+)$", (HERE / f"{name}.txt").read_text(), re.M)[
-        0
-    ]
+RUNS: dict[str, Callable[[Path], Iterator[Row]]] = {
+    "litellm": run_litellm,
+    "llamacpp": run_llamacpp,
+}
+
+
+def read_pin(name: str, package: str) -> str:
+    """The version of a package in an environment's requirements."""
+    pins = (HERE / f"{name}.txt").read_text()
+    return re.findall(rf"(?m)^{re.escape(package)}==(\S+)$", pins)[0]
+
+
+VERSIONS = {
+    "litellm": read_pin("litellm", "litellm[proxy]"),
+    # Of the package that has its source.
+    "llamacpp": f"{llama_server.PACKAGE} {llama_server.VERSION}",
+}
 
 
 if __name__ == "__main__":

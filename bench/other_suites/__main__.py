@@ -11,7 +11,6 @@ import os
 import shutil
 import subprocess
 import sys
-import tarfile
 import tempfile
 import tomllib
 from pathlib import Path
@@ -55,7 +54,9 @@ def main() -> None:
 def report(suite: Suite, python: Path, folder: Path | None, verbose: bool) -> bool:
     """Run a suite and print its figures. False: something is not as the table says."""
     with tempfile.TemporaryDirectory() as temporary:
-        source = folder or download(suite, python, Path(temporary))
+        source = folder or environments.download(
+            python, suite.name, suite.version, Path(temporary)
+        )
         if not (source := find_library(suite, source)):
             print(f"{suite.name}: not run. Its source on PyPI has no tests; name a ")
             print(f"    checkout of version {suite.version}: --{suite.name} DIR")
@@ -70,17 +71,6 @@ def report(suite: Suite, python: Path, folder: Path | None, verbose: bool) -> bo
     for line in changes:
         print("   ", line)
     return not changes
-
-
-def download(suite: Suite, python: Path, folder: Path) -> Path:
-    """Its source from PyPI."""
-    pip = (str(python), "-m", "pip", "download", "--quiet", "--no-deps")
-    wanted = f"{suite.name}=={suite.version}"
-    environments.run(*pip, "--no-binary", suite.name, "--dest", str(folder), wanted)
-    (archive,) = folder.glob("*.tar.gz")
-    with tarfile.open(archive) as packed:
-        packed.extractall(folder, filter="data")
-    return folder / f"{suite.name}-{suite.version}"
 
 
 def find_library(suite: Suite, source: Path) -> Path | None:
