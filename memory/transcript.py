@@ -320,11 +320,13 @@ def append_user_message(
     client_id: object,
     room: int = 0,
     files: Files | None = None,
+    heard: rules.Heard | None = None,
 ) -> tuple[Message, bool]:
     """Store what a user sent; returns the message, and whether it is new.
 
     Takes two numbers: the message's and the next one for its reply; `room` numbers
-    before them are left to the turn before. A client_id that is known with the same
+    before them are left to the turn before; `heard` are the rules in the text, where it
+    was read before. A client_id that is known with the same
     text and files returns the message that it made; with others it raises
     ClientIdConflictError. Raises TextError for what can't be stored.
     """
@@ -356,7 +358,7 @@ def append_user_message(
         client_id=client_id,
     )
     _save(message)
-    rules.note(message)
+    rules.note(message, heard)
     return message, True
 
 

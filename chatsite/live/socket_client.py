@@ -224,7 +224,7 @@ def _admitted(
     """What came in before is known again, however often; only new turns count."""
     owner = conversation.owner_id
     earlier = refusals.of(owner)
-    if earlier and not _is_known(conversation, client_id):
+    if earlier and not commands.is_known(conversation, client_id):
         raise earlier
     try:
         return act(conversation, client_id=client_id, **values)
@@ -233,17 +233,16 @@ def _admitted(
         raise
 
 
-@transaction.atomic
-def _edited(conversation: Conversation, **values: Any) -> commands.Submitted:
-    sent = commands.edit(conversation, **values)
-    if sent.created:
-        limits.admit_turn(conversation.owner_id)
+def _edited(
+    conversation: Conversation, *, client_id: object, text: object, seq: int
+) -> commands.Submitted:
+    heard = commands.hear_new(conversation, text=text, client_id=client_id)
+    values = {"client_id": client_id, "text": text, "seq": seq, "heard": heard}
+    with transaction.atomic():
+        sent = commands.edit(conversation, **values)
+        if sent.created:
+            limits.admit_turn(conversation.owner_id)
     return sent
-
-
-def _is_known(conversation: Conversation, client_id: object) -> bool:
-    transcript.check_client_id(client_id)
-    return conversation.messages.filter(client_id=client_id).exists()
 
 
 @transaction.atomic

@@ -94,13 +94,17 @@ def create(request: HttpRequest) -> HttpResponse:
     if known := transcript.find_begun(request.user, first, client_id, files):
         return _lead_to(request, known)
     values = preferences.values_for(request.user, **chosen)
+    try:
+        heard = commands.hear(request.user.pk, first)
+    except (transcript.TextError, CommandError) as error:
+        return _explain(request, form, error)
 
     def make() -> Conversation:
         made = transcript.create(request.user, **values)
         if "first" in request.POST:
             # The page that opens next starts the reply.
             message = {"text": first, "client_id": client_id}
-            commands.submit(made, **message, attachments=files)
+            commands.submit(made, **message, attachments=files, heard=heard)
             limits.admit_turn(request.user.pk)
         return made
 
@@ -126,12 +130,20 @@ def _start(
         with transaction.atomic():
             conversation = make()
             limits.admit_conversation(request.user.pk)
-    except transcript.TextError as error:
-        return _refuse(request, form, error.detail)
-    except CommandError as error:
-        refused = _refuse(request, form, error.detail)
-        return refused if request.htmx else retry_later(refused, error)
+    except (transcript.TextError, CommandError) as error:
+        return _explain(request, form, error)
     return _lead_to(request, conversation, query)
+
+
+def _explain(
+    request: HttpRequest,
+    form: NewConversationForm,
+    error: transcript.TextError | CommandError,
+) -> HttpResponse:
+    refused = _refuse(request, form, error.detail)
+    if request.htmx or isinstance(error, transcript.TextError):
+        return refused
+    return retry_later(refused, error)
 
 
 def _lead_to(

@@ -18,12 +18,16 @@ from chatsite.protocol.errors import CommandError
 from memory import transcript
 from memory.leases import new_owner
 from memory.models import Change, Conversation, Message
+from memory.rules import store as rules
+from memory.rules.store import Heard
 
 from . import limits, requests
 from .lifecycle import LEASE, Claim, State, end, position, unfinished
 from .models import ToolCall, Turn
 from .tool_loop import answers
 
+# Longer texts are read only for those who may send now.
+LONG_CHARS = 2_000
 # Why a turn was cancelled.
 MESSAGE_DELETED, STEP_REMOVED = "message_deleted", "step_removed"
 
@@ -38,6 +42,29 @@ class Submitted:
     claim: Claim | None = None  # where this process is to run it at once
 
 
+def hear(owner_id: int, text: object) -> Heard | None:
+    """The rules in a text that is about to be sent. Call it before the transaction, in
+    which others wait: a long text is read only if its owner may send now.
+
+    Raises TextError and CommandError, as what stores the text does.
+    """
+    text = transcript.check_text(text, may_be_blank=True)
+    if len(text) > LONG_CHARS:
+        limits.check_turn(owner_id)
+    return rules.hear(text)
+
+
+def hear_new(
+    conversation: Conversation, *, text: object, client_id: object
+) -> Heard | None:
+    """hear(), unless this long message came in before: what is acknowledged needs no
+    leave to be sent, and is not read again."""
+    is_long = isinstance(text, str) and len(text) > LONG_CHARS
+    if is_long and is_known(conversation, client_id):
+        return None
+    return hear(conversation.owner_id, text)
+
+
 @transaction.atomic
 def submit(
     conversation: Conversation,
@@ -46,10 +73,11 @@ def submit(
     client_id: object,
     attachments: object = (),
     kept: Message | None = None,
+    heard: Heard | None = None,
 ) -> Submitted:
     """Store a message and queue its turn; running turns never make it wait or fail.
     `attachments` are ids of the owner's uploads; `kept`: a message whose attachments it
-    has instead.
+    has instead; `heard`: what hear() has found in it.
 
     Raises transcript.TextError when the text, an id or a file cannot be stored,
     CommandError when the model could never take the text.
@@ -57,7 +85,12 @@ def submit(
     room = answers.find_room(conversation)
     files = _files(conversation, attachments, kept)
     message, created = transcript.append_user_message(
-        conversation, text=text, client_id=client_id, room=room, files=files
+        conversation,
+        text=text,
+        client_id=client_id,
+        room=room,
+        files=files,
+        heard=heard,
     )
     if not created:
         return _known(message)
@@ -67,7 +100,6 @@ def submit(
     return Submitted(turn, message, position(turn), created=True, title=title)
 
 
-@transaction.atomic
 def send(
     conversation: Conversation,
     *,
@@ -78,10 +110,36 @@ def send(
 ) -> Submitted:
     """submit() within the limits of its owner. With nothing in front of it, the turn is
     claimed in the same transaction, if it may `run` in this process."""
+    heard = hear_new(conversation, text=text, client_id=client_id)
+    values = {"text": text, "client_id": client_id, "attachments": attachments}
+    return _store(conversation, **values, heard=heard, run=run)
+
+
+def is_known(conversation: Conversation, client_id: object) -> bool:
+    """Whether this message came in before: it is known again, whatever the limits."""
+    transcript.check_client_id(client_id)
+    return conversation.messages.filter(client_id=client_id).exists()
+
+
+@transaction.atomic
+def _store(
+    conversation: Conversation,
+    *,
+    text: object,
+    client_id: object,
+    attachments: object,
+    heard: Heard | None,
+    run: bool,
+) -> Submitted:
     room = answers.find_room(conversation)
     files = _files(conversation, attachments)
     message, created = transcript.append_user_message(
-        conversation, text=text, client_id=client_id, room=room, files=files
+        conversation,
+        text=text,
+        client_id=client_id,
+        room=room,
+        files=files,
+        heard=heard,
     )
     if not created:
         return _known(message)
@@ -187,7 +245,12 @@ def retry(conversation: Conversation, turn_id: int) -> Turn:
 
 @transaction.atomic
 def edit(
-    conversation: Conversation, *, seq: int, text: object, client_id: object
+    conversation: Conversation,
+    *,
+    seq: int,
+    text: object,
+    client_id: object,
+    heard: Heard | None = None,
 ) -> Submitted:
     """Send message `seq` again in other words and with the same attachments; it and all
     after it are superseded."""
@@ -208,7 +271,9 @@ def edit(
     transcript.supersede(conversation, seq)
     conversation.changes.create(action=Change.Action.EDIT, seq=seq)
     given_up = answers.give_up_late(conversation)
-    sent = submit(conversation, text=text, client_id=client_id, kept=message)
+    sent = submit(
+        conversation, text=text, client_id=client_id, kept=message, heard=heard
+    )
     sent.turn.closed_calls = given_up
     return sent
 

@@ -41,6 +41,10 @@ from .models import Allowance, Turn
 BURST = timedelta(minutes=5)
 # A turn takes about this long, so a full queue has room again after it.
 QUEUE_SECONDS = 10.0
+TOO_FAST = gettext_noop(
+    "You are sending faster than %(limit)s messages a minute. "
+    "Wait %(wait)s and try again."
+)
 
 
 class OpenTurn(NamedTuple):
@@ -62,16 +66,18 @@ def admit_turn(user_id: int, *, stored: bool = True) -> OpenTurns:
     _check_budget(allowance)
     open_turns = _open_turns(user_id)
     _check_queue(len(open_turns) + (not stored))
-    _keep_pace(
-        allowance,
-        "messages_at",
-        settings.MESSAGES_PER_MINUTE,
-        gettext_noop(
-            "You are sending faster than %(limit)s messages a minute. "
-            "Wait %(wait)s and try again."
-        ),
-    )
+    _keep_pace(allowance, "messages_at", settings.MESSAGES_PER_MINUTE, TOO_FAST)
     return open_turns
+
+
+def check_turn(user_id: int) -> None:
+    """Refuse what admit_turn() would refuse now, before work is done for it. Nothing is
+    counted and no row locked: another message may be faster. Raises CommandError."""
+    allowance = Allowance.objects.annotate(now=Now()).filter(pk=user_id).first()
+    if allowance:
+        _check_budget(allowance)
+        _check_queue(len(_open_turns(user_id)) + 1)
+        _due(allowance, "messages_at", settings.MESSAGES_PER_MINUTE, TOO_FAST)
 
 
 def admit_conversation(user_id: int) -> None:
@@ -138,8 +144,14 @@ def _locked(user: Any) -> QuerySet[Allowance]:
 
 def _keep_pace(allowance: Allowance, field: str, limit: int, words: str) -> None:
     """One act more, unless the acts so far are further ahead than the burst allows."""
+    if due := _due(allowance, field, limit, words):
+        _change(user=allowance.pk, **{field: due})
+
+
+def _due(allowance: Any, field: str, limit: int, words: str) -> datetime | None:
+    """Up to when the pace is used with one act more; None: there is no limit."""
     if limit <= 0:
-        return
+        return None
     now: datetime = allowance.now
     # A clock that was set back must not lock anybody out for long.
     due = min(max(getattr(allowance, field) or now, now), now + BURST)
@@ -148,7 +160,7 @@ def _keep_pace(allowance: Allowance, field: str, limit: int, words: str) -> None
     if wait > 0:
         detail = _(words) % {"limit": limit, "wait": _in_words(wait)}
         raise CommandError("rate_limited", detail, retry_after=round(wait + 0.05, 1))
-    _change(user=allowance.pk, **{field: due})
+    return due
 
 
 @prepared_update()

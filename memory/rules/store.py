@@ -43,9 +43,23 @@ class StandingRule:
     own_words: bool
 
 
-def note(message: Message) -> None:
-    """Look for rules in a message of a person that was just stored; call it inside the
+@dataclass(frozen=True, slots=True)
+class Heard:
+    """What a text of a person states as rules, and what it takes back."""
+
+    found: Sequence[detection.Found]
+    taken_back: Sequence[str]
+
+
+def hear(typed: str) -> Heard:
+    """Read a text. No row is needed for it, so it can be done before any is locked."""
+    return Heard(detection.find(typed), detection.find_cancellations(typed))
+
+
+def note(message: Message, heard: Heard | None = None) -> None:
+    """Keep the rules of a message of a person that was just stored; call it inside the
     transaction that stores it. By the policy they are offered, kept, or not looked for.
+    `heard`: what the person has typed of it, if that was read before.
     """
     conversation = message.conversation
     mode = conversation.get_policy().rules
@@ -53,7 +67,8 @@ def note(message: Message) -> None:
         return
     # What a file says is not the person's wish.
     typed = message.typed
-    found = detection.find(typed)
+    heard = heard or hear(typed)
+    found = heard.found
     state = State.KEPT if mode == "keep" else State.OFFERED
     Rule.objects.bulk_create(
         Rule(
@@ -70,7 +85,7 @@ def note(message: Message) -> None:
     # What is only offered replaces nothing before it is confirmed.
     later = said if mode == "keep" else []
     if conversation.rule_count:
-        later += detection.find_cancellations(typed)
+        later += heard.taken_back
     replaced = later and replace_older(conversation, later, before=message.seq)
     if found or replaced:
         bound(conversation)
