@@ -20,6 +20,8 @@ TOO_BUSY = "windowpane.too_busy"
 LEAVE = "windowpane.leave"
 # Pages that links show to strangers (chatsite/pages/sharing).
 SHARED = "/s/"
+# Log-ins and sign-ups, whose passwords are hashed one at a time.
+AT_THE_DOOR = "/accounts/"
 
 Scope = dict[str, Any]
 Application = Callable[[Scope, Any, Any], Awaitable[None]]
@@ -103,11 +105,13 @@ def link_of(path: str) -> str:
 def keep_room(application: Application, limit: int) -> Application:
     """limit_requests(), of which strangers who read shared pages get a quarter: they
     wait for one another, and people who are signed in don't wait for them. Of that
-    quarter one link gets half at most, so that those who read others find a place."""
-    shared = max(1, limit // 4)
+    quarter one link gets half at most, so that those who read others find a place.
+    Another quarter is for those who sign in or up."""
+    part = max(1, limit // 4)
     limited = limit_requests(application, limit)
-    limited = limit_requests(limited, shared, under=SHARED)
-    return limit_links(limited, max(1, shared // 2))
+    for path in (SHARED, AT_THE_DOOR):
+        limited = limit_requests(limited, part, under=path)
+    return limit_links(limited, max(1, part // 2))
 
 
 def limit_links(application: Application, limit: int) -> Application:

@@ -53,16 +53,19 @@ async def search_transcript(
 
 def _search(call: CallContext, query: str, limit: int) -> str:
     conversation = _conversation_of(call)
-    hits = recall.search(
-        conversation,
-        query,
-        limit=min(max(limit, 1), MAX_FOUND),
-        before_seq=call.asked_seq,
+    limit = min(max(limit, 1), MAX_FOUND)
+    # Requests for such a search fit it best, and say nothing.
+    found = recall.search(
+        conversation, query, limit=limit + MAX_FOUND, before_seq=call.asked_seq
     )
-    rows = context.visible(conversation).filter(seq__in={hit.seq for hit in hits})
+    rows = context.visible(conversation).filter(seq__in={hit.seq for hit in found})
+    said = {
+        int(message.id): message
+        for message in context.read_whole(rows.exclude(text=""))
+    }
     notes = excerpts.choose(
-        hits,
-        {int(message.id): message for message in context.read_whole(rows)},
+        [hit for hit in found if hit.seq in said][:limit],
+        said,
         query,
         room=_room(),
         count_tokens=context.counter(conversation),

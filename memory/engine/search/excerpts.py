@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 
 from langchain_core.messages import BaseMessage, HumanMessage
 
+from ..blank import is_blank
 from ..compose import compose, quote_message, role_of
 from ..tokens import TokenCounter
 from . import passages, values
@@ -55,7 +56,9 @@ def choose(
     measure = _Measure(count_tokens)
     wanted = read_query(question, ()).terms
     room -= measure.frame
-    hits = [hit for hit in hits if hit.fit >= MIN_FIT and hit.seq in messages]
+    # A message that only calls tools is found by its arguments, and has no words to show.
+    said = {seq for seq, each in messages.items() if not is_blank(each.text)}
+    hits = [hit for hit in hits if hit.fit >= MIN_FIT and hit.seq in said]
     found = {
         hit.seq: _make_note(hit, messages[hit.seq], wanted, measure, most)
         for hit, most in zip(hits, _share_out(room, len(hits)), strict=True)

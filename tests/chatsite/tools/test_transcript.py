@@ -97,6 +97,19 @@ class TestSearch:
         assert 1 not in quoted(searched(conversation, "Kyoto April fly"))
         assert 3 not in quoted(searched(conversation, "vegetarian sister Mia"))
 
+    def test_earlier_searches_for_it_take_no_place(self, conversation):
+        for place in range(12):
+            call = {"name": "search_transcript", "args": {"query": "vegetarian sister"}}
+            transcript.append_reply(
+                conversation,
+                seq=transcript.reserve(conversation, 1),
+                text="",
+                tool_calls=[{**call, "id": f"call-{place}"}],
+            )
+        found = quoted(searched(conversation, "vegetarian sister"))
+        assert 3 in found
+        assert all(found.values())
+
     def test_it_says_that_there_is_nothing(self, conversation):
         found = searched(conversation, "submarine")
         assert "Nothing fits 'submarine'" in found

@@ -1,5 +1,5 @@
 import pytest
-from langchain_core.messages import HumanMessage
+from langchain_core.messages import AIMessage, HumanMessage
 
 from memory.engine.compose import compose, quote_message
 from memory.engine.search import excerpts
@@ -38,6 +38,18 @@ def test_it_shows_what_fits_the_question():
     (first, *_) = choose(texts, "What is the puppy called?")
     assert (first.seq, first.span) == (1, None)
     assert first.message.text == texts[0]
+
+
+def test_it_shows_no_message_without_words():
+    calls = [{"name": "search", "args": {"query": "the puppy called"}, "id": "1"}]
+    messages = {1: AIMessage("", id="1", tool_calls=calls), 2: message(2, "A puppy.")}
+    told = ['search {"query": "the puppy called"}', "A puppy."]
+    hits = Index([Document.read(n, "user", text) for n, text in enumerate(told, 1)])
+    found = hits.search("What is the puppy called?")
+    assert 1 in {hit.seq for hit in found}
+    options = {"room": 500, "count_tokens": count_tokens}
+    chosen = excerpts.choose(found, messages, "What is the puppy called?", **options)
+    assert 1 not in {note.seq for note in chosen}
 
 
 def test_it_shows_nothing_for_one_chance_word_of_many():
