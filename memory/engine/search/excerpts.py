@@ -56,7 +56,7 @@ def choose(
     measure = _Measure(count_tokens)
     wanted = read_query(question, ()).terms
     room -= measure.frame
-    # A message that only calls tools is found by its arguments, and has no words to show.
+    # A message that only calls tools is found by them, and has no words to show.
     said = {seq for seq, each in messages.items() if not is_blank(each.text)}
     hits = [hit for hit in hits if hit.fit >= MIN_FIT and hit.seq in said]
     found = {
