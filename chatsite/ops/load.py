@@ -3,9 +3,12 @@ more, and it measures how late its event loop is.
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Hashable
 from typing import Any
 from weakref import WeakValueDictionary
+
+from django.conf import settings
+from django.http import parse_cookie
 
 from chatsite import metrics
 
@@ -59,6 +62,7 @@ def limit_requests(
             if has_place:
                 has_place = False
                 places.release()
+                leave_place(scope)  # one in a narrower queue before this one
 
         async def send_on(message: dict[str, Any]) -> None:
             # What follows is a download at its reader's pace.
@@ -106,33 +110,46 @@ def keep_room(application: Application, limit: int) -> Application:
     """limit_requests(), of which strangers who read shared pages get a quarter: they
     wait for one another, and people who are signed in don't wait for them. Of that
     quarter one link gets half at most, so that those who read others find a place.
-    Another quarter is for those who sign in or up."""
+    Another quarter is for those who sign in or up. One browser has a quarter at most,
+    too: threads that compute for it take turns with the one that sends words."""
     part = max(1, limit // 4)
     limited = limit_requests(application, limit)
     for path in (SHARED, AT_THE_DOOR):
         limited = limit_requests(limited, part, under=path)
-    return limit_links(limited, max(1, part // 2))
+    limited = limit_each(limited, max(2, part), session_of)
+    return limit_each(limited, max(1, part // 2), lambda scope: link_of(scope["path"]))
 
 
-def limit_links(application: Application, limit: int) -> Application:
-    """limit_requests() for each link by itself, before the places of all are asked for:
-    those that wait for their own link keep no place from others."""
-    links: WeakValueDictionary[str, _Door] = WeakValueDictionary()
+def session_of(scope: Scope) -> str:
+    """The session that a request names; "" without one, and for shared pages and static
+    files, which read none. Whether it exists is not looked up here."""
+    if scope["path"].startswith((SHARED, settings.STATIC_URL)):
+        return ""
+    sent = b"; ".join(value for name, value in scope["headers"] if name == b"cookie")
+    return parse_cookie(sent.decode("latin-1")).get(settings.SESSION_COOKIE_NAME, "")
+
+
+def limit_each(
+    application: Application, limit: int, key_of: Callable[[Scope], Hashable]
+) -> Application:
+    """limit_requests() for all of one key by themselves, before the places of all are
+    asked for: those that wait for their own keep no place from others."""
+    doors: WeakValueDictionary[Hashable, _Door] = WeakValueDictionary()
 
     async def limited(scope: Scope, receive: Any, send: Any) -> None:
-        link = link_of(scope["path"])
-        if not link:
+        key = key_of(scope)
+        if not key:
             await application(scope, receive, send)
             return
         # Kept for as long as requests hold it.
-        door = links.setdefault(link, _Door(application, limit))
+        door = doors.setdefault(key, _Door(application, limit))
         await door.enter(scope, receive, send)
 
     return limited
 
 
 class _Door:
-    """The places of one link."""
+    """The places of one key."""
 
     def __init__(self, application: Application, limit: int) -> None:
-        self.enter = limit_requests(application, limit, under=SHARED)
+        self.enter = limit_requests(application, limit)

@@ -42,7 +42,7 @@ class Application:
 
 @pytest.fixture
 async def site(request):
-    """ask(path) -> its task, when it has begun or stands in the queue."""
+    """ask(path, session) -> its task, when it has begun or stands in the queue."""
     application = Application()
     limit = getattr(request, "param", None) or load.limit_requests
     limited = limit(application, LIMIT)
@@ -51,8 +51,10 @@ async def site(request):
     async def nowhere(message):
         """The server's end of the connection."""
 
-    async def ask(path):
-        tasks.append(asyncio.create_task(limited({"path": path}, None, nowhere)))
+    async def ask(path, session=""):
+        cookie = (b"cookie", f"theme=dark; sessionid={session}".encode())
+        scope = {"path": path, "headers": [cookie] if session else []}
+        tasks.append(asyncio.create_task(limited(scope, None, nowhere)))
         await asyncio.sleep(0)
         return tasks[-1]
 
@@ -201,3 +203,26 @@ async def test_a_loop_that_is_late_is_seen(monkeypatch):
     time.sleep(0.2)  # noqa: ASYNC251
     await asyncio.sleep(0.02)
     assert REGISTRY.get_sample_value(name) - before > 0.15
+
+
+@pytest.mark.parametrize("site", [keep_much_room], indirect=True)
+async def test_one_browser_does_not_take_the_places_of_others(site):
+    # Of the sixteen places it has four.
+    for number in range(1, 7):
+        await site.ask(f"/{number}", "one")
+    await site.ask("/7", "two")
+    await site.ask("/8")
+    await site.ask("/s/link/", "one")  # reads no session
+    await asyncio.sleep(0)
+    assert site.begun == ["/1", "/2", "/3", "/4", "/7", "/8", "/s/link/"]
+    site.gate("/1").set()
+    await asyncio.sleep(0.01)
+    assert site.begun[7:] == ["/5"]
+
+
+@pytest.mark.parametrize("site", [load.keep_room], indirect=True)
+async def test_one_that_waits_elsewhere_leaves_the_places_of_its_browser(site):
+    for path in ("/leaves", "/1", "/2", "/3"):
+        await site.ask(path, "one")
+        await asyncio.sleep(0)
+    assert site.begun == ["/leaves", "/1", "/2"]
