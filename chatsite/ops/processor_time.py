@@ -21,6 +21,7 @@ from django.http.response import HttpResponseBase
 from django.template.loader import render_to_string
 
 from chatsite.accounts.appearance import appearance_of
+from chatsite.database import TROUBLE
 from chatsite.proxies import client_address
 
 from .load import FOR_MACHINES, TOO_BUSY, link_of
@@ -87,12 +88,20 @@ def of_request(request: HttpRequest) -> Account | None:
     # Shared pages read no session.
     if link := link_of(request.path):
         return _get(("link", link))
-    # Whoever has no cookie has no session: the database is not asked.
-    if settings.SESSION_COOKIE_NAME in request.COOKIES:
-        user_id = request.session.get(SESSION_KEY)
-        if user_id is not None:
-            return of_user(int(user_id))
+    if user_id := _user_of(request):
+        return of_user(user_id)
     return _get(("address", client_address(request)))
+
+
+def _user_of(request: HttpRequest) -> int | None:
+    # Whoever has no cookie has no session: the database is not asked.
+    if settings.SESSION_COOKIE_NAME not in request.COOKIES:
+        return None
+    try:
+        user_id = request.session.get(SESSION_KEY)
+    except TROUBLE:
+        return None  # the view runs into it, too, and says so
+    return int(user_id) if user_id else None
 
 
 def _get(key: Key) -> Account:
