@@ -3,6 +3,7 @@ by character, since nothing parts their words.
 """
 
 import re
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
@@ -13,6 +14,8 @@ Kind = Literal["same", "added", "removed"]
 
 # Longer texts are compared line by line: the time grows with the square of the parts.
 MAX_WORDS = 3000
+# A text of so many words has about 2.5 million, as half of its parts are spaces.
+MAX_PAIRS = 3_000_000
 CJK = "\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af\uf900-\ufaff"
 WORD = re.compile(rf"\s+|[{CJK}]|[^\W_{CJK}]+|.", re.DOTALL)
 
@@ -32,10 +35,20 @@ def diff(old: str, new: str) -> list[Piece]:
     without the removed ones.
     """
     before, after = WORD.findall(old), WORD.findall(new)
-    if max(len(before), len(after)) > MAX_WORDS:
+    if _is_dear(before, after):
         before, after = old.splitlines(keepends=True), new.splitlines(keepends=True)
+    if _is_dear(before, after):
+        before, after = [old], [new]
     joined = groupby(_compare(before, after), key=lambda piece: piece.kind)
     return [Piece(kind, "".join(p.text for p in run)) for kind, run in joined]
+
+
+def _is_dear(before: Sequence[str], after: Sequence[str]) -> bool:
+    """Whether comparing takes long: every part is tried with each that is the same."""
+    if max(len(before), len(after)) > MAX_WORDS:
+        return True
+    counts = Counter(before)
+    return sum(counts[part] for part in after) > MAX_PAIRS
 
 
 def _compare(before: Sequence[str], after: Sequence[str]) -> Iterator[Piece]:
