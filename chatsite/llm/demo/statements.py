@@ -18,13 +18,18 @@ from memory.engine.search.terms import terms
 from .extractive import SPEAKER, is_question, read_lines, split_sentences
 
 FENCES = ("history", "pinned", "rules", "recalled")
-# What is quoted is escaped, so it has none of these signs.
+# A quotation ends where the next one begins, so that no text is read twice.
 SUMMARY = re.compile(
     r'<summary messages="(\d{1,9})-(\d{1,9})" version="(\d{1,9})"[^<>]*+>'
-    "([^<]*+)</summary>"
+    r"((?:[^<]++|<(?!/?summary\b))*+)</summary>"
 )
-QUOTED = re.compile(r'<message n="(\d{0,9})" role="(\w+)"[^<>]*+>([^<]*+)</message>')
-RULE = re.compile(r'<rule (?:n="(\d{1,9})" )?date="[\d-]{10}">([^<]*+)</rule>')
+QUOTED = re.compile(
+    r'<message n="(\d{0,9})" role="(\w+)"[^<>]*+>'
+    r"((?:[^<]++|<(?!/?message\b))*+)</message>"
+)
+RULE = re.compile(
+    r'<rule (?:n="(\d{1,9})" )?date="[\d-]{10}">((?:[^<]++|<(?!/?rule\b))*+)</rule>'
+)
 # Summaries of real models speak of the user; the user says "I".
 THIRD_PERSON = [
     (re.compile(r"\b(?:the )?(?:user|human)'s\b", re.IGNORECASE), "my"),

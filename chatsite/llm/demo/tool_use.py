@@ -110,7 +110,8 @@ DAYS = {
 }
 NUMBER_ONLY = re.compile(r"-?\d[\d.]*(?:e[+-]?\d+)?")
 LATE_RESULT = re.compile(
-    r'<result(?: tool="(?P<tool>[^"<>]*+)")?[^<>]*+>(?P<text>[^<]*+)</result>'
+    r'<result(?: tool="(?P<tool>[^"<>]*+)")?[^<>]*+>'
+    r"(?P<text>(?:[^<]++|<(?!/?result\b))*+)</result>"
 )
 REMINDER = re.compile(r"Reminder, asked for on .{10,80}?\): (?P<text>.+)", re.DOTALL)
 PROMISE = re.compile(r"\bwill (?:come|follow)\b")

@@ -18,8 +18,8 @@ from .prompts import MARKER
 
 Document = dict[str, Any]
 
-# What is quoted is escaped, so it has none of these signs.
-SUMMARY = re.compile(r"<summary [^<>]*+>([^<]*+)</summary>")
+# One ends where the next one begins, so that no text is read twice.
+SUMMARY = re.compile(r"<summary [^<>]*+>((?:[^<]++|<(?!/?summary\b))*+)</summary>")
 MEDIA = {"image", "audio", "video", "file"}
 
 
