@@ -6,6 +6,7 @@ in the packages, not listed: a new one is tried without anybody thinking of it.
 """
 
 import ast
+import gc
 import importlib
 import inspect
 import pkgutil
@@ -24,11 +25,14 @@ import chatsite
 import memory
 
 # LARGE is what a message may have (MESSAGE_MAX_CHARS).
-SMALL, LARGE = 4_000, 32_000
+TINY, SMALL, LARGE = 250, 2_000, 32_000
 # Below this a time says nothing, and freezes nobody.
 FLOOR_SECONDS = 0.05
-# Linear is 8 for these sizes, quadratic 64.
-MOST_TIMES = 24
+# A busy machine takes so many times as long for the same.
+BUSY = 3
+# How many times longer LARGE may take than SMALL: linear is 16, quadratic 256. And
+# SMALL than TINY, to be looked at more closely: linear is 8, quadratic 64.
+MOST_TIMES, MANY_TIMES = 48, 12
 # A search that takes longer is ended.
 ALARM_SECONDS = 1.5
 
@@ -51,10 +55,6 @@ BOUNDED = {
     "memory.engine.rules.detection.CLAUSE_END": 900,
     # REFUSAL_MAX_CHARS.
     "memory.engine.summaries.validation.REFUSAL": 400,
-    # Names of models are those of the settings, and a column's length at most.
-    "chatsite.llm.providers.": 200,
-    "chatsite.llm.dialects.": 200,
-    "chatsite.turns.requests.": 200,
     # The characters before a name.
     "memory.engine.summaries.facts.SENTENCE_START": 6,
     # MAX_PATTERN_CHARS of policies.
@@ -417,8 +417,11 @@ def measure(
     def ring(*_: Any) -> None:
         raise TooLongError
 
+    # Its error must not end in a finaliser, where it would be lost.
+    gc.disable()
+    # While an alarm is set, Linux counts the time of the process in ticks of 4 ms only.
     before = signal.signal(signal.SIGPROF, ring)
-    started = time.process_time()
+    started = time.thread_time()
     try:
         signal.setitimer(signal.ITIMER_PROF, most + 0.01)
         try:
@@ -431,7 +434,8 @@ def measure(
         pass
     finally:
         signal.signal(signal.SIGPROF, before)
-    return time.process_time() - started
+        gc.enable()
+    return time.thread_time() - started
 
 
 def find_slow(
@@ -441,8 +445,8 @@ def find_slow(
     more than `most` characters, it is only tried on as many, and has to be quick."""
     for shape in shapes:
         if most < LARGE:
-            took = measure(call, shape.make(most))
-            if took > FLOOR_SECONDS and measure(call, shape.make(most)) > FLOOR_SECONDS:
+            took = min(measure(call, shape.make(most)) for _ in range(2))
+            if took > BUSY * FLOOR_SECONDS:
                 return Slow(name, str(shape), most, 0.0, took)
         elif _may_be_slow(call, shape) and (slow := _compare(name, call, shape)):
             return slow
@@ -452,11 +456,11 @@ def find_slow(
 def _may_be_slow(call: Callable[[str], Any], shape: Shape) -> bool:
     """By less text than it takes to be sure."""
     took = measure(call, shape.make(SMALL))
-    # A quadratic one takes this much 64 times for LARGE.
-    if took <= FLOOR_SECONDS / 64:
+    # A quadratic one takes this much so many times for LARGE.
+    if took <= FLOOR_SECONDS / (LARGE // SMALL) ** 2:
         return False
-    tiny = min(measure(call, shape.make(SMALL // 8)) for _ in range(2))
-    return took > MOST_TIMES / 2 * tiny
+    tiny = min(measure(call, shape.make(TINY)) for _ in range(2))
+    return took > MANY_TIMES * tiny
 
 
 def _compare(name: str, call: Callable[[str], Any], shape: Shape) -> Slow | None:
