@@ -175,7 +175,7 @@ class TestManyAtOnce:
 
     @staticmethod
     def settle(claim, asked):
-        return records.settle(claim, blocked=[call.pk for call in asked]).answered
+        return records.settle(claim, 0).answered
 
     @pytest.mark.parametrize("work", ["cut_off", "settle"])
     def test_a_hundred_answers_take_as_many_statements_as_two(self, count, work):
