@@ -178,7 +178,8 @@ def run_attack(door: Door, place: Place, orders: Connection) -> None:
     door.warm(attacker)
     orders.send("ready")
     while True:
-        end = time.monotonic() + orders.recv()
+        seconds = orders.recv()
+        end = time.monotonic() + seconds
         attacker.answers.clear()
         for hand in range(door.hands):
             values = (door, attacker, hand, end)

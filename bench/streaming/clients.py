@@ -8,16 +8,15 @@ import re
 import uuid
 from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
-from time import monotonic
 from typing import Any
 
 from websockets.asyncio.client import ClientConnection, connect
 
 from . import upstream
 
-NUMBER = re.compile(r"\b(\d{6,}) ")
+NUMBER = re.compile(r"\b(\d{11,}) ")
 STATE = re.compile(r'data-state="(\w+)"')
-IN_HTML = re.compile(r"\b\d{6,}\b")
+IN_HTML = re.compile(r"\b\d{11,}\b")
 # Milliseconds in which a reply surely ends: other numbers of a page are not its words.
 LONGEST = 600_000
 
@@ -79,11 +78,11 @@ class Person:
         raise NotImplementedError
 
     async def ask(self) -> Reading:
-        reading = Reading(monotonic() * 1000)
+        reading = Reading(upstream.clock() * 1000)
         await self.send()
         text, read_to = "", 0
         async for piece in self.pieces():
-            now = monotonic() * 1000
+            now = upstream.clock() * 1000
             text += piece
             for found in NUMBER.finditer(text, read_to):
                 reading.late.append(now - int(found[1]))
@@ -166,7 +165,7 @@ class HtmlPerson(Person):
         await self.socket.send(json.dumps(form))
 
     async def pieces(self) -> AsyncIterator[str]:
-        sent = last = int(monotonic() * 1000)
+        sent = last = int(upstream.clock() * 1000)
         end = last + LONGEST
         while True:
             html = await self._fragment()

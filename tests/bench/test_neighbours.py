@@ -10,6 +10,7 @@ from bench.neighbours import doors, texts
 from bench.neighbours.figures import Figures, name_answers, write_table
 from bench.neighbours.measure import measure
 from bench.provider import running_provider
+from tests.patience import PATIENCE
 
 
 def test_late_is_what_comes_on_top_of_a_quiet_median():
@@ -66,7 +67,7 @@ def test_what_is_sent_is_as_long_as_it_may_be():
 
 class TwoHands(doors.Conversations):
     hands = 2
-    seconds, lead = 3.0, 0.1
+    seconds, lead = 2.0 * PATIENCE, 0.1
 
 
 @pytest.mark.server

@@ -1,7 +1,5 @@
 """The load of bench.streaming on this site: it reads every word that was sent."""
 
-from time import monotonic
-
 import pytest
 
 from bench.streaming import upstream
@@ -27,7 +25,7 @@ class Page(HtmlPerson):
     """A page to which these messages come."""
 
     async def send(self):
-        start = round(monotonic() * 1000) + 1
+        start = round(upstream.clock() * 1000) + 1
         text = upstream.whole_text(start, self.words)
         self.digest = start + 10**9
         self.messages = [f'<p data-state="done" id="{self.digest}">{text}</p>{text}']
