@@ -37,6 +37,8 @@ if not SECRET_KEY or not ALLOWED_HOSTS:
 SITE_ORIGINS = env.list("SITE_ORIGINS", default=[])
 CSRF_TRUSTED_ORIGINS = SITE_ORIGINS
 
+# Features that the site can do without, each an app that can be taken out.
+LEAVES = ["chatsite.feedback"]
 INSTALLED_APPS = [
     "daphne",
     "django.contrib.admin",
@@ -56,6 +58,7 @@ INSTALLED_APPS = [
     "chatsite.ops",
     "chatsite.pages",
     "chatsite.review",
+    *LEAVES,
 ]
 
 MIDDLEWARE = [

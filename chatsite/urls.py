@@ -1,5 +1,9 @@
-"""The URL map: people and sessions here, conversations in chatsite.pages.urls."""
+"""The URL map: people and sessions here, conversations in chatsite.pages.urls, and leaf
+apps in their own.
+"""
 
+from django.apps import apps
+from django.conf import settings
 from django.contrib import admin
 from django.contrib.auth import views as auth
 from django.urls import include, path
@@ -12,6 +16,11 @@ from .pages import list_views
 
 urlpatterns = [
     path("", include("chatsite.pages.urls")),
+    *(
+        path("", include(f"{leaf}.urls"))
+        for leaf in settings.LEAVES
+        if apps.is_installed(leaf)
+    ),
     path("accounts/login/", views.LoginView.as_view(), name="login"),
     path("accounts/logout/", auth.LogoutView.as_view(), name="logout"),
     path("accounts/signup/", views.signup, name="signup"),

@@ -26,11 +26,11 @@ user.user_permissions.set(Permission.objects.filter(codename__in={codenames!r}))
 """
 # A complaint about the reply whose request is shown, and one reply that was good.
 MARK_REPLIES = """
-from chatsite.pages.feedback import store
+from chatsite.feedback.services import give_feedback
 from memory.models import Conversation
 row = Conversation.objects.get(pk={pk})
-store.give(row, 4, "good")
-store.give(row, 30, "bad", "It should have named the hotel, too.")
+give_feedback(row, 4, "good")
+give_feedback(row, 30, "bad", "It should have named the hotel, too.")
 """
 # Name of the picture, address below /admin/, and whether it shows the whole page;
 # {pk} is the conversation that is reviewed.
@@ -44,7 +44,7 @@ PLACES = (
     ("view", "memory/conversation/{pk}/timeline/?tab=view", False),
     ("raw", "memory/conversation/{pk}/timeline/?tab=raw", False),
     ("log", "memory/conversation/{pk}/timeline/?tab=log", False),
-    ("feedback", "chat/feedback/", False),
+    ("feedback", "feedback/feedback/", False),
     ("request", "memory/conversation/{pk}/request/30/", False),
     ("figures", "memory/conversation/{pk}/figures/", False),
     ("experiments", "memory/conversation/{pk}/experiments/", False),

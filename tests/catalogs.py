@@ -37,7 +37,8 @@ def python_files():
 
 
 def templates():
-    return sorted((ROOT / "templates").rglob("*.html"))
+    of_leaves = (ROOT / "chatsite").glob("*/templates/**/*.html")
+    return sorted([*(ROOT / "templates").rglob("*.html"), *of_leaves])
 
 
 def strings_of(path):

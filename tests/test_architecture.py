@@ -10,6 +10,7 @@ from functools import cache
 from pathlib import Path
 
 import pytest
+from django.conf import settings
 
 ROOT = Path(__file__).resolve().parent.parent
 PACKAGES = ("chatsite", "memory")
@@ -167,6 +168,23 @@ class TestImports:
                 if there is not None and there < here:
                     upward.append(f"{path.relative_to(ROOT)} imports {name}")
         assert upward == []
+
+    def test_the_core_imports_no_leaf(self):
+        folders = [f"{leaf.replace('.', '/')}/" for leaf in settings.LEAVES]
+        found = [f for top in PACKAGES for f in find_imports(top, settings.LEAVES)]
+        assert [line for line in found if not line.startswith(tuple(folders))] == []
+
+    @pytest.mark.parametrize("leaf", settings.LEAVES)
+    def test_no_leaf_imports_another(self, leaf):
+        others = [other for other in settings.LEAVES if other != leaf]
+        assert find_imports(leaf.replace(".", "/"), others) == []
+
+    @pytest.mark.parametrize("leaf", settings.LEAVES)
+    def test_a_leaf_is_one_folder_with_its_tests_and_its_page(self, leaf):
+        folder, label = leaf.replace(".", "/"), leaf.rpartition(".")[2]
+        wanted = [f"{folder}/{name}.py" for name in ("apps", "models", "urls")]
+        wanted += [f"tests/{folder}/__init__.py", f"docs/features/{label}.md"]
+        assert [path for path in wanted if not (ROOT / path).exists()] == []
 
     def test_the_models_know_no_conversation(self):
         known = ["memory", "chatsite.turns", "chatsite.jobs", "django.db"]

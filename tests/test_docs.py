@@ -9,12 +9,13 @@ import pytest
 from langchain_core.language_models.fake_chat_models import FakeListChatModel
 from langchain_core.messages import AIMessage, HumanMessage
 
+from chatsite import hooks
 from chatsite.live import consumer, watcher
 from chatsite.protocol import events
 
 from .servers import ROOT
 
-PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/*.md")])
+PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")])
 PROTOCOL = (ROOT / "docs" / "protocol.md").read_text()
 COMMANDS = {
     path.stem
@@ -88,7 +89,8 @@ class TestProtocol:
 
     def test_every_event_is_there_with_its_fields(self):
         written = dict(re.findall(r"(?m)^\| `(\w+)\{(.+?)\}`", section("Events")))
-        kinds = events.Event.__args__
+        kinds = {*events.Event.__args__, *hooks.event_kinds.values()}
+        kinds.remove(hooks.LeafEvent)
         fields = {kind.type: [each.name for each in fields_of(kind)] for kind in kinds}
         assert {
             name: text.replace("?", "").split(",") for name, text in written.items()

@@ -10,6 +10,7 @@ from django.template.loader import render_to_string
 from django.utils.html import format_html
 from django.utils.translation import gettext as _
 
+from chatsite.hooks import LeafEvent
 from chatsite.jobs import activity
 from chatsite.pages import parts
 from chatsite.pages.presenters import transcript_pane
@@ -78,13 +79,11 @@ class Page:
         else:
             yield self.turn(conversation_id, event.turn, status)
 
-    def feedback(
-        self, conversation: Conversation, event: events.Feedback
-    ) -> Iterator[str]:
-        """The buttons under a reply. What a page has loaded besides its latest turns is
-        not known here; that is drawn again when it is loaded again."""
+    def leaf_event(self, conversation: Conversation, event: LeafEvent) -> Iterator[str]:
+        """What a leaf draws in a turn. What a page has loaded besides its latest turns
+        is not known here; that is drawn again when it is loaded again."""
         if event.turn in self.shown:
-            yield parts.feedback(conversation, event.seq, event.verdict)
+            yield event.draw(conversation)
 
     def progress(self, event: events.Tool) -> str | None:
         """How far a running call is. None: the page lacks its card."""

@@ -14,6 +14,7 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 
 from chatsite.accounts import sessions
+from chatsite.hooks import LeafEvent
 from chatsite.protocol import events
 from chatsite.protocol.errors import CommandError
 from chatsite.turns import (
@@ -375,8 +376,8 @@ class HtmlView:
                 parts = [fragments.title(client.conversation())]
             case events.Job():
                 parts = [fragments.work(client.conversation())]
-            case events.Feedback():
-                parts = self._page.feedback(client.conversation(), event)
+            case LeafEvent():
+                parts = self._page.leaf_event(client.conversation(), event)
             case _:
                 parts = self._page.sync(client.conversation(), status)
         yield from pieces.cut(parts)

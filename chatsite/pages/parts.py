@@ -48,12 +48,6 @@ def tool_card(conversation: Conversation, card: ToolCard) -> SafeString:
     return render_to_string("chat/_tool_card_alone.html", values)
 
 
-def feedback(conversation: Conversation, seq: int, verdict: str) -> SafeString:
-    """The buttons under a reply in place of those that a page has."""
-    values = {"conversation": conversation, "seq": seq, "verdict": verdict}
-    return render_to_string("chat/_feedback.html", {**values, "is_fragment": True})
-
-
 def row(
     listed: Conversation,
     *,

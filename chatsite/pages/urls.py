@@ -12,7 +12,6 @@ from . import (
     views,
 )
 from .attachments import views as attachment_views
-from .feedback import views as feedback_views
 from .list_actions import bulk, labels
 from .sharing import links
 from .sharing import views as shared_views
@@ -111,16 +110,6 @@ conversation = [
     path("calls/<number:call>/cancel/", tool_actions.cancel, name="call-cancel"),
     path("guide/", views.show_guide, name="conversation-guide"),
     path("messages/", views.messages, name="conversation-messages"),
-    path(
-        "messages/<number:seq>/feedback/",
-        feedback_views.give,
-        name="conversation-feedback",
-    ),
-    path(
-        "messages/<number:seq>/feedback/why/",
-        feedback_views.ask,
-        name="conversation-feedback-why",
-    ),
     path("messages/<number:seq>/result/", views.result, name="conversation-result"),
     path(
         "messages/<number:seq>/files/<int:place>/",

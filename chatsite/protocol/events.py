@@ -14,6 +14,7 @@ from typing import Any, ClassVar, Protocol
 
 from django.utils.translation import gettext as _
 
+from chatsite.hooks import LeafEvent, event_kinds
 from memory.compaction.compactor import Outcome
 from memory.models import Message
 
@@ -317,16 +318,6 @@ class Job:
 
 
 @dataclass(frozen=True, slots=True)
-class Feedback:
-    """The person finds reply `seq` "good" or "bad", or no longer says so ("")."""
-
-    type: ClassVar = "feedback"
-    turn: int
-    seq: int
-    verdict: str
-
-
-@dataclass(frozen=True, slots=True)
 class Error:
     type: ClassVar = "error"
     code: str
@@ -342,7 +333,7 @@ class Error:
         )
 
 
-Event = Ack | State | Frame | Tool | End | Memory | Title | Job | Feedback | Error
+Event = Ack | State | Frame | Tool | End | Memory | Title | Job | LeafEvent | Error
 
 
 def to_json(event: Event) -> dict[str, Any]:
@@ -354,7 +345,7 @@ def to_json(event: Event) -> dict[str, Any]:
     return value
 
 
-TOLD = (State, Frame, Tool, End, Memory, Title, Job, Feedback)
+TOLD = (State, Frame, Tool, End, Memory, Title, Job)
 EVENTS = {kind.type: kind for kind in TOLD}
 
 
@@ -365,7 +356,8 @@ def from_layer(message: dict[str, Any]) -> Event | None:
         return message["event"]
     values = dict(message["event"])
     try:
-        return EVENTS[values.pop("type")](**values)
+        name = values.pop("type")
+        return (EVENTS.get(name) or event_kinds[name])(**values)
     except (KeyError, TypeError):
         return None
 

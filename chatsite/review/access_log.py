@@ -15,6 +15,7 @@ from django.db.models.functions import TruncMinute
 from django.http import HttpRequest
 from django.utils.translation import gettext_lazy as _
 
+from chatsite.hooks import access_log_names
 from chatsite.proxies import client_address
 from memory.models import Conversation
 
@@ -22,13 +23,13 @@ from .models import AccessEvent
 
 Action = AccessEvent.Action
 
-# What targets begin with, and whole ones.
+# What targets begin with, and those of lists, which begin so.
+LIST_PREFIX = "list "
 PARTS = {
     "call": _("model call"),
     "cause": _("reason:"),
     "conversation": _("conversation"),
     "export": _("export"),
-    "feedback": _("feedback"),
     "request": _("reply and its request"),
     "glass": _("reply and its request"),  # as it was once called
     "log": _("log"),
@@ -44,10 +45,7 @@ PARTS = {
     "trial": _("experiment"),  # as it was once called
     "turn": _("turn"),
     "version": _("version"),
-}
-LISTS = {
     "list conversation": _("title (in a list)"),
-    "list feedback": _("beginnings of feedback (in a list)"),
     "list message": _("beginnings of messages (in a list)"),
     "list prompt": _("beginnings of prompts (in a list)"),
     "list toolcall": _("tool calls (in a list)"),
@@ -104,10 +102,11 @@ def _address(request: HttpRequest) -> str | None:
 
 def describe(target: str) -> str:
     """A target as a person reads it, in their language."""
-    if target in LISTS:
-        return str(LISTS[target])
+    names = PARTS | access_log_names
+    if target in names:
+        return str(names[target])
     first, blank, rest = target.partition(" ")
-    return str(PARTS.get(first, first)) + blank + rest
+    return str(names.get(first, first)) + blank + rest
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,7 +126,7 @@ def looks(owner: AbstractBaseUser) -> QuerySet[AccessEvent, dict[str, Any]]:
     """What staff did with a person's conversations, newest first, to be read page by
     page with `read_looks`."""
     # Events that are not of a list stay rows of their own.
-    is_list = When(target__in=LISTS, then=Value(0))
+    is_list = When(target__startswith=LIST_PREFIX, then=Value(0))
     one = Case(is_list, default="id", output_field=BigIntegerField())
     rows = AccessEvent.objects.filter(owner=owner)
     rows = rows.annotate(one=one, minute=TruncMinute("created_at"))
@@ -141,7 +140,7 @@ def read_looks(owner: AbstractBaseUser, page: Sequence[dict[str, Any]]) -> list[
         return []
     minutes = [row["minute"] for row in page]
     in_lists = Q(
-        target__in=LISTS,
+        target__startswith=LIST_PREFIX,
         created_at__gte=min(minutes),
         created_at__lt=max(minutes) + timedelta(minutes=1),
     )
@@ -169,6 +168,6 @@ def read_looks(owner: AbstractBaseUser, page: Sequence[dict[str, Any]]) -> list[
 
 def _key(event: AccessEvent) -> tuple[object, ...]:
     """The values of KEY, as `looks` has them."""
-    one = 0 if event.target in LISTS else event.pk
+    one = 0 if event.target.startswith(LIST_PREFIX) else event.pk
     minute = event.created_at.replace(second=0, microsecond=0)
     return one, minute, event.username, event.action, event.target

@@ -27,7 +27,6 @@ SUMMARY = ("text", "structured", "flags")
 CALL = ("refs",)
 PROMPT = ("text",)
 RULE = ("text",)
-FEEDBACK = ("comment",)
 TURN = ("text",)
 TOOL_CALL = ("call_id", "name", "arguments", "reason", "handle")
 

@@ -14,8 +14,7 @@ from django.utils.translation import gettext as _
 
 from chatsite.protocol.errors import CommandError
 from chatsite.turns import limits
-from chatsite.turns.models import Feedback, ToolCall, Turn
-from chatsite.turns.models.feedback import is_reply
+from chatsite.turns.models import ToolCall, Turn
 from chatsite.turns.models.tool_call import digest_of
 from chatsite.turns.tool_loop import result_files
 from memory import bundle, transcript
@@ -62,17 +61,6 @@ class CallInfo:
     reason: str = ""
     started_at: datetime | None = None
     finished_at: datetime | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class FeedbackInfo:
-    """What a person thinks of an imported reply."""
-
-    seq: int
-    verdict: str
-    comment: str = ""
-    created_at: datetime | None = None
-    updated_at: datetime | None = None
 
 
 @transaction.atomic
@@ -237,39 +225,6 @@ def write_calls(
     for some in bundle.batches(calls, lambda call: len(str(call.arguments))):
         with batch(0):
             ToolCall.objects.bulk_create(some)
-
-
-def write_feedback(
-    conversation: Conversation,
-    messages: Mapping[int, Message],
-    infos: Iterable[FeedbackInfo],
-    batch: bundle.Batch = bundle.at_once,
-) -> None:
-    """Give replies what is known of them, the first that is said of each; what is said
-    of other messages is left out."""
-    found: dict[int, FeedbackInfo] = {}
-    for info in infos:
-        reply = messages.get(info.seq)
-        if reply and is_reply(reply):
-            found.setdefault(info.seq, info)
-    for some in bundle.batches(found.values(), lambda info: len(info.comment)):
-        rows = {
-            info.seq: Feedback(
-                conversation=conversation,
-                message=messages[info.seq],
-                verdict=info.verdict,
-                comment=info.comment,
-            )
-            for info in some
-        }
-        with batch(0):
-            Feedback.objects.bulk_create(rows.values())
-            for info in some:
-                # Django has set both to now.
-                row = rows[info.seq]
-                row.created_at = info.created_at or row.created_at
-                row.updated_at = info.updated_at or row.created_at
-            Feedback.objects.bulk_update(rows.values(), ["created_at", "updated_at"])
 
 
 def _exchanges(

@@ -6,6 +6,7 @@ from typing import Any
 from django.contrib.auth import get_user_model
 from django.db.models import F
 
+from chatsite import hooks
 from chatsite.turns import requests
 from chatsite.turns.models import Turn
 from chatsite.turns.tool_loop import result_files
@@ -150,13 +151,6 @@ def tool_calls(conversation: Conversation) -> Iterator[dict[str, Any]]:
         yield {"answered_by": row.pop("by") or "", **row}
 
 
-def feedback(conversation: Conversation) -> list[dict[str, Any]]:
-    """What its owner thinks of replies, in their order."""
-    rows = conversation.feedback.order_by("message__seq")
-    columns = ("verdict", "comment", "created_at", "updated_at")
-    return list(rows.values(*columns, seq=F("message__seq")))
-
-
 def whole(conversation: Conversation) -> dict[str, Any]:
     """Both views to keep: every message, every summary, every request by reference."""
     calls = list(conversation.model_calls.order_by("id").values(*CALL_FIELDS))
@@ -179,10 +173,10 @@ def whole(conversation: Conversation) -> dict[str, Any]:
         "summaries": list(summaries(conversation)),
         "model_calls": calls,
         "rules": bundle.read_rules(conversation),
-        "feedback": feedback(conversation),
         "files": result_files.export(conversation.result_files),
         "prompts": {
             prompt.sha256: prompt.text
             for prompt in Prompt.objects.filter(pk__in=hashes)
         },
+        **{each.name: each.read(conversation) for each in hooks.export_sections},
     }

@@ -10,8 +10,9 @@ from typing import Any
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
+from chatsite import hooks
 from chatsite.protocol.errors import explain_compaction
-from chatsite.turns.models import Feedback, ToolCall
+from chatsite.turns.models import ToolCall
 from memory.engine.attachments import typed_part
 from memory.models import Conversation, ModelCall, Summary
 
@@ -36,12 +37,12 @@ def markdown(conversation: Conversation, *, show: Callable[[str], str] = str) ->
     blocks = [f"# {title}"]
     rows = list(export.messages(conversation))
     tools = _Tools(conversation, show)
-    feedback = {each["seq"]: each for each in export.feedback(conversation)}
+    beside = [each.describe(conversation, show) for each in hooks.export_sections]
     for index, row in enumerate(rows):
         blocks += [_heading(row), *tools.describe(row)]
         blocks += [_built_from(calls[row["seq"]])] if row["seq"] in calls else []
-        if given := feedback.get(row["seq"]):
-            blocks += _feedback(given, show)
+        for found in beside:
+            blocks += found.get(row["seq"], [])
         after = rows[index + 1]["seq"] if index + 1 < len(rows) else None
         for last in sorted(ends):
             if row["seq"] <= last and (after is None or last < after):
@@ -94,14 +95,6 @@ class _Tools:
             words = gettext("The model gets %(n)s of %(all)s characters.")
             numbers = {"n": len(row["sent_text"]), "all": len(row["text"])}
             yield f"*{words % numbers}*"
-
-
-def _feedback(given: dict[str, Any], show: Callable[[str], str]) -> Iterator[str]:
-    """What its owner thinks of the reply."""
-    verdict = Feedback.Verdict(given["verdict"]).label
-    yield f"**{gettext('Feedback: %(verdict)s') % {'verdict': verdict}}**"
-    if given["comment"]:
-        yield _quote(show(given["comment"]))
 
 
 def _code(text: str, language: str = "") -> str:

@@ -5,7 +5,9 @@ schema in docs/thread-state.schema.json, made from here, against exports.
 from datetime import datetime
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, create_model
+
+from chatsite import hooks
 
 # From the first to the last message, both included.
 Range = tuple[int, int]
@@ -216,16 +218,6 @@ class Rule(Part):
     created_at: datetime
 
 
-class Feedback(Part):
-    """What the owner thinks of reply `seq`, and a word why."""
-
-    seq: int = Field(ge=1)
-    verdict: Literal["good", "bad"]
-    comment: str
-    created_at: datetime
-    updated_at: datetime
-
-
 class ResultFile(Part):
     """A file or an address in the result of a call; `data` is base64."""
 
@@ -254,7 +246,7 @@ class Conversation(BaseModel):
     labels: list[str]
 
 
-class ThreadState(BaseModel):
+class CoreState(BaseModel):
     """All that is kept of a conversation."""
 
     model_config = ConfigDict(extra="allow", title="The state of a thread")
@@ -266,6 +258,17 @@ class ThreadState(BaseModel):
     summaries: list[Summary]
     model_calls: list[ModelCall]
     rules: list[Rule]
-    feedback: list[Feedback]
     files: list[ResultFile]
     prompts: dict[str, str]
+
+
+def _strict(row: type[BaseModel]) -> type[BaseModel]:
+    return create_model(row.__name__, __base__=(row, Part), __doc__=row.__doc__)
+
+
+def build_thread_state() -> type[CoreState]:
+    """The form of a whole file, with the sections of the leaf apps that are there."""
+    sections = {each.name: list[_strict(each.row)] for each in hooks.export_sections}
+    return create_model(
+        "ThreadState", __base__=CoreState, __doc__=CoreState.__doc__, **sections
+    )

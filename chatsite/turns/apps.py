@@ -22,10 +22,10 @@ class TurnsConfig(AppConfig):
         from memory.actions import message_deleted
 
         from . import late_results, runner
-        from .models import Feedback, ToolCall, Turn
+        from .models import ToolCall, Turn
         from .tool_loop import result_files
 
-        for table in (Feedback, ToolCall, Turn, late_results, result_files):
+        for table in (ToolCall, Turn, late_results, result_files):
             message_deleted.connect(table.forget)
 
         sweep = database_sync_to_async(uploads.sweep)

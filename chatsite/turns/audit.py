@@ -7,17 +7,18 @@ from django.conf import settings
 from django.db.models import Count, Exists, F, OuterRef, Q, QuerySet
 from django.db.models.functions import Now
 
+from chatsite import hooks
 from memory.integrity.audit import Finder, Violation, without_staged
 from memory.models import Change, Conversation, Message
 
-from .models import Feedback, Turn
+from .models import Turn
 from .tool_loop import audit as tool_audit
 
 State = Turn.State
 
 
 def check() -> Iterator[Violation]:
-    for find in FINDERS:
+    for find in (*FINDERS, *hooks.audit_rules):
         yield from without_staged(find())
 
 
@@ -105,18 +106,6 @@ def find_misplaced_replies() -> Iterator[Violation]:
         yield Violation("R2.reply", pk, f"reply #{seq} belongs to no turn")
 
 
-def find_misplaced_feedback() -> Iterator[Violation]:
-    """Feedback on what is no reply of its conversation, or has lost its text."""
-    is_right = Q(
-        message__conversation=F("conversation"),
-        message__role=Message.Role.ASSISTANT,
-        message__deleted_at=None,
-    )
-    rows = Feedback.objects.exclude(is_right).order_by("pk")
-    for pk, seq in rows.values_list("conversation_id", "message__seq"):
-        yield Violation("R6.feedback", pk, f"feedback on message #{seq}, no reply")
-
-
 def find_missing_messages() -> Iterator[Violation]:
     """Numbers that were given out, yet no message has one and no turn still waits for
     it, has ended without a reply, had none before it was asked for another, or had room
@@ -167,7 +156,6 @@ FINDERS: tuple[Finder, ...] = (
     find_unanswered,
     find_lost_replies,
     find_misplaced_replies,
-    find_misplaced_feedback,
     find_missing_messages,
     *tool_audit.FINDERS,
 )

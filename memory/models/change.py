@@ -1,9 +1,19 @@
 """What the owner of a conversation has changed of it, beside what was said."""
 
+from typing import Any
+
 from django.db import models
 from django.utils.translation import gettext_lazy as _
 
 from .conversation import Conversation
+
+# What leaf apps let owners do besides: codes with their names.
+LEAF_ACTIONS: dict[str, Any] = {}
+
+
+def list_actions() -> list[tuple[str, Any]]:
+    """Every code of a change with its name."""
+    return [*Change.Action.choices, *LEAF_ACTIONS.items()]
 
 
 class Change(models.Model):
@@ -20,7 +30,6 @@ class Change(models.Model):
         DELETE = "delete", _("deleted a message")
         EDIT = "edit", _("edited a message")
         REGENERATE = "regenerate", _("asked for another reply")
-        FEEDBACK = "feedback", _("gave feedback")
         # Of the summaries.
         REWRITE = "rewrite", _("edited a summary")
         RESTORE = "restore", _("restored a version")
@@ -53,7 +62,7 @@ class Change(models.Model):
     conversation = models.ForeignKey(
         Conversation, models.CASCADE, related_name="changes"
     )
-    action = models.CharField(max_length=13, choices=Action)
+    action = models.CharField(max_length=13, choices=list_actions)
     # The number of a message or a version; of another reply, that of the one before.
     seq = models.PositiveIntegerField(null=True)
     version = models.PositiveIntegerField(null=True)

@@ -112,11 +112,11 @@ const swap = (() => {
     }
   }
 
-  // The buttons stay the very same, and keep the focus.
+  // What says so keeps its buttons, the very same, and their focus.
   document.addEventListener("htmx:oobBeforeSwap", ({ detail }) => {
-    if (!detail.target.matches(".feedback")) return;
+    if (!detail.target.matches("[data-same-children]")) return;
     detail.shouldSwap = false;
-    const fresh = detail.fragment.querySelector(".feedback").children;
+    const fresh = detail.fragment.querySelector("[data-same-children]").children;
     [...detail.target.children].forEach((button, place) => copyAttributes(button, fresh[place]));
   });
   document.addEventListener("htmx:oobBeforeSwap", ({ detail }) => {

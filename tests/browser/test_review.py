@@ -22,7 +22,7 @@ PLACES = (
     "memory/summary/",
     "memory/modelcall/",
     "chat/turn/",
-    "chat/feedback/",
+    "feedback/feedback/",
     "chat/allowance/",
     "desk/accessevent/",
 )

@@ -1,6 +1,7 @@
-"""A conversation of Alice, and her browser."""
+"""A conversation of Alice, her browser, and staff with the rights that a test wants."""
 
 import pytest
+from django.contrib.auth.models import Permission
 from django.test import Client
 
 from chatsite.live import watcher
@@ -11,6 +12,13 @@ from tests.memory.scenes import summarise
 from tests.remembered import remembered
 
 from .scenes import answer, signed_in, talk_in_turns, url
+
+CODENAMES = {
+    "metadata": "view_metadata",
+    "content": "read_content",
+    "export": "export_conversations",
+    "purge": "purge_conversations",
+}
 
 
 @pytest.fixture(autouse=True)
@@ -71,3 +79,24 @@ def source(bob):
 def exported(client, source):
     """As a file: through JSON."""
     return signed_in(source.owner).get(url("export-json", source)).json()
+
+
+@pytest.fixture
+def staff_with(django_user_model):
+    """staff_with("metadata", "content") -> one of the staff who may do just that."""
+
+    def make(*rights):
+        name = "-".join(["staff", *rights])
+        user = django_user_model.objects.create_user(name, is_staff=True)
+        codenames = [CODENAMES[right] for right in rights]
+        user.user_permissions.set(Permission.objects.filter(codename__in=codenames))
+        return user
+
+    return make
+
+
+@pytest.fixture
+def reviewer(client, staff_with):
+    """A client of a staff member who may see numbers and read texts."""
+    client.force_login(staff_with("metadata", "content"))
+    return client

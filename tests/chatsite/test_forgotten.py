@@ -14,7 +14,7 @@ from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
 
-from chatsite.pages.feedback import store as feedback
+from chatsite.feedback.services import give_feedback
 from chatsite.review.actions import erasing
 from chatsite.review.models import Experiment, Review
 from chatsite.turns import commands
@@ -115,7 +115,7 @@ def make_conversation(owner, word):
     first = summarise(made, 1, 2, text=word, flags={"carried": [word]})
     summarise(made, 1, 4, text=word, structured={"a": word}, replaces=[first])
     summarise(made, 5, 9, text="", status="failed", error="timeout")
-    feedback.give(made, 2, "bad", word)
+    give_feedback(made, 2, "bad", word)
     Rule.objects.get_or_create(
         conversation=made,
         message=made.messages.get(seq=3),

@@ -3,17 +3,18 @@ the location of every message: where the model sees it.
 """
 
 from bisect import bisect_right
-from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from hashlib import blake2b
 from itertools import groupby
 from math import inf
 from typing import Any
 
-from django.db.models import Count, F, OuterRef, Q, QuerySet, Subquery
+from django.db.models import Count, OuterRef, Q, QuerySet, Subquery
 from django.utils.translation import gettext as _
 
+from chatsite.hooks import message_columns
 from chatsite.llm import providers
 from chatsite.protocol.errors import explain
 from chatsite.transfer import importing
@@ -59,10 +60,11 @@ class ShownMessage:
     # The calls of tools that it asked for; of a result that stands alone, its own.
     cards: tuple[ToolCard, ...] = ()
     rules: tuple[StatedRule, ...] = ()
-    verdict: str = ""  # of the person on a reply: "good", "bad" or none
     attachments: tuple[AttachmentCard, ...] = ()
     # Characters that models get of a message with attachments, where that is less.
     sent: tuple[int, int] | None = None
+    # The columns that leaves have asked for: see MessagePart.
+    extra: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def is_reply(self) -> bool:
@@ -370,7 +372,7 @@ def _messages(conversation: Any, start: Any, end: Any = None) -> QuerySet[Messag
     if end:
         rows = rows.filter(seq__lt=end)
     rows = with_model(tool_cards.without_long_texts(rows.order_by("seq")))
-    return rows.annotate(verdict=F("feedback__verdict"))
+    return rows.annotate(**dict(message_columns()))
 
 
 def _author_of(row: Message, turn: Turn, conversation: Conversation) -> str:
@@ -403,7 +405,7 @@ def _shown(row: Message, location: Location, model: str) -> ShownMessage:
         has_request=row.model is not None,
         is_imported=row.imported_at is not None,
         superseded_at=row.superseded_at,
-        verdict=row.verdict or "",
         attachments=attached.cards_of(row),
         sent=sent,
+        extra={name: getattr(row, name) for name, _column in message_columns()},
     )

@@ -7,11 +7,13 @@ from typing import TYPE_CHECKING
 from django import template
 from django.conf import settings
 from django.forms import Form
+from django.templatetags.static import static
+from django.utils.html import format_html_join
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
-from chatsite import languages
+from chatsite import hooks, languages
 from chatsite.llm import providers
 from chatsite.protocol import errors
 from chatsite.transfer import importing
@@ -75,6 +77,23 @@ def address(context: template.Context) -> str:
 @register.simple_tag(takes_context=True)
 def turn(context: template.Context, view: TurnView) -> SafeString:
     return parts.turn(context["conversation"], view)
+
+
+@register.simple_tag(takes_context=True)
+def leaf_parts(
+    context: template.Context, message: ShownMessage, place: str
+) -> SafeString:
+    """What leaf apps show at this place of a message."""
+    conversation, parts_here = context["conversation"], hooks.message_parts
+    drawn = ((p.draw(conversation, message),) for p in parts_here if p.place == place)
+    return format_html_join("", "{}", drawn)
+
+
+@register.simple_tag
+def leaf_stylesheets() -> SafeString:
+    """Links to the stylesheets of leaf apps."""
+    link = '<link rel="stylesheet" href="{}">'
+    return format_html_join("", link, ((static(path),) for path in hooks.stylesheets))
 
 
 @register.simple_tag(takes_context=True)

@@ -17,6 +17,7 @@ from django.http import HttpRequest, StreamingHttpResponse
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
+from chatsite.hooks import export_sections
 from chatsite.transfer import export, export_markdown
 from memory.models import Conversation
 
@@ -48,7 +49,6 @@ OF_TOOL_CALL = ("call_id", "name", "reason", "error")
 OF_SUMMARY = ("text", "structured", "flags", "error")
 OF_CALL = ("error",)
 OF_RULE = ("text",)
-OF_FEEDBACK = ("comment",)
 OF_FILE = ("name", "title", "kind", "url", "data")
 # An import may have brought more of them, with whatever in it.
 REFS = (
@@ -189,10 +189,13 @@ def mask(value: Values) -> Values:
         "summaries": [_hide(row, OF_SUMMARY) for row in value["summaries"]],
         "model_calls": [_hide_refs(row) for row in value["model_calls"]],
         "rules": [_hide(row, OF_RULE) for row in value["rules"]],
-        "feedback": [_hide(row, OF_FEEDBACK) for row in value["feedback"]],
         "files": [_hide(row, OF_FILE) for row in value["files"]],
         "prompts": dict.fromkeys(prompts),
         "prompts_length": {sha256: len(text) for sha256, text in prompts.items()},
+        **{
+            each.name: [_hide(row, each.texts) for row in value[each.name]]
+            for each in export_sections
+        },
     }
 
 

@@ -3,7 +3,6 @@
 from . import (
     calls,
     conversations,
-    feedback,
     messages,
     people,
     records,
@@ -17,7 +16,6 @@ from . import (
 __all__ = [
     "calls",
     "conversations",
-    "feedback",
     "messages",
     "people",
     "records",

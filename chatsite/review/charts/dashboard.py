@@ -73,15 +73,13 @@ def build(form: DaysForm, days: Days) -> Dashboard:
                 lambda s: providers.label(s.model) or _("not known"),
             ),
         ],
-        tables=[_spending_table(figures), _feedback_table(figures)],
+        tables=[_spending_table(figures)],
     )
 
 
 def _tiles(figures: SiteFigures) -> list[Tile]:
     made = sum(day.compactions for day in figures.days)
     failed = sum(day.failed for day in figures.days)
-    good = sum(each.good for each in figures.feedback)
-    bad = sum(each.bad for each in figures.feedback)
     conversations = reverse("admin:memory_conversation_changelist")
     return [
         Tile(
@@ -101,12 +99,6 @@ def _tiles(figures: SiteFigures) -> list[Tile]:
             show(figures.failing_turns),
             url=reverse("admin:chat_turn_changelist"),
             is_bad=figures.failing_turns > 0,
-        ),
-        Tile(
-            _("Replies marked as bad"),
-            show(bad),
-            _("%(count)s as good") % {"count": show(good)},
-            f"{reverse('admin:chat_feedback_changelist')}?verdict__exact=bad",
         ),
         Tile(
             _("Conversations where summarising stopped"),
@@ -274,24 +266,4 @@ def _spending_table(figures: SiteFigures) -> Chart:
         name="spending",
         title=_("Spending by person and model"),
         table=Table(tuple(head), tuple(rows)),
-    )
-
-
-def _feedback_table(figures: SiteFigures) -> Chart:
-    """How people have marked the replies of each model."""
-    title = _("Feedback by model")
-    rows = sorted(figures.feedback, key=lambda each: -(each.good + each.bad))
-    return Chart(
-        name="feedback",
-        title=title,
-        table=Table(
-            (_("Model"), _("Good"), _("Bad"), _("With a comment")),
-            tuple(
-                (
-                    providers.label(each.model) if each.model else _("imported"),
-                    *map(show, (each.good, each.bad, each.with_comment)),
-                )
-                for each in rows
-            ),
-        ),
     )

@@ -4,7 +4,6 @@ over the day answers.
 
 from bisect import bisect_left
 from collections import Counter
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from datetime import date
 from functools import partial
@@ -28,8 +27,7 @@ from django.db.models import (
 from django.db.models.expressions import Combinable
 from django.db.models.functions import Coalesce
 
-from chatsite.turns.models import Feedback, Turn
-from chatsite.turns.requests import with_model
+from chatsite.turns.models import Turn
 from memory.compaction import lease
 from memory.models import Conversation, ModelCall, Summary
 
@@ -79,16 +77,6 @@ class Spending:
 
 
 @dataclass(frozen=True, slots=True)
-class Marked:
-    """How people have marked one model's replies; "" is one without a request."""
-
-    model: str
-    good: int
-    bad: int
-    with_comment: int
-
-
-@dataclass(frozen=True, slots=True)
 class Part:
     """What happened on some days; parts of other days can be added."""
 
@@ -96,7 +84,6 @@ class Part:
     ratios: Counts
     times: dict[str, Counts]
     spending: list[Spending]
-    feedback: Counter[tuple[str, str]]  # of which model's replies, and what
     failing_turns: int
 
     def __add__(self, other: "Part") -> "Part":
@@ -105,7 +92,6 @@ class Part:
             ratios=self.ratios | other.ratios,
             times={name: self.times[name] | other.times[name] for name in self.times},
             spending=self.spending + other.spending,
-            feedback=self.feedback + other.feedback,
             failing_turns=self.failing_turns + other.failing_turns,
         )
 
@@ -117,7 +103,6 @@ class SiteFigures:
     ratio: float | None
     reply_ms: float | None
     spending: tuple[Spending, ...]
-    feedback: tuple[Marked, ...]
     failing_turns: int
     stopped: int
     gaps: int
@@ -149,7 +134,6 @@ def _figures(days: Days, part: Part, gaps: int) -> SiteFigures:
         ratio=median_share(sum(part.ratios.values(), Counter())),
         reply_ms=p95_ms(sum(part.times["reply_ms"].values(), Counter())),
         spending=_add_up(part.spending),
-        feedback=tuple(_marked(part.feedback)),
         failing_turns=part.failing_turns,
         stopped=stopped.count(),
         gaps=gaps,
@@ -229,7 +213,6 @@ def read(days: Days) -> Part:
             "compaction_ms": count(made, days, F("ms") / STEP_MS),
         },
         spending=_spending(calls) + _experiments(days),
-        feedback=_feedback(days),
         failing_turns=failing.count(),
     )
 
@@ -294,26 +277,6 @@ def _experiments(days: Days) -> list[Spending]:
         for user, model, requests, *tokens in rows
         if requests
     ]
-
-
-def _feedback(days: Days) -> Counter[tuple[str, str]]:
-    rows = Feedback.objects.filter(days.during("updated_at")).order_by()
-    counted = with_model(rows, "message").values("model", "verdict")
-    counted = counted.annotate(
-        count=Count("pk"), with_comment=Count("pk", ~Q(comment=""))
-    )
-    found = Counter()
-    columns = counted.values_list("model", "verdict", "count", "with_comment")
-    for model, verdict, count, with_comment in columns:
-        found[model or "", verdict] += count
-        found[model or "", "comment"] += with_comment
-    return found
-
-
-def _marked(feedback: Counter[tuple[str, str]]) -> Iterator[Marked]:
-    for model in sorted({model for model, _what in feedback}):
-        good, bad = feedback[model, "good"], feedback[model, "bad"]
-        yield Marked(model, good, bad, feedback[model, "comment"])
 
 
 def _count_gaps() -> int:

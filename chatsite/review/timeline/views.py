@@ -8,6 +8,7 @@ from django.urls import path, reverse
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
+from chatsite.hooks import inspector_parts
 from chatsite.pages.presenters.locations import location_of, states_of
 from chatsite.turns.models import ToolCall, Turn
 from memory.integrity import signatures
@@ -173,17 +174,8 @@ def inspect_request(
         parent=reverse("admin:desk-timeline", args=[conversation.pk]),
         parent_title=_("Timeline"),
         sent=request_inspector.build(conversation, call, rights) if call else None,
-        **_feedback(conversation, rights, seq),
+        leaf_parts=[draw(conversation, rights, seq) for draw in inspector_parts],
     )
-
-
-def _feedback(conversation: Conversation, rights: Rights, seq: int) -> Values:
-    rows = readable(conversation.feedback, rights, redaction.FEEDBACK)
-    row = rows.filter(message__seq=seq).first()
-    if row is None:
-        return {"feedback": None}
-    comment = row.comment if rights.content else redaction.read(row, "comment")
-    return {"feedback": row, "comment": comment}
 
 
 urlpatterns = [

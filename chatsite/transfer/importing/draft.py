@@ -10,17 +10,15 @@ from django.conf import settings
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
+from chatsite.hooks import NEWEST, OLDEST
 from chatsite.turns.models import ToolCall
 from memory.bundle import Bundle
 from memory.engine.blank import is_blank
 
-from ..copies import CallInfo, FeedbackInfo, TurnInfo
+from ..copies import CallInfo, TurnInfo
 from .reading import ImportItemError
 
 TITLE_MAX = 200
-# Outside of these a date is a mistake, and at the ends of what Python knows it can't be
-# written in another zone.
-OLDEST, NEWEST = datetime(1970, 1, 1, tzinfo=UTC), datetime(2200, 1, 1, tzinfo=UTC)
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +30,8 @@ class Draft:
     bundle: Bundle
     infos: Mapping[int, TurnInfo] = field(default_factory=dict)
     calls: Sequence[CallInfo] = ()
-    feedback: Sequence[FeedbackInfo] = ()
+    # Of leaf apps, by their names.
+    sections: Mapping[str, Sequence[Any]] = field(default_factory=dict)
     files: Sequence[Mapping[str, Any]] = ()
     policy: dict[str, Any] = field(default_factory=dict)
     model: str = ""

@@ -14,6 +14,7 @@ from django.utils.translation import gettext as _
 from pydantic import ValidationError
 
 from chatsite.attachments import names
+from chatsite.hooks import export_sections
 from chatsite.tools import results
 from memory.bundle import Bundle
 from memory.engine import attachments
@@ -24,7 +25,7 @@ from memory.engine.wording import reason
 from memory.models import Rule
 
 from .. import export
-from ..copies import CallInfo, FeedbackInfo, TurnInfo
+from ..copies import CallInfo, TurnInfo
 from .draft import Draft, check_count, check_length
 from .own_format import (
     OwnCall,
@@ -35,6 +36,7 @@ from .own_format import (
     OwnRule,
     OwnSummary,
     OwnSummaryRefs,
+    build_own_export,
 )
 from .reading import ImportItemError, check_values, place
 
@@ -47,7 +49,7 @@ def read(item: dict[str, Any], user_id: int) -> Draft:
     _check_format(item["format"])
     check_values(item)
     try:
-        own = OwnExport.model_validate(item)
+        own = build_own_export().model_validate(item)
     except ValidationError as error:
         first = error.errors()[0]
         where = tuple(n + 1 if isinstance(n, int) else n for n in first["loc"])
@@ -80,7 +82,7 @@ def read(item: dict[str, Any], user_id: int) -> Draft:
         infos=_infos(said),
         calls=_tool_calls(own.tool_calls, said),
         files=[row.model_dump() for row in own.files],
-        feedback=[FeedbackInfo(**row.model_dump()) for row in own.feedback],
+        sections={each.name: getattr(own, each.name) for each in export_sections},
         policy=_policy(own),
         model=own.conversation.model,
         temperature=own.conversation.temperature,

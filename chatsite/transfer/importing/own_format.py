@@ -1,41 +1,31 @@
 """The form of this site's own export, as far as an import relies on it."""
 
 import json
-from datetime import datetime
+from functools import cache
 from typing import Annotated, Any, Literal
 
 from pydantic import (
     AfterValidator,
-    AwareDatetime,
     BaseModel,
     ConfigDict,
     Field,
+    create_model,
     model_validator,
 )
 from pydantic_core import PydanticCustomError
 
+from chatsite.hooks import Seq, Time, export_sections
 from chatsite.tools.results import MAX_FILES
-from chatsite.turns.models import Feedback
 from memory.engine.rules.detection import MAX_CHARS
 from memory.labels.store import MOST as MOST_LABELS
 from memory.labels.store import LabelError, clean
-from memory.transcript import LAST_SEQ
 
-from .draft import NEWEST, OLDEST
 from .reading import STRING, depth
 
 MAX_SMALL, MAX_INT = 2**15 - 1, 2**31 - 2
 MAX_ROWS = 100_000
 # Of values that the site only keeps, such as the arguments of a tool.
 MAX_JSON_DEPTH, MAX_JSON_CHARS = 20, 100_000
-
-
-def _in_bounds(value: datetime) -> datetime:
-    if not OLDEST <= value <= NEWEST:
-        raise PydanticCustomError(
-            "out_of_time", "expected a time between 1970 and 2200"
-        )
-    return value
 
 
 def _is_small(value: Any) -> Any:
@@ -55,14 +45,11 @@ def _clean_label(value: str) -> str:
         raise PydanticCustomError("label", "expected the name of a label") from None
 
 
-Seq = Annotated[int, Field(ge=1, le=LAST_SEQ)]
 Count = Annotated[int, Field(ge=0, le=MAX_INT)]
 Small = Annotated[int, Field(ge=0, le=MAX_SMALL)]
 Name = Annotated[str, Field(max_length=100)]
 Sha256 = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
 Day = Annotated[str, Field(pattern=r"^\d{4}-\d\d-\d\d$")]
-Moment = Annotated[AwareDatetime, AfterValidator(_in_bounds)]
-Time = Moment | None
 LabelName = Annotated[str, AfterValidator(_clean_label)]
 Json = Annotated[dict[str, Any], AfterValidator(_is_small)]
 # Ranges are asked for one by one; a true context has few.
@@ -235,16 +222,6 @@ class OwnRule(_Part):
     created_at: Time = None
 
 
-class OwnFeedback(_Part):
-    """What the person thinks of a reply."""
-
-    seq: Seq
-    verdict: Literal["good", "bad"]
-    comment: Annotated[str, Field(max_length=Feedback.MAX_CHARS)] = ""
-    created_at: Time = None
-    updated_at: Time = None
-
-
 class OwnCall(_Part):
     purpose: Literal["reply", "summary", "title", "result"]
     message__seq: Seq | None = None
@@ -294,6 +271,15 @@ class OwnExport(_Part):
     model_calls: Annotated[list[OwnCall], Field(max_length=MAX_ROWS)] = []
     tool_calls: Annotated[list[OwnCallState], Field(max_length=MAX_ROWS)] = []
     rules: Annotated[list[OwnRule], Field(max_length=1_000)] = []
-    feedback: Annotated[list[OwnFeedback], Field(max_length=MAX_ROWS)] = []
     files: Annotated[list[OwnFile], Field(max_length=MAX_ROWS)] = []
     prompts: dict[Sha256, str] = {}
+
+
+@cache
+def build_own_export() -> type[OwnExport]:
+    """The form of a whole file, with the sections of the leaf apps that are there."""
+    sections = {
+        each.name: (Annotated[list[each.row], Field(max_length=MAX_ROWS)], [])
+        for each in export_sections
+    }
+    return create_model("OwnExport", __base__=OwnExport, **sections)

@@ -13,6 +13,7 @@ from django.contrib.auth.models import AbstractBaseUser
 from django.db import transaction
 from django.utils.translation import gettext as _
 
+from chatsite.hooks import export_sections
 from chatsite.jobs import queue
 from chatsite.llm import providers
 from chatsite.turns.models import Job
@@ -103,8 +104,9 @@ class _Taking:
         bundle.drop_unproved(made, self._batch)
         copies.write_turns(made, messages, draft.infos, self._batch)
         copies.write_calls(made, messages, draft.calls, self._batch)
-        copies.write_feedback(made, messages, draft.feedback, self._batch)
         result_files.write(made, messages, draft.files, self._batch)
+        for each in export_sections:
+            each.write(made, messages, draft.sections.get(each.name, ()), self._batch)
         latest = max(row.created_at for row in messages.values())
         with self._batch(0):
             Conversation.objects.filter(pk=made.pk).update(updated_at=latest)

@@ -1,9 +1,8 @@
-"""The tables of the execution state: turns with calls of tools, files of their results
-and feedback, jobs, links, and what a person has used and prefers. What was said lives
-in memory.models.
+"""The tables of the execution state: turns with calls of tools and files of their
+results, jobs, links, and what a person has used and prefers. What was said lives in
+memory.models.
 """
 
-from .feedback import Feedback
 from .job import Job
 from .people import Allowance, Preferences, Presence
 from .result_file import ResultFile
@@ -14,7 +13,6 @@ from .turn import FAILING_FIRST, Turn
 __all__ = [
     "FAILING_FIRST",
     "Allowance",
-    "Feedback",
     "Job",
     "Preferences",
     "Presence",

@@ -17,7 +17,7 @@ from django.db.models import QuerySet
 from django.urls import reverse
 
 from chatsite.accounts import account
-from chatsite.pages.feedback import store as feedback
+from chatsite.feedback.services import give_feedback
 from chatsite.review.actions import erasing
 from chatsite.review.models import Experiment
 from chatsite.turns import commands, lifecycle
@@ -41,7 +41,7 @@ def plant(user, staff, word=WORD):
     made = transcript.create(user, title=f"T {word}", system_prompt=f"P {word}")
     for n in range(5):
         talk_in_turns(made, f"{word} {n}")
-    feedback.give(made, 2, "bad", f"F {word}")
+    give_feedback(made, 2, "bad", f"F {word}")
     labels.give(labels.named(user, [f"L {word}"]), [made])
     summarise(made, 1, 4, text=f"S {word}", flags={"unsupported": [word]})
     texts = {prompts.name_of(f"I {word}"): f"I {word}"}

@@ -246,7 +246,6 @@ def test_every_event_that_is_published_is_known_to_those_who_get_it(conversation
         events.Title("New"),
         events.Job("proposal", "running"),
         events.Tool.of(call),
-        events.Feedback(turn.pk, 2, "bad"),
     ]
     assert {type(sample) for sample in samples} == set(events.EVENTS.values())
     client = socket_client.Client(conversation.owner_id, "", "", conversation.pk)

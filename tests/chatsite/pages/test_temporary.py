@@ -9,7 +9,7 @@ from django.test import Client
 from django.urls import reverse
 
 from chatsite.accounts import account
-from chatsite.pages.feedback import store
+from chatsite.feedback.models import Feedback
 from chatsite.transfer import copies
 from chatsite.turns import runner, titles
 from chatsite.turns.models import Allowance, Turn
@@ -137,7 +137,7 @@ def test_replies_can_not_be_marked(client, fleeting):
     target = url("feedback", fleeting, 2)
     refused = client.post(target, {"verdict": "bad"}, headers=HTMX)
     assert "temporary conversation" in refused.content.decode()
-    assert not store.Feedback.objects.exists()
+    assert not Feedback.objects.exists()
 
 
 def test_the_takeout_does_not_have_it(alice, fleeting):

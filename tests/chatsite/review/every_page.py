@@ -7,18 +7,23 @@ from dataclasses import dataclass
 from html import unescape
 
 from django.apps import apps
+from django.conf import settings
 from django.contrib import admin
 from django.contrib.admin.models import CHANGE, LogEntry
 from django.db.models import ForeignKey, QuerySet
 from django.urls import get_resolver, reverse
 from django.utils import timezone
 
-from chatsite.turns.models import Allowance, Feedback, Preferences, Turn
+from chatsite.feedback.models import Feedback
+from chatsite.turns.models import Allowance, Preferences, Turn
 from memory import transcript
 from memory.models import Conversation, Message, Rule
 from tests.memory.scenes import plant, say, summarise
 
-APPS = ("memory", "chat", "desk")
+APPS = (
+    *("memory", "chat", "desk"),
+    *(each.label for each in apps.get_app_configs() if each.name in settings.LEAVES),
+)
 TEXTS = {"CharField", "TextField", "JSONField", "SlugField", "EmailField"}
 # Numbers in letters, and names that the site or its staff gave: no texts of users.
 METADATA = {

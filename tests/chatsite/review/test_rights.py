@@ -17,12 +17,12 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
+from chatsite.feedback.models import Feedback
 from chatsite.review import redaction
 from chatsite.review.rights import Rights, rights_of
-from chatsite.turns.models import Feedback
 from memory.models import Conversation, Message, ModelCall, Prompt, Rule, Summary
 
-from .conftest import CODENAMES
+from ..conftest import CODENAMES
 from .every_page import Place, links, make_conversation, places, plant_everywhere
 
 WORD = "zebraquagga"
@@ -36,7 +36,7 @@ SHOWN = {
     *("memory_message_changelist", "memory_message_change"),
     *("memory_prompt_changelist", "memory_prompt_change"),
     *("memory_summary_change", "memory_modelcall_change", "chat_turn_change"),
-    *("memory_rule_change", "chat_feedback_changelist", "chat_feedback_change"),
+    *("memory_rule_change", "feedback_feedback_changelist", "feedback_feedback_change"),
 }
 COLUMNS = {
     Conversation: redaction.CONVERSATION,
@@ -45,7 +45,7 @@ COLUMNS = {
     ModelCall: redaction.CALL,
     Prompt: redaction.PROMPT,
     Rule: redaction.RULE,
-    Feedback: redaction.FEEDBACK,
+    Feedback: Feedback.TEXTS,
 }
 
 

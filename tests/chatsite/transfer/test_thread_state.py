@@ -7,9 +7,9 @@ import pytest
 from django.core.serializers.json import DjangoJSONEncoder
 from pydantic import ValidationError
 
-from chatsite.pages.feedback import store
+from chatsite.feedback.services import give_feedback
 from chatsite.transfer import export
-from chatsite.transfer.thread_state import ThreadState
+from chatsite.transfer.thread_state import build_thread_state
 from chatsite.turns import late_results
 from tests.fakes import own_tools
 from tests.memory.scenes import summarise
@@ -32,7 +32,7 @@ def exported(alice, settings):
     conversation = calls.create(alice)
     submit(conversation, "Hello. Always answer in rhyme.")
     answer(conversation)
-    store.give(conversation, 2, "bad", "Too short.")
+    give_feedback(conversation, 2, "bad", "Too short.")
     summarise(conversation, 1, 2)
     claim, (mail, order) = calls.ask(
         conversation, ("send_mail", {"to": "bob"}), ("order", {"what": "tea"})
@@ -47,12 +47,12 @@ def exported(alice, settings):
 
 
 def test_the_schema_is_the_one_of_the_docs():
-    written = json.dumps(ThreadState.model_json_schema(), indent=1)
+    written = json.dumps(build_thread_state().model_json_schema(), indent=1)
     assert PAGE.read_text() == written + "\n"
 
 
 def test_an_export_follows_it(exported):
-    state = ThreadState.model_validate(exported)
+    state = build_thread_state().model_validate(exported)
     assert [call.state for call in state.tool_calls] == ["waiting", "done"]
     assert [row.late_for for row in state.messages if row.late_for] == [4]
     assert len(state.messages) == len(exported["messages"])
@@ -64,5 +64,5 @@ def test_no_part_has_more_or_less_than_it_says(exported, part):
     for wrong in ({**exported[part][0], "other": 1}, {}):
         changed = {**exported, part: [wrong]}
         with pytest.raises(ValidationError):
-            ThreadState.model_validate(changed)
+            build_thread_state().model_validate(changed)
     assert name in exported[part][0]

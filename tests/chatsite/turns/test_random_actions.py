@@ -14,7 +14,7 @@ import pytest
 from asgiref.sync import async_to_sync
 from django.db.models.functions import Now
 
-from chatsite.pages.feedback import store as feedback
+from chatsite.feedback.services import give_feedback
 from chatsite.protocol.errors import CommandError
 from chatsite.tools.context import CallCancelledError, Pending
 from chatsite.transfer import copies, export, shares
@@ -300,7 +300,7 @@ class People:
 
     def do_feedback(self):
         verdict = self.pick(["good", "bad", ""])
-        feedback.give(self.conversation, self.pick_seq(), verdict, self.text())
+        give_feedback(self.conversation, self.pick_seq(), verdict, self.text())
 
     def do_delete_and_undo(self):
         self.client.post(url("delete", self.conversation))

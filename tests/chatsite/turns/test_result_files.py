@@ -8,7 +8,7 @@ from django.test import Client
 
 from chatsite.review.actions import exporting
 from chatsite.transfer import copies, export
-from chatsite.transfer.thread_state import ThreadState
+from chatsite.transfer.thread_state import build_thread_state
 from chatsite.turns import late_results
 from chatsite.turns.models import ResultFile, ToolCall
 from memory import actions, library, transcript
@@ -113,7 +113,7 @@ def test_they_go_with_the_conversation(conversation, drawn):
 
 def test_they_are_exported_and_imported(conversation, drawn):
     whole = json.loads(exporting._dump(export.whole(conversation)))
-    ThreadState.model_validate(whole)
+    build_thread_state().model_validate(whole)
     assert [file["name"] for file in whole["files"]] == ["map.png", "map.svg"]
     assert whole["files"][0]["data"].startswith("iVBOR")
     whole["conversation"]["uuid"] = "another"

@@ -5,14 +5,10 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
-from chatsite.pages.feedback import store
-from chatsite.review.charts import site_metrics
-from chatsite.review.charts.days import Days
-from chatsite.review.charts.site_metrics import Marked
+from chatsite.feedback import services
+from chatsite.review import access_log
 from chatsite.review.models import AccessEvent
-from chatsite.turns.models import Feedback
 from memory import transcript
-from tests.memory.scenes import plant
 
 from ..scenes import talk_in_turns
 
@@ -26,13 +22,13 @@ def judged(alice):
     """Three replies: a bad one with a word why, a good one, one without feedback."""
     made = transcript.create(alice)
     talk_in_turns(made, "One", "Two", "Three")
-    store.give(made, 4, "good")
-    store.give(made, 2, "bad", WHY)
+    services.give_feedback(made, 4, "good")
+    services.give_feedback(made, 2, "bad", WHY)
     return made
 
 
 def look(client, **params):
-    answer = client.get(reverse("admin:chat_feedback_changelist"), params)
+    answer = client.get(reverse("admin:feedback_feedback_changelist"), params)
     assert answer.status_code == 200
     return answer.content.decode()
 
@@ -88,36 +84,13 @@ def test_a_list_of_many_asks_no_more(client, staff_with, judged, bob):
     more = transcript.create(bob)
     talk_in_turns(more, "One", "Two")
     for seq in (2, 4):
-        store.give(more, seq, "bad", "No.")
+        services.give_feedback(more, seq, "bad", "No.")
     with CaptureQueriesContext(connection) as many:
         look(client)
     assert len(many) == len(few) <= 8
 
 
-def test_it_is_counted_for_each_model(judged):
-    calls = judged.model_calls.filter(purpose="reply").order_by("pk")
-    plant(calls[1], model="small")
-    store.give(judged, 6, "bad")
-    # An imported reply has no request.
-    judged.turns.update(call=None)
-    calls.filter(message__seq=6)._raw_delete("default")
-    assert site_metrics.measure(Days.until_today()).feedback == (
-        Marked("", 0, 1, 0),
-        Marked("demo", 0, 1, 1),
-        Marked("small", 1, 0, 0),
-    )
-
-
-def test_the_first_page_counts_it_and_leads_to_the_bad_ones(reviewer, judged):
-    page = " ".join(reviewer.get(reverse("admin:index")).content.decode().split())
-    address = reverse("admin:chat_feedback_changelist")
-    assert f'<a href="{address}?verdict__exact=bad">Replies marked as bad</a>' in page
-    assert "1 as good" in page
-    assert "Feedback by model" in page
-
-
-def test_days_in_parts_add_up(judged):
-    days = Days.until_today()
-    assert site_metrics.of(days).feedback == site_metrics.measure(days).feedback
-    Feedback.objects.all().delete()
-    assert site_metrics.measure(days).feedback == ()
+def test_the_access_log_names_its_page_and_its_list():
+    assert access_log.describe("feedback #2") == "feedback #2"
+    named = access_log.describe("list feedback")
+    assert named == "beginnings of feedback (in a list)"

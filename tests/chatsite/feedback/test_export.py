@@ -7,7 +7,8 @@ import pytest
 from django.core.serializers.json import DjangoJSONEncoder
 from django.db import transaction
 
-from chatsite.pages.feedback import store
+from chatsite.feedback import services
+from chatsite.feedback.export import read_feedback, write_feedback
 from chatsite.review.actions.exporting import mask, mask_text
 from chatsite.transfer import copies, export
 from chatsite.transfer.export_markdown import markdown
@@ -26,8 +27,8 @@ WHY = "It forgot the budget."
 def chat(alice):
     made = transcript.create(alice)
     talk_in_turns(made, "Hello", "Go on")
-    store.give(made, 2, "bad", WHY)
-    store.give(made, 4, "good")
+    services.give_feedback(made, 2, "bad", WHY)
+    services.give_feedback(made, 4, "good")
     return made
 
 
@@ -46,7 +47,7 @@ def imported(user, value):
     made = transcript.create(user, policy=draft.policy)
     messages = bundle.write(made, draft.bundle)
     copies.write_turns(made, messages, draft.infos)
-    copies.write_feedback(made, messages, draft.feedback)
+    write_feedback(made, messages, draft.sections["feedback"])
     return made
 
 
@@ -58,7 +59,7 @@ def feedback_of(conversation):
 def test_it_comes_back_with_its_times(exported, bob):
     made = imported(bob, exported)
     assert feedback_of(made) == [(2, "bad", WHY), (4, "good", "")]
-    assert as_json(export.feedback(made)) == exported["feedback"]
+    assert as_json(read_feedback(made)) == exported["feedback"]
     assert violations() == []
 
 

@@ -6,12 +6,15 @@ from django.db import transaction
 from django.db.models import QuerySet
 from django.utils.translation import gettext as _
 
-from chatsite.turns.models import Feedback
-from chatsite.turns.models.feedback import is_reply
 from memory import transcript
 from memory.engine.blank import is_blank
-from memory.models import Change, Conversation, Message
+from memory.models import Conversation, Message
 from memory.transcript import ActionError, TextError
+
+from .models import Feedback, is_reply
+
+# In the log of what the owner has done.
+ACTION = "feedback"
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,13 +25,13 @@ class Given:
     comment: str = ""
 
 
-def of(conversation: Conversation, seq: int) -> Given:
+def find_feedback(conversation: Conversation, seq: int) -> Given:
     """Raises ActionError unless message `seq` is a reply that still has its text."""
     return _read(_find_reply(conversation.messages, seq))
 
 
 @transaction.atomic
-def give(
+def give_feedback(
     conversation: Conversation, seq: int, verdict: str, comment: object = None
 ) -> tuple[Given, Given]:
     """Replace the feedback on reply `seq`; what it was, and what it is now.
@@ -43,7 +46,7 @@ def give(
     # Its text may be about to be deleted: then this waits, and finds none.
     reply = _find_reply(conversation.messages.select_for_update(), seq)
     before = _read(reply)
-    conversation.changes.create(action=Change.Action.FEEDBACK, seq=seq)
+    conversation.changes.create(action=ACTION, seq=seq)
     if not verdict:
         Feedback.objects.filter(message=reply).delete()
         return before, Given()
@@ -51,6 +54,11 @@ def give(
     values = {"conversation": conversation, "verdict": verdict, "comment": kept}
     Feedback.objects.update_or_create(message=reply, defaults=values)
     return before, Given(verdict, kept)
+
+
+def forget_feedback(conversation: Conversation, seq: int, **_: object) -> None:
+    """Message `seq` was deleted: what is said of it can quote it."""
+    Feedback.objects.filter(conversation=conversation, message__seq=seq).delete()
 
 
 def check_comment(text: object) -> str:

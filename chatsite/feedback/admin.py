@@ -10,12 +10,11 @@ from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from chatsite.llm import providers
-from chatsite.turns.models import Feedback
+from chatsite.review.filters import ChoiceFilter
+from chatsite.review.readonly import ConversationPartAdmin, beginning_of, whole
 from chatsite.turns.requests import with_model
 
-from .. import redaction
-from ..filters import ChoiceFilter
-from ..readonly import ConversationPartAdmin, beginning_of, whole
+from .models import Feedback
 
 
 class CommentFilter(ChoiceFilter):
@@ -43,7 +42,7 @@ class FeedbackAdmin(ConversationPartAdmin):
     )
     list_display_links = ("updated_at",)
     list_filter = ("verdict", CommentFilter, "updated_at")
-    texts = redaction.FEEDBACK
+    texts = Feedback.TEXTS
     heads = ("comment",)
     fields = (
         ("in_conversation", "reply"),

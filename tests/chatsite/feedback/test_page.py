@@ -2,9 +2,11 @@
 
 import pytest
 
-from chatsite.pages.feedback import store
+from chatsite.feedback import services
+from chatsite.feedback.models import Feedback
+from chatsite.feedback.parts import FeedbackGiven
+from chatsite.live import socket_client
 from chatsite.protocol import events
-from chatsite.turns.models import Feedback
 from memory import library, transcript
 from memory.models import Conversation
 
@@ -62,7 +64,7 @@ def pressed(page, seq=2):
 
 
 def given(chat, seq=2):
-    found = store.of(chat, seq)
+    found = services.find_feedback(chat, seq)
     return found.verdict, found.comment
 
 
@@ -80,7 +82,7 @@ def test_it_is_stored_shown_and_told_to_other_tabs(client, chat, told):
     assert 'hx-swap-oob="true"' in answer
     assert pressed(page_of(client, chat)) == ["bad"]
     turn = chat.turns.first()
-    assert told == [events.Feedback(turn.pk, 2, "bad")]
+    assert told == [FeedbackGiven(turn.pk, 2, "bad")]
     assert events.to_json(told[0]) == {
         **{"type": "feedback", "turn": turn.pk},
         **{"seq": 2, "verdict": "bad"},
@@ -194,3 +196,23 @@ def test_the_audit_finds_feedback_on_what_is_no_reply(client, chat):
     [found] = violations()
     assert "R6.feedback" in found
     assert "message #1" in found
+
+
+def test_its_event_crosses_processes_and_is_drawn_where_its_turn_is_shown(chat):
+    turn = chat.turns.first()
+    event = FeedbackGiven(turn.pk, 2, "bad")
+    wire = {"type": "chat.event", "event": events.to_json(event)}
+    assert events.from_layer(wire) == event
+    assert socket_client.JsonView().at_once(event)
+    client = socket_client.Client(chat.owner_id, "", "", chat.pk)
+    view = socket_client.HtmlView()
+    assert "".join(sum(view.event(client, event), [])) == ""
+    list(view.sync(client))
+    assert pressed("".join(sum(view.event(client, event), []))) == ["bad"]
+
+
+def test_it_is_in_the_log_of_what_the_owner_did(client, chat):
+    give(client, chat, verdict="good")
+    [change] = chat.changes.all()
+    assert (change.action, change.seq) == ("feedback", 2)
+    assert change.get_action_display() == "gave feedback"

@@ -7,14 +7,15 @@ from django.urls import reverse
 from django.utils.translation import gettext as _
 
 from chatsite.accounts.access import conversation_view
+from chatsite.pages.memory_actions import Notice, tell
 from chatsite.protocol import events
-from chatsite.turns.models import Feedback
 from memory.models import Conversation
 from memory.transcript import ActionError, TextError
 
-from .. import parts
-from ..memory_actions import Notice, tell
-from . import store
+from . import services
+from .models import Feedback
+from .parts import FeedbackGiven, draw_buttons
+from .services import Given
 
 Verdict = Feedback.Verdict
 
@@ -23,7 +24,7 @@ Verdict = Feedback.Verdict
 def ask(request: HttpRequest, conversation: Conversation, seq: int) -> HttpResponse:
     """The dialog for a word why."""
     try:
-        given = store.of(conversation, seq)
+        given = services.find_feedback(conversation, seq)
     except ActionError:
         raise Http404 from None
     values = {
@@ -32,7 +33,7 @@ def ask(request: HttpRequest, conversation: Conversation, seq: int) -> HttpRespo
         "given": given,
         "max_chars": Feedback.MAX_CHARS,
     }
-    return render(request, "chat/_feedback_comment.html", values)
+    return render(request, "feedback/_comment.html", values)
 
 
 @conversation_view("POST")
@@ -40,7 +41,7 @@ def give(request: HttpRequest, conversation: Conversation, seq: int) -> HttpResp
     """Takes `verdict` ("good", "bad", or "" to remove it) and maybe a `comment`."""
     verdict, comment = request.POST.get("verdict", ""), request.POST.get("comment")
     try:
-        before, now = store.give(conversation, seq, verdict, comment)
+        before, now = services.give_feedback(conversation, seq, verdict, comment)
     except (ActionError, TextError) as error:
         if request.htmx:
             return tell(request, conversation, Notice(str(error), is_error=True))
@@ -50,20 +51,18 @@ def give(request: HttpRequest, conversation: Conversation, seq: int) -> HttpResp
     if not request.htmx:
         return redirect("conversation-detail", conversation.uuid)
     response = tell(request, conversation, _notice(conversation, seq, before, now))
-    response.write(parts.feedback(conversation, seq, now.verdict))
+    response.write(draw_buttons(conversation, seq, now.verdict, is_fragment=True))
     return response
 
 
 def _publish(conversation: Conversation, seq: int, verdict: str) -> None:
     turns = conversation.turns.filter(user_message__seq__lt=seq).order_by("-id")
     turn_id = turns.values_list("pk", flat=True).first() or 0
-    event = events.Feedback(turn_id, seq, verdict)
+    event = FeedbackGiven(turn_id, seq, verdict)
     async_to_sync(events.publish)(conversation.pk, event)
 
 
-def _notice(
-    conversation: Conversation, seq: int, before: store.Given, now: store.Given
-) -> Notice:
+def _notice(conversation: Conversation, seq: int, before: Given, now: Given) -> Notice:
     if not now.verdict:
         text = _("Your feedback on reply #%(seq)s was removed.")
     elif now.verdict == before.verdict:

@@ -23,6 +23,8 @@ class Feedback(models.Model):
 
     # Of the comment.
     MAX_CHARS = 1_000
+    # What can quote the conversation: hidden from staff who may not read it.
+    TEXTS = ("comment",)
 
     class Verdict(models.TextChoices):
         GOOD = "good", _("Good")
@@ -40,6 +42,8 @@ class Feedback(models.Model):
     updated_at = models.DateTimeField(_("when"), auto_now=True)
 
     class Meta:
+        # Named before the app; existing databases keep it.
+        db_table = "chat_feedback"
         ordering = NEWEST
         default_permissions = ()
         verbose_name = verbose_name_plural = _("feedback")
@@ -58,8 +62,3 @@ class Feedback(models.Model):
         # Never the comment: this goes into logs and lists.
         values = {"id": self.pk, "verdict": self.get_verdict_display()}
         return gettext("Feedback %(id)s: %(verdict)s") % values
-
-    @classmethod
-    def forget(cls, conversation: Conversation, seq: int, **_: object) -> None:
-        """Message `seq` was deleted: what is said of it can quote it."""
-        cls.objects.filter(conversation=conversation, message__seq=seq).delete()

@@ -1,0 +1,87 @@
+"""Feedback in the files of an export: as JSON, read by an import, and as Markdown."""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Annotated, Any, Literal
+
+from django.db.models import F
+from django.utils.translation import gettext as _
+from pydantic import BaseModel, Field
+
+from chatsite.hooks import ExportSection, Seq, Time
+from memory import bundle
+from memory.models import Conversation, Message
+
+from .models import Feedback, is_reply
+
+
+class FeedbackRow(BaseModel):
+    """What the owner thinks of reply `seq`, and a word why."""
+
+    seq: Seq
+    verdict: Literal["good", "bad"]
+    comment: Annotated[str, Field(max_length=Feedback.MAX_CHARS)] = ""
+    created_at: Time = None
+    updated_at: Time = None
+
+
+def read_feedback(conversation: Conversation) -> list[dict[str, Any]]:
+    """What its owner thinks of replies, in their order."""
+    columns = ("verdict", "comment", "created_at", "updated_at")
+    rows = conversation.feedback.order_by("message__seq")
+    return list(rows.values(*columns, seq=F("message__seq")))
+
+
+def write_feedback(
+    conversation: Conversation,
+    messages: Mapping[int, Message],
+    rows: Sequence[FeedbackRow],
+    batch: bundle.Batch = bundle.at_once,
+) -> None:
+    """Give replies the first that is said of each; what is said of other messages is
+    left out."""
+    found: dict[int, FeedbackRow] = {}
+    for row in rows:
+        reply = messages.get(row.seq)
+        if reply and is_reply(reply):
+            found.setdefault(row.seq, row)
+    for some in bundle.batches(found.values(), lambda row: len(row.comment)):
+        made = [
+            Feedback(
+                conversation=conversation,
+                message=messages[row.seq],
+                **row.model_dump(include={"verdict", "comment"}),
+            )
+            for row in some
+        ]
+        with batch(0):
+            Feedback.objects.bulk_create(made)
+            for feedback, row in zip(made, some, strict=True):
+                # Django has set both to now.
+                feedback.created_at = row.created_at or feedback.created_at
+                feedback.updated_at = row.updated_at or feedback.created_at
+            Feedback.objects.bulk_update(made, ["created_at", "updated_at"])
+
+
+def describe_feedback(
+    conversation: Conversation, show: Callable[[str], str]
+) -> dict[int, list[str]]:
+    """What stands below each reply that has feedback, as Markdown."""
+    found = {}
+    for row in read_feedback(conversation):
+        verdict = Feedback.Verdict(row["verdict"]).label
+        blocks = [f"**{_('Feedback: %(verdict)s') % {'verdict': verdict}}**"]
+        if row["comment"]:
+            lines = show(row["comment"]).splitlines()
+            blocks.append("\n".join(f"> {line}" for line in lines))
+        found[row["seq"]] = blocks
+    return found
+
+
+SECTION = ExportSection(
+    name="feedback",
+    row=FeedbackRow,
+    read=read_feedback,
+    write=write_feedback,
+    texts=Feedback.TEXTS,
+    describe=describe_feedback,
+)

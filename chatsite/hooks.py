@@ -1,0 +1,109 @@
+"""Where leaf apps meet the core: all that a leaf can add to it, hook by hook.
+
+A leaf fills these in the ready() of its AppConfig. The core reads them when it needs
+them and imports no leaf, so one that is not in INSTALLED_APPS leaves no trace. Three
+more hooks are elsewhere: the signal `memory.actions.message_deleted`, the actions of
+owners in `memory.models.change.LEAF_ACTIONS`, and background work in
+`chatsite.turns.runner.jobs`.
+"""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
+
+from django.db.models import F
+from pydantic import AfterValidator, AwareDatetime, BaseModel, Field
+from pydantic_core import PydanticCustomError
+
+from memory.transcript import LAST_SEQ
+
+if TYPE_CHECKING:
+    from chatsite.pages.presenters.transcript_pane import ShownMessage
+    from chatsite.review.rights import Rights
+    from memory.bundle import Batch
+    from memory.integrity.audit import Finder
+    from memory.models import Conversation, Message
+
+# Outside of these a date is a mistake, and at the ends of what Python knows it can't be
+# written in another zone.
+OLDEST, NEWEST = datetime(1970, 1, 1, tzinfo=UTC), datetime(2200, 1, 1, tzinfo=UTC)
+
+
+def _in_bounds(value: datetime) -> datetime:
+    if not OLDEST <= value <= NEWEST:
+        raise PydanticCustomError(
+            "out_of_time", "expected a time between 1970 and 2200"
+        )
+    return value
+
+
+# What rows of an export are made of: the number of a message, and a time.
+Seq = Annotated[int, Field(ge=1, le=LAST_SEQ)]
+Moment = Annotated[AwareDatetime, AfterValidator(_in_bounds)]
+Time = Moment | None
+
+
+@dataclass(frozen=True, slots=True)
+class ExportSection:
+    """A list in export.json. `read` gives its rows, and `write` stores those that an
+    import has read, by `row`, into a conversation with these messages."""
+
+    name: str
+    row: type[BaseModel]
+    read: Callable[["Conversation"], list[dict[str, Any]]]
+    write: Callable[
+        ["Conversation", Mapping[int, "Message"], Sequence[Any], "Batch"], None
+    ]
+    # The columns that are masked for staff who may not read.
+    texts: tuple[str, ...]
+    # Blocks of Markdown by the number of the message that they stand below; each text
+    # goes through the function that is given, which may mask it.
+    describe: Callable[["Conversation", Callable[[str], str]], dict[int, list[str]]]
+
+
+@dataclass(frozen=True, slots=True)
+class MessagePart:
+    """HTML in messages of the transcript, at a place of `chat/_message.html`; "" shows
+    nothing. `columns` are read with the message's row and are its `extra`."""
+
+    place: Literal["actions"]
+    columns: Mapping[str, F]
+    draw: Callable[["Conversation", "ShownMessage"], str]
+
+
+class LeafEvent:
+    """An event over the socket: a frozen dataclass. JSON clients get its fields; pages
+    that show turn `turn` get the HTML of draw(), to be swapped by its id."""
+
+    __slots__ = ()
+    type: ClassVar[str]
+    turn: int
+
+    def draw(self, conversation: "Conversation") -> str:
+        raise NotImplementedError
+
+
+# Exported, and copied by an import.
+export_sections: list[ExportSection] = []
+
+# Shown: parts of messages, and stylesheets of the page, by their static path.
+message_parts: list[MessagePart] = []
+stylesheets: list[str] = []
+
+# Told over the socket, by the type of the event.
+event_kinds: dict[str, type[LeafEvent]] = {}
+
+# For staff: HTML in the inspector of a request, given the number of its reply; and what
+# the access log calls the pages and lists of the leaf, by the target or its first word.
+inspector_parts: list[Callable[["Conversation", "Rights", int], str]] = []
+access_log_names: dict[str, Any] = {}
+
+# Audited: rules of `manage.py audit`.
+audit_rules: list["Finder"] = []
+
+
+def message_columns() -> Iterator[tuple[str, F]]:
+    """All columns that parts of messages want."""
+    for part in message_parts:
+        yield from part.columns.items()

@@ -1,1 +1,0 @@
-"""Feedback on a reply: good or bad, and a word why."""

@@ -1,0 +1,83 @@
+"""What a site without a leaf app shows of itself: run in a process of that site."""
+
+import io
+import json
+
+from django.contrib import admin
+from django.contrib.auth import get_user_model
+from django.core.management import call_command
+from django.test import Client
+from django.urls import get_resolver
+
+from chatsite import hooks
+from chatsite.jobs import queue
+from chatsite.transfer.importing import storing
+from chatsite.transfer.importing.outcome import KIND
+from chatsite.turns.audit import FINDERS
+from memory.models import Conversation
+
+PAGES = ("", "context/", "transcript.json", "context.json", "summaries.json")
+FILES = ("export.json", "export.md")
+
+
+def show():
+    """Prints all of it as JSON, by its name; the audit ends it if it finds anything."""
+    call_command("audit", stdout=io.StringIO())
+    conversation = Conversation.objects.get()
+    shown = {
+        "summaries": conversation.summaries.filter(status="active").count(),
+        "messages": conversation.messages.count(),
+        "urls": "\n".join(addresses(get_resolver())),
+        "audit": " ".join(each.__name__ for each in (*FINDERS, *hooks.audit_rules)),
+        "admin": " ".join(model._meta.label for model in admin.site._registry),
+    }
+    client = sign_in(conversation.owner)
+    for name in ("/", "/account/", *(address(conversation, n) for n in PAGES + FILES)):
+        shown[name] = read(client, name)
+    staff = get_user_model().objects.create_superuser("staff")
+    client = sign_in(staff)
+    reply = conversation.messages.filter(role="assistant").first()
+    for name in ("/admin/", f"timeline/{conversation.pk}", f"request/{reply.seq}"):
+        path = name if name.startswith("/") else staff_page(conversation, name)
+        shown[path] = read(client, path)
+    shown["imported"] = import_into(staff, shown[address(conversation, "export.json")])
+    print(json.dumps(shown))  # noqa: T201
+
+
+def address(conversation, name):
+    return f"/c/{conversation.uuid}/{name}"
+
+
+def staff_page(conversation, name):
+    folder = f"/admin/memory/conversation/{conversation.pk}"
+    return f"{folder}/timeline/" if "timeline" in name else f"{folder}/{name}/"
+
+
+def addresses(resolver, before=""):
+    for each in resolver.url_patterns:
+        path = f"{before}{each.pattern}"
+        if hasattr(each, "url_patterns"):
+            yield from addresses(each, path)
+        else:
+            yield f"{path} {each.name}"
+
+
+def sign_in(user):
+    client = Client()
+    client.force_login(user, "django.contrib.auth.backends.ModelBackend")
+    return client
+
+
+def read(client, path):
+    answer = client.get(path)
+    assert answer.status_code == 200, (path, answer.status_code)
+    parts = answer.streaming_content if answer.streaming else [answer.content]
+    return b"".join(parts).decode()
+
+
+def import_into(user, text):
+    """How many messages came with it."""
+    claim = queue.add(KIND, user, f"{KIND}:{user.pk}")
+    queue.begin(claim, 1)
+    storing.take(claim, io.BytesIO(text.encode()))
+    return Conversation.objects.get(owner=user).messages.count()
