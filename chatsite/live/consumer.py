@@ -21,6 +21,8 @@ from django.utils.translation import gettext as _
 
 from chatsite import languages, metrics
 from chatsite.database import TRANSIENT_DB_ERRORS, TROUBLE, is_away, name_of
+from chatsite.fair_queue import working_for
+from chatsite.ops.load import session_of
 from chatsite.protocol import events, layer
 from chatsite.protocol.errors import CommandError
 from chatsite.turns import runner
@@ -42,6 +44,8 @@ CLOSE_CODES = {
 UNAVAILABLE_SECONDS = 2.0
 # The key of the server's transport in the scope, where it has one: see backpressure.py.
 TRANSPORT = "windowpane.line"
+# Django's are shorter.
+MAX_SESSION_KEY = 64
 # Events that wait during a sync; with more, the sync is repeated.
 MAX_HELD = 500
 
@@ -171,7 +175,8 @@ class ConversationConsumer(AsyncWebsocketConsumer):
         self.view = socket_client.JsonView() if wants_json else socket_client.HtmlView()
         self.language = languages.of_scope(self.scope)
         try:
-            client = await database_sync_to_async(socket_client.Client.open)(self.scope)
+            opener = fair_share.of(session_of(self.scope)[:MAX_SESSION_KEY])
+            client = await opener.run(socket_client.Client.open, self.scope)
             await self._register(client)
         except CommandError as error:
             metrics.REFUSALS.labels(error.code).inc()
@@ -398,7 +403,8 @@ async def _unregister(client: socket_client.Client, receiver: layer.Receiver) ->
     await layer.leave(client.group, receiver)
     try:
         count = watcher.current_watcher().count(client.user_id)
-        await database_sync_to_async(client.leave)(count)
+        with working_for(client.user_id):
+            await database_sync_to_async(client.leave)(count)
     except TROUBLE as error:
         _log(error)  # the next renewal puts it right
 

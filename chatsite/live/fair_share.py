@@ -13,6 +13,7 @@ from weakref import WeakKeyDictionary
 
 from channels.db import database_sync_to_async
 
+from chatsite.fair_queue import working_for
 from chatsite.ops import processor_time
 
 T = TypeVar("T")
@@ -21,6 +22,8 @@ T = TypeVar("T")
 BURST_SECONDS = 2.0
 # What a message costs that needs no work: to be read and refused.
 MESSAGE_SECONDS = 0.002
+# In the database thread, all that open sockets are one person.
+OPENING = "opening"
 # People whose order is kept; they are forgotten in the order they were last busy.
 MAX_PEOPLE = 10_000
 
@@ -28,9 +31,11 @@ MAX_PEOPLE = 10_000
 class Share:
     """One person's turns in this process."""
 
-    def __init__(self, user_id: int) -> None:
+    def __init__(self, key: int | str) -> None:
         self._turn = asyncio.Lock()
-        self._user_id = user_id
+        self._key = key
+        # Whether a session exists is not known yet, and made-up ones cost nothing.
+        self._who = OPENING if isinstance(key, str) else key
 
     @property
     def is_spent(self) -> bool:
@@ -39,8 +44,10 @@ class Share:
     async def run(self, work: Callable[..., T], *args: Any) -> T:
         """work(*args) in the database thread, when it is this person's turn."""
         async with self._turn:
-            await asyncio.sleep(self._rest())
-            return await database_sync_to_async(self._timed)(work, *args)
+            if seconds := self._rest():
+                await asyncio.sleep(seconds)
+            with working_for(self._who):
+                return await database_sync_to_async(self._timed)(work, *args)
 
     async def take_message(self) -> None:
         """Wait until this person may be heard again. Not in turn: of the syncs that are
@@ -54,23 +61,24 @@ class Share:
 
     @property
     def _account(self) -> processor_time.Account:
-        return processor_time.of_user(self._user_id)
+        return processor_time.of_user(self._key)
 
     def _rest(self) -> float:
         """Seconds until there is something left of the share."""
         return self._account.rest(BURST_SECONDS)
 
 
-_people: WeakKeyDictionary[asyncio.AbstractEventLoop, OrderedDict[int, Share]] = (
+_people: WeakKeyDictionary[asyncio.AbstractEventLoop, OrderedDict[int | str, Share]] = (
     WeakKeyDictionary()
 )
 
 
-def of(user_id: int) -> Share:
-    """The person's share in the running event loop."""
+def of(key: int | str) -> Share:
+    """The share in the running event loop of a user, or of a session whose user is not
+    known yet: it opens one socket at a time."""
     people = _people.setdefault(asyncio.get_running_loop(), OrderedDict())
-    share = people.setdefault(user_id, Share(user_id))
-    people.move_to_end(user_id)
+    share = people.setdefault(key, Share(key))
+    people.move_to_end(key)
     if len(people) > MAX_PEOPLE:
         people.popitem(last=False)
     return share

@@ -10,7 +10,7 @@ import os
 import sys
 import threading
 
-from chatsite import database
+from chatsite import database, fair_queue
 from chatsite.llm import providers
 from chatsite.ops import load
 from chatsite.turns import runner
@@ -40,6 +40,7 @@ def install() -> None:
     from . import backpressure
 
     backpressure.install(hand_over)
+    fair_queue.install()
 
     def start_up() -> None:
         asyncio.get_event_loop().call_soon(_begin)

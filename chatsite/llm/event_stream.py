@@ -10,6 +10,8 @@ from typing import Any, TypeVar
 
 import openai
 
+from chatsite.fair_queue import loop_turn
+
 T = TypeVar("T")
 
 BOM = b"\xef\xbb\xbf"
@@ -18,6 +20,8 @@ MAX_JSON_BYTES = 8_000_000
 # Of a whole reply: several times what the longest takes with each token on its own.
 MAX_BODY_BYTES = 100_000_000
 DONE = "[DONE]"
+# What is read at once: some dozen tokens.
+TURN_BYTES = 4_000
 # A connection is used again when its reply was read to the end.
 END_SECONDS = 0.1
 
@@ -78,7 +82,7 @@ class ObjectStream(openai.AsyncStream[object]):
                 aclosing(self._bytes()) as body,
                 aclosing(as_events(body)) as chunks,
             ):
-                async for chunk in chunks:
+                async for chunk in in_turn(chunks):
                     batch, end = self._read(reader.feed(chunk), convert)
                     if batch:
                         yield batch
@@ -141,6 +145,16 @@ def _unread(response: Any) -> bytes:
     if source is None or "content-encoding" in response.headers:
         return b""
     return source.content._read_nowait(-1)
+
+
+async def in_turn(chunks: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
+    """The same, each no longer than what is read at once; between two parts of a longer
+    one it is the turn of others."""
+    async for chunk in chunks:
+        for start in range(0, len(chunk) - TURN_BYTES, TURN_BYTES):
+            async with loop_turn():
+                yield chunk[start : start + TURN_BYTES]
+        yield chunk[(len(chunk) - 1) // TURN_BYTES * TURN_BYTES :]
 
 
 async def _exhaust(chunks: AsyncIterator[bytes]) -> None:

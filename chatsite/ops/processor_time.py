@@ -76,7 +76,7 @@ _accounts: OrderedDict[Key, Account] = OrderedDict()
 _accounts_lock = Lock()
 
 
-def of_user(user_id: int) -> Account:
+def of_user(user_id: int | str) -> Account:
     return _get(("user", user_id))
 
 

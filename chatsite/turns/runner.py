@@ -29,6 +29,7 @@ from chatsite.database import (
     name_of,
     retry,
 )
+from chatsite.fair_queue import person
 from chatsite.llm import providers
 from chatsite.llm.errors import LLMError
 from chatsite.protocol import events
@@ -137,10 +138,11 @@ def spawn(work: Coroutine[Any, Any, Any]) -> asyncio.Task[Any] | None:
     if _closing.is_set():
         work.close()
         return None
-    # An empty context: inherited from an HTTP request, a task would use that
+    # Nearly empty: inherited whole from an HTTP request, a task would use that
     # request's thread for the database, which is gone when the response is out.
-    loop = asyncio.get_running_loop()
-    task = loop.create_task(work, context=contextvars.Context())
+    context = contextvars.Context()
+    context.run(person.set, person.get())
+    task = asyncio.get_running_loop().create_task(work, context=context)
     _tasks.add(task)
     task.add_done_callback(_forget)
     return task
@@ -275,6 +277,7 @@ async def _compact(
     if found is None:
         return "nothing"
     model, payer = found
+    person.set(payer)
     name = providers.summary_model(model)
     outcome = await compactor.compact(
         conversation_id,

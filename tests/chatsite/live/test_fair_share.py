@@ -6,6 +6,7 @@ import time
 
 import pytest
 
+from chatsite.fair_queue import person
 from chatsite.live import fair_share, socket_client
 from memory import transcript
 
@@ -28,6 +29,13 @@ async def test_others_wait_for_one_piece_of_work_at_most():
     assert sum(task.done() for task in mine) < 10
     for task in mine:
         task.cancel()
+
+
+async def test_work_is_known_to_be_this_persons():
+    assert await fair_share.of(ME).run(person.get) == ME
+    # Sessions can be made up: all that open sockets are one.
+    assert await fair_share.of("one").run(person.get) == fair_share.OPENING
+    assert await fair_share.of("another").run(person.get) == fair_share.OPENING
 
 
 async def test_who_had_the_thread_for_long_rests(monkeypatch, settings):
@@ -74,6 +82,23 @@ async def test_those_that_were_quiet_longest_are_forgotten(monkeypatch):
         fair_share.of(user_id)
     assert fair_share.of(1) is kept
     assert len(fair_share._people[asyncio.get_running_loop()]) == 3
+
+
+@pytest.mark.django_db(transaction=True)
+async def test_a_session_opens_one_socket_at_a_time(alice, session, monkeypatch):
+    keys, left, of = [], [], fair_share.of
+    monkeypatch.setattr(fair_share, "of", lambda key: keys.append(key) or of(key))
+    leave = socket_client.Client.leave
+    monkeypatch.setattr(
+        *(socket_client.Client, "leave"),
+        lambda client, count: left.append(person.get()) or leave(client, count),
+    )
+    conversation = await asyncio.to_thread(transcript.create, alice)
+    async with Chat(conversation, session) as chat:
+        await chat.command(type="sync")
+        await chat.say("Hello")
+    assert keys == [session, alice.pk]
+    assert left == [alice.pk]
 
 
 @pytest.mark.django_db(transaction=True)

@@ -1,0 +1,89 @@
+"""Whose work it is, and an order in which nobody's work waits for all of another's.
+
+A process has one thread for the database and one for its event loop. In both of them
+people take turns: before each piece of work of one person, the others get one of theirs
+done, however many pieces that one has asked for.
+"""
+
+import asyncio
+from collections import OrderedDict, deque
+from collections.abc import AsyncIterator, Hashable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import asynccontextmanager, contextmanager
+from contextvars import ContextVar
+from queue import SimpleQueue
+from threading import Lock
+from typing import Any
+from weakref import WeakKeyDictionary, WeakValueDictionary
+
+from asgiref.sync import SyncToAsync
+
+# The number of a user, or whatever else tells one from another. None: the process
+# itself, and what is not known yet.
+person: ContextVar[Hashable] = ContextVar("person", default=None)
+
+
+@contextmanager
+def working_for(who: Hashable) -> Iterator[None]:
+    before = person.set(who)
+    try:
+        yield
+    finally:
+        person.reset(before)
+
+
+class FairQueue:
+    """What a thread has to do: the people in a circle, each with their work in its
+    order. Has as much of SimpleQueue as ThreadPoolExecutor needs."""
+
+    def __init__(self) -> None:
+        self._circle: OrderedDict[Hashable, deque[Any]] = OrderedDict()
+        self._lock = Lock()
+        # One for each piece of work: the thread waits for these.
+        self._tokens: SimpleQueue[None] = SimpleQueue()
+
+    def put(self, work: Any) -> None:
+        """The work of the person in whose context this is called."""
+        with self._lock:
+            self._circle.setdefault(person.get(), deque()).append(work)
+        self._tokens.put(None)
+
+    def get(self, block: bool = True) -> Any:
+        self._tokens.get(block)
+        with self._lock:
+            who, waiting = self._circle.popitem(last=False)
+            work = waiting.popleft()
+            if waiting:
+                self._circle[who] = waiting
+        return work
+
+    def get_nowait(self) -> Any:
+        return self.get(block=False)
+
+
+def make_fair_thread() -> ThreadPoolExecutor:
+    """One thread that works off a FairQueue."""
+    thread = ThreadPoolExecutor(max_workers=1)
+    thread._work_queue = FairQueue()
+    return thread
+
+
+def install() -> None:
+    """Let the thread be fair in which database_sync_to_async() does its work. Before it
+    has any: a second thread would have a second connection."""
+    SyncToAsync.single_thread_executor = make_fair_thread()
+
+
+_turns: WeakKeyDictionary[
+    asyncio.AbstractEventLoop, WeakValueDictionary[Hashable, asyncio.Lock]
+] = WeakKeyDictionary()
+
+
+@asynccontextmanager
+async def loop_turn() -> AsyncIterator[None]:
+    """Around a long piece of work of the event loop itself: of each person one at a
+    time, with a round of the loop for all others behind it."""
+    turns = _turns.setdefault(asyncio.get_running_loop(), WeakValueDictionary())
+    async with turns.setdefault(person.get(), asyncio.Lock()):
+        yield
+        await asyncio.sleep(0)

@@ -1,0 +1,102 @@
+"""People take turns in the thread of the database and in the event loop."""
+
+import asyncio
+import threading
+
+from asgiref.sync import SyncToAsync
+from channels.db import database_sync_to_async
+
+from chatsite import fair_queue
+from chatsite.fair_queue import FairQueue, person, working_for
+from chatsite.llm import event_stream
+from chatsite.turns import runner
+
+ME, OTHER, THIRD = 1, 2, 3
+
+
+def put(queue, who, *works):
+    with working_for(who):
+        for work in works:
+            queue.put(work)
+
+
+def test_before_each_piece_of_one_person_the_others_have_one():
+    queue = FairQueue()
+    put(queue, ME, "a", "b", "c", "d")
+    put(queue, OTHER, 1, 2)
+    assert [queue.get(), queue.get()] == ["a", 1]
+    put(queue, THIRD, "x")
+    assert [queue.get() for _ in range(5)] == ["b", 2, "x", "c", "d"]
+    assert not queue._circle
+
+
+async def test_the_database_thread_is_fair(monkeypatch):
+    thread = fair_queue.make_fair_thread()
+    monkeypatch.setattr(SyncToAsync, "single_thread_executor", thread)
+    begun, go_on, order = threading.Event(), threading.Event(), []
+
+    def hold():
+        begun.set()
+        go_on.wait(10)
+
+    async def ask(who, work):
+        with working_for(who):
+            await database_sync_to_async(work)()
+
+    tasks = [asyncio.create_task(ask(ME, hold))]
+    await asyncio.to_thread(begun.wait, 10)
+    for number in range(9):
+        tasks.append(asyncio.create_task(ask(ME, lambda n=number: order.append(n))))
+    tasks.append(asyncio.create_task(ask(OTHER, lambda: order.append("other"))))
+    await asyncio.sleep(0.01)
+    go_on.set()
+    await asyncio.gather(*tasks)
+    thread.shutdown()
+    assert order.index("other") <= 1
+    assert [each for each in order if each != "other"] == list(range(9))
+
+
+async def test_what_goes_on_in_the_background_is_the_same_persons():
+    found = []
+
+    async def work():
+        found.append(person.get())
+
+    with working_for(ME):
+        task = runner.spawn(work())
+    await task
+    await runner.spawn(work())
+    assert found == [ME, None]
+
+
+async def test_of_one_persons_streams_one_is_read_in_a_round_of_the_loop():
+    size, rounds, read = event_stream.TURN_BYTES, 0, []
+
+    async def body():
+        yield b"x" * (size * 20 + 1)
+
+    async def read_stream():
+        async for part in event_stream.in_turn(body()):
+            read.append((rounds, len(part)))
+
+    with working_for(ME):
+        mine = [asyncio.create_task(read_stream()) for _ in range(3)]
+    while not all(task.done() for task in mine):
+        await asyncio.sleep(0)
+        rounds += 1
+    assert sum(part for _, part in read) == 3 * (size * 20 + 1)
+    assert max(part for _, part in read) == size
+    long_ones = [at for at, part in read if part == size]
+    assert max(long_ones.count(at) for at in long_ones) <= 2
+
+
+async def test_a_stream_in_turn_is_the_same_bytes():
+    chunks = [bytes([n % 251]) * n for n in (0, 1, 3_999, 4_000, 4_001, 8_000, 9_000)]
+
+    async def body():
+        for chunk in chunks:
+            yield chunk
+
+    parts = [part async for part in event_stream.in_turn(body())]
+    assert b"".join(parts) == b"".join(chunks)
+    assert max(map(len, parts)) <= event_stream.TURN_BYTES
