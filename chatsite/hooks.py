@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
-from django.db.models import F
+from django.db.models import F, Model
 from pydantic import AfterValidator, AwareDatetime, BaseModel, Field
 from pydantic_core import PydanticCustomError
 
@@ -98,6 +98,14 @@ event_kinds: dict[str, type[LeafEvent]] = {}
 # the access log calls the pages and lists of the leaf, by the target or its first word.
 inspector_parts: list[Callable[["Conversation", "Rights", int], str]] = []
 access_log_names: dict[str, Any] = {}
+# Also what the access log calls their actions, and links from a conversation to pages
+# about it: the words of each, by the name of an address with its `pk`.
+access_log_actions: dict[str, Any] = {}
+staff_links: dict[str, Any] = {}
+
+# Counted in the figures of the site: tables of what models were paid for, which have
+# `created_at`, `user`, `model`, `requests`, `tokens_in` and `tokens_out`.
+spending_tables: list[type[Model]] = []
 
 # Audited: rules of `manage.py audit`.
 audit_rules: list["Finder"] = []

@@ -116,7 +116,7 @@ class TestProtocol:
         assert keys("Commands") - {"command"} == COMMANDS - {"migrate"}
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 class TestNames:
     def test_every_path_exists(self, page):
         text = page.read_text()

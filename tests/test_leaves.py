@@ -11,7 +11,10 @@ from .servers import Site
 
 pytestmark = [pytest.mark.server, pytest.mark.database("sqlite")]
 # What no page, file or address may name without the leaf.
-WORDS = {"chatsite.feedback": "feedback|good reply|bad reply"}
+WORDS = {
+    "chatsite.experiments": "experiment|another policy",
+    "chatsite.feedback": "feedback|good reply|bad reply",
+}
 TEXTS = ("Hello", "Where is Kyoto?", "How far is it?", "Thank you")
 
 

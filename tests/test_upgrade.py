@@ -19,25 +19,30 @@ from .servers import Site
 FOLDER = Path(__file__).parent / "upgrade"
 # Said in a message that was deleted, and in what was made of it.
 WORD = "AKIA4711SECRET0"
+# Of experiments, which were called trials of the review app then.
+KIND = 24
 # The turn that waited is taken as its first attempt; a stop lets the audit be clean.
 LOOK = """
 import json
+from django.contrib.contenttypes.models import ContentType
 from django.core.management import call_command
 from chatsite.turns import lifecycle
 from chatsite.turns.models import Turn
-from chatsite.review.models import Experiment
+from chatsite.experiments.models import Experiment
 from memory.models import Message, Prompt, Summary
 waiting = Turn.objects.get(state="queued")
 claim = lifecycle.claim(waiting.conversation_id)
 lifecycle.finish(claim, lifecycle.Result("stopped", ""))
 call_command("audit")
 blanked = Summary.objects.filter(status="erased")
+kinds = ContentType.objects.filter(model__in=["trial", "experiment"])
 print(json.dumps({
     "messages": Message.objects.count(),
     "attempt": claim.attempt,
     "erased": [[row.text, row.structured, row.flags] for row in blanked],
     "stale": [row.text for row in Summary.objects.filter(status="stale")],
     "experiment": Experiment.objects.get().result,
+    "kinds": [*kinds.values_list("pk", "app_label", "model")],
     "prompts of no one": Prompt.objects.filter(conversations=None).count(),
 }))
 """
@@ -72,6 +77,8 @@ def test_it_migrates_and_its_audit_is_clean(old_url):
     assert found["messages"] == 27
     assert found["attempt"] == 1
     assert found["prompts of no one"] == 0
+    # Rights and log entries refer to it by its number.
+    assert found["kinds"] == [[KIND, "experiments", "experiment"]]
     assert found["erased"]
     assert all(row == ["", None, {}] for row in found["erased"])
     assert WORD not in json.dumps([found["stale"], found["experiment"]])

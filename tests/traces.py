@@ -37,7 +37,8 @@ def show():
     staff = get_user_model().objects.create_superuser("staff")
     client = sign_in(staff)
     reply = conversation.messages.filter(role="assistant").first()
-    for name in ("/admin/", f"timeline/{conversation.pk}", f"request/{reply.seq}"):
+    pages = ("change", "figures", f"timeline/{conversation.pk}", f"request/{reply.seq}")
+    for name in ("/admin/", "/admin/desk/accessevent/", *pages):
         path = name if name.startswith("/") else staff_page(conversation, name)
         shown[path] = read(client, path)
     shown["imported"] = import_into(staff, shown[address(conversation, "export.json")])

@@ -19,7 +19,7 @@ from chatsite.hooks import access_log_names
 from chatsite.proxies import client_address
 from memory.models import Conversation
 
-from .models import AccessEvent
+from .models import AccessEvent, list_actions
 
 Action = AccessEvent.Action
 
@@ -40,9 +40,7 @@ PARTS = {
     "rule": _("rule"),
     "timeline": _("timeline"),
     "transcript": _("transcript"),
-    "experiment": _("experiment"),
     "toolcall": _("tool call"),
-    "trial": _("experiment"),  # as it was once called
     "turn": _("turn"),
     "version": _("version"),
     "list conversation": _("title (in a list)"),
@@ -152,10 +150,11 @@ def read_looks(owner: AbstractBaseUser, page: Sequence[dict[str, Any]]) -> list[
     ids = {uuid for each in seen.values() for uuid in each}
     rows = Conversation.objects.filter(owner=owner, uuid__in=ids, deleted_at=None)
     found = {row.uuid: row for row in rows.only("uuid", "title")}
+    labels = dict(list_actions())
     return [
         Look(
             at=row["at"],
-            action=Action(row["action"]).label,
+            action=str(labels.get(row["action"], row["action"])),
             part=describe(row["target"]),
             username=row["username"],
             conversations=[

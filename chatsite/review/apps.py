@@ -15,22 +15,12 @@ class ReviewConfig(AppConfig):
     def ready(self) -> None:
         admin.site.site_header = admin.site.site_title = "Windowpane"
         admin.site.index_title = _("What people saw, what the model saw")
-        from chatsite.turns import runner
-        from memory.actions import message_deleted
-
         from . import naming
         from .actions import erasing
-        from .experiments import job, store
 
         naming.apply()
-
-        runner.jobs.append(job.JOB)
         signals.pre_delete.connect(
             lambda sender, instance, **_: erasing.forget_log(instance),
             sender="memory.Conversation",
-            weak=False,
-        )
-        message_deleted.connect(
-            lambda sender, conversation, seq, **_: store.forget(conversation, seq),
             weak=False,
         )

@@ -1,12 +1,12 @@
-"""What the review app itself records: who looked, who reviewed, what was erased, and
-what came of trying a policy on a stored conversation.
-"""
+"""What the review app itself records: who looked, who reviewed, what was erased."""
+
+from typing import Any
 
 from django.conf import settings
 from django.db import models
 from django.utils.translation import gettext_lazy as _
 
-from chatsite.turns.models import Turn
+from chatsite import hooks
 from memory.models import Conversation
 from memory.models.history import History
 
@@ -18,6 +18,11 @@ class AppendOnly(History):
 
     class Meta:
         abstract = True
+
+
+def list_actions() -> list[tuple[str, Any]]:
+    """What staff can do: each action's name, and what people read."""
+    return [*AccessEvent.Action.choices, *hooks.access_log_actions.items()]
 
 
 class AccessEvent(AppendOnly):
@@ -32,7 +37,6 @@ class AccessEvent(AppendOnly):
         RESTORE = "restore", _("restored a version")
         REBUILD = "rebuild", _("rebuilt the summaries")
         REVIEW = "review", _("marked reviewed")
-        TRY = "try", _("tried another policy")
         PURGE = "purge", _("erased")
 
     user = models.ForeignKey(
@@ -44,7 +48,7 @@ class AccessEvent(AppendOnly):
     )
     # Kept when the account is gone.
     username = models.CharField(_("user name"), max_length=150, db_index=True)
-    action = models.CharField(_("action"), max_length=7, choices=Action)
+    action = models.CharField(_("action"), max_length=7, choices=list_actions)
     # Empty: a text that belongs to no conversation, such as the site's own prompt.
     conversation = models.UUIDField(_("conversation"), null=True, db_index=True)
     owner = models.ForeignKey(
@@ -128,90 +132,3 @@ class Tombstone(AppendOnly):
 
     def __str__(self) -> str:
         return f"{self.conversation}: {self.messages} messages"
-
-
-class Experiment(models.Model):
-    """A stored conversation played through another policy, next to the real one.
-
-    Its state is kept like a turn's: the process that holds the owner token and renews
-    the lease plays it, and every write names that token.
-    """
-
-    class State(models.TextChoices):
-        QUEUED = "queued", _("Queued")
-        RUNNING = "running", _("Running")
-        DONE = "done", _("Done")
-        STOPPED = "stopped", _("Stopped")
-        FAILED = "failed", _("Failed")
-
-    UNFINISHED = (State.QUEUED, State.RUNNING)
-    LEASE = Turn.LEASE
-
-    conversation = models.ForeignKey(
-        Conversation, models.CASCADE, related_name="experiments"
-    )
-    user = models.ForeignKey(
-        settings.AUTH_USER_MODEL,
-        models.SET_NULL,
-        null=True,
-        related_name="+",
-        verbose_name=_("started by"),
-    )
-    policy = models.JSONField(_("policy"), default=dict)
-    model = models.CharField(_("summariser"), max_length=100)
-    budget = models.PositiveIntegerField(
-        _("budget"), help_text=_("Tokens that the summariser may read and write.")
-    )
-    # What was spent, and what is set aside for a request that is under way: a process
-    # that dies in the middle of one has spent it.
-    spent = models.PositiveIntegerField(_("spent"), default=0)
-    requests = models.PositiveIntegerField(_("requests"), default=0)
-    tokens_in = models.PositiveIntegerField(_("read"), default=0)
-    tokens_out = models.PositiveIntegerField(_("written"), default=0)
-    state = models.CharField(
-        _("state"), max_length=7, choices=State, default=State.QUEUED
-    )
-    attempt = models.PositiveSmallIntegerField(default=0)
-    # The last message of the conversation when the experiment was started.
-    last_seq = models.PositiveIntegerField(_("last message"))
-    done_messages = models.PositiveIntegerField(default=0)
-    all_messages = models.PositiveIntegerField(default=0)
-    # Where to go on after a crash, and at the end what came out; steps.py writes it.
-    result = models.JSONField(_("result"), null=True, blank=True)
-    error = models.CharField(
-        _("error"), max_length=100, blank=True, help_text=_("Code of the error.")
-    )
-    owner = models.CharField(max_length=36, blank=True)
-    # One of the places that the site has for experiments.
-    place = models.PositiveSmallIntegerField(null=True, blank=True)
-    lease_until = models.DateTimeField(null=True, blank=True)
-    cancel_requested_at = models.DateTimeField(null=True, blank=True)
-    created_at = models.DateTimeField(_("created"), auto_now_add=True, db_index=True)
-    finished_at = models.DateTimeField(_("finished"), null=True, blank=True)
-
-    class Meta:
-        ordering = ["-id"]
-        default_permissions = ()
-        verbose_name = _("policy experiment")
-        verbose_name_plural = _("policy experiments")
-        constraints = [
-            models.UniqueConstraint(
-                fields=["place"],
-                condition=models.Q(state="running"),
-                name="one_trial_per_place",
-            ),
-        ]
-        indexes = [
-            models.Index(
-                fields=["state", "lease_until"],
-                condition=models.Q(state__in=["queued", "running"]),
-                name="trial_unfinished",
-            ),
-        ]
-
-    def __str__(self) -> str:
-        return f"Experiment {self.pk} ({self.state})"
-
-    @property
-    def is_finished(self) -> bool:
-        return self.state not in self.UNFINISHED

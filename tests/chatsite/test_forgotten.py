@@ -14,9 +14,10 @@ from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
 
+from chatsite.experiments.models import Experiment
 from chatsite.feedback.services import give_feedback
 from chatsite.review.actions import erasing
-from chatsite.review.models import Experiment, Review
+from chatsite.review.models import Review
 from chatsite.turns import commands
 from chatsite.turns.models import Job, ResultFile, Share
 from memory import library, transcript

@@ -9,7 +9,7 @@ from django.db import connection
 from django.db.models import F, Q
 from django.db.models.functions import Now
 
-from chatsite.review.models import Experiment
+from chatsite.turns.models import Turn
 from memory import transcript
 from memory.leases import PROCESS, Lease, LeaseStatus, new_owner
 from memory.models import Conversation
@@ -29,11 +29,11 @@ def conversations(alice):
 
 
 @pytest.fixture
-def experiments(conversations, alice):
-    row = Experiment.objects.create(
-        conversation=conversations.get(), user=alice, budget=1, last_seq=1
-    )
-    return Experiment.objects.filter(pk=row.pk)
+def turns(conversations):
+    row = conversations.get()
+    message, _is_new = transcript.append_user_message(row, text="Hi", client_id="a")
+    turn = Turn.objects.create(conversation=row, user_message=message, reply_seq=2)
+    return Turn.objects.filter(pk=turn.pk)
 
 
 @pytest.fixture(params=["state", "columns"])
@@ -41,7 +41,7 @@ def kind(request):
     """A lease, the row it is about, and what a claim writes beside."""
     if request.param == "columns":
         return BY_COLUMNS, request.getfixturevalue("conversations"), {}
-    return BY_STATE, request.getfixturevalue("experiments"), {"state": "running"}
+    return BY_STATE, request.getfixturevalue("turns"), {"state": "running"}
 
 
 def expire(lease, rows):
@@ -74,15 +74,15 @@ class TestClaim:
         with django_assert_num_queries(1):
             lease.claim(rows, "one", **values)
 
-    def test_what_it_writes_beside_is_written_by_the_winner_alone(self, experiments):
+    def test_what_it_writes_beside_is_written_by_the_winner_alone(self, turns):
         values = {"state": "running", "attempt": F("attempt") + 1}
         for owner in ("one", "two"):
-            BY_STATE.claim(experiments, owner, **values)
-        assert experiments.get().attempt == 1
+            BY_STATE.claim(turns, owner, **values)
+        assert turns.get().attempt == 1
 
-    def test_a_row_that_has_ended_is_not_free(self, experiments):
-        experiments.update(state="done")
-        assert not BY_STATE.claim(experiments, "one", state="running")
+    def test_a_row_that_has_ended_is_not_free(self, turns):
+        turns.update(state="done")
+        assert not BY_STATE.claim(turns, "one", state="running")
 
     @pytest.mark.django_db(transaction=True)
     def test_of_many_that_try_at_once_one_gets_it(self, kind):
@@ -134,33 +134,33 @@ class TestRenewal:
         assert not lease.renew(held(lease, rows, "two"))
         assert rows.filter(lease.expired()).exists()
 
-    def test_who_lost_it_writes_nothing(self, experiments):
-        BY_STATE.claim(experiments, "slow", state="running")
-        expire(BY_STATE, experiments)
-        BY_STATE.claim(experiments, "next", state="running")
-        lost = held(BY_STATE, experiments, "slow")
-        assert not BY_STATE.renew(lost, done_messages=9)
-        found = BY_STATE.renew_unless_cancelled(lost, done_messages=9)
+    def test_who_lost_it_writes_nothing(self, turns):
+        BY_STATE.claim(turns, "slow", state="running")
+        expire(BY_STATE, turns)
+        BY_STATE.claim(turns, "next", state="running")
+        lost = held(BY_STATE, turns, "slow")
+        assert not BY_STATE.renew(lost, room=9)
+        found = BY_STATE.renew_unless_cancelled(lost, room=9)
         assert found is LeaseStatus.LOST
         assert not BY_STATE.release(lost, state="queued")
-        row = experiments.get()
-        assert (row.owner, row.state, row.done_messages) == ("next", "running", 0)
+        row = turns.get()
+        assert (row.owner, row.state, row.room) == ("next", "running", 0)
 
-    def test_one_that_should_stop_is_told_so_and_not_renewed(self, experiments):
-        BY_STATE.claim(experiments, "one", state="running")
-        mine = held(BY_STATE, experiments, "one")
-        kept = BY_STATE.renew_unless_cancelled(mine, done_messages=3)
+    def test_one_that_should_stop_is_told_so_and_not_renewed(self, turns):
+        BY_STATE.claim(turns, "one", state="running")
+        mine = held(BY_STATE, turns, "one")
+        kept = BY_STATE.renew_unless_cancelled(mine, room=3)
         assert kept is LeaseStatus.KEPT
-        experiments.update(cancel_requested_at=Now())
-        expire(BY_STATE, experiments)
-        told = BY_STATE.renew_unless_cancelled(mine, done_messages=4)
+        turns.update(cancel_requested_at=Now())
+        expire(BY_STATE, turns)
+        told = BY_STATE.renew_unless_cancelled(mine, room=4)
         assert told is LeaseStatus.CANCELLED
-        assert experiments.filter(BY_STATE.expired(), done_messages=3).exists()
+        assert turns.filter(BY_STATE.expired(), room=3).exists()
 
-    def test_an_ended_row_has_no_owner(self, experiments):
-        BY_STATE.claim(experiments, "one", state="running")
-        experiments.update(state="done")
-        assert not BY_STATE.renew(held(BY_STATE, experiments, "one"))
+    def test_an_ended_row_has_no_owner(self, turns):
+        BY_STATE.claim(turns, "one", state="running")
+        turns.update(state="done")
+        assert not BY_STATE.renew(held(BY_STATE, turns, "one"))
 
 
 class TestRelease:

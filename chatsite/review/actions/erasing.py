@@ -25,7 +25,7 @@ from memory import library
 from memory.actions import ActionError
 from memory.models import Conversation, Message, ModelCall, Summary
 
-from ..models import Experiment, Review, Tombstone
+from ..models import Tombstone
 
 if TYPE_CHECKING:
     from django.contrib.auth.models import AbstractBaseUser
@@ -39,7 +39,6 @@ PARTS: dict[str, type[models.Model]] = {
     "turns": Turn,
 }
 ATTEMPTS = 3
-LOGGED = (*PARTS.values(), Review, Experiment)
 
 
 def count(conversation: Conversation) -> dict[str, int]:
@@ -137,8 +136,12 @@ def _replace_by_tombstone(
 def forget_log(conversation: Conversation) -> None:
     """The admin's own log, which earlier versions of the site filled with titles."""
     _entries(Conversation.objects.filter(pk=conversation.pk)).delete()
-    for model in LOGGED:
-        _entries(model.objects.filter(conversation=conversation)).delete()
+    logged = set(LogEntry.objects.values_list("content_type", flat=True).distinct())
+    for relation in Conversation._meta.related_objects:
+        model, goes = relation.related_model, relation.on_delete is models.CASCADE
+        if goes and ContentType.objects.get_for_model(model).pk in logged:
+            rows = {relation.field.name: conversation}
+            _entries(model._base_manager.filter(**rows)).delete()
 
 
 def _entries(rows: models.QuerySet) -> models.QuerySet[LogEntry]:

@@ -24,7 +24,6 @@ from ..actions import exporting
 from ..actions import views as action_views
 from ..actions.views import ask_about_chosen
 from ..charts import conversation as chart_views
-from ..experiments import views as experiment_views
 from ..filters import CompactionFilter, ReviewFilter
 from ..pages import timeline_link
 from ..readonly import (
@@ -95,7 +94,6 @@ class ConversationAdmin(ReadOnlyAdmin):
         return [
             *timeline_views.urlpatterns,
             *chart_views.urlpatterns,
-            *experiment_views.urlpatterns,
             *action_views.urlpatterns,
             *super().get_urls(),
         ]

@@ -251,14 +251,12 @@ def _bars(
 
 
 def _spending_table(figures: SiteFigures) -> Chart:
-    """Who spent what with which model; an experiment of a policy is its starter's."""
+    """Who spent what with which model."""
     head = [_("Person"), _("Model"), _("Requests"), _("Read"), _("Written")]
     head += [_("Cost")] if settings.PRICE_INPUT else []
     rows = []
     for each in sorted(figures.spending, key=lambda each: -each.tokens):
-        user = each.user
-        if each.is_experiment:
-            user = _("%(user)s, experiments") % {"user": user}
+        user = f"{each.user}, {each.use}" if each.use else each.user
         row = [user, providers.label(each.model)]
         row += map(show, (each.requests, each.read, each.written))
         rows.append((*row, _money([each])) if settings.PRICE_INPUT else tuple(row))

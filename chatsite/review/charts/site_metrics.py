@@ -26,13 +26,14 @@ from django.db.models import (
 )
 from django.db.models.expressions import Combinable
 from django.db.models.functions import Coalesce
+from django.utils.functional import Promise
 
+from chatsite import hooks
 from chatsite.turns.models import Turn
 from memory.compaction import lease
 from memory.models import Conversation, ModelCall, Summary
 
 from ..filters import after_a_gap
-from ..models import Experiment
 from .days import Days
 
 OLD_SECONDS, NEW_SECONDS = 600, 60
@@ -62,11 +63,11 @@ class Day:
 
 @dataclass(frozen=True, slots=True)
 class Spending:
-    """What one person spent with one model; an experiment is its starter's."""
+    """What one person spent with one model, on replies or, in a leaf app, on `use`."""
 
     user: str
     model: str
-    is_experiment: bool
+    use: Promise | str
     requests: int
     read: int
     written: int
@@ -152,9 +153,9 @@ def _day(day: date, part: Part) -> Day:
 
 def _add_up(spending: list[Spending]) -> tuple[Spending, ...]:
     """One row for each person and model."""
-    found: dict[tuple[str, str, bool], Spending] = {}
+    found: dict[tuple[str, str, str], Spending] = {}
     for each in spending:
-        key = (each.user, each.model, each.is_experiment)
+        key = (each.user, each.model, str(each.use))
         if same := found.get(key):
             each = replace(
                 each,
@@ -212,7 +213,7 @@ def read(days: Days) -> Part:
             "first_ms": count(first, days, F("first_token_ms") / STEP_MS),
             "compaction_ms": count(made, days, F("ms") / STEP_MS),
         },
-        spending=_spending(calls) + _experiments(days),
+        spending=_spending(calls) + _spent_by_leaves(days),
         failing_turns=failing.count(),
     )
 
@@ -262,21 +263,19 @@ def _spending(calls: QuerySet[ModelCall]) -> list[Spending]:
     users = get_user_model()
     people = users._default_manager.filter(pk__in={owner for owner, *_ in rows})
     names = dict(people.values_list("pk", users.USERNAME_FIELD))
-    return [Spending(names[owner], model, False, *sums) for owner, model, *sums in rows]
+    return [Spending(names[owner], model, "", *sums) for owner, model, *sums in rows]
 
 
-def _experiments(days: Days) -> list[Spending]:
-    rows = Experiment.objects.filter(days.during("created_at")).order_by()
-    rows = rows.values_list("user__username", "model").annotate(
-        sum_requests=Sum("requests"),
-        sum_read=Sum("tokens_in"),
-        sum_written=Sum("tokens_out"),
-    )
-    return [
-        Spending(user or "–", model, True, requests, *tokens)
-        for user, model, requests, *tokens in rows
-        if requests
-    ]
+def _spent_by_leaves(days: Days) -> list[Spending]:
+    sums = (Sum("requests"), Sum("tokens_in"), Sum("tokens_out"))
+    found = []
+    for model in hooks.spending_tables:
+        rows = model._default_manager.filter(days.during("created_at"), requests__gt=0)
+        use = model._meta.verbose_name_plural
+        values = rows.order_by().values_list("user__username", "model", *sums)
+        for user, name, *numbers in values:
+            found.append(Spending(user or "–", name, use, *numbers))
+    return found
 
 
 def _count_gaps() -> int:

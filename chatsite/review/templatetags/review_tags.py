@@ -9,6 +9,7 @@ from django.conf import settings
 from django.core.paginator import Paginator
 from django.http import HttpRequest
 
+from chatsite import hooks
 from memory.models import Conversation, Summary
 
 from .. import access_log, labels, redaction
@@ -22,6 +23,7 @@ PAGE = 20
 
 register = template.Library()
 register.simple_tag(rights_of, name="rights_of")
+register.simple_tag(lambda: hooks.staff_links.items(), name="staff_links")
 register.filter("error_code", redaction.code)
 register.filter("summary_author", labels.author)
 register.filter("summary_because", labels.because)

@@ -17,9 +17,9 @@ from django.db.models import QuerySet
 from django.urls import reverse
 
 from chatsite.accounts import account
+from chatsite.experiments.models import Experiment
 from chatsite.feedback.services import give_feedback
 from chatsite.review.actions import erasing
-from chatsite.review.models import Experiment
 from chatsite.turns import commands, lifecycle
 from chatsite.turns.models import Turn
 from memory import bundle, context, library, prompts, transcript

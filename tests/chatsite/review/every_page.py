@@ -58,8 +58,10 @@ def make_conversation(owner, word):
     Feedback.objects.create(
         conversation=row, message=reply, verdict="bad", comment=f"{word}, why"
     )
-    for model in apps.get_app_config("desk").get_models():
-        fill(model, row)
+    for app in {*APPS} - {"memory", "chat"}:
+        for model in apps.get_app_config(app).get_models():
+            if not rows_of(model, row).exists():
+                fill(model, row)
     for rows in ([row], row.messages.all(), row.summaries.all()):
         LogEntry.objects.log_actions(owner.pk, rows, CHANGE, "Changed.")
     return row
@@ -85,7 +87,7 @@ def now():
 
 
 def fill(model, conversation):
-    """A row of a table of the review app, with what has to be there."""
+    """A row of a table of the review app or a leaf, with what has to be there."""
     values = {}
     for field in model._meta.concrete_fields:
         if value := some_value(field, conversation):
@@ -195,34 +197,39 @@ class Place:
     @property
     def is_own(self):
         """A page of the review app, not one of Django's five for each table."""
-        return self.name.startswith("desk-")
+        return self.name.startswith(("desk-", "experiment"))
 
 
 def patterns():
-    """Name, arguments and view of each named pattern."""
+    """Name, arguments and view of each named pattern of the admin, and of those that
+    leaves have below it."""
     resolver = get_resolver()
     admins = [
         part
         for part in resolver.url_patterns
         if getattr(part, "namespace", None) == "admin"
     ]
-    todo = [(admins[0], ())]
+    others = [part for part in resolver.url_patterns if part is not admins[0]]
+    todo = [(admins[0], (), "admin:"), *((part, (), "") for part in others)]
     while todo:
-        part, names = todo.pop()
+        part, names, space = todo.pop()
         names = (*names, *part.pattern.regex.groupindex)
         if hasattr(part, "url_patterns"):
-            todo += [(inner, names) for inner in part.url_patterns]
-        elif part.name and part.name not in ELSEWHERE:
-            yield part.name, names, part.callback
+            todo += [(inner, names, space) for inner in part.url_patterns]
+        elif part.name in (None, *ELSEWHERE):
+            continue
+        elif space or hasattr(part.callback, "needs"):
+            yield space + part.name, names, part.callback
 
 
 def places(conversations):
     """All of them: lists, pages of the first and the last row, the review pages."""
     found = []
-    for name, names, view in patterns():
+    for full_name, names, view in patterns():
+        name = full_name.removeprefix("admin:")
         needs = NEEDS.get(name) or getattr(view, "needs", ())
         for values in values_for(name, names, conversations):
-            found.append(Place(name, reverse(f"admin:{name}", kwargs=values), needs))
+            found.append(Place(name, reverse(full_name, kwargs=values), needs))
     return found
 
 

@@ -8,7 +8,6 @@ from xml.etree import ElementTree
 import pytest
 from django.core.cache import cache
 from django.db import connection
-from django.db.models import QuerySet
 from django.template.loader import render_to_string
 from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
@@ -29,7 +28,6 @@ from chatsite.review.charts.drawing import (
     show,
     spread,
 )
-from chatsite.review.models import Experiment
 from memory import transcript
 from memory.engine.policy import Policy
 from memory.models import Conversation, ModelCall, Summary
@@ -165,20 +163,6 @@ class TestSiteFigures:
         found = figures()
         assert found.spending == ()
         assert sum(day.compactions for day in found.days) == 0
-
-    def test_experiments_are_counted_as_their_starters(self, old, staff):
-        values = {"budget": 900, "last_seq": 1, "model": "m"}
-        row = Experiment.objects.create(
-            conversation=old,
-            user=staff,
-            requests=2,
-            tokens_in=50,
-            tokens_out=5,
-            **values,
-        )
-        QuerySet(Experiment).filter(pk=row.pk).update(created_at=NOON)
-        (spent,) = figures().spending
-        assert (spent.user, spent.is_experiment, spent.tokens) == ("staff", True, 55)
 
     def test_it_counts_who_stopped_compaction_and_where_gaps_are(self, old, alice):
         plant(old, compaction_failures=3)

@@ -14,9 +14,10 @@ from django.db import connection
 from django.urls import reverse
 
 from chatsite.accounts import account
+from chatsite.experiments.models import Experiment
 from chatsite.review.actions import erasing
 from chatsite.review.actions.services import State
-from chatsite.review.models import AccessEvent, Experiment, Review, Tombstone
+from chatsite.review.models import AccessEvent, Review, Tombstone
 from chatsite.transfer import copies, export
 from chatsite.turns import commands, lifecycle
 from chatsite.turns.models import Turn

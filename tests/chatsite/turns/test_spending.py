@@ -1,7 +1,6 @@
 """One door for the operator's money: its quota, pace and places hold everywhere."""
 
 import asyncio
-import html
 import re
 import threading
 from datetime import timedelta
@@ -12,16 +11,12 @@ from asgiref.sync import async_to_sync
 from channels.db import database_sync_to_async
 from django.conf import settings as site_settings
 from django.db.models.functions import Now
-from django.urls import reverse
 from django.utils import timezone
 
 from chatsite.jobs import activity
 from chatsite.live import socket_client
 from chatsite.protocol import events
 from chatsite.protocol.errors import CommandError
-from chatsite.review.experiments import job as experiment_job
-from chatsite.review.experiments import store
-from chatsite.review.models import Experiment
 from chatsite.turns import (
     commands,
     lifecycle,
@@ -39,7 +34,7 @@ from memory.models import Conversation, ModelCall
 from tests.fakes import upstream as fake
 from tests.memory.scenes import summarise
 
-from ..scenes import HTMX, page_of, signed_in, talk_in_turns, url
+from ..scenes import HTMX, page_of, talk_in_turns, url
 
 pytestmark = pytest.mark.django_db(transaction=True)
 SENTENCE = "You have used up the 100 tokens for today. You get new ones in "
@@ -148,48 +143,6 @@ class TestUsedUp:
         async_to_sync(titles.make)(made.pk)
         assert used_up.calls == []
         assert not made.model_calls.filter(purpose="title").exists()
-
-    def test_an_experiment_of_staff(self, used_up, staff, conversation, settings):
-        values = {"day": timezone.localdate(), "tokens_used": 1_000_000}
-        Allowance.objects.create(user=staff, **values)
-        path = reverse("admin:desk-experiments", args=[conversation.pk])
-        fields = {"preset": "langgraph", "overrides": "", "budget": 50_000}
-        page = signed_in(staff).post(path, fields).content.decode()
-        assert SENTENCE in html.unescape(page)
-        assert not Experiment.objects.exists()
-
-    def test_an_experiment_that_runs(self, used_up, staff, conversation):
-        talk_in_turns(conversation, *(f"Text {n}" for n in range(4)))
-        values = {"day": timezone.localdate(), "tokens_used": 1_000_000}
-        Allowance.objects.create(user=staff, **values)
-        experiment = Experiment.objects.create(
-            conversation=conversation,
-            user=staff,
-            policy={"preset": "langgraph"},
-            model="ok",
-            budget=100_000,
-            last_seq=conversation.messages.count(),
-        )
-        async_to_sync(experiment_job.run)(store.claim())
-        experiment.refresh_from_db()
-        assert (experiment.state, experiment.error) == ("failed", "quota")
-        assert used_up.calls == []
-
-
-def test_an_experiment_counts_for_who_started_it(upstream, staff, conversation):
-    talk_in_turns(conversation, *(f"Text {n}" for n in range(4)))
-    before = Allowance.objects.get(user=conversation.owner).tokens_used
-    Experiment.objects.create(
-        conversation=conversation,
-        user=staff,
-        policy={"preset": "langgraph"},
-        model="ok",
-        budget=100_000,
-        last_seq=conversation.messages.count(),
-    )
-    async_to_sync(experiment_job.run)(store.claim())
-    assert Allowance.objects.get(user=staff).tokens_used > 0
-    assert Allowance.objects.get(user=conversation.owner).tokens_used == before
 
 
 class TestPlaces:

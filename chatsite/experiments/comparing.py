@@ -19,8 +19,8 @@ from memory.engine.summaries import material as documents
 from memory.engine.tokens import scaled
 from memory.evaluation.metrics import WRITTEN_PRICE
 
-from ..models import Experiment
 from . import real
+from .models import Experiment
 from .player import Material
 from .steps import Steps, Turn, cutoff
 

@@ -30,7 +30,7 @@ from memory.evaluation.replay import Player, Recording
 from memory.models import Conversation
 from memory.search import recall
 
-from ..models import Experiment
+from .models import Experiment
 from .steps import Steps, Turn, Version, cutoff, name_of
 
 Save = Callable[[], Awaitable[None]]

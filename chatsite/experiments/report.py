@@ -9,11 +9,19 @@ from django.conf import settings
 from django.utils.translation import gettext as _
 
 from chatsite.llm import providers
+from chatsite.review.charts.conversation import MAX_POINTS
+from chatsite.review.charts.drawing import (
+    WIDE,
+    Chart,
+    Series,
+    Table,
+    draw_lines,
+    percent,
+    show,
+)
 
-from ..charts.conversation import MAX_POINTS
-from ..charts.drawing import WIDE, Chart, Series, Table, draw_lines, percent, show
-from ..models import Experiment
 from .comparing import Side
+from .models import Experiment
 from .steps import Steps, Turn
 
 

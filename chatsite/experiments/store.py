@@ -14,8 +14,8 @@ from memory.leases import LeaseStatus, new_owner
 from memory.models import Conversation
 from memory.sql import person_by_person
 
-from ..models import Experiment
 from . import steps
+from .models import Experiment
 
 State = Experiment.State
 LEASE = Experiment.LEASE
@@ -149,7 +149,7 @@ def _end(
     )
 
 
-def forget(conversation: Conversation, seq: int) -> None:
+def forget(conversation: Conversation, seq: int, **sent: Any) -> None:
     """Message `seq` was deleted for good: no experiment continues with its text, and
     what was written about it is blanked."""
     rows = Experiment.objects.filter(conversation=conversation, last_seq__gte=seq)

@@ -13,10 +13,11 @@ from django.db.models import QuerySet
 from django.db.models.functions import Now
 from django.urls import reverse
 
-from chatsite.review.experiments import job, real, store
-from chatsite.review.experiments.player import read_material
-from chatsite.review.experiments.steps import Steps, Turn
-from chatsite.review.models import AccessEvent, Experiment
+from chatsite.experiments import job, real, store
+from chatsite.experiments.models import Experiment
+from chatsite.experiments.player import read_material
+from chatsite.experiments.steps import Steps, Turn
+from chatsite.review.models import AccessEvent
 from chatsite.turns import runner
 from chatsite.turns.models import Allowance
 from memory import actions, transcript
@@ -434,12 +435,10 @@ FORM = {
 class TestPages:
     @pytest.fixture
     def lab(self, conversation):
-        return reverse("admin:desk-experiments", args=[conversation.pk])
+        return reverse("experiments", args=[conversation.pk])
 
     def url(self, name, experiment):
-        return reverse(
-            f"admin:desk-{name}", args=[experiment.conversation_id, experiment.pk]
-        )
+        return reverse(name, args=[experiment.conversation_id, experiment.pk])
 
     def test_an_experiment_is_started_and_written_down(
         self, reviewer, lab, conversation
@@ -521,7 +520,7 @@ class TestPages:
 
     def test_a_conversation_without_messages_cannot_be_tried(self, reviewer, alice):
         empty = transcript.create(alice)
-        lab = reverse("admin:desk-experiments", args=[empty.pk])
+        lab = reverse("experiments", args=[empty.pk])
         for text in (reviewer.get(lab), reviewer.post(lab, FORM)):
             assert "no messages" in text.content.decode()
         assert not Experiment.objects.exists()
@@ -620,7 +619,7 @@ class TestPages:
     ):
         experiment = start()
         other = transcript.create(alice)
-        url = reverse("admin:desk-experiment", args=[other.pk, experiment.pk])
+        url = reverse("experiment", args=[other.pk, experiment.pk])
         assert reviewer.get(url).status_code == 404
 
 
@@ -658,7 +657,7 @@ class TestDeletedMessages:
         actions.delete(
             conversation, experiment.result["steps"]["versions"][-1]["last_seq"]
         )
-        url = reverse("admin:desk-experiment", args=[conversation.pk, experiment.pk])
+        url = reverse("experiment", args=[conversation.pk, experiment.pk])
         assert "permanently deleted" in reviewer.get(url).content.decode()
 
 

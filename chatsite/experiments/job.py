@@ -19,8 +19,8 @@ from memory.engine.policy import Policy
 from memory.engine.tokens import count_tokens
 from memory.models import Conversation
 
-from ..models import Experiment
 from . import comparing, store
+from .models import Experiment
 from .player import ExperimentPlayer, read_material
 from .steps import Steps
 from .store import Claim, LeaseStatus

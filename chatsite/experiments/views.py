@@ -15,23 +15,23 @@ from django.db.models import Max, Sum
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect
 from django.template.response import TemplateResponse
-from django.urls import path, reverse
+from django.urls import reverse
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_GET, require_http_methods, require_POST
 from django_htmx.http import HttpResponseClientRefresh
 
 from chatsite.llm import providers
 from chatsite.protocol.errors import CommandError, explain
+from chatsite.review import access_log
+from chatsite.review.pages import number, render, review_page
+from chatsite.review.rights import Rights
 from chatsite.turns import limits, requests
 from memory import context
 from memory.models import Conversation
 
-from .. import access_log
-from ..models import Experiment
-from ..pages import number, render, review_page
-from ..rights import Rights
 from . import report, sides, store
 from .forms import ExperimentForm
+from .models import Experiment
 from .steps import Steps
 
 MAX_LISTED = 100
@@ -55,14 +55,14 @@ def show_experiments(
             access_log.record(
                 request, "try", conversation, f"experiment {experiment.pk}"
             )
-            return redirect("admin:desk-experiment", conversation.pk, experiment.pk)
+            return redirect("experiment", conversation.pk, experiment.pk)
     elif rights.content:
         form = ExperimentForm.for_experiment(conversation, size["tokens"] or 0)
         access_log.record(request, "view", conversation, "policy")
     rows = conversation.experiments.select_related("user").defer("result")
     return render(
         request,
-        "admin/desk/experiments.html",
+        "experiments/list.html",
         conversation,
         _("Policy experiments"),
         experiments=rows[:MAX_LISTED],
@@ -140,12 +140,12 @@ def show_experiment(
         values |= _compared(request, row, rights)
     return render(
         request,
-        "admin/desk/experiment.html",
+        "experiments/experiment.html",
         conversation,
         _("Experiment %(number)s") % {"number": row.pk},
         why=why(row),
         **values,
-        parent=reverse("admin:desk-experiments", args=[conversation.pk]),
+        parent=reverse("experiments", args=[conversation.pk]),
         parent_title=_("Policy experiments"),
     )
 
@@ -193,7 +193,7 @@ def show_progress(
     if row.is_finished:
         return HttpResponseClientRefresh()
     values = {"experiment": row, "conversation": conversation, "rights": rights}
-    return TemplateResponse(request, "admin/desk/_experiment_progress.html", values)
+    return TemplateResponse(request, "experiments/_progress.html", values)
 
 
 @require_POST
@@ -205,13 +205,4 @@ def cancel(
     store.cancel(row)
     access_log.record(request, "try", conversation, f"experiment {row.pk} cancelled")
     messages.info(request, _("The experiment will stop as soon as it can."))
-    return redirect("admin:desk-experiment", conversation.pk, row.pk)
-
-
-ONE = "<int:pk>/experiments/<int:experiment>/"
-urlpatterns = [
-    path("<int:pk>/experiments/", show_experiments, name="desk-experiments"),
-    path(ONE, show_experiment, name="desk-experiment"),
-    path(f"{ONE}progress/", show_progress, name="desk-experiment-progress"),
-    path(f"{ONE}cancel/", cancel, name="desk-experiment-cancel"),
-]
+    return redirect("experiment", conversation.pk, row.pk)

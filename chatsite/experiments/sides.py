@@ -7,13 +7,13 @@ from typing import Any
 
 from django.db.models import QuerySet
 
+from chatsite.review.rights import Rights
 from memory import context
 from memory.models import Message, ModelCall
 from memory.ranges import within
 
-from ..models import Experiment
-from ..rights import Rights
 from . import real
+from .models import Experiment
 from .steps import Steps, Turn, cutoff
 
 # Longer windows are shown by their newest messages.

@@ -1,0 +1,97 @@
+"""What comes of playing a stored conversation through another policy."""
+
+from django.conf import settings
+from django.db import models
+from django.utils.translation import gettext_lazy as _
+
+from chatsite.turns.models import Turn
+from memory.models import Conversation
+
+
+class Experiment(models.Model):
+    """A stored conversation played through another policy, next to the real one.
+
+    Its state is kept like a turn's: the process that holds the owner token and renews
+    the lease plays it, and every write names that token.
+    """
+
+    class State(models.TextChoices):
+        QUEUED = "queued", _("Queued")
+        RUNNING = "running", _("Running")
+        DONE = "done", _("Done")
+        STOPPED = "stopped", _("Stopped")
+        FAILED = "failed", _("Failed")
+
+    UNFINISHED = (State.QUEUED, State.RUNNING)
+    LEASE = Turn.LEASE
+
+    conversation = models.ForeignKey(
+        Conversation, models.CASCADE, related_name="experiments"
+    )
+    user = models.ForeignKey(
+        settings.AUTH_USER_MODEL,
+        models.SET_NULL,
+        null=True,
+        related_name="+",
+        verbose_name=_("started by"),
+    )
+    policy = models.JSONField(_("policy"), default=dict)
+    model = models.CharField(_("summariser"), max_length=100)
+    budget = models.PositiveIntegerField(
+        _("budget"), help_text=_("Tokens that the summariser may read and write.")
+    )
+    # What was spent, and what is set aside for a request that is under way: a process
+    # that dies in the middle of one has spent it.
+    spent = models.PositiveIntegerField(_("spent"), default=0)
+    requests = models.PositiveIntegerField(_("requests"), default=0)
+    tokens_in = models.PositiveIntegerField(_("read"), default=0)
+    tokens_out = models.PositiveIntegerField(_("written"), default=0)
+    state = models.CharField(
+        _("state"), max_length=7, choices=State, default=State.QUEUED
+    )
+    attempt = models.PositiveSmallIntegerField(default=0)
+    # The last message of the conversation when the experiment was started.
+    last_seq = models.PositiveIntegerField(_("last message"))
+    done_messages = models.PositiveIntegerField(default=0)
+    all_messages = models.PositiveIntegerField(default=0)
+    # Where to go on after a crash, and at the end what came out; steps.py writes it.
+    result = models.JSONField(_("result"), null=True, blank=True)
+    error = models.CharField(
+        _("error"), max_length=100, blank=True, help_text=_("Code of the error.")
+    )
+    owner = models.CharField(max_length=36, blank=True)
+    # One of the places that the site has for experiments.
+    place = models.PositiveSmallIntegerField(null=True, blank=True)
+    lease_until = models.DateTimeField(null=True, blank=True)
+    cancel_requested_at = models.DateTimeField(null=True, blank=True)
+    created_at = models.DateTimeField(_("created"), auto_now_add=True, db_index=True)
+    finished_at = models.DateTimeField(_("finished"), null=True, blank=True)
+
+    class Meta:
+        # As it was named when it belonged to the review app.
+        db_table = "desk_experiment"
+        ordering = ["-id"]
+        default_permissions = ()
+        verbose_name = _("policy experiment")
+        verbose_name_plural = _("policy experiments")
+        constraints = [
+            models.UniqueConstraint(
+                fields=["place"],
+                condition=models.Q(state="running"),
+                name="one_trial_per_place",
+            ),
+        ]
+        indexes = [
+            models.Index(
+                fields=["state", "lease_until"],
+                condition=models.Q(state__in=["queued", "running"]),
+                name="trial_unfinished",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"Experiment {self.pk} ({self.state})"
+
+    @property
+    def is_finished(self) -> bool:
+        return self.state not in self.UNFINISHED
