@@ -3,8 +3,12 @@
 from typing import Any, ClassVar
 
 from django import forms
+from django.contrib.admin.helpers import AdminForm
+from django.utils.html import escape
+from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
+from chatsite.llm import providers
 from chatsite.pages.forms import PolicyForm
 from memory.models import Conversation
 
@@ -58,3 +62,13 @@ class ExperimentForm(PolicyForm):
         """As the conversation is remembered now; the budget by its length."""
         budget = max(LEAST_BUDGET, BUDGET_FACTOR * tokens)
         return cls(initial={**cls.read(conversation.policy), "budget": budget})
+
+    def in_admin(self, model: str) -> AdminForm:
+        """As the admin draws forms; `model` will write the summaries."""
+        words = _("Summaries are written by: %(model)s")
+        rows = [[each.name for each in row if each] for row in self.rows()]
+        options = {
+            "fields": rows,
+            "description": escape(words % {"model": providers.label(model)}),
+        }
+        return AdminForm(self, [(_("Try a policy"), options)], {})

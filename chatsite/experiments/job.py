@@ -15,14 +15,12 @@ from langchain_core.messages import AIMessage, BaseMessage
 from chatsite.database import TRANSIENT_DB_ERRORS, name_of, retry
 from chatsite.turns import limits, runner
 from memory.compaction.compactor import InvokeError
-from memory.engine.policy import Policy
 from memory.engine.tokens import count_tokens
 from memory.models import Conversation
 
 from . import comparing, store
 from .models import Experiment
-from .player import ExperimentPlayer, read_material
-from .steps import Steps
+from .player import ExperimentPlayer
 from .store import Claim, LeaseStatus
 
 logger = logging.getLogger(__name__)
@@ -34,12 +32,9 @@ RENEW_SECONDS = 1.0
 FINISH_SECONDS = 60.0
 
 
-class BudgetError(Exception):
-    """The next request could cost more than there is left."""
-
-
 class StopError(Exception):
-    """It was cancelled."""
+    """It has to stop: "cancelled", or "budget" if the next request could cost more than
+    there is left."""
 
 
 class LostError(Exception):
@@ -82,62 +77,47 @@ async def _finish(claim: Claim, *outcome: Any) -> None:
 class _Play:
     """One attempt at an experiment: the player, its budget and its lease."""
 
+    # The summariser is given a schema where it takes one: its caller looks here.
+    takes_schema = True
+
     def __init__(self, claim: Claim, experiment: Experiment) -> None:
         self.claim, self.experiment = claim, experiment
-        self.policy = Policy.load(experiment.policy)
         # If the account that started it is gone, the owner's limits count.
         self.payer = experiment.user_id or experiment.conversation.owner_id
         self.summariser = runner.summariser(experiment.model, payer=self.payer)
-        self.steps = Steps("")
 
     async def run(self) -> None:
-        self.material = await database_sync_to_async(read_material)(self.experiment)
-        self.steps = Steps(self.material.name)
-        saved = (self.experiment.result or {}).get("steps")
-        if saved and saved["of"] == self.material.name:
-            # Where an earlier attempt stopped.
-            self.steps = Steps.load(saved)
+        chunk_tokens = self.summariser.chunk_tokens
+        self.player = await database_sync_to_async(ExperimentPlayer)(
+            self.experiment, self, chunk_tokens, self._save
+        )
+        state, error = Experiment.State.DONE, ""
         try:
-            state, error = await self._under_lease(self._play())
-        except StopError:
-            state, error = Experiment.State.STOPPED, "cancelled"
-        compared = comparing.compare(self.experiment.pk, self.material, self.steps)
+            await self._under_lease(self.player.run())
+        except StopError as stop:
+            state, error = Experiment.State.STOPPED, str(stop)
+        except InvokeError as failure:
+            state, error = Experiment.State.FAILED, failure.code
+        compared = comparing.compare(self.experiment.pk, self.player)
         result = await self._under_lease(compared, heed=False)
-        await _finish(self.claim, state, error, result, self.steps.place)
+        await _finish(self.claim, state, error, result, self.player.steps.place)
         logger.info(
             "experiment ended experiment=%s state=%s", self.experiment.pk, state
         )
 
-    async def _play(self) -> tuple[str, str]:
-        async def invoke(messages: list[BaseMessage], **options: Any) -> AIMessage:
-            async with self.summariser.door():
-                return await self._pay_for(messages, **options)
-
-        invoke.takes_schema = True
-        player = ExperimentPlayer(
-            self.material,
-            self.policy,
-            invoke,
-            self.summariser.chunk_tokens,
-            self.steps,
-            self._save,
-        )
-        try:
-            await player.run()
-        except BudgetError:
-            return Experiment.State.STOPPED, "budget"
-        except InvokeError as error:
-            return Experiment.State.FAILED, error.code
-        return Experiment.State.DONE, ""
+    async def __call__(self, messages: list[BaseMessage], **options: Any) -> AIMessage:
+        """The summariser, as the player asks it."""
+        async with self.summariser.door():
+            return await self._pay_for(messages, **options)
 
     async def _pay_for(self, messages: list[BaseMessage], **options: Any) -> AIMessage:
         """Send one request, if the budget has room for the most it can take."""
-        ratio = max(1.0, self.material.conversation.token_ratio)
+        ratio = max(1.0, self.player.conversation.token_ratio)
         asked = ceil(count_tokens(messages) * ratio)
-        most = asked + self.policy.max_summary_tokens
+        most = asked + self.player.policy.max_summary_tokens
         if not await database_sync_to_async(store.reserve)(self.claim, most):
             still = await database_sync_to_async(store.held(self.claim).exists)()
-            raise BudgetError if still else LostError
+            raise StopError("budget") if still else LostError
         try:
             reply = await self.summariser.invoke(messages, **options)
         except InvokeError:
@@ -152,7 +132,7 @@ class _Play:
         return reply
 
     async def _save(self) -> None:
-        steps = self.steps
+        steps = self.player.steps
         save = database_sync_to_async(store.save)
         if not await save(self.claim, steps.dump(), steps.place):
             raise LostError
@@ -173,7 +153,7 @@ class _Play:
     async def _renew(self, heed: bool) -> None:
         try:
             status = await database_sync_to_async(store.renew)(
-                self.claim, self.steps.place, heed=heed
+                self.claim, self.player.steps.place, heed=heed
             )
         except TRANSIENT_DB_ERRORS as error:
             logger.warning("experiment not renewed: %s", name_of(error))
@@ -181,4 +161,4 @@ class _Play:
         if status is LeaseStatus.LOST:
             raise LostError
         if status is LeaseStatus.CANCELLED:
-            raise StopError
+            raise StopError("cancelled")

@@ -5,9 +5,9 @@ What is recalled comes from the site's own search; nothing is written here.
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from math import ceil
+from typing import Any
 
 from channels.db import database_sync_to_async
 from langchain_core.messages import BaseMessage
@@ -36,97 +36,60 @@ from .steps import Steps, Turn, Version, cutoff, name_of
 Save = Callable[[], Awaitable[None]]
 
 
-@dataclass(frozen=True, slots=True)
-class Material:
-    """What an experiment is played from, read once: the messages that are not excluded,
-    up to the last one when it was started."""
-
-    conversation: Conversation
-    messages: list[BaseMessage]
-    # When a person pinned them, by number.
-    pins: dict[int, datetime]
-    system_prompt: str
-    context_window: int
-    # Tokens that a request may have.
-    limit: int
-
-    @property
-    def name(self) -> str:
-        return name_of(int(message.id or 0) for message in self.messages)
-
-
-def read_material(experiment: Experiment) -> Material:
-    conversation = Conversation.objects.get(pk=experiment.conversation_id)
-    rows = list(context.visible(conversation).filter(seq__lte=experiment.last_seq))
-    model = requests.model_of(conversation)
-    return Material(
-        conversation=conversation,
-        messages=[row.to_langchain() for row in rows],
-        pins={row.seq: row.pinned_at for row in rows if row.pinned_at},
-        system_prompt=context.system_prompt(conversation),
-        context_window=providers.context_window(model),
-        limit=requests.limit_of(model),
-    )
-
-
 class ExperimentPlayer(Player):
-    """Continues where the steps end; `save` is called whenever money was spent."""
+    """Reads what it plays from the database when it is made: the messages that are not
+    excluded, up to the last one when the experiment was started. Continues where an
+    earlier attempt stopped; `save` is called whenever money was spent.
+    """
 
     def __init__(
-        self,
-        material: Material,
-        policy: Policy,
-        invoke: Invoke,
-        chunk_tokens: int,
-        steps: Steps,
-        save: Save,
+        self, experiment: Experiment, invoke: Invoke, chunk_tokens: int, save: Save
     ) -> None:
+        conversation = Conversation.objects.get(pk=experiment.conversation_id)
+        model = requests.model_of(conversation)
         super().__init__(
             Recording(id="", messages=[]),
-            policy,
+            Policy.load(experiment.policy),
             invoke,
-            material.system_prompt,
-            material.context_window,
+            context.system_prompt(conversation),
+            providers.context_window(model),
         )
-        self.material, self.steps, self.save = material, steps, save
-        self.messages = material.messages
+        rows = list(context.visible(conversation).filter(seq__lte=experiment.last_seq))
+        self.messages = [row.to_langchain() for row in rows]
         self.by_number = {int(message.id or 0): message for message in self.messages}
+        # When a person pinned them, by number.
+        self.pins = {row.seq: row.pinned_at for row in rows if row.pinned_at}
+        self.conversation, self.save = conversation, save
+        # Tokens that a request may have.
+        self.limit = requests.limit_of(model)
         self.chunk_tokens = chunk_tokens
-        self.count_tokens = count_known(
-            self.messages, material.conversation.token_ratio
-        )
-        # Where an earlier attempt stopped.
+        self.count_tokens = count_known(self.messages, conversation.token_ratio)
+        self._continue((experiment.result or {}).get("steps"))
+
+    def _continue(self, saved: dict[str, Any] | None) -> None:
+        self.steps = steps = Steps(name_of(self.by_number))
+        if saved and saved["of"] == steps.of:
+            self.steps = steps = Steps.load(saved)
         active = steps.versions_at(len(steps.turns))
         start = cutoff(active)
         played = self.messages[: steps.place]
         self.state = MemoryState(
             self.policy,
-            blocks=tuple(version.block() for version in active),
+            blocks=tuple(active),
             window=tuple(each for each in played if int(each.id or 0) > start),
             version=max((each.version for each in steps.versions), default=0),
         )
         self.failures = steps.failures
-        self.generations = dict(steps.generations)
-        self.pinned = set(steps.pinned)
 
     async def run(self) -> None:
-        try:
-            for place in range(self.steps.place, len(self.messages)):
-                requests = self.summarizer.requests
-                await self._step(place)
-                self.steps.place = place + 1
-                if requests != self.summarizer.requests:
-                    self._note_state()
-                    await self.save()
-                # Replies that are streamed by this process go first.
-                await asyncio.sleep(0)
-        finally:
-            self._note_state()
-
-    def _note_state(self) -> None:
-        self.steps.generations = dict(self.generations)
-        self.steps.pinned = sorted(self.pinned)
-        self.steps.failures = self.failures
+        for place in range(self.steps.place, len(self.messages)):
+            requests = self.summarizer.requests
+            await self._step(place)
+            self.steps.place, self.steps.failures = place + 1, self.failures
+            if requests != self.summarizer.requests:
+                await self.save()
+            # Replies that are streamed by this process go first.
+            await asyncio.sleep(0)
 
     async def _ask(self, newest: BaseMessage) -> None:
         found = await self._recall(newest)
@@ -139,12 +102,12 @@ class ExperimentPlayer(Player):
             newest=newest,
             fence=make_fence(self.policy.final_prompt),
         )
-        request = fit(built, self.material.limit, self.count_tokens).messages
+        request = fit(built, self.limit, self.count_tokens).messages
         shared = shared_tokens(self.sent, request)
         turn = Turn(
             seq=int(newest.id or 0),
             tokens=self.count_tokens(request),
-            cached=cacheable(ceil(shared * self.material.conversation.token_ratio)),
+            cached=cacheable(ceil(shared * self.conversation.token_ratio)),
             recalled=[note.seq for note in found],
         )
         self.steps.turns.append(turn)
@@ -157,8 +120,8 @@ class ExperimentPlayer(Player):
     def _pinned(self, newest: BaseMessage) -> list[BaseMessage]:
         """Those behind the window that a person or the policy had pinned by then."""
         now = newest.additional_kwargs["created_at"]
-        by_hand = {seq for seq, at in self.material.pins.items() if at < now}
-        found = sorted(by_hand | self.pinned)
+        by_hand = {seq for seq, at in self.pins.items() if at < now}
+        found = sorted(by_hand.union(self.steps.pinned))
         return [self.by_number[seq] for seq in found if seq <= self.state.cutoff]
 
     async def _recall(self, newest: BaseMessage) -> list[Note]:
@@ -167,7 +130,7 @@ class ExperimentPlayer(Player):
         if not room or not self.state.cutoff:
             return []
         hits = await database_sync_to_async(recall.search)(
-            self.material.conversation,
+            self.conversation,
             newest.text,
             limit=context.MAX_RECALLED,
             before_seq=self.state.cutoff + 1,
@@ -190,9 +153,7 @@ class ExperimentPlayer(Player):
     async def _compact(self, now: datetime | None) -> None:
         """Like the compaction job, which gives up after a few failures."""
         if self.failures < MAX_FAILURES:
-            before = self.failures
             await super()._compact(now)
-            self.steps.rejected += max(0, self.failures - before)
 
     async def _commit(self, step: Step, made: SummaryText) -> None:
         await super()._commit(step, made)
@@ -210,8 +171,8 @@ class ExperimentPlayer(Player):
         )
         # Patterns of a person can take long; replies go on meanwhile.
         important = await asyncio.to_thread(find_important, self.policy, step)
-        room = max(0, MAX_PINNED - len(self.pinned))
-        self.pinned.update(important.seqs[:room])
+        found = {*self.steps.pinned, *important.seqs}
+        self.steps.pinned = sorted(found)[:MAX_PINNED]
 
 
 def count_known(messages: Sequence[BaseMessage], ratio: float) -> TokenCounter:

@@ -2,51 +2,44 @@
 how much of it a provider's cache could have held.
 """
 
-from collections.abc import Iterable, Sequence
-from itertools import takewhile
+from collections.abc import Iterator
 from math import ceil
-from statistics import median
 from typing import Any
 
 from memory import versions
 from memory.engine.compose import quote_summary
 from memory.engine.tokens import MESSAGE_OVERHEAD, count_text
 from memory.evaluation.metrics import cacheable
-from memory.models import Conversation, ModelCall, Prompt, Summary
-from memory.ranges import Ranges, Totals
+from memory.models import Conversation, ModelCall, Prompt
+from memory.ranges import Totals
 
-from .player import Material
 from .steps import Turn
 
 REFS = {"system", "fence", "summaries", "pinned", "window", "recalled", "newest"}
+# A part of a request by what it is: ("prompt", hash), ("summary", version), or
+# ("messages", first, last).
+Part = tuple[Any, ...]
 
 
-def read_turns(material: Material, last_seq: int) -> list[Turn]:
+def read_turns(conversation: Conversation, last_seq: int) -> list[Turn]:
     """The latest request for each message, of those that were made here."""
-    rows = material.conversation.model_calls.filter(
+    rows = conversation.model_calls.filter(
         purpose=ModelCall.Purpose.REPLY,
         message__superseded_at=None,
         message__seq__lte=last_seq,
-        created_at__gte=material.conversation.created_at,
+        created_at__gte=conversation.created_at,
     )
     values = rows.order_by("id").values_list(
         "pk", "refs", "tokens_input", "tokens_estimated"
     )
     latest = {each[1]["newest"]: each for each in values if is_whole(each[1])}
-    sizes = _Sizes(material.conversation)
+    sizes, ratio = _Sizes(conversation), conversation.token_ratio
     turns, before = [], None
     for seq, (pk, refs, reported, estimated) in sorted(latest.items()):
         shared = sizes.shared(before, refs) if before else 0
-        ratio = material.conversation.token_ratio
-        turns.append(
-            Turn(
-                seq=seq,
-                tokens=estimated if reported is None else reported,
-                cached=min(cacheable(ceil(shared * ratio)), reported or estimated),
-                recalled=refs["recalled"],
-                call=pk,
-            )
-        )
+        tokens = estimated if reported is None else reported
+        cached = min(cacheable(ceil(shared * ratio)), tokens)
+        turns.append(Turn(seq, tokens, cached, refs["recalled"], pk))
         before = refs
     return turns
 
@@ -54,18 +47,6 @@ def read_turns(material: Material, last_seq: int) -> list[Turn]:
 def is_whole(refs: object) -> bool:
     """False if the references of a request were tampered with."""
     return isinstance(refs, dict) and refs.keys() >= REFS
-
-
-def rewrites(material: Material, active: Sequence[Summary]) -> tuple[float, int]:
-    """How often messages in summaries were rewritten: median and most."""
-    counts: list[int] = []
-    for summary in active:
-        inside = sum(
-            summary.first_seq <= int(message.id or 0) <= summary.last_seq
-            for message in material.messages
-        )
-        counts += [summary.generation] * inside
-    return median(counts or [0]), max(counts, default=0)
 
 
 class _Sizes:
@@ -77,65 +58,42 @@ class _Sizes:
     def __init__(self, conversation: Conversation) -> None:
         rows = conversation.messages.values_list("seq", "tokens")
         self.totals = Totals(dict(rows))
-        self.blocks = {
-            row.version: count_text(quote_summary(versions.to_block(row)))
+        self.sizes = {
+            ("summary", row.version): count_text(quote_summary(versions.to_block(row)))
             for row in conversation.summaries.only(
                 "version", "first_seq", "last_seq", "text"
             )
         }
-        self.prompts: dict[str, int] = {}
-        self.conversation = conversation
 
     def shared(self, before: dict[str, Any], after: dict[str, Any]) -> int:
-        if before["system"] != after["system"]:
-            return 0
-        tokens = self._prompt(after["system"]) + MESSAGE_OVERHEAD
-        if before["fence"] != after["fence"]:
-            return tokens
-        pairs = zip(before["summaries"], after["summaries"], strict=False)
-        common = [
-            one for one, _other in takewhile(lambda pair: pair[0] == pair[1], pairs)
-        ]
-        if common or before["summaries"] or after["summaries"]:
-            both = before["summaries"] and after["summaries"]
-            tokens += self._prompt(after["fence"]) + MESSAGE_OVERHEAD if both else 0
-            tokens += sum(self.blocks.get(version, 0) for version in common)
-        if before["summaries"] != after["summaries"]:
-            return tokens
-        if before["pinned"] != after["pinned"]:
-            return tokens
-        tokens += self.totals.within(after["pinned"])
-        return tokens + self._window(before, after)
-
-    def _window(self, before: dict[str, Any], after: dict[str, Any]) -> int:
-        old = list(before["window"])
-        # What was recalled stood between the window and the newest message.
-        if not before["recalled"]:
-            old = [*old, [before["newest"], before["newest"]]]
         tokens = 0
-        for (first, last), (start, end) in zip(
-            _joined(old), after["window"], strict=False
-        ):
-            if first != start:
+        for one, other in zip(_parts_of(before), _parts_of(after), strict=False):
+            if one[:2] != other[:2]:
                 break
-            tokens += self.totals.within([[first, min(last, end)]])
-            if last != end:
+            tokens += self._size(min(one, other))
+            if one != other:
                 break
         return tokens
 
-    def _prompt(self, sha256: str) -> int:
-        if sha256 not in self.prompts:
-            row = Prompt.objects.filter(pk=sha256).first()
-            self.prompts[sha256] = count_text(row.text) if row else 0
-        return self.prompts[sha256]
+    def _size(self, part: Part) -> int:
+        kind, *rest = part
+        if kind == "messages":
+            return self.totals.within([rest])
+        if part not in self.sizes:
+            row = Prompt.objects.filter(pk=part[1]).first()
+            size = count_text(row.text) if row else 0
+            self.sizes[part] = size + MESSAGE_OVERHEAD
+        return self.sizes[part]
 
 
-def _joined(ranges: Iterable[Sequence[int]]) -> Ranges:
-    """The same with neighbours as one range."""
-    joined: Ranges = []
-    for first, last in ranges:
-        if joined and joined[-1][1] == first - 1:
-            joined[-1][1] = last
-        else:
-            joined.append([first, last])
-    return joined
+def _parts_of(refs: dict[str, Any]) -> Iterator[Part]:
+    yield "prompt", refs["system"]
+    if refs["summaries"]:
+        yield "prompt", refs["fence"]
+        yield from (("summary", version) for version in refs["summaries"])
+    window, newest = [*refs["window"]], refs["newest"]
+    # What is recalled stands between the window and the newest message.
+    if not refs["recalled"]:
+        is_next = window and window[-1][1] == newest - 1
+        window.append([window.pop()[0] if is_next else newest, newest])
+    yield from (("messages", *each) for each in (*refs["pinned"], *window))

@@ -4,7 +4,7 @@ every turn, and every summary once. Any turn's view follows from them.
 
 import hashlib
 from collections.abc import Iterable
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, fields
 from typing import Any, Self
 
 from memory.engine.compose import SummaryBlock
@@ -24,15 +24,9 @@ class Turn:
 
 
 @dataclass(frozen=True, slots=True)
-class Version:
+class Version(SummaryBlock):
     """One summary; made after so many turns, in the place of others."""
 
-    version: int
-    level: int
-    first_seq: int
-    last_seq: int
-    text: str
-    tokens: int
     turn: int = 0
     replaces: list[int] = field(default_factory=list)
 
@@ -40,16 +34,6 @@ class Version:
     def is_trimmed(self) -> bool:
         """Whether these messages only left the window; an erased text had tokens."""
         return not self.text and not self.tokens
-
-    def block(self) -> SummaryBlock:
-        return SummaryBlock(
-            self.version,
-            self.level,
-            self.first_seq,
-            self.last_seq,
-            self.text,
-            self.tokens,
-        )
 
 
 @dataclass(slots=True)
@@ -60,29 +44,20 @@ class Steps:
     of: str
     turns: list[Turn] = field(default_factory=list)
     versions: list[Version] = field(default_factory=list)
-    # How often the text about a message was written, by its number.
-    generations: dict[int, int] = field(default_factory=dict)
     pinned: list[int] = field(default_factory=list)
     place: int = 0
     failures: int = 0
-    rejected: int = 0
 
     @classmethod
     def load(cls, value: dict[str, Any]) -> Self:
-        values = dict(value)
+        values = known_values(cls, value)
         values["turns"] = [Turn(*each) for each in value["turns"]]
         values["versions"] = [Version(**each) for each in value["versions"]]
-        values["generations"] = {
-            seq: n
-            for first, last, n in value["generations"]
-            for seq in range(first, last + 1)
-        }
         return cls(**values)
 
     def dump(self) -> dict[str, Any]:
         values = asdict(self)
         values["turns"] = [list(turn.values()) for turn in values["turns"]]
-        values["generations"] = _runs(self.generations)
         return values
 
     def versions_at(self, turn: int) -> list[Version]:
@@ -91,6 +66,12 @@ class Steps:
         gone = {number for each in made for number in each.replaces}
         found = (each for each in made if each.version not in gone)
         return sorted(found, key=lambda each: each.first_seq)
+
+
+def known_values(kind: type, stored: dict[str, Any]) -> dict[str, Any]:
+    """What a dataclass has fields for: earlier experiments measured more."""
+    names = [each.name for each in fields(kind)]
+    return {name: stored[name] for name in names if name in stored}
 
 
 def without_words(result: dict[str, Any], seq: int) -> dict[str, Any]:
@@ -107,17 +88,6 @@ def without_words(result: dict[str, Any], seq: int) -> dict[str, Any]:
         "steps": {**done, "versions": versions},
         "sides": {name: {**side, "lost": []} for name, side in sides.items()},
     }
-
-
-def _runs(generations: dict[int, int]) -> list[list[int]]:
-    """[first, last, n] for neighbours with the same number."""
-    runs: list[list[int]] = []
-    for seq, n in sorted(generations.items()):
-        if runs and runs[-1][1:] == [seq - 1, n]:
-            runs[-1][1] = seq
-        else:
-            runs.append([seq, seq, n])
-    return runs
 
 
 def name_of(seqs: Iterable[int]) -> str:

@@ -66,9 +66,8 @@ def show_experiments(
         conversation,
         _("Policy experiments"),
         experiments=rows[:MAX_LISTED],
-        form=form,
+        form=form and form.in_admin(_summariser(conversation)),
         is_empty=size["last_seq"] is None,
-        model=providers.label(_summariser(conversation)),
     )
 
 
@@ -160,13 +159,13 @@ def _compared(
     else:
         turn, pair = None, sides.at_end(experiment, steps, rights)
     return {
-        "lines": report.compare(experiment),
+        "lines": report.list_costs(experiment),
         "chart": report.draw(experiment, steps),
         "pair": pair,
         "turn": turn,
         "turns": len(steps.turns),
         "facts": experiment.result["facts"],
-        "lost": {name: report.lost(experiment, name) for name in pair},
+        "lost": experiment.result["sides"],
     }
 
 
