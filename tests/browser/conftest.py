@@ -89,16 +89,18 @@ def errors():
 
 @pytest.fixture(scope="session")
 def sessions():
-    """The cookies of each site, so that not every test has to sign in."""
+    """The cookies of each site, so that not every test has to sign in. One that ends a
+    session clears them."""
     return {}
 
 
 @pytest.fixture
 def open_page(browser, errors, sessions):
-    """open_page(site, width=…) -> a signed-in page; a context is another browser."""
+    """open_page(site, width=…) -> a signed-in page; a context is another browser. One
+    that goes on to a conversation need not draw the list before it: is_home=False."""
     contexts = []
 
-    def open_page(site, *, width=1440, height=900, context=None):
+    def open_page(site, *, width=1440, height=900, context=None, is_home=True):
         if context is None:
             context = browser.new_context(
                 viewport={"width": width, "height": height},
@@ -108,8 +110,9 @@ def open_page(browser, errors, sessions):
             contexts.append(context)
         page = ConversationPage(context.new_page(), site)
         page.report_to(errors)
-        page.sign_in()
-        sessions[site.url] = {"cookies": context.cookies(), "origins": []}
+        if is_home or site.url not in sessions:
+            page.sign_in()
+            sessions[site.url] = {"cookies": context.cookies(), "origins": []}
         return page
 
     yield open_page
@@ -119,13 +122,13 @@ def open_page(browser, errors, sessions):
 
 @pytest.fixture
 def chat(open_page, site):
-    page = open_page(site)
+    page = open_page(site, is_home=False)
     page.create()
     return page
 
 
 @pytest.fixture
 def slow_chat(open_page, slow_site):
-    page = open_page(slow_site)
+    page = open_page(slow_site, is_home=False)
     page.create()
     return page

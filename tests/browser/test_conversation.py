@@ -22,7 +22,7 @@ def test_it_streams_a_reply_and_formats_it_at_the_end(slow_chat, slow_provider):
 
 
 def test_it_compacts_and_shows_where(open_page, site):
-    chat = open_page(site)
+    chat = open_page(site, is_home=False)
     chat.create("langgraph")
     chat.say("Hi, I'm Lance!")
     expect(chat.mark(1)).to_have_text("In full")
@@ -104,7 +104,7 @@ def test_it_goes_on_after_a_reload_in_mid_reply(slow_chat, slow_provider):
 def test_it_shows_the_same_in_a_second_tab_which_can_stop(
     slow_chat, slow_provider, open_page
 ):
-    second = open_page(slow_chat.site, context=slow_chat.page.context)
+    second = open_page(slow_chat.site, context=slow_chat.page.context, is_home=False)
     second.open(slow_chat.url)
     with slow_provider.unfinished():
         slow_chat.send("Something long")
@@ -159,7 +159,7 @@ def test_it_survives_a_killed_server(open_page, make_site, errors):
     # A site that is slow lets go of a turn whose lease it has not renewed in time.
     quick = {"TURN_LEASE_SECONDS": str(2 * PATIENCE), "TURN_SWEEP_SECONDS": "0.5"}
     with make_site(DEMO_TOKENS_PER_SECOND="10", **quick) as own:
-        chat = open_page(own)
+        chat = open_page(own, is_home=False)
         chat.create()
         chat.send("Hi, I'm Lance!")
         expect(chat.live_text()).to_have_text(re.compile(r"\w+ \w+"))

@@ -24,7 +24,7 @@ def address(site):
 def test_earlier_turns_come_on_the_way_up_and_are_drawn_anew_like_all(
     open_page, site, address
 ):
-    chat = open_page(site)
+    chat = open_page(site, is_home=False)
     chat.open(address)
     scroller = chat.page.locator("#transcript")
     expect(chat.turns).to_have_count(30)

@@ -42,7 +42,7 @@ def types_into_the_box(chat):
 
 
 def test_the_message_box_takes_what_is_typed_first(open_page, site):
-    chat = open_page(site)
+    chat = open_page(site, is_home=False)
     chat.create()
     types_into_the_box(chat)
     chat.page.reload()
@@ -76,9 +76,9 @@ def test_three_keys_lead_from_an_empty_database_to_the_first_word(open_page, fre
 
 
 def test_another_model_is_chosen_where_one_writes(open_page, fresh, errors):
-    one = open_page(fresh)
+    one = open_page(fresh, is_home=False)
     one.create()
-    other = open_page(fresh, context=one.page.context)
+    other = open_page(fresh, context=one.page.context, is_home=False)
     other.open(one.url)
     models = [tab.page.locator("#model") for tab in (one, other)]
     models[0].select_option("another-model")

@@ -100,7 +100,7 @@ def test_rows_are_pinned_archived_deleted_and_brought_back_by_keyboard(chat, sit
 
 
 def test_other_tabs_hear_of_a_new_name_and_of_the_end(chat, open_page, site):
-    other = open_page(site)
+    other = open_page(site, is_home=False)
     other.open(chat.url)
     # What it still asks for when the conversation is gone is a 404.
     other.page.wait_for_load_state("networkidle")

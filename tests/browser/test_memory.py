@@ -68,7 +68,7 @@ def test_the_notice_comes_after_its_message_was_drawn_again(talked):
 
 
 def test_a_pinned_message_stays_word_for_word_in_every_tab(talked, open_page, site):
-    other = open_page(site)
+    other = open_page(site, is_home=False)
     other.open(talked.url)
     open_menu(talked, 1, "Pin for the model")
     for each in (talked, other):

@@ -25,7 +25,7 @@ def test_hostile_text_stays_text_on_both_sides(chat):
 
 
 def test_a_phone_has_two_tabs(open_page, site):
-    chat = open_page(site, width=390, height=844)
+    chat = open_page(site, width=390, height=844, is_home=False)
     chat.create()
     chat.say("Hi, I'm Lance!")
     expect(chat.message(1)).to_be_visible()
@@ -93,7 +93,7 @@ LARGE_LETTERS = {"fontSizes": {"standard": 32, "fixed": 26}}
 
 
 def test_nothing_is_wider_than_the_screen(open_page, site):
-    chat = open_page(site, width=390, height=844)
+    chat = open_page(site, width=390, height=844, is_home=False)
     chat.create()
     chat.say(LONG)
     page, wide = chat.page, []
@@ -109,7 +109,7 @@ def test_nothing_is_wider_than_the_screen(open_page, site):
 
 
 def test_enlarged_four_times_there_is_room_to_read(open_page, site):
-    chat = open_page(site, width=360, height=225)
+    chat = open_page(site, width=360, height=225, is_home=False)
     chat.create()
     chat.say("Hello")
     assert chat.page.locator("#transcript").bounding_box()["height"] > 110
@@ -125,7 +125,7 @@ WIDER = """["html", "#transcript", "#context-body"].filter((name) => {
 
 
 def test_the_list_is_a_drawer_on_a_phone(open_page, site):
-    chat = open_page(site, width=390, height=844)
+    chat = open_page(site, width=390, height=844, is_home=False)
     chat.create()
     expect(chat.page.locator("#sidebar")).to_be_hidden()
     chat.page.click("#open-sidebar")
@@ -135,7 +135,7 @@ def test_the_list_is_a_drawer_on_a_phone(open_page, site):
 
 
 def test_the_right_pane_is_a_drawer_on_a_tablet(open_page, site):
-    chat = open_page(site, width=900)
+    chat = open_page(site, width=900, is_home=False)
     chat.create()
     expect(chat.right).to_be_hidden()
     chat.page.keyboard.press("Alt+m")
@@ -211,8 +211,9 @@ def test_it_deletes_after_asking(chat):
     assert chat.page.request.get(address).status == 404
 
 
-def test_nothing_is_left_to_go_back_to_after_the_log_out(chat):
+def test_nothing_is_left_to_go_back_to_after_the_log_out(chat, sessions):
     chat.say("My secret is plum")
+    sessions.clear()
     chat.page.click(".sidebar .user-menu summary")
     chat.page.get_by_role("button", name="Log out").click()
     chat.page.wait_for_url("**/accounts/login/**")
@@ -220,9 +221,10 @@ def test_nothing_is_left_to_go_back_to_after_the_log_out(chat):
     expect(chat.page.locator("body")).not_to_contain_text("plum")
 
 
-def test_it_says_so_when_the_session_ends(chat):
+def test_it_says_so_when_the_session_ends(chat, sessions):
     # A request that is still under way would lead to the login page.
     chat.page.wait_for_load_state("networkidle")
+    sessions.clear()
     chat.site.manage("shell", "-c", DROP_SESSIONS)
     expect(chat.page.locator("#connection")).to_contain_text("Logged out")
 

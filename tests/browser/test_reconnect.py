@@ -257,7 +257,7 @@ def test_one_socket_is_opened_however_often_a_connection_is_asked_for(chat):
 
 
 def test_two_tabs_keep_their_own_drafts(chat, open_page, site):
-    other = open_page(site, context=chat.page.context)
+    other = open_page(site, context=chat.page.context, is_home=False)
     other.open(chat.url)
     chat.box.fill("from the first tab")
     other.box.fill("from the second tab")
@@ -269,7 +269,7 @@ def test_two_tabs_keep_their_own_drafts(chat, open_page, site):
 
 def test_the_draft_of_a_closed_tab_is_taken_up(chat, open_page, site):
     chat.box.fill("half a thought")
-    living = open_page(site, context=chat.page.context)
+    living = open_page(site, context=chat.page.context, is_home=False)
     living.open(chat.url)
     expect(living.box).to_have_value("")
     url = chat.url

@@ -22,7 +22,7 @@ def seeded(site):
 @pytest.fixture
 def owner(open_page, seeded):
     """A conversation of three replies."""
-    chat = open_page(seeded)
+    chat = open_page(seeded, is_home=False)
     chat.create()
     for text in ("My budget is 3,200 euros.", "I fly in April.", "What is my budget?"):
         chat.say(text)

@@ -20,7 +20,7 @@ def made(site):
 
 @pytest.fixture
 def chat(open_page, site, made):
-    page = open_page(site)
+    page = open_page(site, is_home=False)
     page.open(site.url + made[0])
     return page
 

@@ -59,7 +59,7 @@ def bring_files(chat):
 
 @pytest.fixture
 def chat(open_page, with_tools):
-    page = open_page(with_tools)
+    page = open_page(with_tools, is_home=False)
     page.create()
     # Servers that are slow to start have their tools later.
     choice = f"{page.url}memory/tools/"

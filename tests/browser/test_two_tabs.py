@@ -15,7 +15,7 @@ def tabs(chat, open_page, site):
     """Two tabs of one browser on one conversation with two turns."""
     chat.say("I'm Lance.")
     chat.say("The budget is 3,200.")
-    other = open_page(site, context=chat.page.context)
+    other = open_page(site, context=chat.page.context, is_home=False)
     other.open(chat.url)
     return chat, other
 
