@@ -27,15 +27,19 @@ from memory import actions, context, library, transcript
 from memory.compaction import lease
 from memory.labels import store as labels
 from memory.models import Conversation
+from tests import plugin
 from tests.fakes import own_tools
 from tests.memory.scenes import compact
+from tests.remembered import read_tables
 
 from ..attachments.test_uploads import keep
 from ..scenes import HTMX, memory_url, signed_in, url, violations
 from ..transfer.test_importing import as_json, take
 
 SEED = int(os.environ.get("FUZZ_SEED", "20261122"))
-STEPS = int(os.environ.get("ACTION_STEPS", "300"))
+# The same steps on PostgreSQL, where each takes twice as long: the first half of them.
+USUAL_STEPS = "300" if plugin.database == "sqlite" else "150"
+STEPS = int(os.environ.get("ACTION_STEPS", USUAL_STEPS))
 # Of one conversation: then another one is begun, and the audit stays quick.
 EACH = 60
 State = ToolCall.State
@@ -315,12 +319,15 @@ def test_the_audit_is_clean_after_every_action(alice, settings):
     settings.TURN_LEASE_SECONDS = 86_400
     settings.MESSAGES_PER_MINUTE = settings.CONVERSATIONS_PER_MINUTE = 10**6
     randomness = random.Random(SEED)
-    people, done = None, deque(maxlen=EACH)
+    people, done, audited = None, deque(maxlen=EACH), None
     for step in range(STEPS):
         if step % EACH == 0:
             Conversation.objects.all().delete()
             people = People(alice, randomness)
             done.clear()
         done.append(people.act())
+        # Many an action finds nothing to act on: the rows are those of the last audit.
+        if audited == (audited := read_tables()):
+            continue
         found = violations()
         assert found == [], f"{found} FUZZ_SEED={SEED}, step {step}: {', '.join(done)}"
