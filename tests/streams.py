@@ -62,6 +62,7 @@ POSTGRESQL = (
     "chatsite/review/test_access_log.py",
     "chatsite/review/test_actions.py",
     "chatsite/review/test_charts.py",
+    "chatsite/review/test_dashboard.py",
     "chatsite/review/test_history.py",
     "chatsite/review/test_lists.py",
     "chatsite/review/test_purge.py",

@@ -8,7 +8,6 @@ from django.utils.translation import gettext as _
 
 from chatsite.review.charts.conversation import MAX_POINTS
 from chatsite.review.charts.drawing import (
-    WIDE,
     Chart,
     Series,
     Table,
@@ -87,7 +86,6 @@ def draw(experiment: Experiment, steps: Steps) -> Chart:
             Series("main", _("with the tried policy"), tried),
         ],
         numbers,
-        size=WIDE,
         x_label=_("turn"),
         y_label=_("tokens"),
         marks=marks,

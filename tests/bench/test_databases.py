@@ -2,11 +2,10 @@
 
 import pytest
 
-from bench import charts, context_size, library, long_conversation, review
+from bench import context_size, library, long_conversation, review
 
 pytestmark = pytest.mark.django_db(transaction=True)
 FEW = {
-    charts: {"SUMMARIES": 200, "CALLS": 400, "CONVERSATIONS": 20},
     context_size: {"SIZES": (44, 60)},
     library: {"MESSAGES": 250},
     long_conversation: {"SIZES": (30, 60)},

@@ -23,7 +23,7 @@ from memory.models import Conversation, Summary
 
 from ..pages import render, review_page
 from ..rights import Rights
-from .drawing import WIDE, Chart, Series, Table, draw_lines, show
+from .drawing import Chart, Series, Table, draw_lines, show
 
 # More turns than these are drawn as the largest of several neighbours.
 MAX_POINTS = 400
@@ -135,7 +135,6 @@ def draw(conversation: Conversation) -> Chart:
             Series("main", label, sent),
         ],
         numbers,
-        size=WIDE,
         x_label=_("turn"),
         y_label=_("tokens"),
         marks=[((place + 0.5) / step - 0.5, tip) for place, tip in compactions],

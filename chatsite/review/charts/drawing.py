@@ -3,22 +3,18 @@
 Coordinates are texts, so that no language's way to write numbers gets into the SVG.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import accumulate
 from math import ceil, floor, log10
 from typing import Any
 
 from django.utils.translation import gettext as _
 
-SMALL, WIDE = (420, 220), (860, 320)
+WIDTH, HEIGHT = 860, 320
 LEFT, TOP, RIGHT, BOTTOM = 62, 26, 14, 40
 # Points with a shape of their own; more would only thicken the line.
 MAX_DOTS = 62
 LABEL_WIDTH = 62
-# Of horizontal bars.
-NAME_WIDTH, NUMBER_WIDTH, ROW_HEIGHT, BAR_HEIGHT = 150, 92, 26, 14
-MAX_NAME = 22
 
 Shape = dict[str, Any]
 
@@ -53,16 +49,14 @@ class Chart:
     title: str
     description: str = ""
     message: str = ""
-    width: int = 0
-    height: int = 0
+    width: int = WIDTH
+    height: int = HEIGHT
     plot: Any = None
     x_label: str = ""
     y_label: str = ""
     x_ticks: Sequence[Shape] = ()
     y_ticks: Sequence[Shape] = ()
     lines: Sequence[Shape] = ()
-    bars: Sequence[Shape] = ()
-    rows: Sequence[Shape] = ()
     marks: Sequence[Shape] = ()
     level: Shape | None = None
     keys: Sequence[Shape] = ()
@@ -72,15 +66,12 @@ class Chart:
 class Plot:
     """The field inside the axes, and where values stand in it."""
 
-    left, top = LEFT, TOP
+    left, top, right, bottom = LEFT, TOP, WIDTH - RIGHT, HEIGHT - BOTTOM
 
-    def __init__(
-        self, size: tuple[int, int], labels: Sequence[str], top: float, *, whole: bool
-    ) -> None:
-        self.size, self.labels = size, labels
-        self.right, self.bottom = size[0] - RIGHT, size[1] - BOTTOM
+    def __init__(self, labels: Sequence[str], top: float) -> None:
+        self.labels = labels
         self.step = (self.right - LEFT) / len(labels)
-        self.ticks = find_ticks(top, whole=whole)
+        self.ticks = find_ticks(top)
 
     def x(self, place: float) -> float:
         return LEFT + (place + 0.5) * self.step
@@ -93,8 +84,6 @@ class Plot:
         count = len(self.labels)
         places = spread(count, max(2, (self.right - LEFT) // LABEL_WIDTH))
         return {
-            "width": self.size[0],
-            "height": self.size[1],
             "plot": self,
             "x_ticks": [{"at": at(self.x(n)), "text": self.labels[n]} for n in places],
             "y_ticks": [{"at": at(self.y(n)), "text": show(n)} for n in self.ticks],
@@ -109,19 +98,17 @@ def draw_lines(
     labels: Sequence[str],
     *,
     table: Table,
-    size: tuple[int, int] = SMALL,
     x_label: str = "",
     y_label: str = "",
     marks: Sequence[tuple[float, str]] = (),
     mark_label: str = "",
     level: tuple[float, str] | None = None,
-    whole: bool = True,
 ) -> Chart:
     """Lines over places that are equally far apart. `marks`: place and words of what
     happened there; `level`: a value that all lines are read against."""
     highest = [value for each in series for value in each.values if value is not None]
     top = max([*highest, level[0] if level else 0], default=0)
-    plot = Plot(size, labels, top, whole=whole)
+    plot = Plot(labels, top)
     keys = [
         {"kind": each.kind, "label": each.label, "shape": "line", "mark": each.mark}
         for each in series
@@ -162,102 +149,13 @@ def _line(series: Series, plot: Plot) -> Shape:
     }
 
 
-def draw_bars(
-    name: str,
-    title: str,
-    description: str,
-    series: Sequence[Series],
-    labels: Sequence[str],
-    *,
-    table: Table,
-) -> Chart:
-    """One bar for each place, made of the series from the bottom up."""
-    piles = list(zip(*(each.values for each in series), strict=True))
-    plot = Plot(SMALL, labels, max(map(sum, piles), default=0), whole=True)
-    return Chart(
-        name=name,
-        title=title,
-        description=description,
-        **plot.axes(),
-        bars=[
-            bar for n, pile in enumerate(piles) for bar in _pile(n, pile, series, plot)
-        ],
-        keys=[
-            {"kind": each.kind, "label": each.label, "shape": "bar"} for each in series
-        ],
-        table=table,
-    )
-
-
-def _pile(
-    place: int, values: Sequence[float], series: Sequence[Series], plot: Plot
-) -> Iterator[Shape]:
-    width = min(28, plot.step * 0.7)
-    for each, value, top in zip(series, values, accumulate(values), strict=True):
-        if value:
-            yield {
-                "kind": each.kind,
-                "x": at(plot.x(place) - width / 2),
-                "y": at(plot.y(top)),
-                "width": at(width),
-                "height": at(plot.y(top - value) - plot.y(top)),
-                "tip": f"{show(value)}, {each.label}",
-            }
-
-
-def draw_rows(
-    name: str,
-    title: str,
-    description: str,
-    rows: Sequence[tuple[str, float, str]],
-    *,
-    table: Table,
-) -> Chart:
-    """A horizontal bar for each (name, value, the value in words)."""
-    room = SMALL[0] - NAME_WIDTH - NUMBER_WIDTH
-    largest = max((value for _, value, _ in rows), default=0) or 1
-    drawn = []
-    for place, (label, value, text) in enumerate(rows):
-        top = 4 + place * ROW_HEIGHT + (ROW_HEIGHT - BAR_HEIGHT) / 2
-        length = room * value / largest
-        drawn.append(
-            {
-                "name": label
-                if len(label) <= MAX_NAME
-                else f"{label[: MAX_NAME - 1]}…",
-                "text": text,
-                "tip": _("%(what)s: %(part)s") % {"what": label, "part": text},
-                "x": at(NAME_WIDTH),
-                "y": at(top),
-                "width": at(length),
-                "height": at(BAR_HEIGHT),
-                "end": at(NAME_WIDTH + length),
-                "text_y": at(top + BAR_HEIGHT - 2.5),
-            }
-        )
-    return Chart(
-        name=name,
-        title=title,
-        description=description,
-        width=SMALL[0],
-        height=len(rows) * ROW_HEIGHT + 8,
-        plot={"left": NAME_WIDTH},
-        rows=drawn,
-        table=table,
-    )
-
-
-def find_ticks(top: float, steps: int = 4, *, whole: bool = True) -> list[float]:
-    """Round numbers from 0 up to at least `top`, in about so many steps.
-
-    `whole`: for things that are counted, which have no halves.
-    """
-    step = round_up(max(top, 0) / steps or 1)
-    if whole:
-        step = max(1, ceil(step))
+def find_ticks(top: float, steps: int = 4) -> list[float]:
+    """Round numbers from 0 up to at least `top`, in about so many steps."""
+    # What is counted has no halves.
+    step = max(1, ceil(round_up(max(top, 0) / steps or 1)))
     # A hair of rounding must not add a step.
     count = max(1, ceil(top / step - 1e-9))
-    return [round(step * n, 10) for n in range(count + 1)]
+    return [step * n for n in range(count + 1)]
 
 
 def round_up(step: float) -> float:
@@ -267,14 +165,13 @@ def round_up(step: float) -> float:
     return next(size for size in sizes if size >= step * (1 - 1e-9))
 
 
-def show(value: float | None, unit: str = "") -> str:
+def show(value: float | None) -> str:
     """With separators of thousands and no digits that say nothing; "–" if unknown."""
     if value is None:
         return "–"
     digits = 0 if value == round(value) or abs(value) >= 100 else 2
     text = f"{value:,.{digits}f}"
-    text = text.rstrip("0").rstrip(".") if digits else text
-    return f"{text}\u00a0{unit}" if unit else text
+    return text.rstrip("0").rstrip(".") if digits else text
 
 
 def percent(share: float | None) -> str:

@@ -15,8 +15,7 @@ from memory.models import Conversation, Summary
 from .. import access_log, labels, redaction
 from ..actions.forms import RebuildForm, ReviewForm
 from ..actions.services import State, is_outdated
-from ..charts import dashboard
-from ..charts.days import DaysForm
+from ..dashboard import Dashboard, build_dashboard
 from ..rights import rights_of
 
 PAGE = 20
@@ -36,12 +35,12 @@ register.filter("summary_tokens", labels.tokens)
 
 
 @register.simple_tag(takes_context=True)
-def site_dashboard(context: dict[str, Any]) -> dashboard.Dashboard | None:
+def site_dashboard(context: dict[str, Any]) -> Dashboard | None:
     """None for staff who may not see numbers."""
     request = context["request"]
     if not rights_of(request.user).metadata:
         return None
-    return dashboard.build(*DaysForm.read(request.GET))
+    return build_dashboard(request.GET.get("days", ""))
 
 
 @register.simple_tag

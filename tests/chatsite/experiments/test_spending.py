@@ -11,8 +11,7 @@ from django.utils import timezone
 
 from chatsite.experiments import job, store
 from chatsite.experiments.models import Experiment
-from chatsite.review.charts import site_metrics
-from chatsite.review.charts.days import Days
+from chatsite.review import site_figures
 from chatsite.turns.models import Allowance
 
 from ..scenes import signed_in, talk_in_turns
@@ -70,16 +69,14 @@ def test_it_counts_for_who_started_it(upstream, experiment, staff):
 
 def test_it_is_in_the_figures_of_its_day(experiment):
     rows = QuerySet(Experiment).filter(pk=experiment.pk)
-    assert not spent_today()
+    asked = read_today().requests
     rows.update(requests=2, tokens_in=50, tokens_out=5)
-    (spent,) = spent_today()
-    assert (spent.user, str(spent.use)) == ("staff", "policy experiments")
-    assert (spent.requests, spent.tokens) == (2, 55)
+    today = read_today()
+    assert (today.requests - asked, today.read, today.written) == (2, 50, 5)
     rows.update(created_at=timezone.now() - timedelta(days=5))
-    assert not spent_today()
+    assert read_today().requests == asked
 
 
-def spent_today():
-    """What is not of replies."""
-    figures = site_metrics.measure(Days.until_today(2))
-    return [each for each in figures.spending if each.use]
+def read_today():
+    (today,) = site_figures.read_days(timezone.localdate(), 1).values()
+    return today

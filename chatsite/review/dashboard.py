@@ -1,0 +1,128 @@
+"""The dashboard on the admin's first page: the site in nine tiles, and a table of the
+last days."""
+
+from dataclasses import dataclass
+from datetime import date
+
+from django.conf import settings
+from django.urls import reverse
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
+
+from .charts.drawing import Table, percent, show
+from .site_figures import Day, SiteFigures, read_figures
+
+CHOICES = (7, 30, 90)
+DEFAULT_DAYS = 30
+
+
+@dataclass(frozen=True, slots=True)
+class Tile:
+    """One number with its name; `url` leads to the rows behind it."""
+
+    label: str
+    value: str
+    note: str = ""
+    url: str = ""
+    is_bad: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Dashboard:
+    title: str
+    # The number of days, its name, and whether it is shown.
+    choices: list[tuple[int, str, bool]]
+    tiles: list[Tile]
+    table: Table
+
+
+def build_dashboard(asked: str) -> Dashboard:
+    """`asked`: the number of days in the address; what is no choice is the default."""
+    count = int(asked) if asked in map(str, CHOICES) else DEFAULT_DAYS
+    figures = read_figures(count)
+    names = {
+        each: ngettext("%(days)s day", "%(days)s days", each) % {"days": each}
+        for each in CHOICES
+    }
+    return Dashboard(
+        title=_("The site in the last %(days)s days") % {"days": count},
+        choices=[(each, name, each == count) for each, name in names.items()],
+        tiles=_tiles(figures),
+        table=_table(figures),
+    )
+
+
+def _tiles(figures: SiteFigures) -> list[Tile]:
+    total = figures.total
+    tried = total.summaries + total.failed_summaries
+    conversations = reverse("admin:memory_conversation_changelist")
+    return [
+        Tile(
+            _("Summaries"),
+            show(total.summaries),
+            url=reverse("admin:memory_summary_changelist"),
+        ),
+        Tile(
+            _("Failed summaries"),
+            show(total.failed_summaries),
+            percent(total.failed_summaries / tried) if total.failed_summaries else "",
+            is_bad=total.failed_summaries > 0,
+        ),
+        Tile(_("Size after summarising (median)"), percent(total.size)),
+        Tile(_("p95 reply time"), _seconds(total.reply_ms)),
+        Tile(
+            _("Requests"),
+            show(total.requests),
+            url=reverse("admin:memory_modelcall_changelist"),
+        ),
+        Tile(_("Tokens"), show(total.read + total.written), _dollars(total)),
+        Tile(
+            _("Turns that failed"),
+            show(total.failing_turns),
+            url=reverse("admin:chat_turn_changelist"),
+            is_bad=total.failing_turns > 0,
+        ),
+        Tile(
+            _("Conversations where summarising stopped"),
+            show(figures.stopped),
+            _("now"),
+            f"{conversations}?compaction=stopped",
+            figures.stopped > 0,
+        ),
+        Tile(
+            _("Conversations with gaps in their summaries"),
+            show(figures.gaps),
+            _("now"),
+            is_bad=figures.gaps > 0,
+        ),
+    ]
+
+
+def _table(figures: SiteFigures) -> Table:
+    head = (
+        *(_("Day"), _("Summaries"), _("Failed summaries")),
+        *(_("Size after summarising (median)"), _("p95 reply time")),
+        *(_("Turns that failed"), _("Requests")),
+        *(_("Tokens read"), _("Tokens written")),
+        *((_("Cost"),) if settings.PRICE_INPUT else ()),
+    )
+    latest_first = reversed(figures.days.items())
+    return Table(head, tuple(_cells(*each) for each in latest_first))
+
+
+def _cells(when: date, day: Day) -> tuple[str, ...]:
+    numbers = (day.failing_turns, day.requests, day.read, day.written)
+    return (
+        *(when.isoformat(), show(day.summaries), show(day.failed_summaries)),
+        *(percent(day.size), _seconds(day.reply_ms)),
+        *map(show, numbers),
+        *((_dollars(day),) if settings.PRICE_INPUT else ()),
+    )
+
+
+def _seconds(ms: float | None) -> str:
+    return "–" if ms is None else _("%(n)s s") % {"n": show(ms / 1000)}
+
+
+def _dollars(day: Day) -> str:
+    return f"${day.dollars:,.2f}" if settings.PRICE_INPUT else ""

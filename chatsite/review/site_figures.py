@@ -1,0 +1,224 @@
+"""What happened on the site on each of the last days: numbers alone, by queries that an
+index over the time answers. What a process counts about itself is in `/metrics`.
+"""
+
+from bisect import bisect_left
+from collections import Counter
+from dataclasses import dataclass, field
+from datetime import date, datetime, time, timedelta
+from functools import partial
+from itertools import accumulate
+from math import ceil
+from typing import Any
+
+from django.conf import settings
+from django.core.cache import cache
+from django.db.models import (
+    BigIntegerField,
+    Case,
+    Count,
+    Expression,
+    ExpressionWrapper,
+    F,
+    IntegerField,
+    Model,
+    Q,
+    QuerySet,
+    Sum,
+    Value,
+    When,
+)
+from django.db.models.expressions import Combinable
+from django.db.models.functions import Coalesce
+from django.utils import timezone
+
+from chatsite import hooks
+from chatsite.llm import providers
+from chatsite.turns.models import Turn
+from memory.compaction import lease
+from memory.models import Conversation, ModelCall, Summary
+
+from .filters import after_a_gap
+
+OLD_SECONDS, NEW_SECONDS = 600, 60
+UNDONE = (Summary.Status.FAILED, Summary.Status.REJECTED)
+# Versions that a person wrote or brought back: nothing was compacted.
+BY_HAND = ("edit", "restore")
+FAILING = (Turn.State.FAILED, Turn.State.TRUNCATED, Turn.State.INTERRUPTED)
+MEDIAN, P95 = 50, 95
+# Reply times are told apart, and shown, to so many milliseconds.
+STEP_MS = 10
+
+
+@dataclass(slots=True)
+class Day:
+    """What happened on one day, or on several that were added up."""
+
+    summaries: int = 0
+    failed_summaries: int = 0
+    failing_turns: int = 0
+    requests: int = 0
+    read: int = 0
+    written: int = 0
+    dollars: float = 0
+    # How many rows have which value: thousandths, and steps of time.
+    sizes: Counter[int] = field(default_factory=Counter)
+    times: Counter[int] = field(default_factory=Counter)
+
+    @property
+    def size(self) -> float | None:
+        """The median share of its tokens that a context has after a compaction."""
+        found = find_percentile(self.sizes, MEDIAN)
+        return None if found is None else found / 1000
+
+    @property
+    def reply_ms(self) -> float | None:
+        found = find_percentile(self.times, P95)
+        return None if found is None else found * STEP_MS
+
+    def add(self, other: "Day") -> None:
+        for name in self.__slots__:
+            setattr(self, name, getattr(self, name) + getattr(other, name))
+
+    def add_requests(self, model: str, requests: int, read: int, written: int) -> None:
+        self.requests += requests
+        self.read += read
+        self.written += written
+        if not providers.is_demo(model):
+            cost = read * settings.PRICE_INPUT + written * settings.PRICE_OUTPUT
+            self.dollars += cost / 1_000_000
+
+
+Days = dict[date, Day]
+
+
+@dataclass(frozen=True, slots=True)
+class SiteFigures:
+    days: Days
+    total: Day
+    # Conversations, as they are now.
+    stopped: int
+    gaps: int
+
+
+def read_figures(count: int) -> SiteFigures:
+    """The figures of the last days: of today at most a minute old; of the days before,
+    which hardly change any more, ten, and the gaps, which take reading all ranges."""
+    today = timezone.localdate()
+    first = today - timedelta(days=count - 1)
+    spans = ((first, count - 1, OLD_SECONDS), (today, 1, NEW_SECONDS))
+    days: Days = {}
+    for start, length, seconds in spans:
+        key, read = f"site-days-{start}-{length}", partial(read_days, start, length)
+        days |= cache.get_or_set(key, read, seconds) if length else {}
+    total = Day()
+    for day in days.values():
+        total.add(day)
+    stopped = Conversation.objects.filter(
+        compaction_failures__gte=lease.MAX_FAILURES, deleted_at=None
+    )
+    gaps = cache.get_or_set("desk-gaps", _count_gaps, OLD_SECONDS)
+    return SiteFigures(days, total, stopped.count(), gaps)
+
+
+def _count_gaps() -> int:
+    """Conversations whose active summaries leave messages out, or take some twice."""
+    return len(set(after_a_gap().values_list("conversation_id", flat=True)))
+
+
+def read_days(first: date, count: int) -> Days:
+    dates = [first + timedelta(days=n) for n in range(count)]
+    starts = [_begin(first + timedelta(days=n)) for n in range(count + 1)]
+    days = [Day() for _date in dates]
+    _count_summaries(days, starts)
+    _count_requests(days, starts)
+    failing = Turn.objects.filter(state__in=FAILING)
+    for n, rows in _by_day(failing, starts).annotate(Count("pk")):
+        days[n].failing_turns = rows
+    for model in hooks.spending_tables:
+        sums = (Sum("requests"), Sum("tokens_in"), Sum("tokens_out"))
+        spent = _by_day(model._default_manager, starts, "model")
+        for n, *found in spent.annotate(*sums):
+            days[n].add_requests(*found)
+    return dict(zip(dates, days, strict=True))
+
+
+def _begin(day: date) -> datetime:
+    return timezone.make_aware(datetime.combine(day, time()))
+
+
+def _by_day(rows: Any, starts: list[datetime], *values: str | Combinable) -> QuerySet:
+    """Groups of the rows of these days, by the number of the day and the values."""
+    during = {"created_at__gte": starts[0], "created_at__lt": starts[-1]}
+    number = _number_of(starts, 0, len(starts) - 1)
+    return rows.filter(**during).order_by().values_list(number, *values)
+
+
+def _number_of(starts: list[datetime], low: int, high: int) -> Expression:
+    """Which day a row's time is on, from 0.
+
+    Only comparisons: SQLite's time zones are a Python function, which takes seconds
+    for the rows of a large site.
+    """
+    if high - low == 1:
+        return Value(low, output_field=IntegerField())
+    middle = (low + high) // 2
+    return Case(
+        When(created_at__lt=starts[middle], then=_number_of(starts, low, middle)),
+        default=_number_of(starts, middle, high),
+        output_field=IntegerField(),
+    )
+
+
+def _made_here(model: type[Model]) -> QuerySet:
+    """A branch or an import brings older rows along: they were not made here."""
+    return model.objects.filter(created_at__gte=F("conversation__created_at"))
+
+
+def _whole(value: Combinable) -> Expression:
+    """What the database counts is what is shown; so medians and percentiles are exact
+    and the same on both."""
+    return ExpressionWrapper(value, output_field=IntegerField())
+
+
+def _count_summaries(days: list[Day], starts: list[datetime]) -> None:
+    tried = _made_here(Summary).exclude(trigger_kind__in=BY_HAND)
+    failed = Count("pk", Q(status__in=UNDONE))
+    for n, rows, undone in _by_day(tried, starts).annotate(Count("pk"), failed=failed):
+        days[n].summaries, days[n].failed_summaries = rows - undone, undone
+    measured = tried.exclude(status__in=UNDONE).filter(tokens_before__gt=0)
+    share = _whole(F("tokens_after") * 1000 / F("tokens_before"))
+    for n, value, rows in _by_day(measured, starts, share).annotate(Count("pk")):
+        days[n].sizes[value] = rows
+
+
+def _count_requests(days: list[Day], starts: list[datetime]) -> None:
+    """Tokens as reported, else estimated; what failed before its first word and
+    reported nothing was not billed, and the demo model costs nothing."""
+    calls = _made_here(ModelCall)
+    replies = calls.filter(purpose=ModelCall.Purpose.REPLY, error="")
+    steps = _whole(F("total_ms") / STEP_MS)
+    for n, value, rows in _by_day(replies, starts, steps).annotate(Count("pk")):
+        days[n].times[value] = rows
+    free = ~Q(error="") & Q(tokens_input=None, message=None)
+    number = BigIntegerField()
+    asked = Coalesce("tokens_input", "tokens_estimated", output_field=number)
+    read = Case(When(free, then=0), default=asked, output_field=number)
+    written = Coalesce("tokens_output", "message__tokens", 0, output_field=number)
+    sums = {"rows": Count("pk"), "sum_read": Sum(read), "sum_written": Sum(written)}
+    for n, model, *found in _by_day(calls, starts, "model").annotate(**sums):
+        days[n].add_requests(model, *found)
+
+
+def find_percentile(counts: Counter[int], percent: int) -> float | None:
+    """The nearest rank, and of the median the mean of the two middle ones. None: there
+    are no values."""
+    size = counts.total()
+    if not size:
+        return None
+    values = sorted(counts)
+    ends = list(accumulate(counts[value] for value in values))
+    lower = values[bisect_left(ends, ceil(size * percent / 100))]
+    if percent != MEDIAN:
+        return lower
+    return (lower + values[bisect_left(ends, size // 2 + 1)]) / 2
