@@ -66,7 +66,6 @@ BOUNDED = {
     "chatsite.llm.demo.tool_use.REMINDERS": 300,
     "chatsite.llm.demo.tool_use.SEARCHES": 300,
     "chatsite.llm.demo.tool_use.NOISE": 300,
-    "chatsite.llm.demo.tool_use.READING": 300,
     # MAX_QUESTION_CHARS of both ends.
     "chatsite.llm.demo.extractive.QUESTION_": 200,
     # MAX_TITLE_CHARS, and a little more than the longest Chinese one.

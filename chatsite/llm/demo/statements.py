@@ -30,14 +30,6 @@ QUOTED = re.compile(
 RULE = re.compile(
     r'<rule (?:n="(\d{1,9})" )?date="[\d-]{10}">((?:[^<]++|<(?!/?rule\b))*+)</rule>'
 )
-# Summaries of real models speak of the user; the user says "I".
-THIRD_PERSON = [
-    (re.compile(r"\b(?:the )?(?:user|human)'s\b", re.IGNORECASE), "my"),
-    (re.compile(r"\b(?:the )?(?:user|human) is\b", re.IGNORECASE), "I am"),
-    (re.compile(r"\b(?:the )?(?:user|human)\b", re.IGNORECASE), "I"),
-    (re.compile(r"\bI (\w{3,})s\b"), r"I \1"),
-    (re.compile("用户"), "我"),
-]
 # Words of questions about anything, beside the usual stop words.
 ASKING = frozenset(
     terms(
@@ -49,23 +41,19 @@ ASKING = frozenset(
         """
     )
 )
-# Words that ask for one another, and other forms of a word.
+# Words that ask for one another.
 RELATED = [
     frozenset(terms(group))
-    for group in re.findall(
-        r"[^;]+",
-        """
-        go goes going went trip travel visit journey plan fly flew flight;
-        eat ate vegetarian vegan food meal allergic; live moved home house flat address;
-        work job occupation profession company; like love enjoy prefer adore hobby;
-        hate dislike; want need; cost price budget pay paid euro dollar spend spent;
-        old born birthday year; sport team football; phone telephone mobile call;
-        colour color; favourite favorite; bring brought; build built; buy bought;
-        choose chose; drink drank; drive drove; find found; forget forgot; give gave;
-        leave left; lose lost; make made; meet met; run ran; see saw; sell sold;
-        study studied; take took; teach taught; win won; write wrote;
-        工作 职业 上班; 喜欢 我爱 爱好
-        """,
+    for group in (
+        "go going trip travel fly flight",
+        "eat vegetarian vegan food allergic",
+        "live moved home house flat address",
+        "work job occupation profession",
+        "like love enjoy prefer",
+        "cost price budget pay euro spend",
+        "colour color",
+        "favourite favorite",
+        "buy bought",
     )
 ]
 
@@ -81,10 +69,9 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class Statement:
-    """One sentence, in the first person ("I live in Oslo") and as it was written."""
+    """One sentence."""
 
     text: str
-    shown: str
     is_user: bool
     place: Place
 
@@ -150,13 +137,7 @@ def read_message(message: BaseMessage) -> Iterator[Statement]:
 
 
 def _split(text: str, is_user: bool, place: Place) -> Iterator[Statement]:
-    for shown in split_sentences(text):
-        sentence = shown
-        if place.version:
-            sentence = sentence.replace("’", "'")
-            for pattern, replacement in THIRD_PERSON:
-                sentence = pattern.sub(replacement, sentence)
-        yield Statement(sentence, shown, is_user, place)
+    return (Statement(each, is_user, place) for each in split_sentences(text))
 
 
 def search(

@@ -39,60 +39,37 @@ CALCULATION = re.compile(
 OPERATOR = re.compile(r"[\d)]\s*[+\-−*/×÷^%]")
 DATE = re.compile(r"\d{4}-\d\d?-\d\d?")
 CLOCK = re.compile(
-    r"what(?:'s|’s| is) (?:the |today'?s? )?(?:current |exact )?(?:time|date)\b(?! of)"
-    r"|what time is it|what day is (?:it|today)"
-    r"|(?:现在|当前)(?:是)?(?:几点|什么时(?:间|候))|几点了|今天(?:是)?(?:几号|星期几|周几|几月几)",
+    r"what(?:'s|’s| is) (?:the |today'?s? )?(?:current )?(?:time|date)\b(?! of)"
+    r"|what time is it|(?:现在|当前)(?:是)?几点|几点了|今天(?:是)?(?:几号|星期几)",
     re.IGNORECASE,
 )
 ZONE = re.compile(r"\b[A-Z][A-Za-z]+/[A-Z][A-Za-z_]+\b")
-NUMBERS = {"a": 1, "an": 1, "one": 1, "two": 2, "half an": 0.5, "five": 5, "ten": 10}
-NUMBERS |= {"一": 1, "两": 2, "二": 2, "三": 3, "五": 5, "十": 10, "半": 0.5}
+NUMBERS = {"a": 1, "an": 1, "one": 1, "half an": 0.5, "一": 1, "半": 0.5}
 NUMBER = r"(?P<n>\d+(?:\.\d+)?|" + "|".join(sorted(NUMBERS, reverse=True)) + ")"
 UNITS = {"sec": 1 / 60, "min": 1, "h": 60, "d": 1440}
 UNITS |= {"秒": 1 / 60, "分": 1, "小": 60, "天": 1440}
-IN_ENGLISH = (
-    rf"in {NUMBER} (?P<unit>sec(?:ond)?s?|min(?:ute)?s?|hours?|days?)\b(?: from now)?"
-)
+IN_ENGLISH = rf"in {NUMBER} (?P<unit>sec(?:ond)?s?|min(?:ute)?s?|hours?|days?)\b"
 TO = r"(?:to |that |about |of )?"
 REMINDERS = (
     re.compile(rf"\bremind me {IN_ENGLISH},? {TO}(?P<text>.+)", re.IGNORECASE),
     re.compile(rf"\bremind me {TO}(?P<text>.+?) {IN_ENGLISH}", re.IGNORECASE),
     re.compile(rf"{NUMBER}个?(?P<unit>秒|分钟|小时|天)(?:之|以)?后?提醒我(?P<text>.+)"),
 )
-PLACE = r"(?:at the (?:very )?(?:beginning|start)|earlier|before|first|originally)"
 SEARCHES = (
     re.compile(
-        rf"\bwhat (?:did|have|had) (?:i|we|you) (?:{PLACE} )?(?:say|said|tell|told"
-        rf"|write|written|mention|mentioned|decide|decided|agree|agreed)(?: you)?"
-        rf"(?: {PLACE})? (?:about|on|of|for) (?P<query>.+)",
+        r"\bwhat (?:did|have) (?:i|we|you) (?:say|said|tell|told|decide|decided)"
+        r"(?: you)? (?:about|on) (?P<query>.+)",
         re.IGNORECASE,
     ),
     re.compile(
-        r"\b(?:search|look)(?: (?:in |through )?(?:the|this|our|my) "
-        r"(?:whole )?(?:transcript|conversation|chat|history))? for (?P<query>.+)",
+        r"\bsearch (?:the|this|our) (?:conversation|transcript) for (?P<query>.+)",
         re.IGNORECASE,
     ),
-    re.compile(
-        r"关于(?P<query>.+?)[，,]?\s*(?:我|我们|你)\S{0,8}?(?:说|提|讲|告诉|决定)"
-    ),
-    re.compile(
-        r"(?:我|我们)\S{0,6}?(?:说|提|讲)(?:过|到|了)?(?:什么)?关于(?P<query>.+)"
-    ),
-    re.compile(
-        r"(?:搜索|查找|搜一下)(?:整个)?(?:对话|聊天|记录)?(?:里|中)?的?(?P<query>.+)"
-    ),
+    re.compile(r"关于(?P<query>.+?)[，,]?\s*(?:我|我们|你)\S{0,8}?(?:说|提|决定)"),
+    re.compile(r"搜索(?:整个)?对话(?:里|中)?的?(?P<query>.+)"),
 )
 NOISE = re.compile(
-    rf"\b{PLACE}\b|\bplease\b|一开始|最开始|开头|之前|以前|最早|最初|的(?:内容|事情?)?$"
-    r"|说了什么|什么",
-    re.IGNORECASE,
-)
-READING = re.compile(
-    r"\bread (?:me )?messages? #?(?P<a>\d{1,9})"
-    r"(?:\s*(?:to|-|–|and|through)\s*#?(?P<b>\d{1,9}))?"
-    r"|读(?:一下|出)?第?\s*(?P<c>\d{1,9})\s*"
-    r"(?:条?(?:到|至|-|–)第?\s*(?P<d>\d{1,9})\s*)?条",
-    re.IGNORECASE,
+    r"\b(?:at the (?:beginning|start)|earlier|before)\b|一开始|之前|以前", re.IGNORECASE
 )
 # "Use weather {"city": "Oslo"}": for tools that have no rule of their own.
 BY_NAME = re.compile(
@@ -100,21 +77,11 @@ BY_NAME = re.compile(
     r"[`“\"]?(?P<name>[\w-]{1,64})[`”\"]?\s*+(?P<args>\{.*\})?[.。!]?\s*",
     re.IGNORECASE | re.DOTALL,
 )
-TIME = re.compile(
-    r"(?P<day>\w+) (?P<date>\d{4}-\d\d-\d\d) (?P<clock>\d\d:\d\d):\d\d \S+ "
-    r"\((?P<zone>.+)\)"
-)
-DAYS = {
-    **{"Monday": "一", "Tuesday": "二", "Wednesday": "三", "Thursday": "四"},
-    **{"Friday": "五", "Saturday": "六", "Sunday": "日"},
-}
 NUMBER_ONLY = re.compile(r"-?\d[\d.]*(?:e[+-]?\d+)?")
 LATE_RESULT = re.compile(
     r'<result(?: tool="(?P<tool>[^"<>]*+)")?[^<>]*+>'
     r"(?P<text>(?:[^<]++|<(?!/?result\b))*+)</result>"
 )
-REMINDER = re.compile(r"Reminder, asked for on .{10,80}?\): (?P<text>.+)", re.DOTALL)
-PROMISE = re.compile(r"\bwill (?:come|follow)\b")
 
 
 def find_calls(
@@ -186,19 +153,11 @@ def _search(text: str) -> Arguments | None:
     return None
 
 
-def _read(text: str) -> Arguments | None:
-    if not (found := READING.search(text)):
-        return None
-    first = int(found["a"] or found["c"])
-    return {"first": first, "last": int(found["b"] or found["d"] or first)}
-
-
 RULES: dict[str, Callable[[str], Arguments | None]] = {
     "remind_me": _remind,
     "calculate": _calculate,
     "current_time": _tell_time,
     "search_transcript": _search,
-    "read_messages": _read,
 }
 
 
@@ -228,56 +187,20 @@ def _tell_late(text: str) -> str:
     result = html.unescape(found["text"]) if found else text
     tool = html.unescape(found["tool"] or "") if found else ""
     phrases = CHINESE if is_chinese(result) else ENGLISH
-    if due := REMINDER.match(result):
-        phrases = CHINESE if is_chinese(due["text"]) else ENGLISH
-        return phrases["reminder_due"].format(text=shorten(due["text"]))
     return phrases["result"].format(tool=tool, text=shorten(result))
 
 
 def _describe(asked: Asked, name: str, arguments: Arguments, result: str) -> str:
-    describe = DESCRIPTIONS.get(name)
-    told = describe(asked, arguments, result) if describe else ""
-    return told or asked.say("result", tool=name, text=shorten(result))
+    if name == "calculate" and NUMBER_ONLY.fullmatch(result):
+        return f"{arguments.get('expression', '')} = {result}"
+    if name == "search_transcript":
+        return _tell_found(asked, str(arguments.get("query", "")), result)
+    return asked.say("result", tool=name, text=shorten(result))
 
 
-def _tell_sum(asked: Asked, arguments: Arguments, result: str) -> str:
-    if not NUMBER_ONLY.fullmatch(result):
-        return ""
-    return asked.say("sum", sum=arguments.get("expression", ""), result=result)
-
-
-def _tell_clock(asked: Asked, arguments: Arguments, result: str) -> str:
-    found = TIME.fullmatch(result)
-    if not found:
-        return ""
-    values = found.groupdict()
-    if is_chinese(asked.text):
-        values["day"] = f"星期{DAYS.get(values['day'], '')}"
-    return asked.say("time", **values)
-
-
-def _tell_found(asked: Asked, arguments: Arguments, result: str) -> str:
+def _tell_found(asked: Asked, query: str, result: str) -> str:
     statements = [s for s in read_fenced(result) if not s.is_question]
     if not statements:
-        return asked.say("not_found", query=arguments.get("query", ""))
-    hits = [s for _, s in search(statements, str(arguments.get("query", "")))]
-    return asked.quote_all((hits or statements)[:3])
-
-
-def _tell_read(asked: Asked, arguments: Arguments, result: str) -> str:
-    return asked.quote_all(list(read_fenced(result)))
-
-
-def _tell_reminder(asked: Asked, arguments: Arguments, result: str) -> str:
-    if not PROMISE.search(result):
-        return ""
-    return asked.say("reminder", text=shorten(str(arguments.get("text", ""))))
-
-
-DESCRIPTIONS: dict[str, Callable[[Asked, Arguments, str], str]] = {
-    "calculate": _tell_sum,
-    "current_time": _tell_clock,
-    "search_transcript": _tell_found,
-    "read_messages": _tell_read,
-    "remind_me": _tell_reminder,
-}
+        return asked.say("not_found", query=query)
+    hits = [statement for _, statement in search(statements, query)]
+    return asked.quote((hits or statements)[0])
