@@ -50,14 +50,6 @@ def prepare() -> None:
     call_command("migrate", verbosity=0)
 
 
-def analyse() -> None:
-    """A server does it by itself, some time after many rows were written."""
-    from django.db import connection
-
-    with connection.cursor() as cursor:
-        cursor.execute("ANALYZE")
-
-
 def measure(action: Callable[[], object], runs: int) -> list[float]:
     """Milliseconds of each run."""
     times = []
