@@ -5,7 +5,6 @@ The timeline of its conversation shows what it was made of.
 from typing import Any
 
 from django.contrib import admin
-from django.contrib.admin.views.main import ChangeList
 from django.db.models import Exists, OuterRef, Prefetch, QuerySet
 from django.http import HttpRequest
 from django.utils.html import format_html_join
@@ -25,7 +24,6 @@ from ..filters import (
     TriggerFilter,
 )
 from ..pages import timeline_link
-from ..paging import OpenChangeList
 from ..readonly import ConversationPartAdmin, link_to, whole, whole_json
 
 RANGES = Summary.objects.only("first_seq", "last_seq", "version")
@@ -86,9 +84,6 @@ class SummaryAdmin(ConversationPartAdmin):
     wide_structured = whole_json("structured", gettext_lazy("structured"))
     wide_flags = whole_json("flags", gettext_lazy("found by the checks"))
 
-    def get_changelist(self, request: HttpRequest, **options: Any) -> type[ChangeList]:
-        return OpenChangeList
-
     def get_queryset(self, request: HttpRequest) -> QuerySet[Summary]:
         before = Summary.objects.filter(
             conversation=OuterRef("conversation"),
@@ -97,14 +92,6 @@ class SummaryAdmin(ConversationPartAdmin):
         )
         rows = super().get_queryset(request).annotate(follows=Exists(before))
         return rows.prefetch_related(Prefetch("folded_from", RANGES))
-
-    def without_temporary(self, rows: QuerySet) -> QuerySet:
-        # An index alone finds the keys of a page; OpenChangeList leaves these rows out.
-        return rows
-
-    def get_object(self, *args: Any, **options: Any) -> Summary | None:
-        row = super().get_object(*args, **options)
-        return None if row and row.conversation.is_temporary else row
 
     def target_of(self, row: Summary) -> str:
         return f"version {row.version}"
