@@ -9,6 +9,7 @@ from django.db import IntegrityError, OperationalError
 from chatsite import database
 from chatsite.protocol import events, layer
 from chatsite.turns import checkpoints, lifecycle, reply_streamer
+from tests.patience import PATIENCE
 
 TRANSIENT_DB_ERRORS = OperationalError("the server closed the connection")
 
@@ -207,7 +208,7 @@ async def test_a_bug_in_a_checkpoint_ends_the_turn(saving, frames):
 class TestRetry:
     async def test_it_tries_again_until_the_database_answers(self):
         answers = [TRANSIENT_DB_ERRORS, TRANSIENT_DB_ERRORS, "done"]
-        until = time.monotonic() + 5
+        until = time.monotonic() + 5 * PATIENCE
         assert await database.retry(raise_or_return, answers, until=until) == "done"
 
     async def test_it_gives_up_in_the_end(self):
@@ -219,7 +220,7 @@ class TestRetry:
 
     async def test_it_does_not_repeat_a_bug(self):
         answers = [IntegrityError("twice"), "done"]
-        until = time.monotonic() + 5
+        until = time.monotonic() + 5 * PATIENCE
         with pytest.raises(IntegrityError):
             await database.retry(raise_or_return, answers, until=until)
         assert answers == ["done"]
