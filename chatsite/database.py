@@ -133,6 +133,14 @@ def _has_nul(params: Any, many: bool) -> bool:
     return any(isinstance(value, str) and "\0" in value for value in values)
 
 
+def log_trouble(error: Exception) -> None:
+    """Log an error of TROUBLE: a database that is away is no defect."""
+    if is_away(error):
+        logger.warning("database away: %s", name_of(error))
+    else:
+        logger.error("database failed", exc_info=error)
+
+
 def check_writable() -> None:
     """Raises the database's error where nothing can be written, as on a standby or a
     disk that the system has mounted read-only."""

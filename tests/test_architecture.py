@@ -206,8 +206,9 @@ class TestImports:
         ]
         assert silent == []
 
-    def test_the_consumer_touches_no_orm_prompt_or_model(self):
-        path = ROOT / "chatsite" / "live" / "consumer.py"
+    @pytest.mark.parametrize("name", ["consumer.py", "outbox.py"])
+    def test_the_consumer_touches_no_orm_prompt_or_model(self, name):
+        path = ROOT / "chatsite" / "live" / name
         forbidden = ("django.db", "chatsite.llm", "memory", "chatsite.turns.models")
         assert [n for n in imports_of(path) if n.startswith(forbidden)] == []
 

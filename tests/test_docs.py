@@ -10,7 +10,7 @@ from langchain_core.language_models.fake_chat_models import FakeListChatModel
 from langchain_core.messages import AIMessage, HumanMessage
 
 from chatsite import hooks
-from chatsite.live import consumer, watcher
+from chatsite.live import consumer, outbox, watcher
 from chatsite.protocol import events
 
 from .servers import ROOT
@@ -108,7 +108,7 @@ class TestProtocol:
         assert written == known
 
     def test_every_close_code_is_there_and_no_other(self):
-        codes = {*consumer.CLOSE_CODES.values(), consumer.FAILED, watcher.RESTART}
+        codes = {*consumer.CLOSE_CODES.values(), outbox.FAILED, watcher.RESTART}
         codes |= {consumer.TRY_AGAIN_LATER, watcher.SIGNED_OUT, watcher.GONE}
         assert keys("Close codes") == {str(code) for code in codes}
 

@@ -22,7 +22,7 @@ from zope.interface import implementer
 
 from chatsite import metrics
 
-from .consumer import TRANSPORT
+from .outbox import TRANSPORT
 
 logger = logging.getLogger(__name__)
 
@@ -119,9 +119,14 @@ class BoundedProtocol(WebSocketProtocol):
         # A lost connection is noticed where the rest is written.
         return written if isinstance(written, int) else 0
 
+    @property
+    def is_flowing(self) -> bool:
+        """Whether the reader keeps up with what it is sent."""
+        return self.write_buffer is None or self.write_buffer.flows.is_set()
+
     async def drained(self) -> None:
         """Wait until the reader has taken what it was sent, or is gone."""
-        if self.write_buffer is None or self.write_buffer.flows.is_set():
+        if self.is_flowing:
             return
         try:
             async with asyncio.timeout(STALL_SECONDS):

@@ -9,24 +9,33 @@ from time import monotonic
 
 # In UTF-8 at most four times as many bytes.
 PIECE_CHARS = 32_000
-# How long the parts of a fragment are made before others have their turn.
+# How long one fragment is drawn before others have their turn.
 SLICE_SECONDS = 0.02
 
 
 def cut(parts: Iterable[str]) -> Iterator[list[str]]:
-    """The messages that make up one fragment, as many at a time as are ready.
+    """The messages that make up one fragment: those that are ready after each part.
 
     A short fragment is one message, as it is. The pieces of a long one are numbered,
     and the last one says that it is the last.
     """
-    held, number, until = "", 0, monotonic() + SLICE_SECONDS
+    held, number = "", 0
     for part in parts:
         held += part
         ready = []
         while len(held) > PIECE_CHARS:
             ready.append(f"<!--piece {number}-->{held[:PIECE_CHARS]}")
             held, number = held[PIECE_CHARS:], number + 1
-        if ready or monotonic() >= until:
-            yield ready
-            until = monotonic() + SLICE_SECONDS
+        yield ready
     yield [f"<!--piece {number} last-->{held}" if number else held]
+
+
+def draw_slice(drawn: Iterator[list[str]]) -> tuple[list[str], bool]:
+    """What can be drawn before others have their turn, and whether that is all: what is
+    short takes one visit to the database thread."""
+    texts, until = [], monotonic() + SLICE_SECONDS
+    for ready in drawn:
+        texts += ready
+        if monotonic() >= until:
+            return texts, False
+    return texts, True

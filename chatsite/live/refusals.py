@@ -1,15 +1,18 @@
-"""Remembers in this process, for a moment, who was told to wait: what a flood goes on
+"""Who is told to wait. This process remembers it for a moment: what a flood goes on
 sending then costs no transaction and no other user's time.
 """
 
 from time import monotonic
 
 from django.utils.translation import get_language
+from django.utils.translation import gettext as _
 
+from chatsite.protocol import events
 from chatsite.protocol.errors import CommandError
 
 # Short, because staff may raise a user's limits in the meantime.
 MEMORY_SECONDS = 2.0
+UNAVAILABLE_SECONDS = 2.0
 KINDS = ("rate_limited", "quota", "queue_full")
 
 # By user and language: each browser is refused in its own words.
@@ -33,3 +36,14 @@ def of(user_id: int) -> CommandError | None:
         return None
     wait = round((error.retry_after or 0.0) - passed, 1)
     return CommandError(error.code, error.detail, retry_after=max(wait, 0.1))
+
+
+def make_unavailable_error(command: events.Command) -> events.Error:
+    """The database is away: the command may be sent again."""
+    known = events.client_id_of({"client_id": getattr(command, "client_id", None)})
+    return events.Error(
+        "unavailable",
+        _("The database isn't responding right now. Nothing is lost; try again."),
+        known,
+        UNAVAILABLE_SECONDS,
+    )

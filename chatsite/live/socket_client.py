@@ -385,3 +385,6 @@ class HtmlView:
     def answer(self, event: events.Ack | events.Error) -> list[str]:
         is_error = isinstance(event, events.Error)
         return [fragments.error(event) if is_error else fragments.ack(event)]
+
+
+View = JsonView | HtmlView

@@ -70,6 +70,10 @@ class Socket:
         self.has_heard = True
         self.look_at = monotonic() + SILENCE_SECONDS
 
+    def miss(self) -> None:
+        """Something was not told: to be read when the database is back."""
+        self.last_seen = None
+
     def catch_up(self, now: progress.Progress) -> None:
         """Called after a silence: sync if there is something the page can't know."""
         before, self.last_seen = self.last_seen, now
@@ -104,9 +108,10 @@ class Watcher:
                 self._start(self._renew, RENEW_SECONDS),
             ]
 
-    def remove(self, socket: Socket) -> None:
+    def remove(self, socket: Socket) -> bool:
+        """Whether it was still there."""
         if socket not in self._sockets:
-            return
+            return False
         self._sockets.remove(socket)
         metrics.SOCKETS.dec()
         if not self._sockets:
@@ -114,6 +119,7 @@ class Watcher:
             for task in self._tasks:
                 task.cancel()
             self._tasks = []
+        return True
 
     def count(self, user_id: int) -> int:
         return self._by_user()[user_id]

@@ -6,7 +6,7 @@ import json
 from channels.testing import WebsocketCommunicator
 
 from chatsite.asgi import protocols
-from chatsite.live.consumer import TRANSPORT
+from chatsite.live.outbox import TRANSPORT
 from chatsite.turns import runner
 from tests.clients import text_of
 from tests.patience import PATIENCE
@@ -18,6 +18,8 @@ TIMEOUT = 10 * PATIENCE
 class Transport:
     """The server's end of a client's socket, as daphne has it: it takes texts at once
     (chatsite/live/backpressure.py)."""
+
+    is_flowing = True
 
     def __init__(self, socket):
         self.socket = socket

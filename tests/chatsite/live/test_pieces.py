@@ -45,9 +45,15 @@ def test_what_takes_long_is_made_bit_by_bit(monkeypatch):
     made = []
     work = pieces.cut(made.append(n) or "x" for n in range(10))
     for count in range(1, 11):
-        assert next(work) == []
+        assert pieces.draw_slice(work) == ([], False)
         assert len(made) == count
-    assert next(work) == ["x" * 10]
+    assert pieces.draw_slice(work) == (["x" * 10], False)
+    assert pieces.draw_slice(work) == ([], True)
+
+
+def test_what_is_short_is_made_at_once():
+    work = pieces.cut("x" for _ in range(10))
+    assert pieces.draw_slice(work) == (["x" * 10], True)
 
 
 def test_a_frame_in_pieces_says_the_same():

@@ -2,7 +2,7 @@
 
 import pytest
 
-from chatsite.live import consumer
+from chatsite.live import consumer, outbox
 from chatsite.protocol import events
 from memory import transcript
 
@@ -17,11 +17,11 @@ def conversation(alice):
 
 
 @pytest.mark.parametrize("protocol", [consumer.JSON_PROTOCOL, ""])
-async def test_a_socket_with_a_full_inbox_syncs_by_itself(
+async def test_a_socket_with_a_full_outbox_syncs_by_itself(
     conversation, session, upstream, settings, monkeypatch, protocol
 ):
     settings.CHAT_MODEL = "ok-slow:60:0.05"
-    monkeypatch.setattr(consumer, "MAX_HELD", 3)
+    monkeypatch.setattr(outbox, "MAX_QUEUED", 3)
     async with (
         Chat(conversation, session) as sender,
         Chat(conversation, session, protocol=protocol) as reader,
@@ -29,15 +29,15 @@ async def test_a_socket_with_a_full_inbox_syncs_by_itself(
         await sender.command(type="send", client_id="c", text="Talk")
         frame = (await sender.until("frame"))[-1]
         syncs = []
-        sync_once = consumer.ConversationConsumer._sync_once
+        draw = outbox.Outbox._draw
 
-        async def count(socket):
-            syncs.append(socket)
-            await sync_once(socket)
+        async def count(socket, drawn):
+            syncs.extend([socket] if socket.state is outbox.State.SYNCING else [])
+            await draw(socket, drawn)
 
-        monkeypatch.setattr(consumer.ConversationConsumer, "_sync_once", count)
-        lost = events.Frame(frame["turn"], frame["attempt"], 0, "")
-        for _ in range(20):  # all at once: nothing is taken from the inbox meanwhile
+        monkeypatch.setattr(outbox.Outbox, "_draw", count)
+        lost = events.State(frame["turn"], "running")
+        for _ in range(20):  # all at once: nothing is taken from the outbox meanwhile
             events.deliver(conversation.pk, lost)
         end = (await sender.until("end"))[-1]
         assert len(syncs) >= 2  # each of the two

@@ -1,0 +1,269 @@
+"""What one socket still has to send. Its states are named here, and nothing else writes
+to it. No table is read here: the view does that, in the database thread.
+"""
+
+import asyncio
+import logging
+from collections import deque
+from collections.abc import Awaitable, Callable, Iterable, Iterator
+from contextlib import suppress
+from enum import Enum
+from typing import Any
+
+from channels.exceptions import StopConsumer
+from django.core.exceptions import ObjectDoesNotExist
+
+from chatsite import metrics
+from chatsite.database import TROUBLE, log_trouble
+from chatsite.protocol import events
+
+from . import pieces, refusals
+from .fair_share import Share
+from .socket_client import Client, View
+from .watcher import GONE
+
+logger = logging.getLogger(__name__)
+
+# The key of the server's transport in the scope, where it has one: see backpressure.py.
+TRANSPORT = "windowpane.line"
+FAILED = 1011
+# Events that wait; with more, the page is brought up to date instead.
+MAX_QUEUED = 500
+# Events that say of a turn what a sync reads from the database.
+OF_TURNS = (events.Frame, events.State, events.Tool, events.End)
+
+Message = dict[str, Any]
+
+
+class State(Enum):
+    OPENING = "It is not known yet whose socket this is."
+    IDLE = "Nothing waits. The next words of a reply are sent at once."
+    TELLING = "Events are sent and drawn, one after the other. Others wait."
+    BEHIND = "The page has missed something. A sync is next, before all that waits."
+    ASKED = "The same, and the client has asked for it. It is told if that fails."
+    SYNCING = "The page is drawn from the database. Events wait."
+    CLOSED = "The close frame is sent or the connection lost. Nothing more is sent."
+
+
+# A wish that is not named here changes nothing: a sync that is due stays due, and one
+# that is wished for during a sync follows it.
+FOLLOWING = {
+    State.OPENING: {State.IDLE, State.BEHIND, State.CLOSED},
+    State.IDLE: {State.TELLING, State.BEHIND, State.ASKED, State.CLOSED},
+    State.TELLING: {State.IDLE, State.BEHIND, State.ASKED, State.CLOSED},
+    State.BEHIND: {State.ASKED, State.SYNCING, State.CLOSED},
+    State.ASKED: {State.SYNCING, State.CLOSED},
+    State.SYNCING: {*State} - {State.OPENING, State.SYNCING},
+    State.CLOSED: set(),
+}
+
+
+class Outbox:
+    """`send` hands a message to the server, and `lost` is called when that fails."""
+
+    def __init__(
+        self,
+        send: Callable[[Message], Awaitable[None]],
+        transport: Any,
+        lost: Callable[[], None],
+    ) -> None:
+        self.state = State.OPENING
+        self._send, self._transport, self._lost = send, transport, lost
+        self._queue: deque[events.Event] = deque()
+        self._has_work = asyncio.Event()
+        self._worker: asyncio.Task[None] | None = None
+
+    def open(
+        self,
+        client: Client,
+        view: View,
+        share: Share,
+        check: Callable[[], Awaitable[bool]],
+        miss: Callable[[], None],
+    ) -> None:
+        """Begin to send. `check`: whether the client may have the sync it asks for;
+        `miss` is called when the database is away while something is drawn."""
+        self._client, self._view, self._share = client, view, share
+        self._check, self._miss = check, miss
+        self._enter(State.IDLE)
+        self._worker = asyncio.create_task(self._work())
+
+    @property
+    def is_closed(self) -> bool:
+        return self.state is State.CLOSED
+
+    def tell(self, event: events.Event) -> None:
+        """The next words of a reply are sent at once if nothing is before them: waking
+        the worker would cost more than sending them. All else is sent in its turn."""
+        if self.is_closed:
+            return
+        is_free = self.state is State.IDLE and self._transport
+        if is_free and isinstance(event, events.Frame) and self._transport.is_flowing:
+            self._send_now(event)
+        elif self._queue and _replaces(event, self._queue[-1]):
+            self._queue[-1] = event
+        else:
+            self._queue.append(event)
+            if len(self._queue) > MAX_QUEUED:
+                self._make_room()
+            if self.state is State.IDLE:
+                self._enter(State.TELLING)
+
+    def sync(self, *, is_asked: bool = False) -> None:
+        """Bring the page up to date from the database as soon as possible."""
+        self._enter(State.ASKED if is_asked else State.BEHIND)
+
+    async def answer(self, event: events.Ack | events.Error) -> None:
+        """What the client's command has led to is not kept waiting by anything."""
+        for text in self._view.answer(event):
+            await self.hand_over({"type": "websocket.send", "text": text})
+
+    async def refuse(self, error: events.Error) -> None:
+        metrics.REFUSALS.labels(error.code).inc()
+        await self.answer(error)
+
+    async def close(self, code: int) -> None:
+        """Say goodbye at once, whatever waits."""
+        if self.is_closed:
+            return
+        self._enter(State.CLOSED)
+        self._queue.clear()
+        with suppress(Exception):  # whatever a server raises for what is closed already
+            await self._send({"type": "websocket.close", "code": code})
+            return
+        self._lost()
+
+    async def fail(self) -> None:
+        """Close a socket that cannot go on; the page reconnects."""
+        self._lost()
+        await self.close(FAILED)
+
+    def end(self) -> None:
+        """The connection is gone."""
+        self._enter(State.CLOSED)
+        if self._worker:
+            self._worker.cancel()
+
+    async def hand_over(self, message: Message) -> None:
+        """Give the server a message unless the socket is closed; a failure ends it.
+        Raises StopConsumer."""
+        if self.is_closed:
+            return
+        try:
+            if self._transport and (text := message.get("text")):
+                # Past the layers that look at other messages only.
+                self._transport.serverSend(text)
+            else:
+                await self._send(message)
+        except Exception as error:
+            logger.info("socket lost: %s", type(error).__name__)
+            await self.fail()
+            raise StopConsumer from error
+
+    def _enter(self, state: State) -> None:
+        """Go on to this state if it may follow the present one."""
+        if state in FOLLOWING[self.state]:
+            self.state = state
+            self._has_work.set()
+
+    def _send_now(self, frame: events.Frame) -> None:
+        try:
+            texts = self._view.at_once(frame)
+            for text in texts or ():
+                self._transport.serverSend(text)
+        except Exception:
+            # The caller has others to tell; a sync brings what is missing, or fails.
+            logger.exception("socket failed at a frame")
+            texts = None
+        if texts is None:
+            self.sync()
+        else:
+            metrics.FRAMES.inc(len(texts))
+
+    def _make_room(self) -> None:
+        """Of what waits, a sync brings what is known of turns. Of all else the oldest
+        is forgotten."""
+        kept = [event for event in self._queue if not isinstance(event, OF_TURNS)]
+        self._queue = deque(kept[-MAX_QUEUED:])
+        self.sync()
+
+    async def _work(self) -> None:
+        try:
+            while not self.is_closed:
+                await self._take_step()
+                # Of the frames that come meanwhile only the newest is kept.
+                await self._until_read()
+        except StopConsumer:
+            pass  # lost meanwhile
+        except Exception:
+            logger.exception("socket failed while %s", self.state.name)
+            await self.fail()
+
+    async def _take_step(self) -> None:
+        is_due = self.state in (State.BEHIND, State.ASKED)
+        is_asked = self.state is State.ASKED
+        try:
+            if is_due:
+                self._enter(State.SYNCING)
+                if not is_asked or await self._check():
+                    await self._draw(self._view.sync(self._client))
+            elif self._queue:
+                self._enter(State.TELLING)
+                await self._tell(self._queue.popleft())
+            else:
+                self._enter(State.IDLE)
+                self._has_work.clear()
+                await self._has_work.wait()
+        except ObjectDoesNotExist:
+            # The conversation is gone, or what an event speaks of.
+            if is_due:
+                await self.close(GONE)
+            else:
+                self.sync()
+        except TROUBLE as error:
+            log_trouble(error)
+            self._miss()
+            if is_asked:
+                await self.refuse(refusals.make_unavailable_error(events.Sync()))
+
+    async def _tell(self, event: events.Event) -> None:
+        texts = self._view.at_once(event)
+        is_frame = isinstance(event, events.Frame)
+        if texts is not None:
+            await self._send_texts(texts)
+            metrics.FRAMES.inc(len(texts) if is_frame else 0)
+        elif is_frame:
+            self.sync()
+        elif self._share.is_spent:
+            # One page for all that waits.
+            self._queue.clear()
+            self.sync()
+        else:
+            await self._draw(self._view.event(self._client, event))
+
+    async def _draw(self, drawn: Iterator[list[str]]) -> None:
+        """Send what is drawn in the database thread, as fast as it is read."""
+        is_all = False
+        while not (is_all or self.is_closed):
+            texts, is_all = await self._share.run(pieces.draw_slice, drawn)
+            await self._send_texts(texts)
+
+    async def _send_texts(self, texts: Iterable[str]) -> None:
+        for text in filter(None, texts):
+            await self._until_read()
+            await self.hand_over({"type": "websocket.send", "text": text})
+
+    async def _until_read(self) -> None:
+        if self._transport:
+            await self._transport.drained()
+
+
+def _replaces(event: events.Event, earlier: events.Event) -> bool:
+    """Whether this frame says all that the earlier one does: a frame has the words
+    since `base`."""
+    return (
+        isinstance(event, events.Frame)
+        and isinstance(earlier, events.Frame)
+        and (event.turn, event.attempt) == (earlier.turn, earlier.attempt)
+        and event.base <= earlier.base
+    )
