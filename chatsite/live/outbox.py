@@ -4,6 +4,7 @@ to it. No table is read here: the view does that, in the database thread.
 
 import asyncio
 import logging
+import math
 from collections import deque
 from collections.abc import Awaitable, Callable, Iterable, Iterator
 from contextlib import suppress
@@ -206,7 +207,8 @@ class Outbox:
             if is_due:
                 self._enter(State.SYNCING)
                 if not is_asked or await self._check():
-                    await self._draw(self._view.sync(self._client))
+                    drawn = self._view.sync(self._client)
+                    await self._draw(drawn, pieces.SLICE_SECONDS)
             elif self._queue:
                 self._enter(State.TELLING)
                 await self._tell(self._queue.popleft())
@@ -239,13 +241,17 @@ class Outbox:
             self._queue.clear()
             self.sync()
         else:
-            await self._draw(self._view.event(self._client, event))
+            # What is no longer than a turn takes one visit to the thread, where all
+            # others stand in the queue.
+            is_long = isinstance(event, events.Memory)
+            seconds = pieces.SLICE_SECONDS if is_long else math.inf
+            await self._draw(self._view.event(self._client, event), seconds)
 
-    async def _draw(self, drawn: Iterator[list[str]]) -> None:
+    async def _draw(self, drawn: Iterator[list[str]], seconds: float) -> None:
         """Send what is drawn in the database thread, as fast as it is read."""
         is_all = False
         while not (is_all or self.is_closed):
-            texts, is_all = await self._share.run(pieces.draw_slice, drawn)
+            texts, is_all = await self._share.run(pieces.draw_slice, drawn, seconds)
             await self._send_texts(texts)
 
     async def _send_texts(self, texts: Iterable[str]) -> None:

@@ -30,10 +30,9 @@ def cut(parts: Iterable[str]) -> Iterator[list[str]]:
     yield [f"<!--piece {number} last-->{held}" if number else held]
 
 
-def draw_slice(drawn: Iterator[list[str]]) -> tuple[list[str], bool]:
-    """What can be drawn before others have their turn, and whether that is all: what is
-    short takes one visit to the database thread."""
-    texts, until = [], monotonic() + SLICE_SECONDS
+def draw_slice(drawn: Iterator[list[str]], seconds: float) -> tuple[list[str], bool]:
+    """What can be drawn before others have their turn, and whether that is all."""
+    texts, until = [], monotonic() + seconds
     for ready in drawn:
         texts += ready
         if monotonic() >= until:

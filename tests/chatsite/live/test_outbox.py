@@ -171,6 +171,12 @@ class TestOrder:
         assert scene.sent == ["one", "two", "three"]
         assert scene.share.visits == 1
 
+    async def test_a_turn_takes_one_visit_however_slow(self, scene, monkeypatch):
+        monkeypatch.setattr(outbox.pieces, "SLICE_SECONDS", 0.0)
+        scene.box.tell(events.State(TURN, "drawn"))
+        await scene.rest()
+        assert (scene.sent, scene.share.visits) == (["drawn"], 1)
+
 
 class TestReplacing:
     async def test_of_frames_that_wait_the_newest_is_sent(self, scene):

@@ -40,20 +40,19 @@ def test_a_long_one_comes_in_pieces_that_every_server_takes(char):
     assert joined(messages) == "".join(parts)
 
 
-def test_what_takes_long_is_made_bit_by_bit(monkeypatch):
-    monkeypatch.setattr(pieces, "SLICE_SECONDS", 0.0)
+def test_what_takes_long_is_made_bit_by_bit():
     made = []
     work = pieces.cut(made.append(n) or "x" for n in range(10))
     for count in range(1, 11):
-        assert pieces.draw_slice(work) == ([], False)
+        assert pieces.draw_slice(work, 0.0) == ([], False)
         assert len(made) == count
-    assert pieces.draw_slice(work) == (["x" * 10], False)
-    assert pieces.draw_slice(work) == ([], True)
+    assert pieces.draw_slice(work, 0.0) == (["x" * 10], False)
+    assert pieces.draw_slice(work, 0.0) == ([], True)
 
 
 def test_what_is_short_is_made_at_once():
     work = pieces.cut("x" for _ in range(10))
-    assert pieces.draw_slice(work) == (["x" * 10], True)
+    assert pieces.draw_slice(work, 10) == (["x" * 10], True)
 
 
 def test_a_frame_in_pieces_says_the_same():

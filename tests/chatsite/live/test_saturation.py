@@ -31,9 +31,9 @@ async def test_a_socket_with_a_full_outbox_syncs_by_itself(
         syncs = []
         draw = outbox.Outbox._draw
 
-        async def count(socket, drawn):
+        async def count(socket, drawn, seconds):
             syncs.extend([socket] if socket.state is outbox.State.SYNCING else [])
-            await draw(socket, drawn)
+            await draw(socket, drawn, seconds)
 
         monkeypatch.setattr(outbox.Outbox, "_draw", count)
         lost = events.State(frame["turn"], "running")
