@@ -6,17 +6,25 @@ done, however many pieces that one has asked for.
 """
 
 import asyncio
+import sys
 from collections import OrderedDict, deque
-from collections.abc import AsyncIterator, Hashable, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Hashable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager, contextmanager
 from contextvars import ContextVar
 from queue import SimpleQueue
 from threading import Lock
-from typing import Any
+from typing import Any, TypeVar
 from weakref import WeakKeyDictionary, WeakValueDictionary
 
 from asgiref.sync import SyncToAsync
+from channels.db import database_sync_to_async
+
+T = TypeVar("T")
+
+# A thread that computes lets another one go on after so long: a first word goes from
+# one thread to another some dozen times.
+SWITCH_SECONDS = 0.001
 
 # The number of a user, or whatever else tells one from another. None: the process
 # itself, and what is not known yet.
@@ -68,10 +76,24 @@ def make_fair_thread() -> ThreadPoolExecutor:
     return thread
 
 
+class Drawing:
+    """The thread in which fragments are drawn, which may take longer than all other
+    pieces of work; None: the database thread draws them."""
+
+    thread: ThreadPoolExecutor | None = None
+
+
+def for_drawing(work: Callable[..., T]) -> Callable[..., Awaitable[T]]:
+    thread = Drawing.thread
+    return database_sync_to_async(work, thread_sensitive=not thread, executor=thread)
+
+
 def install() -> None:
     """Let the thread be fair in which database_sync_to_async() does its work. Before it
     has any: a second thread would have a second connection."""
     SyncToAsync.single_thread_executor = make_fair_thread()
+    Drawing.thread = make_fair_thread()
+    sys.setswitchinterval(SWITCH_SECONDS)
 
 
 _turns: WeakKeyDictionary[

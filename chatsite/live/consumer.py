@@ -17,7 +17,7 @@ from django.utils import translation
 
 from chatsite import languages, metrics
 from chatsite.database import TROUBLE, log_trouble
-from chatsite.fair_queue import working_for
+from chatsite.fair_queue import person
 from chatsite.ops.load import session_of
 from chatsite.protocol import events, layer
 from chatsite.protocol.errors import CommandError
@@ -135,6 +135,8 @@ class ConversationConsumer(AsyncWebsocketConsumer):
     ) -> None:
         """Count this socket among the person's, and join the conversation's group."""
         self.client = client
+        # Of all tasks that are started for this socket, too.
+        person.set(client.user_id)
         self.share = fair_share.of(client.user_id)
         self.socket = watcher.Socket(
             holder=client.holder,
@@ -219,8 +221,7 @@ async def _unregister(client: socket_client.Client, receiver: layer.Receiver) ->
     await layer.leave(client.group, receiver)
     try:
         count = watcher.current_watcher().count(client.user_id)
-        with working_for(client.user_id):
-            await database_sync_to_async(client.leave)(count)
+        await database_sync_to_async(client.leave)(count)
     except TROUBLE as error:
         log_trouble(error)  # the next renewal puts it right
 

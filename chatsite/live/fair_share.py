@@ -1,4 +1,4 @@
-"""Each person's share of the one thread in which a process works for its sockets.
+"""Each person's share of the two threads in which a process works for its sockets.
 
 All sockets of a person take turns, one piece of work at a time, so that others wait for
 one piece at most. And a person who has had seconds of processor time, there or for
@@ -7,13 +7,13 @@ pages, rests (chatsite/ops/processor_time.py), however many sockets they have.
 
 import asyncio
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from typing import Any, TypeVar
 from weakref import WeakKeyDictionary
 
 from channels.db import database_sync_to_async
 
-from chatsite.fair_queue import working_for
+from chatsite.fair_queue import for_drawing, working_for
 from chatsite.ops import processor_time
 
 T = TypeVar("T")
@@ -43,11 +43,19 @@ class Share:
 
     async def run(self, work: Callable[..., T], *args: Any) -> T:
         """work(*args) in the database thread, when it is this person's turn."""
+        return await self._run(database_sync_to_async(self._timed), work, *args)
+
+    async def draw(self, work: Callable[..., T], *args: Any) -> T:
+        """The same beside that thread, for what is only read and drawn: others need not
+        wait for it to send a message."""
+        return await self._run(for_drawing(self._timed), work, *args)
+
+    async def _run(self, timed: Callable[..., Awaitable[T]], *work: Any) -> T:
         async with self._turn:
             if seconds := self._rest():
                 await asyncio.sleep(seconds)
             with working_for(self._who):
-                return await database_sync_to_async(self._timed)(work, *args)
+                return await timed(*work)
 
     async def take_message(self) -> None:
         """Wait until this person may be heard again. Not in turn: of the syncs that are

@@ -1,5 +1,5 @@
 """What one socket still has to send. Its states are named here, and nothing else writes
-to it. No table is read here: the view does that, in the database thread.
+to it. No table is read here: the view does that, in a thread.
 """
 
 import asyncio
@@ -248,10 +248,10 @@ class Outbox:
             await self._draw(self._view.event(self._client, event), seconds)
 
     async def _draw(self, drawn: Iterator[list[str]], seconds: float) -> None:
-        """Send what is drawn in the database thread, as fast as it is read."""
+        """Send what is drawn in its thread, as fast as it is read."""
         is_all = False
         while not (is_all or self.is_closed):
-            texts, is_all = await self._share.run(pieces.draw_slice, drawn, seconds)
+            texts, is_all = await self._share.draw(pieces.draw_slice, drawn, seconds)
             await self._send_texts(texts)
 
     async def _send_texts(self, texts: Iterable[str]) -> None:

@@ -1,5 +1,6 @@
 """What a socket's commands do, and how its client sees the result: as JSON events or
-as HTML fragments. Everything here is synchronous and runs in the database thread.
+as HTML fragments. Everything here is synchronous; commands run in the database
+thread, views beside it.
 """
 
 import json

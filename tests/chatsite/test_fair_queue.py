@@ -1,13 +1,16 @@
 """People take turns in the thread of the database and in the event loop."""
 
 import asyncio
+import sys
 import threading
 
+import pytest
 from asgiref.sync import SyncToAsync
 from channels.db import database_sync_to_async
 
 from chatsite import fair_queue
 from chatsite.fair_queue import FairQueue, person, working_for
+from chatsite.live import fair_share
 from chatsite.llm import event_stream
 from chatsite.turns import runner
 
@@ -100,3 +103,33 @@ async def test_a_stream_in_turn_is_the_same_bytes():
     parts = [part async for part in event_stream.in_turn(body())]
     assert b"".join(parts) == b"".join(chunks)
     assert max(map(len, parts)) <= event_stream.TURN_BYTES
+
+
+async def test_no_one_waits_for_a_drawing_to_send_a_message(monkeypatch):
+    drawing = fair_queue.make_fair_thread()
+    monkeypatch.setattr(fair_queue.Drawing, "thread", drawing)
+    begun, sent = threading.Event(), threading.Event()
+
+    def draw():
+        begun.set()
+        return sent.wait(10)
+
+    drawn = asyncio.create_task(fair_share.of(ME).draw(draw))
+    await asyncio.to_thread(begun.wait, 10)
+    await fair_share.of(OTHER).run(sent.set)
+    assert await drawn
+    drawing.shutdown()
+
+
+def test_a_server_is_made_fair(monkeypatch):
+    monkeypatch.setattr(SyncToAsync, "single_thread_executor", None)
+    monkeypatch.setattr(fair_queue.Drawing, "thread", None)
+    before = sys.getswitchinterval()
+    try:
+        fair_queue.install()
+        assert sys.getswitchinterval() == pytest.approx(fair_queue.SWITCH_SECONDS)
+    finally:
+        sys.setswitchinterval(before)
+    threads = (SyncToAsync.single_thread_executor, fair_queue.Drawing.thread)
+    assert threads[0] is not threads[1]
+    assert all(isinstance(each._work_queue, FairQueue) for each in threads)

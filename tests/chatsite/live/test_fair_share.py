@@ -7,7 +7,8 @@ import time
 import pytest
 
 from chatsite.fair_queue import person
-from chatsite.live import fair_share, socket_client
+from chatsite.live import fair_share, pieces, socket_client
+from chatsite.turns import attempt
 from memory import transcript
 
 from ..sockets import TIMEOUT, Chat
@@ -85,7 +86,9 @@ async def test_those_that_were_quiet_longest_are_forgotten(monkeypatch):
 
 
 @pytest.mark.django_db(transaction=True)
-async def test_a_session_opens_one_socket_at_a_time(alice, session, monkeypatch):
+async def test_a_socket_works_for_its_session_and_then_for_its_user(
+    alice, session, monkeypatch
+):
     keys, left, of = [], [], fair_share.of
     monkeypatch.setattr(fair_share, "of", lambda key: keys.append(key) or of(key))
     leave = socket_client.Client.leave
@@ -93,12 +96,40 @@ async def test_a_session_opens_one_socket_at_a_time(alice, session, monkeypatch)
         *(socket_client.Client, "leave"),
         lambda client, count: left.append(person.get()) or leave(client, count),
     )
+    prepared, prepare = [], attempt.prepare
+    monkeypatch.setattr(
+        *(attempt, "prepare"),
+        lambda *args: prepared.append(person.get()) or prepare(*args),
+    )
     conversation = await asyncio.to_thread(transcript.create, alice)
     async with Chat(conversation, session) as chat:
         await chat.command(type="sync")
         await chat.say("Hello")
     assert keys == [session, alice.pk]
-    assert left == [alice.pk]
+    assert left == prepared == [alice.pk]
+
+
+@pytest.mark.django_db(transaction=True)
+async def test_a_page_is_drawn_beside_the_thread_of_commands(
+    alice, session, monkeypatch
+):
+    drawn, done, draw, run = [], [], fair_share.Share.draw, fair_share.Share.run
+    monkeypatch.setattr(
+        *(fair_share.Share, "draw"),
+        lambda share, work, *args: drawn.append(work) or draw(share, work, *args),
+    )
+    monkeypatch.setattr(
+        *(fair_share.Share, "run"),
+        lambda share, work, *args: done.append(work) or run(share, work, *args),
+    )
+    conversation = await asyncio.to_thread(transcript.create, alice)
+    async with Chat(conversation, session, protocol="") as chat:
+        await chat.command(type="send", client_id="c", text="Hello")
+        html = ""
+        while "Reply complete" not in html:
+            html += await chat.socket.receive_from(timeout=TIMEOUT)
+    assert set(drawn) == {pieces.draw_slice}
+    assert pieces.draw_slice not in done
 
 
 @pytest.mark.django_db(transaction=True)
