@@ -80,7 +80,7 @@ def bound_of(name: str) -> int:
 
 
 # Modules that only run as a process of their own, or say how the site is put together.
-NOT_READ = re.compile(r"\.(?:migrations|management|asgi|settings)\b|\.__main__$")
+NOT_READ = re.compile(r"\.(?:migrations|management|asgi|settings|urls)\b|\.__main__$")
 
 
 @dataclass(frozen=True, slots=True)
