@@ -72,7 +72,7 @@ class Share:
         self.is_free = asyncio.Event()
         self.is_free.set()
 
-    async def run(self, work, *args):
+    async def draw(self, work, *args):
         self.visits += 1
         await self.is_free.wait()
         return work(*args)
