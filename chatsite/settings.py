@@ -128,7 +128,7 @@ else:
     database["OPTIONS"] = {
         "pool": {
             "min_size": 1,
-            # One for each request, one for turns and sockets, one to spare.
+            # One for each request, one for turns and sockets, one to draw beside them.
             "max_size": env.int("DATABASE_POOL_SIZE", default=REQUESTS_AT_ONCE + 2),
             # One gap between two tries to connect has to fit into a turn's lease.
             "timeout": 5,
