@@ -51,7 +51,8 @@ class ExperimentForm(PolicyForm):
 
     field_order = (
         *("preset", "trigger_size", "trigger_kind", "keep_size", "keep_kind"),
-        *("strategy", "important", "max_summary_tokens", "no_compaction", "no_recall"),
+        *("strategy", "important", "rules", "focus", "max_summary_tokens"),
+        *("no_compaction", "no_recall"),
         *(*PROMPTS, "overrides", "budget"),
     )
 

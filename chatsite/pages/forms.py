@@ -250,6 +250,7 @@ def _can_hold(name: str, value: object) -> bool:
 
 def _unit_field(names: Iterable[str], label: Any) -> forms.ChoiceField:
     return forms.ChoiceField(
+        label=label,
         choices=lambda: [(name, UNITS[name]) for name in names],
         required=False,
         widget=forms.Select(attrs={"aria-label": label}),

@@ -437,7 +437,9 @@ class TestPages:
     def test_an_experiment_is_started_and_written_down(
         self, reviewer, lab, conversation
     ):
-        assert 'name="budget"' in reviewer.get(lab).content.decode()
+        page = reviewer.get(lab).content.decode()
+        assert 'name="budget"' in page
+        assert "Summarise at, counted in:</label>" in page
         values = {
             "trigger_size": "900",
             "keep_size": "90",
