@@ -166,11 +166,12 @@ class ConversationConsumer(AsyncWebsocketConsumer):
             runner.spawn(_unregister(self.client, self.hear))
 
     async def _join(self) -> bool:
-        joined = await layer.join(self.client.group, self.hear)
+        groups = self.client.groups
+        joined = [await layer.join(group, self.hear) for group in groups]
         if self.outbox.is_closed:
             # The socket ended while it was joining.
-            await layer.leave(self.client.group, self.hear)
-        return joined
+            await _leave(self.client, self.hear)
+        return all(joined)
 
     async def _receive(self, text: str | None) -> None:
         try:
@@ -206,6 +207,8 @@ class ConversationConsumer(AsyncWebsocketConsumer):
             for event in done.answers:
                 await self.outbox.answer(event)
             told = [await events.publish(conversation_id, e) for e in done.published]
+            for event in done.personal:
+                await events.publish_to_person(self.client.user_id, event)
             if done.stopping:
                 await events.hint_stop(done.stopping)
         finally:
@@ -217,8 +220,13 @@ class ConversationConsumer(AsyncWebsocketConsumer):
             self.outbox.sync()
 
 
+async def _leave(client: socket_client.Client, receiver: layer.Receiver) -> None:
+    for group in client.groups:
+        await layer.leave(group, receiver)
+
+
 async def _unregister(client: socket_client.Client, receiver: layer.Receiver) -> None:
-    await layer.leave(client.group, receiver)
+    await _leave(client, receiver)
     try:
         count = watcher.current_watcher().count(client.user_id)
         await database_sync_to_async(client.leave)(count)

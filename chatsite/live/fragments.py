@@ -17,6 +17,7 @@ from chatsite.pages.presenters import transcript_pane
 from chatsite.protocol import events
 from chatsite.turns.models import ToolCall, Turn
 from chatsite.turns.requests import model_of
+from chatsite.turns.tool_loop import reminders
 from memory.models import Conversation, Summary
 
 from .live_reply import LiveReply
@@ -47,7 +48,7 @@ class Page:
             values = {"conversation": conversation, "pane": part}
             yield render_to_string("chat/_turns.html", values)
         yield "</div>" + work(conversation) + _refresh(conversation) + _status(status)
-        yield _model(conversation)
+        yield _model(conversation) + unread(conversation)
 
     def turn(self, conversation_id: int, turn_id: int, status: str) -> str:
         """One turn as it stands in the database. Raises Turn.DoesNotExist."""
@@ -74,7 +75,7 @@ class Page:
         is_here = event.turn in self.shown or event.turn > max(self.shown, default=0)
         if card is None or card.has_late_answer or not is_here:
             yield from self.sync(conversation, status)
-        elif event.call in self.calls:
+        elif event.call in self.calls and event.state != ToolCall.State.LATE:
             yield parts.tool_card(conversation, card) + _status(status)
         else:
             yield self.turn(conversation_id, event.turn, status)
@@ -117,6 +118,15 @@ def error(event: events.Error) -> str:
 
 def title(conversation: Conversation) -> str:
     return render_to_string("chat/_title.html", {"conversation": conversation})
+
+
+def unread(conversation: Conversation, event: events.Unread | None = None) -> str:
+    """The reminders that the person has not looked at, in all conversations; a screen
+    reader is told of one that has come into this."""
+    values = {"unread": reminders.find_unread(conversation.owner_id), "oob": True}
+    is_here = event and event.count and event.conversation == str(conversation.uuid)
+    said = _("⏰ Reminder: %(text)s") % {"text": event.text} if is_here else ""
+    return render_to_string("chat/_unread.html", values) + _status(said)
 
 
 def work(conversation: Conversation) -> str:

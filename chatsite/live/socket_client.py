@@ -27,6 +27,7 @@ from chatsite.turns import (
     runner,
 )
 from chatsite.turns.models import ToolCall, Turn
+from chatsite.turns.tool_loop import reminders
 from memory import transcript
 from memory.models import Conversation
 from memory.sql import prepared_rows
@@ -40,6 +41,8 @@ class Done:
 
     answers: tuple[events.Event, ...] = ()
     published: tuple[events.Event, ...] = ()
+    # For all sockets of the person, whatever conversation they are of.
+    personal: tuple[events.Event, ...] = ()
     has_work: bool = False
     claim: lifecycle.Claim | None = None
     stopping: int | None = None
@@ -82,6 +85,11 @@ class Client:
     @property
     def group(self) -> str:
         return events.group_of(self.conversation_id)
+
+    @property
+    def groups(self) -> tuple[str, str]:
+        """What tells it of the conversation, and of the person's others."""
+        return self.group, events.group_of_person(self.user_id)
 
     @property
     def holder(self) -> sessions.Holder:
@@ -174,15 +182,18 @@ def _perform(conversation: Conversation, command: events.Command) -> Done:
         case events.Regenerate(turn_id):
             turn = _retried(commands.regenerate, conversation, turn_id)
             return Done(published=_begun(turn), has_work=True)
-        case events.Consent() | events.CancelCall():
+        case events.Consent() | events.CancelCall() | events.Seen():
             return _decided(conversation, command)
     return Done(has_work=True)
 
 
 def _decided(
-    conversation: Conversation, command: events.Consent | events.CancelCall
+    conversation: Conversation,
+    command: events.Consent | events.CancelCall | events.Seen,
 ) -> Done:
-    """What a person has decided about a call of a tool."""
+    """What a person does about a call of a tool, or about the reminders that came."""
+    if isinstance(command, events.Seen):
+        return Done(personal=reminders.look_at(conversation))
     if isinstance(command, events.CancelCall):
         cancelled = late_results.cancel(conversation, command.call)
         return Done(published=late_results.events_of(cancelled))
@@ -300,6 +311,7 @@ class JsonView:
                 frame = events.Frame(turn.pk, turn.text_attempt, 0, turn.text)
                 yield _in_pieces(frame)
         yield [_dump(events.Tool.of(call)) for call in _calls(client, found_live)]
+        yield [_dump(each) for each in reminders.events_of(client.user_id).values()]
 
     def at_once(self, event: events.Event) -> list[str]:
         if isinstance(event, events.Frame):
@@ -379,6 +391,8 @@ class HtmlView:
                 parts = [fragments.work(client.conversation())]
             case LeafEvent():
                 parts = self._page.leaf_event(client.conversation(), event)
+            case events.Unread():
+                parts = [fragments.unread(client.conversation(), event)]
             case _:
                 parts = self._page.sync(client.conversation(), status)
         yield from pieces.cut(parts)

@@ -25,6 +25,7 @@ from chatsite.protocol import events
 from chatsite.protocol.errors import CommandError
 from chatsite.transfer import copies, importing
 from chatsite.turns import commands, limits
+from chatsite.turns.tool_loop import reminders
 from memory import library, transcript
 from memory.engine import policy
 from memory.labels import store as labels
@@ -69,6 +70,7 @@ def _home(
         "model": wanted if wanted in dict(models) else providers.default_model(),
         "models": models,
         **limits_of_composer(),
+        "unread": reminders.find_unread(request.user.pk),
         **conversation_list.listed(request.user, request.GET),
     }
     return render(request, "chat/home.html", values)

@@ -14,6 +14,7 @@ from chatsite.jobs import activity
 from chatsite.llm import providers
 from chatsite.transfer import export, export_markdown
 from chatsite.turns.requests import model_of
+from chatsite.turns.tool_loop import reminders
 from memory.models import Conversation, Message, ModelCall
 
 from .attachments.views import limits_of_composer
@@ -49,6 +50,7 @@ def detail(request: HttpRequest, conversation: Conversation) -> HttpResponse:
         **conversation_list.listed(request.user, request.GET),
         "guide": "guide" in request.GET and guide.of(conversation),
         **activity.template_values(conversation),
+        "unread": reminders.find_unread(request.user.pk),
     }
     return render(request, "chat/conversation.html", values)
 

@@ -60,6 +60,11 @@ class Edit:
 
 
 @dataclass(frozen=True, slots=True)
+class Seen:
+    """The person looks at the conversation, and so at its reminders."""
+
+
+@dataclass(frozen=True, slots=True)
 class Sync:
     pass
 
@@ -82,7 +87,7 @@ class CancelCall:
     call: int
 
 
-Command = Send | Stop | Retry | Regenerate | Edit | Consent | CancelCall | Sync
+Command = Send | Stop | Retry | Regenerate | Edit | Consent | CancelCall | Seen | Sync
 
 
 def parse(text: str | None) -> Command:
@@ -156,6 +161,7 @@ READERS: dict[str, Callable[[dict[str, Any]], Command]] = {
     ),
     "consent": read_consent,
     "cancel_call": lambda value: CancelCall(_integer(value, "call")),
+    "seen": lambda value: Seen(),
     "sync": lambda value: Sync(),
 }
 
@@ -318,6 +324,18 @@ class Job:
 
 
 @dataclass(frozen=True, slots=True)
+class Unread:
+    """A conversation has `count` reminders that its owner has not looked at. `seq` is
+    the message of the newest one, `text` what it reminds of."""
+
+    type: ClassVar = "unread"
+    conversation: str
+    count: int
+    seq: int | None
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
 class Error:
     type: ClassVar = "error"
     code: str
@@ -333,7 +351,9 @@ class Error:
         )
 
 
-Event = Ack | State | Frame | Tool | End | Memory | Title | Job | LeafEvent | Error
+Event = (
+    Ack | State | Frame | Tool | End | Memory | Title | Job | Unread | LeafEvent | Error
+)
 
 
 def to_json(event: Event) -> dict[str, Any]:
@@ -345,7 +365,7 @@ def to_json(event: Event) -> dict[str, Any]:
     return value
 
 
-TOLD = (State, Frame, Tool, End, Memory, Title, Job)
+TOLD = (State, Frame, Tool, End, Memory, Title, Job, Unread)
 EVENTS = {kind.type: kind for kind in TOLD}
 
 
@@ -364,6 +384,10 @@ def from_layer(message: dict[str, Any]) -> Event | None:
 
 def group_of(conversation_id: int) -> str:
     return f"conversation.{conversation_id}"
+
+
+def group_of_person(user_id: int) -> str:
+    return f"person.{user_id}"
 
 
 def _stop_group(turn_id: int) -> str:
@@ -389,6 +413,13 @@ async def publish(conversation_id: int, event: Event) -> bool:
     nothing."""
     deliver(conversation_id, event)
     return await offer(conversation_id, event) is not None
+
+
+async def publish_to_person(user_id: int, event: Event) -> None:
+    """Tell every socket of the person, whatever conversation it is of."""
+    group = group_of_person(user_id)
+    layer.deliver(group, {"type": "chat.event", "event": event})
+    await layer.spread(group, {"type": "chat.event", "event": to_json(event)})
 
 
 async def tell_gone(conversation_id: int) -> None:

@@ -25,5 +25,6 @@ TOOLS = (
         idempotent=True,
         source=BUILT_IN,
         look=look_for_reminder,
+        reminds_of="text",
     ),
 )

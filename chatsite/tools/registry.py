@@ -46,6 +46,7 @@ class SiteTool:
     same, says that no one waits for it any more. seconds: what a call may take without
     a report of its progress, 0: TOOL_SECONDS; max_seconds: with them, 0: as long.
     source_notes: what a model reads of all tools of the source, before the first.
+    reminds_of: the argument that a late result reminds the person of.
     """
 
     tool: BaseTool
@@ -61,6 +62,7 @@ class SiteTool:
     cancel: Cancel | None = None
     seconds: float = 0.0
     max_seconds: float = 0.0
+    reminds_of: str = ""
 
     @classmethod
     def of(cls, found: Any) -> Self:

@@ -29,7 +29,7 @@ from memory.sql import person_by_person
 
 from . import consent, runner
 from .models import ToolCall, Turn
-from .tool_loop import answers, call_context, result_files, summaries
+from .tool_loop import answers, call_context, reminders, result_files, summaries
 
 logger = logging.getLogger(__name__)
 
@@ -133,8 +133,10 @@ def _end(pk: int, outcome: Outcome) -> Delivered | None:
     room = answers.find_room(conversation) if has_turn else 0
     seq = transcript.reserve(conversation, room + 1 + has_turn) + room
     message = _store(conversation, call, outcome, seq)
+    is_wanted = outcome.state == State.DONE and call.request.superseded_at is None
     found.update(
         state=outcome.state,
+        is_unread=is_wanted and bool(reminders.text_of(call)),
         error=outcome.error,
         late_result=message,
         finished_at=Now(),
@@ -148,7 +150,7 @@ def _end(pk: int, outcome: Outcome) -> Delivered | None:
             reply_seq=seq + 1,
             room=room,
         )
-    return Delivered(answers.read(pk), turn)
+    return Delivered(answers.read(pk, "conversation"), turn)
 
 
 def _store(
@@ -199,6 +201,13 @@ async def tell(done: Delivered) -> None:
     """Let every page know, and start the turn of its own."""
     for event in events_of(done):
         await events.publish(done.call.conversation_id, event)
+    if done.call.is_unread:
+        conversation = done.call.conversation
+        unread = database_sync_to_async(reminders.events_of)
+        told = await unread(conversation.owner_id)
+        # None: it was looked at already.
+        if event := told.get(str(conversation.uuid)):
+            await events.publish_to_person(conversation.owner_id, event)
     if done.turn and runner.is_sweeping():
         runner.start(done.call.conversation_id)
 

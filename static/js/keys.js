@@ -5,10 +5,7 @@
 
   function findSearch() {
     const search = document.getElementById("search");
-    if (!search) {
-      location.assign(dialog.dataset.list);
-      return;
-    }
+    if (!search) return location.assign(dialog.dataset.list);
     if (!search.checkVisibility({ visibilityProperty: true })) document.getElementById("open-sidebar")?.click();
     search.focus();
     search.select();

@@ -97,8 +97,6 @@
     if (target === context) showCount();
   });
   document.addEventListener("htmx:oobAfterSwap", ({ target }) => {
-    if (target.id !== "conversation-title") return;
-    const title = document.getElementById("conversation-title").textContent;
-    document.title = `${title} · Windowpane`;
+    if (target.id === "conversation-title") document.title = `${target.textContent} · Windowpane`;
   });
 })();

@@ -10,16 +10,12 @@
     return scroller.scrollHeight - scroller.scrollTop - scroller.clientHeight < 60;
   }
 
-  function toEnd() {
-    scroller.scrollTop = scroller.scrollHeight;
-  }
-
   function offerJump(offered) {
     if (jump.hidden === offered) jump.hidden = !offered;
   }
 
   function settle() {
-    if (follows) toEnd();
+    if (follows) scroller.scrollTop = scroller.scrollHeight;
     offerJump(!follows && !isAtEnd());
   }
 

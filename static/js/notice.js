@@ -25,13 +25,15 @@ const notices = (() => {
     hideLater();
   }
 
-  function fail(text) {
+  function tell(said, role = "status") {
     const line = document.createElement("p");
-    line.setAttribute("role", "alert");
-    line.textContent = text;
+    line.role = role;
+    line.append(said);
     notice.replaceChildren(line);
     announce();
   }
+
+  const fail = (text) => tell(text, "alert");
 
   function isAct({ requestConfig }) {
     return ACTS.includes(requestConfig?.triggeringEvent?.type);
@@ -57,5 +59,5 @@ const notices = (() => {
     undo.click();
   });
 
-  return { failToLoad: () => fail(words.notLoaded) };
+  return { tell, failToLoad: () => fail(words.notLoaded) };
 })();

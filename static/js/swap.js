@@ -113,19 +113,18 @@ const swap = (() => {
   }
 
   // What says so keeps its buttons, the very same, and their focus.
+  const KEPT = ".turn, [data-same-children]";
   document.addEventListener("htmx:oobBeforeSwap", ({ detail }) => {
-    if (!detail.target.matches("[data-same-children]")) return;
+    const { target, fragment } = detail;
+    const fresh = target.matches(KEPT) && fragment.querySelector(KEPT);
+    if (!fresh) return;
     detail.shouldSwap = false;
-    const fresh = detail.fragment.querySelector("[data-same-children]").children;
-    [...detail.target.children].forEach((button, place) => copyAttributes(button, fresh[place]));
-  });
-  document.addEventListener("htmx:oobBeforeSwap", ({ detail }) => {
-    const turn = detail.target.matches(".turn") && detail.fragment.querySelector(".turn");
-    if (!turn) return;
-    detail.shouldSwap = false;
-    const lead = keepPlace();
-    drawTurn(detail.target, turn);
-    lead();
+    if (!target.matches(".turn")) [...target.children].forEach((button, place) => copyAttributes(button, fresh.children[place]));
+    else {
+      const lead = keepPlace();
+      drawTurn(target, fresh);
+      lead();
+    }
   });
 
   return { keepPlace, drawList };

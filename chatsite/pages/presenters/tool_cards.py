@@ -17,6 +17,7 @@ from django.utils.translation import gettext as _
 
 from chatsite.protocol.errors import EXPLANATIONS, explain
 from chatsite.turns.models import ToolCall, Turn
+from chatsite.turns.tool_loop import reminders
 from memory.models import Conversation, Message
 
 from . import result_files
@@ -84,6 +85,7 @@ class ToolCard:
     # Drawn where its answer came in: after its turn, or without a call.
     is_arrival: bool = False
     asked_by: int | None = None  # the message that the answer is to, if it is known
+    reminds_of: str = ""  # what it is to remind the person of, if it is a reminder
 
     @property
     def id(self) -> str:
@@ -98,6 +100,11 @@ class ToolCard:
     def drawn(self) -> str:
         """Tells a page whether it shows this card as it is."""
         return blake2b(repr(self).encode(), digest_size=6).hexdigest()
+
+    @property
+    def has_come(self) -> bool:
+        """Whether it is a reminder that is due, and so a message."""
+        return bool(self.reminds_of and self.is_arrival and self.state == "done")
 
     @property
     def has_late_answer(self) -> bool:
@@ -311,12 +318,14 @@ def _with_state(card: ToolCard, call: ToolCall) -> ToolCard:
         reason=call.reason,
         expires_at=call.expires_at,
         deadline_at=call.deadline_at,
+        reminds_of=reminders.text_of(call),
     )
 
 
 def _arrived(row: Message, call: ToolCall | None, answers: _Answers) -> ToolCard:
     """What is drawn in the place of a result that came in after its turn, or whose
     call is not there."""
+    is_deleted = row.deleted_at is not None
     return ToolCard(
         seq=row.seq,
         place=0,
@@ -329,4 +338,5 @@ def _arrived(row: Message, call: ToolCall | None, answers: _Answers) -> ToolCard
         is_anchor=True,
         is_arrival=True,
         asked_by=call.request.seq if call else row.late_for,
+        reminds_of="" if is_deleted or not call else reminders.text_of(call),
     )

@@ -97,6 +97,8 @@ class ToolCall(models.Model):
     created_at = models.DateTimeField(auto_now_add=True)
     started_at = models.DateTimeField(null=True, blank=True)
     finished_at = models.DateTimeField(null=True, blank=True)
+    # A reminder that came, and that the person has not looked at (reminders.py).
+    is_unread = models.BooleanField(default=False, db_default=False)
 
     class Meta:
         ordering = ["id"]
@@ -117,6 +119,11 @@ class ToolCall(models.Model):
                 fields=["expires_at"],
                 condition=Q(state="waiting"),
                 name="tool_call_waiting",
+            ),
+            models.Index(
+                fields=["conversation"],
+                condition=Q(is_unread=True),
+                name="tool_call_unread",
             ),
         ]
 

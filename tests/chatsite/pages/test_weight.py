@@ -12,10 +12,10 @@ from ..scenes import url
 
 # Templates and statements, at most.
 BOUNDS = {
-    "split page": (33, 21),
-    "home": (13, 6),
+    "split page": (34, 22),
+    "home": (14, 7),
     "right pane": (10, 12),
-    "sync of a socket": (36, 7),
+    "sync of a socket": (37, 8),
     "a turn for its tab": (1, 6),
 }
 
