@@ -1,9 +1,10 @@
 """The first run: a scripted conversation with a small budget on the demo model, so that
 a new user sees a compaction within seconds, and then a search in what is out of
-view. In the language of the page. Its second act is presenters/guide.py.
+view. In the language of the page, which sends its messages one by one
+(static/js/demo.js). Its second act is presenters/guide.py.
 """
 
-import uuid
+from dataclasses import dataclass
 
 from django.contrib.auth.models import AbstractBaseUser
 from django.utils.translation import gettext
@@ -38,18 +39,32 @@ SCRIPT = (
     _("What did I say about coffee at the beginning?"),
 )
 TOOLS = ("search_transcript", "read_messages")
-# The message of the script that its second act pins: what Mia does not eat.
-TO_PIN = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """A message that the page is to send, and the id that lets it be sent once."""
+
+    client_id: str
+    text: str
 
 
 def start(user: AbstractBaseUser) -> Conversation:
-    """Queue the whole script; the runner answers it message by message."""
+    """The conversation with its first message; its page sends the others, each when
+    the reply before it has ended."""
     conversation = transcript.create(
         user, title=gettext(TITLE), policy=dict(POLICY), model=providers.DEMO
     )
-    for text in SCRIPT:
-        commands.submit(conversation, text=gettext(text), client_id=uuid.uuid4().hex)
-    # Only now: messages that are sent while others wait leave room for calls of tools,
-    # and the numbers of a demo should have no gaps. Only its last turn needs any.
     transcript.set_tools(conversation, TOOLS)
+    for first in find_lines(conversation)[:1]:
+        commands.submit(conversation, text=first.text, client_id=first.client_id)
     return conversation
+
+
+def find_lines(conversation: Conversation) -> list[Line]:
+    """What of the script was not sent yet, in the language of the page."""
+    lines = [Line(f"demo-{n}", gettext(text)) for n, text in enumerate(SCRIPT)]
+    ids = [line.client_id for line in lines]
+    sent = conversation.messages.filter(client_id__in=ids)
+    known = set(sent.values_list("client_id", flat=True))
+    return [line for line in lines if line.client_id not in known]

@@ -59,7 +59,7 @@ def detail(request: HttpRequest, conversation: Conversation) -> HttpResponse:
 def show_guide(request: HttpRequest, conversation: Conversation) -> HttpResponse:
     """The second act of the demo, where the person is in it by now."""
     now = guide.of(conversation, proved=bool(request.GET.get("proved")))
-    if now.step == "wait":
+    if now.step in ("watch", "wait"):
         return HttpResponse(status=204)  # what the page shows already
     values = {"conversation": conversation, "guide": now}
     return render(request, "chat/_guide_answer.html", values)

@@ -9,7 +9,7 @@ from django.utils import translation
 from chatsite.pages import demo
 from chatsite.pages.presenters import savings
 from chatsite.turns import audit as turn_audit
-from chatsite.turns import runner
+from chatsite.turns import commands, runner
 from chatsite.turns.models import ToolCall
 from memory.integrity import audit
 
@@ -29,10 +29,21 @@ async def test_it_ends_with_a_search_in_the_transcript(
     settings.DEMO_TOKENS_PER_SECOND = 0
     with translation.override(language):
         conversation = await database_sync_to_async(demo.start)(alice)
+        lines = await database_sync_to_async(demo.find_lines)(conversation)
+    assert len(lines) == len(demo.SCRIPT) - 1
+    await answer_all(conversation)
+    for line in lines:
+        send = database_sync_to_async(commands.submit)
+        await send(conversation, text=line.text, client_id=line.client_id)
+        await answer_all(conversation)
+    assert await database_sync_to_async(demo.find_lines)(conversation) == []
+    await database_sync_to_async(check)(conversation, words)
+
+
+async def answer_all(conversation):
     runner.start(conversation.pk)
     while tasks := list(runner._tasks):
         await asyncio.wait(tasks)
-    await database_sync_to_async(check)(conversation, words)
 
 
 def check(conversation, words):
@@ -48,6 +59,8 @@ def check(conversation, words):
     # The first figure that a person sees is a gain.
     first = conversation.summaries.order_by("version").first()
     assert first.tokens_after < first.tokens_before
+    # Nor is there markup in what is made of a result.
+    assert not any("<" in row.text for row in conversation.summaries.all())
     saved = savings.of(conversation)
     assert saved.net > 0 or not saved.is_telling
     assert [str(each) for each in (*turn_audit.check(), *audit.check())] == []

@@ -3,11 +3,12 @@
 import pytest
 from django.urls import reverse
 
+from chatsite.pages import demo
 from memory import actions, versions
 from memory.models import ModelCall
 from tests.memory.scenes import summarise, unguarded
 
-from ..scenes import HTMX, signed_in, submit, url
+from ..scenes import HTMX, signed_in, submit, talk_in_turns, url
 
 
 def text_of(client, conversation, **query):
@@ -17,7 +18,9 @@ def text_of(client, conversation, **query):
 
 
 @pytest.fixture
-def summarised(conversation):
+def summarised(conversation, monkeypatch):
+    """A demo whose lines were sent, and are a summary now."""
+    monkeypatch.setattr(demo, "SCRIPT", ())
     summarise(conversation, 1, 2, text="They said hello.")
     conversation.refresh_from_db()
     return conversation
@@ -32,8 +35,10 @@ def edit(conversation):
 
 def test_it_waits_for_the_last_reply_and_for_a_summary(client, conversation):
     assert text_of(client, conversation) == ""
-    summarise(conversation, 1, 2, text="They said hello.")
-    submit(conversation, "One more")
+    page = client.get(url("detail", conversation), {"guide": ""}).content.decode()
+    assert page.count("data-line=") == len(demo.SCRIPT)
+    for line in demo.find_lines(conversation):
+        submit(conversation, line.text, line.client_id)
     assert text_of(client, conversation) == ""
 
 
@@ -41,25 +46,27 @@ def test_its_steps_follow_what_the_person_did(client, summarised):
     edit_url = reverse("memory-edit", args=[summarised.uuid, 1])
     assert edit_url in text_of(client, summarised)
     edit(summarised)
-    pin_url = reverse("memory-message", args=[summarised.uuid, 3, "pin"])
-    assert pin_url in text_of(client, summarised)
-    actions.pin(summarised, 3)
+    ask = text_of(client, summarised)
+    assert 'value="Where am I going?"' in ask
+    assert "Your turn" in ask
+    talk_in_turns(summarised, "Where am I going?")
     assert "Step 3 of 3" in text_of(client, summarised)
     end = text_of(client, summarised, proved=1)
-    assert "hash matches" in end
-    assert "begin a new conversation" in end
-    # What is undone comes again.
-    actions.unpin(summarised, 3)
-    assert pin_url in text_of(client, summarised)
+    assert "Identical" in end
+    assert "That is Windowpane" in end
+    # What is deleted is to be asked again.
+    actions.delete(summarised, summarised.messages.filter(role="user").last().seq)
+    assert "Step 2 of 3" in text_of(client, summarised)
 
 
 def test_it_does_not_claim_what_is_not_so(client, summarised):
     edit(summarised)
-    actions.pin(summarised, 1)
+    talk_in_turns(summarised, "Where am I going?", "And when?")
     call = ModelCall.objects.filter(purpose="reply").latest("pk")
     unguarded(ModelCall.objects.filter(pk=call.pk)).update(sha256="0" * 64)
     assert "hash does not match" in text_of(client, summarised, proved=1)
-    actions.delete(summarised, 3)
+    asked = summarised.messages.filter(role="user", text="Where am I going?")
+    actions.delete(summarised, asked.get().seq)
     assert "deleted later" in text_of(client, summarised, proved=1)
 
 
