@@ -13,7 +13,7 @@ from django.utils.translation import gettext as _
 from chatsite.hooks import LeafEvent
 from chatsite.jobs import activity
 from chatsite.pages import parts
-from chatsite.pages.presenters import transcript_pane
+from chatsite.pages.presenters import tool_cards, transcript_pane
 from chatsite.protocol import events
 from chatsite.turns.models import ToolCall, Turn
 from chatsite.turns.requests import model_of
@@ -158,7 +158,8 @@ def status_of(event: events.Event, conversation_id: int) -> str:
     """What a screen reader is told: boundaries only, never the words of a reply."""
     match event:
         case events.Tool(state=ToolCall.State.WAITING):
-            return _("%(name)s is waiting for your answer") % {"name": event.name}
+            label = tool_cards.label_of(event.name)
+            return _("%(name)s is waiting for your answer") % {"name": label}
         case events.State(state=Turn.State.RUNNING):
             return _("Generating")
         case events.End(state=Turn.State.DONE):

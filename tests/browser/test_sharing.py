@@ -105,7 +105,7 @@ def test_it_stays_as_it_was_until_it_is_revoked(owner, stranger, errors):
     expect(owner.page.locator("#shares")).to_contain_text("opened 1 time")
     owner.page.locator("#shares").get_by_role("button", name="Revoke").first.click()
     stranger.reload()
-    expect(stranger.get_by_role("heading", name="Not found")).to_be_visible()
+    expect(stranger.get_by_role("heading", name="This link")).to_be_visible()
     errors.clear()  # of the 404
 
 

@@ -26,7 +26,8 @@ def chat(open_page, site, made):
 
 
 def card(chat, name):
-    return chat.page.locator(".tool-card", has=chat.page.get_by_text(name, exact=True))
+    title = chat.page.locator(f".tool-name[title='{name}']")
+    return chat.page.locator(".tool-card", has=title)
 
 
 def open_all(chat):

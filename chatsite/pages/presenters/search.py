@@ -10,6 +10,8 @@ from django.db.models import QuerySet
 from django.db.models.functions import Left
 
 from memory import versions
+from memory.engine.search.terms import terms
+from memory.engine.summaries import facts
 from memory.models import Conversation, Message
 from memory.search import recall
 
@@ -20,6 +22,9 @@ MAX_HITS = 20
 # result can have millions.
 BEFORE, AFTER = 60, 160
 LOOKED_THROUGH = 200_000
+# Characters of a message that are compared with its summary; what is named as missing;
+# the share of its words that a summary has which says the same.
+COMPARED, MAX_MISSING, SAME = 20_000, 3, 0.4
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,8 +37,10 @@ class SearchHit:
     parts: tuple[str, ...]
     location: Location
     pinned: bool
-    # Whether the summary in its place has the words too; None: there is no summary.
+    # Whether the summary in its place says the same; None: there is no summary.
     in_summary: bool | None
+    # Numbers, names and the like of the message that its summary lacks.
+    missing: tuple[str, ...]
     # Whether it contains the query as it stands; else it is one of the best matches.
     is_exact: bool
 
@@ -51,8 +58,7 @@ def find(conversation: Conversation, query: str) -> list[SearchHit]:
     found = exact or _recall(conversation, query)
     states = states_of(conversation, [row.seq for row in found])
     summaries = versions.active(conversation)
-    texts = {summary.version: summary.text.casefold() for summary in summaries}
-    words = query.casefold().split()
+    texts = {summary.version: summary.text for summary in summaries}
     # The query as it stands, or any of its words.
     wanted = sorted({query, *query.split()}, key=len, reverse=True)
     alternatives = "|".join(map(re.escape, wanted))
@@ -61,6 +67,8 @@ def find(conversation: Conversation, query: str) -> list[SearchHit]:
     for row in found:
         location = location_of(row, states.get(row.seq), summaries)
         summary = texts[location.version] if location.version else None
+        text = row.head[:COMPARED]
+        missing = _missing(text, summary) if summary else ()
         hits.append(
             SearchHit(
                 seq=row.seq,
@@ -71,7 +79,8 @@ def find(conversation: Conversation, query: str) -> list[SearchHit]:
                 pinned=row.pinned_at is not None,
                 in_summary=None
                 if summary is None
-                else all(word in summary for word in words),
+                else not missing and _says_same(text, summary),
+                missing=missing[:MAX_MISSING],
                 is_exact=bool(exact),
             )
         )
@@ -87,6 +96,16 @@ def _recall(conversation: Conversation, query: str) -> list[Message]:
     found = conversation.messages.filter(seq__in=[hit.seq for hit in hits])
     rows = {row.seq: row for row in _without_long_texts(found)}
     return [rows[hit.seq] for hit in hits if hit.seq in rows]
+
+
+def _missing(text: str, summary: str) -> tuple[str, ...]:
+    [lost] = facts.find_missing([text], [summary])
+    return tuple(dict.fromkeys(fact.text for fact in lost))
+
+
+def _says_same(text: str, summary: str) -> bool:
+    words = set(terms(text))
+    return len(words & set(terms(summary))) >= SAME * len(words)
 
 
 def _excerpt(text: str, pattern: re.Pattern[str]) -> list[str]:

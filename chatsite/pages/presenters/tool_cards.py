@@ -16,6 +16,7 @@ from django.db.models.functions import Left, Length
 from django.utils.translation import gettext as _
 
 from chatsite.protocol.errors import EXPLANATIONS, explain
+from chatsite.tools import registry
 from chatsite.turns.models import ToolCall, Turn
 from chatsite.turns.tool_loop import reminders
 from memory.models import Conversation, Message
@@ -86,6 +87,8 @@ class ToolCard:
     is_arrival: bool = False
     asked_by: int | None = None  # the message that the answer is to, if it is known
     reminds_of: str = ""  # what it is to remind the person of, if it is a reminder
+    label: str = ""  # of the tool, for people
+    is_stopped: bool = False  # its turn was stopped before it had ended
 
     @property
     def id(self) -> str:
@@ -116,6 +119,12 @@ class ToolCard:
 
     @property
     def state_name(self) -> str:
+        if self.allowed is False and self.state == ToolCall.State.CANCELLED:
+            return _("Declined")
+        if self.is_stopped:
+            return _("Stopped")
+        if self.state == ToolCall.State.LATE:
+            return _("Scheduled") if self.reminds_of else _("Pending")
         return str(STATES[self.state])
 
     @property
@@ -132,6 +141,14 @@ class ToolCard:
 
 
 STATES = dict(ToolCall.State.choices)
+# What a stop of the turn makes of a call that runs.
+UNDONE = (ToolCall.State.CANCELLED, ToolCall.State.UNKNOWN)
+
+
+def label_of(name: str) -> str:
+    """What people see of a tool: its label, or its name if it has none or is gone."""
+    tool = registry.available().get(name)
+    return visible(tool.title if tool else name)
 
 
 def without_long_texts(rows: QuerySet[Message]) -> QuerySet[Message]:
@@ -216,10 +233,10 @@ def _calls(
         Q(turn__in=turns) | Q(late_result__in=[row.pk for row in results]),
         conversation=conversation,
     )
-    rows = rows.select_related("request", "late_result")
+    rows = rows.select_related("request", "late_result", "turn")
     return rows.defer(
         *("request__text", "request__sent_text", "request__reasoning"),
-        *("late_result__text", "late_result__sent_text", "handle"),
+        *("late_result__text", "late_result__sent_text", "handle", "turn__text"),
     ).annotate(
         head=Left("late_result__text", RESULT_CHARS),
         chars=Length("late_result__text"),
@@ -293,6 +310,7 @@ def _card(
         state=ToolCall.State.DONE if found else ToolCall.State.UNKNOWN,
         arguments=text[:ARGUMENT_CHARS],
         arguments_chars=len(text),
+        label=label_of(str(asked.get("name") or "")),
         preview=_preview(value),
         answers=found,
         has_request=row.model is not None,
@@ -319,6 +337,7 @@ def _with_state(card: ToolCard, call: ToolCall) -> ToolCard:
         expires_at=call.expires_at,
         deadline_at=call.deadline_at,
         reminds_of=reminders.text_of(call),
+        is_stopped=call.state in UNDONE and call.turn.state == Turn.State.STOPPED,
     )
 
 
@@ -330,6 +349,7 @@ def _arrived(row: Message, call: ToolCall | None, answers: _Answers) -> ToolCard
         seq=row.seq,
         place=0,
         name=visible(call.name) if call else "",
+        label=label_of(call.name) if call else "",
         state=call.state if call else ToolCall.State.DONE,
         arguments="",
         arguments_chars=0,

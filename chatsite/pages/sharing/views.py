@@ -27,8 +27,8 @@ NO_ONE = AnonymousUser()
 
 
 def shared_view(view: View) -> View:
-    """The view gets the link in place of its token. What opens nothing is missing, for
-    whatever reason; an address that asks too often gets 429."""
+    """The view gets the link in place of its token. What opens nothing is missing, with
+    one page for every reason; an address that asks too often gets 429."""
 
     @wraps(view)
     def guarded(request: HttpRequest, token: str) -> HttpResponse:
@@ -38,10 +38,8 @@ def shared_view(view: View) -> View:
             share = shares.find(token)
         except Share.DoesNotExist:
             pace.count_wrong(request)
-            raise Http404 from None
-        response = view(request, share)
-        response["X-Robots-Tag"] = ROBOTS
-        return response
+            return _close(render(request, "shared/gone.html", status=404))
+        return _close(view(request, share))
 
     # Nothing is kept that the owner may end in the next moment.
     return require_safe(never_cache(guarded))
@@ -50,6 +48,11 @@ def shared_view(view: View) -> View:
 def _refuse(request: HttpRequest, seconds: int) -> HttpResponse:
     response = render(request, "shared/too_many.html", {"seconds": seconds}, status=429)
     response["Retry-After"] = str(seconds)
+    return _close(response)
+
+
+def _close(response: HttpResponse) -> HttpResponse:
+    """Robots are told to stay away."""
     response["X-Robots-Tag"] = ROBOTS
     return response
 

@@ -1,15 +1,17 @@
 """Filters of the pages: safe HTML of a text, and numbers as people write them."""
 
 from collections.abc import Iterable
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
 from django import template
 from django.conf import settings
 from django.forms import Form
 from django.templatetags.static import static
-from django.utils.html import format_html_join
+from django.utils.formats import date_format
+from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
+from django.utils.timezone import localtime
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
@@ -25,6 +27,7 @@ from memory.ranges import Ranges
 from .. import parts
 from ..markdown import render
 from ..presenters.context_pane import SeenMessage
+from ..presenters.tool_cards import label_of
 from ..presenters.transcript_pane import Divider, ShownMessage, TurnView
 
 if TYPE_CHECKING:
@@ -162,6 +165,18 @@ def language(text: str) -> str:
 def space() -> str:
     """Between a translated sentence and what follows it on its line."""
     return languages.space()
+
+
+@register.filter
+def local_time(time: datetime) -> SafeString:
+    """A time inside of a sentence, which the page shows in the reader's zone."""
+    shown = date_format(localtime(time), _("j M H:i"))
+    return format_html('<time datetime="{}">{}</time>', time.isoformat(), shown)
+
+
+@register.filter
+def tool_labels(names: Iterable[str]) -> str:
+    return _(", ").join(map(label_of, names))
 
 
 @register.filter

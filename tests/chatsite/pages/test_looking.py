@@ -74,6 +74,15 @@ class TestFinding:
         assert self.find(long, "77 pears")[15] == ("window", None)
         assert self.find(long, "88 pears")[17] == ("excluded", None)
 
+    def test_the_summary_is_asked_for_the_message_not_for_the_search(self, alice):
+        made = transcript.create(alice)
+        talk_in_turns(made, "We are 4 people and the budget is 3,200 euros.", "Ok")
+        summarise(made, 1, 2, text="Budget: what is our budget?")
+        made.refresh_from_db()
+        [reply, asked] = search.find(made, "budget")
+        assert (asked.seq, asked.in_summary) == (1, False)
+        assert "3,200" in asked.missing
+
     def test_it_finds_chinese(self, long):
         assert self.find(long, "小敏")[19] == ("window", None)
 

@@ -267,7 +267,7 @@ class TestMissing:
         Share.objects.filter(pk=made[1].pk).update(expires_at=Now())
         library.delete(deleted)
         addresses = [
-            *("/s/short/", "/s/" + "x" * 32 + "/", "/nothing/at-all/"),
+            "/s/" + "x" * 32 + "/",
             *(link(each) for each in (made[0], made[1], made[3])),
         ]
         answers = [stranger.get(each) for each in addresses]
@@ -396,7 +396,12 @@ class TestDialog:
     def test_it_is_revoked(self, client, stranger, conversation, share):
         address = self.url(conversation, "share-revoke", share.pk)
         assert client.post(address, headers=HTMX).status_code == 200
-        assert stranger.get(link(share)).status_code == 404
+        gone = stranger.get(link(share))
+        assert gone.status_code == 404
+        assert "withdrawn" in gone.content.decode()
+        # As for a link that never was.
+        never = stranger.get(f"/s/{'0' * 32}/")
+        assert (never.status_code, never.content) == (404, gone.content)
         again = client.post(address, {"next": "/account/#shares"})
         assert again["Location"] == "/account/#shares"
 

@@ -168,9 +168,26 @@ class TestStates:
         use_tools(conversation, "Look", Use(state=state, **values))
         card = part(page_of(client, conversation), "message-2")
         assert words in card
-        assert str(ToolCall.State(state).label) in card
+        name = {"late": "Pending"}.get(state, str(ToolCall.State(state).label))
+        assert f'<span class="tool-state">{name}</span>' in card
         assert ("cancel_call" in card) == (state == "late")
         assert ("consent" in card) == (state == "waiting")
+
+    def test_tools_have_labels_and_a_stopped_call_says_so(self, client, conversation):
+        stopped = {"reply": None, "state": Turn.State.STOPPED}
+        use_tools(conversation, "Look", Use(state="unknown", result=None), **stopped)
+        card = part(page_of(client, conversation), "message-2")
+        assert '<span class="tool-state">Stopped</span>' in card
+        assert "<bdi>Search the whole conversation</bdi>" in card
+        assert 'title="search_transcript"' in card
+
+    def test_a_reminder_is_scheduled(self, client, conversation):
+        arguments = {"text": "tea", "in_minutes": 1}
+        use = Use(name="remind_me", arguments=arguments, state="late")
+        use_tools(conversation, "Remind me", use)
+        page = page_of(client, conversation)
+        assert '<span class="tool-state">Scheduled</span>' in page
+        assert "data-notify" in page
 
     def test_one_that_waits_asks_for_exactly_this_call(self, client, conversation):
         use = Use(name="send_mail", state="waiting", result=None)
@@ -180,7 +197,7 @@ class TestStates:
         )
         call = turn.tool_calls.get()
         card = part(page_of(client, conversation), "message-2")
-        assert "May send_mail run?" in card
+        assert "May “send_mail” run?" in card
         assert card.count(f'name="digest" value="{call.digest}"') == 2
         assert card.count(f'name="call" value="{call.pk}"') == 2
         assert re.findall(r'name="allow" value="(\w+)"', card) == ["true", "false"]
@@ -192,6 +209,7 @@ class TestStates:
         use_tools(conversation, "Mail", Use(state="cancelled", columns=answered))
         card = part(page_of(client, conversation), "message-2")
         assert "You did not allow this call" in card
+        assert '<span class="tool-state">Declined</span>' in card
         assert "<bdi>No!</bdi>" in card
 
     def test_a_deleted_call_leaves_no_argument_behind(self, client, conversation):

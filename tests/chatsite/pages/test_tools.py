@@ -36,7 +36,9 @@ def test_they_are_chosen_in_the_dialog(client, conversation):
 def test_the_page_says_which_are_on(client, conversation):
     assert "tools-on" not in page_of(client, conversation)
     transcript.set_tools(conversation, ["calculate", "remind_me"])
-    assert "The model may call: calculate, remind_me" in page_of(client, conversation)
+    assert "The model may call: Calculate, Set a reminder" in page_of(
+        client, conversation
+    )
 
 
 def test_all_can_be_turned_off(client, conversation):
