@@ -84,7 +84,7 @@ OTHERS = {
     "read_request": read_request,
     "parse a schema": lambda text: schemas.parse(Noted, text),
     "split_reasoning": replies.split_reasoning,
-    "read_query": lambda text: ranking.read_query(text, ()),
+    "read_query": lambda text: ranking.read_query(text),
     "read_statements": lambda text: values.read_statements(1, "user", text),
     "find_span": lambda text: excerpts.find_span(text, frozenset({"a", "the"}), 200),
     "diff": lambda text: diff.diff(text, f"{text[1:]}a b c"),

@@ -9,7 +9,8 @@ from itertools import zip_longest
 
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
 
-from memory.engine.search.ranking import Document, Index
+from memory.engine.search.archive import MessageIndex
+from memory.engine.search.ranking import Document
 from memory.engine.tokens import count_text, count_tokens
 from memory.evaluation.metrics import Tally, cacheable, shared_tokens
 from memory.evaluation.replay import RECALLED, Question, Recording, has_number
@@ -108,17 +109,10 @@ class Meter:
 
     def _put_questions(self, window: set[int]) -> None:
         places = {each.id: n for n, each in enumerate(self.recording.messages, 1)}
-        archive = Index(
-            [
-                Document.read(
-                    seq,
-                    self.recording.roles.get(each.role, each.role),
-                    each.content,
-                    each.created_at,
-                )
-                for seq, each in enumerate(self.recording.messages, start=1)
-                if seq not in window
-            ]
+        archive = MessageIndex(
+            Document.read(seq, each.role, each.content, each.created_at)
+            for seq, each in enumerate(self.recording.messages, start=1)
+            if seq not in window
         )
         for asked in self.recording.qa:
             evidence = {places[id_] for id_ in asked.evidence_ids if id_ in places}

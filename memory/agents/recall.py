@@ -6,9 +6,10 @@ from threading import Lock
 
 from langchain_core.messages import BaseMessage
 
-from ..engine.compose import role_of
+from ..engine.compose import role_of, time_of
 from ..engine.search import excerpts
-from ..engine.search.ranking import Document, Index
+from ..engine.search.archive import MessageIndex
+from ..engine.search.ranking import Document
 from ..engine.tokens import TokenCounter
 from . import threads
 from .stores import Segment
@@ -24,7 +25,7 @@ class Archive:
     them: while it is, it is no message of the past.
     """
 
-    index: Index
+    index: MessageIndex
     end: int
     left_out: int
     digest: str
@@ -78,9 +79,9 @@ class Recall:
         found = self._find_beginning(body, cutoff, left_out)
         if found:
             self._archives.remove(found)
-        index, end = (found.index, found.end) if found else (Index([]), 0)
+        index, end = (found.index, found.end) if found else (MessageIndex(), 0)
         index.extend(
-            Document.read(seq, role_of(message), message.text)
+            Document.read(seq, role_of(message), message.text, time_of(message))
             for seq, message in enumerate(body[end:cutoff], start=end + 1)
             # A call without words, or an answer cut out, says nothing.
             if seq != left_out and message.text

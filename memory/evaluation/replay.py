@@ -21,7 +21,8 @@ from memory.engine.plan import Compaction, Step
 from memory.engine.policy import CHUNK_TOKENS, Policy
 from memory.engine.rules.keeper import Keeper
 from memory.engine.search import excerpts
-from memory.engine.search.ranking import Document, Hit, Index
+from memory.engine.search.archive import MessageIndex
+from memory.engine.search.ranking import Document, Hit
 from memory.engine.summaries.material import read_request
 from memory.engine.summaries.summarizer import EARLIER, Invoke, SummaryText, write
 from memory.engine.tokens import TokenCounter, count_text, count_tokens
@@ -55,7 +56,6 @@ class Recording(BaseModel):
 
     id: str
     messages: list[RecordedMessage]
-    roles: dict[str, str] = {}
     qa: list[Question] = []
 
 
@@ -217,28 +217,22 @@ class Player:
         """See where the answers to the recording's questions can be found."""
         recording = self.recording
         places = {each.id: n for n, each in enumerate(recording.messages, 1)}
-        documents = [
-            Document.read(
-                seq,
-                recording.roles.get(each.role, each.role),
-                each.content,
-                each.created_at,
-            )
+        archive = MessageIndex(
+            Document.read(seq, each.role, each.content, each.created_at)
             for seq, each in enumerate(recording.messages, start=1)
-        ]
-        everything, archive = Index(documents), Index(documents[: self.state.cutoff])
-        window = set(range(self.state.cutoff + 1, len(documents) + 1))
+        )
+        behind_window = self.state.cutoff + 1
+        window = set(range(behind_window, len(self.messages) + 1))
         for asked in recording.qa:
             evidence = {places[id_] for id_ in asked.evidence_ids if id_ in places}
             if not evidence:
                 continue
-            hits = archive.search(asked.question, limit=NOTED)
-            found = [
-                hit.seq for hit in everything.search(asked.question, limit=RECALLED)
-            ]
+            question = asked.question
+            hits = archive.search(question, limit=NOTED, before=behind_window)
+            found = [hit.seq for hit in archive.search(question, limit=RECALLED)]
             behind = [hit.seq for hit in hits[:RECALLED]]
             if newest := places.get(asked.newest_id):
-                shown = self._show(asked.question, hits).get(newest, "")
+                shown = self._show(question, hits).get(newest, "")
                 is_there = has_number(shown, asked.newest_value)
                 self.tally.newest_in_request.append(is_there)
             for shares, seqs in (

@@ -8,12 +8,13 @@ from langchain_core.messages import BaseMessage, HumanMessage
 
 from memory.engine import budget
 from memory.engine.compaction import MemoryState
-from memory.engine.compose import compose
+from memory.engine.compose import compose, role_of
 from memory.engine.plan import Compaction, Step
 from memory.engine.policy import Policy
 from memory.engine.rules.keeper import Keeper
 from memory.engine.search import excerpts
-from memory.engine.search.ranking import Document, Index
+from memory.engine.search.archive import MessageIndex
+from memory.engine.search.ranking import Document
 from memory.engine.summaries.summarizer import write
 from memory.engine.tokens import count_tokens
 from memory.evaluation.replay import NOTED
@@ -41,7 +42,7 @@ class Windowpane(System):
         self.keeps_rules = keeps_rules
         self.rules = Keeper(budget.for_rules(CONTEXT_WINDOW))
         self.messages: list[BaseMessage] = []
-        self.archive = Index([])
+        self.archive = MessageIndex()
 
     def take_turn(self, message: HumanMessage) -> None:
         context = compose(
@@ -81,15 +82,12 @@ class Windowpane(System):
             policy=self.state.policy,
         )
         self.state = self.state.apply(step, made.text)
-        self.archive = self._index()
-
-    def _index(self) -> Index:
-        behind = self.messages[: self.state.cutoff] if self.recall_tokens else []
-        return Index(
-            [
-                Document.read(seq, m.type, m.text)
-                for seq, m in enumerate(behind, start=1)
-            ]
+        start, cutoff = self.archive.newest, self.state.cutoff
+        self.archive.extend(
+            Document.read(
+                seq, role_of(each), each.text, each.additional_kwargs.get("created_at")
+            )
+            for seq, each in enumerate(self.messages[start:cutoff], start=start + 1)
         )
 
     def recall(self, question: str) -> list[BaseMessage]:

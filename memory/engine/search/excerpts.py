@@ -54,7 +54,7 @@ def choose(
     messages of the request, after all hits, that may give it.
     """
     measure = _Measure(count_tokens)
-    wanted = read_query(question, ()).terms
+    wanted = read_query(question).terms
     room -= measure.frame
     # A message that only calls tools is found by them, and has no words to show.
     said = {seq for seq, each in messages.items() if not is_blank(each.text)}

@@ -7,7 +7,7 @@ message. Any word of the query may match.
 
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from math import log
 from typing import Self
@@ -22,7 +22,6 @@ TEXT_WEIGHT, NEIGHBOUR_WEIGHT, DATE_WEIGHT = 1.0, 0.5, 0.5
 # A passage has so many neighbours on each side, and none behind others that together
 # have so many terms: those of two short messages, or of one passage of a long one.
 REACH, NEAR = 2, 20
-SPEAKER_BOOST = 1.3
 # A side that says a fifth as much as the other says what there is to remember; the
 # other elaborates. Its messages count more, by this power of the ratio of the means.
 BREVITY_POWER = 0.05
@@ -34,10 +33,14 @@ OWN_WORDS = frozenset(
 )
 
 
+# Of a text no more is read: the result of a tool can have megabytes. What PostgreSQL's
+# tsvector holds ends at one; no typed message has so many words.
+MAX_CHARS, MAX_WORDS = 200_000, 50_000
+
+
 @dataclass(frozen=True, slots=True)
 class Document:
-    """One message of the archive; `speaker` is a name or a role. The terms of its
-    passages, of which there is at least one, may be written in any code, as hashes."""
+    """One message of the archive; `speaker` is a role. It has at least one passage."""
 
     seq: int
     speaker: str
@@ -48,9 +51,31 @@ class Document:
     def read(
         cls, seq: int, speaker: str, text: str, created_at: datetime | None = None
     ) -> Self:
-        words = (terms(text[start:end]) for start, end in passages.split(text))
-        dates = Counter(date_terms(created_at))
-        return cls(seq, speaker, tuple(map(Counter, words)), dates)
+        words = map(Counter, read_passages(text[:MAX_CHARS]))
+        dates = Counter(date_terms(created_at) if text else ())
+        return cls(seq, speaker, tuple(words), dates)
+
+    def narrow(self, wanted: Iterable[str]) -> Self:
+        """With these terms alone; the others count for the length."""
+        passages = tuple(_narrow(words, wanted) for words in self.passages)
+        return replace(self, passages=passages, dates=_narrow(self.dates, wanted))
+
+
+def read_passages(text: str) -> Iterator[list[str]]:
+    """The terms of each passage, as far as they are read."""
+    room = MAX_WORDS
+    for start, end in passages.split(text):
+        words = terms(text[start:end])[:room]
+        yield words
+        room -= len(words)
+        if not room:
+            return
+
+
+def _narrow(counts: Counter[str], wanted: Iterable[str]) -> Counter[str]:
+    kept = Counter({term: counts[term] for term in wanted if term in counts})
+    kept[""] = counts.total() - kept.total()
+    return kept
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,11 +91,9 @@ class Corpus:
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """The telling words of a question, and the speakers who were named in it; `is_own`:
-    it is about the person who asks."""
+    """The telling words of a question; `is_own`: it is about the person who asks."""
 
-    terms: frozenset[str]
-    speakers: frozenset[str] = frozenset()
+    terms: Collection[str]
     is_own: bool = False
 
 
@@ -85,26 +108,17 @@ class Hit:
     passage: int = 0
 
 
-def read_query(text: str, speakers: Collection[str]) -> Query:
-    words = set(terms(text))
-    names = {name.casefold(): set(terms(name)) for name in speakers}
-    named = {name for name, parts in names.items() if words & parts}
-    told = words.difference(*(names[name] for name in named))
+def read_query(text: str) -> Query:
     is_own = not OWN_WORDS.isdisjoint(WORD.findall(text.casefold())) or "我" in text
-    return Query(frozenset(told), frozenset(named), is_own)
+    return Query(frozenset(terms(text)), is_own)
 
 
 class Index:
-    """Documents in the order they were said, prepared for many queries.
+    """Documents in the order they were said, to be ranked; they are a part of a corpus,
+    and their words as rare as they are there."""
 
-    `extend` adds later ones; what is found then is what an index of all of them finds.
-    With a `corpus` they are a part of it, and their words as rare as they are there.
-    """
-
-    def __init__(
-        self, documents: Iterable[Document], corpus: Corpus | None = None
-    ) -> None:
-        self.corpus = corpus or Corpus(0)
+    def __init__(self, documents: Iterable[Document], corpus: Corpus) -> None:
+        self.corpus = corpus
         self.documents: list[Document] = []
         self.speakers: dict[str, _Speaker] = defaultdict(_Speaker)
         # Of each passage, its message and which of the message's it is.
@@ -112,12 +126,9 @@ class Index:
         self._text = _Field(TEXT_WEIGHT)
         self._around = _Field(NEIGHBOUR_WEIGHT)
         self._dates = _Field(DATE_WEIGHT)
-        self.extend(documents)
-
-    def extend(self, documents: Iterable[Document]) -> None:
-        for place, document in enumerate(documents, start=len(self.documents)):
+        for place, document in enumerate(documents):
             self.documents.append(document)
-            self.speakers[document.speaker.casefold()].add(document)
+            self.speakers[document.speaker].add(document)
             for number, words in enumerate(document.passages):
                 self._add(place, number, words)
 
@@ -137,14 +148,10 @@ class Index:
             self._around.add(other, words)
             between += neighbour.passages[its_number].total()
 
-    def search(self, query: str, *, limit: int = 10) -> list[Hit]:
-        """The documents that match best, best first; none if no word matches."""
-        return self.match(read_query(query, self.speakers), limit=limit)
-
     def match(self, query: Query, *, limit: int | None = 10) -> list[Hit]:
         scores: dict[int, float] = defaultdict(float)
         most = 0.0
-        for term in sorted(query.terms):
+        for term in query.terms:
             frequencies = self._find(term)
             found = len({self._passages[passage][0] for passage in frequencies})
             rarity = self._rarity(term, found)
@@ -162,10 +169,7 @@ class Index:
         hits = []
         for place, (score, number) in best.items():
             document = self.documents[place]
-            speaker = document.speaker.casefold()
-            if speaker in query.speakers:
-                score *= SPEAKER_BOOST
-            weighed = score * weights[speaker]
+            weighed = score * weights[document.speaker]
             hits.append(Hit(document.seq, weighed, score / most, number))
         return sorted(hits, key=lambda hit: (-hit.score, -hit.seq))[:limit]
 

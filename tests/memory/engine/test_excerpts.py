@@ -3,7 +3,8 @@ from langchain_core.messages import AIMessage, HumanMessage
 
 from memory.engine.compose import compose, quote_message
 from memory.engine.search import excerpts
-from memory.engine.search.ranking import Document, Hit, Index
+from memory.engine.search.archive import MessageIndex
+from memory.engine.search.ranking import Document, Hit
 from memory.engine.tokens import count_tokens
 
 FILLER = "We talked about this and that for quite a while. " * 40
@@ -16,7 +17,9 @@ def message(number, text):
 
 def choose(texts, question, *, room=500, count=count_tokens):
     messages = {n: message(n, text) for n, text in enumerate(texts, start=1)}
-    hits = Index([Document.read(n, "user", text) for n, text in enumerate(texts, 1)])
+    hits = MessageIndex(
+        [Document.read(n, "user", text) for n, text in enumerate(texts, 1)]
+    )
     return excerpts.choose(
         hits.search(question), messages, question, room=room, count_tokens=count
     )
@@ -44,7 +47,9 @@ def test_it_shows_no_message_without_words():
     calls = [{"name": "search", "args": {"query": "the puppy called"}, "id": "1"}]
     messages = {1: AIMessage("", id="1", tool_calls=calls), 2: message(2, "A puppy.")}
     told = ['search {"query": "the puppy called"}', "A puppy."]
-    hits = Index([Document.read(n, "user", text) for n, text in enumerate(told, 1)])
+    hits = MessageIndex(
+        [Document.read(n, "user", text) for n, text in enumerate(told, 1)]
+    )
     found = hits.search("What is the puppy called?")
     assert 1 in {hit.seq for hit in found}
     options = {"room": 500, "count_tokens": count_tokens}
@@ -79,7 +84,7 @@ def test_it_passes_over_hits_whose_message_is_not_given():
 
 
 def test_a_word_that_was_not_said_counts_as_rare():
-    index = Index([Document.read(n, "user", f"text {n}") for n in range(1, 60)])
+    index = MessageIndex([Document.read(n, "user", f"text {n}") for n in range(1, 60)])
     known = index.search("text 7")[0].fit
     assert 0 < index.search("text 7 zeppelin")[0].fit < known <= 1
 

@@ -15,7 +15,7 @@ def newest(question, *texts, roles=None):
         for n, text in enumerate(texts, start=1)
         for statement in read_statements(n, roles[n - 1] if roles else "user", text)
     ]
-    return find_newest(told, read_query(question, ()).terms)
+    return find_newest(told, read_query(question).terms)
 
 
 @pytest.mark.parametrize(
