@@ -1,6 +1,5 @@
 """The index of what was said, in the database, and the search in one conversation."""
 
-from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from hashlib import blake2b
 from itertools import islice
@@ -10,7 +9,7 @@ from django.db import connection
 from django.db.models import Max
 
 from memory.engine.search import archive
-from memory.engine.search.ranking import MAX_CHARS, Document, Hit, read_passages
+from memory.engine.search.ranking import MAX_CHARS, Document, Hit, Words, read_passages
 from memory.engine.search.terms import date_terms
 from memory.engine.summaries.material import to_json
 from memory.models import Conversation, Message, RecallEntry
@@ -173,15 +172,14 @@ class _Entries:
             yield Document(seq, role, _count_all(words, keys), _count(dates, keys))
 
 
-def _count_all(text: str, keys: Mapping[str, str]) -> tuple[Counter[str], ...]:
+def _count_all(text: str, keys: Mapping[str, str]) -> tuple[Words, ...]:
     """The counts of each passage."""
     present = {key: term for key, term in keys.items() if key in text}
     return tuple(_count(part, present) for part in text.split(BREAK))
 
 
-def _count(text: str, keys: Mapping[str, str]) -> Counter[str]:
-    """How often the term of each key is there; the rest counts for the length alone."""
+def _count(text: str, keys: Mapping[str, str]) -> Words:
+    """How often the term of each key is there."""
     # All keys are of one length and hold no space: a match is always a whole key.
-    counts = Counter({term: n for key, term in keys.items() if (n := text.count(key))})
-    counts[""] = text.count(" ") + bool(text) - counts.total()
-    return counts
+    counts = {term: n for key, term in keys.items() if (n := text.count(key))}
+    return Words(counts, text.count(" ") + bool(text))

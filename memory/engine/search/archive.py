@@ -17,8 +17,8 @@ from statistics import fmean
 from typing import Protocol
 
 from .ranking import (
+    ASKS,
     K1,
-    NEIGHBOUR_WEIGHT,
     REACH,
     Corpus,
     Document,
@@ -36,6 +36,8 @@ MAX_FOUND = 100
 MAX_COMMON = 3
 # What is read of the candidates, in passages: messages of one each, or fewer long ones.
 MAX_PASSAGES = 128
+# What a word beside a message counts when candidates are chosen.
+BESIDE_WEIGHT = 0.5
 
 # The numbers of messages, and how many passages each has.
 Found = dict[int, int]
@@ -58,7 +60,9 @@ def search(source: Source, query: str, *, before: int, limit: int) -> list[Hit]:
     terms = sorted(asked.terms, key=lambda term: (-len(term), term))[:MAX_TERMS]
     selection = _Selection(source, before)
     candidates = selection.find(terms)
-    documents = source.read(sorted(_spread(candidates, before)), terms)
+    # Of the neighbours those with one of the words: the others lend none.
+    beside = _spread(candidates, before).intersection(selection.passages)
+    documents = source.read(sorted(beside | candidates), [*terms, ASKS])
     ranked = Index(documents, Corpus(before - 1, selection.having)).match(
         replace(asked, terms=tuple(terms)), limit=None
     )
@@ -79,7 +83,8 @@ class MessageIndex:
         for document in documents:
             self.documents[document.seq] = document
             self.newest = document.seq
-            for term in set(document.dates).union(*document.passages):
+            texts = (words.counts for words in document.passages)
+            for term in set(document.dates.counts).union(*texts):
                 self._postings[term].append(document.seq)
 
     def search(
@@ -175,7 +180,7 @@ class _Selection:
                 norm = find_norm(self.passages[seq], mean)
                 scores[seq] += rarity * (1 + K1) / (1 + K1 * norm)
             for seq in _spread(seqs, self.before).difference(seqs):
-                scores[seq] += rarity * NEIGHBOUR_WEIGHT
+                scores[seq] += rarity * BESIDE_WEIGHT
         return scores
 
 

@@ -1,16 +1,20 @@
 """Search over messages: BM25F in plain Python, for English, Chinese and the like.
 
 A message is as good as its best passage. A passage is found by its own words, by those
-of its neighbours (an answer rarely repeats its question) and by the date of its
-message. Any word of the query may match.
+of its neighbours and by the date of its message. Any word of the query may match.
+
+An answer rarely repeats its question, so it borrows the words of a question before it.
+What is no answer borrows little: where each message states a fact, its neighbours' are
+others.
 """
 
+import re
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from math import log
-from typing import Self
+from typing import NamedTuple, Self
 
 from . import passages
 from .terms import WORD, date_terms, terms
@@ -18,12 +22,18 @@ from .terms import WORD, date_terms, terms
 K1 = 1.2
 # Share of the length normalisation, in every field.
 B = 0.6
-TEXT_WEIGHT, NEIGHBOUR_WEIGHT, DATE_WEIGHT = 1.0, 0.5, 0.5
+TEXT_WEIGHT, NEIGHBOUR_WEIGHT, DATE_WEIGHT = 1.0, 0.3, 0.5
+# More, of the words of a question in what the other side says next.
+ANSWER_WEIGHT = 0.5
+# A passage that asks says less itself. It has this term beside its words.
+ASKS, ASKING_WEIGHT = "?", 0.9
+QUESTION_MARK = re.compile(r"[?？]")
 # A passage has so many neighbours on each side, and none behind others that together
 # have so many terms: those of two short messages, or of one passage of a long one.
 REACH, NEAR = 2, 20
 # A side that says a fifth as much as the other says what there is to remember; the
-# other elaborates. Its messages count more, by this power of the ratio of the means.
+# other elaborates. Its messages count more, by this power of the ratio of the means, if
+# they have a word of the question: "Noted." borrows all of its words.
 BREVITY_POWER = 0.05
 # And by this one where the question is of the person who asks: "my", "I".
 OWN_POWER = 0.3
@@ -38,27 +48,43 @@ OWN_WORDS = frozenset(
 MAX_CHARS, MAX_WORDS = 200_000, 50_000
 
 
+class Words(NamedTuple):
+    """How often each term is in a text, or each of those that are wanted, and how many
+    terms it has."""
+
+    counts: Mapping[str, int]
+    total: int
+
+    @classmethod
+    def of(cls, found: Sequence[str]) -> Self:
+        return cls(Counter(found), len(found))
+
+    def narrow(self, wanted: Iterable[str]) -> Self:
+        counts = {term: self.counts[term] for term in wanted if term in self.counts}
+        return self._replace(counts=counts)
+
+
 @dataclass(frozen=True, slots=True)
 class Document:
     """One message of the archive; `speaker` is a role. It has at least one passage."""
 
     seq: int
     speaker: str
-    passages: tuple[Counter[str], ...]
-    dates: Counter[str]
+    passages: tuple[Words, ...]
+    dates: Words
 
     @classmethod
     def read(
         cls, seq: int, speaker: str, text: str, created_at: datetime | None = None
     ) -> Self:
-        words = map(Counter, read_passages(text[:MAX_CHARS]))
-        dates = Counter(date_terms(created_at) if text else ())
+        words = map(Words.of, read_passages(text[:MAX_CHARS]))
+        dates = Words.of(date_terms(created_at) if text else ())
         return cls(seq, speaker, tuple(words), dates)
 
     def narrow(self, wanted: Iterable[str]) -> Self:
         """With these terms alone; the others count for the length."""
-        passages = tuple(_narrow(words, wanted) for words in self.passages)
-        return replace(self, passages=passages, dates=_narrow(self.dates, wanted))
+        passages = tuple(words.narrow(wanted) for words in self.passages)
+        return replace(self, passages=passages, dates=self.dates.narrow(wanted))
 
 
 def read_passages(text: str) -> Iterator[list[str]]:
@@ -66,16 +92,10 @@ def read_passages(text: str) -> Iterator[list[str]]:
     room = MAX_WORDS
     for start, end in passages.split(text):
         words = terms(text[start:end])[:room]
-        yield words
         room -= len(words)
+        yield [*words, ASKS] if QUESTION_MARK.search(text, start, end) else words
         if not room:
             return
-
-
-def _narrow(counts: Counter[str], wanted: Iterable[str]) -> Counter[str]:
-    kept = Counter({term: counts[term] for term in wanted if term in counts})
-    kept[""] = counts.total() - kept.total()
-    return kept
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,14 +145,16 @@ class Index:
         self._passages: list[tuple[int, int]] = []
         self._text = _Field(TEXT_WEIGHT)
         self._around = _Field(NEIGHBOUR_WEIGHT)
+        self._answered = _Field(ANSWER_WEIGHT)
         self._dates = _Field(DATE_WEIGHT)
+        self._fields = (self._text, self._around, self._answered, self._dates)
         for place, document in enumerate(documents):
             self.documents.append(document)
             self.speakers[document.speaker].add(document)
             for number, words in enumerate(document.passages):
                 self._add(place, number, words)
 
-    def _add(self, place: int, number: int, words: Counter[str]) -> None:
+    def _add(self, place: int, number: int, words: Words) -> None:
         passage, document = len(self._passages), self.documents[place]
         self._passages.append((place, number))
         self._text.add(passage, words)
@@ -146,7 +168,10 @@ class Index:
                 break
             self._around.add(passage, neighbour.passages[its_number])
             self._around.add(other, words)
-            between += neighbour.passages[its_number].total()
+            is_answer = other == passage - 1 and document.speaker != neighbour.speaker
+            if is_answer and ASKS in neighbour.passages[its_number].counts:
+                self._answered.add(passage, neighbour.passages[its_number])
+            between += neighbour.passages[its_number].total
 
     def match(self, query: Query, *, limit: int | None = 10) -> list[Hit]:
         scores: dict[int, float] = defaultdict(float)
@@ -162,14 +187,18 @@ class Index:
             most += self._rarity(term, max(found, 2 * REACH + 1))
         best: dict[int, tuple[float, int]] = {}
         for passage, score in scores.items():
-            place, number = self._passages[passage]
+            place, _ = self._passages[passage]
+            if passage in self._text.postings.get(ASKS, ()):
+                score *= ASKING_WEIGHT
             if score > best.get(place, (0.0, 0))[0]:
-                best[place] = score, number
+                best[place] = score, passage
         weights = self.weigh_speakers(query)
+        having = {p for term in query.terms for p in self._text.postings.get(term, ())}
         hits = []
-        for place, (score, number) in best.items():
+        for place, (score, passage) in best.items():
             document = self.documents[place]
-            weighed = score * weights[document.speaker]
+            weighed = score * (weights[document.speaker] if passage in having else 1)
+            number = self._passages[passage][1]
             hits.append(Hit(document.seq, weighed, score / most, number))
         return sorted(hits, key=lambda hit: (-hit.score, -hit.seq))[:limit]
 
@@ -186,7 +215,7 @@ class Index:
     def _find(self, term: str) -> dict[int, float]:
         """How much of a term each passage has, in all its fields."""
         frequencies: dict[int, float] = {}
-        for each in (self._text, self._around, self._dates):
+        for each in self._fields:
             for passage, frequency in each.find(term, len(self._passages)):
                 frequencies[passage] = frequencies.get(passage, 0.0) + frequency
         return frequencies
@@ -205,7 +234,7 @@ class _Speaker:
 
     def add(self, document: Document) -> None:
         self.messages += 1
-        self.words += sum(words.total() for words in document.passages)
+        self.words += sum(words.total for words in document.passages)
 
     @property
     def mean(self) -> float:
@@ -222,13 +251,12 @@ class _Field:
         self.lengths: dict[int, int] = defaultdict(int)
         self.total = 0
 
-    def add(self, place: int, counts: Counter[str]) -> None:
-        for term, count in counts.items():
+    def add(self, place: int, words: Words) -> None:
+        for term, count in words.counts.items():
             posting = self.postings[term]
             posting[place] = posting.get(place, 0) + count
-        length = counts.total()
-        self.lengths[place] += length
-        self.total += length
+        self.lengths[place] += words.total
+        self.total += words.total
 
     def find(self, term: str, passages: int) -> Iterator[tuple[int, float]]:
         """The places of a term in this field of so many passages, with its weight."""

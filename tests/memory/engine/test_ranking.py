@@ -24,7 +24,7 @@ TALK = [
 
 def documents(talk=TALK):
     return [
-        Document.read(n, speaker, text, datetime(2026, n, 7, tzinfo=UTC))
+        Document.read(n, speaker, text, datetime(2026, (n - 1) % 12 + 1, 7, tzinfo=UTC))
         for n, (speaker, text) in enumerate(talk, start=1)
     ]
 
@@ -159,10 +159,31 @@ def weights(talk, question):
 
 def test_the_side_that_says_less_counts_more():
     uneven = [("user", "Tea or milk, please?"), ("assistant", long_reply())] * 3
-    even = [("user", "Tea or milk, please?"), ("assistant", "Tea and some milk.")] * 3
+    even = [("user", "Tea or milk, please?"), ("assistant", "Tea, milk, please.")] * 3
     found, own = (
         weights(uneven, question) for question in ("Which tea?", "What was my tea?")
     )
     assert own["user"] > found["user"] > found["assistant"] == own["assistant"] == 1
     assert max(weights(even, "What was my tea?").values()) < 1.2
     assert weights([], "tea") == {}
+
+
+def test_a_side_that_says_nearly_nothing_does_not_take_over():
+    facts = [f"My {thing} is in room {n}." for n, thing in enumerate("abcdefgh" * 3)]
+    talk = [
+        turn for fact in facts for turn in (("user", fact), ("assistant", "Noted."))
+    ]
+    talk[20] = ("user", "My kiln is in the old house.")
+    hits = rank("Where is my kiln, in which room of the house?", documents(talk))
+    assert hits[0].seq == 21
+
+
+def test_an_answer_borrows_more_than_what_was_not_asked_for():
+    def find(first, second):
+        talk = [("user", "ok"), ("user", first), ("assistant", second)]
+        return {hit.seq: hit.score for hit in rank("zeppelin", documents(talk))}
+
+    asked = find("Which zeppelin is it?", "A blue one.")
+    told = find("It is the zeppelin.", "A blue one.")
+    assert asked[3] > told[3]
+    assert asked[2] < told[2]
