@@ -344,10 +344,20 @@ def _recall(
     if not policy.recall_tokens:
         return []
     question = newest.typed
-    hits = recall.search(conversation, question, limit=MAX_RECALLED, before_seq=behind)
+    hits = recall.search(
+        conversation,
+        question,
+        limit=MAX_RECALLED,
+        before_seq=behind,
+        at=newest.created_at,
+    )
     if in_part:
         beside = recall.search(
-            conversation, question, limit=MAX_RECALLED, before_seq=newest.seq
+            conversation,
+            question,
+            limit=MAX_RECALLED,
+            before_seq=newest.seq,
+            at=newest.created_at,
         )
         known = {hit.seq for hit in hits}
         hits += [hit for hit in beside if hit.seq in in_part - known]

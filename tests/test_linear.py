@@ -2,6 +2,7 @@
 
 import json
 import re
+from datetime import UTC, datetime
 
 import pytest
 from langchain_core.messages import HumanMessage, SystemMessage
@@ -16,7 +17,7 @@ from chatsite.turns.tool_loop import asked
 from memory.engine import replies
 from memory.engine.cut_points import LATE
 from memory.engine.rules import detection
-from memory.engine.search import excerpts, ranking, values
+from memory.engine.search import days, excerpts, ranking, values
 from memory.engine.summaries import dropped, facts, material, prompts, schemas
 
 from . import linear
@@ -67,6 +68,7 @@ def write_incrementally(text):
         reply.settle(text[:end])
 
 
+AT = datetime(2026, 5, 3, tzinfo=UTC)
 # What needs more than a text, or is not public: each reads one from outside.
 OTHERS = {
     "answer": lambda text: chat_model.reply_to([said(text)]),
@@ -84,7 +86,8 @@ OTHERS = {
     "read_request": read_request,
     "parse a schema": lambda text: schemas.parse(Noted, text),
     "split_reasoning": replies.split_reasoning,
-    "read_query": lambda text: ranking.read_query(text),
+    "read_query": lambda text: ranking.read_query(text, AT),
+    "read_day_terms": lambda text: days.read_day_terms(text, AT),
     "read_statements": lambda text: values.read_statements(1, "user", text),
     "find_span": lambda text: excerpts.find_span(text, frozenset({"a", "the"}), 200),
     "diff": lambda text: diff.diff(text, f"{text[1:]}a b c"),

@@ -114,10 +114,11 @@ class Meter:
             for seq, each in enumerate(self.recording.messages, start=1)
             if seq not in window
         )
+        now = self.recording.messages[-1].created_at
         for asked in self.recording.qa:
             evidence = {places[id_] for id_ in asked.evidence_ids if id_ in places}
             if evidence:
-                hits = archive.search(asked.question, limit=RECALLED)
+                hits = archive.search(asked.question, limit=RECALLED, at=now)
                 found = window.union(hit.seq for hit in hits)
                 self.tally.in_window.append(len(evidence & window) / len(evidence))
                 self.tally.reachable.append(len(evidence & found) / len(evidence))

@@ -2,7 +2,7 @@
 answer questions, in shares of them among the ten best hits (recall@10), beside plain
 BM25 over the same passages.
 
-Sets are the files in the folder of WINDOWPANE_DATA, and those of SETS, which are made up.
+Sets are the files in the folder of WINDOWPANE_DATA, and those of SETS, made up here.
 """
 
 import sys
@@ -17,11 +17,14 @@ from memory.engine.search.terms import terms
 from memory.evaluation.replay import RECALLED, Recording
 
 from .conversations import load
+from .days import make_days
 from .facts import make_facts
 
 SETS: dict[str, Callable[[], list[Recording]]] = {
     "facts-seen": partial(make_facts, "seen"),
     "facts-unseen": partial(make_facts, "unseen"),
+    "days-seen": partial(make_days, "seen"),
+    "days-unseen": partial(make_days, "unseen"),
 }
 
 
@@ -41,11 +44,13 @@ def score(recording: Recording) -> Iterator[tuple[float, float]]:
         for seq, each in enumerate(recording.messages, start=1)
     ]
     index = MessageIndex(documents)
+    now = recording.messages[-1].created_at
     plain = Bm25(documents)
     for asked in recording.qa:
         evidence = {places[id_] for id_ in asked.evidence_ids if id_ in places}
         if evidence:
-            hits = {hit.seq for hit in index.search(asked.question, limit=RECALLED)}
+            found_by_us = index.search(asked.question, limit=RECALLED, at=now)
+            hits = {hit.seq for hit in found_by_us}
             found = {*plain.search(asked.question)[:RECALLED]}
             share = len(evidence & hits) / len(evidence)
             yield share, len(evidence & found) / len(evidence)

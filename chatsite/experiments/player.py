@@ -134,6 +134,7 @@ class ExperimentPlayer(Player):
             newest.text,
             limit=context.MAX_RECALLED,
             before_seq=self.state.cutoff + 1,
+            at=newest.additional_kwargs["created_at"],
         )
         pinned = {int(message.id or 0) for message in self._pinned(newest)}
         known = {

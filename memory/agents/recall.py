@@ -55,7 +55,7 @@ class Recall:
             return []
         with self._lock:
             index = self._open(body, active[-1], asked + 1).index
-            hits = index.search(question, limit=RECALLED)
+            hits = index.search(question, limit=RECALLED, at=time_of(body[asked]))
         chosen = excerpts.choose(
             hits,
             {hit.seq: numbered(hit.seq, body[hit.seq - 1]) for hit in hits},

@@ -221,6 +221,7 @@ class Player:
             Document.read(seq, each.role, each.content, each.created_at)
             for seq, each in enumerate(recording.messages, start=1)
         )
+        now = recording.messages[-1].created_at if recording.messages else None
         behind_window = self.state.cutoff + 1
         window = set(range(behind_window, len(self.messages) + 1))
         for asked in recording.qa:
@@ -228,8 +229,9 @@ class Player:
             if not evidence:
                 continue
             question = asked.question
-            hits = archive.search(question, limit=NOTED, before=behind_window)
-            found = [hit.seq for hit in archive.search(question, limit=RECALLED)]
+            hits = archive.search(question, limit=NOTED, before=behind_window, at=now)
+            everywhere = archive.search(question, limit=RECALLED, at=now)
+            found = [hit.seq for hit in everywhere]
             behind = [hit.seq for hit in hits[:RECALLED]]
             if newest := places.get(asked.newest_id):
                 shown = self._show(question, hits).get(newest, "")

@@ -1,16 +1,24 @@
 """The index of what was said, in the database, and the search in one conversation."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from datetime import datetime
 from hashlib import blake2b
 from itertools import islice
 from typing import Any
 
 from django.db import connection
 from django.db.models import Max
+from django.utils import timezone
 
 from memory.engine.search import archive
-from memory.engine.search.ranking import MAX_CHARS, Document, Hit, Words, read_passages
-from memory.engine.search.terms import date_terms
+from memory.engine.search.ranking import (
+    MAX_CHARS,
+    Document,
+    Hit,
+    Words,
+    read_dates,
+    read_passages,
+)
 from memory.engine.summaries.material import to_json
 from memory.models import Conversation, Message, RecallEntry
 
@@ -28,6 +36,7 @@ SQLITE = """
         WHERE memory_recall_fts MATCH %s AND entry.seq < %s
         ORDER BY fts.rowid DESC LIMIT %s
     )"""
+# Newest first costs nothing in SQLite; here it would mean reading every match.
 # One statement for all keys, whose number the planner can't know: it always takes the
 # index, and starts no parallel workers for so few rows.
 POSTGRESQL = """
@@ -37,8 +46,14 @@ POSTGRESQL = """
         SELECT seq, passages FROM memory_recallentry
         WHERE to_tsvector('simple', terms || ' ' || dates)
             @@ replace(wanted.keys, ' ', ' & ')::tsquery
-        AND seq < %s ORDER BY seq DESC LIMIT %s
+        AND seq < %s LIMIT %s
     ) AS found"""
+
+
+# Lists of common terms in long conversations, as PostgreSQL gave them: any MAX_FOUND of
+# the messages will do, and what was said earlier stays.
+KEPT: dict[str, archive.Found] = {}
+LONG, MAX_KEPT = 10_000, 2_000
 
 
 def index(message: Message) -> None:
@@ -80,7 +95,7 @@ def _write(messages: list[Message]) -> None:
 def describe(message: Message) -> dict[str, Any]:
     """The entry of a message, as values; of a deleted one it holds no word."""
     conversation_id, text = message.conversation_id, words_of(message)
-    dates = date_terms(message.created_at) if text else []
+    dates = read_dates(text, message.created_at)
     parts = []
     coded: dict[str, str] = {}  # a long text has most of its words many times
     for words in read_passages(text):
@@ -119,13 +134,16 @@ def search(
     *,
     limit: int = 10,
     before_seq: int | None = None,
+    at: datetime | None = None,
 ) -> list[Hit]:
-    """The messages before number `before_seq` that match best, best first."""
+    """The messages before number `before_seq` that match best, best first, for what is
+    asked `at` a time, or now."""
     before = before_seq
     if not before:
         newest = conversation.messages.aggregate(newest=Max("seq"))["newest"]
         before = (newest or 0) + 1
-    return archive.search(_Entries(conversation), query, before=before, limit=limit)
+    entries, at = _Entries(conversation), at or timezone.now()
+    return archive.search(entries, query, before=before, limit=limit, at=at)
 
 
 class _Entries:
@@ -141,20 +159,21 @@ class _Entries:
 
     def look_up(self, wanted: Sequence[str], before: int) -> dict[str, archive.Found]:
         coded = self._code(wanted)
-        found: dict[str, archive.Found] = {keys: {} for keys in coded}
         if connection.vendor == "postgresql":
-            statement, values = POSTGRESQL, [coded, before, archive.MAX_FOUND]
+            known = {keys: KEPT[keys] for keys in coded if keys in KEPT}
+            found = {keys: some for keys, some in known.items() if max(some) < before}
+            missing = [keys for keys in coded if keys not in found]
+            values = [missing, before, archive.MAX_FOUND]
+            found |= read_lists(missing, POSTGRESQL, values)
+            keep_long({keys: found[keys] for keys in missing}, before)
         else:
-            statement = " UNION ALL ".join([SQLITE] * len(coded))
-            values = []
-            for keys in coded:
-                values += [keys, keys, before, archive.MAX_FOUND]
-        with connection.cursor() as cursor:
-            cursor.execute(statement, values)
-            for keys, seq, count in cursor.fetchall():
-                # None: indexed before there were passages.
-                found[keys][seq] = count or 1
-        return dict(zip(wanted, found.values(), strict=True))
+            values = [
+                value
+                for keys in coded
+                for value in (keys, keys, before, archive.MAX_FOUND)
+            ]
+            found = read_lists(coded, " UNION ALL ".join([SQLITE] * len(coded)), values)
+        return {terms: found[keys] for terms, keys in zip(wanted, coded, strict=True)}
 
     def read(self, seqs: Iterable[int], terms: Sequence[str]) -> Iterator[Document]:
         """Those that were not taken out of the view."""
@@ -170,6 +189,27 @@ class _Entries:
         columns = ("seq", "message__role", "terms", "dates")
         for seq, role, words, dates in rows.values_list(*columns):
             yield Document(seq, role, _count_all(words, keys), _count(dates, keys))
+
+
+def read_lists(
+    coded: Sequence[str], statement: str, values: Sequence[Any]
+) -> dict[str, archive.Found]:
+    found: dict[str, archive.Found] = {keys: {} for keys in coded}
+    with connection.cursor() as cursor:
+        cursor.execute(statement, values)
+        for keys, seq, count in cursor.fetchall():
+            # None: indexed before there were passages.
+            found[keys][seq] = count or 1
+    return found
+
+
+def keep_long(found: Mapping[str, archive.Found], before: int) -> None:
+    """Keep what a GIN index reads whole lists for, of a long conversation."""
+    for keys, some in found.items():
+        if before > LONG and len(some) == archive.MAX_FOUND:
+            if len(KEPT) >= MAX_KEPT:
+                KEPT.clear()
+            KEPT[keys] = some
 
 
 def _count_all(text: str, keys: Mapping[str, str]) -> tuple[Words, ...]:

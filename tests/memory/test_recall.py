@@ -25,6 +25,7 @@ from .scenes import ask, plant, record, reply_to, summarise
 
 pytestmark = pytest.mark.django_db
 
+NOON = datetime(2026, 5, 3, 12, tzinfo=UTC)
 TALK = [
     "I adopted a puppy yesterday, she is called Luna.",
     "Congratulations! What breed is she?",
@@ -67,8 +68,8 @@ def fill(conversation, texts):
 
 def make_text(rng):
     """Few words or several passages, in English, Chinese and both."""
-    common = rng.choices(["tea", "rain", "绿茶", "上海", "garden"], k=2)
-    rare = rng.choices([f"word{n}x" for n in range(40)] + list("春夏秋冬山水"), k=4)
+    common = rng.choices(["tea", "rain", "绿茶", "上海", "2 May", "5月2日"], k=2)
+    rare = rng.choices([f"word{n}x" for n in range(40)] + [*"春夏秋冬?", "昨天"], k=4)
     text = " ".join(rng.sample([*common, *rare], k=rng.randint(0, 6)))
     return "\n\n".join([text, *["We talk of it all. " * 20] * rng.choice([0, 0, 3])])
 
@@ -110,9 +111,12 @@ class TestSearch:
         assert found(conversation, query) == []
 
     @pytest.mark.parametrize("seed", range(4))
-    @pytest.mark.parametrize("bounds", [(100, 128), (4, 6)])
+    @pytest.mark.parametrize("bounds", [(100, 96), (4, 6)])
     def test_an_index_in_memory_gives_the_same(self, alice, monkeypatch, seed, bounds):
         """Whatever was said: the same hits in the same order, in the same bounds."""
+        if connection.vendor == "postgresql":
+            # Which of more messages it gives is not said.
+            bounds = (100, bounds[1])
         monkeypatch.setattr(archive, "MAX_FOUND", bounds[0])
         monkeypatch.setattr(archive, "MAX_PASSAGES", bounds[1])
         rng = random.Random(seed)
@@ -124,8 +128,8 @@ class TestSearch:
         )
         for _ in range(12):
             query, before = make_text(rng), rng.choice([None, 1, 20, 50])
-            hits = recall.search(conversation, query, before_seq=before)
-            assert hits == index.search(query, before=before)
+            hits = recall.search(conversation, query, before_seq=before, at=NOON)
+            assert hits == index.search(query, before=before, at=NOON)
 
     def test_it_finds_an_answer_by_the_question_before_it(self, conversation):
         assert 3 in found(conversation, "breed")
@@ -243,7 +247,7 @@ class TestIndex:
     def test_message_and_entry_are_written_together_or_not_at_all(
         self, conversation, monkeypatch
     ):
-        monkeypatch.setattr(recall, "date_terms", lambda _: 1 / 0)
+        monkeypatch.setattr(recall, "read_dates", lambda *_: 1 / 0)
         with pytest.raises(ZeroDivisionError), transaction.atomic():
             reply_to(conversation.messages.last(), "Lost")
         assert conversation.messages.count() == len(TALK)

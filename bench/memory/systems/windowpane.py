@@ -8,7 +8,7 @@ from langchain_core.messages import BaseMessage, HumanMessage
 
 from memory.engine import budget
 from memory.engine.compaction import MemoryState
-from memory.engine.compose import compose, role_of
+from memory.engine.compose import compose, role_of, time_of
 from memory.engine.plan import Compaction, Step
 from memory.engine.policy import Policy
 from memory.engine.rules.keeper import Keeper
@@ -93,8 +93,9 @@ class Windowpane(System):
     def recall(self, question: str) -> list[BaseMessage]:
         if not self.recall_tokens:
             return []
+        at = time_of(self.messages[-1]) if self.messages else None
         chosen = excerpts.choose(
-            self.archive.search(question, limit=NOTED),
+            self.archive.search(question, limit=NOTED, at=at),
             dict(enumerate(self.messages[: self.state.cutoff], start=1)),
             question,
             room=self.recall_tokens,

@@ -10,6 +10,7 @@ from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from datetime import datetime
 from heapq import nlargest
 from itertools import combinations, islice
 from math import log
@@ -35,7 +36,7 @@ MAX_TERMS = 24
 MAX_FOUND = 100
 MAX_COMMON = 3
 # What is read of the candidates, in passages: messages of one each, or fewer long ones.
-MAX_PASSAGES = 128
+MAX_PASSAGES = 96
 # What a word beside a message counts when candidates are chosen.
 BESIDE_WEIGHT = 0.5
 
@@ -47,16 +48,20 @@ class Source(Protocol):
     """An index of the messages of one conversation."""
 
     def look_up(self, wanted: Sequence[str], before: int) -> dict[str, Found]:
-        """The newest MAX_FOUND messages before a number that have a term, or all of
-        several terms with spaces between."""
+        """Up to MAX_FOUND messages before a number that have a term, or all of several
+        terms with spaces between: the newest, unless an index can't tell them without
+        reading all."""
 
     def read(self, seqs: Iterable[int], terms: Sequence[str]) -> Iterable[Document]:
         """These messages in their order, with the counts of the terms."""
 
 
-def search(source: Source, query: str, *, before: int, limit: int) -> list[Hit]:
-    """The messages before a number that match best, best first."""
-    asked = read_query(query)
+def search(
+    source: Source, query: str, *, before: int, limit: int, at: datetime | None
+) -> list[Hit]:
+    """The messages before a number that match best, best first. `at`: when this is
+    asked, from which "yesterday" counts."""
+    asked = read_query(query, at)
     terms = sorted(asked.terms, key=lambda term: (-len(term), term))[:MAX_TERMS]
     selection = _Selection(source, before)
     candidates = selection.find(terms)
@@ -88,10 +93,15 @@ class MessageIndex:
                 self._postings[term].append(document.seq)
 
     def search(
-        self, query: str, *, limit: int = 10, before: int | None = None
+        self,
+        query: str,
+        *,
+        limit: int = 10,
+        before: int | None = None,
+        at: datetime | None = None,
     ) -> list[Hit]:
         before = before or self.newest + 1
-        return search(self, query, before=before, limit=limit)
+        return search(self, query, before=before, limit=limit, at=at)
 
     def look_up(self, wanted: Sequence[str], before: int) -> dict[str, Found]:
         return {
@@ -154,7 +164,7 @@ class _Selection:
     def _estimate(self, seqs: Collection[int], is_common: bool) -> float:
         if not is_common:
             return len(_spread(seqs, self.before))
-        share = len(seqs) / (self.before - min(seqs))
+        share = len(seqs) / (max(seqs) - min(seqs) + 1)
         return (1 - (1 - share) ** (2 * REACH + 1)) * self.before
 
     def _choose(self) -> set[int]:

@@ -17,6 +17,7 @@ from math import log
 from typing import NamedTuple, Self
 
 from . import passages
+from .days import read_asked_days, read_day_terms
 from .terms import WORD, date_terms, terms
 
 K1 = 1.2
@@ -78,13 +79,18 @@ class Document:
         cls, seq: int, speaker: str, text: str, created_at: datetime | None = None
     ) -> Self:
         words = map(Words.of, read_passages(text[:MAX_CHARS]))
-        dates = Words.of(date_terms(created_at) if text else ())
+        dates = Words.of(read_dates(text, created_at))
         return cls(seq, speaker, tuple(words), dates)
 
     def narrow(self, wanted: Iterable[str]) -> Self:
         """With these terms alone; the others count for the length."""
         passages = tuple(words.narrow(wanted) for words in self.passages)
         return replace(self, passages=passages, dates=self.dates.narrow(wanted))
+
+
+def read_dates(text: str, created_at: datetime | None) -> list[str]:
+    """The terms of a message's date, and of the days that it names."""
+    return [*date_terms(created_at), *read_day_terms(text, created_at)] if text else []
 
 
 def read_passages(text: str) -> Iterator[list[str]]:
@@ -128,9 +134,12 @@ class Hit:
     passage: int = 0
 
 
-def read_query(text: str) -> Query:
+def read_query(text: str, at: datetime | None = None) -> Query:
+    """What a question asks for that is put `at` this time: without one, it says nothing
+    of "yesterday"."""
     is_own = not OWN_WORDS.isdisjoint(WORD.findall(text.casefold())) or "我" in text
-    return Query(frozenset(terms(text)), is_own)
+    text, days = read_asked_days(text, at)
+    return Query(frozenset([*terms(text), *days]), is_own)
 
 
 class Index:
