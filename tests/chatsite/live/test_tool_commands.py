@@ -142,6 +142,8 @@ class TestCancel:
             Chat(conversation, session) as chat,
             Chat(conversation, session) as b,
         ):
+            await b.command(type="sync")
+            await b.until("tool", state="late")  # it has joined
             await chat.command(type="cancel_call", call=late.pk)
             for tab in (chat, b):
                 [*_, told] = await tab.until("tool", call=late.pk)
