@@ -246,6 +246,7 @@ def test_every_event_that_is_published_is_known_to_those_who_get_it(conversation
         events.Title("New"),
         events.Job("proposal", "running"),
         events.Tool.of(call),
+        events.Unread(str(conversation.uuid), 1, 4, "drink tea"),
     ]
     assert {type(sample) for sample in samples} == set(events.EVENTS.values())
     client = socket_client.Client(conversation.owner_id, "", "", conversation.pk)
