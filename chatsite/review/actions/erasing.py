@@ -136,12 +136,17 @@ def _replace_by_tombstone(
 def forget_log(conversation: Conversation) -> None:
     """The admin's own log, which earlier versions of the site filled with titles."""
     _entries(Conversation.objects.filter(pk=conversation.pk)).delete()
-    logged = set(LogEntry.objects.values_list("content_type", flat=True).distinct())
-    for relation in Conversation._meta.related_objects:
-        model, goes = relation.related_model, relation.on_delete is models.CASCADE
-        if goes and ContentType.objects.get_for_model(model).pk in logged:
-            rows = {relation.field.name: conversation}
-            _entries(model._base_manager.filter(**rows)).delete()
+    parts = {
+        relation.related_model: relation.field.name
+        for relation in Conversation._meta.related_objects
+        if relation.on_delete is models.CASCADE
+    }
+    kinds = ContentType.objects.get_for_models(*parts)
+    entries = LogEntry.objects.filter(content_type__in=kinds.values())
+    logged = set(entries.values_list("content_type", flat=True).distinct())
+    for model, name in parts.items():
+        if kinds[model].pk in logged:
+            _entries(model._base_manager.filter(**{name: conversation})).delete()
 
 
 def _entries(rows: models.QuerySet) -> models.QuerySet[LogEntry]:
