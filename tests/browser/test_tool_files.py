@@ -42,7 +42,7 @@ def wait_until(is_so):
 
 
 def card(chat, name):
-    return chat.page.locator(".tool-card", has=chat.page.get_by_text(name, exact=True))
+    return chat.page.locator(".tool-card", has=chat.page.locator(f'[title="{name}"]'))
 
 
 def bring_files(chat):
