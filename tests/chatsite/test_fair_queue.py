@@ -65,10 +65,10 @@ async def test_what_goes_on_in_the_background_is_the_same_persons():
     async def work():
         found.append(person.get())
 
-    with working_for(ME):
-        task = runner.spawn(work())
-    await task
-    await runner.spawn(work())
+    for who in (ME, None):
+        with working_for(who):
+            task = runner.spawn(work())
+        await task
     assert found == [ME, None]
 
 

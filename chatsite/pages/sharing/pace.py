@@ -49,7 +49,8 @@ class Pace:
         now = time.monotonic()
         with self._lock:
             due = max(self._due.get(address, now), now) + requests * 60 / limit
-            if due - now > most:
+            # Not `due - now > most`: rounded, 60 s from now can be more than 60 s.
+            if due > now + most:
                 return due - now - most
             self._due[address] = due
             self._due.move_to_end(address)

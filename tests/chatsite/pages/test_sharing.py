@@ -299,6 +299,13 @@ class TestPace:
         assert stranger.get(f"/s/{9:032}/").status_code == 429
         assert stranger.get(link(share)).status_code == 429
 
+    def test_a_first_request_is_never_refused(self, rf, settings, monkeypatch):
+        settings.SHARE_REQUESTS_PER_MINUTE = 1
+        now = 10.271133
+        assert (now + 60) - now > 60, "a rounded number"
+        monkeypatch.setattr(pacing.time, "monotonic", lambda: now)
+        assert not pace.wait(rf.get("/"))
+
     def test_refusing_asks_the_database_nothing(self, stranger, share, settings):
         settings.SHARE_REQUESTS_PER_MINUTE = 1
         stranger.get(link(share))
