@@ -45,7 +45,7 @@ ASKING = frozenset(
 RELATED = [
     frozenset(terms(group))
     for group in (
-        "go going trip travel fly flight",
+        "go going trip travel visit journey plan fly flight",
         "eat vegetarian vegan food allergic",
         "live moved home house flat address",
         "work job occupation profession",

@@ -95,7 +95,8 @@ class TestEnglish:
         )
 
     def test_it_answers_both_halves_of_a_question(self):
-        said = ["I'm Lance.", "I am planning a trip to Kyoto.", *FILLER]
+        trip = "I am planning a trip to Kyoto."
+        said = ["I'm Lance.", trip, "We fly on 12 April.", *FILLER]
         reply = talk(*said, "What's my name, and where am I going?")
         assert "Lance" in reply
         assert "Kyoto" in reply
