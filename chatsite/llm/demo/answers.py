@@ -23,8 +23,14 @@ AND_QUESTION = re.compile(
     re.IGNORECASE,
 )
 NAME_QUESTION = re.compile(r"\bmy name\b|\bwho am i\b|我叫什么|我的名字|我是谁", re.I)
+CONTEXT_QUESTION = re.compile(
+    r"\bwhat (?:do|can) you see\b|\bwhat were you sent\b"
+    r"|你能?(?:看到|收到)了?(?:什么|哪些)",
+    re.IGNORECASE,
+)
 REQUEST = re.compile(
-    r"\W*(?:please |could you |can you )?(?:write|explain|translate|draw|create|list)\b"
+    r"\W*(?:please |could you |can you )?"
+    r"(?:write|explain|translate|draw|create|list|plan)\b"
     r"|\W*请?(?:帮我|写|解释|翻译|列出)",
     re.IGNORECASE,
 )
@@ -95,6 +101,8 @@ def find_answer(messages: Sequence[BaseMessage]) -> tuple[str, bool]:
     whole = read_asked([m for m in messages if m.type in ("human", "ai", "tool")])
     if REQUEST.match(whole.text):
         return whole.say("unable", sent=whole.describe_sent()), False
+    if CONTEXT_QUESTION.search(whole.text):
+        return whole.say("sent", sent=whole.describe_sent()), True
     if not is_question(whole.text):
         return note(whole), True
     # "What's my name, and where am I going?" asks two things; most texts are one.

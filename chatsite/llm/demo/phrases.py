@@ -11,6 +11,7 @@ ENGLISH = {
     "summary": "the summary of messages {first}–{last}",
     "earlier": "an earlier message",
     "unknown": "I can't find that in what I was sent: {sent}.",
+    "sent": "I was sent {sent}.",
     "unable": "I am the demo model and can only work with what this conversation "
     "says. For this one I was sent {sent}. A real model answers here as soon as the "
     "site has an OPENAI_API_KEY or an OPENAI_BASE_URL.",
@@ -33,6 +34,7 @@ CHINESE = {
     "summary": "第 {first}–{last} 条消息的摘要",
     "earlier": "之前的消息",
     "unknown": "在我收到的内容里找不到：{sent}。",
+    "sent": "我收到的是：{sent}。",
     "unable": "我是演示模型，只能使用这段对话里的内容。这次我收到的是：{sent}。"
     "网站设置 OPENAI_API_KEY 或 OPENAI_BASE_URL 之后，就由真正的模型来回答。",
     "messages": "{n} 条消息",

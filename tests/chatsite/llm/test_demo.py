@@ -101,6 +101,19 @@ class TestEnglish:
         assert "Lance" in reply
         assert "Kyoto" in reply
 
+    @pytest.mark.parametrize(
+        ("question", "answer"),
+        [
+            ("What do you see of this conversation?", "I was sent 3 messages."),
+            ("这段对话里你能看到哪些内容？", "我收到的是：3 条消息。"),
+        ],
+    )
+    def test_it_says_what_it_was_sent(self, question, answer):
+        assert talk("I'm Lance.", question) == answer
+
+    def test_it_says_that_it_cannot_do_what_it_is_asked_to(self):
+        assert "can only work with" in talk("Plan a weekend in Kyoto with me.")
+
     def test_it_quotes_no_small_talk_of_its_own(self):
         assert "can't find" in talk("hi", *FILLER, "Who is coming with me?")
 
