@@ -107,7 +107,9 @@ def _try_a_policy(camera: Camera, page: Page, pk: int) -> None:
     _go(camera, page, "memory/conversation/{pk}/experiments/", pk)
     page.get_by_role("button", name="Start").click()
     page.wait_for_url("**/experiments/1/")
-    expect(page.locator(".experiment-outcome.experiment-done")).to_be_visible(timeout=60_000)
+    expect(page.locator(".experiment-outcome.experiment-done")).to_be_visible(
+        timeout=60_000
+    )
 
 
 def _erase(camera: Camera, page: Page, pk: int) -> None:
