@@ -1,4 +1,4 @@
-"""Whose work it is, and an order in which nobody's work waits for all of another's.
+"""Whose work it is, and an order in which no one waits for all the work of another.
 
 A process has one thread for the database and one for its event loop. In both of them
 people take turns: before each piece of work of one person, the others get one of theirs
