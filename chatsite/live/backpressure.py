@@ -16,6 +16,7 @@ from daphne.cli import CommandLineInterface
 from daphne.server import Server
 from daphne.ws_protocol import WebSocketFactory, WebSocketProtocol
 from django.conf import settings
+from twisted.internet import tcp
 from twisted.internet.defer import Deferred
 from twisted.internet.interfaces import IPushProducer
 from zope.interface import implementer
@@ -104,8 +105,20 @@ class BoundedProtocol(WebSocketProtocol):
         # is logged, which takes longer than the write.
         if self.state != self.STATE_OPEN or sync or chopsize or self.send_queue:
             super().sendData(data, sync, chopsize)
-        else:
-            self.transport.write(data)
+        elif rest := data[self._write_at_once(data) :]:
+            self.transport.write(rest)
+
+    def _write_at_once(self, data: bytes) -> int:
+        """How many bytes the kernel has taken. Twisted first waits to hear that there
+        is room, as there nearly always is: one more round of the event loop, and two
+        more system calls, for each frame."""
+        line = self.transport
+        is_idle = isinstance(line, tcp.Server) and line.connected and not line.TLS
+        if not is_idle or line.dataBuffer or line._tempDataLen:
+            return 0
+        written = line.writeSomeData(data)
+        # A lost connection is noticed where the rest is written.
+        return written if isinstance(written, int) else 0
 
     @property
     def is_flowing(self) -> bool:
