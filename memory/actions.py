@@ -352,7 +352,7 @@ def confirm_rule(
     rules.replace_older(conversation, [said], before=rule.seq, by=rule)
     rules.bound(conversation)
     confirmed = [r for r in rules.standing(conversation) if r.is_confirmed]
-    count = choice.measure(context.counter(conversation))
+    count = choice.make_rule_counter(context.counter(conversation))
     tokens = sum(count(each.block) for each in confirmed)
     if len(confirmed) > rules.MOST_CONFIRMED or tokens > room:
         raise ActionError(

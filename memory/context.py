@@ -29,7 +29,7 @@ from .engine.policy import Policy
 from .engine.rules import choice
 from .engine.search import excerpts
 from .engine.search.excerpts import Note
-from .engine.tokens import TokenCounter, remembered, scaled
+from .engine.tokens import TokenCounter, remember_counts, scale_counter
 from .engine.tools import fitting, rounds
 from .models import (
     SENT,
@@ -112,12 +112,12 @@ def request_limit(context_window: int) -> int:
 def policy_within(conversation: Conversation, policy: Policy, limit: int) -> Policy:
     """The policy, capped by what requests of `limit` tokens can hold."""
     system = counter(conversation)([SystemMessage(system_prompt(conversation))])
-    return budget.cap(policy, limit - system)
+    return budget.cap_policy(policy, limit - system)
 
 
 def counter(conversation: Conversation) -> TokenCounter:
     """The token estimate, calibrated by what the provider reported so far."""
-    return scaled(conversation.token_ratio)
+    return scale_counter(conversation.token_ratio)
 
 
 def overhead(conversation: Conversation, limit: int | None = None) -> int:
@@ -164,7 +164,7 @@ def read_view(
         newest.to_langchain() if newest else None,
         conversation.memory_version,
         [row.to_langchain() for row in steps],
-        choice.choose(
+        choice.choose_rules(
             rules.standing(conversation, before=newest.seq if newest else None),
             room=budget.for_rules(limit),
             count_tokens=counter(conversation),
@@ -192,7 +192,9 @@ def _compose(
 ) -> View:
     """The view with its context, in which the messages were cut like this."""
     policy = conversation.get_policy()
-    window = fitting.prepare(view.window, clip=policy.truncate_tool_args, cuts=cuts)
+    window = fitting.prepare_messages(
+        view.window, clip=policy.truncate_tool_args, cuts=cuts
+    )
     context = compose(
         system_prompt=system_prompt(conversation),
         blocks=[versions.to_block(summary) for summary in view.summaries],
@@ -201,7 +203,7 @@ def _compose(
         window=window,
         recalled=[note.message for note in view.recalled],
         newest=_prepare_newest(view.newest),
-        steps=fitting.prepare(view.steps, cuts=cuts),
+        steps=fitting.prepare_messages(view.steps, cuts=cuts),
         fence=make_fence(policy.final_prompt),
     )
     return replace(view, context=context)
@@ -209,7 +211,7 @@ def _compose(
 
 def _prepare_newest(newest: BaseMessage | None) -> BaseMessage | None:
     """A late result, which a turn of its own answers, is quoted like others."""
-    return fitting.prepare([newest])[0] if newest else None
+    return fitting.prepare_messages([newest])[0] if newest else None
 
 
 def after(view: View, conversation: Conversation, reply: Message) -> View | None:
@@ -240,17 +242,17 @@ def build(
     the model has done for it so far, as read_steps() finds it. `shape`: the one that
     the model's provider takes.
 
-    `limit` is a hard ceiling in tokens, kept as in fitting.squeeze(): results of tools
-    become shorter, and the oldest whole turns of the window are left out until the rest
-    fits. Compaction keeps the window far below it; it matters in a long turn of tools,
-    and while the summariser fails.
+    `limit` is a hard ceiling in tokens, kept as in fitting.squeeze_context(): results
+    of tools become shorter, and the oldest whole turns of the window are left out until
+    the rest fits. Compaction keeps the window far below it; it matters in a long turn
+    of tools, and while the summariser fails.
     """
     view = read_view(conversation, newest=newest, steps=steps, limit=limit)
-    count_tokens = remembered(counter(conversation))
+    count_tokens = remember_counts(counter(conversation))
     whole, cuts = view, {}
     if limit:
         most = limit - overhead(conversation, limit)
-        fitted, cuts = fitting.squeeze(view.context, most, count_tokens)
+        fitted, cuts = fitting.squeeze_context(view.context, most, count_tokens)
         if fitted is not view.context:
             view = _compose(conversation, _kept(view, fitted), cuts)
     refs = _refs(conversation, view, cuts)
@@ -403,7 +405,7 @@ def rebuild(call: ModelCall) -> Built:
         return read_langchain(rows.order_by("seq"))
 
     noted = refs.get("recalled", ())
-    recalled = excerpts.restore(
+    recalled = excerpts.restore_excerpts(
         read_whole(conversation.messages.filter(within(to_ranges(noted)))),
         spans=refs.get("excerpts", ()),
         newest=dict(refs.get("replaced", ())),
@@ -417,12 +419,12 @@ def rebuild(call: ModelCall) -> Built:
         blocks=[versions.to_block(row) for row in blocks.order_by("first_seq")],
         pinned=read(refs["pinned"]),
         rules=list(rules.rebuild(conversation, refs.get("rules", ()), texts)),
-        window=fitting.prepare(
+        window=fitting.prepare_messages(
             read(refs["window"]), clip=refs.get("clipped", 0), cuts=cuts
         ),
         recalled=[*recalled],
         newest=_prepare_newest(newest.to_langchain() if newest else None),
-        steps=fitting.prepare(read(refs.get("steps", ())), cuts=cuts),
+        steps=fitting.prepare_messages(read(refs.get("steps", ())), cuts=cuts),
     )
     if "instruction" in refs:
         asked = HumanMessage(f"{texts.get(refs['instruction'], '')}\n{refs['asked']}")

@@ -345,7 +345,7 @@ def append_user_message(
         return message, False
     _check_number(next_seq - 1)
     seq = next_seq - 2
-    whole, places = attached.join(text, files.take(files.ids))
+    whole, places = attached.join_attachments(text, files.take(files.ids))
     if len(whole) > max(WHOLE_CHARS, settings.MESSAGE_MAX_CHARS):
         raise _too_much(len(whole))
     message = Message(

@@ -84,7 +84,7 @@ OTHERS = {
     "find_dropped by it": lambda text: dropped.find_dropped([said("We met.")], text),
     "find_missing": lambda text: facts.find_missing([text], [text]),
     "read_request": read_request,
-    "parse a schema": lambda text: schemas.parse(Noted, text),
+    "parse a schema": lambda text: schemas.parse_summary(Noted, text),
     "split_reasoning": replies.split_reasoning,
     "read_query": lambda text: ranking.read_query(text, AT),
     "read_day_terms": lambda text: days.read_day_terms(text, AT),

@@ -11,7 +11,7 @@ from html import unescape
 
 from langchain_core.messages import BaseMessage
 
-from memory.engine.summaries.schemas import render
+from memory.engine.summaries.schemas import render_summary
 
 from .models import Summarised
 from .requests import Material, Said, read_request
@@ -69,7 +69,7 @@ def _as_quoted(summary: str) -> str:
         data = json.loads(summary)
     except ValueError:
         return summary.strip()
-    return render(data) if isinstance(data, dict) else summary.strip()
+    return render_summary(data) if isinstance(data, dict) else summary.strip()
 
 
 def plain_texts(prompt: Sequence[BaseMessage]) -> list[str]:

@@ -13,7 +13,7 @@ from statistics import fmean
 
 from memory.engine.search.archive import MessageIndex
 from memory.engine.search.ranking import Document
-from memory.engine.search.terms import terms
+from memory.engine.search.terms import extract_terms
 from memory.evaluation.replay import RECALLED, Recording
 
 from .conversations import load
@@ -71,7 +71,7 @@ class Bm25:
         """All messages with one of the words, by their best passages."""
         best: dict[int, float] = {}
         rarity = {}
-        for term in set(terms(question)):
+        for term in set(extract_terms(question)):
             found = sum(term in words.counts for _, words in self.passages)
             rarity[term] = log(1 + (len(self.passages) - found + 0.5) / (found + 0.5))
         for seq, words in self.passages:

@@ -8,8 +8,8 @@ from langchain_core.messages import BaseMessage
 
 from chatsite.llm.demo.chat_model import reply_to
 from chatsite.llm.demo.extractive import summarize_extractively
+from memory.engine.summaries.material import dump_json
 from memory.engine.summaries.material import read_request as read_summary_request
-from memory.engine.summaries.material import to_json
 
 from .models import Write
 from .requests import read_request
@@ -45,7 +45,7 @@ def make_lossy(kept: float, seed: int) -> Write:
 
 def _facts(request: Sequence[BaseMessage]) -> list[str]:
     document = read_summary_request(request)
-    texts = [to_json(document)] if document else [each.text for each in request]
+    texts = [dump_json(document)] if document else [each.text for each in request]
     text = " ".join(texts)
     return list(dict.fromkeys(FACT.findall(text)))
 

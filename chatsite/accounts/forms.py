@@ -38,7 +38,7 @@ class PreferencesForm(forms.ModelForm):
         )
         self.fields["preset"] = forms.ChoiceField(
             label=_("How it remembers"),
-            choices=[("", _("Site default")), *policy.choices(gettext)],
+            choices=[("", _("Site default")), *policy.list_presets(gettext)],
             required=False,
         )
         self.fields["rules"] = forms.ChoiceField(

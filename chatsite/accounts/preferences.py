@@ -47,7 +47,7 @@ def values_for(user: AbstractBaseUser, **chosen: Any) -> dict[str, Any]:
     preferred = of(user)
     preset = chosen.pop("preset", "") or preferred.preset
     model = chosen.pop("model", "") or preferred.model
-    known = dict(policy.choices())
+    known = dict(policy.list_presets())
     return {
         **chosen,
         "preset": preset if preset in known else "",

@@ -167,7 +167,7 @@ def check_window(app_configs: Apps, **kwargs: Any) -> list[CheckMessage]:
 def _too_large(limit: int) -> Iterator[tuple[str, str]]:
     for preset in PRESETS:
         policy = Policy(preset=preset)
-        capped = budget.cap(policy, limit)
+        capped = budget.cap_policy(policy, limit)
         most = budget.for_window(capped, limit, capped.summary_budget, is_waiting=False)
         for kind, amount in (size for clause in policy.trigger for size in clause):
             if kind == "tokens" and amount > most:

@@ -42,7 +42,7 @@ SIZES = ("trigger", "keep")
 
 
 def preset_choices() -> list[tuple[str, str]]:
-    return policy.choices(gettext)
+    return policy.list_presets(gettext)
 
 
 def preset_name(preset: str) -> str:

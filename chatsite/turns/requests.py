@@ -118,7 +118,7 @@ def _unsent(
 ) -> Message | None:
     if is_blank(draft) and not files:
         return None
-    text, places = attachments.join(draft, files)
+    text, places = attachments.join_attachments(draft, files)
     seq, room = conversation.next_seq, room_for_files(conversation)
     return Message(
         conversation=conversation,

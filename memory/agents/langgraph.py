@@ -149,7 +149,7 @@ class _Look:
         limit = room = None
         if window := policy.context_window or self.context_window:
             limit = max(1, int(window * CEILING) - self.overhead)
-            policy = budget.cap(policy, limit)
+            policy = budget.cap_policy(policy, limit)
         view = self.viewer.compose(state["messages"], load_memory(state), policy)
         if limit is not None:
             room = budget.for_window(policy, limit, view.around, is_waiting=False)

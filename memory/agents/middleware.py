@@ -30,8 +30,8 @@ from ..engine import budget
 from ..engine.exceptions import PolicyError
 from ..engine.policy import Policy
 from ..engine.tokens import TokenCounter, count_text, count_tokens
-from ..engine.triggers import find_due, measure
-from ..engine.wording import show
+from ..engine.triggers import find_due, measure_window
+from ..engine.wording import shorten_value
 from . import threads
 from .compaction import Compactor, Task, reported_tokens
 from .failures import Failures, OnFailure
@@ -245,7 +245,7 @@ class WindowpaneMiddleware(AgentMiddleware):
         beside = self._count_beside(request)
         limit = None if most is None else max(1, most - beside)
         if limit is not None:
-            policy = budget.cap(policy, limit)
+            policy = budget.cap_policy(policy, limit)
         _, body = threads.split_system(request.messages)
         thread = self._find_thread(request.state, body)
         memory = self._load(thread)
@@ -303,7 +303,7 @@ class WindowpaneMiddleware(AgentMiddleware):
 
     def _is_due(self, call: Call) -> bool:
         window, task = call.view.window, call.task
-        measures = measure(
+        measures = measure_window(
             window,
             count_tokens=lambda _: call.view.window_tokens,
             overhead=task.overhead,
@@ -384,7 +384,9 @@ def mark(summary: BaseMessage) -> BaseMessage:
 
 def check_policy(policy: object) -> Policy:
     if not isinstance(policy, Policy):
-        raise PolicyError("policy %(value)s: expected a Policy", value=show(policy))
+        raise PolicyError(
+            "policy %(value)s: expected a Policy", value=shorten_value(policy)
+        )
     return policy
 
 

@@ -19,7 +19,7 @@ from langgraph.store.base import BaseStore
 from pydantic import TypeAdapter, ValidationError
 
 from ..engine.compose import SummaryBlock
-from ..engine.summaries.schemas import combine
+from ..engine.summaries.schemas import combine_summaries
 
 logger = logging.getLogger(__name__)
 
@@ -93,7 +93,7 @@ class ThreadMemory:
         active = {segment.block.version for segment in self.segments}
         made = (record for record in self.records if record.version in active)
         parts = sorted(made, key=lambda record: record.first_seq)
-        return combine([part.structured for part in parts if part.structured])
+        return combine_summaries([part.structured for part in parts if part.structured])
 
     def compacted(
         self, segments: tuple[Segment, ...], record: CompactionRecord

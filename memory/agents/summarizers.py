@@ -25,7 +25,7 @@ from ..engine.plan import Compaction, Step
 from ..engine.policy import CHUNK_TOKENS, Policy
 from ..engine.summaries import schemas, summarizer
 from ..engine.summaries.summarizer import SummaryText
-from ..engine.summaries.validation import validate
+from ..engine.summaries.validation import validate_summary
 from ..engine.tokens import TokenCounter, count_tokens
 
 ATTEMPTS = 3
@@ -117,7 +117,7 @@ class ModelWriter:
         """Raises SummaryError, or what went wrong."""
         limit = min(self.chunk_tokens, policy.chunk_tokens)
         write = partial(
-            summarizer.write,
+            summarizer.write_summary,
             self.invoke,
             step,
             messages,
@@ -177,15 +177,15 @@ class FunctionWriter:
         structured = None
         # A message is a pydantic object, too, and may be a call of a tool.
         if isinstance(text, BaseModel) and not isinstance(text, BaseMessage):
-            structured = schemas.dump(text)
-            text = schemas.render(structured)
+            structured = schemas.dump_summary(text)
+            text = schemas.render_summary(structured)
         if not isinstance(text, str):
             raise TypeError(
                 f"the summarizer returned {type(text).__name__}: expected a str or a "
                 "pydantic object"
             )
         size = count_tokens(material)
-        text = validate(AIMessage(text), input_tokens=size, policy=policy)
+        text = validate_summary(AIMessage(text), input_tokens=size, policy=policy)
         return SummaryText(text, prompt_hash="", requests=1, structured=structured)
 
 

@@ -90,9 +90,9 @@ class Viewer:
         asked = find_open_question(body)
         # A summary may cover the newest question: it is sent all the same.
         is_covered = 0 <= asked < cutoff
-        question = rounds.repair(body[asked : asked + 1]) if is_covered else []
+        question = rounds.repair_rounds(body[asked : asked + 1]) if is_covered else []
         start = 0 if question else (find_cut_points(window) or [0])[-1]
-        older, turn = map(rounds.repair, (window[:start], window[start:]))
+        older, turn = map(rounds.repair_rounds, (window[:start], window[start:]))
         if policy.truncate_tool_args:
             older = shorten.clip_tool_args(older, policy.truncate_tool_args)
         covered = dict(enumerate(body[:cutoff], start=1))
@@ -231,7 +231,9 @@ class _Ceiling:
     ) -> Context:
         excess = self.count_tokens(self.add_notes(context)) + spare - self.limit
         turn, count = context.section("newest"), self.count_tokens
-        shorter = shorten.shorten(turn, excess, count, self.places, newest=newest)
+        shorter = shorten.shorten_messages(
+            turn, excess, count, self.places, newest=newest
+        )
         return context.with_section("newest", shorter)
 
 

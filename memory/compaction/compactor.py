@@ -171,7 +171,7 @@ async def write(
         return reply
 
     invoke.takes_schema = True
-    return await summarizer.write(
+    return await summarizer.write_summary(
         around(invoke) if around else invoke,
         job.step,
         job.messages,

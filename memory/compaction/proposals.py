@@ -153,7 +153,7 @@ def accept(
     times = (message.additional_kwargs.get("created_at") for message in seen.messages)
     dates = [time.date() for time in times if time]
     found = {
-        "unsupported": facts.unsupported(text, sources, dates),
+        "unsupported": facts.find_unsupported(text, sources, dates),
         **to_flags(find_dropped(seen.messages, text)),
     }
     important = find_important(seen.policy, seen.step)

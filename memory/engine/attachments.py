@@ -20,7 +20,7 @@ from xml.sax.saxutils import quoteattr
 from .search import passages
 from .search.passages import Span
 from .search.ranking import K1
-from .search.terms import terms
+from .search.terms import extract_terms
 from .tokens import count_text
 
 # In additional_kwargs of a message of which a model gets only a part.
@@ -65,7 +65,7 @@ class Attachment:
 Place = Mapping[str, Any]
 
 
-def join(
+def join_attachments(
     typed: str, attachments: Sequence[Attachment]
 ) -> tuple[str, list[dict[str, Any]]]:
     """The text of the message, and where each attachment is in it: its mark begins
@@ -127,11 +127,11 @@ def shorten(text: str, places: Sequence[Place], *, room: int, seq: int) -> str:
         return ""
     query = typed_part(text, places)[:QUERY_CHARS]
     sent, end = "", 0
-    for place, most in zip(places, _share(sizes, room), strict=True):
+    for place, most in zip(places, _share_room(sizes, room), strict=True):
         start, stop = place["start"], place["end"]
         body = text[start:stop]
         if place["tokens"] > most:
-            body = _excerpt(body, query, most, offset=start, seq=seq)
+            body = _excerpt_attachment(body, query, most, offset=start, seq=seq)
         sent += text[end:start] + body
         end = stop
     return sent + text[end:]
@@ -178,7 +178,7 @@ def _find_end_of_part(sent: str, at: int, body: str, offset: int) -> int | None:
     return None
 
 
-def _share(sizes: Sequence[int], room: int) -> list[int]:
+def _share_room(sizes: Sequence[int], room: int) -> list[int]:
     """Tokens for each: small ones are whole, the others have equal parts."""
     most = [0] * len(sizes)
     left = room
@@ -189,13 +189,15 @@ def _share(sizes: Sequence[int], room: int) -> list[int]:
     return most
 
 
-def _excerpt(body: str, query: str, room: int, *, offset: int, seq: int) -> str:
+def _excerpt_attachment(
+    body: str, query: str, room: int, *, offset: int, seq: int
+) -> str:
     """The passages that fit the query best, and the beginning, in their order; what is
     left out is named by its place in the message, as read_messages takes it."""
-    pieces = list(_split(body))
+    pieces = list(_split_body(body))
     room -= POINTER_TOKENS
     chosen: set[int] = set()
-    for n in _rank(body, pieces, query):
+    for n in _rank_passages(body, pieces, query):
         start, end = pieces[n]
         is_beside = n - 1 in chosen or n + 1 in chosen
         size = count_text(body[start:end]) + (0 if is_beside else GAP_TOKENS)
@@ -203,7 +205,7 @@ def _excerpt(body: str, query: str, room: int, *, offset: int, seq: int) -> str:
             chosen.add(n)
             room -= size
     lines, shown, last = [], 0, 0
-    for first, end in _runs(pieces, sorted(chosen)):
+    for first, end in _merge_neighbours(pieces, sorted(chosen)):
         if first > last:
             lines.append(LEFT_OUT.format(start=offset + last, end=offset + first))
         lines.append(body[first:end])
@@ -214,15 +216,15 @@ def _excerpt(body: str, query: str, room: int, *, offset: int, seq: int) -> str:
     return "\n".join(lines)
 
 
-def _split(body: str) -> Iterator[Span]:
+def _split_body(body: str) -> Iterator[Span]:
     """Passages that together are the whole text, with the space between them."""
-    starts = [0, *(start for start, _ in passages.split(body)[1:]), len(body)]
+    starts = [0, *(start for start, _ in passages.split_passages(body)[1:]), len(body)]
     for start, end in pairwise(starts):
         for first in range(start, end, PIECE_CHARS):
             yield first, min(first + PIECE_CHARS, end)
 
 
-def _rank(body: str, pieces: Sequence[Span], query: str) -> list[int]:
+def _rank_passages(body: str, pieces: Sequence[Span], query: str) -> list[int]:
     """All pieces, in the order they are wanted: the first one, which says what the file
     is; those that match, best first; the others as they stand."""
     starts = [start for start, _ in pieces]
@@ -242,7 +244,9 @@ def _rank(body: str, pieces: Sequence[Span], query: str) -> list[int]:
 def _pattern_of(query: str) -> re.Pattern[str] | None:
     """Where a word of the query begins, or stands in Chinese. One pass over a text of
     200,000 characters takes a fraction of the time of reading all of its words."""
-    wanted = sorted(set(terms(query)), key=lambda term: (-len(term), term))[:MAX_TERMS]
+    wanted = sorted(set(extract_terms(query)), key=lambda term: (-len(term), term))[
+        :MAX_TERMS
+    ]
     # Stems: "parties" is found by "part", as "party" is. Numbers are whole.
     words = [
         rf"{term}\b" if term.isdigit() else re.escape(term.removesuffix("y"))
@@ -254,7 +258,7 @@ def _pattern_of(query: str) -> re.Pattern[str] | None:
     return re.compile("|".join(parts), re.IGNORECASE) if parts else None
 
 
-def _runs(pieces: Sequence[Span], chosen: Sequence[int]) -> Iterator[Span]:
+def _merge_neighbours(pieces: Sequence[Span], chosen: Sequence[int]) -> Iterator[Span]:
     """From where to where neighbours among the chosen pieces go."""
     begin = end = None
     for n in chosen:

@@ -18,7 +18,7 @@ NEXT_SHARE = 8
 NEXT_MOST = 1000
 
 
-def cap(policy: Policy, limit: int) -> Policy:
+def cap_policy(policy: Policy, limit: int) -> Policy:
     """The policy as far as it fits into `limit` tokens, beside the system prompt."""
     budget = max(1, limit // SUMMARIES_SHARE)
     values = {

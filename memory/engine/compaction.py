@@ -1,7 +1,7 @@
 """The memory of a conversation as a state machine: which step is due, and what it leads
 to.
 
-Pure. A driver reads the messages, has the summary of a step written (`write` in
+Pure. A driver reads the messages, has the summary of a step written (`write_summary` in
 summaries/summarizer.py), stores it, and asks again until nothing is due.
 """
 
@@ -17,7 +17,7 @@ from .plan import (
     Compaction,
     Step,
     TriggerHit,
-    number,
+    number_window,
     plan_compaction,
     plan_merge,
 )
@@ -78,7 +78,7 @@ class MemoryState:
         if not set_aside or not self.policy.enabled:
             return None
         for end in (set_aside[0] - 1, set_aside[1]):
-            numbers = number(self.window, self.cutoff)
+            numbers = number_window(self.window, self.cutoff)
             messages = self.window[: bisect_right(numbers, end)]
             is_open = open_from is not None and open_from <= end
             if messages and not is_open:
@@ -128,7 +128,7 @@ def find_important(policy: Policy, step: Step) -> Important:
     if policy.important and isinstance(step, Compaction):
         search = Search(policy.important)
         before = step.previous.last_seq if step.previous else step.first_seq - 1
-        numbers = number(step.messages, before)
+        numbers = number_window(step.messages, before)
         for seq, message in zip(numbers, step.messages, strict=True):
             occurs = search.occurs(str(message.text))
             if occurs is None:

@@ -151,11 +151,13 @@ def compose(
     summaries = (block for block in blocks if not block.is_trimmed)
     sections = (
         Section("system", (SystemMessage(system_prompt),) if system_prompt else ()),
-        Section("summaries", _fenced(fence, map(quote_summary, summaries))),
-        Section("pinned", _fenced(PINNED_FENCE, map(quote_message, pinned))),
-        Section("rules", _fenced(RULES_FENCE, map(quote_rule, rules))),
+        Section("summaries", _fence_quotes(fence, map(quote_summary, summaries))),
+        Section("pinned", _fence_quotes(PINNED_FENCE, map(quote_message, pinned))),
+        Section("rules", _fence_quotes(RULES_FENCE, map(quote_rule, rules))),
         Section("window", tuple(window)),
-        Section("recalled", _fenced(RECALLED_FENCE, map(quote_message, recalled))),
+        Section(
+            "recalled", _fence_quotes(RECALLED_FENCE, map(quote_message, recalled))
+        ),
         Section("newest", (newest,) if newest else ()),
         Section("steps", tuple(steps)),
     )
@@ -240,7 +242,7 @@ def fit(context: Context, limit: int, count_tokens: TokenCounter) -> Context:
     return without_first(starts[min(fitting, len(starts) - 1)])
 
 
-def _fenced(fence: str, quotes: Iterator[str]) -> tuple[BaseMessage, ...]:
+def _fence_quotes(fence: str, quotes: Iterator[str]) -> tuple[BaseMessage, ...]:
     text = "\n".join(quotes)
     return (HumanMessage(fence.replace(SLOT, text)),) if text else ()
 

@@ -15,7 +15,7 @@ from typing import Self
 
 from pydantic import ValidationError
 
-from .wording import Wording, reason, show
+from .wording import Wording, reason, shorten_value
 from .wording import gettext_noop as _
 
 
@@ -43,7 +43,7 @@ class PolicyError(EngineError, ValueError):
             if isinstance(cause, PolicyError):
                 wrong = cause.wording
             else:
-                values = {"value": show(item["input"]), "why": reason(item)}
+                values = {"value": shorten_value(item["input"]), "why": reason(item)}
                 wrong = Wording(_("%(value)s: %(why)s"), values)
             if item["loc"]:
                 values = {"name": item["loc"][0], "wrong": wrong}

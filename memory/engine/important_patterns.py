@@ -33,7 +33,7 @@ REFUSED_ESCAPE = re.compile(r"\\[1-9]")
 def parse_pattern(text: str) -> str:
     """The pattern as it was given; raises PolicyError for one that can't be used."""
     try:
-        _compile(text)
+        _compile_pattern(text)
         if (work := _estimate_work(text.removeprefix("(?i)"))) > MAX_WORK:
             raise PolicyError(
                 _(
@@ -69,7 +69,7 @@ class Search:
     def __init__(
         self, patterns: Iterable[str], seconds: float = SEARCH_SECONDS
     ) -> None:
-        self.patterns = [_compile(pattern) for pattern in patterns]
+        self.patterns = [_compile_pattern(pattern) for pattern in patterns]
         self.seconds = seconds
 
     def occurs(self, text: str) -> bool | None:
@@ -91,7 +91,7 @@ class Search:
 
 
 @lru_cache(maxsize=256)
-def _compile(pattern: str) -> re.Pattern[str]:
+def _compile_pattern(pattern: str) -> re.Pattern[str]:
     return re.compile(pattern)
 
 

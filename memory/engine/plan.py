@@ -12,7 +12,7 @@ from .compose import SummaryBlock
 from .cut_points import find_cut_points, find_turn_starts
 from .policy import ContextSize, Policy
 from .tokens import TokenCounter
-from .triggers import Measures, TriggerHit, find_due, measure
+from .triggers import Measures, TriggerHit, find_due, measure_window
 
 Messages = Sequence[BaseMessage]
 # More digits than the number of a message has, and few enough to read at once.
@@ -112,7 +112,7 @@ def plan_compaction(
     if not policy.enabled or not window:
         return None
     context_window = policy.context_window or context_window
-    measures = measure(
+    measures = measure_window(
         window,
         count_tokens=count_tokens,
         overhead=overhead,
@@ -175,7 +175,7 @@ def plan_compaction_through(
     None where that would leave no turn in the window.
     """
     points = find_cut_points(window)
-    numbers = number(window, blocks[-1].last_seq if blocks else 0)
+    numbers = number_window(window, blocks[-1].last_seq if blocks else 0)
     cutoff = next((point for point in points if numbers[point] > seq), 0)
     if not cutoff:
         return None
@@ -242,7 +242,7 @@ def _compact_at(
     extends = is_alike and policy.strategy != "layered"
     previous = newest if extends else None
     first_seq = newest.last_seq + 1 if newest else 1
-    numbers = number(window, first_seq - 1)
+    numbers = number_window(window, first_seq - 1)
     return Compaction(
         trigger=hit,
         messages=tuple(window[:cutoff]),
@@ -256,7 +256,7 @@ def _compact_at(
     )
 
 
-def number(messages: Messages, after: int = 0) -> list[int]:
+def number_window(messages: Messages, after: int = 0) -> list[int]:
     """The number of each message, from `after` + 1 on: its id where all ids are rising
     numbers, as those of a transcript; else its place, whatever the ids are."""
     ids = [message.id or "" for message in messages]

@@ -25,7 +25,7 @@ from .compose import SLOT
 from .exceptions import PolicyError
 from .important_patterns import MAX_PATTERN_CHARS, parse_pattern
 from .wording import gettext_noop as _
-from .wording import show
+from .wording import shorten_value
 
 ContextSize = tuple[str, int | float]
 # Any one of the clauses fires the trigger; all conditions of a clause have to hold.
@@ -48,22 +48,26 @@ LEAST_CHUNK = 500
 MAX_PATTERNS = 20
 
 
-def parse_size(value: object, kinds: tuple[str, ...]) -> ContextSize:
+def parse_context_size(value: object, kinds: tuple[str, ...]) -> ContextSize:
     if not _is_pair(value):
-        raise _error(_("%(value)s: expected a pair such as ('tokens', 4000)"), value)
+        raise _policy_error(
+            _("%(value)s: expected a pair such as ('tokens', 4000)"), value
+        )
     kind, amount = value
     if kind not in kinds:
         expected = ", ".join(kinds)
-        raise _error(_("%(value)s: expected one of %(kinds)s"), kind, kinds=expected)
+        raise _policy_error(
+            _("%(value)s: expected one of %(kinds)s"), kind, kinds=expected
+        )
     if kind in SHARES:
         # bool is an int, and NaN fails every comparison.
         if type(amount) not in (int, float) or not 0 < amount <= 1:
             template = _("%(kind)s %(value)s: expected a number above 0 and up to 1")
-            raise _error(template, amount, kind=kind)
+            raise _policy_error(template, amount, kind=kind)
         return kind, float(amount)
     limit = MAX_SECONDS if kind in TIMES else MAX_SIZE
     if type(amount) is not int or not 1 <= amount <= limit:
-        raise _error(
+        raise _policy_error(
             _("%(value)s %(kind)s: expected a whole number from 1 to %(limit)s"),
             amount,
             kind=kind,
@@ -72,13 +76,15 @@ def parse_size(value: object, kinds: tuple[str, ...]) -> ContextSize:
     return kind, amount
 
 
-def parse_trigger(value: object) -> Trigger:
+def parse_policy_trigger(value: object) -> Trigger:
     if value is None:
         return ()
     if isinstance(value, dict) or _is_pair(value):
         return (_parse_clause(value),)
     if not isinstance(value, (list, tuple)):
-        raise _error(_("%(value)s: expected a pair, a dict, a list or None"), value)
+        raise _policy_error(
+            _("%(value)s: expected a pair, a dict, a list or None"), value
+        )
     return tuple(map(_parse_clause, value))
 
 
@@ -90,24 +96,26 @@ def _parse_clause(value: object) -> Clause:
         conditions = [value]
     elif isinstance(value, (list, tuple)):
         conditions = value
-    clause = tuple(parse_size(condition, TRIGGER_KINDS) for condition in conditions)
+    clause = tuple(
+        parse_context_size(condition, TRIGGER_KINDS) for condition in conditions
+    )
     if not clause:
-        raise _error(_("%(value)s: expected at least one condition"), value)
+        raise _policy_error(_("%(value)s: expected at least one condition"), value)
     if len(dict(clause)) < len(clause):
-        raise _error(_("%(value)s: expected each kind once"), value)
+        raise _policy_error(_("%(value)s: expected each kind once"), value)
     return clause
 
 
 def parse_important(value: object) -> tuple[str, ...]:
     if not isinstance(value, (list, tuple)) or len(value) > MAX_PATTERNS:
-        raise _error(
+        raise _policy_error(
             _("%(value)s: expected a list of up to %(limit)s regular expressions"),
             value,
             limit=MAX_PATTERNS,
         )
     for pattern in value:
         if not isinstance(pattern, str) or not 1 <= len(pattern) <= MAX_PATTERN_CHARS:
-            raise _error(
+            raise _policy_error(
                 _(
                     "%(value)s: expected a regular expression of up to %(limit)s "
                     "characters"
@@ -120,13 +128,15 @@ def parse_important(value: object) -> tuple[str, ...]:
 
 def parse_prompt(value: object, most: int = MAX_PROMPT_CHARS) -> str:
     if not isinstance(value, str) or len(value) > most:
-        raise _error(
+        raise _policy_error(
             _("%(value)s: expected a text of up to %(limit)s characters"),
             value,
             limit=f"{most:,}",
         )
     if "\0" in value or any("\ud800" <= char <= "\udfff" for char in value):
-        raise _error(_("%(value)s: expected a text without NUL and surrogates"), value)
+        raise _policy_error(
+            _("%(value)s: expected a text without NUL and surrogates"), value
+        )
     return value.strip()
 
 
@@ -140,7 +150,7 @@ def parse_final_prompt(value: object) -> str:
     text = parse_prompt(value)
     if SLOT in text.replace(SLOT, ""):
         template = _("%(value)s: expected a text without %(slot)s inside of another")
-        raise _error(template, value, slot=SLOT)
+        raise _policy_error(template, value, slot=SLOT)
     return text
 
 
@@ -152,8 +162,8 @@ def _is_pair(value: object) -> bool:
     )
 
 
-def _error(template: str, value: object, **values: object) -> PolicyError:
-    return PolicyError(template, value=show(value), **values)
+def _policy_error(template: str, value: object, **values: object) -> PolicyError:
+    return PolicyError(template, value=shorten_value(value), **values)
 
 
 PROFILES = ("general", "customer_service", "tutoring", "project")
@@ -165,7 +175,9 @@ def parse_profile(value: object) -> str | type[BaseModel]:
         value.model_json_schema()
     elif value not in PROFILES:
         expected = ", ".join(PROFILES)
-        raise _error(_("%(value)s: expected one of %(kinds)s"), value, kinds=expected)
+        raise _policy_error(
+            _("%(value)s: expected one of %(kinds)s"), value, kinds=expected
+        )
     return value
 
 
@@ -245,7 +257,7 @@ ADAPTIVE_MIN, ADAPTIVE_MAX = 4000, 10_000
 CACHED_PRICE = 0.1
 
 
-def choices(translate: Callable[[str], str] = str) -> list[tuple[str, str]]:
+def list_presets(translate: Callable[[str], str] = str) -> list[tuple[str, str]]:
     return [(name, translate(LABELS[name])) for name in PRESETS]
 
 
@@ -298,8 +310,10 @@ class Policy(BaseModel):
     enabled: StrictBool = True
     # "window": what leaves the window is not summarised; a search still finds it.
     strategy: Strategy
-    trigger: Annotated[Trigger, BeforeValidator(parse_trigger)]
-    keep: Annotated[ContextSize, BeforeValidator(partial(parse_size, kinds=KEEP_KINDS))]
+    trigger: Annotated[Trigger, BeforeValidator(parse_policy_trigger)]
+    keep: Annotated[
+        ContextSize, BeforeValidator(partial(parse_context_size, kinds=KEEP_KINDS))
+    ]
     max_summary_tokens: StrictInt = Field(400, ge=1, le=32_000)
     # For a shorter summary a second request is sent.
     min_summary_chars: StrictInt = Field(0, ge=0, le=8_000)
@@ -354,7 +368,7 @@ class Policy(BaseModel):
         """From what `dump` gave, or from any part of it over a preset."""
         if not isinstance(value, dict) or not all(isinstance(k, str) for k in value):
             template = _("%(value)s: expected an object of policy settings")
-            raise PolicyError(template, value=show(value))
+            raise PolicyError(template, value=shorten_value(value))
         return cls(**value)
 
     @classmethod
@@ -397,7 +411,7 @@ class Policy(BaseModel):
         if not isinstance(name, str) or name not in PRESETS:
             raise PolicyError(
                 _("preset %(value)s: expected one of %(presets)s"),
-                value=show(name),
+                value=shorten_value(name),
                 presets=", ".join(PRESETS),
             )
         chosen = PRESETS[name]

@@ -37,7 +37,7 @@ def count_tokens(messages: Sequence[BaseMessage]) -> int:
     return sum(map(count_message, messages))
 
 
-def remembered(count_tokens: TokenCounter) -> TokenCounter:
+def remember_counts(count_tokens: TokenCounter) -> TokenCounter:
     """The counter, asked once where it would be asked twice about the same messages."""
     known: list[BaseMessage] = []
     tokens = 0
@@ -51,7 +51,7 @@ def remembered(count_tokens: TokenCounter) -> TokenCounter:
     return count
 
 
-def scaled(ratio: float) -> TokenCounter:
+def scale_counter(ratio: float) -> TokenCounter:
     """The counter calibrated with reported / estimated tokens of earlier requests."""
 
     def count_scaled(messages: Sequence[BaseMessage]) -> int:

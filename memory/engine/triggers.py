@@ -14,7 +14,7 @@ from .compose import SummaryBlock, time_of
 from .cut_points import find_newest_question, find_turn_starts
 from .important_patterns import Search
 from .policy import ADAPTIVE_MAX, ADAPTIVE_MIN, CACHED_PRICE, Clause, Policy
-from .search.terms import distance
+from .search.terms import measure_term_distance
 from .tokens import TokenCounter
 
 Messages = Sequence[BaseMessage]
@@ -57,7 +57,7 @@ class TriggerHit:
     limit: int | float
 
 
-def measure(
+def measure_window(
     messages: Messages,
     *,
     count_tokens: TokenCounter,
@@ -93,7 +93,7 @@ def measure(
         topic=measure_topic(messages)
         if policy and policy.has_trigger("topic")
         else None,
-        important_at=_find_important(messages, policy.important)
+        important_at=_find_important_places(messages, policy.important)
         if policy and policy.has_trigger("important")
         else (),
     )
@@ -105,12 +105,16 @@ def measure_topic(messages: Messages) -> float | None:
     results of tools. None: there is nothing before it, or it has too few words.
     """
     start = max(find_newest_question(messages), 0)
-    earlier = _read(messages[:start][::-1], EARLIER_CHARS)
-    far = distance(_read(messages[start:], TURN_CHARS), earlier) if earlier else None
+    earlier = _read_beginning(messages[:start][::-1], EARLIER_CHARS)
+    far = (
+        measure_term_distance(_read_beginning(messages[start:], TURN_CHARS), earlier)
+        if earlier
+        else None
+    )
     return None if far is None else round(far, 3)
 
 
-def _read(messages: Messages, most: int) -> str:
+def _read_beginning(messages: Messages, most: int) -> str:
     """The first `most` characters that were said in these messages."""
     said, room = [], most
     for message in messages:
@@ -120,7 +124,9 @@ def _read(messages: Messages, most: int) -> str:
     return "\n".join(said)
 
 
-def _find_important(messages: Messages, patterns: Sequence[str]) -> tuple[int, ...]:
+def _find_important_places(
+    messages: Messages, patterns: Sequence[str]
+) -> tuple[int, ...]:
     search = Search(patterns, SEARCH_SECONDS)
     return tuple(n for n, each in enumerate(messages) if search.occurs(each.text))
 
@@ -146,7 +152,7 @@ def find_due(
     room: int | None = None,
 ) -> TriggerHit | None:
     """Why a window is due: the policy's trigger, or that it has more than `room`."""
-    hit = find_trigger(adapt(policy, measures, blocks), measures)
+    hit = find_trigger(adapt_trigger(policy, measures, blocks), measures)
     if hit is None and room is not None and measures.tokens > room:
         return TriggerHit("room", measures.tokens, room)
     return hit
@@ -168,7 +174,9 @@ def find_next_due(
     return min((time for time in times if time > now), default=None)
 
 
-def adapt(policy: Policy, measures: Measures, blocks: Sequence[SummaryBlock]) -> Policy:
+def adapt_trigger(
+    policy: Policy, measures: Measures, blocks: Sequence[SummaryBlock]
+) -> Policy:
     """The policy with the trigger that is in force for this window: an adaptive one
     follows the mean length of its turns and of the summaries so far."""
     if not policy.adaptive:

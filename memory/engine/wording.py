@@ -17,7 +17,7 @@ def gettext_noop(text: str) -> str:
 _ = gettext_noop
 
 
-def show(value: object) -> str:
+def shorten_value(value: object) -> str:
     """A wrong value, shortened where it is long."""
     return reprlib.repr(value)
 

@@ -24,7 +24,12 @@ from memory.engine.search import excerpts
 from memory.engine.search.archive import MessageIndex
 from memory.engine.search.ranking import Document, Hit
 from memory.engine.summaries.material import read_request
-from memory.engine.summaries.summarizer import EARLIER, Invoke, SummaryText, write
+from memory.engine.summaries.summarizer import (
+    EARLIER,
+    Invoke,
+    SummaryText,
+    write_summary,
+)
 from memory.engine.tokens import TokenCounter, count_text, count_tokens
 
 from .metrics import Tally, cacheable, shared_tokens
@@ -178,7 +183,7 @@ class Player:
         ):
             self.summarizer.begin(step.first_seq, self.generations, self.sent)
             try:
-                made = await write(
+                made = await write_summary(
                     self.summarizer,
                     step,
                     self._between(step.first_seq, step.last_seq),

@@ -19,7 +19,7 @@ from memory.engine.search.ranking import (
     read_dates,
     read_passages,
 )
-from memory.engine.summaries.material import to_json
+from memory.engine.summaries.material import dump_json
 from memory.models import Conversation, Message, RecallEntry
 
 BATCH = 500
@@ -116,7 +116,7 @@ def words_of(message: Message) -> str:
     sent of it, and the names and arguments of the tools that it calls."""
     parts = [message.text[:MAX_CHARS]]
     for call in message.tool_calls:
-        parts.append(f"{call['name']} {to_json(call['args'])}"[:MAX_CHARS])
+        parts.append(f"{call['name']} {dump_json(call['args'])}"[:MAX_CHARS])
     return "\n".join(parts)
 
 
@@ -143,7 +143,7 @@ def search(
         newest = conversation.messages.aggregate(newest=Max("seq"))["newest"]
         before = (newest or 0) + 1
     entries, at = _Entries(conversation), at or timezone.now()
-    return archive.search(entries, query, before=before, limit=limit, at=at)
+    return archive.search_archive(entries, query, before=before, limit=limit, at=at)
 
 
 class _Entries:

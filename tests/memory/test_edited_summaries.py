@@ -252,7 +252,7 @@ class TestMerging:
     def test_then_they_are_read_though_the_messages_would_fit(self, is_by_hand):
         blocks = self.blocks(*[2] * is_by_hand)[:2]
         model = scenes.Recorder("A summary of both.")
-        async_to_sync(summarizer.merge)(
+        async_to_sync(summarizer.merge_summaries)(
             model,
             blocks,
             chats.chat(4),

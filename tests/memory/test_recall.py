@@ -13,7 +13,7 @@ from django.test.utils import CaptureQueriesContext
 from memory import actions, context, transcript
 from memory.engine.search import archive
 from memory.engine.search.archive import MessageIndex
-from memory.engine.search.passages import split
+from memory.engine.search.passages import split_passages
 from memory.engine.search.ranking import Document
 from memory.integrity import audit
 from memory.models import Message, RecallEntry
@@ -166,7 +166,7 @@ class TestSearch:
         filler[23] += "The zeppelin is blue."
         fill(conversation, ["tea", "\n\n".join(filler), "rain", "zeppelin tea"])
         first, *_ = recall.search(conversation, "What colour is the blue zeppelin?")
-        (start, end) = split("\n\n".join(filler))[first.passage]
+        (start, end) = split_passages("\n\n".join(filler))[first.passage]
         assert first.seq == 2
         assert "zeppelin" in "\n\n".join(filler)[start:end]
 

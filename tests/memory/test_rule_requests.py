@@ -248,8 +248,8 @@ class TestAudit:
 
     def test_rules_that_would_not_be_sent_are_found(self, chat, monkeypatch):
         state_rule(chat, RULES[0])
-        chosen = context.choice.choose
+        chosen = context.choice.choose_rules
         monkeypatch.setattr(
-            context.choice, "choose", lambda *a, **kw: chosen(*a, **kw)[1:]
+            context.choice, "choose_rules", lambda *a, **kw: chosen(*a, **kw)[1:]
         )
         assert "rules.missing" in violations()

@@ -143,7 +143,7 @@ class TestDecisions:
     def test_a_rule_has_the_room_of_the_one_that_it_replaces(self, chat):
         state_rule(chat, "Call me Sam.")
         [rule] = store.standing(chat)
-        room = choice.measure(context.counter(chat))(rule.block)
+        room = choice.make_rule_counter(context.counter(chat))(rule.block)
         ask(chat, "Call me Kim.")
         actions.confirm_rule(chat, chat.rules.latest("pk").pk, room=room)
         assert [state for _, state in states(chat)] == ["replaced", "confirmed"]

@@ -15,7 +15,7 @@ from memory.engine.rules.keeper import Keeper
 from memory.engine.search import excerpts
 from memory.engine.search.archive import MessageIndex
 from memory.engine.search.ranking import Document
-from memory.engine.summaries.summarizer import write
+from memory.engine.summaries.summarizer import write_summary
 from memory.engine.tokens import count_tokens
 from memory.evaluation.replay import NOTED
 
@@ -74,7 +74,7 @@ class Windowpane(System):
             rules=self.rules.blocks,
             window=leaving,
         )
-        made = await write(
+        made = await write_summary(
             self.summarizer.ainvoke,
             step,
             covered,

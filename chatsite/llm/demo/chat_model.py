@@ -22,7 +22,7 @@ from langchain_core.utils.function_calling import convert_to_openai_tool
 
 from memory.engine.summaries.material import read_request
 from memory.engine.summaries.prompts import MARKER as SUMMARY_MARK
-from memory.engine.summaries.schemas import render
+from memory.engine.summaries.schemas import render_summary
 from memory.engine.tokens import MESSAGE_OVERHEAD
 
 from ..naming import TITLE_MARK
@@ -121,7 +121,7 @@ def _summarize(prompt: str, data: dict[str, Any]) -> str:
         )
         with suppress(LookupError):
             filled = fill(shape, text.encode("utf-8", "replace").decode().splitlines())
-            if _count_tokens(render(filled)) + MESSAGE_OVERHEAD <= room:
+            if _count_tokens(render_summary(filled)) + MESSAGE_OVERHEAD <= room:
                 return json.dumps(filled, ensure_ascii=False)
     return summarize_extractively(texts, previous=previous, max_tokens=room)
 

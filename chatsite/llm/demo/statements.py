@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from langchain_core.messages import BaseMessage
 
-from memory.engine.search.terms import terms
+from memory.engine.search.terms import extract_terms
 
 from .extractive import SPEAKER, is_question, read_lines, split_sentences
 
@@ -32,7 +32,7 @@ RULE = re.compile(
 )
 # Words of questions about anything, beside the usual stop words.
 ASKING = frozenset(
-    terms(
+    extract_terms(
         """
         ago again back come coming earlier just know let please remember remind said
         say tell told us 我的 你的 是什 我在 我是 你知 知道 道我 还记 记得 得我 我说
@@ -43,7 +43,7 @@ ASKING = frozenset(
 )
 # Words that ask for one another.
 RELATED = [
-    frozenset(terms(group))
+    frozenset(extract_terms(group))
     for group in (
         "go going trip travel visit journey plan fly flight",
         "eat vegetarian vegan food allergic",
@@ -168,4 +168,4 @@ def search(
 
 
 def find_terms(text: str) -> set[str]:
-    return {*terms(text.replace("’", "'"))} - ASKING
+    return {*extract_terms(text.replace("’", "'"))} - ASKING

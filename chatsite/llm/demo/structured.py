@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from memory.engine.search.terms import WORD, terms
+from memory.engine.search.terms import WORD, extract_terms
 from memory.engine.summaries.prompts import STRUCTURE
 from memory.engine.summaries.schemas import DATE_SHAPE, TIME_SHAPE
 from memory.engine.summaries.summarizer import CARRIED
@@ -126,7 +126,7 @@ def _find_topics(lines: Sequence[str]) -> dict[str, str]:
     """A word for each line; lines that share one with an earlier line have the same."""
     first: list[tuple[set[str], list[str]]] = []
     for line in lines:
-        words = {*terms(SPEAKER.sub("", line, count=1))}
+        words = {*extract_terms(SPEAKER.sub("", line, count=1))}
         known = max(first, key=lambda topic: len(topic[0] & words), default=None)
         if known and (known[0] & words or len(first) == MAX_TOPICS):
             known[1].append(line)
@@ -137,7 +137,7 @@ def _find_topics(lines: Sequence[str]) -> dict[str, str]:
 
 def _name(words: set[str], lines: Sequence[str]) -> str:
     """The word that most of the lines have; of those the longest, numbers last."""
-    counts = Counter(term for line in lines for term in {*terms(line)} & words)
+    counts = Counter(term for line in lines for term in {*extract_terms(line)} & words)
 
     def rank(term: str) -> tuple[int, bool, int, str]:
         return counts[term], not term.isdecimal(), len(term), term
@@ -145,6 +145,6 @@ def _name(words: set[str], lines: Sequence[str]) -> str:
     best = max(counts, key=rank, default="other")
     # A Latin word as it was written; Chinese has no words, but pairs of characters.
     for word in WORD.findall(SPEAKER.sub("", lines[0], count=1)):
-        if terms(word) == [best]:
+        if extract_terms(word) == [best]:
             best = word
     return best[:1].upper() + best[1:]

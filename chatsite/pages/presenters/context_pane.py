@@ -265,12 +265,12 @@ def _policy_in_force(
     conversation: Conversation, built: context.Built, sections: Sequence[ContextSection]
 ) -> Policy:
     """With the threshold that an adaptive policy has for the turns of this window."""
-    measures = triggers.measure(
+    measures = triggers.measure_window(
         built.context.section("window"), count_tokens=context.counter(conversation)
     )
     rows = [row for section in sections for row in section.summaries]
     blocks = list(map(versions.to_block, rows))
-    return triggers.adapt(conversation.get_policy(), measures, blocks)
+    return triggers.adapt_trigger(conversation.get_policy(), measures, blocks)
 
 
 def _sections(

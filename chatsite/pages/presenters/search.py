@@ -10,7 +10,7 @@ from django.db.models import QuerySet
 from django.db.models.functions import Left
 
 from memory import versions
-from memory.engine.search.terms import terms
+from memory.engine.search.terms import extract_terms
 from memory.engine.summaries import facts
 from memory.models import Conversation, Message
 from memory.search import recall
@@ -104,8 +104,8 @@ def _missing(text: str, summary: str) -> tuple[str, ...]:
 
 
 def _says_same(text: str, summary: str) -> bool:
-    words = set(terms(text))
-    return len(words & set(terms(summary))) >= SAME * len(words)
+    words = set(extract_terms(text))
+    return len(words & set(extract_terms(summary))) >= SAME * len(words)
 
 
 def _excerpt(text: str, pattern: re.Pattern[str]) -> list[str]:

@@ -183,7 +183,7 @@ class _Parts:
         calls = [f"{call['name']}({dump_arguments(call)})" for call in row.tool_calls]
         text = "\n".join([text, *calls] if text else calls)
         if span:
-            text = str(excerpts.cut(message, span).text)
+            text = str(excerpts.cut_excerpt(message, span).text)
             name, tokens = f"{name} · " + _("an excerpt"), count_text(text)
         return {
             "name": name,

@@ -152,7 +152,7 @@ def _invented(
         sources = [versions.to_block(row).text for row in older] + texts
         dates = [row.created_at.date() for row in messages]
         if sum(map(len, sources)) <= MAX_CHARS:
-            found += facts.unsupported(shown.text, sources, dates)
+            found += facts.find_unsupported(shown.text, sources, dates)
     return list(dict.fromkeys(map(str, found)))
 
 

@@ -260,7 +260,7 @@ class Thread:
         is_open = any(isinstance(each, AIMessage) and each.tool_calls for each in last)
         open_call = last if is_open else []
         answered = kept[: len(kept) - len(open_call)]
-        repaired = rounds.repair(answered)
+        repaired = rounds.repair_rounds(answered)
         for message in repaired:
             # In place of a result that is missing; it may come back to be summarised.
             message.id = message.id or str(uuid4())
@@ -289,7 +289,7 @@ class Thread:
             "max_summary_tokens": self.options.max_summary_tokens,
             "chunk_tokens": limit,
         }
-        made = await summarizer.summarize(
+        made = await summarizer.summarize_window(
             ask,
             threads.number(leaving, 1),
             previous=previous,
@@ -309,15 +309,15 @@ class Thread:
         """
         if parts := document.get("summaries"):
             # Those of a long input that are to be joined: LangMem has no prompt for it.
-            messages = [HumanMessage(material.to_json(each)) for each in parts]
+            messages = [HumanMessage(material.dump_json(each)) for each in parts]
             prompt = self.options.initial_summary_prompt
             return prompt.invoke({"messages": messages}).to_messages()
         read = document["messages"]
         messages = [leaving[each["n"] - 1] for each in read if "part" not in each]
         is_text = all(isinstance(message.content, str) for message in messages)
         is_whole = is_text and len(messages) == len(read)
-        if not is_whole or rounds.repair(messages) != messages:
-            messages = [HumanMessage(material.to_json(each)) for each in read]
+        if not is_whole or rounds.repair_rounds(messages) != messages:
+            messages = [HumanMessage(material.dump_json(each)) for each in read]
         if not (previous := document["previous_summary"]):
             prompt = self.options.initial_summary_prompt
             return prompt.invoke({"messages": messages}).to_messages()

@@ -21,7 +21,7 @@ class Standing(Protocol):
 R = TypeVar("R", bound=Standing)
 
 
-def measure(count_tokens: TokenCounter) -> Callable[[RuleBlock], int]:
+def make_rule_counter(count_tokens: TokenCounter) -> Callable[[RuleBlock], int]:
     """What a rule takes of a context, in tokens, never too little."""
     nothing = count_tokens([HumanMessage("")])
 
@@ -32,10 +32,12 @@ def measure(count_tokens: TokenCounter) -> Callable[[RuleBlock], int]:
     return count
 
 
-def choose(rules: Sequence[R], *, room: int, count_tokens: TokenCounter) -> list[R]:
+def choose_rules(
+    rules: Sequence[R], *, room: int, count_tokens: TokenCounter
+) -> list[R]:
     """All confirmed rules, and of the others the newest that fit into `room` tokens
     beside them. `rules` are the oldest first, and so is the result."""
-    count = measure(count_tokens)
+    count = make_rule_counter(count_tokens)
     room -= sum(count(rule.block) for rule in rules if rule.is_confirmed)
     kept = []
     is_full = False

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
 
-from ..search.terms import terms
+from ..search.terms import extract_terms
 from .patterns import (
     CANCELLATIONS,
     CONDITION,
@@ -82,16 +82,16 @@ def find(text: str) -> list[Found]:
     """The rules in a person's message, in their order: at most MOST, none longer than
     MAX_CHARS characters."""
     found: list[Found] = []
-    masked = mask(text)
-    for start, end in _sentences(masked):
-        if rule := _read(masked, start, end):
+    masked = mask_quotes(text)
+    for start, end in _split_rule_sentences(masked):
+        if rule := _read_rule(masked, start, end):
             found.append(rule)
         if len(found) == MOST:
             break
     return found
 
 
-def mask(text: str) -> str:
+def mask_quotes(text: str) -> str:
     """The text with what it quotes blanked out, character by character."""
     if len(text) > 2 * READ_CHARS:
         gap = "\n" * (len(text) - 2 * READ_CHARS)
@@ -112,7 +112,7 @@ def mask(text: str) -> str:
     return QUOTE.sub(lambda quoted: "\x00" * len(quoted[0]), shown)
 
 
-def _sentences(text: str) -> Iterator[tuple[int, int]]:
+def _split_rule_sentences(text: str) -> Iterator[tuple[int, int]]:
     """From where to where they are, without the marks of a list."""
     found = list(SENTENCE.finditer(text))
     if len(found) > MOST_SENTENCES:
@@ -125,7 +125,7 @@ def _sentences(text: str) -> Iterator[tuple[int, int]]:
             yield start, end
 
 
-def _read(text: str, start: int, end: int) -> Found | None:
+def _read_rule(text: str, start: int, end: int) -> Found | None:
     """The rule that a sentence holds, if any; of a run-on sentence the part that is
     one."""
     # The rest of a longer one is not searched: no pattern takes long on this much.
@@ -135,16 +135,16 @@ def _read(text: str, start: int, end: int) -> Found | None:
         return None
     may_instruct = not QUESTION.search(sentence) or POLITE.search(sentence)
     if may_instruct and (found := INSTRUCTIONS.search(sentence)):
-        return _cut(text, start, end, start + found.start(), "instruction")
+        return _cut_clause(text, start, end, start + found.start(), "instruction")
     for kind, pattern in (("constraint", CONSTRAINTS), ("preference", PREFERENCES)):
         if found := pattern.search(sentence):
-            rule = _cut(text, start, end, start + found.start(), kind)
+            rule = _cut_clause(text, start, end, start + found.start(), kind)
             if not QUESTION.search(text[rule.start : rule.end]):
                 return rule
     return None
 
 
-def _cut(text: str, start: int, end: int, at: int, kind: str) -> Found:
+def _cut_clause(text: str, start: int, end: int, at: int, kind: str) -> Found:
     """From the clause that begins before `at` to where a question follows, or to the
     end of the sentence."""
     if after := CLAUSE_END.search(text, at + 1, min(end, at + END_CHARS)):
@@ -160,8 +160,8 @@ def _cut(text: str, start: int, end: int, at: int, kind: str) -> Found:
 
 def find_cancellations(text: str) -> list[str]:
     """The short sentences of a message that take something back: at most MOST."""
-    masked = mask(text)
-    sentences = (masked[start:end] for start, end in _sentences(masked))
+    masked = mask_quotes(text)
+    sentences = (masked[start:end] for start, end in _split_rule_sentences(masked))
     found = (
         each
         for each in sentences
@@ -176,21 +176,25 @@ def find_replaced(text: str, rules: Sequence[str]) -> list[int]:
     It speaks of the same thing (the language, the length, the name…), or of the same
     words with the opposite sense, or takes something back and names it.
     """
-    said, slots, is_negative = _words(text), _slots(text), _is_negative(text)
-    taken_back = [_words(sentence) for sentence in find_cancellations(text)]
+    said, slots, is_negative = (
+        _extract_words(text),
+        _find_slots(text),
+        _is_negative(text),
+    )
+    taken_back = [_extract_words(sentence) for sentence in find_cancellations(text)]
     replaced = []
     for place, rule in enumerate(rules):
-        known = _words(rule)
+        known = _extract_words(rule)
         names_it = any(_is_alike(words, known) for words in taken_back)
         is_opposite = is_negative != _is_negative(rule) and _is_alike(said, known)
-        is_same_thing = bool(slots & _slots(rule)) and text != rule
+        is_same_thing = bool(slots & _find_slots(rule)) and text != rule
         if names_it or is_opposite or is_same_thing:
             replaced.append(place)
     return replaced
 
 
-def _words(text: str) -> set[str]:
-    return set(terms(text)) - NEGATIONS
+def _extract_words(text: str) -> set[str]:
+    return set(extract_terms(text)) - NEGATIONS
 
 
 def _is_alike(said: set[str], known: set[str]) -> bool:
@@ -200,7 +204,7 @@ def _is_alike(said: set[str], known: set[str]) -> bool:
     return is_enough and bool(shared) and len(shared) >= ALIKE * len(said)
 
 
-def _slots(text: str) -> set[str]:
+def _find_slots(text: str) -> set[str]:
     # A rule for some questions leaves those for others alone.
     if CONDITION.search(text):
         return set()

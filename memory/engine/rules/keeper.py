@@ -6,7 +6,7 @@ from langchain_core.messages import BaseMessage
 
 from ..compose import RuleBlock, time_of
 from ..tokens import TokenCounter, count_tokens
-from .choice import choose
+from .choice import choose_rules
 from .detection import find, find_cancellations, find_replaced
 
 
@@ -38,5 +38,5 @@ class Keeper:
         gone = {place for text in texts for place in find_replaced(text, known)}
         kept = [rule for n, rule in enumerate(self.blocks) if n not in gone]
         standing = [KeptRule(rule) for rule in (*kept, *said)]
-        chosen = choose(standing, room=self.room, count_tokens=self.count_tokens)
+        chosen = choose_rules(standing, room=self.room, count_tokens=self.count_tokens)
         self.blocks = [rule.block for rule in chosen]

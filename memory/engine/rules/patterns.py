@@ -5,10 +5,10 @@ Each pattern is tried on one sentence, so all of them are bounded by its length.
 
 import re
 
-from ..search.terms import terms
+from ..search.terms import extract_terms
 
 
-def _any(*parts: str) -> re.Pattern[str]:
+def _compile_any(*parts: str) -> re.Pattern[str]:
     return re.compile("|".join(f"(?:{part})" for part in parts), re.IGNORECASE)
 
 
@@ -48,7 +48,7 @@ VERBS = (
     r"summari[sz]e|talk|tell|translate|treat|use|warn|write|act|always)"
 )
 
-INSTRUCTIONS = _any(
+INSTRUCTIONS = _compile_any(
     # "Always …", "never …"; not "always a pleasure", "never mind".
     START + PLEASE + r"always (?!a\b|an\b|the\b|been\b|on\b|happy|glad|nice)[a-z]",
     START + PLEASE + r"(?:do(?:n['’]t| not) ever|never|not once) "
@@ -137,7 +137,7 @@ INSTRUCTIONS = _any(
     r"能不能(?:每次|总是|以后|都)",
 )
 
-PREFERENCES = _any(
+PREFERENCES = _compile_any(
     r"\bI(?:['’]d| would| do)?(?:\s(?:really|strongly|generally|usually|much|also|"
     r"still|"
     r"always|personally|definitely))*\sprefer(?!ences?\b| not to say)\b",
@@ -163,7 +163,7 @@ PREFERENCES = _any(
     r"我(?:选择|决定)(?:了)?(?:全部|一直|都|只)",
 )
 
-CONSTRAINTS = _any(
+CONSTRAINTS = _compile_any(
     r"\bI(?:['’]m| am)(?: \w+)? allergic to\b",
     r"\bI have (?:a |an )?(?:[a-z]+ ){0,3}(?:allergy|allergies|intolerance|diabetes|"
     r"celiac|coeliac|asthma|epilepsy)\b",
@@ -188,7 +188,7 @@ CONSTRAINTS = _any(
 )
 
 # Sentences that speak of rules without giving one: of others, of the past, told.
-NO_RULES = _any(
+NO_RULES = _compile_any(
     r"\b(?:he|she|they|the \w+|my \w+|our \w+) (?:said|says|told|orders?|used to|"
     r"wants)",
     r"\btold (?:me|us|him|her)\b",
@@ -215,7 +215,7 @@ POLITE = re.compile(
     re.IGNORECASE,
 )
 
-CANCELLATIONS = _any(
+CANCELLATIONS = _compile_any(
     START
     + r"(?:please )?(?:forget|ignore|drop|disregard|scrap|cancel) (?:about )?(?:the|"
     r"my|what I|that|those|all)\b",
@@ -229,7 +229,7 @@ CANCELLATIONS = _any(
 INSTEAD = re.compile(r"\b(?:always|never|instead)\b|改用|请用|而是", re.IGNORECASE)
 # Words that say no more than that something is wanted or not.
 NEGATIONS = frozenset(
-    terms(
+    extract_terms(
         "always never stop use please avoid forget ignore drop again no longer answer "
         "reply 不要 以后 总是 请不 要用 不用 再用 都用 使用 请用"
     )

@@ -56,7 +56,7 @@ class Source(Protocol):
         """These messages in their order, with the counts of the terms."""
 
 
-def search(
+def search_archive(
     source: Source, query: str, *, before: int, limit: int, at: datetime | None
 ) -> list[Hit]:
     """The messages before a number that match best, best first. `at`: when this is
@@ -66,7 +66,7 @@ def search(
     selection = _Selection(source, before)
     candidates = selection.find(terms)
     # Of the neighbours those with one of the words: the others lend none.
-    beside = _spread(candidates, before).intersection(selection.passages)
+    beside = _add_neighbours(candidates, before).intersection(selection.passages)
     documents = source.read(sorted(beside | candidates), [*terms, ASKS])
     ranked = Index(documents, Corpus(before - 1, selection.having)).match(
         replace(asked, terms=tuple(terms)), limit=None
@@ -101,7 +101,7 @@ class MessageIndex:
         at: datetime | None = None,
     ) -> list[Hit]:
         before = before or self.newest + 1
-        return search(self, query, before=before, limit=limit, at=at)
+        return search_archive(self, query, before=before, limit=limit, at=at)
 
     def look_up(self, wanted: Sequence[str], before: int) -> dict[str, Found]:
         return {
@@ -163,7 +163,7 @@ class _Selection:
 
     def _estimate(self, seqs: Collection[int], is_common: bool) -> float:
         if not is_common:
-            return len(_spread(seqs, self.before))
+            return len(_add_neighbours(seqs, self.before))
         share = len(seqs) / (max(seqs) - min(seqs) + 1)
         return (1 - (1 - share) ** (2 * REACH + 1)) * self.before
 
@@ -189,12 +189,12 @@ class _Selection:
             for seq in seqs:
                 norm = find_norm(self.passages[seq], mean)
                 scores[seq] += rarity * (1 + K1) / (1 + K1 * norm)
-            for seq in _spread(seqs, self.before).difference(seqs):
+            for seq in _add_neighbours(seqs, self.before).difference(seqs):
                 scores[seq] += rarity * BESIDE_WEIGHT
         return scores
 
 
-def _spread(seqs: Collection[int], before: int) -> set[int]:
+def _add_neighbours(seqs: Collection[int], before: int) -> set[int]:
     """The numbers and their neighbours, as far as there can be messages."""
     around = range(-REACH, REACH + 1)
     near = {seq + distance for seq in seqs for distance in around}

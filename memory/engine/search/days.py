@@ -66,7 +66,7 @@ def read_day_terms(text: str, at: datetime | None) -> list[str]:
     """The terms of the days that a message of this time names, and of its own."""
     known = [at.date()] if at else []
     named = (each for _, each in islice(_read_days(text[:MOST_CHARS], at), MOST_DAYS))
-    known += (_near(each, at) for each in named)
+    known += (_choose_year(each, at) for each in named)
     return [term for day in dict.fromkeys(known) for term in (f"{day}", f"{day:%m-%d}")]
 
 
@@ -80,7 +80,7 @@ def read_asked_days(text: str, at: datetime | None) -> tuple[str, list[str]]:
     ]
 
 
-def _near(day: date, at: datetime | None) -> date:
+def _choose_year(day: date, at: datetime | None) -> date:
     """A day without a year, in that which makes it nearest."""
     if day.year != NO_YEAR or not at:
         return day
@@ -115,8 +115,10 @@ def _read_calendar(found: dict[str, str]) -> date | None:
     if month[:3].casefold() in MONTHS:
         return _make_day(int(year), MONTHS.index(month[:3].casefold()) + 1, int(day))
     # Of 02/05/2023 the day is first, where it can be.
-    return _make_day(int(year), _count(month), _count(day)) or (
-        _make_day(int(year), _count(day), _count(month)) if "mark" in found else None
+    return _make_day(int(year), _parse_number(month), _parse_number(day)) or (
+        _make_day(int(year), _parse_number(day), _parse_number(month))
+        if "mark" in found
+        else None
     )
 
 
@@ -124,9 +126,14 @@ def _read_relative(found: dict[str, str], today: date) -> date | None:
     readers: tuple[tuple[str, Callable[[], int]], ...] = (
         ("relative", lambda: RELATIVE[found["relative"].casefold()]),
         ("han_relative", lambda: HAN_RELATIVE[found["han_relative"]]),
-        ("ago", lambda: -_count(found["ago"]) * _length(found["unit"])),
-        ("han_ago", lambda: -_count(found["han_ago"]) * _length(found["han_unit"])),
-        ("weekday", lambda: _step(found["which"], found["weekday"], today)),
+        ("ago", lambda: -_parse_number(found["ago"]) * _count_unit_days(found["unit"])),
+        (
+            "han_ago",
+            lambda: (
+                -_parse_number(found["han_ago"]) * _count_unit_days(found["han_unit"])
+            ),
+        ),
+        ("weekday", lambda: _count_days_to(found["which"], found["weekday"], today)),
         ("han_weekday", lambda: _han_step(found, today)),
     )
     for name, read in readers:
@@ -135,11 +142,11 @@ def _read_relative(found: dict[str, str], today: date) -> date | None:
     return None
 
 
-def _length(unit: str) -> int:
+def _count_unit_days(unit: str) -> int:
     return 1 if unit.casefold() in ("day", "天") else 7
 
 
-def _step(which: str, weekday: str, today: date) -> int:
+def _count_days_to(which: str, weekday: str, today: date) -> int:
     """To the last one before today, the next one after it, or that of this week."""
     away = WEEKDAYS.index(weekday[:3].casefold()) - today.weekday()
     if which.casefold() == "last":
@@ -153,7 +160,7 @@ def _han_step(found: dict[str, str], today: date) -> int:
     return weekday - today.weekday() + 7 * HAN_WEEKS[found["han_which"]]
 
 
-def _count(number: str) -> int:
+def _parse_number(number: str) -> int:
     """Of digits, an English word or Chinese characters up to 99."""
     if number.isdecimal():
         return int(number)

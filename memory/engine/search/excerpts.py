@@ -15,7 +15,7 @@ from ..tokens import TokenCounter
 from . import passages, values
 from .passages import Span
 from .ranking import Hit, read_query
-from .terms import CHINESE, WORD, stem
+from .terms import CHINESE, WORD, stem_word
 
 # A hit with less than this share of the score that a message with every word of the
 # question could have is taken for chance. What it costs and saves: docs/memory.md.
@@ -65,7 +65,8 @@ def choose(
     }
     # By the passages, of which a small room may show less than their values.
     told = (
-        cut(messages[hit.seq], _find_passage(hit, messages[hit.seq])) for hit in hits
+        cut_excerpt(messages[hit.seq], _find_passage(hit, messages[hit.seq]))
+        for hit in hits
     )
     newest = _find_newest(told, later, wanted)
     notes: dict[int, Note] = {}
@@ -74,7 +75,9 @@ def choose(
         is_alone = replaced_by in found and replaced_by not in notes
         if seq not in found or is_alone:
             continue
-        marked = _mark(found[seq], replaced_by, is_newest=seq in newest.values())
+        marked = _mark_replaced(
+            found[seq], replaced_by, is_newest=seq in newest.values()
+        )
         if (size := measure(marked.message)) <= room:
             notes[seq] = found[seq]
             room -= size
@@ -87,7 +90,7 @@ def _share_out(room: int, hits: int) -> list[int]:
     return [room // BEST_PARTS, *[most] * (hits - 1)][:hits]
 
 
-def restore(
+def restore_excerpts(
     messages: Iterable[BaseMessage], spans: Iterable[list[int]], newest: dict[int, int]
 ) -> Iterator[BaseMessage]:
     """The messages of recorded notes, as they were sent: `spans` are of [number, start,
@@ -95,7 +98,7 @@ def restore(
     cuts = {seq: (start, end) for seq, start, end in spans}
     numbered = ((int(message.id or 0), message) for message in messages)
     notes = [
-        Note(seq, cut(message, cuts[seq]) if seq in cuts else message)
+        Note(seq, cut_excerpt(message, cuts[seq]) if seq in cuts else message)
         for seq, message in numbered
     ]
     return (note.message for note in _mark_all(notes, newest))
@@ -105,10 +108,10 @@ def _mark_all(notes: Sequence[Note], newest: Mapping[int, int]) -> Iterator[Note
     """Marks that depend on these notes alone, so that a record of them is enough."""
     known = {newest.get(note.seq) for note in notes}
     for note in notes:
-        yield _mark(note, newest.get(note.seq), is_newest=note.seq in known)
+        yield _mark_replaced(note, newest.get(note.seq), is_newest=note.seq in known)
 
 
-def _mark(note: Note, replaced_by: int | None, *, is_newest: bool) -> Note:
+def _mark_replaced(note: Note, replaced_by: int | None, *, is_newest: bool) -> Note:
     """The note with what it says of its values: a newer one is elsewhere, or it is the
     newest. One between an older and a newer one has been replaced."""
     marks: dict[str, int] = {"newest": True} if is_newest else {}
@@ -121,7 +124,7 @@ def _mark(note: Note, replaced_by: int | None, *, is_newest: bool) -> Note:
     return replace(note, message=message, replaced_by=replaced_by)
 
 
-def cut(message: BaseMessage, span: Span) -> BaseMessage:
+def cut_excerpt(message: BaseMessage, span: Span) -> BaseMessage:
     """A copy that has only this part of the text, and shows that it is a part."""
     start, end = span
     text = message.text
@@ -178,22 +181,22 @@ def _make_note(
     if whole <= most:
         return Note(hit.seq, message)
     start, end = _find_passage(hit, message)
-    passage = cut(message, (start, end))
+    passage = cut_excerpt(message, (start, end))
     if measure(passage) <= most:
         return Note(hit.seq, passage, (start, end))
-    around = measure(cut(message, (0, 0)))
+    around = measure(cut_excerpt(message, (0, 0)))
     size = len(message.text) * (most - around) // max(whole - around, 1)
     if size < WORD_CHARS:
         return Note(hit.seq, message)
     first, last = find_span(message.text[start:end], wanted, size)
     span = start + first, start + last
-    return Note(hit.seq, cut(message, span), span)
+    return Note(hit.seq, cut_excerpt(message, span), span)
 
 
 def _find_passage(hit: Hit, message: BaseMessage) -> Span:
     """Where the best one is; all of the text where the index has read another one, or
     in another way."""
-    spans = passages.split(message.text)
+    spans = passages.split_passages(message.text)
     is_known = hit.passage < len(spans)
     return spans[hit.passage] if is_known else (0, len(message.text))
 
@@ -220,7 +223,7 @@ def _find_places(text: str, wanted: frozenset[str]) -> list[tuple[int, int, str]
     """Where the wanted terms are: start, end, term."""
     words = CHINESE.sub(lambda run: " " * len(run[0]), text)
     places = [
-        (word.start(), word.end(), stem(word[0].casefold()))
+        (word.start(), word.end(), stem_word(word[0].casefold()))
         for word in WORD.finditer(words)
     ]
     for run in CHINESE.finditer(text):

@@ -24,7 +24,7 @@ GAP = re.compile(r"\n\s*\n")
 SENTENCE = re.compile(r"\n+|(?<=[.!?])\s+|(?<=[。！？；])")
 
 
-def split(text: str) -> list[Span]:
+def split_passages(text: str) -> list[Span]:
     """From where to where the passages of a text are; at least one. Together they are
     the text without the space around them."""
     found: list[Span] = []
@@ -48,28 +48,30 @@ def _read_pieces(text: str) -> Iterator[tuple[int, int, int]]:
         if size <= MOST_WORDS or BLOCK.match(text, start, end):
             yield start, end, size
             continue
-        for first, last in _divide(text, SENTENCE, start, end):
+        for first, last in _divide_span(text, SENTENCE, start, end):
             yield first, last, _count_words(text[first:last])
 
 
 def _read_paragraphs(text: str) -> Iterator[Span]:
     place = 0
     for block in BLOCK.finditer(text):
-        yield from _divide(text, GAP, place, block.start())
-        yield from _trim(text, *block.span())
+        yield from _divide_span(text, GAP, place, block.start())
+        yield from _trim_span(text, *block.span())
         place = block.end()
-    yield from _divide(text, GAP, place, len(text))
+    yield from _divide_span(text, GAP, place, len(text))
 
 
-def _divide(text: str, at: re.Pattern[str], start: int, end: int) -> Iterator[Span]:
+def _divide_span(
+    text: str, at: re.Pattern[str], start: int, end: int
+) -> Iterator[Span]:
     """The parts of text[start:end] between the matches, without space around them."""
     for gap in at.finditer(text, start, end):
-        yield from _trim(text, start, gap.start())
+        yield from _trim_span(text, start, gap.start())
         start = gap.end()
-    yield from _trim(text, start, end)
+    yield from _trim_span(text, start, end)
 
 
-def _trim(text: str, start: int, end: int) -> Iterator[Span]:
+def _trim_span(text: str, start: int, end: int) -> Iterator[Span]:
     part = text[start:end]
     if stripped := part.strip():
         start += len(part) - len(part.lstrip())

@@ -18,7 +18,7 @@ from typing import NamedTuple, Self
 
 from . import passages
 from .days import read_asked_days, read_day_terms
-from .terms import WORD, date_terms, terms
+from .terms import WORD, date_terms, extract_terms
 
 K1 = 1.2
 # Share of the length normalisation, in every field.
@@ -96,8 +96,8 @@ def read_dates(text: str, created_at: datetime | None) -> list[str]:
 def read_passages(text: str) -> Iterator[list[str]]:
     """The terms of each passage, as far as they are read."""
     room = MAX_WORDS
-    for start, end in passages.split(text):
-        words = terms(text[start:end])[:room]
+    for start, end in passages.split_passages(text):
+        words = extract_terms(text[start:end])[:room]
         room -= len(words)
         yield [*words, ASKS] if QUESTION_MARK.search(text, start, end) else words
         if not room:
@@ -139,7 +139,7 @@ def read_query(text: str, at: datetime | None = None) -> Query:
     of "yesterday"."""
     is_own = not OWN_WORDS.isdisjoint(WORD.findall(text.casefold())) or "我" in text
     text, days = read_asked_days(text, at)
-    return Query(frozenset([*terms(text), *days]), is_own)
+    return Query(frozenset([*extract_terms(text), *days]), is_own)
 
 
 class Index:

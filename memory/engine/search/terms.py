@@ -26,10 +26,10 @@ STOP_WORDS = frozenset(
 )
 
 
-def terms(text: str) -> list[str]:
+def extract_terms(text: str) -> list[str]:
     """Stemmed words without stop words; of Chinese the pairs of characters."""
     text = text.casefold()
-    words = (stem(word) for word in WORD.findall(CHINESE.sub(" ", text)))
+    words = (stem_word(word) for word in WORD.findall(CHINESE.sub(" ", text)))
     pairs = (
         run[i : i + 2]
         for run in CHINESE.findall(text)
@@ -39,7 +39,7 @@ def terms(text: str) -> list[str]:
 
 
 @lru_cache(maxsize=50_000)
-def stem(word: str) -> str:
+def stem_word(word: str) -> str:
     """Enough for plurals and tenses: hikes, hiked and hiking become one term."""
     if len(word) <= 3 or word in STOP_WORDS:
         return word
@@ -56,13 +56,13 @@ def stem(word: str) -> str:
 
 
 def date_terms(date: datetime | None) -> list[str]:
-    return terms(f"{date:%d %B %Y %A}") if date else []
+    return extract_terms(f"{date:%d %B %Y %A}") if date else []
 
 
-def distance(text: str, other: str) -> float | None:
+def measure_term_distance(text: str, other: str) -> float | None:
     """The share of the different words of a text that another one does not have, from 0
     to 1; None if it has too few words to tell."""
-    words = set(terms(text))
+    words = set(extract_terms(text))
     if len(words) < LEAST_WORDS:
         return None
-    return len(words.difference(terms(other))) / len(words)
+    return len(words.difference(extract_terms(other))) / len(words)

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import combinations
 
-from .terms import terms
+from .terms import extract_terms
 
 MONTHS = (
     r"jan(?:uary)?|feb(?:ruary)?|mar(?:ch)?|apr(?:il)?|may|june?|july?|aug(?:ust)?|"
@@ -74,7 +74,7 @@ def read_statements(seq: int, role: str, text: str) -> Iterator[Statement]:
     for sentence in SENTENCE.split(CODE.sub("\n", text[:MOST_CHARS])):
         values = frozenset(_read_values(sentence))
         if values:
-            words = (term for term in terms(sentence) if not term[0].isdigit())
+            words = (term for term in extract_terms(sentence) if not term[0].isdigit())
             yield Statement(seq, role, values, frozenset(words))
 
 
@@ -82,7 +82,7 @@ def _read_values(sentence: str) -> Iterator[Value]:
     for match in VALUE.finditer(sentence):
         kind = str(match.lastgroup)
         if kind == "unit":
-            number, unit = match["count"], frozenset(terms(match["unit"]))
+            number, unit = match["count"], frozenset(extract_terms(match["unit"]))
         else:
             number, unit = match[kind], frozenset([kind])
         number = "".join(number.casefold().replace(",", "").split())

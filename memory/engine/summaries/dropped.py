@@ -13,7 +13,7 @@ from typing import Literal, Self, get_args
 
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
 
-from ..search.terms import terms
+from ..search.terms import extract_terms
 from . import facts
 
 # In the order of their weight: where room ends, the first ones stay.
@@ -42,36 +42,36 @@ SMALL = re.compile(r"[A-Z]{1,4}")
 NO_WORDS = re.compile(r"\W*")
 
 
-def _cues(english: str, chinese: str) -> re.Pattern[str]:
+def _compile_cues(english: str, chinese: str) -> re.Pattern[str]:
     return re.compile(rf"\b(?:{english})\b|{chinese}", re.IGNORECASE)
 
 
-DECISION = _cues(
+DECISION = _compile_cues(
     r"(?:i|we|they|he|she)(?:['’]ve| have| had)? (?:decided|chose|agreed|settled|opted)"
     r"|let['’]?s (?:go with|use|stick with|take)"
     r"|(?:i|we)(?:['’]ll| will) (?:go with|use|take|stick with|choose)|decision",
     r"决定|就(?:用|选|定)|选定|定下来|敲定|说好",
 )
-OPEN = _cues(
+OPEN = _compile_cues(
     r"still (?:need|have) to|still open|(?:not|haven['’]t)(?: yet)? decided|undecided"
     r"|to be (?:decided|confirmed|determined)|tb[dc]|open question"
     r"|need to (?:find out|check|confirm|ask)"
     r"|(?:i|we)(?:['’]ll| will) (?:check|find out|ask|confirm|get back)",
     r"待定|还没(?:决定|定|想好)|尚未(?:决定|确定)|有待|(?:还要|回头再?)(?:问|查|确认)",
 )
-HEDGE = _cues(
+HEDGE = _compile_cues(
     r"maybe|perhaps|possibly|probably|might|could be|may be|i think|i guess|i suppose"
     r"|not sure(?: if| whether| yet)?|unsure|likely|tentatively|roughly",
     r"可能|也许|或许|大概|不确定|说不定|好像|估计",
 )
 # Words of a summary that do not say that something is so.
-SOFT = _cues(
+SOFT = _compile_cues(
     r"consider\w*|plan\w*|hop(?:es?|ing)|want\w*|possib\w+|potential\w*|tentative"
     r"|unconfirmed|unclear|uncertain|may|could|would|if|whether|think\w*|believ\w*"
     r"|suspect\w*|unsure|about|around|estimat\w*|expect\w*",
     r"考虑|打算|计划|希望|想|未定|如果|是否|约",
 )
-NEGATION = _cues(
+NEGATION = _compile_cues(
     r"not(?! only| just| bad| sure)|never|no longer|without|cannot|neither|nor"
     r"|none of|no(?! (?:problem|worries|doubt|idea|one knows|thanks|matter))"
     r"|(?:ca|wo|do|does|did|is|are|was|were|has|have|had|should|would|could|must)n['’]t",
@@ -79,7 +79,7 @@ NEGATION = _cues(
     r"|从未|尚未|未(?!来)|别(?=再|用|去|给|把|让|忘|放|买)|禁止|无法",
 )
 # Other words that deny; a summary with one of them has not lost a negation.
-DENIAL = _cues(
+DENIAL = _compile_cues(
     r"avoid\w*|refus\w*|reject\w*|declin\w*|stop\w*|cancel\w*|hat(?:es?|ed)|dislik\w*"
     r"|exclud\w*|against|lack\w*|fail\w*|quit\w*|instead|rather|unless"
     r"|except|allerg\w*|forbid\w*|forbidden|bann\w*|skip\w*|ruled out|un\w{4,}|only",
@@ -142,13 +142,13 @@ def find_dropped(messages: Sequence[BaseMessage], summary: str) -> list[Dropped]
     facts of a long reply are meant to be dropped. Messages without a number as their id
     and results of tools are not compared, nor are questions.
     """
-    known = list(_within(messages))
+    known = list(_select_compared(messages))
     found = [
         *_find_sentences(known, summary),
         *_find_changed(known, summary),
         *_find_facts(known, summary),
     ]
-    return _weigh(found)
+    return _rank_dropped(found)
 
 
 def find_dropped_by_merge(
@@ -156,18 +156,18 @@ def find_dropped_by_merge(
 ) -> list[Dropped]:
     """The facts of merged summaries that are not in the new one, each with the first
     of the messages that says it."""
-    known = [(int(each.id or 0), each.text) for each in _within(messages)]
+    known = [(int(each.id or 0), each.text) for each in _select_compared(messages)]
     missing = [each for lost in facts.find_missing(texts, [summary]) for each in lost]
     found = []
     for fact in missing:
         seq = next((seq for seq, text in known if fact.text in text), None)
         is_small = SMALL.fullmatch(fact.text)
         if fact.kind in KINDS and seq is not None and not is_small:
-            found.append(Dropped(seq, fact.kind, _shorten(fact.text)))
-    return _weigh(found)
+            found.append(Dropped(seq, fact.kind, _shorten_quote(fact.text)))
+    return _rank_dropped(found)
 
 
-def _within(messages: Sequence[BaseMessage]) -> Iterator[BaseMessage]:
+def _select_compared(messages: Sequence[BaseMessage]) -> Iterator[BaseMessage]:
     """The messages that are compared, as far as there is room for them."""
     room = MAX_READ_OF_ALL
     for message in messages:
@@ -177,7 +177,7 @@ def _within(messages: Sequence[BaseMessage]) -> Iterator[BaseMessage]:
             room -= len(message.text[:MAX_READ])
 
 
-def _weigh(found: Sequence[Dropped]) -> list[Dropped]:
+def _rank_dropped(found: Sequence[Dropped]) -> list[Dropped]:
     return sorted(dict.fromkeys(found), key=lambda each: KINDS.index(each.kind))
 
 
@@ -215,7 +215,7 @@ def _to_spans(seqs: Iterable[int]) -> str:
 def _find_facts(messages: Sequence[BaseMessage], summary: str) -> Iterator[Dropped]:
     by_user = [each for each in messages if isinstance(each, HumanMessage)]
     texts = [
-        "\n".join(each for each in _sentences(message) if not _is_question(each))
+        "\n".join(each for each in _split_sentences(message) if not _is_question(each))
         for message in by_user
     ]
     for message, missing in zip(
@@ -223,51 +223,64 @@ def _find_facts(messages: Sequence[BaseMessage], summary: str) -> Iterator[Dropp
     ):
         for fact in missing:
             if fact.kind in KINDS and not SMALL.fullmatch(fact.text):
-                yield Dropped(int(message.id or 0), fact.kind, _shorten(fact.text))
+                yield Dropped(
+                    int(message.id or 0), fact.kind, _shorten_quote(fact.text)
+                )
 
 
 def _find_sentences(messages: Sequence[BaseMessage], summary: str) -> Iterator[Dropped]:
     """Decisions and open points whose words the summary does not have."""
-    words = frozenset(terms(summary))
-    said = [each for message in messages for each in _read(message, _sentences)]
+    words = frozenset(extract_terms(summary))
+    said = [
+        each for message in messages for each in _read_said(message, _split_sentences)
+    ]
     for place, each in enumerate(said):
-        if len(each.words) < LEAST_TERMS or _share(each.words, words) >= ABSENT:
+        if (
+            len(each.words) < LEAST_TERMS
+            or _measure_overlap(each.words, words) >= ABSENT
+        ):
             continue
         if OPEN.search(each.text):
             later = said[place + 1 :]
-            if not any(_settles(other, each) for other in later):
-                yield Dropped(each.seq, "open", _shorten(each.text))
+            if not any(_settles_point(other, each) for other in later):
+                yield Dropped(each.seq, "open", _shorten_quote(each.text))
         elif DECISION.search(each.text):
-            yield Dropped(each.seq, "decision", _shorten(each.text))
+            yield Dropped(each.seq, "decision", _shorten_quote(each.text))
 
 
-def _settles(other: _Said, point: _Said) -> bool:
+def _settles_point(other: _Said, point: _Said) -> bool:
     is_decision = DECISION.search(other.text) and not OPEN.search(other.text)
-    return bool(is_decision) and _share(point.words, other.words) >= ABSENT
+    return bool(is_decision) and _measure_overlap(point.words, other.words) >= ABSENT
 
 
 def _find_changed(messages: Sequence[BaseMessage], summary: str) -> Iterator[Dropped]:
     """What users said with a hedge or a negation, and the summary says without."""
     lines = [
-        (line, frozenset(terms(NEGATION.sub(" ", HEDGE.sub(" ", line)))))
+        (line, frozenset(extract_terms(NEGATION.sub(" ", HEDGE.sub(" ", line)))))
         for line in SENTENCE_END.split(summary)
     ]
     by_user = [each for each in messages if isinstance(each, HumanMessage)]
-    said = [each for message in by_user for each in _read(message, _clauses)]
+    said = [each for message in by_user for each in _read_said(message, _split_clauses)]
     for cue, kind, softer in ((NEGATION, "negation", DENIAL), (HEDGE, "hedge", SOFT)):
         plain = [each for each in said if not cue.search(each.text)]
         for each in said:
             if not cue.search(each.text) or len(each.words) < LEAST_TERMS:
                 continue
-            same = [line for line, words in lines if _share(each.words, words) >= SAME]
+            same = [
+                line
+                for line, words in lines
+                if _measure_overlap(each.words, words) >= SAME
+            ]
             is_kept = any(cue.search(line) or softer.search(line) for line in same)
             # Someone said it plainly, too: the summary need not be wrong.
-            is_said = any(_share(each.words, other.words) >= SAME for other in plain)
+            is_said = any(
+                _measure_overlap(each.words, other.words) >= SAME for other in plain
+            )
             if same and not is_kept and not is_said:
-                yield Dropped(each.seq, kind, _shorten(each.text))
+                yield Dropped(each.seq, kind, _shorten_quote(each.text))
 
 
-def _read(
+def _read_said(
     message: BaseMessage, split: Callable[[BaseMessage], list[str]]
 ) -> Iterator[_Said]:
     for text in split(message):
@@ -275,7 +288,7 @@ def _read(
             bare = text
             for cue in (DECISION, OPEN, NEGATION, HEDGE):
                 bare = cue.sub(" ", bare)
-            yield _Said(int(message.id or 0), text, frozenset(terms(bare)))
+            yield _Said(int(message.id or 0), text, frozenset(extract_terms(bare)))
 
 
 def _is_question(text: str) -> bool:
@@ -287,22 +300,22 @@ def _is_question(text: str) -> bool:
     return "?" in after or "？" in after or backwards[len(after) :][:1] in {*"吗呢"}
 
 
-def _sentences(message: BaseMessage) -> list[str]:
+def _split_sentences(message: BaseMessage) -> list[str]:
     parts = SENTENCE_END.split(message.text[:MAX_READ])
     return [part.strip() for part in parts if part.strip()]
 
 
-def _clauses(message: BaseMessage) -> list[str]:
+def _split_clauses(message: BaseMessage) -> list[str]:
     # A question has no clause that is said.
-    told = (each for each in _sentences(message) if not _is_question(each))
+    told = (each for each in _split_sentences(message) if not _is_question(each))
     parts = (part for each in told for part in CLAUSE_END.split(each))
     return [part.strip() for part in parts if part and part.strip()]
 
 
-def _share(words: frozenset[str], others: frozenset[str]) -> float:
+def _measure_overlap(words: frozenset[str], others: frozenset[str]) -> float:
     return len(words & others) / len(words) if words else 0.0
 
 
-def _shorten(text: str) -> str:
+def _shorten_quote(text: str) -> str:
     text = " ".join(text.split())
     return text if len(text) <= MAX_CHARS else text[: MAX_CHARS - 1].rstrip() + "…"

@@ -125,10 +125,10 @@ def find_facts(text: str) -> list[Fact]:
     """The facts of a text, each once, in the order of their kinds."""
     facts = [Fact("identifier", identifier) for identifier in find_identifiers(text)]
     # What is part of something larger is no fact of its own.
-    text = IDENTIFIER.sub(_blank, text)
+    text = IDENTIFIER.sub(_blank_match, text)
     facts += [Fact("quote", match[1].strip()) for match in QUOTE.finditer(text)]
     facts += [Fact("date", match[0]) for match in DATE.finditer(text)]
-    text = REFERENCE.sub(_blank, DATE.sub(_blank, text))
+    text = REFERENCE.sub(_blank_match, DATE.sub(_blank_match, text))
     text = LIST_NUMBER.sub("", HEADING.sub("", text))
     facts += [Fact("number", match[0].strip()) for match in NUMBER.finditer(text)]
     for match in NAME.finditer(text):
@@ -140,7 +140,7 @@ def find_facts(text: str) -> list[Fact]:
     return list(dict.fromkeys(facts))
 
 
-def _blank(match: re.Match[str]) -> str:
+def _blank_match(match: re.Match[str]) -> str:
     return GAP * len(match[0])
 
 
@@ -159,7 +159,7 @@ def find_identifiers(text: str) -> list[str]:
     return list(found)
 
 
-def unsupported(
+def find_unsupported(
     summary: str, sources: Iterable[str], dates: Iterable[date] = ()
 ) -> list[str]:
     """The facts of the summary that none of its sources says.
@@ -207,21 +207,23 @@ class _Known:
 
     def __init__(self, sources: Iterable[str], dates: Iterable[date]) -> None:
         written = "\n".join(sources)
-        self.text = _compact(written)
-        self.words = {form for word in WORD.findall(self.text) for form in _forms(word)}
+        self.text = _normalize_text(written)
+        self.words = {
+            form for word in WORD.findall(self.text) for form in _list_name_forms(word)
+        }
         # Compaction can put letters before a number that were none: "ß" becomes "ss".
         self.numbers = set(_read_numbers(written))
         self.days = sorted({date(day.year, day.month, day.day) for day in dates})
 
     def has(self, fact: Fact) -> bool:
-        text = _compact(fact.text)
+        text = _normalize_text(fact.text)
         if text in self.text:
             return fact.kind != "number" or self._has_number(text)
         if fact.kind == "date":
             return self._has_date(fact.text)
         if fact.kind == "number":
             return self._has_number(text)
-        return fact.kind == "name" and not self.words.isdisjoint(_forms(text))
+        return fact.kind == "name" and not self.words.isdisjoint(_list_name_forms(text))
 
     def _has_number(self, text: str) -> bool:
         return not self.numbers.isdisjoint(_read_numbers(text))
@@ -275,9 +277,9 @@ def _read_numbers(text: str) -> Iterator[str]:
     """Each number in every form it may be repeated in: "3 pm" is also 15."""
     for match in NUMBER.finditer(text):
         digits = match["digits"].replace(",", "")
-        yield _plain(digits)
+        yield _normalize_digits(digits)
         if scale := match["scale"]:
-            yield _plain(_scale(digits, SCALES[scale.lower()]))
+            yield _normalize_digits(_scale_number(digits, SCALES[scale.lower()]))
         if (match["half"] or "").lower() == "p" and digits.isdecimal():
             yield str(int(digits[:4]) + 12)
     for word in WORD.findall(text.casefold()):
@@ -288,18 +290,18 @@ def _read_numbers(text: str) -> Iterator[str]:
         yield CHINESE_DIGITS[char]
 
 
-def _plain(digits: str) -> str:
+def _normalize_digits(digits: str) -> str:
     whole, dot, rest = digits.partition(".")
     rest = rest.rstrip("0")
     return (whole.lstrip("0") or "0") + (dot + rest if rest else "")
 
 
-def _scale(digits: str, zeros: int) -> str:
+def _scale_number(digits: str, zeros: int) -> str:
     whole, _, rest = digits.partition(".")
     return whole + rest[:zeros].ljust(zeros, "0") + "." + rest[zeros:]
 
 
-def _forms(word: str) -> set[str]:
+def _list_name_forms(word: str) -> set[str]:
     """A name with and without what is put behind it."""
     word = word.lower()
     base = re.sub(r"['’]s?$", "", word)
@@ -307,7 +309,7 @@ def _forms(word: str) -> set[str]:
     return {word, base, base.rstrip("s"), base + "s", *(p for p in parts if len(p) > 2)}
 
 
-def _compact(text: str) -> str:
+def _normalize_text(text: str) -> str:
     """For comparison: case, white space and the shape of quotation marks aside."""
     text = text.casefold().replace("’", "'").replace("‘", "'")
     return " ".join(text.split())

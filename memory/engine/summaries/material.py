@@ -23,20 +23,20 @@ SUMMARY = re.compile(r"<summary [^<>]*+>((?:[^<]++|<(?!/?summary\b))*+)</summary
 MEDIA = {"image", "audio", "video", "file"}
 
 
-def chunk(
+def chunk_messages(
     messages: Sequence[BaseMessage], count_tokens: TokenCounter, limit: int
 ) -> Iterator[list[Document]]:
     """The messages as documents, in lists of at most `limit` tokens."""
     some: list[Document] = []
     size = 0
     for message in messages:
-        parts = list(_split(describe(message), count_tokens, limit))
+        parts = list(_split_document(describe_message(message), count_tokens, limit))
         if len(parts) > 1:
             numbers = range(1, len(parts) + 1)
             labels = [{"part": f"{number}/{len(parts)}"} for number in numbers]
             parts = [part | label for part, label in zip(parts, labels, strict=True)]
         for document in parts:
-            tokens = _count(document, count_tokens)
+            tokens = _count_document(document, count_tokens)
             if some and size + tokens > limit:
                 yield some
                 some, size = [], 0
@@ -46,7 +46,7 @@ def chunk(
         yield some
 
 
-def group(
+def group_documents(
     documents: Sequence[Document], count_tokens: TokenCounter, limit: int
 ) -> list[list[Document]]:
     """The documents in lists of at most `limit` tokens, but of two at least, so that
@@ -54,7 +54,7 @@ def group(
     groups: list[list[Document]] = []
     size = 0
     for document in documents:
-        tokens = _count(document, count_tokens)
+        tokens = _count_document(document, count_tokens)
         if groups and (len(groups[-1]) < 2 or size + tokens <= limit):
             groups[-1].append(document)
             size += tokens
@@ -64,20 +64,20 @@ def group(
     return groups
 
 
-def _split(
+def _split_document(
     document: Document, count_tokens: TokenCounter, limit: int
 ) -> Iterator[Document]:
     """Halve the text, between words where there are any, until every part fits."""
     text = document["text"]
-    if len(text) < 2 or _count(document, count_tokens) <= limit:
+    if len(text) < 2 or _count_document(document, count_tokens) <= limit:
         yield document
         return
     middle = text.rfind(" ", len(text) // 4, len(text) // 2) + 1 or len(text) // 2
     for half in (text[:middle], text[middle:]):
-        yield from _split(document | {"text": half}, count_tokens, limit)
+        yield from _split_document(document | {"text": half}, count_tokens, limit)
 
 
-def describe(message: BaseMessage) -> Document:
+def describe_message(message: BaseMessage) -> Document:
     """A message as the summariser reads it; as JSON its role cannot be forged."""
     created_at = time_of(message)
     number = message.id
@@ -100,15 +100,15 @@ def describe_text(message: BaseMessage) -> str:
             where = f": {address}" if address.startswith(("http:", "https:")) else ""
             parts.append(f"[{block['type']}{where}]")
     for call in message.tool_calls if isinstance(message, AIMessage) else ():
-        parts.append(f"[called the tool {call['name']} with {to_json(call['args'])}]")
+        parts.append(f"[called the tool {call['name']} with {dump_json(call['args'])}]")
     return "\n".join(filter(None, parts))
 
 
-def _count(document: Document, count_tokens: TokenCounter) -> int:
-    return count_tokens([HumanMessage(to_json(document))])
+def _count_document(document: Document, count_tokens: TokenCounter) -> int:
+    return count_tokens([HumanMessage(dump_json(document))])
 
 
-def to_json(value: object) -> str:
+def dump_json(value: object) -> str:
     return json.dumps(value, ensure_ascii=False)
 
 
@@ -164,6 +164,6 @@ def read_request(request: Sequence[BaseMessage]) -> Document | None:
     summaries = [m for each in above[: -len(read)] for m in SUMMARY.findall(each.text)]
     return {
         "previous_summary": unescape(summaries[-1]) if told["extends"] else "",
-        "messages": list(map(describe, read)),
+        "messages": list(map(describe_message, read)),
         "max_tokens": told["max_tokens"],
     }

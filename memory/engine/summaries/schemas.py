@@ -120,28 +120,28 @@ def _describe_fields(schema: type[BaseModel], about: str, depth: int) -> Data:
     silent = [name for name, field in fields.items() if not field.description]
     words = {silent[-1]: about} if silent else {}
     return {
-        _key(name, field): _describe(
+        _find_field_key(name, field): _describe_type(
             field.annotation, field.description or words.get(name, ""), depth
         )
         for name, field in fields.items()
     }
 
 
-def _key(name: str, field: FieldInfo) -> str:
+def _find_field_key(name: str, field: FieldInfo) -> str:
     alias = field.validation_alias
     return alias if isinstance(alias, str) else name
 
 
-def _describe(kind: Any, about: str, depth: int) -> Any:
+def _describe_type(kind: Any, about: str, depth: int) -> Any:
     """The shape of a value; raises TypeError for a kind that has none."""
     arguments = [each for each in get_args(kind) if each is not NoneType]
     origin = get_origin(kind)
     if origin in (Union, UnionType) and len(arguments) == 1:
-        return _describe(arguments[0], about, depth)
+        return _describe_type(arguments[0], about, depth)
     if origin in (list, tuple, set, frozenset):
-        return [_describe(arguments[0], about, depth)]
+        return [_describe_type(arguments[0], about, depth)]
     if origin is dict:
-        return {"…": _describe(arguments[1], about, depth)}
+        return {"…": _describe_type(arguments[1], about, depth)}
     if origin is Literal:
         return " | ".join(map(str, arguments))
     if not isinstance(kind, type) or depth == 0:
@@ -155,22 +155,22 @@ def _describe(kind: Any, about: str, depth: int) -> Any:
     return ": ".join(filter(None, [shapes[kind], about]))
 
 
-def parse(schema: type[BaseModel], text: str) -> Data | None:
+def parse_summary(schema: type[BaseModel], text: str) -> Data | None:
     """The reply as the schema's data; None where it is anything else."""
     text = text.strip()
     fenced = FENCED.match(text)
     try:
-        return dump(schema.model_validate_json(fenced[1] if fenced else text))
+        return dump_summary(schema.model_validate_json(fenced[1] if fenced else text))
     except ValueError:
         return None
 
 
-def dump(value: BaseModel) -> Data:
+def dump_summary(value: BaseModel) -> Data:
     """Data that every JSON column takes: no NaN, times as text."""
     return json.loads(value.model_dump_json())
 
 
-def render(structured: Mapping[str, Any]) -> str:
+def render_summary(structured: Mapping[str, Any]) -> str:
     """The text of a summary from its data: a heading and a list for each field."""
     lines: list[str] = []
     for name, value in structured.items():
@@ -230,7 +230,7 @@ def without_times(text: str) -> str:
     return STAMP.sub(r"[\1]", text)
 
 
-def combine(parts: Sequence[Mapping[str, Any]]) -> Data:
+def combine_summaries(parts: Sequence[Mapping[str, Any]]) -> Data:
     """The data of consecutive summaries, oldest first, as that of one.
 
     Lists follow each other, without what was said before; objects are combined; of
@@ -243,7 +243,7 @@ def combine(parts: Sequence[Mapping[str, Any]]) -> Data:
             if isinstance(known, list) and isinstance(value, list):
                 combined[name] = known + [each for each in value if each not in known]
             elif isinstance(known, dict) and isinstance(value, dict):
-                combined[name] = combine([known, value])
+                combined[name] = combine_summaries([known, value])
             elif name not in combined or _render_entry(value):
                 combined[name] = value
     return combined

@@ -29,7 +29,7 @@ from ..tokens import TokenCounter, count_tokens
 from ..wording import gettext_noop as _
 from . import facts, material, prompts, schemas
 from .dropped import find_dropped, find_dropped_by_merge, to_flags
-from .validation import validate
+from .validation import validate_summary
 
 Invoke = Callable[[list[BaseMessage]], Awaitable[AIMessage]]
 Task = Literal["initial", "extend", "merge"]
@@ -90,7 +90,7 @@ class SummaryText:
     flags: dict[str, list[str]] = field(default_factory=dict)
 
 
-async def write(
+async def write_summary(
     invoke: Invoke | StructuredInvoke,
     step: Step,
     covered: Sequence[BaseMessage] = (),
@@ -98,22 +98,22 @@ async def write(
     prefix: Sequence[BaseMessage] = (),
     **options: Any,
 ) -> SummaryText:
-    """The summary of a step; `options` are those of `summarize` and `merge`, `prefix`
-    is that of `summarize`.
+    """The summary of a step; `options` are those of the two below, `prefix`
+    is that of `summarize_window`.
 
     `covered`: the messages that the summaries of a merge cover. The text is empty, and
     nothing is asked, where what leaves the window is not to be summarised.
     """
     if isinstance(step, Merge):
-        return await merge(invoke, step.replaces, covered, **options)
+        return await merge_summaries(invoke, step.replaces, covered, **options)
     if step.is_trim:
         return SummaryText("", prompt_hash="", requests=0)
     previous = step.previous.text if step.previous else ""
     options |= {"previous": previous, "prefix": prefix}
-    return await summarize(invoke, step.messages, **options)
+    return await summarize_window(invoke, step.messages, **options)
 
 
-async def summarize(
+async def summarize_window(
     invoke: Invoke | StructuredInvoke,
     messages: Sequence[BaseMessage],
     *,
@@ -139,7 +139,7 @@ async def summarize(
             text = await writer.write_in_place(prefix, messages, previous)
             return await writer.finish(text, [previous], messages)
     limit = min(chunk_tokens, policy.chunk_tokens)
-    chunks = list(material.chunk(messages, count_tokens, limit))
+    chunks = list(material.chunk_messages(messages, count_tokens, limit))
     if len(chunks) + bool(previous) > MOST_EXTENDED:
         text = await writer.join(previous, chunks, limit)
         return await writer.finish(text, [previous], messages)
@@ -153,7 +153,7 @@ async def summarize(
     return await writer.finish(text, [previous], messages)
 
 
-async def merge(
+async def merge_summaries(
     invoke: Invoke | StructuredInvoke,
     blocks: Sequence[SummaryBlock],
     messages: Sequence[BaseMessage] = (),
@@ -169,8 +169,11 @@ async def merge(
     """
     limit = min(chunk_tokens, policy.chunk_tokens, MAX_REREAD)
     may_read = messages and not any(block.by_hand for block in blocks)
-    if may_read and len(list(material.chunk(messages, count_tokens, limit))) == 1:
-        return await summarize(
+    if (
+        may_read
+        and len(list(material.chunk_messages(messages, count_tokens, limit))) == 1
+    ):
+        return await summarize_window(
             invoke,
             messages,
             policy=policy,
@@ -265,7 +268,7 @@ class _Writer:
             numbers = f"{chunk[0]['n']}-{chunk[-1]['n']}"
             parts.append({"messages": numbers, "text": text})
         while len(parts) > 1:
-            groups = material.group(parts, self.count_tokens, limit)
+            groups = material.group_documents(parts, self.count_tokens, limit)
             parts = [await self._join_group(each, len(groups) == 1) for each in groups]
         return parts[0]["text"]
 
@@ -289,21 +292,21 @@ class _Writer:
         # A bound schema would stand before the prefix, where no cache has it.
         bound = None if self.prefix else schema
         focus = {"keep_above_all": self.policy.focus} if self.policy.focus else {}
-        subject = material.to_json(document | focus | cap)
-        read = self.material or [HumanMessage(material.to_json(document))]
+        subject = material.dump_json(document | focus | cap)
+        read = self.material or [HumanMessage(material.dump_json(document))]
         request = [SystemMessage(prompt + more), HumanMessage(subject)]
         if self.prefix:
             request = [*self.prefix, HumanMessage(f"{prompt}{more}\n{subject}")]
         takes_schema = getattr(self.invoke, "takes_schema", False)
         reply = await self.invoke(request, **{"schema": bound} if takes_schema else {})
         answer = replies.strip_reasoning(str(reply.text))
-        structured = schemas.parse(schema, answer) if schema else None
-        text = validate(
+        structured = schemas.parse_summary(schema, answer) if schema else None
+        text = validate_summary(
             reply,
             input_tokens=self.count_tokens(read),
             policy=self.policy,
             count_tokens=self.count_tokens,
-            text=answer if structured is None else schemas.render(structured),
+            text=answer if structured is None else schemas.render_summary(structured),
         )
         if structured is not None:
             self.structured[text] = structured
@@ -343,7 +346,7 @@ class _Writer:
         flags: dict[str, list[str]] = {}
         if len(text) <= MAX_CHECKED_CHARS:
             dates: list[date] = list(filter(None, map(time_of, messages)))
-            flags["unsupported"] = facts.unsupported(
+            flags["unsupported"] = facts.find_unsupported(
                 schemas.without_times(text), sources, dates
             )
         complete = text

@@ -28,7 +28,7 @@ REFUSAL = re.compile(
 )
 
 
-def validate(
+def validate_summary(
     reply: AIMessage,
     *,
     input_tokens: int,

@@ -16,18 +16,18 @@ from . import rounds, shorten
 Cuts = Mapping[int, shorten.Levels]
 
 
-def prepare(
+def prepare_messages(
     messages: Sequence[BaseMessage], *, clip: int = 0, cuts: Cuts | None = None
 ) -> list[BaseMessage]:
     """Messages of a transcript, in the order of their numbers, as a provider takes
     them. Arguments of more than `clip` characters are cut; 0: none."""
-    shown = rounds.arrange(messages)
+    shown = rounds.arrange_rounds(messages)
     if clip:
         shown = shorten.clip_tool_args(shown, clip)
     if not cuts:
         return shown
     return [
-        shorten.cut(message, cuts[place], place)
+        shorten.cut_message(message, cuts[place], place)
         if (place := number_of(message)) in cuts
         else message
         for message in shown
@@ -39,7 +39,7 @@ def number_of(message: BaseMessage) -> int | None:
     return int(message.id) if message.id else None
 
 
-def squeeze(
+def squeeze_context(
     context: Context, limit: int, count_tokens: TokenCounter
 ) -> tuple[Context, Cuts]:
     """The context in `limit` tokens, as far as that can be, and what of it was cut.
@@ -52,21 +52,25 @@ def squeeze(
     if count_tokens(context.messages) <= limit:
         return context, {}
     context = context.with_section("recalled", ())
-    context, cuts = _cut(context, "window", shorten.in_window, limit, count_tokens)
+    context, cuts = _cut_section(
+        context, "window", shorten.in_window, limit, count_tokens
+    )
     context = fit(context, limit, count_tokens)
     if count_tokens(context.messages) > limit:
-        shorter, cut = _cut(context, "steps", shorten.in_turn, limit, count_tokens)
+        shorter, cut = _cut_section(
+            context, "steps", shorten.order_turn_cuts, limit, count_tokens
+        )
         start = _find_round(shorter, limit, count_tokens)
         shown = _from_step(shorter, start)
         if count_tokens(shown.messages) > limit:
             kept, order = _from_step(context, start), shorten.all_of_turn
-            shown, cut = _cut(kept, "steps", order, limit, count_tokens)
+            shown, cut = _cut_section(kept, "steps", order, limit, count_tokens)
         context, cuts = shown, {**cuts, **cut}
     sent = {number_of(message) for message in context.messages}
     return context, {place: some for place, some in cuts.items() if place in sent}
 
 
-def _cut(
+def _cut_section(
     context: Context,
     kind: Kind,
     order: shorten.Order,

@@ -29,7 +29,7 @@ CALL_BLOCKS = {"tool_use", "tool_call", "function_call"}
 Quote = Callable[[BaseMessage], BaseMessage]
 
 
-def repair(
+def repair_rounds(
     messages: Sequence[BaseMessage], *, quote: Quote | None = None
 ) -> list[BaseMessage]:
     """The messages, each call followed by exactly one result.
@@ -39,7 +39,7 @@ def repair(
     it. A call that could not be parsed is left out. One without an id or a name gets
     one. Messages that are in order stay as they are.
     """
-    messages = [_fill(message) for message in messages]
+    messages = [_fill_empty_content(message) for message in messages]
     callers = match_results(messages)
     # A result behind its call is more likely the right one than one before it.
     order = sorted(callers, key=lambda index: (index < callers[index], index))
@@ -68,9 +68,9 @@ def repair(
     return repaired
 
 
-def arrange(messages: Sequence[BaseMessage]) -> list[BaseMessage]:
-    """repair() for a transcript, of which nothing is left out: results that answer no
-    call, such as late ones, are quoted where they came."""
+def arrange_rounds(messages: Sequence[BaseMessage]) -> list[BaseMessage]:
+    """repair_rounds() for a transcript, of which nothing is left out: results that
+    answer no call, such as late ones, are quoted where they came."""
     if not any(isinstance(each, ToolMessage) or calls_of(each) for each in messages):
         return list(messages)
     names = {
@@ -83,7 +83,7 @@ def arrange(messages: Sequence[BaseMessage]) -> list[BaseMessage]:
         asked = str(message.additional_kwargs.get(LATE, ""))
         return quote_result(message, names.get((asked, message.tool_call_id), ""))
 
-    return repair(messages, quote=quote)
+    return repair_rounds(messages, quote=quote)
 
 
 def quote_result(message: BaseMessage, name: str = "") -> HumanMessage:
@@ -130,14 +130,14 @@ def keep_calls(
     ]
 
 
-def call_of(block: Any) -> str | None:
+def find_repeated_call(block: Any) -> str | None:
     """The id of the call that a block of content repeats; None: it repeats none."""
     if not isinstance(block, dict) or block.get("type") not in CALL_BLOCKS:
         return None
     return str(block.get("call_id") or block.get("id") or "")
 
 
-def _fill(message: BaseMessage) -> BaseMessage:
+def _fill_empty_content(message: BaseMessage) -> BaseMessage:
     """A list of no blocks is refused, an empty text is not."""
     if message.content != []:
         return message
@@ -176,7 +176,9 @@ def _with_calls(message: BaseMessage, calls: list[ToolCall]) -> BaseMessage:
     content = message.content
     if not isinstance(content, str):
         ids: list[str | None] = [call["id"] for call in calls]
-        content = [each for each in content if call_of(each) in [None, *ids]] or ""
+        content = [
+            each for each in content if find_repeated_call(each) in [None, *ids]
+        ] or ""
     raw = message.additional_kwargs
     return message.model_copy(
         update={

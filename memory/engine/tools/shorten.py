@@ -40,12 +40,12 @@ def clip_tool_args(
         return text[:KEPT_CHARS] + mark if len(text) > limit else text
 
     return [
-        _change_arguments(message, lambda args: _map(args, cut), tools)
+        _change_arguments(message, lambda args: _map_strings(args, cut), tools)
         for message in messages
     ]
 
 
-def shorten(
+def shorten_messages(
     messages: Sequence[BaseMessage],
     excess: int,
     count_tokens: TokenCounter,
@@ -60,7 +60,7 @@ def shorten(
     results do; with `newest`, sizes in characters, all of it down to them. `places`:
     the number of a message in its thread by its `id()`.
     """
-    order = in_turn(messages, newest=newest)
+    order = order_turn_cuts(messages, newest=newest)
     shown, _ = cut_down(messages, excess, count_tokens, places, order)
     return shown
 
@@ -81,7 +81,7 @@ def cut_down(
             break
         wanted = levels[index] | {part: chars}
         message = messages[index]
-        shorter = cut(message, wanted, places.get(id(message)))
+        shorter = cut_message(message, wanted, places.get(id(message)))
         saved = count_tokens([shown[index]]) - count_tokens([shorter])
         if saved > 0:
             shown[index], levels[index] = shorter, wanted
@@ -96,10 +96,10 @@ def in_window(messages: Sequence[BaseMessage]) -> Iterator[tuple[Part, int, int]
         yield from ((part, index, chars) for chars in LEVELS for index in indices)
 
 
-def in_turn(
+def order_turn_cuts(
     messages: Sequence[BaseMessage], *, newest: Sequence[int] = ()
 ) -> Iterator[tuple[Part, int, int]]:
-    """What to cut in the turn that runs, as shorten() does."""
+    """What to cut in the turn that runs, as shorten_messages() does."""
     answers = [n for n, each in enumerate(messages) if isinstance(each, AIMessage)]
     results = [n for n, each in enumerate(messages) if isinstance(each, ToolMessage)]
     last = answers[-1] if answers else 0
@@ -117,10 +117,10 @@ def in_turn(
 
 def all_of_turn(messages: Sequence[BaseMessage]) -> Iterator[tuple[Part, int, int]]:
     """The same, with all of the newest round."""
-    return in_turn(messages, newest=LEVELS)
+    return order_turn_cuts(messages, newest=LEVELS)
 
 
-def cut(
+def cut_message(
     message: BaseMessage, levels: Mapping[Part, int], place: int | None
 ) -> BaseMessage:
     """The message with each part down to so many characters; `place`: its number."""
@@ -144,7 +144,7 @@ def cut(
         shorter_text = cut_to(chars)
 
         def cut_all(args: Mapping[str, Any]) -> Mapping[str, Any]:
-            shorter = _map(args, shorter_text)
+            shorter = _map_strings(args, shorter_text)
             size = len(json.dumps(shorter, default=repr))
             # Many short values, or other ones than texts.
             is_long = size > max(2 * chars, 2 * len(shorter_text("x" * (chars + 1))))
@@ -167,7 +167,7 @@ def _set_text(message: BaseMessage, text: str) -> BaseMessage:
     text stay: a picture has an address, and calls have their results."""
     content: Any = text
     if not isinstance(message.content, str):
-        is_text = [_is_text(block) for block in message.content]
+        is_text = [_is_text_block(block) for block in message.content]
         first = is_text.index(True) if any(is_text) else len(is_text)
         blocks = zip(message.content, is_text, strict=True)
         content = [block for block, is_text in blocks if not is_text]
@@ -175,7 +175,7 @@ def _set_text(message: BaseMessage, text: str) -> BaseMessage:
     return message.model_copy(update={"content": content})
 
 
-def _is_text(block: Any) -> bool:
+def _is_text_block(block: Any) -> bool:
     return isinstance(block, str) or block.get("type") == "text"
 
 
@@ -201,7 +201,7 @@ def _change_arguments(
 
 
 def _change_block(block: Any, args: Mapping[str | None, Any]) -> Any:
-    call = rounds.call_of(block)
+    call = rounds.find_repeated_call(block)
     if call is None or call not in args:
         return block
     values = {
@@ -212,11 +212,11 @@ def _change_block(block: Any, args: Mapping[str | None, Any]) -> Any:
     return block | values
 
 
-def _map(value: Any, cut: Cut) -> Any:
+def _map_strings(value: Any, cut: Cut) -> Any:
     if isinstance(value, str):
         return cut(value)
     if isinstance(value, Mapping):
-        return {key: _map(each, cut) for key, each in value.items()}
+        return {key: _map_strings(each, cut) for key, each in value.items()}
     if isinstance(value, list):
-        return [_map(each, cut) for each in value]
+        return [_map_strings(each, cut) for each in value]
     return value

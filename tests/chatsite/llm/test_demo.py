@@ -18,7 +18,7 @@ from chatsite.llm.streaming import ReplyStream, complete
 from memory.engine.compose import RuleBlock, compose
 from memory.engine.policy import Policy
 from memory.engine.summaries.schemas import SCHEMAS
-from memory.engine.summaries.summarizer import summarize
+from memory.engine.summaries.summarizer import summarize_window
 from memory.engine.tokens import count_text
 from tests.patience import within
 
@@ -294,7 +294,7 @@ class TestForms:
             for time in [datetime(2026, 5, day, tzinfo=UTC) if day else None]
         ]
         model = DemoChatModel()
-        return await summarize(
+        return await summarize_window(
             model.ainvoke, messages, policy=policy, previous=previous
         )
 

@@ -12,7 +12,7 @@ from memory.agents.middleware import WindowpaneMiddleware
 from memory.agents.stores import InMemoryStore
 from memory.engine.compose import to_wire
 from memory.engine.policy import Policy
-from memory.engine.tools.rounds import NO_RESULT, repair
+from memory.engine.tools.rounds import NO_RESULT, repair_rounds
 from memory.engine.tools.shorten import ARGUMENT_MARK
 from tests.fakes.openai_rules import find_faults
 
@@ -135,21 +135,21 @@ def test_no_time_stops_a_compaction(value):
 def test_it_moves_results_behind_their_calls():
     first, second, question = call("a", "b"), call("a"), HumanMessage("And?")
     a, b, other = result("a"), result("b"), result("a", "new")
-    assert repair([first, b, question, a, second, other]) == [
+    assert repair_rounds([first, b, question, a, second, other]) == [
         *(first, a, b),
         *(question, second, other),
     ]
     orphan, lone = result("x"), call("y")
-    repaired = repair([orphan, lone, question])
+    repaired = repair_rounds([orphan, lone, question])
     assert (repaired[0], repaired[1].text, repaired[2]) == (lone, NO_RESULT, question)
     in_order = [question, first, a, b]
-    assert all(x is y for x, y in zip(repair(in_order), in_order, strict=True))
+    assert all(x is y for x, y in zip(repair_rounds(in_order), in_order, strict=True))
 
 
 def test_it_gives_calls_without_an_id_or_a_name_one():
     messages = [call("", "", "a"), result("", "one"), result("a"), result("", "two")]
     messages[0].tool_calls[2]["name"] = ""
-    check(sent := repair([QUESTION, *messages]))
+    check(sent := repair_rounds([QUESTION, *messages]))
     assert [message.text for message in sent[2:]] == ["one", "two", "found"]
 
 

@@ -9,7 +9,7 @@ from langchain_core.messages import AIMessage, HumanMessage
 from memory.engine.compose import compose
 from memory.engine.plan import plan_compaction
 from memory.engine.policy import Policy
-from memory.engine.summaries.summarizer import summarize
+from memory.engine.summaries.summarizer import summarize_window
 from memory.engine.tokens import count_tokens
 
 from ..engine.chats import (
@@ -107,7 +107,7 @@ def test_it_counts_messages_without_content(content):
 async def test_it_summarises_among_messages_without_content(content):
     messages = [HumanMessage("tea", id="1"), AIMessage(content, id="2"), user(3)]
     invoke = Summarizer()
-    made = await summarize(invoke, messages, policy=Policy(preset="langmem"))
+    made = await summarize_window(invoke, messages, policy=Policy(preset="langmem"))
     assert [each["n"] for each in invoke.documents[0]["messages"]] == [1, 2, 3]
     assert "tea" in made.text
 

@@ -5,7 +5,7 @@ import pytest
 from memory.engine.compaction import Important, MemoryState, find_important
 from memory.engine.plan import Compaction, Merge
 from memory.engine.policy import PRESETS, Policy
-from memory.engine.summaries.summarizer import write
+from memory.engine.summaries.summarizer import write_summary
 from memory.engine.tokens import count_tokens
 
 from .chats import Summarizer, block, chat, seqs, user
@@ -152,7 +152,7 @@ def test_summaries_and_window_tile_the_conversation(preset):
 class TestWriting:
     async def written(self, step, covered=()):
         summarizer = Summarizer("done")
-        await write(summarizer, step, covered, policy=Policy())
+        await write_summary(summarizer, step, covered, policy=Policy())
         return summarizer.documents[0]
 
     async def test_a_compaction_reads_its_messages_and_what_it_extends(self):

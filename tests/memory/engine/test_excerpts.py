@@ -117,7 +117,7 @@ def test_it_shows_the_part_of_a_long_hit_that_matters():
 
 def test_a_part_is_cut_again_from_its_span():
     (note,) = choose([LONG], "What is the puppy called?")
-    again = excerpts.cut(message(1, LONG), note.span)
+    again = excerpts.cut_excerpt(message(1, LONG), note.span)
     assert quote_message(again) == quote_message(note.message)
     start, end = note.span
     assert LONG[start:end] in again.text
@@ -125,7 +125,7 @@ def test_a_part_is_cut_again_from_its_span():
 
 def test_the_message_itself_stays_whole():
     original = message(1, LONG)
-    excerpts.cut(original, (10, 20))
+    excerpts.cut_excerpt(original, (10, 20))
     assert original.text == LONG
     assert "excerpt" not in quote_message(original)
 
@@ -153,7 +153,10 @@ def test_of_two_long_hits_each_may_take_half():
 
 def test_it_marks_only_the_ends_that_were_cut():
     text = "alpha beta gamma delta"
-    cuts = [excerpts.cut(message(1, text), span).text for span in ((0, 10), (11, 22))]
+    cuts = [
+        excerpts.cut_excerpt(message(1, text), span).text
+        for span in ((0, 10), (11, 22))
+    ]
     assert cuts == ["alpha beta…", "…gamma delta"]
 
 
@@ -273,7 +276,7 @@ def test_notes_are_restored_from_what_is_recorded(room):
     messages = [message(n, text) for n, text in enumerate(told, start=1)]
     notes = choose(told, ASKED, room=room)
     seqs = [note.seq for note in notes]
-    again = excerpts.restore(
+    again = excerpts.restore_excerpts(
         [each for each in messages if int(each.id) in seqs],
         spans=[[note.seq, *note.span] for note in notes if note.span],
         newest={note.seq: note.replaced_by for note in notes if note.replaced_by},

@@ -9,8 +9,8 @@ from memory.engine.summaries.facts import (
     Fact,
     find_facts,
     find_identifiers,
+    find_unsupported,
     missing_identifiers,
-    unsupported,
 )
 from tests.patience import within
 
@@ -96,7 +96,7 @@ def test_it_takes_no_ordinary_word_for_an_identifier(text):
     ],
 )
 def test_it_raises_no_false_alarm(summary):
-    assert unsupported(summary, SAID, DAYS) == []
+    assert find_unsupported(summary, SAID, DAYS) == []
 
 
 @pytest.mark.parametrize(
@@ -111,18 +111,18 @@ def test_it_raises_no_false_alarm(summary):
     ],
 )
 def test_it_names_what_was_not_said(summary, wrong):
-    assert unsupported(summary, SAID, DAYS) == wrong
+    assert find_unsupported(summary, SAID, DAYS) == wrong
 
 
 def test_it_names_each_thing_once_and_not_too_many():
     summary = "He met " + ", ".join(f"Abc{n}" for n in range(99)) + " and Abc1."
-    assert len(unsupported(summary, SAID)) == 20
+    assert len(find_unsupported(summary, SAID)) == 20
 
 
 def test_it_checks_a_long_conversation_in_no_time():
     sources = [f"Message {n}: " + SAID[n % 3] for n in range(400)]
     with within(0.5, time.thread_time):
-        assert unsupported("Lance pays 1300.", sources) == ["1300"]
+        assert find_unsupported("Lance pays 1300.", sources) == ["1300"]
 
 
 @pytest.mark.parametrize(
@@ -131,11 +131,11 @@ def test_it_checks_a_long_conversation_in_no_time():
 def test_it_reads_hostile_text_in_linear_time(piece):
     text = (piece * 32_000)[:32_000]
     with within(3, time.thread_time):
-        unsupported(text, [text])
+        find_unsupported(text, [text])
 
 
 @given(st.text(max_size=200))
 def test_it_supports_every_text_with_itself(text):
-    assert unsupported(text, [text]) == []
+    assert find_unsupported(text, [text]) == []
     assert missing_identifiers(text, [text]) == []
     assert all(isinstance(fact, Fact) for fact in find_facts(text))

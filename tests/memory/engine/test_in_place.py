@@ -12,7 +12,7 @@ from memory.engine.exceptions import EmptySummary
 from memory.engine.policy import Policy
 from memory.engine.summaries import prompts
 from memory.engine.summaries.material import make_code, read_request
-from memory.engine.summaries.summarizer import summarize
+from memory.engine.summaries.summarizer import summarize_window
 
 from .chats import Summarizer, assistant, block, chat, tool, user
 
@@ -35,7 +35,7 @@ def begin(messages, blocks=()):
 async def ask(messages, *replies, blocks=(), **options):
     model = Summarizer(*replies or ["They talked."])
     options = {"policy": POLICY, "prefix": begin(messages, blocks)} | options
-    made = await summarize(model, messages, **options)
+    made = await summarize_window(model, messages, **options)
     return model.requests, made
 
 
@@ -146,7 +146,9 @@ async def test_no_schema_is_bound_before_the_beginning():
 
     messages = chat(4)
     model = Structured('{"facts": ["Ann likes tea."]}')
-    made = await summarize(model, messages, policy=POLICY, prefix=begin(messages))
+    made = await summarize_window(
+        model, messages, policy=POLICY, prefix=begin(messages)
+    )
     assert schemas == [None]
     assert (made.text, made.structured["facts"]) == (
         "Facts:\n- Ann likes tea.",

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memory.engine.search.passages import LEAST_WORDS, MOST_WORDS, split
+from memory.engine.search.passages import LEAST_WORDS, MOST_WORDS, split_passages
 from tests.patience import within
 
 PARAGRAPH = "The kettle is on and the rain goes on too. " * 5
@@ -14,7 +14,7 @@ CODE = "```python\n" + "total = total + 1\n\n" * 90 + "```"
 
 
 def parts(text):
-    return [text[start:end] for start, end in split(text)]
+    return [text[start:end] for start, end in split_passages(text)]
 
 
 def sizes(text):
@@ -75,7 +75,7 @@ def test_two_chinese_characters_count_as_a_word():
 @given(st.text(st.sampled_from("a .\n`~。中\t#"), max_size=400))
 def test_nothing_but_space_is_between_the_passages(text):
     place, rest = 0, ""
-    for start, end in split(text):
+    for start, end in split_passages(text):
         assert place <= start <= end <= len(text)
         rest += text[place:start]
         place = end
@@ -87,4 +87,4 @@ def test_nothing_but_space_is_between_the_passages(text):
 )
 def test_a_hostile_text_takes_no_longer(text):
     with within(1, thread_time):
-        split(text * (200_000 // len(text)))
+        split_passages(text * (200_000 // len(text)))

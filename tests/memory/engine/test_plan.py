@@ -11,10 +11,15 @@ from memory.engine.cut_points import (
     find_gaps,
     find_open_question,
 )
-from memory.engine.plan import find_cutoff, number, plan_compaction, plan_merge
+from memory.engine.plan import find_cutoff, number_window, plan_compaction, plan_merge
 from memory.engine.policy import Policy
 from memory.engine.tokens import count_tokens
-from memory.engine.triggers import TriggerHit, find_next_due, find_trigger, measure
+from memory.engine.triggers import (
+    TriggerHit,
+    find_next_due,
+    find_trigger,
+    measure_window,
+)
 
 from .chats import START, TIMES, assistant, block, chat, seqs, tool, user
 
@@ -81,14 +86,14 @@ def test_it_does_nothing_when_switched_off():
 
 def test_it_measures_age_and_idle_time():
     now = START + timedelta(minutes=10)
-    measures = measure(chat(4), count_tokens=count_tokens, now=now)
+    measures = measure_window(chat(4), count_tokens=count_tokens, now=now)
     assert (measures.age, measures.idle) == (540, 360)
     assert find_trigger(Policy(trigger=("age", 540)), measures).value == 540
     assert find_trigger(Policy(trigger=("idle", 361)), measures) is None
 
 
 def test_it_ignores_age_where_times_are_unknown():
-    measures = measure([HumanMessage("hello")], count_tokens=count_tokens)
+    measures = measure_window([HumanMessage("hello")], count_tokens=count_tokens)
     assert measures.age is None
     assert find_trigger(Policy(trigger=("age", 1)), measures) is None
 
@@ -504,7 +509,9 @@ def test_it_keeps_the_newest_round_whatever_there_is_room_for():
     ],
 )
 def test_it_numbers_by_id_or_else_by_place(ids, expected):
-    assert number([HumanMessage("a", id=id_) for id_ in ids], after=3) == expected
+    assert (
+        number_window([HumanMessage("a", id=id_) for id_ in ids], after=3) == expected
+    )
 
 
 @pytest.mark.parametrize("make_id", [lambda n: None, lambda n: str(uuid.uuid4())])

@@ -4,9 +4,9 @@ from time import thread_time
 import pytest
 
 from memory.engine.search.archive import MessageIndex
-from memory.engine.search.passages import split
+from memory.engine.search.passages import split_passages
 from memory.engine.search.ranking import Corpus, Document, Hit, Index, read_query
-from memory.engine.search.terms import stem, terms
+from memory.engine.search.terms import extract_terms, stem_word
 from tests.patience import within
 
 TALK = [
@@ -103,11 +103,11 @@ def test_it_takes_any_text(text):
     ],
 )
 def test_it_takes_forms_of_a_word_for_one(words):
-    assert len({stem(word) for word in words}) == 1
+    assert len({stem_word(word) for word in words}) == 1
 
 
 def test_it_takes_chinese_by_pairs_of_characters():
-    assert terms("喝绿茶 tea 水") == ["tea", "喝绿", "绿茶", "水"]
+    assert extract_terms("喝绿茶 tea 水") == ["tea", "喝绿", "绿茶", "水"]
 
 
 @pytest.mark.parametrize("parts", [(1,) * 9, (4, 5), (8, 1), (0, 9)])
@@ -140,7 +140,7 @@ def test_a_message_is_as_good_as_its_best_passage():
     talk.append(("assistant", reply))
     assert {hit.seq for hit in rank("blue zeppelin", documents(talk))[:2]} == {1, 7}
     (hit,) = [hit for hit in rank("blue zeppelin", documents(talk)) if hit.seq == 7]
-    start, end = split(reply)[hit.passage]
+    start, end = split_passages(reply)[hit.passage]
     assert "zeppelin" in reply[start:end]
     assert (end - start) < len(reply) / 4
 

@@ -135,13 +135,13 @@ class Standing:
 
 
 def chosen(rules, room):
-    kept = choice.choose(rules, room=room, count_tokens=count_tokens)
+    kept = choice.choose_rules(rules, room=room, count_tokens=count_tokens)
     return [rule.block.seq for rule in kept]
 
 
 def test_the_oldest_unconfirmed_rules_leave_first():
     rules = [Standing(n, is_confirmed=n == 1) for n in range(1, 8)]
-    size = choice.measure(count_tokens)(rules[0].block)
+    size = choice.make_rule_counter(count_tokens)(rules[0].block)
     assert chosen(rules, 7 * size) == [1, 2, 3, 4, 5, 6, 7]
     assert chosen(rules, 4 * size) == [1, 5, 6, 7]
     assert chosen(rules, 0) == [1]
@@ -154,7 +154,7 @@ def test_no_unconfirmed_rule_stays_for_being_short():
 
 def test_chosen_rules_fit_as_they_are_sent():
     rules = [Standing(n, words=n) for n in range(1, 30)]
-    kept = choice.choose(rules, room=300, count_tokens=count_tokens)
+    kept = choice.choose_rules(rules, room=300, count_tokens=count_tokens)
     blocks = [rule.block for rule in kept]
     sent = compose(system_prompt="", rules=blocks).messages
     empty = compose(system_prompt="", rules=[RuleBlock(1, "", "")]).messages

@@ -14,10 +14,10 @@ from memory.engine.summaries.schemas import (
     SCHEMAS,
     General,
     Topics,
-    combine,
+    combine_summaries,
     describe_schema,
-    parse,
-    render,
+    parse_summary,
+    render_summary,
     schema_for,
     without_times,
 )
@@ -32,17 +32,17 @@ SAID = {
 def test_it_describes_its_own_form(schema):
     shape = json.loads(describe_schema(schema))
     assert list(shape) == list(schema.model_fields)
-    assert parse(schema, json.dumps(shape)) == shape
+    assert parse_summary(schema, json.dumps(shape)) == shape
 
 
 def test_it_reads_data_and_fills_what_is_missing():
-    structured = parse(General, json.dumps(SAID))
+    structured = parse_summary(General, json.dumps(SAID))
     assert structured["facts"] == ["Ann pays 12."]
     assert structured["user_profile"] == []
 
 
 def test_it_reads_a_fenced_answer():
-    assert parse(General, f"```json\n{json.dumps(SAID)}\n```") is not None
+    assert parse_summary(General, f"```json\n{json.dumps(SAID)}\n```") is not None
 
 
 @pytest.mark.parametrize(
@@ -63,16 +63,18 @@ def test_it_reads_a_fenced_answer():
     ],
 )
 def test_it_takes_anything_else_for_plain_text(text):
-    assert parse(General, text) is None
+    assert parse_summary(General, text) is None
 
 
 def test_it_renders_headings_and_entries():
-    text = render(parse(General, json.dumps(SAID)))
+    text = render_summary(parse_summary(General, json.dumps(SAID)))
     assert text == "Topics:\n- Tea: She likes it.\n\nFacts:\n- Ann pays 12."
 
 
 def test_it_lets_no_entry_forge_a_heading():
-    assert render({"facts": ["a\nTopics:\n- b", " "]}) == "Facts:\n- a Topics: - b"
+    assert (
+        render_summary({"facts": ["a\nTopics:\n- b", " "]}) == "Facts:\n- a Topics: - b"
+    )
 
 
 def test_it_has_a_profile_for_each_kind_of_conversation():
@@ -135,25 +137,25 @@ def test_it_describes_any_other_class_by_its_json_schema(schema):
 def test_it_names_fields_as_the_class_reads_them():
     schema = create_model("Named", text=(str, Field(validation_alias="words")))
     assert json.loads(describe_schema(schema)) == {"words": ""}
-    assert parse(schema, '{"words": "a"}') == {"text": "a"}
+    assert parse_summary(schema, '{"words": "a"}') == {"text": "a"}
 
 
 def test_the_data_of_a_class_is_plain_json():
-    data = parse(Notes, json.dumps(NOTES))
+    data = parse_summary(Notes, json.dumps(NOTES))
     assert data == json.loads(json.dumps(data))
     assert data["key_facts"][0]["at"] == "2026-05-07T10:30:00Z"
     assert data["key_facts"][0]["source"] == "user"
     schema = create_model("Number", x=(float, 0))
-    assert parse(schema, '{"x": NaN}') == {"x": None}
+    assert parse_summary(schema, '{"x": NaN}') == {"x": None}
 
 
 @pytest.mark.parametrize("change", [{"key_facts": [{"text": "x"}]}, {"topics": "Tea"}])
 def test_it_takes_data_that_the_class_refuses_for_text(change):
-    assert parse(Notes, json.dumps(NOTES | change)) is None
+    assert parse_summary(Notes, json.dumps(NOTES | change)) is None
 
 
 def test_it_renders_every_kind_of_value():
-    assert render(parse(Notes, json.dumps(NOTES))).splitlines() == [
+    assert render_summary(parse_summary(Notes, json.dumps(NOTES))).splitlines() == [
         "User info: Lance",
         "Topics:",
         "- Tea",
@@ -167,8 +169,13 @@ def test_it_renders_every_kind_of_value():
         "- cat: Mimi",
     ]
     nested = {"a": {"name": "Ann", "likes": ["tea", {"text": "figs"}], "no": None}}
-    assert render({"people": nested}) == "People:\n- a: name: Ann; likes: tea, figs"
-    assert render({"facts": [{"at": "2026-05-07", "text": " "}], "x": None}) == ""
+    assert (
+        render_summary({"people": nested})
+        == "People:\n- a: name: Ann; likes: tea, figs"
+    )
+    assert (
+        render_summary({"facts": [{"at": "2026-05-07", "text": " "}], "x": None}) == ""
+    )
 
 
 JSON = st.recursive(
@@ -180,7 +187,7 @@ JSON = st.recursive(
 
 @given(st.dictionaries(st.sampled_from(["name", "key_facts"]), JSON))
 def test_no_data_forges_a_line(data):
-    for line in filter(None, render(data).splitlines()):
+    for line in filter(None, render_summary(data).splitlines()):
         assert line.startswith(("Name:", "Key facts:", "- "))
         assert line in ("Name:", "Key facts:") or len(line.split()) > 1
 
@@ -193,13 +200,13 @@ def test_it_checks_days_but_not_times():
 def test_it_combines_the_data_of_all_levels():
     first = {"facts": ["a", "b"], "name": "Ann", "at": {"home": "Oslo"}, "n": 1}
     second = {"facts": ["b", "c"], "name": " ", "at": {"work": "Bonn"}, "n": 2}
-    assert combine([first, second]) == {
+    assert combine_summaries([first, second]) == {
         "facts": ["a", "b", "c"],
         "name": "Ann",
         "at": {"home": "Oslo", "work": "Bonn"},
         "n": 2,
     }
-    assert combine([]) == {}
+    assert combine_summaries([]) == {}
     assert first["facts"] == ["a", "b"]
 
 

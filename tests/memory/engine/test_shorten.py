@@ -4,7 +4,7 @@ import pytest
 from langchain_core.messages import AIMessage, ToolMessage
 
 from memory.engine.tokens import count_tokens
-from memory.engine.tools.shorten import LEVELS, clip_tool_args, shorten
+from memory.engine.tools.shorten import LEVELS, clip_tool_args, shorten_messages
 
 from ..engine.chats import assistant, tool, user
 
@@ -50,7 +50,7 @@ def test_it_cuts_arguments_that_a_block_repeats_as_a_text():
 
 def cut(messages, saved, **options):
     places = {id(message): int(message.id) for message in messages}
-    shown = shorten(messages, saved, count_tokens, places, **options)
+    shown = shorten_messages(messages, saved, count_tokens, places, **options)
     assert len(shown) == len(messages)
     return shown
 

@@ -5,8 +5,8 @@ from memory.engine.tokens import (
     count_message,
     count_text,
     count_tokens,
-    remembered,
-    scaled,
+    remember_counts,
+    scale_counter,
 )
 
 
@@ -44,8 +44,8 @@ def test_it_counts_the_text_of_content_blocks():
 def test_it_sums_messages_and_scales_them():
     messages = [HumanMessage("abcd"), HumanMessage("abcd")]
     assert count_tokens(messages) == 10
-    assert scaled(1.25)(messages) == 13
-    assert count_tokens([]) == scaled(2)([]) == 0
+    assert scale_counter(1.25)(messages) == 13
+    assert count_tokens([]) == scale_counter(2)([]) == 0
 
 
 def test_it_is_asked_once_about_the_same_messages():
@@ -55,7 +55,7 @@ def test_it_is_asked_once_about_the_same_messages():
         asked.append(list(messages))
         return len(messages)
 
-    once = remembered(count)
+    once = remember_counts(count)
     messages = [HumanMessage("a"), HumanMessage("b")]
     assert [once(messages), once(list(messages)), once(tuple(messages))] == [2, 2, 2]
     assert len(asked) == 1

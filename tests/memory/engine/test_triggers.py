@@ -8,9 +8,9 @@ from memory.engine.compaction import MemoryState
 from memory.engine.exceptions import PolicyError
 from memory.engine.plan import plan_compaction
 from memory.engine.policy import Policy
-from memory.engine.search.terms import distance
+from memory.engine.search.terms import measure_term_distance
 from memory.engine.tokens import count_tokens
-from memory.engine.triggers import adaptive_trigger, measure, measure_topic
+from memory.engine.triggers import adaptive_trigger, measure_topic, measure_window
 
 from .chats import assistant, seqs, tool, user
 
@@ -36,13 +36,13 @@ OTHER = [
 class TestDistance:
     def test_it_is_the_share_of_words_that_are_new(self):
         text = "temples trains hotels gardens"
-        assert distance(text, "The temple, the train.") == 0.5
-        assert distance(text, text) == 0
-        assert distance(text, "nothing of that") == 1
+        assert measure_term_distance(text, "The temple, the train.") == 0.5
+        assert measure_term_distance(text, text) == 0
+        assert measure_term_distance(text, "nothing of that") == 1
 
     @pytest.mark.parametrize("text", ["", "Yes, go on.", "ok ok ok ok ok", "👍👍👍"])
     def test_a_few_words_have_no_topic(self, text):
-        assert distance(text, "temples and trains") is None
+        assert measure_term_distance(text, "temples and trains") is None
 
 
 class TestTopic:
@@ -81,7 +81,9 @@ class TestTopic:
     def test_its_cost_has_an_end(self, monkeypatch):
         read = []
         monkeypatch.setattr(
-            triggers, "distance", lambda *texts: read.append(sum(map(len, texts)))
+            triggers,
+            "measure_term_distance",
+            lambda *texts: read.append(sum(map(len, texts))),
         )
         most = triggers.TURN_CHARS + triggers.EARLIER_CHARS
         for count in (100, 1_000):
@@ -91,11 +93,13 @@ class TestTopic:
             assert read[-1] <= most + 10
 
     def test_the_words_are_only_read_where_a_trigger_asks_for_them(self, monkeypatch):
-        monkeypatch.setattr(triggers, "distance", None)
+        monkeypatch.setattr(triggers, "measure_term_distance", None)
         monkeypatch.setattr(triggers, "Search", None)
         policy = Policy(important=["budget"])
         assert plan(policy, [*TRIP, *OTHER]) is None
-        measures = measure([*TRIP, *OTHER], count_tokens=count_tokens, policy=policy)
+        measures = measure_window(
+            [*TRIP, *OTHER], count_tokens=count_tokens, policy=policy
+        )
         assert (measures.topic, measures.important) == (None, 0)
 
 
@@ -109,7 +113,7 @@ class TestImportant:
 
     def test_it_counts_the_matching_messages_of_the_window(self):
         window = [user(1, "My BUDGET"), assistant(2), user(3, "记住这个"), assistant(4)]
-        measures = measure(window, count_tokens=count_tokens, policy=self.POLICY)
+        measures = measure_window(window, count_tokens=count_tokens, policy=self.POLICY)
         assert measures.important_at == (0, 2)
         assert plan(self.POLICY, window[:3]) is None
         compaction = plan(self.POLICY, [*window, user(5)])
@@ -198,6 +202,6 @@ class TestAdaptive:
         sizes = {"tokens": 4000, "messages": 4}
         policy = Policy(trigger=sizes, keep=("tokens", 1000), adaptive=True)
         window = [user(1, "x" * 4 * 9000), assistant(2), user(3), assistant(4)]
-        measures = measure(window, count_tokens=count_tokens)
-        ((tokens, messages),) = triggers.adapt(policy, measures, ()).trigger
+        measures = measure_window(window, count_tokens=count_tokens)
+        ((tokens, messages),) = triggers.adapt_trigger(policy, measures, ()).trigger
         assert (tokens[1] > 4000, messages) == (True, ("messages", 4))

@@ -8,7 +8,7 @@ from memory.engine.compaction import MemoryState
 from memory.engine.compose import compose
 from memory.engine.plan import Compaction, plan_compaction_through, plan_merge
 from memory.engine.policy import Policy
-from memory.engine.summaries.summarizer import write
+from memory.engine.summaries.summarizer import write_summary
 from memory.engine.tokens import count_tokens
 
 from .chats import Summarizer, assistant, block, chat, seqs, user
@@ -21,7 +21,7 @@ LAYERED = WINDOW.model_copy(update={"strategy": "layered"})
 async def step_on(state, summarizer):
     """Do what is due."""
     while step := state.next_step(count_tokens=count_tokens):
-        made = await write(summarizer, step, policy=state.policy)
+        made = await write_summary(summarizer, step, policy=state.policy)
         state = state.apply(step, made.text)
     return state
 
