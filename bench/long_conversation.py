@@ -45,7 +45,9 @@ def make(owner: object, size: int, title: str = "") -> object:
         )
         for seq in range(1, size + 1)
     )
-    RecallEntry.objects.bulk_create(RecallEntry(**recall.describe(row)) for row in rows)
+    RecallEntry.objects.bulk_create(
+        RecallEntry(**recall.describe_entry(row)) for row in rows
+    )
     Turn.objects.bulk_create(
         Turn(
             conversation=conversation,
@@ -132,7 +134,7 @@ def actions_on(client: object, conversation: object) -> dict[str, Callable[[], o
         "right pane": lambda: get(client, f"{path}context/"),
         "sync of a socket": lambda: list(fragments.Page().sync(conversation)),
         "context": lambda: context.build(conversation),
-        "compaction plan": lambda: preparation.prepare(
+        "compaction plan": lambda: preparation.prepare_job(
             conversation.pk, "", lambda _: None, None, None, force=False
         ),
         "find: a rare word": find(f"nemo{seq}"),

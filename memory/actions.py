@@ -78,7 +78,7 @@ def exclude(
     Summaries that cover them are written again; what becomes of those that a person
     wrote, `edited` says. Raises EditedError when it says that the person is asked.
     """
-    seqs = tool_groups.complete(conversation, seqs)
+    seqs = tool_groups.complete_groups(conversation, seqs)
     rows = _rows(conversation, seqs).filter(excluded_at=None)
     _change(conversation, rows, edited, excluded_at=Now())
 
@@ -89,7 +89,7 @@ def include(
 ) -> None:
     """Bring messages back that were left out: calls of tools with their results, unless
     one of them was deleted. `edited` as for exclude()."""
-    groups = tool_groups.find(conversation, seqs := set(seqs))
+    groups = tool_groups.find_groups(conversation, seqs := set(seqs))
     deleted = conversation.messages.exclude(deleted_at=None)
     for group in groups:
         if deleted.filter(seq__in=group).exists():
@@ -123,15 +123,15 @@ def delete(
     Requests that were built from any of these can no longer be rebuilt.
     """
     rows = _rows(conversation, [seq])
-    others = tool_groups.complete(conversation, [seq])
+    others = tool_groups.complete_groups(conversation, [seq])
     beside = _rows(conversation, others).filter(excluded_at=None).exclude(seq=seq)
     hidden = list(beside.values_list("seq", flat=True))
     erased = {**Message.ERASED, "deleted_at": Now()}
     _change(conversation, rows, edited, beside=hidden, **erased)
     conversation.messages.filter(seq__in=hidden).update(excluded_at=Now())
     row = conversation.messages.get(seq=seq)
-    recall.index(row)
-    signatures.renew(row)
+    recall.index_message(row)
+    signatures.renew_signature(row)
     versions.erase(conversation, seq)
     rules.forget(conversation, seq)
     transcript.forget_title(conversation, seq)
@@ -263,7 +263,7 @@ def rebuild(conversation: Conversation) -> None:
     transcript."""
     transcript.lock(conversation)
     versions.retract_to(conversation, 1)
-    lease.reset(conversation)
+    lease.reset_back_off(conversation)
 
 
 @transaction.atomic
@@ -278,7 +278,7 @@ def set_policy(
     Policy.load(value)
     changed = _("These settings have been changed elsewhere in the meantime.")
     _set(conversation, "policy", value, seen=seen, changed=changed)
-    lease.reset(conversation)
+    lease.reset_back_off(conversation)
 
 
 @transaction.atomic

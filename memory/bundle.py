@@ -138,7 +138,7 @@ def _write_messages(
         for row in rows:
             row.tokens = 0 if row.deleted_at else count_message(row.to_langchain())
         _bound_times(conversation, rows)
-        entries = [RecallEntry(**recall.describe(row)) for row in rows]
+        entries = [RecallEntry(**recall.describe_entry(row)) for row in rows]
         with batch(len(rows)):
             _create(Message, rows)
             for entry, row in zip(entries, rows, strict=True):
@@ -238,7 +238,7 @@ def _create(model: type[Model], rows: list[Any]) -> None:
         row.created_at = time
         written = field.get_db_prep_save(time, connection)
         timed.append((written, *signatures.make_all(row), row.pk))
-    signatures.write(model, timed, [field, *signatures.fields_of(model)])
+    signatures.update_rows(model, timed, [field, *signatures.fields_of(model)])
 
 
 def drop_unproved(conversation: Conversation, batch: Batch = at_once) -> int:

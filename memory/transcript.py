@@ -461,7 +461,7 @@ def append_results(
 def _save(message: Message) -> Message:
     message.tokens = count_message(message.to_langchain())
     message.save()
-    recall.index(message)
+    recall.index_message(message)
     return message
 
 
@@ -482,7 +482,7 @@ def supersede(conversation: Conversation, first: int, last: int | None = None) -
     if last is not None:
         edges |= Q(seq__gte=last - tool_groups.REACH)
     ends = rows.filter(edges).values_list("seq", flat=True)
-    beside = set(tool_groups.complete(conversation, ends)).difference(ends)
+    beside = set(tool_groups.complete_groups(conversation, ends)).difference(ends)
     rows = conversation.messages.filter(Q(pk__in=rows) | Q(seq__in=beside))
     rows.filter(superseded_at=None).update(superseded_at=Now())
     end = None if last is None else max([last, *beside])

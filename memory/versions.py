@@ -119,7 +119,7 @@ def erase(conversation: Conversation, seq: int) -> None:
     for row in over.filter(is_stale | (has_failed & ~is_empty)):
         Summary.objects.filter(pk=row.pk).update(**Summary.ERASED)
         row.refresh_from_db()
-        signatures.renew(row)
+        signatures.renew_signature(row)
 
 
 def set_aside(conversation: Conversation, rows: Iterable[Summary]) -> None:

@@ -47,7 +47,7 @@ def test_every_lesson_names_tests_that_are_there():
 
 def compact(conversation):
     summariser = compactor.Summariser("m", Recorder())
-    return async_to_sync(compactor.compact)(conversation.pk, summariser)
+    return async_to_sync(compactor.compact_conversation)(conversation.pk, summariser)
 
 
 @pytest.fixture

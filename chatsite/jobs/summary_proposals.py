@@ -95,7 +95,7 @@ def describe(job: Job, conversation: Conversation) -> dict[str, Any]:
 
 
 def plan(conversation: Conversation, seq: int) -> proposals.Plan:
-    return proposals.plan(conversation, seq, open_from=lifecycle.open_from)
+    return proposals.plan_proposal(conversation, seq, open_from=lifecycle.open_from)
 
 
 async def _run(running: tasks.Running) -> dict[str, Any]:
@@ -103,7 +103,7 @@ async def _run(running: tasks.Running) -> dict[str, Any]:
     summariser = runner.summariser(model, payer=running.job.user_id)
     answers = _PaidAnswers(running, summariser.door)
     try:
-        made = await proposals.propose(
+        made = await proposals.propose_summary(
             conversation,
             running.job.values["seq"],
             # `around` waits at the door instead, while the job can still be cancelled.

@@ -366,7 +366,7 @@ def rebuild(request: HttpRequest, conversation: Conversation) -> Notice:
 def accept(request: HttpRequest, conversation: Conversation) -> Notice:
     """Compact as previewed, with the text of the box."""
     before = _in_force(conversation)
-    new = proposals.accept(
+    new = proposals.accept_proposal(
         conversation,
         request.POST.get("signature", ""),
         request.POST.get("text"),
@@ -439,7 +439,7 @@ def compact(request: HttpRequest, conversation: Conversation) -> HttpResponse:
         limits.admit_spending(conversation.owner_id)
     except CommandError as error:
         return _refuse(request, conversation, error)
-    lease.reset(conversation)
+    lease.reset_back_off(conversation)
     async_to_sync(runner.compact_soon)(conversation.pk)
     if request.htmx:
         conversation.refresh_from_db()

@@ -122,7 +122,7 @@ def end_job(
 @conversation_view("POST")
 def stop_compaction(request: HttpRequest, conversation: Conversation) -> HttpResponse:
     """End the compaction that runs, when the summary that it writes is done."""
-    lease.stop(conversation.pk)
+    lease.stop_after_step(conversation.pk)
     conversation.refresh_from_db()
     async_to_sync(events.publish)(conversation.pk, events.Job("fold", "stopping"))
     return render(
@@ -144,7 +144,7 @@ def estimate(request: HttpRequest, conversation: Conversation) -> HttpResponse:
     form = PolicyForm(request.POST)
     values: dict[str, Any] = {"form": form}
     if form.is_valid():
-        values["estimate"] = proposals.estimate(
+        values["estimate"] = proposals.estimate_compaction(
             conversation,
             Policy.load(form.cleaned_data["policy"]),
             open_from=lifecycle.open_from,

@@ -279,7 +279,7 @@ async def _compact(
     model, payer = found
     person.set(payer)
     name = providers.summary_model(model)
-    outcome = await compactor.compact(
+    outcome = await compactor.compact_conversation(
         conversation_id,
         announced(summariser(name, payer=payer), conversation_id),
         open_from=lifecycle.open_from,
@@ -363,7 +363,9 @@ def summariser(name: str, *, payer: int) -> compactor.Summariser:
 def _backlog() -> backlog.Backlog:
     due = [job.due for job in jobs if job.due]
     kept_no_longer = (library.erasable, library.expired)
-    return backlog.Backlog([lifecycle.waiting, lease.waiting, *kept_no_longer, *due])
+    return backlog.Backlog(
+        [lifecycle.waiting, lease.find_waiting_compactions, *kept_no_longer, *due]
+    )
 
 
 async def sweep(waiting: backlog.Backlog | None = None) -> None:
@@ -375,7 +377,7 @@ async def sweep(waiting: backlog.Backlog | None = None) -> None:
         due = await database_sync_to_async(lifecycle.due)()
         for conversation_id in set(due) - busy:
             start(conversation_id)
-    if lease.waiting in found:
+    if lease.find_waiting_compactions in found:
         for conversation_id in await database_sync_to_async(_due_compactions)():
             start_compaction(conversation_id)
     if not found.isdisjoint((library.erasable, library.expired)):
@@ -404,7 +406,11 @@ def _due_compactions() -> list[int]:
     """More of the same people would only wait, with leases to renew. The database has
     the rest."""
     room = MAX_COMPACTING - len(_compaction)
-    return lease.due(room) if room > 0 else lease.due_for_others(list(_compaction))
+    return (
+        lease.find_due_compactions(room)
+        if room > 0
+        else lease.due_for_others(list(_compaction))
+    )
 
 
 _sweepers: dict[asyncio.AbstractEventLoop, asyncio.Task[None]] = {}

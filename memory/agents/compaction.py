@@ -135,7 +135,7 @@ class Compactor:
         active = threads.find_active(memory, task.body)
         blocks = tuple(segment.block for segment in active)
         state = MemoryState(task.policy, blocks, version=len(memory.records))
-        window = threads.number(task.body[state.cutoff :], state.cutoff + 1)
+        window = threads.number_messages(task.body[state.cutoff :], state.cutoff + 1)
         state = state.add(*window)
         step = state.next_step(
             count_tokens=self.count_tokens,
@@ -154,9 +154,9 @@ class Compactor:
             messages = leaving = step.messages
         else:
             covered = task.body[step.first_seq - 1 : step.last_seq]
-            messages = threads.number(covered, step.first_seq)
+            messages = threads.number_messages(covered, step.first_seq)
         size = self.count_tokens(leaving) + sum(each.tokens for each in step.replaces)
-        record = describe(step, state.version + 1, size)
+        record = describe_step(step, state.version + 1, size)
         try:
             made = asyncio.run(self.writer.write(step, messages, task.policy))
             after = state.apply(step, made.text)
@@ -189,7 +189,7 @@ class Compactor:
             raise OverlongSummary("The summaries are too long for the model's window.")
 
 
-def describe(step: Step, version: int, size: int) -> CompactionRecord:
+def describe_step(step: Step, version: int, size: int) -> CompactionRecord:
     """A step of so many tokens, before its summary is made."""
     return CompactionRecord(
         version=version,

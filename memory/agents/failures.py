@@ -42,7 +42,7 @@ class Failures:
     def report(self, error: Exception, thread: str = "") -> None:
         name = type(error).__name__
         logger.warning("compaction failed thread=%s error=%s", thread, name)
-        self._warn(name, describe(error))
+        self._warn(name, describe_failure(error))
         if self.on_failure is None:
             return
         try:
@@ -60,7 +60,7 @@ class Failures:
             warnings.warn(told, SummaryWarning, stacklevel=2)
 
 
-def describe(error: Exception) -> str:
+def describe_failure(error: Exception) -> str:
     """The text of an error in one line, without what looks like a key."""
     text = " ".join(str(error)[: 4 * MAX_CHARS].split())
     return SECRET.sub("[…]", text)[:MAX_CHARS]

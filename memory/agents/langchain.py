@@ -86,7 +86,7 @@ class SummarizationMiddleware(WindowpaneMiddleware):
             self.token_counter = make_counter(read.model)
         super().__init__(
             read.model,
-            policy=make_policy(
+            policy=make_langchain_policy(
                 self.trigger,
                 self.keep,
                 summary_prompt,
@@ -123,7 +123,7 @@ def make_counter(model: BaseChatModel) -> TokenCounter:
     return count
 
 
-def make_policy(
+def make_langchain_policy(
     trigger: Any,
     keep: Any,
     summary_prompt: str,

@@ -320,7 +320,9 @@ class WindowpaneMiddleware(AgentMiddleware):
             messages = self._viewer.squeeze(call.view, call.task.limit or 0)
         summaries = call.view.context.section("summaries")
         marked = [
-            mark(message) if any(message is each for each in summaries) else message
+            mark_summary(message)
+            if any(message is each for each in summaries)
+            else message
             for message in messages
         ]
         return call.request.override(messages=marked)
@@ -377,7 +379,7 @@ def load_model(model: str | T) -> BaseChatModel | T:
     return init_chat_model(model) if isinstance(model, str) else model
 
 
-def mark(summary: BaseMessage) -> BaseMessage:
+def mark_summary(summary: BaseMessage) -> BaseMessage:
     """A copy that LangChain's tools know as a summary."""
     return summary.model_copy(update={"additional_kwargs": dict(SUMMARY_MARK)})
 

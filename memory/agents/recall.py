@@ -58,7 +58,7 @@ class Recall:
             hits = index.search(question, limit=RECALLED, at=time_of(body[asked]))
         chosen = excerpts.choose(
             hits,
-            {hit.seq: numbered(hit.seq, body[hit.seq - 1]) for hit in hits},
+            {hit.seq: copy_numbered(hit.seq, body[hit.seq - 1]) for hit in hits},
             question,
             room=room,
             count_tokens=self.count_tokens,
@@ -107,6 +107,6 @@ class Recall:
         return same[-1] if same else None
 
 
-def numbered(seq: int, message: BaseMessage) -> BaseMessage:
+def copy_numbered(seq: int, message: BaseMessage) -> BaseMessage:
     """A copy that is quoted with its number in the thread."""
     return message.model_copy(update={"id": str(seq)})

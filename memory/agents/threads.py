@@ -33,7 +33,7 @@ def split_system(messages: Messages) -> tuple[list[BaseMessage], list[BaseMessag
     return head, list(messages[len(head) :])
 
 
-def number(messages: Messages, first: int) -> list[BaseMessage]:
+def number_messages(messages: Messages, first: int) -> list[BaseMessage]:
     """Copies with their numbers as ids."""
     return [
         message.model_copy(update={"id": str(seq)})
@@ -66,20 +66,22 @@ def digest_prefixes(messages: Messages, ends: Sequence[int]) -> list[str]:
     place = 0
     for end in ends:
         for message in messages[place:end]:
-            running.update(_encode(message).encode("utf-8", "surrogatepass") + b"\0")
+            running.update(
+                _encode_message(message).encode("utf-8", "surrogatepass") + b"\0"
+            )
         place = max(place, end)
         digests.append(running.hexdigest() if 0 < end <= len(messages) else "")
     return digests
 
 
-def _describe(value: object) -> str:
+def _describe_value(value: object) -> str:
     """Something that is no JSON, the same in every process."""
     if isinstance(value, (set, frozenset)):
-        return repr(sorted(map(_describe, value)))
+        return repr(sorted(map(_describe_value, value)))
     return ADDRESS.sub("", repr(value))
 
 
-def _encode(message: BaseMessage) -> str:
+def _encode_message(message: BaseMessage) -> str:
     """All that a message says, as JSON."""
     content = message.content
     calls = message.tool_calls if isinstance(message, AIMessage) else []
@@ -89,7 +91,9 @@ def _encode(message: BaseMessage) -> str:
         texts = map(encode_basestring, (message.type, content, answers))
         return "[{}, {}, [], {}]".format(*texts)
     parts = [message.type, content, calls, answers]
-    return json.dumps(parts, ensure_ascii=False, sort_keys=True, default=_describe)
+    return json.dumps(
+        parts, ensure_ascii=False, sort_keys=True, default=_describe_value
+    )
 
 
 def thread_key(thread_id: object) -> str:

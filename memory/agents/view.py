@@ -25,7 +25,7 @@ from ..engine.policy import Policy
 from ..engine.tokens import TokenCounter, count_text
 from ..engine.tools import rounds, shorten
 from . import threads
-from .recall import Recall, numbered
+from .recall import Recall, copy_numbered
 from .stores import ThreadMemory
 
 NOTE = (
@@ -244,7 +244,7 @@ def _find_important(
         return []
     search = important_patterns.Search(policy.important)
     return [
-        numbered(seq, message)
+        copy_numbered(seq, message)
         for seq, message in covered.items()
         if search.occurs(message.text)
     ]

@@ -112,7 +112,7 @@ def record_call(
 
 
 @transaction.atomic
-def commit(
+def commit_summary(
     job: Job, model: str, result: SummaryText, important: Important
 ) -> int | None:
     """Write the new version if nothing has changed since the plan; else None.
@@ -151,7 +151,7 @@ def commit(
         tokens_after=tokens_after(job, result.text),
         author=job.author,
         # No model has anything to do with what only leaves the window.
-        **_common(job, model if result.text else ""),
+        **_shared_columns(job, model if result.text else ""),
     )
     ModelCall.objects.filter(pk__in=job.calls).update(summary=summary)
     if important.seqs:
@@ -219,12 +219,12 @@ def record_failure(
         status=Summary.Status.REJECTED if rejected else Summary.Status.FAILED,
         error=error_name(error),
         tokens_after=job.tokens_before,
-        **_common(job, model),
+        **_shared_columns(job, model),
     )
     ModelCall.objects.filter(pk__in=job.calls).update(summary=summary)
 
 
-def _common(job: Job, model: str) -> dict[str, object]:
+def _shared_columns(job: Job, model: str) -> dict[str, object]:
     trigger = job.step.trigger
     return {
         "level": job.step.level,

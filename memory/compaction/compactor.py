@@ -65,7 +65,7 @@ class Summariser:
     door: Callable[[], AbstractAsyncContextManager[None]] = nullcontext
 
 
-async def compact(
+async def compact_conversation(
     conversation_id: int,
     summariser: Summariser,
     *,
@@ -84,20 +84,22 @@ async def compact(
     up.
     """
     owner = uuid.uuid4().hex
-    if not await database_sync_to_async(lease.claim)(conversation_id, owner, force):
+    if not await database_sync_to_async(lease.claim_compaction)(
+        conversation_id, owner, force
+    ):
         return Outcome("busy")
     renewer = asyncio.create_task(_keep_lease(conversation_id, owner))
-    prepare = database_sync_to_async(preparation.prepare)
+    prepare = database_sync_to_async(preparation.prepare_job)
     sizes = (open_from, context_window, limit)
     done: list[int] = []
     job = None
     try:
         while job := await prepare(conversation_id, owner, *sizes, force and not done):
-            result = await write(job, summariser)
+            result = await write_step_summary(job, summariser)
             # In a thread of its own: a user's patterns can take long.
             important = await asyncio.to_thread(find_important, job.policy, job.step)
-            version = await _retry(
-                commit.commit, job, summariser.model, result, important
+            version = await _retry_write(
+                commit.commit_summary, job, summariser.model, result, important
             )
             if version is None:
                 return Outcome("discarded", tuple(done))
@@ -105,7 +107,7 @@ async def compact(
             job = None
         return Outcome("folded" if done else "nothing", tuple(done))
     except RefusedError as refused:
-        postpone = database_sync_to_async(lease.postpone)
+        postpone = database_sync_to_async(lease.postpone_compaction)
         await postpone(conversation_id, refused.retry_after)
         return Outcome("refused", tuple(done), refused.code)
     except Conversation.DoesNotExist:
@@ -114,13 +116,13 @@ async def compact(
         _log_failure(conversation_id, error, job)
         # Every error is counted. Otherwise it would be raised, and the summariser
         # paid, again and again.
-        await _retry(
+        await _retry_write(
             commit.record_failure, conversation_id, owner, summariser.model, error, job
         )
         return Outcome("failed", tuple(done), commit.error_name(error))
     finally:
         renewer.cancel()
-        await _retry(lease.release, conversation_id, owner)
+        await _retry_write(lease.release_compaction, conversation_id, owner)
 
 
 def _log_failure(conversation_id: int, error: Exception, job: Job | None) -> None:
@@ -136,7 +138,7 @@ def _log_failure(conversation_id: int, error: Exception, job: Job | None) -> Non
     )
 
 
-async def write(
+async def write_step_summary(
     job: Job, summariser: Summariser, around: Around | None = None
 ) -> summarizer.SummaryText:
     """The summary of one step. Every request for it is recorded, answered or not.
@@ -167,7 +169,7 @@ async def write(
             finally:
                 ms = int((monotonic() - started) * 1000)
                 recorded = (messages, reply, error, ms, summariser.charge)
-                await _retry(commit.record_call, job, summariser.model, *recorded)
+                await _retry_write(commit.record_call, job, summariser.model, *recorded)
         return reply
 
     invoke.takes_schema = True
@@ -182,7 +184,7 @@ async def write(
     )
 
 
-async def _retry(work: Callable[..., T], *args: object) -> T:
+async def _retry_write(work: Callable[..., T], *args: object) -> T:
     """What was paid for is not lost because the database is away for a moment."""
     return await retry(work, *args, until=monotonic() + RETRY_SECONDS)
 
@@ -191,7 +193,7 @@ async def _keep_lease(conversation_id: int, owner: str) -> None:
     while True:
         await asyncio.sleep(lease.LEASE.total_seconds() / 4)
         try:
-            await database_sync_to_async(lease.renew)(conversation_id, owner)
+            await database_sync_to_async(lease.renew_compaction)(conversation_id, owner)
         except TRANSIENT_DB_ERRORS as error:
             # As long as no other process began the same compaction, this one goes on.
             logger.warning(

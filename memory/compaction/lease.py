@@ -23,7 +23,7 @@ DUE_AT_ONCE, OTHERS_AT_ONCE = 50, 4
 COMPACTION = Lease(lambda: LEASE, "compaction_lease_until", "compaction_owner")
 
 
-def claim(conversation_id: int, owner: str, force: bool) -> bool:
+def claim_compaction(conversation_id: int, owner: str, force: bool) -> bool:
     """Whether this owner may compact now. `force`: also while backing off, and after
     too many failures."""
     rows = Conversation.objects.filter(pk=conversation_id, deleted_at=None)
@@ -51,17 +51,19 @@ def _may_retry() -> Q:
     return waited & Q(compaction_failures__lt=MAX_FAILURES)
 
 
-def due(limit: int = DUE_AT_ONCE) -> list[int]:
+def find_due_compactions(limit: int = DUE_AT_ONCE) -> list[int]:
     """Conversations to look at that no process compacts; a large import does not keep
     other users waiting."""
-    return _first_of(waiting(), limit)
+    return _first_of(find_waiting_compactions(), limit)
 
 
 def due_for_others(under_way: Collection[int]) -> list[int]:
-    """due() of the people who own none of these conversations: they don't wait until
-    those are compacted."""
+    """The due conversations of people who own none of those under way: they don't wait
+    until those are compacted."""
     busy = Conversation.objects.filter(pk__in=under_way).values("owner_id")
-    return _first_of(waiting().exclude(owner_id__in=busy), OTHERS_AT_ONCE)
+    return _first_of(
+        find_waiting_compactions().exclude(owner_id__in=busy), OTHERS_AT_ONCE
+    )
 
 
 def _first_of(rows: QuerySet[Conversation], limit: int) -> list[int]:
@@ -69,7 +71,7 @@ def _first_of(rows: QuerySet[Conversation], limit: int) -> list[int]:
     return list(ordered.values_list("pk", flat=True)[:limit])
 
 
-def waiting() -> QuerySet[Conversation]:
+def find_waiting_compactions() -> QuerySet[Conversation]:
     rows = Conversation.objects.filter(COMPACTION.free(), _may_retry(), deleted_at=None)
     return rows.filter(compaction_due_at__lte=Now())
 
@@ -104,14 +106,14 @@ def may_compact(conversation: Conversation) -> bool:
     return conversation.compaction_failures < MAX_FAILURES
 
 
-def reset(conversation: Conversation) -> None:
+def reset_back_off(conversation: Conversation) -> None:
     """Let the compaction job try again at once."""
     Conversation.objects.filter(pk=conversation.pk).update(
         compaction_failures=0, compaction_retry_at=None, compaction_due_at=Now()
     )
 
 
-def stop(conversation_id: int) -> None:
+def stop_after_step(conversation_id: int) -> None:
     """End a running compaction after its current step, which is paid for; the next turn
     marks the conversation due again."""
     rows = Conversation.objects.filter(COMPACTION.alive(), pk=conversation_id)
@@ -126,35 +128,35 @@ def is_stopped(conversation: Conversation, owner: str) -> bool:
     )
 
 
-def postpone(conversation_id: int, seconds: float) -> None:
+def postpone_compaction(conversation_id: int, seconds: float) -> None:
     rows = Conversation.objects.filter(pk=conversation_id)
     rows.update(compaction_due_at=Now() + timedelta(seconds=seconds))
 
 
-def unmarked(rows: QuerySet[Conversation]) -> QuerySet[Conversation]:
+def filter_unmarked(rows: QuerySet[Conversation]) -> QuerySet[Conversation]:
     """Those that have not been marked due since the job began: `mark_due` sets a time
     that is past, the job one that is ahead."""
     return rows.filter(compaction_due_at__gt=Now())
 
 
-def renew(conversation_id: int, owner: str) -> None:
-    held = _held(conversation_id, owner)
+def renew_compaction(conversation_id: int, owner: str) -> None:
+    held = _filter_held(conversation_id, owner)
     COMPACTION.renew(held)
-    unmarked(held).update(compaction_due_at=COMPACTION.end())
+    filter_unmarked(held).update(compaction_due_at=COMPACTION.end())
 
 
-def release(conversation_id: int, owner: str) -> None:
-    COMPACTION.release(_held(conversation_id, owner))
+def release_compaction(conversation_id: int, owner: str) -> None:
+    COMPACTION.release(_filter_held(conversation_id, owner))
 
 
-def _held(conversation_id: int, owner: str) -> QuerySet[Conversation]:
+def _filter_held(conversation_id: int, owner: str) -> QuerySet[Conversation]:
     return Conversation.objects.filter(COMPACTION.held_by(owner), pk=conversation_id)
 
 
 def count_failure(conversation_id: int, owner: str) -> bool:
     """Let the next try wait, longer after each failure. False: the lease was lost, and
     its new owner counts."""
-    rows = _held(conversation_id, owner)
+    rows = _filter_held(conversation_id, owner)
     failures = rows.values_list("compaction_failures", flat=True).first()
     if failures is None:
         return False

@@ -105,7 +105,7 @@ def _look_again(pk: Any, due_at: Any, seen: Any = None) -> Update:
     return rows, {"compaction_due_at": due_at}
 
 
-def prepare(
+def prepare_job(
     conversation_id: int,
     owner: str,
     open_from: OpenFrom,
@@ -118,7 +118,7 @@ def prepare(
     if lease.is_stopped(conversation, owner):
         return None
     if conversation.set_aside:
-        _resume(conversation_id, owner)
+        _resume_summaries(conversation_id, owner)
         conversation.refresh_from_db()
     limit = limit or (context.request_limit(context_window) if context_window else None)
     planner = Planner(conversation, open_from, limit=limit)
@@ -126,12 +126,12 @@ def prepare(
         return planner.make_job(owner, step)
     # Nothing is due until an idle or age trigger can fire, or the next turn ends.
     rows = Conversation.objects.filter(pk=conversation_id)
-    lease.unmarked(rows).update(compaction_due_at=planner.find_next_due())
+    lease.filter_unmarked(rows).update(compaction_due_at=planner.find_next_due())
     return None
 
 
 @transaction.atomic
-def _resume(conversation_id: int, owner: str) -> None:
+def _resume_summaries(conversation_id: int, owner: str) -> None:
     """Put summaries that were set aside in force again, where they follow on."""
     rows = Conversation.objects.filter(pk=conversation_id, compaction_owner=owner)
     # The UPDATE is also the lock.

@@ -50,8 +50,8 @@ class Plan:
 
 @dataclass(frozen=True, slots=True)
 class Proposal:
-    """A summary to look at. `signature` says what it was made of; accept() wants it
-    back."""
+    """A summary to look at. `signature` says what it was made of; accept_proposal()
+    wants it back."""
 
     plan: Plan
     text: str
@@ -60,10 +60,10 @@ class Proposal:
     signature: str
 
 
-def plan(conversation: Conversation, seq: int, *, open_from: OpenFrom) -> Plan:
+def plan_proposal(conversation: Conversation, seq: int, *, open_from: OpenFrom) -> Plan:
     """What compaction up to message `seq` would do. Raises ActionError if it can't
     be."""
-    return _plan_of(_prepare(conversation, seq, open_from))
+    return _plan_of(_prepare_proposal(conversation, seq, open_from))
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +75,7 @@ class Estimate:
     step: Plan | None
 
 
-def estimate(
+def estimate_compaction(
     conversation: Conversation,
     policy: Policy,
     *,
@@ -92,7 +92,7 @@ def estimate(
     )
 
 
-async def propose(
+async def propose_summary(
     conversation: Conversation,
     seq: int,
     summariser: compactor.Summariser,
@@ -106,15 +106,15 @@ async def propose(
 
     Raises ActionError, and SummaryError or InvokeError when the summariser failed.
     """
-    job = await database_sync_to_async(_prepare)(conversation, seq, open_from)
+    job = await database_sync_to_async(_prepare_proposal)(conversation, seq, open_from)
     if focus:
         job.policy = job.policy.model_copy(update={"focus": parse_focus(focus)})
-    made = await compactor.write(job, summariser, around)
+    made = await compactor.write_step_summary(job, summariser, around)
     made_of = {
         "conversation": conversation.pk,
         "memory_version": job.conversation.memory_version,
         "seq": seq,
-        "text_sha256": _sha256(made.text),
+        "text_sha256": _hash_text(made.text),
         "prompt_hash": made.prompt_hash,
         "model": summariser.model,
         "calls": job.calls,
@@ -130,7 +130,7 @@ async def propose(
     )
 
 
-def accept(
+def accept_proposal(
     conversation: Conversation,
     signature: str,
     text: object,
@@ -144,10 +144,10 @@ def accept(
     can't be stored.
     """
     text = transcript.check_text(text)
-    known = _open(conversation, signature)
+    known = _open_preview(conversation, signature)
     # Reading all messages takes a while, and nothing is locked meanwhile: the version
     # below tells whether they have changed.
-    seen = _prepare(conversation, known["seq"], open_from)
+    seen = _prepare_proposal(conversation, known["seq"], open_from)
     sources = [versions.to_block(source).text for source in seen.sources]
     sources += map(material.describe_text, seen.messages)
     times = (message.additional_kwargs.get("created_at") for message in seen.messages)
@@ -160,16 +160,16 @@ def accept(
     owner = uuid.uuid4().hex
     with transaction.atomic():
         transcript.lock(conversation)
-        if not lease.claim(conversation.pk, owner, force=True):
+        if not lease.claim_compaction(conversation.pk, owner, force=True):
             raise ActionError(
                 _("Messages are being summarised right now. Try again soon.")
             )
-        job = _prepare(conversation, known["seq"], open_from, owner)
+        job = _prepare_proposal(conversation, known["seq"], open_from, owner)
         if job.conversation.memory_version != known["memory_version"]:
             raise ActionError(
                 _("What the model sees has changed since. Look at it again.")
             )
-        as_proposed = _sha256(text) == known["text_sha256"]
+        as_proposed = _hash_text(text) == known["text_sha256"]
         job.author, job.calls = author, known["calls"]
         job.tokens_in, job.tokens_out = known["tokens_in"], known["tokens_out"]
         summary = SummaryText(
@@ -180,20 +180,20 @@ def accept(
             flags={name: flags for name, flags in found.items() if flags},
         )
         model = known["model"] if as_proposed else ""
-        version = commit.commit(job, model, summary, important)
-        lease.release(conversation.pk, owner)
+        version = commit.commit_summary(job, model, summary, important)
+        lease.release_compaction(conversation.pk, owner)
     return conversation.summaries.get(version=version)
 
 
 def is_changed(conversation: Conversation, signature: str, text: str) -> bool:
     """Whether the user has changed the text of a proposal."""
     try:
-        return _sha256(text) != _open(conversation, signature)["text_sha256"]
+        return _hash_text(text) != _open_preview(conversation, signature)["text_sha256"]
     except ActionError:
         return True
 
 
-def _prepare(
+def _prepare_proposal(
     conversation: Conversation, seq: int, open_from: OpenFrom, owner: str = ""
 ) -> Job:
     fresh = Conversation.objects.get(pk=conversation.pk)
@@ -225,7 +225,7 @@ def _plan_of(job: Job, text: str | None = None) -> Plan:
     )
 
 
-def _open(conversation: Conversation, signature: str) -> dict[str, Any]:
+def _open_preview(conversation: Conversation, signature: str) -> dict[str, Any]:
     try:
         known = signing.loads(signature, salt=SALT, max_age=MAX_AGE)
     except signing.BadSignature:
@@ -235,5 +235,5 @@ def _open(conversation: Conversation, signature: str) -> dict[str, Any]:
     return known
 
 
-def _sha256(text: str) -> str:
+def _hash_text(text: str) -> str:
     return hashlib.sha256(text.encode()).hexdigest()

@@ -63,11 +63,11 @@ class Tally:
             "rewrites_max": max(self.rewrites, default=0),
             "never_read": self.never_read,
             "without_user_message": self.without_user_message,
-            "evidence_in_window": _mean(self.in_window),
-            "evidence_reachable": _mean(self.reachable),
-            "recall_at_5": _mean(self.recall_at_5),
-            "recall_at_10": _mean(self.recall_at_10),
-            "newest_in_request": _mean(self.newest_in_request),
+            "evidence_in_window": _round_mean(self.in_window),
+            "evidence_reachable": _round_mean(self.reachable),
+            "recall_at_5": _round_mean(self.recall_at_5),
+            "recall_at_10": _round_mean(self.recall_at_10),
+            "newest_in_request": _round_mean(self.newest_in_request),
         }
 
 
@@ -87,5 +87,5 @@ def cacheable(tokens: int) -> int:
     return tokens // CACHE_STEP * CACHE_STEP if tokens >= CACHE_MIN else 0
 
 
-def _mean(values: Sequence[float]) -> float | None:
+def _round_mean(values: Sequence[float]) -> float | None:
     return round(mean(values), 4) if values else None

@@ -69,7 +69,7 @@ def read_recordings(data: bytes) -> list[Recording]:
     return TypeAdapter(list[Recording]).validate_json(data)
 
 
-async def replay(
+async def replay_recordings(
     recordings: Iterable[Recording],
     policy: Policy,
     invoke: Invoke,
@@ -133,9 +133,9 @@ class Player:
         self.tally.summary_tokens_out = self.summarizer.tokens_out
         self.tally.rewrites = list(self.generations.values())
         self.tally.never_read = sum(
-            self.summarizer.text_of(_number(message)) != message.text
+            self.summarizer.text_of(_seq_of(message)) != message.text
             for message in self.messages
-            if _number(message) in self.generations
+            if _seq_of(message) in self.generations
         )
         self._put_questions()
         return self.tally
@@ -210,13 +210,13 @@ class Player:
     async def _commit(self, step: Step, made: SummaryText) -> None:
         self.state = self.state.apply(step, made.text)
         self.failures = 0
-        for seq in map(_number, self._between(step.first_seq, step.last_seq)):
+        for seq in map(_seq_of, self._between(step.first_seq, step.last_seq)):
             self.generations[seq] = self.summarizer.generations.get(seq, 0)
 
     def _between(self, first: int, last: int) -> list[BaseMessage]:
         """The messages of these numbers, of which some may be missing."""
-        start = bisect_left(self.messages, first, key=_number)
-        return self.messages[start : bisect_right(self.messages, last, key=_number)]
+        start = bisect_left(self.messages, first, key=_seq_of)
+        return self.messages[start : bisect_right(self.messages, last, key=_seq_of)]
 
     def _put_questions(self) -> None:
         """See where the answers to the recording's questions can be found."""
@@ -254,14 +254,14 @@ class Player:
         """What a request with this question shows of messages, by their numbers."""
         notes = excerpts.choose(
             hits,
-            {_number(message): message for message in self.messages},
+            {_seq_of(message): message for message in self.messages},
             question,
             room=self.policy.recall_tokens,
             count_tokens=self.count_tokens,
             later=self.state.window,
         )
         quoted = (note.message for note in notes)
-        return {_number(each): each.text for each in (*self.state.window, *quoted)}
+        return {_seq_of(each): each.text for each in (*self.state.window, *quoted)}
 
 
 def has_number(text: str, number: str) -> bool:
@@ -331,5 +331,5 @@ class _Reader:
         return "".join(self.parts[seq].values())
 
 
-def _number(message: BaseMessage) -> int:
+def _seq_of(message: BaseMessage) -> int:
     return int(message.id or 0)

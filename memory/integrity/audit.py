@@ -81,7 +81,7 @@ def find_missing_versions() -> Iterator[Violation]:
         yield Violation("R7.missing", pk, f"there is no version before v{version}")
 
 
-def check(*, hashes: bool = True) -> Iterator[Violation]:
+def check_memory(*, hashes: bool = True) -> Iterator[Violation]:
     """Every violation in the memory tables.
 
     `hashes` checks the signature of every row, and rebuilds the context of every
@@ -140,7 +140,9 @@ def find_covering_nothing() -> Iterator[Violation]:
         status=Status.ACTIVE, last_seq__gte=F("conversation__next_seq")
     )
     for summary in rows.order_by("pk"):
-        yield _of(summary, "R6.range", f"reaches beyond the newest message: {summary}")
+        yield _make_violation(
+            summary, "R6.range", f"reaches beyond the newest message: {summary}"
+        )
 
 
 def find_lost_messages() -> Iterator[Violation]:
@@ -193,14 +195,16 @@ def find_bad_summaries() -> Iterator[Violation]:
         (unknown, "R7.status", "has an unknown status"),
     ):
         for summary in Summary.objects.filter(condition).order_by("pk"):
-            yield _of(summary, code, f"{summary} {words}")
+            yield _make_violation(summary, code, f"{summary} {words}")
     # A restored version repeats the text of an older one and asked no model.
     answered = ModelCall.objects.filter(summary=OuterRef("pk"), error="")
     unread = Q(status=Status.ACTIVE, author=None) & ~Exists(answered)
     restored = Q(trigger__kind="restore")
     rows = Summary.objects.filter(unread).exclude(restored).exclude(trimmed)
     for summary in rows.order_by("pk"):
-        yield _of(summary, "R7.call", f"no answered model call made {summary}")
+        yield _make_violation(
+            summary, "R7.call", f"no answered model call made {summary}"
+        )
 
 
 def find_bad_ancestors() -> Iterator[Violation]:
@@ -220,7 +224,7 @@ def find_bad_ancestors() -> Iterator[Violation]:
             f"{link.from_summary} cannot be made of {source} of "
             f"conversation {source.conversation_id}"
         )
-        yield _of(link.from_summary, "R7.ancestor", detail)
+        yield _make_violation(link.from_summary, "R7.ancestor", detail)
 
 
 def find_unexplained_replies() -> Iterator[Violation]:
@@ -290,7 +294,7 @@ def find_changed_contexts() -> Iterator[Violation]:
             yield Violation("R8.hash", call.conversation_id, detail)
 
 
-def _of(summary: Summary, code: str, detail: str) -> Violation:
+def _make_violation(summary: Summary, code: str, detail: str) -> Violation:
     return Violation(code, summary.conversation_id, detail)
 
 

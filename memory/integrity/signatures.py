@@ -70,7 +70,7 @@ class SignatureField(models.CharField):
 
     def digest(self, values: Iterable[Any]) -> str:
         """The signature of a row with these values in its `columns`."""
-        plain = [*map(_plain, values)]
+        plain = [*map(_normalize_value, values)]
         count = len(self.of)
         named = zip(self.later, plain[count:], strict=False)
         later = {name: value for name, value in named if value}
@@ -79,26 +79,26 @@ class SignatureField(models.CharField):
         if later:
             parts.append(later)
         signed = TO_JSON(parts).encode("utf-8", "surrogatepass")
-        key = _key(settings.SIGNING_KEY or settings.SECRET_KEY)
+        key = _derive_key(settings.SIGNING_KEY or settings.SECRET_KEY)
         # Not hmac.digest(): that lets another thread run, and waits for its turn again.
         return hmac.new(key, signed, "sha256").hexdigest()[:LENGTH]
 
 
 @lru_cache(maxsize=8)
-def _key(secret: str) -> bytes:
+def _derive_key(secret: str) -> bytes:
     return hashlib.sha256(b"windowpane.seal:" + secret.encode()).digest()
 
 
-def _plain(value: Any) -> Any:
+def _normalize_value(value: Any) -> Any:
     """As either database returns it: a whole number is no fraction."""
     if isinstance(value, datetime):
         return value.astimezone(UTC).isoformat()
     if isinstance(value, float) and value.is_integer():
         return int(value)
     if isinstance(value, dict):
-        return {key: _plain(each) for key, each in value.items()}
+        return {key: _normalize_value(each) for key, each in value.items()}
     if isinstance(value, list | tuple):
-        return [_plain(each) for each in value]
+        return [_normalize_value(each) for each in value]
     return value
 
 
@@ -106,7 +106,7 @@ def fields_of(model: type[models.Model]) -> list[SignatureField]:
     return [field for field in model._meta.fields if isinstance(field, SignatureField)]
 
 
-def holds(row: models.Model) -> bool:
+def has_valid_signature(row: models.Model) -> bool:
     """Whether the row is as it was written, as far as its signatures reach."""
     return all(
         hmac.compare_digest(getattr(row, field.attname) or "", field.make(row))
@@ -123,14 +123,14 @@ def make_all(row: models.Model) -> list[str]:
     return made
 
 
-def renew(row: models.Model) -> None:
+def renew_signature(row: models.Model) -> None:
     """Sign a row again after a change that is allowed; past the checks of history."""
     names = [field.name for field in fields_of(type(row))]
     values = dict(zip(names, make_all(row), strict=True))
     models.QuerySet(type(row)).filter(pk=row.pk).update(**values)
 
 
-def restate(rows: models.QuerySet, status: str) -> int:
+def change_status(rows: models.QuerySet, status: str) -> int:
     """Give the rows another status, signed. Their other columns are not read, so a row
     that was tampered with is still found."""
     field = rows.model._meta.get_field("status_signature")
@@ -157,12 +157,12 @@ def sign_all(model: type[models.Model], *, again: bool = False) -> int:
         rows = rows.filter(**{fields[0].name: None})
     count, found = 0, rows.iterator(chunk_size=BATCH)
     while batch := [*islice(found, BATCH)]:
-        write(model, [(*make_all(row), row.pk) for row in batch], fields)
+        update_rows(model, [(*make_all(row), row.pk) for row in batch], fields)
         count += len(batch)
     return count
 
 
-def write(
+def update_rows(
     model: type[models.Model],
     values: Sequence[tuple[Any, ...]],
     columns: Sequence[models.Field],

@@ -66,7 +66,7 @@ def fill_index(apps, schema_editor):
     rows = apps.get_model("memory", "Message").objects.order_by("pk")
     names = {field.attname for field in entry._meta.get_fields()}
     entries = (
-        entry(**{name: value for name, value in recall.describe(row).items() if name in names})
+        entry(**{name: value for name, value in recall.describe_entry(row).items() if name in names})
         for row in rows.iterator(chunk_size=500)
     )
     while batch := [*islice(entries, 500)]:

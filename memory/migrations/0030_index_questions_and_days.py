@@ -20,7 +20,7 @@ def index_again(apps, schema_editor):
         with transaction.atomic(schema_editor.connection.alias):
             batch = [*rows.filter(pk__gt=last).select_for_update(of=("self",))[:BATCH]]
             for row in batch:
-                for name, value in recall.describe(row.message).items():
+                for name, value in recall.describe_entry(row.message).items():
                     setattr(row, name, value)
             entry.objects.bulk_update(batch, CHANGED)
         if len(batch) < BATCH:

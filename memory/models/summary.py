@@ -23,7 +23,7 @@ class SummaryQuerySet(HistoryQuerySet):
         self.model.check_change(values)
         if set(values) != {"status"}:
             return super().update(**values)
-        return signatures.restate(self, values["status"])
+        return signatures.change_status(self, values["status"])
 
 
 class Summary(History):

@@ -60,7 +60,7 @@ def find_messages(
     rows = Message.objects.filter(
         conversation__owner=user, conversation__deleted_at=None, deleted_at=None
     )
-    own = _own(user, label)
+    own = _list_searched(user, label)
     # By their latest change, the newest first.
     ids = list(own.values_list("pk", flat=True)[:MAX_CONVERSATIONS])
     found = set(_find_words(ids, query, limit))
@@ -71,16 +71,16 @@ def find_messages(
         parts = Message.objects.filter(pk__in=newest, text__icontains=query)
         found |= set(parts.order_by("-pk").values_list("pk", flat=True)[:limit])
     shown = rows.filter(pk__in=found).select_related("conversation")
-    return [_excerpt(row, query) for row in shown.order_by("-pk")[:limit]]
+    return [_excerpt_message(row, query) for row in shown.order_by("-pk")[:limit]]
 
 
 def find_titles(
     user: AbstractBaseUser, query: str, *, label: int | None = None
 ) -> QuerySet[Conversation]:
-    return _own(user, label).filter(title__icontains=query)
+    return _list_searched(user, label).filter(title__icontains=query)
 
 
-def _own(user: AbstractBaseUser, label: int | None) -> QuerySet[Conversation]:
+def _list_searched(user: AbstractBaseUser, label: int | None) -> QuerySet[Conversation]:
     rows = Conversation.objects.filter(
         owner=user, deleted_at=None, temporary_until=None
     )
@@ -95,7 +95,9 @@ def _find_words(ids: list[int], query: str, limit: int) -> list[int]:
         parts = []
         # Each conversation has keys of its own, so the statement names all of them.
         for pk in ids[start : start + CONVERSATIONS_AT_ONCE]:
-            entry = recall.describe(Message(conversation_id=pk, seq=0, text=query))
+            entry = recall.describe_entry(
+                Message(conversation_id=pk, seq=0, text=query)
+            )
             keys = dict.fromkeys(entry["terms"].split())
             parts.append(both.join([*keys][:MAX_WORDS]))
         wanted = either.join(f"({part})" for part in parts if part)
@@ -107,13 +109,15 @@ def _find_words(ids: list[int], query: str, limit: int) -> list[int]:
     return found
 
 
-def _excerpt(message: Message, query: str) -> Found:
+def _excerpt_message(message: Message, query: str) -> Found:
     """Around the query as it was typed, or else around its first word."""
     text = " ".join(message.text.split())
-    place = _search(text, query.strip())
+    place = _find_text(text, query.strip())
     for word in () if place else query.split():
         # Without its ending: the index does not look at it either.
-        place = _search(text, word) or _search(text, word[: max(3, len(word) - 3)])
+        place = _find_text(text, word) or _find_text(
+            text, word[: max(3, len(word) - 3)]
+        )
         if place:
             break
     start, end = place or (0, 0)
@@ -127,6 +131,6 @@ def _excerpt(message: Message, query: str) -> Found:
     )
 
 
-def _search(text: str, words: str) -> tuple[int, int] | None:
+def _find_text(text: str, words: str) -> tuple[int, int] | None:
     found = re.search(re.escape(words), text, re.IGNORECASE) if words else None
     return found.span() if found else None

@@ -56,14 +56,14 @@ KEPT: dict[str, archive.Found] = {}
 LONG, MAX_KEPT = 10_000, 2_000
 
 
-def index(message: Message) -> None:
+def index_message(message: Message) -> None:
     """Make a message findable as it now is; call it where the message is written."""
-    _write([message])
+    _index_messages([message])
 
 
 def index_many(messages: list[Message]) -> None:
-    """index() with one statement for all of them."""
-    _write(messages)
+    """index_message() with one statement for all of them."""
+    _index_messages(messages)
 
 
 def index_all(*, again: bool = False) -> int:
@@ -78,21 +78,21 @@ def index_all(*, again: bool = False) -> int:
         rows = rows.filter(recall_entry__passages=None)
     count, messages = 0, rows.iterator(chunk_size=BATCH)
     while batch := [*islice(messages, BATCH)]:
-        _write(batch)
+        _index_messages(batch)
         count += len(batch)
     return count
 
 
-def _write(messages: list[Message]) -> None:
+def _index_messages(messages: list[Message]) -> None:
     RecallEntry.objects.bulk_create(
-        [RecallEntry(**describe(message)) for message in messages],
+        [RecallEntry(**describe_entry(message)) for message in messages],
         update_conflicts=True,
         unique_fields=["message"],
         update_fields=["terms", "dates", "passages"],
     )
 
 
-def describe(message: Message) -> dict[str, Any]:
+def describe_entry(message: Message) -> dict[str, Any]:
     """The entry of a message, as values; of a deleted one it holds no word."""
     conversation_id, text = message.conversation_id, words_of(message)
     dates = read_dates(text, message.created_at)
@@ -100,13 +100,13 @@ def describe(message: Message) -> dict[str, Any]:
     coded: dict[str, str] = {}  # a long text has most of its words many times
     for words in read_passages(text):
         unknown = [*set(words).difference(coded)]
-        coded |= zip(unknown, _keys(conversation_id, unknown), strict=True)
+        coded |= zip(unknown, _make_keys(conversation_id, unknown), strict=True)
         parts.append(" ".join(coded[word] for word in words))
     return {
         "message_id": message.pk,
         "seq": message.seq,
         "terms": BREAK.join(parts),
-        "dates": " ".join(_keys(conversation_id, dates)),
+        "dates": " ".join(_make_keys(conversation_id, dates)),
         "passages": len(parts),
     }
 
@@ -120,7 +120,7 @@ def words_of(message: Message) -> str:
     return "\n".join(parts)
 
 
-def _keys(conversation_id: int, words: Iterable[str]) -> Iterator[str]:
+def _make_keys(conversation_id: int, words: Iterable[str]) -> Iterator[str]:
     """Terms as they are in the index: short and of plain letters, and different in each
     conversation, so that no search reads another's lists."""
     for word in words:
@@ -154,7 +154,8 @@ class _Entries:
 
     def _code(self, wanted: Iterable[str]) -> list[str]:
         return [
-            " ".join(_keys(self.conversation.pk, terms.split())) for terms in wanted
+            " ".join(_make_keys(self.conversation.pk, terms.split()))
+            for terms in wanted
         ]
 
     def look_up(self, wanted: Sequence[str], before: int) -> dict[str, archive.Found]:
@@ -188,7 +189,9 @@ class _Entries:
         keys = dict(zip(self._code(terms), terms, strict=True))
         columns = ("seq", "message__role", "terms", "dates")
         for seq, role, words, dates in rows.values_list(*columns):
-            yield Document(seq, role, _count_all(words, keys), _count(dates, keys))
+            yield Document(
+                seq, role, _count_all(words, keys), _count_terms(dates, keys)
+            )
 
 
 def read_lists(
@@ -215,10 +218,10 @@ def keep_long(found: Mapping[str, archive.Found], before: int) -> None:
 def _count_all(text: str, keys: Mapping[str, str]) -> tuple[Words, ...]:
     """The counts of each passage."""
     present = {key: term for key, term in keys.items() if key in text}
-    return tuple(_count(part, present) for part in text.split(BREAK))
+    return tuple(_count_terms(part, present) for part in text.split(BREAK))
 
 
-def _count(text: str, keys: Mapping[str, str]) -> Words:
+def _count_terms(text: str, keys: Mapping[str, str]) -> Words:
     """How often the term of each key is there."""
     # All keys are of one length and hold no space: a match is always a whole key.
     counts = {term: n for key, term in keys.items() if (n := text.count(key))}

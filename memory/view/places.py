@@ -20,7 +20,7 @@ def count_places(conversation: Conversation, left_out: Ranges = ()) -> dict[str,
     active summary covers, which must never happen.
     """
     summaries = versions.active(conversation)
-    covered, left = _split(summaries)
+    covered, left = _split_covered(summaries)
     place = Case(
         When(deleted_at__isnull=False, then=Value("deleted")),
         When(superseded_at__isnull=False, then=Value("superseded")),
@@ -46,7 +46,7 @@ def count_sent(call: ModelCall) -> dict[str, int]:
     sent = conversation.summaries.filter(version__in=refs["summaries"])
     newest = Q(seq=refs["newest"])
     in_window, in_steps = within(refs["window"]), within(refs.get("steps", ()))
-    covered, left = _split(sent)
+    covered, left = _split_covered(sent)
     apart = ~in_window & ~newest & ~in_steps
     rows = conversation.messages.filter(seq__lt=call.message.seq)
     counts = rows.aggregate(
@@ -60,7 +60,7 @@ def count_sent(call: ModelCall) -> dict[str, int]:
     return {kind: count for kind, count in counts.items() if count}
 
 
-def _split(summaries: Iterable[Summary]) -> tuple[Q, Q]:
+def _split_covered(summaries: Iterable[Summary]) -> tuple[Q, Q]:
     """The messages that summaries stand for, and those that have only left the window.
 
     Those of a version that was erased since count as summarised.

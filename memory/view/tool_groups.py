@@ -14,13 +14,13 @@ REACH = 512
 IDS = ("seq", "role", "tool_calls", "tool_call_id", "late_for")
 
 
-def complete(conversation: Conversation, seqs: Iterable[int]) -> list[int]:
+def complete_groups(conversation: Conversation, seqs: Iterable[int]) -> list[int]:
     """These numbers and those of the other messages of their groups, rising."""
     wanted = set(seqs)
-    return sorted(wanted.union(*find(conversation, wanted)))
+    return sorted(wanted.union(*find_groups(conversation, wanted)))
 
 
-def find(conversation: Conversation, seqs: Iterable[int]) -> list[set[int]]:
+def find_groups(conversation: Conversation, seqs: Iterable[int]) -> list[set[int]]:
     """The groups that have one of these messages, by their numbers.
 
     A result that came late belongs to the group of its call, but is none by itself: in

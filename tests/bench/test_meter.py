@@ -12,7 +12,7 @@ from bench.memory.systems.windowpane import Windowpane
 from bench.memory.writers import write_extract
 from chatsite.llm.demo.chat_model import DemoChatModel
 from memory.engine.policy import Policy
-from memory.evaluation.replay import replay
+from memory.evaluation.replay import replay_recordings
 
 SEARCH = {"recall_at_5", "recall_at_10"}
 
@@ -38,7 +38,9 @@ class Forgetful(Everything):
 
 async def replayed(recording, preset):
     policy = Policy(preset=preset, max_summary_tokens=SUMMARY_TOKENS)
-    return (await replay([recording], policy, DemoChatModel().ainvoke))["total"]
+    return (await replay_recordings([recording], policy, DemoChatModel().ainvoke))[
+        "total"
+    ]
 
 
 class TestAgainstReplay:

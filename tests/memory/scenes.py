@@ -155,7 +155,7 @@ async def run_compaction(conversation, *answers, **options):
     """The outcome of the compaction job with these answers, or with a Recorder."""
     recorder = answers[0] if answers and isinstance(answers[0], Recorder) else None
     summariser = compactor.Summariser("m", recorder or Recorder(*answers))
-    return await compactor.compact(conversation.pk, summariser, **options)
+    return await compactor.compact_conversation(conversation.pk, summariser, **options)
 
 
 def compact(conversation, *answers, **options):
@@ -179,7 +179,9 @@ def check_places(conversation):
     counts = places.count_places(conversation)
     assert "lost" not in counts
     assert sum(counts.values()) == conversation.messages.count()
-    broken = [each for each in audit.check(hashes=False) if each.code[:2] != "R8"]
+    broken = [
+        each for each in audit.check_memory(hashes=False) if each.code[:2] != "R8"
+    ]
     assert broken == []
     return counts
 

@@ -40,7 +40,7 @@ def compacted(conversation):
 
 
 def found():
-    return {violation.code for violation in audit.check()}
+    return {violation.code for violation in audit.check_memory()}
 
 
 def newest(conversation):
@@ -48,11 +48,11 @@ def newest(conversation):
 
 
 def test_it_finds_nothing_in_an_empty_database(db):
-    assert list(audit.check()) == []
+    assert list(audit.check_memory()) == []
 
 
 def test_it_finds_nothing_in_a_healthy_conversation(compacted):
-    assert list(audit.check()) == []
+    assert list(audit.check_memory()) == []
 
 
 def test_it_accepts_merged_failed_restored_and_stale_versions(compacted):
@@ -66,17 +66,17 @@ def test_it_accepts_merged_failed_restored_and_stale_versions(compacted):
     assert [s.trigger["kind"] for s in compacted.summaries.filter(status="active")] == [
         "restore"
     ]
-    assert list(audit.check()) == []
+    assert list(audit.check_memory()) == []
 
 
 def test_it_accepts_excluded_messages_under_a_summary(compacted):
     compacted.messages.filter(seq=2).update(excluded_at=timezone.now())
-    assert list(audit.check(hashes=False)) == []
+    assert list(audit.check_memory(hashes=False)) == []
 
 
 def test_it_finds_a_gap_between_summaries(compacted):
     plant(newest(compacted), first_seq=7)
-    gap, lost = audit.check(hashes=False)
+    gap, lost = audit.check_memory(hashes=False)
     assert gap.code == "R6.gap"
     assert gap.conversation_id == compacted.pk
     assert gap.detail == "#5 to #6 is left out before v2"
@@ -147,13 +147,13 @@ def test_it_finds_an_ancestor_in_another_conversation(compacted, bob):
     talk(other, 4)
     copied = summarise(other, 1, 4)
     copied.folded_from.add(compacted.summaries.first())
-    violations = [v for v in audit.check() if v.code == "R7.ancestor"]
+    violations = [v for v in audit.check_memory() if v.code == "R7.ancestor"]
     assert [v.conversation_id for v in violations] == [other.pk]
 
 
 def test_it_finds_a_reply_without_a_request(compacted):
     unguarded(compacted.model_calls.filter(message__seq=2)).delete()
-    (violation,) = audit.check()
+    (violation,) = audit.check_memory()
     assert violation.code == "R8.call"
     assert violation.detail == "reply #2 has no recorded request"
 
@@ -166,7 +166,7 @@ def test_it_finds_calls_that_point_into_another_conversation(compacted, bob):
 
 def test_it_finds_a_changed_message_by_the_hash(compacted):
     plant(compacted.messages.get(seq=1), text="Something else")
-    violations = list(audit.check())
+    violations = list(audit.check_memory())
     assert {violation.code for violation in violations} == {
         "R8.hash",
         "signature.message",
@@ -181,7 +181,7 @@ def test_it_finds_a_changed_summary_by_the_hash(compacted):
 
 def test_it_can_leave_the_hashes_out(compacted):
     plant(compacted.messages.get(seq=1), text="Something else")
-    assert list(audit.check(hashes=False)) == []
+    assert list(audit.check_memory(hashes=False)) == []
 
 
 @pytest.mark.parametrize("refs", [{}, [], {"system": 5}, "text", 7])
@@ -194,7 +194,7 @@ def test_it_survives_broken_references(compacted, refs):
 @pytest.mark.parametrize("policy", [{"preset": "none\nsuch"}, {"keep": 3}, []])
 def test_it_finds_a_policy_that_does_not_load(conversation, policy):
     plant(conversation, policy=policy)
-    (violation,) = audit.check()
+    (violation,) = audit.check_memory()
     assert violation.code == "policy"
     assert "\n" not in str(violation)
 
@@ -235,4 +235,4 @@ def test_it_asks_few_questions_however_much_there_is(
         talk(conversation, 6)
         summarise(conversation, 1, 8)
     with django_assert_max_num_queries(19):
-        assert list(audit.check(hashes=False)) == []
+        assert list(audit.check_memory(hashes=False)) == []

@@ -85,7 +85,7 @@ def test_its_request_can_be_built_again(conversation):
     assert call.refs["messages"] == [1, 4]
     assert context.verify(call)
     assert context.rebuild(call).messages[-1].text == request[-1].text
-    assert list(audit.check()) == []
+    assert list(audit.check_memory()) == []
     # Other words in one of its messages are found out.
     plant(conversation.messages.get(seq=3), text="Other words")
     assert not context.verify(call)

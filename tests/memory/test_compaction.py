@@ -175,7 +175,7 @@ async def test_it_catches_up_when_the_summariser_is_back(conversation):
     await talked(conversation, 4)
     await compact(conversation, recorder)
     await talked(conversation, 20)
-    await database_sync_to_async(lease.reset)(conversation)
+    await database_sync_to_async(lease.reset_back_off)(conversation)
     assert (await compact(conversation, recorder)).state == "folded"
     await conversation.arefresh_from_db()
     assert conversation.compaction_failures == 0
@@ -192,7 +192,7 @@ async def test_replies_go_on_while_the_summariser_is_down_for_200_turns(conversa
     counts = await database_sync_to_async(places.count_places)(conversation)
     assert counts == {"window": 400}
     recorder = Recorder()
-    await database_sync_to_async(lease.reset)(conversation)
+    await database_sync_to_async(lease.reset_back_off)(conversation)
     assert (await compact(conversation, recorder)).state == "folded"
     assert sum(recorder.read, []) == list(range(1, 399))
 
@@ -275,7 +275,7 @@ def move(conversation, time):
 
 class TestDue:
     async def due(self):
-        return await database_sync_to_async(lease.due)()
+        return await database_sync_to_async(lease.find_due_compactions)()
 
     async def test_a_compaction_that_a_dead_process_left_is_due(self, conversation):
         await talked(conversation, 4)
@@ -410,7 +410,7 @@ class TestAnythingRaised:
                 compaction_retry_at=None
             )
         assert len(recorder.requests) == lease.MAX_FAILURES
-        assert await database_sync_to_async(lease.due)() == []
+        assert await database_sync_to_async(lease.find_due_compactions)() == []
 
     async def test_it_is_counted_before_there_is_a_step(self, conversation):
         await talked(conversation, 4)
@@ -437,7 +437,7 @@ class TestAnythingRaised:
                 response_metadata={"finish_reason": "stop"},
             )
 
-        outcome = await compactor.compact(
+        outcome = await compactor.compact_conversation(
             conversation.pk, compactor.Summariser("m", invoke)
         )
         assert outcome.state in ("failed", "folded")
@@ -446,14 +446,14 @@ class TestAnythingRaised:
 
     async def test_a_compaction_whose_process_died_is_counted(self, conversation):
         await talked(conversation, 4)
-        claim = database_sync_to_async(lease.claim)
+        claim = database_sync_to_async(lease.claim_compaction)
         for number in range(lease.MAX_FAILURES + 1):
             assert await claim(conversation.pk, f"dead {number}", False)
             await Conversation.objects.filter(pk=conversation.pk).aupdate(
                 compaction_lease_until=timezone.now() - timedelta(seconds=1)
             )
         assert not await claim(conversation.pk, "next", False)
-        assert await database_sync_to_async(lease.due)() == []
+        assert await database_sync_to_async(lease.find_due_compactions)() == []
 
     async def test_after_the_limit_a_new_message_asks_once_more(self, conversation):
         await talked(conversation, 4)
@@ -491,7 +491,7 @@ class TestDatabaseAwayForAMoment:
         self, conversation, short_lease, monkeypatch
     ):
         await talked(conversation, 4)
-        real, failed = lease.renew, []
+        real, failed = lease.renew_compaction, []
 
         def renew(*args):
             if not failed:
@@ -499,7 +499,7 @@ class TestDatabaseAwayForAMoment:
                 raise OperationalError("once")
             return real(*args)
 
-        monkeypatch.setattr(lease, "renew", renew)
+        monkeypatch.setattr(lease, "renew_compaction", renew)
 
         looked = asyncio.Event()
 
@@ -523,7 +523,7 @@ class TestDatabaseAwayForAMoment:
         def renew(*args):
             raise OperationalError("for good")
 
-        monkeypatch.setattr(lease, "renew", renew)
+        monkeypatch.setattr(lease, "renew_compaction", renew)
 
         async def slow():
             await asyncio.sleep(2.5)
@@ -531,7 +531,7 @@ class TestDatabaseAwayForAMoment:
 
         assert (await compact(conversation, slow)).state == "folded"
 
-    @pytest.mark.parametrize("step", ["record_call", "commit"])
+    @pytest.mark.parametrize("step", ["record_call", "commit_summary"])
     async def test_a_result_waits_for_the_database(
         self, conversation, monkeypatch, step
     ):
@@ -554,7 +554,7 @@ class TestDatabaseAwayForAMoment:
         self, conversation, monkeypatch
     ):
         await talked(conversation, 4)
-        real, lost = commit.commit, []
+        real, lost = commit.commit_summary, []
 
         def commit_and_fail(*args):
             version = real(*args)
@@ -563,7 +563,7 @@ class TestDatabaseAwayForAMoment:
                 raise OperationalError("after the commit")
             return version
 
-        monkeypatch.setattr(commit, "commit", commit_and_fail)
+        monkeypatch.setattr(commit, "commit_summary", commit_and_fail)
         assert await compact(conversation) == compactor.Outcome("folded", (1,))
         assert await conversation.summaries.acount() == 1
 

@@ -25,7 +25,7 @@ MINE = "I go to Nara."
 
 
 def compact(conversation, *answers):
-    lease.reset(conversation)
+    lease.reset_back_off(conversation)
     return scenes.compact(conversation, *answers)
 
 

@@ -21,7 +21,7 @@ MERGES = SEGMENTS | {"summary_budget": 8, "fan_in": 2}
 
 def compact(conversation, *answers):
     """The numbers of the messages that the summariser read, request by request."""
-    lease.reset(conversation)
+    lease.reset_back_off(conversation)
     return scenes.compact(conversation, *answers).read
 
 
@@ -53,7 +53,7 @@ def in_force(conversation):
 
 def check(conversation):
     assert "lost" not in places.count_places(conversation)
-    wrong = [each for each in audit.check(hashes=False) if each.code[:2] != "R8"]
+    wrong = [each for each in audit.check_memory(hashes=False) if each.code[:2] != "R8"]
     assert wrong == []
 
 
@@ -170,7 +170,7 @@ def test_nothing_comes_back_after_the_end_was_replaced(layered):
 def test_an_open_turn_is_waited_for(layered):
     actions.exclude(layered, [7])
     recorder = Recorder()
-    async_to_sync(compactor.compact)(
+    async_to_sync(compactor.compact_conversation)(
         layered.pk, compactor.Summariser("m", recorder), open_from=lambda _: 6
     )
     assert recorder.requests == []

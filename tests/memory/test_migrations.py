@@ -77,7 +77,7 @@ def test_indexing_by_passages_goes_on_where_it_was_interrupted(filled, monkeypat
     module = import_module("memory.migrations.0019_index_passages")
     monkeypatch.setattr(module, "BATCH", 2)
     described = iter(range(5))
-    describe = recall.describe
+    describe = recall.describe_entry
 
     def describe_some(message):
         if next(described, None) is None:
@@ -85,7 +85,7 @@ def test_indexing_by_passages_goes_on_where_it_was_interrupted(filled, monkeypat
         return describe(message)
 
     with monkeypatch.context() as patch:
-        patch.setattr(recall, "describe", describe_some)
+        patch.setattr(recall, "describe_entry", describe_some)
         with pytest.raises(KeyboardInterrupt):
             migrate("0019_index_passages")
     assert RecallEntry.objects.filter(terms="old").count() == len(entries) - 4 == 2

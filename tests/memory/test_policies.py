@@ -55,7 +55,9 @@ def test_the_context_of_a_reply_is_built_and_proved(broken):
 def test_compaction_goes_on(conversation):
     plant(conversation, policy={"preset": "gone"})
     summariser = compactor.Summariser("m", Recorder())
-    outcome = async_to_sync(compactor.compact)(conversation.pk, summariser, force=True)
+    outcome = async_to_sync(compactor.compact_conversation)(
+        conversation.pk, summariser, force=True
+    )
     assert outcome.state == "folded"
 
 

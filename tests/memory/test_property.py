@@ -72,7 +72,7 @@ class Memory(RuleBasedStateMachine):
         self.views = [[]]
 
     def teardown(self):
-        assert [str(each) for each in audit.check(hashes=False)] == []
+        assert [str(each) for each in audit.check_memory(hashes=False)] == []
         calls = ModelCall.objects.filter(message__isnull=False)
         assert all(context.verify(call) or context.is_erased(call) for call in calls)
         self.conversation.delete()
@@ -119,8 +119,8 @@ class Memory(RuleBasedStateMachine):
 
     def compact(self, answer, *, force=False):
         recorder = Recorder(*[answer] * 50)
-        lease.reset(self.conversation)
-        outcome = async_to_sync(compactor.compact)(
+        lease.reset_back_off(self.conversation)
+        outcome = async_to_sync(compactor.compact_conversation)(
             self.conversation.pk,
             compactor.Summariser("m", recorder),
             open_from=self.open_from,
@@ -165,7 +165,7 @@ class Memory(RuleBasedStateMachine):
     def compact_by_hand(self, place, between, text):
         recorder = Recorder("They talked.")
         with suppress(actions.ActionError):
-            proposal = async_to_sync(proposals.propose)(
+            proposal = async_to_sync(proposals.propose_summary)(
                 self.conversation,
                 self.pick(place),
                 compactor.Summariser("m", recorder),
@@ -174,7 +174,7 @@ class Memory(RuleBasedStateMachine):
             self.note_read(recorder)
             if between:
                 self.leave_out(place=place, act=actions.exclude, more=0)
-            proposals.accept(
+            proposals.accept_proposal(
                 self.conversation,
                 proposal.signature,
                 text,

@@ -28,18 +28,18 @@ def conversation(alice):
 
 
 def plan(conversation, seq):
-    return proposals.plan(conversation, seq, open_from=nothing_open)
+    return proposals.plan_proposal(conversation, seq, open_from=nothing_open)
 
 
 def propose(conversation, seq, *answers):
     summariser = compactor.Summariser("m", Recorder(*answers))
-    return async_to_sync(proposals.propose)(
+    return async_to_sync(proposals.propose_summary)(
         conversation, seq, summariser, open_from=nothing_open
     )
 
 
 def accept(conversation, proposal, text=None):
-    return proposals.accept(
+    return proposals.accept_proposal(
         conversation,
         proposal.signature,
         proposal.text if text is None else text,
@@ -153,7 +153,7 @@ class TestAccept:
         with pytest.raises(actions.ActionError, match="another conversation"):
             accept(other, proposal)
         with pytest.raises(actions.ActionError, match="out of date"):
-            proposals.accept(
+            proposals.accept_proposal(
                 conversation,
                 proposal.signature + "x",
                 "Text.",
@@ -170,7 +170,9 @@ class TestAccept:
             return "Automatic."
 
         summariser = compactor.Summariser("m", Recorder(while_compaction))
-        done = async_to_sync(compactor.compact)(conversation.pk, summariser, force=True)
+        done = async_to_sync(compactor.compact_conversation)(
+            conversation.pk, summariser, force=True
+        )
         assert done.state == "folded"
 
 

@@ -10,7 +10,7 @@ from memory.evaluation.replay import (
     Recording,
     has_number,
     read_recordings,
-    replay,
+    replay_recordings,
 )
 
 from .engine.chats import Summarizer
@@ -212,14 +212,14 @@ async def test_it_knows_idle_time():
 
 
 async def test_it_adds_conversations_up():
-    report = await replay([recorded(10), recorded(6)], POLICY, Summarizer())
+    report = await replay_recordings([recorded(10), recorded(6)], POLICY, Summarizer())
     assert [each["turns"] for each in report["conversations"]] == [5, 3]
     assert report["total"]["turns"] == 8
     assert "estimated" in report["tokens"]
 
 
 async def test_it_plays_an_empty_conversation():
-    report = await replay([recorded(0)], POLICY, Summarizer())
+    report = await replay_recordings([recorded(0)], POLICY, Summarizer())
     assert report["total"]["turns"] == 0
     assert report["total"]["cacheable_share"] == 0
 

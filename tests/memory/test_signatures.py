@@ -29,7 +29,7 @@ def conversation(alice):
 
 
 def found():
-    return {violation.code: violation.detail for violation in audit.check()}
+    return {violation.code: violation.detail for violation in audit.check_memory()}
 
 
 def run(statement, *values):
@@ -144,7 +144,7 @@ def test_without_the_key_no_valid_signature_can_be_made(conversation, settings):
     newest = conversation.messages.last()
     settings.SIGNING_KEY = "guessed"
     newest.text = "Forged"
-    signatures.renew(newest)
+    signatures.renew_signature(newest)
     run("UPDATE memory_message SET text = 'Forged' WHERE id = %s", newest.pk)
     settings.SIGNING_KEY = ""
     assert set(found()) == {"signature.message"}

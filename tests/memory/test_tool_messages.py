@@ -455,4 +455,6 @@ def test_each_request_is_valid_and_nothing_is_lost(alice):
             history.check(limit)
 
     play()
-    assert [str(each) for each in audit.check(hashes=False) if "R6" in each.code] == []
+    assert [
+        str(each) for each in audit.check_memory(hashes=False) if "R6" in each.code
+    ] == []

@@ -173,7 +173,7 @@ class _Parts:
             "tokens": count_text(row.text),
             "text": self.rights.shown(row.text),
             "url": timeline_url(self.conversation.pk, v=row.version),
-            "holds": signatures.holds(row),
+            "holds": signatures.has_valid_signature(row),
         }
 
     def _message(self, row: Message, span: tuple[int, int] | None = None) -> Item:
@@ -191,7 +191,7 @@ class _Parts:
             "text": self.rights.shown(text),
             "url": timeline_url(self.conversation.pk, tab="transcript", seq=row.seq),
             "role": row.get_role_display(),
-            "holds": signatures.holds(row),
+            "holds": signatures.has_valid_signature(row),
         }
 
 

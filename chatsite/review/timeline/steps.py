@@ -103,7 +103,7 @@ def step_of(
         "pieces": mark(text_of(shown, rights), invented),
         "invented": len(invented),
         # None: not looked at, as its text was not read.
-        "holds": signatures.holds(shown) if rights.content else None,
+        "holds": signatures.has_valid_signature(shown) if rights.content else None,
         "sources": sources[: len(older)],
         "messages": sources[len(older) :],
         "successors": list(RANGES.filter(folded_from=shown).order_by("version")),

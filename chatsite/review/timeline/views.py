@@ -97,7 +97,7 @@ def _transcript(
             "calls": calls.get(row.pk, ()),
             "text": text_of(row, rights),
             "mark": location_of(row, states.get(row.seq), summaries),
-            "holds": signatures.holds(row) if rights.content else None,
+            "holds": signatures.has_valid_signature(row) if rights.content else None,
         }
         for row in found
     ]
@@ -169,7 +169,9 @@ def inspect_request(
         seq=seq,
         reply=reply,
         reply_text=text_of(reply, rights) if reply else "",
-        reply_holds=signatures.holds(reply) if reply and rights.content else None,
+        reply_holds=signatures.has_valid_signature(reply)
+        if reply and rights.content
+        else None,
         turn=turns.defer("text").last(),
         parent=reverse("admin:desk-timeline", args=[conversation.pk]),
         parent_title=_("Timeline"),

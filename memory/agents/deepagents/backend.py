@@ -61,10 +61,10 @@ class Files:
         except NotImplementedError:
             if not asynchronous:
                 raise
-        return _run(asynchronous or getattr(self.backend, name), args)
+        return _run_function(asynchronous or getattr(self.backend, name), args)
 
 
-def _run(function: Callable[..., Any], args: Sequence[Any]) -> Any:
+def _run_function(function: Callable[..., Any], args: Sequence[Any]) -> Any:
     """The result of a coroutine function. The caller's thread may be in a loop of its
     own, which waits meanwhile."""
     with ThreadPoolExecutor(1) as thread:

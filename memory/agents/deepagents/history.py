@@ -110,7 +110,7 @@ class Session:
         newest = active[-1]
         end = len(head) + newest.block.last_seq
         start = min(self.saved, end)
-        is_saved = save(files, self.file, self.messages[start:end])
+        is_saved = save_messages(files, self.file, self.messages[start:end])
         self.event = SummarizationEvent(
             cutoff_index=end,
             summary_message=HumanMessage(newest.block.text),
@@ -158,7 +158,7 @@ def add_pointer(view: View, path: str, count_tokens: TokenCounter) -> View:
     return replace(view, context=context, around=view.around + more)
 
 
-def save(files: Files, path: str, messages: Sequence[BaseMessage]) -> bool:
+def save_messages(files: Files, path: str, messages: Sequence[BaseMessage]) -> bool:
     """Append messages to a file of the backend. A failure costs nothing: the messages
     stay in the thread, and go to the file with those of the next summary."""
     media = MediaSaver(files, f"{path.rpartition('/')[0]}/media")

@@ -43,7 +43,7 @@ class MediaSaver:
         found = find_data(block)
         if found is None:
             return block
-        data, mime = decode(found)
+        data, mime = decode_data_url(found)
         path = ""
         if data is not None:
             name = hashlib.sha256(data).hexdigest()[:16]
@@ -83,7 +83,7 @@ def find_data(block: Any) -> str | None:
     return address if is_data else None
 
 
-def decode(data_url: str) -> tuple[bytes | None, str]:
+def decode_data_url(data_url: str) -> tuple[bytes | None, str]:
     """The bytes of a data URL and their type; None if they can't be read."""
     header, comma, payload = data_url.removeprefix("data:").partition(",")
     mime, *options = header.lower().split(";")

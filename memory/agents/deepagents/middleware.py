@@ -28,7 +28,7 @@ from ...engine.tokens import TokenCounter
 from .. import langchain, threads
 from ..compaction import Task
 from ..failures import OnFailure
-from ..middleware import LANGCHAIN_KEEP, mark
+from ..middleware import LANGCHAIN_KEEP, mark_summary
 from ..stores import MemoryStore, ThreadMemory
 from ..summarizers import Summarizer
 from ..view import View
@@ -123,7 +123,7 @@ class SummarizationMiddleware(langchain.SummarizationMiddleware):
             return handler(sent.override(messages=session.show(sent.messages)))
 
         request = request.override(state={**request.state, SESSION: session.id})
-        return _extend(super().wrap_model_call(request, send), session)
+        return _extend_response(super().wrap_model_call(request, send), session)
 
     async def awrap_model_call(
         self,
@@ -140,7 +140,7 @@ class SummarizationMiddleware(langchain.SummarizationMiddleware):
             return await handler(sent.override(messages=session.show(sent.messages)))
 
         request = request.override(state={**request.state, SESSION: session.id})
-        return _extend(await super().awrap_model_call(request, send), session)
+        return _extend_response(await super().awrap_model_call(request, send), session)
 
     def compact(self, runtime: ToolRuntime) -> Command:
         """Summarise now what would be summarised at half of the trigger. The result
@@ -201,7 +201,7 @@ class SummarizationMiddleware(langchain.SummarizationMiddleware):
         session = self._open_session(runtime.state, runtime.state["messages"])
         _, body = threads.split_system(session.messages)
         last = self._last.get(session.thread) or Task(session.thread, (), self.policy)
-        task = replace(last, body=body, policy=halve(last.policy))
+        task = replace(last, body=body, policy=halve_trigger(last.policy))
         return session, self._compactor.start(task)
 
     def _report(self, session: Session, runtime: ToolRuntime, files: Files) -> Command:
@@ -211,7 +211,9 @@ class SummarizationMiddleware(langchain.SummarizationMiddleware):
         if EVENT in session.update:
             text = DONE.format(session.update[EVENT]["cutoff_index"] - before)
             view = self._viewer.compose(session.messages, memory, self.policy)
-            session.show([mark(each) for each in view.context.section("summaries")])
+            session.show(
+                [mark_summary(each) for each in view.context.section("summaries")]
+            )
         elif self._compactor.is_running(session.thread):
             text = LATE
         elif memory.rest_until > time.time():
@@ -222,7 +224,7 @@ class SummarizationMiddleware(langchain.SummarizationMiddleware):
         return Command(update=session.update | {"messages": [result]})
 
 
-def halve(policy: Policy) -> Policy:
+def halve_trigger(policy: Policy) -> Policy:
     """The policy with half of its trigger."""
 
     def halve_clause(clause: Clause) -> Clause:
@@ -236,7 +238,7 @@ def halve(policy: Policy) -> Policy:
     )
 
 
-def _extend(
+def _extend_response(
     response: ModelResponse, session: Session
 ) -> ModelResponse | ExtendedModelResponse:
     """The response, and what has changed in the state."""

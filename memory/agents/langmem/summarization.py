@@ -165,7 +165,7 @@ class Thread:
         if self.cutoff > self.covered:
             try:
                 call = Caller(self.options.model)
-                made = _run(self.summarize(call), self.options.timeout)
+                made = _run_summarizing(self.summarize(call), self.options.timeout)
             except Exception as error:  # noqa: BLE001 - of the caller's model
                 self.options.failures.report(error)
         return self.finish(made)
@@ -174,7 +174,7 @@ class Thread:
         made = None
         if self.cutoff > self.covered:
             summarizing = self.summarize(self.options.model.ainvoke)
-            # As in `_run`, no callback of the graph's run is inherited.
+            # As in `_run_summarizing`, no callback of the graph's run is inherited.
             task = asyncio.create_task(summarizing, context=Context())
             try:
                 made = await asyncio.wait_for(task, self.options.timeout)
@@ -206,7 +206,7 @@ class Thread:
         values = {"summary": running.summary, "messages": messages}
         shown = prompt.invoke(values | {"system_message": self.system}).to_messages()
         own = {id(message) for message in (*self.system, *messages)}
-        shown = [each if id(each) in own else _mark(each) for each in shown]
+        shown = [each if id(each) in own else _mark_added(each) for each in shown]
         if "system_message" not in find_slots(prompt):
             shown = [*self.system, *shown]
         return SummarizationResult(shown, running)
@@ -291,7 +291,7 @@ class Thread:
         }
         made = await summarizer.summarize_window(
             ask,
-            threads.number(leaving, 1),
+            threads.number_messages(leaving, 1),
             previous=previous,
             policy=POLICY.model_copy(update=limits),
             count_tokens=self.options.token_counter,
@@ -325,7 +325,7 @@ class Thread:
         return self.options.existing_summary_prompt.invoke(values).to_messages()
 
 
-def _run(
+def _run_summarizing(
     summarizing: Coroutine[Any, Any, RunningSummary], timeout: float
 ) -> RunningSummary:
     """The result of a coroutine that may block. Raises TimeoutError.
@@ -346,5 +346,5 @@ def _run(
     return future.result(timeout)
 
 
-def _mark(message: BaseMessage) -> BaseMessage:
+def _mark_added(message: BaseMessage) -> BaseMessage:
     return message.model_copy(update={"additional_kwargs": MARK})

@@ -155,7 +155,7 @@ class TestWhileThingsGoOn:
         assert lifecycle.begin(claim, built, "demo") is lifecycle.LeaseStatus.LOST
         states = Turn.objects.values_list("state", "text")
         assert [*states.order_by("pk")] == [("stopped", "Half"), ("stopped", "")]
-        assert [*audit.check()] == []
+        assert [*audit.check_memory()] == []
         account.delete(alice)
         assert lifecycle.finish(claim, lifecycle.Result("done", "All of it")) is None
         assert not Message.objects.exists()
@@ -191,7 +191,7 @@ class TestWhileThingsGoOn:
             assert sum(writer.result(20) for writer in writers)
         assert not get_user_model().objects.filter(username="alice").exists()
         assert {row.conversation for row in ModelCall.objects.all()} == {kept}
-        assert [*audit.check()] == []
+        assert [*audit.check_memory()] == []
 
     def test_what_keeps_it_is_said_and_it_can_be_repeated(self, alice, monkeypatch):
         talk_in_turns(transcript.create(alice), "Hello")

@@ -96,7 +96,7 @@ def live_through(conversation, policy, texts):
     conversation.save()
     for text in texts:
         say(conversation, text)
-        async_to_sync(compactor.compact)(
+        async_to_sync(compactor.compact_conversation)(
             conversation.pk,
             runner.summariser("demo", payer=conversation.owner_id),
             context_window=32_000,

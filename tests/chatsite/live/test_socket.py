@@ -260,7 +260,9 @@ async def test_a_summary_is_judged_and_recorded_as_it_was_sent(
     settings.SUMMARY_MODEL = mode
     await database_sync_to_async(add_turns)(conversation, 5)
     model = runner.summariser(mode, payer=conversation.owner_id)
-    outcome = await compactor.compact(conversation.pk, model, context_window=32_000)
+    outcome = await compactor.compact_conversation(
+        conversation.pk, model, context_window=32_000
+    )
     assert (outcome.state, outcome.error) == (state, error)
 
     def check():
@@ -289,18 +291,18 @@ async def test_reasoning_is_kept_beside_the_answer(
     def check():
         told = list(export.messages(conversation))[1]
         assert told["reasoning"] == reply.reasoning
-        assert signatures.holds(reply)
-        assert list(audit.check()) == []
+        assert signatures.has_valid_signature(reply)
+        assert list(audit.check_memory()) == []
         rows = models.QuerySet(Message).filter(pk=reply.pk)
         rows.update(reasoning="Something else.")
-        assert not signatures.holds(rows.get())
-        assert [found.code for found in audit.check()] == ["signature.message"]
+        assert not signatures.has_valid_signature(rows.get())
+        assert [found.code for found in audit.check_memory()] == ["signature.message"]
         rows.update(reasoning=reply.reasoning)
         actions.delete(conversation, 2)
         gone = conversation.messages.get(seq=2)
         assert (gone.text, gone.reasoning) == ("", "")
-        assert signatures.holds(gone)
-        assert list(audit.check()) == []
+        assert signatures.has_valid_signature(gone)
+        assert list(audit.check_memory()) == []
 
     await database_sync_to_async(check)()
 

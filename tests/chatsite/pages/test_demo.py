@@ -63,4 +63,4 @@ def check(conversation, words):
     assert not any("<" in row.text for row in conversation.summaries.all())
     saved = savings.of(conversation)
     assert saved.net > 0 or not saved.is_telling
-    assert [str(each) for each in (*turn_audit.check(), *audit.check())] == []
+    assert [str(each) for each in (*turn_audit.check(), *audit.check_memory())] == []

@@ -141,7 +141,7 @@ class TestEditedSummaries:
         assert in_force(edited) == [(2, "My words.")]
         undo(client, undone)
         assert in_force(edited) == hidden
-        assert list(audit.check()) == []
+        assert list(audit.check_memory()) == []
 
     def test_the_answer_goes_for_the_reply_as_well(self, client, edited):
         done = self.act(client, edited, edited="keep")
@@ -219,7 +219,7 @@ class TestMessages:
         assert "Reply to: Hello" not in list(
             conversation.turns.values_list("text", flat=True)
         )
-        found = [each.code for each in (*audit.check(), *chat_audit.check())]
+        found = [each.code for each in (*audit.check_memory(), *chat_audit.check())]
         assert found == []
 
     def test_what_is_not_there_is_said(self, client, conversation):

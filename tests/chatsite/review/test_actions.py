@@ -152,14 +152,14 @@ class TestRebuild:
     ):
         actions.set_policy(conversation, {"preset": "langgraph"})
         talk(conversation, 4)
-        assert lease.claim(conversation.pk, "me", True)
-        job = preparation.prepare(
+        assert lease.claim_compaction(conversation.pk, "me", True)
+        job = preparation.prepare_job(
             conversation.pk, "me", lambda _: None, None, None, True
         )
         post(reviewer, "rebuild", conversation)
         late = SummaryText("Too late.", "0" * 64, 1)
         important = find_important(job.policy, job.step)
-        assert commit.commit(job, "m", late, important) is None
+        assert commit.commit_summary(job, "m", late, important) is None
         assert in_force(conversation) == []
 
     def test_a_wrong_or_incomplete_form_is_refused(

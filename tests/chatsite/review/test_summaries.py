@@ -86,7 +86,7 @@ def test_it_says_of_a_mended_one_that_messages_had_changed(reviewer, page, alice
         add_turns(made, turns)
         compact(made)
     actions.exclude(made, [3])
-    lease.reset(made)
+    lease.reset_back_off(made)
     compact(made)
     text = page(LIST, trigger="change")
     assert rows_of(text) == ["v3"]

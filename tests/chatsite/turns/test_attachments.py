@@ -118,7 +118,7 @@ class TestSeenByTheModel:
         assert context.verify(call)
         sent = context.rebuild(call).wire[-1]["content"]
         assert "zebra of house 3210" in sent
-        assert [*audit.check()] == []
+        assert [*audit.check_memory()] == []
 
     def test_the_rest_is_found_for_a_later_question(self, conversation, settings):
         settings.ATTACHMENT_TOKENS = 600
@@ -164,7 +164,7 @@ class TestAfterwards:
         row = Message.objects.get(pk=message.pk)
         assert (row.text, row.sent_text, row.attachments) == ("", "", [])
         assert recall.search(conversation, "secret file") == []
-        assert [*audit.check()] == []
+        assert [*audit.check_memory()] == []
 
     def test_they_cannot_be_changed(self, conversation):
         message = send(conversation, "Text")

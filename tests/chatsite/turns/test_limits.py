@@ -242,7 +242,7 @@ async def test_summaries_are_counted_with_their_request(alice):
 
     conversation, before = await database_sync_to_async(prepare)()
     summariser = compactor.Summariser("demo", invoke, charge=limits.charge)
-    await compactor.compact(conversation.pk, summariser)
+    await compactor.compact_conversation(conversation.pk, summariser)
     await database_sync_to_async(check)()
 
 

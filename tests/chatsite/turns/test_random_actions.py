@@ -252,7 +252,7 @@ class People:
     do_delete_a_step.weight = 3
 
     def do_compact(self):
-        lease.reset(self.conversation)
+        lease.reset_back_off(self.conversation)
         compact(self.conversation, open_from=lifecycle.open_from, force=True)
 
     do_compact.weight = 3

@@ -45,7 +45,7 @@ def test_no_request_leaves_out_what_no_summary_covers(alice, settings, window, p
         left_out += request.built.refs["left_out"]
         assert request.built.tokens <= requests.limit_of("demo")
         lifecycle.finish(claim, lifecycle.Result(Turn.State.DONE, words(source, 90)))
-        async_to_sync(compactor.compact)(
+        async_to_sync(compactor.compact_conversation)(
             conversation.pk,
             runner.summariser("demo", payer=alice.pk),
             open_from=lifecycle.open_from,

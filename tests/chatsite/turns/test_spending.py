@@ -253,8 +253,8 @@ class TestCompactions:
         other = transcript.create(bob)
         for row in (*mine, other):
             lease.mark_due(row.pk)
-        assert other.pk in lease.due(2)
-        assert len(lease.due()) == 4
+        assert other.pk in lease.find_due_compactions(2)
+        assert len(lease.find_due_compactions()) == 4
 
     async def test_a_sweep_starts_no_more_than_a_few(self, alice, monkeypatch):
         def make():
@@ -306,15 +306,15 @@ class TestCompactions:
     def test_a_stopped_compaction_rests_until_the_next_turn(
         self, conversation, upstream
     ):
-        lease.claim(conversation.pk, "me", force=True)
-        lease.stop(conversation.pk)
-        lease.renew(conversation.pk, "me")
+        lease.claim_compaction(conversation.pk, "me", force=True)
+        lease.stop_after_step(conversation.pk)
+        lease.renew_compaction(conversation.pk, "me")
         row = Conversation.objects.get(pk=conversation.pk)
         assert lease.is_stopped(row, "me")
         [shown] = activity.activities(row)
         assert "Stopping" in shown.text
-        lease.release(conversation.pk, "me")
-        assert conversation.pk not in lease.due()
+        lease.release_compaction(conversation.pk, "me")
+        assert conversation.pk not in lease.find_due_compactions()
 
 
 class TestBounds:

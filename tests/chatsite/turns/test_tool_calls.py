@@ -58,9 +58,9 @@ class TestSentText:
         assert result.to_langchain().content == "All of it"
 
     def test_it_is_signed(self, result):
-        assert signatures.holds(result)
+        assert signatures.has_valid_signature(result)
         result.sent_text = "Something else"
-        assert not signatures.holds(result)
+        assert not signatures.has_valid_signature(result)
 
     def test_it_is_erased_with_the_text(self, conversation, result):
         rows = conversation.messages.filter(pk=result.pk)
@@ -186,7 +186,7 @@ class TestManyAtOnce:
         assert [call.result for call in closed] == list(results)
         assert [row.tool_call_id for row in results] == [c.call_id for c in closed]
         assert len(closed) == self.MANY
-        assert all(map(signatures.holds, results))
+        assert all(map(signatures.has_valid_signature, results))
         first = results[0]
         assert first.tokens
         assert first.recall_entry.seq == first.seq

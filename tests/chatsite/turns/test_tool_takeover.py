@@ -70,7 +70,7 @@ async def go_on(conversation):
 
 
 def look(conversation):
-    assert [str(each) for each in (*turn_audit.check(), *audit.check())] == []
+    assert [str(each) for each in (*turn_audit.check(), *audit.check_memory())] == []
     calls = ToolCall.objects.filter(conversation=conversation).order_by("pk")
     return Turn.objects.get().state, [call.state for call in calls]
 

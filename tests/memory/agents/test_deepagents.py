@@ -24,7 +24,7 @@ from memory.agents.deepagents import (
     create_summarization_middleware,
     create_summarization_tool_middleware,
 )
-from memory.agents.deepagents.middleware import halve
+from memory.agents.deepagents.middleware import halve_trigger
 from memory.engine.policy import Policy
 
 from .agents import Gate, example, model, summariser
@@ -602,7 +602,7 @@ def test_the_model_can_summarise_from_half_of_the_trigger_on(trigger):
 
 def test_half_of_a_trigger_is_half_of_each_condition():
     policy = Policy(trigger=[("fraction", 0.8), {"messages": 5, "tokens": 4000}])
-    assert halve(policy).trigger == (
+    assert halve_trigger(policy).trigger == (
         (("fraction", 0.4),),
         (("messages", 2), ("tokens", 2000)),
     )

@@ -10,7 +10,7 @@ from memory.agents.threads import (
     digest_prefixes,
     find_active,
     find_thread,
-    number,
+    number_messages,
     split_system,
     thread_key,
 )
@@ -64,7 +64,7 @@ def test_it_puts_aside_what_leaves_a_gap():
 
 def test_it_needs_no_ids_and_bears_equal_ones():
     messages = [HumanMessage("a", id="1"), HumanMessage("b", id="1"), HumanMessage("c")]
-    assert seqs(number(messages, 5)) == [5, 6, 7]
+    assert seqs(number_messages(messages, 5)) == [5, 6, 7]
     assert len(set(digest_prefixes(messages, [1, 2, 3]))) == 3
     assert [message.id for message in messages] == ["1", "1", None]
 

@@ -14,7 +14,7 @@ from langchain_core.output_parsers import StrOutputParser
 from langchain_core.runnables import ConfigurableField, RunnableLambda
 
 from memory.agents import deepagents, langchain, langgraph, langmem
-from memory.agents.failures import SummaryWarning, describe
+from memory.agents.failures import SummaryWarning, describe_failure
 from memory.agents.middleware import WindowpaneMiddleware
 from memory.agents.summarizers import ModelWriter, find_chat_model, make_writer
 from memory.engine.policy import Policy
@@ -310,7 +310,7 @@ class TestFailures:
         ],
     )
     def test_a_reason_is_one_line_without_keys(self, text, told):
-        assert describe(HumanError(text)) == told
+        assert describe_failure(HumanError(text)) == told
 
 
 class HumanError(Exception):

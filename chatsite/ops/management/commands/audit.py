@@ -20,7 +20,9 @@ class Command(BaseCommand):
         )
 
     def handle(self, *args: Any, **options: Any) -> None:
-        in_memory = memory.integrity.audit.check(hashes=not options["skip_hashes"])
+        in_memory = memory.integrity.audit.check_memory(
+            hashes=not options["skip_hashes"]
+        )
         count = 0
         for violation in chain(in_memory, chatsite.turns.audit.check()):
             self.stdout.write(str(violation))

@@ -14,7 +14,7 @@ from chatsite.llm import providers
 from chatsite.llm.demo.chat_model import DemoChatModel
 from memory.engine.exceptions import PolicyError
 from memory.engine.policy import DEFAULT_PRESET, PRESETS, Policy
-from memory.evaluation.replay import Recording, read_recordings, replay
+from memory.evaluation.replay import Recording, read_recordings, replay_recordings
 
 SUMMARY_TOKENS = 256
 
@@ -51,7 +51,7 @@ class Command(BaseCommand):
         except PolicyError as error:
             raise CommandError(f"--policy: {error}.") from error
         report = asyncio.run(
-            replay(
+            replay_recordings(
                 read(file),
                 tried,
                 DemoChatModel(tokens_per_second=0).ainvoke,

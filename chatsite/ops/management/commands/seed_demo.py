@@ -94,7 +94,7 @@ def _say(conversation: Conversation, text: str, *, client_id: str) -> None:
 
 def _compact(conversation: Conversation, *, said: int) -> None:
     invoke = _time_out if said == FAILS_AT else _invoke
-    async_to_sync(compactor.compact)(
+    async_to_sync(compactor.compact_conversation)(
         conversation.pk,
         compactor.Summariser(providers.DEMO, invoke),
         open_from=lifecycle.open_from,
