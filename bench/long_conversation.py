@@ -73,7 +73,7 @@ def compact(conversation: object, last: int) -> None:
     ends = [last * number // SUMMARIES // 2 * 2 for number in range(SUMMARIES + 1)]
     ends = sorted(set(ends))  # a short one has fewer
     for first, end in pairwise(ends):
-        versions.append(
+        versions.append_version(
             conversation,
             first_seq=first + 1,
             last_seq=end,
@@ -133,7 +133,7 @@ def actions_on(client: object, conversation: object) -> dict[str, Callable[[], o
         "earlier page": lambda: get(client, earlier),
         "right pane": lambda: get(client, f"{path}context/"),
         "sync of a socket": lambda: list(fragments.Page().sync(conversation)),
-        "context": lambda: context.build(conversation),
+        "context": lambda: context.build_request_context(conversation),
         "compaction plan": lambda: preparation.prepare_job(
             conversation.pk, "", lambda _: None, None, None, force=False
         ),

@@ -69,7 +69,7 @@ class EditedError(ActionError):
 
 
 @transaction.atomic
-def exclude(
+def exclude_messages(
     conversation: Conversation, seqs: Iterable[int], *, edited: Edited = Edited.WRITE
 ) -> None:
     """Leave messages out of the model's view; they stay in the transcript. A call of a
@@ -79,16 +79,16 @@ def exclude(
     wrote, `edited` says. Raises EditedError when it says that the person is asked.
     """
     seqs = tool_groups.complete_groups(conversation, seqs)
-    rows = _rows(conversation, seqs).filter(excluded_at=None)
-    _change(conversation, rows, edited, excluded_at=Now())
+    rows = _lock_messages(conversation, seqs).filter(excluded_at=None)
+    _change_messages(conversation, rows, edited, excluded_at=Now())
 
 
 @transaction.atomic
-def include(
+def include_messages(
     conversation: Conversation, seqs: Iterable[int], *, edited: Edited = Edited.WRITE
 ) -> None:
     """Bring messages back that were left out: calls of tools with their results, unless
-    one of them was deleted. `edited` as for exclude()."""
+    one of them was deleted. `edited` as for exclude_messages()."""
     groups = tool_groups.find_groups(conversation, seqs := set(seqs))
     deleted = conversation.messages.exclude(deleted_at=None)
     for group in groups:
@@ -96,50 +96,53 @@ def include(
             seqs -= group
         else:
             seqs |= group
-    rows = _rows(conversation, seqs).exclude(excluded_at=None)
-    _change(conversation, rows, edited, excluded_at=None)
+    rows = _lock_messages(conversation, seqs).exclude(excluded_at=None)
+    _change_messages(conversation, rows, edited, excluded_at=None)
 
 
 @transaction.atomic
-def pin(conversation: Conversation, seq: int) -> None:
+def pin_message(conversation: Conversation, seq: int) -> None:
     """Keep a message word for word in the model's view after it was compacted."""
     _mark_pin(conversation, seq, pinned_at=Now())
 
 
 @transaction.atomic
-def unpin(conversation: Conversation, seq: int) -> None:
+def unpin_message(conversation: Conversation, seq: int) -> None:
     _mark_pin(conversation, seq, pinned_at=None)
 
 
 @transaction.atomic
-def delete(
+def delete_message(
     conversation: Conversation, seq: int, *, edited: Edited = Edited.WRITE
 ) -> None:
     """Remove the text of a message permanently, and what was made from it: summaries
     that cover it, a title made by the site. The rows stay, marked. Of a call of a tool
-    and its results, the others leave the model's view. `edited` as for exclude(): of
-    the words of a person that are to stay, only their newest version does.
+    and its results, the others leave the model's view. `edited` as for
+    exclude_messages(): of the words of a person that are to stay, only their newest
+    version does.
 
     Requests that were built from any of these can no longer be rebuilt.
     """
-    rows = _rows(conversation, [seq])
+    rows = _lock_messages(conversation, [seq])
     others = tool_groups.complete_groups(conversation, [seq])
-    beside = _rows(conversation, others).filter(excluded_at=None).exclude(seq=seq)
+    beside = (
+        _lock_messages(conversation, others).filter(excluded_at=None).exclude(seq=seq)
+    )
     hidden = list(beside.values_list("seq", flat=True))
     erased = {**Message.ERASED, "deleted_at": Now()}
-    _change(conversation, rows, edited, beside=hidden, **erased)
+    _change_messages(conversation, rows, edited, beside=hidden, **erased)
     conversation.messages.filter(seq__in=hidden).update(excluded_at=Now())
     row = conversation.messages.get(seq=seq)
     recall.index_message(row)
     signatures.renew_signature(row)
-    versions.erase(conversation, seq)
+    versions.erase_versions(conversation, seq)
     rules.forget(conversation, seq)
     transcript.forget_title(conversation, seq)
     message_deleted.send(Message, conversation=conversation, seq=seq)
 
 
 @transaction.atomic
-def restore(
+def restore_version(
     conversation: Conversation,
     version: int,
     *,
@@ -153,7 +156,7 @@ def restore(
     when no summary would cover the messages before it.
     """
     transcript.lock(conversation)
-    summary = _find(conversation, version)
+    summary = _find_version(conversation, version)
     is_stale = summary.status == Summary.Status.STALE
     if summary.status != Summary.Status.SUPERSEDED and not (may_be_stale and is_stale):
         templates = {
@@ -170,16 +173,19 @@ def restore(
         template = templates.get(summary.status, failed)
         raise ActionError(template % {"version": version})
     versions.retract_to(conversation, summary.first_seq)
-    if versions.cutoff(versions.active(conversation)) != summary.first_seq - 1:
+    if (
+        versions.find_last_covered(versions.active(conversation))
+        != summary.first_seq - 1
+    ):
         template = _("No summary covers the messages before #%(seq)s.")
         raise ActionError(template % {"seq": summary.first_seq})
-    new = versions.copy(conversation, summary, author=author)
+    new = versions.copy_version(conversation, summary, author=author)
     lease.mark_due(conversation.pk)
     return new
 
 
 @transaction.atomic
-def reinstate(
+def reinstate_versions(
     conversation: Conversation, wanted: Iterable[int], *, author: AbstractBaseUser
 ) -> None:
     """Undo: put exactly these versions in force again, those gone as new versions.
@@ -188,7 +194,9 @@ def reinstate(
     changed since.
     """
     transcript.lock(conversation)
-    summaries = [_find(conversation, version) for version in sorted(set(wanted))]
+    summaries = [
+        _find_version(conversation, version) for version in sorted(set(wanted))
+    ]
     summaries.sort(key=lambda summary: summary.first_seq)
     usable = (Summary.Status.ACTIVE, Summary.Status.SUPERSEDED)
     end = 0
@@ -201,7 +209,9 @@ def reinstate(
 
 
 @transaction.atomic
-def put_back(conversation: Conversation, wanted: Iterable[int], seen: str) -> bool:
+def put_back_versions(
+    conversation: Conversation, wanted: Iterable[int], seen: str
+) -> bool:
     """Undo: exactly these versions are in force again, as they are, if the model sees
     the same of their messages as when versions.digest_view() gave `seen`. Returns
     whether."""
@@ -219,25 +229,27 @@ def put_back(conversation: Conversation, wanted: Iterable[int], seen: str) -> bo
         or versions.digest_view(conversation, ends[-1]) != seen
     ):
         return False
-    versions.put_back(conversation, summaries)
+    versions.put_in_force(conversation, summaries)
     return True
 
 
 @transaction.atomic
-def rewrite(
+def rewrite_summary(
     conversation: Conversation, version: int, text: str, *, author: AbstractBaseUser
 ) -> Summary:
     """Replace the text of an active summary by a user's, as a new version.
 
     Raises ReplacedError when another version has replaced it in the meantime.
     """
-    transcript.check_text(text)
+    transcript.check_message_text(text)
     transcript.lock(conversation)
-    summary = _find(conversation, version)
+    summary = _find_version(conversation, version)
     if summary.status != Summary.Status.ACTIVE:
         _raise_replaced(conversation, summary)
-    new = versions.copy(conversation, summary, author=author, text=text, kind="edit")
-    versions.bump(conversation)
+    new = versions.copy_version(
+        conversation, summary, author=author, text=text, kind="edit"
+    )
+    versions.bump_memory_version(conversation)
     return new
 
 
@@ -258,7 +270,7 @@ def _raise_replaced(conversation: Conversation, summary: Summary) -> NoReturn:
 
 
 @transaction.atomic
-def rebuild(conversation: Conversation) -> None:
+def rebuild_memory(conversation: Conversation) -> None:
     """Put all summaries out of force; the compaction job makes new ones from the
     transcript."""
     transcript.lock(conversation)
@@ -277,7 +289,7 @@ def set_policy(
     """
     Policy.load(value)
     changed = _("These settings have been changed elsewhere in the meantime.")
-    _set(conversation, "policy", value, seen=seen, changed=changed)
+    _set_column(conversation, "policy", value, seen=seen, changed=changed)
     lease.reset_back_off(conversation)
 
 
@@ -293,13 +305,13 @@ def set_system_prompt(
     """
     text = transcript.check_system_prompt(text)
     changed = _("The system prompt has been changed elsewhere in the meantime.")
-    _set(conversation, "system_prompt", text, seen=seen, changed=changed)
+    _set_column(conversation, "system_prompt", text, seen=seen, changed=changed)
 
 
 @transaction.atomic
 def set_model(conversation: Conversation, name: str) -> None:
     """Let this model write the replies from now on; "" = the site's."""
-    _set(conversation, "model", name)
+    _set_column(conversation, "model", name)
 
 
 def set_temperature(conversation: Conversation, value: float | None) -> None:
@@ -308,7 +320,7 @@ def set_temperature(conversation: Conversation, value: float | None) -> None:
     conversation.save(update_fields=["temperature"])
 
 
-def _set(
+def _set_column(
     conversation: Conversation,
     column: str,
     value: object,
@@ -324,7 +336,7 @@ def _set(
         raise ActionError(changed)
     setattr(conversation, column, value)
     conversation.save(update_fields=[column])
-    versions.bump(conversation)
+    versions.bump_memory_version(conversation)
 
 
 @transaction.atomic
@@ -339,7 +351,7 @@ def confirm_rule(
     """
     rule = _find_rule(conversation, pk)
     if text is not None:
-        text = transcript.check_text(text).strip()
+        text = transcript.check_message_text(text).strip()
         if len(text) > detection.MAX_CHARS:
             values = {"count": len(text), "limit": detection.MAX_CHARS}
             shorten = _("The rule has %(count)s characters; the limit is %(limit)s.")
@@ -379,12 +391,14 @@ def _find_rule(conversation: Conversation, pk: int) -> Rule:
     return rule
 
 
-def _rows(conversation: Conversation, seqs: Iterable[int]) -> models.QuerySet[Message]:
+def _lock_messages(
+    conversation: Conversation, seqs: Iterable[int]
+) -> models.QuerySet[Message]:
     transcript.lock(conversation)
     return conversation.messages.filter(seq__in=list(seqs), deleted_at=None)
 
 
-def _change(
+def _change_messages(
     conversation: Conversation,
     rows: models.QuerySet[Message],
     edited: Edited,
@@ -404,16 +418,16 @@ def _change(
     if by_hand and edited == Edited.ASK:
         raise EditedError(by_hand, deletes="deleted_at" in values)
     conversation.messages.filter(seq__in=seqs).update(**values)
-    versions.invalidate(conversation, *ends, keep=by_hand)
+    versions.invalidate_summaries(conversation, *ends, keep=by_hand)
     lease.mark_due(conversation.pk)
 
 
 def _mark_pin(conversation: Conversation, seq: int, **values: object) -> None:
-    if not _rows(conversation, [seq]).update(**values):
+    if not _lock_messages(conversation, [seq]).update(**values):
         raise ActionError(_("There is no message #%(seq)s.") % {"seq": seq})
 
 
-def _find(conversation: Conversation, version: int) -> Summary:
+def _find_version(conversation: Conversation, version: int) -> Summary:
     summary = conversation.summaries.filter(version=version).first()
     if summary is None:
         raise ActionError(_("There is no version %(version)s.") % {"version": version})

@@ -15,13 +15,13 @@ class DjangoStore:
     processes or in management commands."""
 
     def load(self, thread_id: str) -> ThreadMemory:
-        with _connected():
+        with _hold_connection():
             row = AgentThread.objects.filter(key=thread_id).first()
         return ThreadMemory.load(row.memory) if row else ThreadMemory()
 
     def save(self, thread_id: str, memory: ThreadMemory, *, seen: int) -> bool:
         values = {"version": memory.version, "memory": memory.dump()}
-        with _connected():
+        with _hold_connection():
             stored = AgentThread.objects.filter(key=thread_id, version=seen)
             if stored.update(**values, updated_at=timezone.now()):
                 return True
@@ -35,12 +35,12 @@ class DjangoStore:
             return True
 
     def delete(self, thread_id: str) -> None:
-        with _connected():
+        with _hold_connection():
             AgentThread.objects.filter(key=thread_id).delete()
 
 
 @contextmanager
-def _connected() -> Iterator[None]:
+def _hold_connection() -> Iterator[None]:
     """A thread without a request has to end its connections itself."""
     close_old_connections()
     try:

@@ -122,7 +122,7 @@ def write(
         _bound_times(conversation, calls)
         with batch(0):
             _write_prompts(conversation, bundle.prompts, calls)
-            _create(ModelCall, calls)
+            _create_rows(ModelCall, calls)
     conversation.next_seq = max(messages, default=0) + 1
     with batch(0):
         conversation.save(update_fields=["next_seq"])
@@ -140,7 +140,7 @@ def _write_messages(
         _bound_times(conversation, rows)
         entries = [RecallEntry(**recall.describe_entry(row)) for row in rows]
         with batch(len(rows)):
-            _create(Message, rows)
+            _create_rows(Message, rows)
             for entry, row in zip(entries, rows, strict=True):
                 entry.message = row
             RecallEntry.objects.bulk_create(entries)
@@ -175,7 +175,7 @@ def _write_summaries(
             rows.append(Summary(conversation=conversation, **own))
         _bound_times(conversation, rows)
         with batch(0):
-            _create(Summary, rows)
+            _create_rows(Summary, rows)
         known |= {row.version: row for row in rows}
     link = Summary.folded_from.through
     made = (
@@ -199,7 +199,7 @@ def _write_prompts(
     right = {
         name: text for name, text in found.items() if prompts.name_of(text) == name
     }
-    prompts.keep(conversation, right)
+    prompts.keep_texts(conversation, right)
 
 
 def batches(
@@ -228,7 +228,7 @@ def _bound_times(conversation: Conversation, rows: Iterable[Any]) -> None:
         row.created_at = min(row.created_at or newest, newest)
 
 
-def _create(model: type[Model], rows: list[Any]) -> None:
+def _create_rows(model: type[Model], rows: list[Any]) -> None:
     """Insert the rows with their own times, which Django would set to now."""
     times = [row.created_at for row in rows]
     QuerySet(model).bulk_create(rows)
@@ -249,9 +249,9 @@ def drop_unproved(conversation: Conversation, batch: Batch = at_once) -> int:
     for start in range(0, len(keys), BATCH):
         some = calls.filter(pk__in=keys[start : start + BATCH])
         rows = list(some.select_related("conversation"))
-        wrong = [call.pk for call in rows if not _holds(call)]
+        wrong = [call.pk for call in rows if not _has_true_context(call)]
         with batch(len(rows)):
-            _drop(conversation, ModelCall.objects.filter(pk__in=wrong))
+            _drop_requests(conversation, ModelCall.objects.filter(pk__in=wrong))
         dropped += len(wrong)
     if dropped:
         with batch(0):
@@ -259,11 +259,13 @@ def drop_unproved(conversation: Conversation, batch: Batch = at_once) -> int:
             needed = {
                 name for refs in kept.iterator() for name in prompts.named_in(refs)
             }
-            prompts.release(conversation, set(prompts.of(conversation)) - needed)
+            prompts.release(
+                conversation, set(prompts.list_hashes(conversation)) - needed
+            )
     return dropped
 
 
-def _drop(conversation: Conversation, wrong: QuerySet[ModelCall]) -> None:
+def _drop_requests(conversation: Conversation, wrong: QuerySet[ModelCall]) -> None:
     replies = list(wrong.values_list("message", flat=True))
     if not replies:
         return
@@ -275,8 +277,8 @@ def _drop(conversation: Conversation, wrong: QuerySet[ModelCall]) -> None:
     rows.update(imported_at=conversation.created_at)
 
 
-def _holds(call: ModelCall) -> bool:
+def _has_true_context(call: ModelCall) -> bool:
     try:
-        return context.verify(call) or context.is_erased(call)
+        return context.verify_context(call) or context.is_erased(call)
     except (LookupError, TypeError, ValueError):
         return False

@@ -87,7 +87,7 @@ def system_prompt(conversation: Conversation) -> str:
     return conversation.system_prompt or settings.SYSTEM_PROMPT
 
 
-def fence(conversation: Conversation) -> str:
+def get_fence(conversation: Conversation) -> str:
     """The words around the summaries; a policy can have its own."""
     return make_fence(conversation.get_policy().final_prompt)
 
@@ -120,7 +120,7 @@ def counter(conversation: Conversation) -> TokenCounter:
     return scale_counter(conversation.token_ratio)
 
 
-def overhead(conversation: Conversation, limit: int | None = None) -> int:
+def estimate_overhead(conversation: Conversation, limit: int | None = None) -> int:
     """Tokens that the provider adds to every request: an estimate, so at most half of
     the request."""
     most = limit // 2 if limit else conversation.token_overhead
@@ -147,11 +147,11 @@ def read_view(
     """The view to answer `newest` in, for which the model has done the `steps`; without
     it, of all that was said."""
     summaries = versions.active(conversation)
-    cutoff = versions.cutoff(summaries)
+    cutoff = versions.find_last_covered(summaries)
     edges = {"cutoff": cutoff} if cutoff else {}
     if newest:
         edges["before"] = newest.seq
-    shown = _shown(conversation=conversation.pk, **edges)
+    shown = _select_shown(conversation=conversation.pk, **edges)
     found = [as_langchain(*values) for values in shown]
     window = [message for message in found if int(message.id) > cutoff]
     pinned = found[: len(found) - len(window)]
@@ -160,7 +160,7 @@ def read_view(
         summaries,
         pinned,
         window,
-        _recall(conversation, newest, cutoff, found, limit) if newest else [],
+        _recall_notes(conversation, newest, cutoff, found, limit) if newest else [],
         newest.to_langchain() if newest else None,
         conversation.memory_version,
         [row.to_langchain() for row in steps],
@@ -170,11 +170,13 @@ def read_view(
             count_tokens=counter(conversation),
         ),
     )
-    return _compose(conversation, view)
+    return _compose_view(conversation, view)
 
 
 @prepared_rows()
-def _shown(conversation: Any, before: Any = None, cutoff: Any = None) -> QuerySet[Any]:
+def _select_shown(
+    conversation: Any, before: Any = None, cutoff: Any = None
+) -> QuerySet[Any]:
     """Messages after the summaries, and those before that are pinned."""
     rows = _not_removed(Message.objects.filter(conversation=conversation))
     if before:
@@ -187,7 +189,7 @@ def _shown(conversation: Any, before: Any = None, cutoff: Any = None) -> QuerySe
     return rows.values_list(*SENT)
 
 
-def _compose(
+def _compose_view(
     conversation: Conversation, view: View, cuts: fitting.Cuts | None = None
 ) -> View:
     """The view with its context, in which the messages were cut like this."""
@@ -214,7 +216,7 @@ def _prepare_newest(newest: BaseMessage | None) -> BaseMessage | None:
     return fitting.prepare_messages([newest])[0] if newest else None
 
 
-def after(view: View, conversation: Conversation, reply: Message) -> View | None:
+def advance_view(view: View, conversation: Conversation, reply: Message) -> View | None:
     """What read_view() would find, now that `newest` of this view was answered. None:
     something else may have changed as well, by what the conversation's row says, or
     calls of tools were answered meanwhile."""
@@ -226,10 +228,10 @@ def after(view: View, conversation: Conversation, reply: Message) -> View | None
         return None
     window = [*view.window, view.newest, reply.to_langchain()]
     answered = replace(view, window=window, recalled=[], newest=None)
-    return _compose(conversation, answered)
+    return _compose_view(conversation, answered)
 
 
-def build(
+def build_request_context(
     conversation: Conversation,
     *,
     newest: Message | None = None,
@@ -251,19 +253,19 @@ def build(
     count_tokens = remember_counts(counter(conversation))
     whole, cuts = view, {}
     if limit:
-        most = limit - overhead(conversation, limit)
+        most = limit - estimate_overhead(conversation, limit)
         fitted, cuts = fitting.squeeze_context(view.context, most, count_tokens)
         if fitted is not view.context:
-            view = _compose(conversation, _kept(view, fitted), cuts)
-    refs = _refs(conversation, view, cuts)
-    left_out = _numbers(whole) - _numbers(view)
+            view = _compose_view(conversation, _keep_sent(view, fitted), cuts)
+    refs = _make_refs(conversation, view, cuts)
+    left_out = _collect_numbers(whole) - _collect_numbers(view)
     refs |= {"left_out": to_ranges(left_out), **shape.to_refs()}
-    extra = overhead(conversation, limit)
-    built = _built(view.context, refs, model, count_tokens, extra)
-    return replace(built, view=whole, texts=refer(conversation, view)[1])
+    extra = estimate_overhead(conversation, limit)
+    built = _make_built(view.context, refs, model, count_tokens, extra)
+    return replace(built, view=whole, texts=refer_prefix(conversation, view)[1])
 
 
-def _kept(view: View, fitted: Context) -> View:
+def _keep_sent(view: View, fitted: Context) -> View:
     """The view with the messages that are still in the context."""
     sent = {fitting.number_of(message) for message in fitted.messages}
     return replace(
@@ -274,15 +276,17 @@ def _kept(view: View, fitted: Context) -> View:
     )
 
 
-def _numbers(view: View) -> set[int]:
+def _collect_numbers(view: View) -> set[int]:
     return {int(message.id) for message in (*view.window, *view.steps)}
 
 
-def _refs(conversation: Conversation, view: View, cuts: fitting.Cuts) -> dict[str, Any]:
+def _make_refs(
+    conversation: Conversation, view: View, cuts: fitting.Cuts
+) -> dict[str, Any]:
     """What the view's context is made of. Calls of tools add to it only where there are
     any."""
     refs: dict[str, Any] = {
-        **refer(conversation, view)[0],
+        **refer_prefix(conversation, view)[0],
         "window": to_ranges(int(message.id) for message in view.window),
         "left_out": [],
         "recalled": [note.seq for note in view.recalled],
@@ -307,12 +311,12 @@ def _refs(conversation: Conversation, view: View, cuts: fitting.Cuts) -> dict[st
     return refs
 
 
-def refer(
+def refer_prefix(
     conversation: Conversation, view: View
 ) -> tuple[dict[str, Any], dict[str, str]]:
     """References to what stands before the window in a request, and the texts that they
     name by their hash."""
-    system, around = system_prompt(conversation), fence(conversation)
+    system, around = system_prompt(conversation), get_fence(conversation)
     refs: dict[str, Any] = {
         "system": prompts.name_of(system),
         "fence": prompts.name_of(around),
@@ -326,7 +330,7 @@ def refer(
     return refs, {refs["system"]: system, refs["fence"]: around, **own}
 
 
-def _recall(
+def _recall_notes(
     conversation: Conversation,
     newest: Message,
     cutoff: int,
@@ -430,12 +434,12 @@ def rebuild(call: ModelCall) -> Built:
         asked = HumanMessage(f"{texts.get(refs['instruction'], '')}\n{refs['asked']}")
         context = Context((*context.sections, Section("newest", (asked,))))
     count_tokens = counter(conversation)
-    extra = overhead(conversation)
-    built = _built(context, refs, call.model, count_tokens, extra)
+    extra = estimate_overhead(conversation)
+    built = _make_built(context, refs, call.model, count_tokens, extra)
     return replace(built, texts=texts)
 
 
-def verify(call: ModelCall) -> bool:
+def verify_context(call: ModelCall) -> bool:
     """Whether the rebuilt context is what was sent, byte for byte."""
     return rebuild(call).sha256 == call.sha256
 
@@ -462,7 +466,9 @@ def missing_rules(conversation: Conversation) -> list[int]:
     confirmed = [rule for rule in rules.standing(conversation) if rule.is_confirmed]
     if not confirmed:
         return []
-    sent = "\n".join(message.text for message in build(conversation).messages)
+    sent = "\n".join(
+        message.text for message in build_request_context(conversation).messages
+    )
     return [each.block.seq for each in confirmed if quote_rule(each.block) not in sent]
 
 
@@ -470,10 +476,10 @@ def keep_prompts(conversation: Conversation, built: Built) -> None:
     """Store the texts that a context refers to by hash, as they are in it: those of the
     conversation may be others by now. Call it in the transaction that records it, after
     the row of its conversation was locked."""
-    prompts.keep(conversation, built.texts)
+    prompts.keep_texts(conversation, built.texts)
 
 
-def _built(
+def _make_built(
     context: Context,
     refs: dict[str, Any],
     model: str,

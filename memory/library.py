@@ -42,7 +42,7 @@ def own(user: AbstractBaseUser) -> QuerySet[Conversation]:
     return rows.order_by("-updated_at", "-id")
 
 
-def listed(
+def list_conversations(
     user: AbstractBaseUser, *, archived: bool = False, label: int | None = None
 ) -> QuerySet[Conversation]:
     """What the list shows: pinned ones first, then by the latest change; of those with
@@ -64,50 +64,52 @@ def pick(user: AbstractBaseUser, uuids: Collection[UUID]) -> list[Conversation]:
     return rows
 
 
-def pin(conversation: Conversation) -> None:
-    _mark(conversation, pinned_at=Now())
+def pin_conversation(conversation: Conversation) -> None:
+    _update_conversation(conversation, pinned_at=Now())
 
 
-def unpin(conversation: Conversation) -> None:
-    _mark(conversation, pinned_at=None)
+def unpin_conversation(conversation: Conversation) -> None:
+    _update_conversation(conversation, pinned_at=None)
 
 
-def archive(conversation: Conversation) -> None:
-    _mark(conversation, archived_at=Now())
+def archive_conversation(conversation: Conversation) -> None:
+    _update_conversation(conversation, archived_at=Now())
 
 
-def unarchive(conversation: Conversation) -> None:
-    _mark(conversation, archived_at=None)
+def unarchive_conversation(conversation: Conversation) -> None:
+    _update_conversation(conversation, archived_at=None)
 
 
 def archive_all(conversations: Iterable[Conversation]) -> None:
-    _among(conversations).update(archived_at=Now())
+    _select_conversations(conversations).update(archived_at=Now())
 
 
 def unarchive_all(conversations: Iterable[Conversation]) -> None:
-    _among(conversations).update(archived_at=None)
+    _select_conversations(conversations).update(archived_at=None)
 
 
 def delete_all(conversations: Iterable[Conversation]) -> None:
-    """As `delete` does. They have one time of deletion, by which the list offers to
-    undo all of it."""
-    _among(conversations).update(deleted_at=Now())
+    """As delete_conversation() does. They have one time of deletion, by which the list
+    offers to undo all of it."""
+    _select_conversations(conversations).update(deleted_at=Now())
 
 
-def _among(conversations: Iterable[Conversation]) -> QuerySet[Conversation]:
+def _select_conversations(
+    conversations: Iterable[Conversation],
+) -> QuerySet[Conversation]:
     return Conversation.objects.filter(pk__in=[each.pk for each in conversations])
 
 
-def _mark(conversation: Conversation, **values: object) -> None:
+def _update_conversation(conversation: Conversation, **values: object) -> None:
     Conversation.objects.filter(pk=conversation.pk).update(**values)
     conversation.refresh_from_db(fields=[*values])
 
 
-def delete(conversation: Conversation) -> None:
-    """Hide it everywhere; `restore` can bring it back for a while, but for a temporary
-    one, which the next purge removes."""
+def delete_conversation(conversation: Conversation) -> None:
+    """Hide it everywhere. restore_conversation() can bring it back for a while, but not
+    a temporary one, which the next purge removes."""
     times = {"temporary_until": Now()} if conversation.is_temporary else {}
-    _mark(conversation, deleted_at=Now(), **times)
+    _update_conversation(conversation, deleted_at=Now(), **times)
 
 
 def deleted_lately(user: AbstractBaseUser) -> QuerySet[Conversation]:
@@ -117,10 +119,10 @@ def deleted_lately(user: AbstractBaseUser) -> QuerySet[Conversation]:
     return rows.order_by("-deleted_at")
 
 
-def restore(user: AbstractBaseUser, uuid: UUID | str) -> Conversation:
+def restore_conversation(user: AbstractBaseUser, uuid: UUID | str) -> Conversation:
     """Undo a deletion. Raises Conversation.DoesNotExist once it is too late."""
     conversation = deleted_lately(user).get(uuid=uuid)
-    _mark(conversation, deleted_at=None)
+    _update_conversation(conversation, deleted_at=None)
     lease.mark_due(conversation.pk)
     return conversation
 
@@ -144,17 +146,20 @@ def keep_deleted(user: AbstractBaseUser, uuids: Collection[UUID]) -> None:
     found.order_by().update(deleted_at=Now() - UNDO - timedelta(seconds=1))
 
 
-def purge() -> int:
+def purge_deleted() -> int:
     """Remove what was deleted long enough ago, and what was to be kept no longer,
     permanently; returns how many.
 
     One that can't be removed now does not stop the others, and is tried again.
     """
     count = 0
-    due = erasable().order_by("deleted_at"), expired().order_by("temporary_until")
+    due = (
+        find_erasable().order_by("deleted_at"),
+        find_expired().order_by("temporary_until"),
+    )
     for conversation in chain.from_iterable(rows[:PURGE_AT_ONCE] for rows in due):
         try:
-            erase(conversation)
+            erase_conversation(conversation)
             count += 1
         except Conversation.DoesNotExist:
             continue  # another process was faster
@@ -166,13 +171,13 @@ def purge() -> int:
     return count
 
 
-def erasable() -> QuerySet[Conversation]:
+def find_erasable() -> QuerySet[Conversation]:
     """What was deleted long enough ago."""
     whole = Q(staged_by=None) | Q(staged_by=staging.ERASED)
     return Conversation.objects.filter(whole, deleted_at__lt=Now() - UNDO)
 
 
-def temporary(user: AbstractBaseUser) -> QuerySet[Conversation]:
+def find_temporary(user: AbstractBaseUser) -> QuerySet[Conversation]:
     """The user's conversations that are kept no longer than they are open."""
     return Conversation.objects.filter(owner=user, temporary_until__isnull=False)
 
@@ -185,14 +190,14 @@ def keep_open(ids: Collection[int]) -> None:
     rows.update(temporary_until=Now() + transcript.TEMPORARY)
 
 
-def expired() -> QuerySet[Conversation]:
+def find_expired() -> QuerySet[Conversation]:
     """Temporary conversations whose last page was closed long enough ago, or that are
     too old."""
     is_over = Q(temporary_until__lte=Now()) | Q(created_at__lt=Now() - TEMPORARY_AGE)
     return Conversation.objects.filter(is_over, temporary_until__isnull=False)
 
 
-def erase(conversation: Conversation) -> None:
+def erase_conversation(conversation: Conversation) -> None:
     """Remove a conversation with everything that was kept for it alone.
 
     Raises Conversation.DoesNotExist when it is gone already.
@@ -202,7 +207,7 @@ def erase(conversation: Conversation) -> None:
     with transaction.atomic():
         # A transaction that is about to write a row for it waits, and then finds none.
         row = Conversation.objects.select_for_update().get(pk=conversation.pk)
-        texts = prompts.of(row)
+        texts = prompts.list_hashes(row)
         row.delete()
         prompts.drop_unused(texts)
 

@@ -38,7 +38,7 @@ def rules_in(refs: Mapping[str, Any]) -> list[Any]:
     ]
 
 
-def keep(conversation: Conversation, texts: Mapping[str, str]) -> None:
+def keep_texts(conversation: Conversation, texts: Mapping[str, str]) -> None:
     """Store texts by their hashes, as the conversation's.
 
     Call it inside the transaction that records what refers to them: until it is
@@ -51,13 +51,13 @@ def keep(conversation: Conversation, texts: Mapping[str, str]) -> None:
         while missing := set(batch) - _lock_existing(batch):
             rows = [Prompt(sha256=name, text=texts[name]) for name in sorted(missing)]
             Prompt.objects.bulk_create(rows, ignore_conflicts=True)
-        _link(Prompt, [(name, conversation.pk) for name in batch])
+        _link_texts(Prompt, [(name, conversation.pk) for name in batch])
 
 
 def _lock_existing(names: list[str]) -> set[str]:
     """Those that exist. On PostgreSQL erasures and this wait for each other; SQLite has
     one writer at a time anyway."""
-    return _lock(Prompt, "sha256", names, "FOR KEY SHARE")
+    return _lock_texts(Prompt, "sha256", names, "FOR KEY SHARE")
 
 
 def _lock_linked(conversation: Conversation, names: list[str]) -> set[str]:
@@ -65,10 +65,10 @@ def _lock_linked(conversation: Conversation, names: list[str]) -> set[str]:
     transaction ends, and a text that is linked is not removed."""
     links = Prompt.conversations.through
     mine = {"conversation_id": conversation.pk}
-    return _lock(links, "prompt_id", names, "FOR NO KEY UPDATE", **mine)
+    return _lock_texts(links, "prompt_id", names, "FOR NO KEY UPDATE", **mine)
 
 
-def _lock(
+def _lock_texts(
     model: type[models.Model], name: str, names: list[str], how: str, **equal: int
 ) -> set[str]:
     """Each turn asks this; Django would take longer to compile it than the database to
@@ -87,13 +87,13 @@ def _lock(
         return {found for (found,) in cursor.fetchall()}
 
 
-def _link(model: type[models.Model], pairs: Iterable[tuple[str, int]]) -> None:
+def _link_texts(model: type[models.Model], pairs: Iterable[tuple[str, int]]) -> None:
     link = model.conversations.through
     rows = [link(prompt_id=name, conversation_id=pk) for name, pk in pairs]
     link.objects.bulk_create(rows, batch_size=BATCH, ignore_conflicts=True)
 
 
-def of(conversation: Conversation) -> list[str]:
+def list_hashes(conversation: Conversation) -> list[str]:
     """The hashes of the texts that belong to the conversation."""
     return list(conversation.prompts.order_by("pk").values_list("pk", flat=True))
 
@@ -135,5 +135,5 @@ def link_all(
         while batch := [*islice(pairs, BATCH)]:
             # Imported references can have any shape.
             strings = (each for each in batch if isinstance(each[0], str))
-            _link(prompts, [each for each in strings if each[0] in known])
+            _link_texts(prompts, [each for each in strings if each[0] in known])
     QuerySet(prompts).filter(_is_unused(prompts)).delete()

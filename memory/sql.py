@@ -60,12 +60,12 @@ def without_limits(
         timeout = connection.settings_dict["OPTIONS"].get("timeout", 5)
         lift = [f"PRAGMA busy_timeout = {DAY_MS}"]
         restore = [f"PRAGMA busy_timeout = {int(timeout * 1000)}"]
-    _execute(connection, lift)
+    _execute_all(connection, lift)
     yield
-    _execute(connection, restore)
+    _execute_all(connection, restore)
 
 
-def _execute(connection: BaseDatabaseWrapper, statements: list[str]) -> None:
+def _execute_all(connection: BaseDatabaseWrapper, statements: list[str]) -> None:
     # A pragma that is not closed counts as a statement in progress: no VACUUM then.
     with connection.cursor() as cursor:
         for statement in statements:

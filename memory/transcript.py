@@ -136,7 +136,9 @@ def set_tools(
     conversation.refresh_from_db(fields=[*values, "updated_at"])
 
 
-def rename(conversation: Conversation, title: str, *, seen: str | None = None) -> bool:
+def rename_conversation(
+    conversation: Conversation, title: str, *, seen: str | None = None
+) -> bool:
     """Set the title that a user chose; nothing automatic replaces it.
 
     With `seen`, a title that the user has set elsewhere since then stays; then False.
@@ -185,7 +187,7 @@ def words_for_title(message: Message) -> str:
     return message.typed if is_typed else str(message.attachments[0]["name"])
 
 
-def check_text(text: object, *, may_be_blank: bool = False) -> str:
+def check_message_text(text: object, *, may_be_blank: bool = False) -> str:
     """The text as it will be stored, byte for byte; with attachments, none is needed.
     Raises TextError."""
     limit = settings.MESSAGE_MAX_CHARS
@@ -331,7 +333,7 @@ def append_user_message(
     ClientIdConflictError. Raises TextError for what can't be stored.
     """
     files = files or Files()
-    text = check_text(text, may_be_blank=bool(files.ids))
+    text = check_message_text(text, may_be_blank=bool(files.ids))
     client_id = check_client_id(client_id)
     # The lock comes first: the same message may be on its way in from another socket.
     lock(conversation, room + 2)
@@ -357,7 +359,7 @@ def append_user_message(
         attachments=places,
         client_id=client_id,
     )
-    _save(message)
+    _save_message(message)
     rules.note(message, heard)
     return message, True
 
@@ -388,7 +390,7 @@ def append_reply(
         reasoning=reasoning,
         tool_calls=list(tool_calls),
     )
-    return _save(message)
+    return _save_message(message)
 
 
 def append_result(
@@ -420,7 +422,7 @@ def append_result(
     if request:
         message.excluded_at = request.excluded_at or request.deleted_at
         message.superseded_at = request.superseded_at
-    return _save(message)
+    return _save_message(message)
 
 
 @dataclass(frozen=True, slots=True)
@@ -458,7 +460,7 @@ def append_results(
 
 
 @transaction.atomic(savepoint=False)
-def _save(message: Message) -> Message:
+def _save_message(message: Message) -> Message:
     message.tokens = count_message(message.to_langchain())
     message.save()
     recall.index_message(message)
@@ -466,7 +468,9 @@ def _save(message: Message) -> Message:
 
 
 @transaction.atomic
-def supersede(conversation: Conversation, first: int, last: int | None = None) -> None:
+def supersede_messages(
+    conversation: Conversation, first: int, last: int | None = None
+) -> None:
     """Remove messages `first`..`last` (default: to the end) from the model's view.
 
     They stay in the transcript, marked; summaries that cover them become stale. With a
@@ -486,4 +490,4 @@ def supersede(conversation: Conversation, first: int, last: int | None = None) -
     rows = conversation.messages.filter(Q(pk__in=rows) | Q(seq__in=beside))
     rows.filter(superseded_at=None).update(superseded_at=Now())
     end = None if last is None else max([last, *beside])
-    versions.invalidate(conversation, min([first, *beside]), end)
+    versions.invalidate_summaries(conversation, min([first, *beside]), end)

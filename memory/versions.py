@@ -19,19 +19,19 @@ from .sql import prepared_rows
 
 def active(conversation: Conversation) -> list[Summary]:
     """The summaries in force, oldest messages first; their ranges tile 1..cutoff."""
-    rows = _active(conversation=conversation.pk)
+    rows = _select_active(conversation=conversation.pk)
     for row in rows:
         row.conversation = conversation
     return rows
 
 
 @prepared_rows()
-def _active(conversation: Any) -> QuerySet[Summary]:
+def _select_active(conversation: Any) -> QuerySet[Summary]:
     rows = Summary.objects.filter(conversation=conversation)
     return rows.filter(status=Summary.Status.ACTIVE).order_by("first_seq")
 
 
-def cutoff(summaries: Iterable[Summary]) -> int:
+def find_last_covered(summaries: Iterable[Summary]) -> int:
     """The last message number that a summary covers; the window comes after."""
     return max((summary.last_seq for summary in summaries), default=0)
 
@@ -48,7 +48,7 @@ def to_block(summary: Summary) -> SummaryBlock:
     )
 
 
-def append(
+def append_version(
     conversation: Conversation, *, replaces: Iterable[Summary] = (), **fields: object
 ) -> Summary:
     """Add the next version; call it inside the transaction that locked the row."""
@@ -62,13 +62,13 @@ def append(
     return summary
 
 
-def bump(conversation: Conversation) -> None:
+def bump_memory_version(conversation: Conversation) -> None:
     """Note that the model's view has changed: compactions planned before are void."""
     rows = Conversation.objects.filter(pk=conversation.pk)
     rows.update(memory_version=F("memory_version") + 1)
 
 
-def invalidate(
+def invalidate_summaries(
     conversation: Conversation,
     first: int,
     last: int | None = None,
@@ -87,7 +87,7 @@ def invalidate(
     versions, made of no older ones: what those say is not true any more.
     """
     kept = {row.pk for row in keep}
-    gone = [row for row in _retract(conversation, first) if row.pk not in kept]
+    gone = [row for row in _retract_from(conversation, first) if row.pk not in kept]
     touched = conversation.summaries.filter(
         status__in=(Summary.Status.ACTIVE, Summary.Status.SUPERSEDED),
         last_seq__gte=first,
@@ -98,19 +98,24 @@ def invalidate(
     for row in keep:
         row.status = Summary.Status.STALE
     _bring_back(conversation, gone, first)
-    after = [] if last is None else [row for each in gone for row in _after(each, last)]
+    after = (
+        []
+        if last is None
+        else [row for each in gone for row in _find_ancestors_after(each, last)]
+    )
     superseded = Summary.Status.SUPERSEDED
     again = [
-        copy(conversation, row, author=row.author, status=superseded) for row in keep
+        copy_version(conversation, row, author=row.author, status=superseded)
+        for row in keep
     ]
-    set_aside(conversation, [*waiting(conversation), *after, *again])
+    set_aside(conversation, [*find_set_aside(conversation), *after, *again])
     if again:
-        resume(conversation)
+        resume_set_aside(conversation)
 
 
-def erase(conversation: Conversation, seq: int) -> None:
+def erase_versions(conversation: Conversation, seq: int) -> None:
     """Empty every version that covers message `seq`, which is deleted: its row, its
-    numbers and its hashes stay. Call it after `invalidate`."""
+    numbers and its hashes stay. Call it after invalidate_summaries()."""
     over = conversation.summaries.filter(first_seq__lte=seq, last_seq__gte=seq)
     is_stale = Q(status=Summary.Status.STALE)
     # One that failed has no words, but where it was imported.
@@ -127,27 +132,27 @@ def set_aside(conversation: Conversation, rows: Iterable[Summary]) -> None:
     Conversation.objects.filter(pk=conversation.pk).update(set_aside=value)
 
 
-def waiting(conversation: Conversation) -> list[Summary]:
+def find_set_aside(conversation: Conversation) -> list[Summary]:
     """The versions set aside that can still come back: they are true, and no active one
     covers their messages. Of several that overlap the first."""
     rows = Conversation.objects.filter(pk=conversation.pk)
     known = rows.values_list("set_aside", flat=True).get() or []
-    free = cutoff(active(conversation)) + 1
+    free = find_last_covered(active(conversation)) + 1
     found = conversation.summaries.filter(
         version__in=known, status=Summary.Status.SUPERSEDED, first_seq__gte=free
     )
     apart: list[Summary] = []
     for row in found.order_by("first_seq", "-last_seq", "-version"):
-        if row.first_seq > cutoff(apart):
+        if row.first_seq > find_last_covered(apart):
             apart.append(row)
     return apart
 
 
-def resume(conversation: Conversation) -> None:
+def resume_set_aside(conversation: Conversation) -> None:
     """Put what was set aside in force where it follows on; call it inside the
     transaction that locked the row."""
-    rows = waiting(conversation)
-    end = cutoff(active(conversation))
+    rows = find_set_aside(conversation)
+    end = find_last_covered(active(conversation))
     back: list[Summary] = []
     for row in rows:
         if row.first_seq != end + 1:
@@ -162,7 +167,7 @@ def resume(conversation: Conversation) -> None:
 
 def retract_to(conversation: Conversation, seq: int) -> None:
     """Let the active summaries end before message `seq`, as a user wants it."""
-    _bring_back(conversation, _retract(conversation, seq), seq)
+    _bring_back(conversation, _retract_from(conversation, seq), seq)
     set_aside(conversation, [])
 
 
@@ -176,29 +181,31 @@ def replace_all(
     )
     for summary in wanted:
         if summary.status != Summary.Status.ACTIVE:
-            copy(conversation, summary, author=author)
-    bump(conversation)
+            copy_version(conversation, summary, author=author)
+    bump_memory_version(conversation)
     set_aside(conversation, [])
 
 
-def put_back(conversation: Conversation, wanted: Sequence[Summary]) -> None:
+def put_in_force(conversation: Conversation, wanted: Sequence[Summary]) -> None:
     """Undo: put these versions in force again as they are; they tile the messages from
     the first on. Those behind them stay, or wait for the messages between."""
-    end = cutoff(wanted)
+    end = find_last_covered(wanted)
     now = active(conversation)
-    behind = [row for row in [*now, *waiting(conversation)] if row.first_seq > end]
+    behind = [
+        row for row in [*now, *find_set_aside(conversation)] if row.first_seq > end
+    ]
     rows = conversation.summaries
     rows.filter(status=Summary.Status.ACTIVE).update(status=Summary.Status.SUPERSEDED)
     rows.filter(pk__in=[row.pk for row in wanted]).update(status=Summary.Status.ACTIVE)
-    bump(conversation)
+    bump_memory_version(conversation)
     set_aside(conversation, behind)
-    resume(conversation)
+    resume_set_aside(conversation)
 
 
 def by_hand(conversation: Conversation, first: int, last: int) -> list[Summary]:
     """Those that a person wrote, in force or set aside, that cover any of the messages
     `first`..`last`."""
-    known = [*active(conversation), *waiting(conversation)]
+    known = [*active(conversation), *find_set_aside(conversation)]
     rows = [row for row in known if row.is_by_hand]
     return [row for row in rows if row.first_seq <= last and row.last_seq >= first]
 
@@ -211,7 +218,7 @@ def hidden_since(
     stale = [row for row in summaries if row.status == Summary.Status.STALE]
     if not stale:
         return {}
-    rows = conversation.messages.filter(seq__lte=cutoff(stale))
+    rows = conversation.messages.filter(seq__lte=find_last_covered(stale))
     rows = rows.exclude(excluded_at=None, superseded_at=None)
     times = [
         (seq, min(filter(None, when)))
@@ -239,20 +246,20 @@ def digest_view(conversation: Conversation, last: int) -> str:
 def _bring_back(conversation: Conversation, gone: list[Summary], seq: int) -> None:
     for summary in gone:
         for older in _still_true(summary, seq):
-            copy(conversation, older)
+            copy_version(conversation, older)
 
 
-def _retract(conversation: Conversation, seq: int) -> list[Summary]:
+def _retract_from(conversation: Conversation, seq: int) -> list[Summary]:
     """Put the active summaries from message `seq` on out of force; returns them."""
     gone = [row for row in active(conversation) if row.last_seq >= seq]
     Summary.objects.filter(pk__in=[row.pk for row in gone]).update(
         status=Summary.Status.SUPERSEDED
     )
-    bump(conversation)
+    bump_memory_version(conversation)
     return gone
 
 
-def _after(summary: Summary, last: int) -> list[Summary]:
+def _find_ancestors_after(summary: Summary, last: int) -> list[Summary]:
     """The summary or those ancestors of it that begin after `last`."""
     if summary.first_seq > last:
         return [summary]
@@ -280,7 +287,7 @@ def _nearest_ancestors(
     return found
 
 
-def copy(
+def copy_version(
     conversation: Conversation,
     summary: Summary,
     *,
@@ -293,7 +300,7 @@ def copy(
     of date stays so, and so do those that it was made of."""
     is_stale = summary.status == Summary.Status.STALE
     flags = dict(summary.flags) if text is None else {}
-    return append(
+    return append_version(
         conversation,
         replaces=[] if is_stale else [summary],
         level=summary.level,

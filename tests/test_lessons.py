@@ -69,14 +69,14 @@ def test_every_request_begins_with_the_system_prompt_after_any_compaction(compac
     prompt = {"role": "system", "content": context.system_prompt(compacted)}
     for call in calls:
         wire = context.rebuild(call).wire
-        assert (wire[0], context.verify(call)) == (prompt, True)
+        assert (wire[0], context.verify_context(call)) == (prompt, True)
         assert [each["role"] for each in wire].count("system") == 1
 
 
 @pytest.mark.django_db(transaction=True)
 def test_marks_bar_request_and_header_say_the_same(compacted):
-    actions.pin(compacted, 1)
-    actions.exclude(compacted, [25])
+    actions.pin_message(compacted, 1)
+    actions.exclude_messages(compacted, [25])
     commands.submit(compacted, text="Waiting", client_id="w")
     items = transcript_pane.transcript(compacted).items
     marks = [e.location for item in items for e in getattr(item, "messages", ())]

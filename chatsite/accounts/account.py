@@ -130,16 +130,16 @@ def end_temporary(user: AbstractBaseUser | None, **sent: Any) -> None:
     with what runs for them."""
     if user is None:
         return
-    for conversation in library.temporary(user):
+    for conversation in library.find_temporary(user):
         with suppress(Conversation.DoesNotExist):  # the purge was faster
-            library.delete(conversation)
+            library.delete_conversation(conversation)
             async_to_sync(end_all)(conversation.pk, commands.fence(conversation))
-    library.purge()
+    library.purge_deleted()
 
 
 def _erase(conversation: Conversation) -> None:
     with suppress(Conversation.DoesNotExist):  # the purge was faster
-        library.erase(conversation)
+        library.erase_conversation(conversation)
 
 
 @transaction.atomic

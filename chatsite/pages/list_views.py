@@ -189,7 +189,7 @@ def rename(request: HttpRequest, conversation: Conversation) -> HttpResponse:
     form, error = RenameForm(request.POST), ""
     if not form.is_valid():
         error = form.errors["title"][0]
-    elif transcript.rename(
+    elif transcript.rename_conversation(
         conversation, form.cleaned_data["title"], seen=request.POST.get("seen")
     ):
         event = events.Title(conversation.title)
@@ -218,20 +218,20 @@ def _action(do: Callable[[Conversation], None]) -> Callable[..., HttpResponse]:
     return view
 
 
-pin = _action(library.pin)
-unpin = _action(library.unpin)
-archive = _action(library.archive)
-unarchive = _action(library.unarchive)
+pin = _action(library.pin_conversation)
+unpin = _action(library.unpin_conversation)
+archive = _action(library.archive_conversation)
+unarchive = _action(library.unarchive_conversation)
 
 
 @conversation_view("POST")
 def delete(request: HttpRequest, conversation: Conversation) -> HttpResponse:
     """Its replies stop at once; for some minutes it can be restored, unless it was
     temporary: then it is gone."""
-    library.delete(conversation)
+    library.delete_conversation(conversation)
     async_to_sync(account.end_all)(conversation.pk, commands.stop_all(conversation))
     if conversation.is_temporary:
-        library.purge()
+        library.purge_deleted()
     if request.POST.get("open") == str(conversation.uuid):
         return HttpResponseClientRedirect(reverse("conversation-list"))
     return list_again(request)
@@ -241,7 +241,7 @@ def delete(request: HttpRequest, conversation: Conversation) -> HttpResponse:
 @private
 def undelete(request: HttpRequest, uuid: str) -> HttpResponse:
     try:
-        conversation = library.restore(request.user, uuid)
+        conversation = library.restore_conversation(request.user, uuid)
     except Conversation.DoesNotExist:
         raise Http404 from None
     if request.htmx:

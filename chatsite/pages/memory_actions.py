@@ -136,7 +136,9 @@ def address_of(conversation: Conversation, view: str, **kwargs: Any) -> str:
 
 
 def _delete(conversation: Conversation, seq: int, *, edited: actions.Edited) -> None:
-    _take_out(conversation, partial(actions.delete, conversation, seq, edited=edited))
+    _take_out(
+        conversation, partial(actions.delete_message, conversation, seq, edited=edited)
+    )
     before = conversation.title
     conversation.refresh_from_db(fields=["title", "title_set_by"])
     if conversation.title != before:
@@ -146,7 +148,8 @@ def _delete(conversation: Conversation, seq: int, *, edited: actions.Edited) -> 
 
 def _leave_out(conversation: Conversation, seq: int, *, edited: actions.Edited) -> None:
     _take_out(
-        conversation, partial(actions.exclude, conversation, [seq], edited=edited)
+        conversation,
+        partial(actions.exclude_messages, conversation, [seq], edited=edited),
     )
 
 
@@ -174,12 +177,12 @@ def _tell_cancelled(conversation: Conversation, turns: Sequence[Turn]) -> None:
 # Name in the address -> what to do, what to say then, the name of what undoes it.
 MESSAGE_ACTIONS = {
     "pin": (
-        lambda conversation, seq, **_: actions.pin(conversation, seq),
+        lambda conversation, seq, **_: actions.pin_message(conversation, seq),
         gettext_lazy("Message #%(seq)s will always be sent in full."),
         "unpin",
     ),
     "unpin": (
-        lambda conversation, seq, **_: actions.unpin(conversation, seq),
+        lambda conversation, seq, **_: actions.unpin_message(conversation, seq),
         gettext_lazy("Message #%(seq)s is no longer pinned."),
         "pin",
     ),
@@ -189,7 +192,7 @@ MESSAGE_ACTIONS = {
         "bring-back",
     ),
     "bring-back": (
-        lambda row, seq, **options: actions.include(row, [seq], **options),
+        lambda row, seq, **options: actions.include_messages(row, [seq], **options),
         gettext_lazy("The model sees message #%(seq)s again."),
         "leave-out",
     ),
@@ -207,10 +210,10 @@ def message(
     edited = _read_edited(request)
     with transaction.atomic():
         before = versions.active(conversation)
-        seen = versions.digest_view(conversation, versions.cutoff(before))
+        seen = versions.digest_view(conversation, versions.find_last_covered(before))
         do(conversation, seq, edited=edited)
         wanted = _read_versions(request.POST.get("versions", ""))
-        is_undone = bool(wanted) and actions.put_back(
+        is_undone = bool(wanted) and actions.put_back_versions(
             conversation, wanted, request.POST.get("seen", "")
         )
     text = str(done) % {"seq": seq}
@@ -324,7 +327,7 @@ def reinstate(request: HttpRequest, conversation: Conversation) -> Notice:
     """Undo: the versions named are in force again."""
     wanted = _read_versions(request.POST.get("versions", ""))
     before = _in_force(conversation)
-    actions.reinstate(conversation, wanted, author=request.user)
+    actions.reinstate_versions(conversation, wanted, author=request.user)
     return _undoable(conversation, _("Undone."), before)
 
 
@@ -333,7 +336,9 @@ def restore(
     request: HttpRequest, conversation: Conversation, *, version: int
 ) -> Notice:
     before = _in_force(conversation)
-    new = actions.restore(conversation, version, author=request.user, may_be_stale=True)
+    new = actions.restore_version(
+        conversation, version, author=request.user, may_be_stale=True
+    )
     text = _("Version %(old)s was restored as v%(new)s.")
     return _undoable(conversation, text % {"old": version, "new": new.version}, before)
 
@@ -345,7 +350,7 @@ def rewrite(
     before = _in_force(conversation)
     # Told that another version has replaced it, a user can send the text once more.
     seen = (_read_versions(request.POST.get("seen", "")) or [version])[0]
-    new = actions.rewrite(
+    new = actions.rewrite_summary(
         conversation, seen, request.POST.get("text"), author=request.user
     )
     text = _("Saved as v%(new)s. The model now reads your version.")
@@ -356,7 +361,7 @@ def rewrite(
 def rebuild(request: HttpRequest, conversation: Conversation) -> Notice:
     limits.admit_spending(conversation.owner_id)
     before = _in_force(conversation)
-    actions.rebuild(conversation)
+    actions.rebuild_memory(conversation)
     async_to_sync(runner.compact_soon)(conversation.pk)
     text = _("Summaries cleared. New ones will be written when needed.")
     return _undoable(conversation, text, before)

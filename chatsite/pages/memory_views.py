@@ -158,7 +158,9 @@ def summaries(request: HttpRequest, conversation: Conversation) -> HttpResponse:
     """The history of versions, newest first, and what summarising again would drop."""
     rows = conversation.summaries.order_by("-version").select_related("author")
     active = versions.active(conversation)
-    covered = context.visible(conversation).filter(seq__lte=versions.cutoff(active))
+    covered = context.visible(conversation).filter(
+        seq__lte=versions.find_last_covered(active)
+    )
     tokens = covered.aggregate(sum=Sum("tokens"))["sum"] or 0
     shown = list(rows[:MAX_VERSIONS])
     values = {

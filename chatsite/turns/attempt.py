@@ -136,7 +136,7 @@ def prepare(
     if not dialect.has_tools:
         bound = replace(bound, tokens=0, is_refused=True)
     most = (limit or requests.limit_of(model)) - bound.tokens
-    built = context.build(
+    built = context.build_request_context(
         conversation,
         newest=turn.user_message,
         steps=() if tools is None else context.read_steps(turn.user_message),

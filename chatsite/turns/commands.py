@@ -48,7 +48,7 @@ def hear(owner_id: int, text: object) -> Heard | None:
 
     Raises TextError and CommandError, as what stores the text does.
     """
-    text = transcript.check_text(text, may_be_blank=True)
+    text = transcript.check_message_text(text, may_be_blank=True)
     if len(text) > LONG_CHARS:
         limits.check_turn(owner_id)
     return rules.hear(text)
@@ -267,8 +267,8 @@ def edit(
         raise CommandError(
             "busy", _("A reply is still being written. Stop it first, then edit.")
         )
-    transcript.check_text(text, may_be_blank=bool(message.attachments))
-    transcript.supersede(conversation, seq)
+    transcript.check_message_text(text, may_be_blank=bool(message.attachments))
+    transcript.supersede_messages(conversation, seq)
     conversation.changes.create(action=Change.Action.EDIT, seq=seq)
     given_up = answers.give_up_late(conversation)
     sent = submit(
@@ -316,7 +316,7 @@ def _answer_again(conversation: Conversation, turn: Turn, not_latest: str) -> Tu
         raise CommandError("not_found", _("The message it would answer is gone."))
     # With all that it has stored: calls of tools and their results, and the reply.
     if turn.reply or turn.may_have_rows:
-        transcript.supersede(conversation, message.seq + 1, turn.reply_seq)
+        transcript.supersede_messages(conversation, message.seq + 1, turn.reply_seq)
         turn.closed_calls = answers.give_up_late(conversation)
     # If no message took that number, this row is where it is known.
     conversation.changes.create(action=Change.Action.REGENERATE, seq=turn.reply_seq)

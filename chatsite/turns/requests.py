@@ -103,7 +103,7 @@ def next_turn(
     waiting = conversation.turns.filter(state__one_of=Turn.UNFINISHED).order_by("id")
     turn = waiting.select_related("user_message").first()
     newest = turn.user_message if turn else _unsent(conversation, draft, files)
-    return context.build(
+    return context.build_request_context(
         conversation,
         newest=newest,
         steps=context.read_steps(newest) if turn and turn.may_have_rows else (),

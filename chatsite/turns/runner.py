@@ -306,7 +306,7 @@ def _look(
         return None
     model = requests.model_of(conversation)
     room, open_from = providers.context_window(model), attrgetter("open_from")
-    view = context.after(view, conversation, reply) if view and reply else None
+    view = context.advance_view(view, conversation, reply) if view and reply else None
     if at_once or preparation.is_due(conversation, open_from, room, view):
         return model, conversation.owner_id
     return None
@@ -362,7 +362,7 @@ def summariser(name: str, *, payer: int) -> compactor.Summariser:
 
 def _backlog() -> backlog.Backlog:
     due = [job.due for job in jobs if job.due]
-    kept_no_longer = (library.erasable, library.expired)
+    kept_no_longer = (library.find_erasable, library.find_expired)
     return backlog.Backlog(
         [lifecycle.waiting, lease.find_waiting_compactions, *kept_no_longer, *due]
     )
@@ -380,8 +380,8 @@ async def sweep(waiting: backlog.Backlog | None = None) -> None:
     if lease.find_waiting_compactions in found:
         for conversation_id in await database_sync_to_async(_due_compactions)():
             start_compaction(conversation_id)
-    if not found.isdisjoint((library.erasable, library.expired)):
-        await database_sync_to_async(library.purge)()
+    if not found.isdisjoint((library.find_erasable, library.find_expired)):
+        await database_sync_to_async(library.purge_deleted)()
     for job in jobs:
         if job.due is None or job.due in found:
             await job.sweep()

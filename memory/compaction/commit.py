@@ -86,7 +86,7 @@ def record_call(
         instruction, _, asked = messages[-1].text.rpartition("\n")
         name = prompts.name_of(instruction)
         refs |= {**job.prefix.refs, "instruction": name, "asked": asked}
-        prompts.keep(job.conversation, {**job.prefix.texts, name: instruction})
+        prompts.keep_texts(job.conversation, {**job.prefix.texts, name: instruction})
     usage = (reply.usage_metadata if reply else None) or {}
     cached = usage.get("input_token_details", {}).get("cache_read")
     call = ModelCall.objects.create(
@@ -139,7 +139,7 @@ def commit_summary(
         spans = to_ranges(important.unread)
         texts = [f"#{a}" if a == b else f"#{a}-{b}" for a, b in spans]
         flags["unmatched"] = texts
-    summary = versions.append(
+    summary = versions.append_version(
         job.conversation,
         replaces=job.sources,
         text=result.text,
@@ -181,8 +181,8 @@ def tokens_after(job: Job, text: str) -> int:
     """The context's size once `text` is in place of what it summarises. What is pinned
     of that is quoted then."""
     step, active = job.step, versions.active(job.conversation)
-    cutoff = versions.cutoff(active)
-    fence = context.fence(job.conversation)
+    cutoff = versions.find_last_covered(active)
+    fence = context.get_fence(job.conversation)
     rows = context.visible(job.conversation).filter(pinned_at__isnull=False)
     pinned = read_langchain(rows.filter(seq__lte=max(cutoff, step.last_seq)))
     replaced = {source.version for source in job.sources}
@@ -214,7 +214,7 @@ def record_failure(
     if not lease.count_failure(conversation_id, owner) or job is None:
         return
     rejected = isinstance(error, SummaryError)
-    summary = versions.append(
+    summary = versions.append_version(
         job.conversation,
         status=Summary.Status.REJECTED if rejected else Summary.Status.FAILED,
         error=error_name(error),

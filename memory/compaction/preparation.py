@@ -136,7 +136,7 @@ def _resume_summaries(conversation_id: int, owner: str) -> None:
     rows = Conversation.objects.filter(pk=conversation_id, compaction_owner=owner)
     # The UPDATE is also the lock.
     if rows.update(memory_version=F("memory_version") + 1):
-        versions.resume(Conversation.objects.get(pk=conversation_id))
+        versions.resume_set_aside(Conversation.objects.get(pk=conversation_id))
 
 
 def prepare_through(
@@ -179,7 +179,7 @@ class Planner:
         view = view or context.read_view(conversation, limit=limit)
         self.view, self.summaries, self.context = view, view.summaries, view.context
         self.count_tokens = context.counter(conversation)
-        extra = context.overhead(conversation)
+        extra = context.estimate_overhead(conversation)
         self.tokens = self.count_tokens(self.context.messages) + extra
         # The messages as they are stored, up to the first unfinished turn: in the
         # context, old arguments of tools may be cut.
@@ -202,14 +202,14 @@ class Planner:
         policy, limit = self.state.policy, self.limit
         set_aside = None
         if self.conversation.set_aside and policy.enabled:
-            first = next(iter(versions.waiting(self.conversation)), None)
+            first = next(iter(versions.find_set_aside(self.conversation)), None)
             set_aside = (first.first_seq, first.last_seq) if first else None
         room = None
         if limit is not None:
             # What the window may have, so that the next request leaves none of it out.
             others = (each for each in self.context.sections if each.kind != "window")
             around = [message for each in others for message in each.messages]
-            extra = context.overhead(self.conversation, limit)
+            extra = context.estimate_overhead(self.conversation, limit)
             room = budget.for_window(
                 policy,
                 limit,
@@ -268,10 +268,10 @@ class Planner:
         ahead = [each for each in self.context.sections if each.kind in AHEAD_OF_WINDOW]
         messages = [message for each in ahead for message in each.messages]
         messages += step.messages
-        room = context.overhead(row) + ASKING_TOKENS
+        room = context.estimate_overhead(row) + ASKING_TOKENS
         if self.limit and self.count_tokens(messages) + room > self.limit:
             return None
-        refs, texts = context.refer(row, self.view)
+        refs, texts = context.refer_prefix(row, self.view)
         refs["window"] = to_ranges(int(message.id or 0) for message in step.messages)
         call = _find_cached_call(row)
         if call is None or not _begins_alike(call.refs, refs):

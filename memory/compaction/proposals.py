@@ -143,7 +143,7 @@ def accept_proposal(
     Raises ActionError when the model's view has changed since, TextError when the text
     can't be stored.
     """
-    text = transcript.check_text(text)
+    text = transcript.check_message_text(text)
     known = _open_preview(conversation, signature)
     # Reading all messages takes a while, and nothing is locked meanwhile: the version
     # below tells whether they have changed.

@@ -283,7 +283,7 @@ def find_changed_contexts() -> Iterator[Violation]:
     calls = rows.select_related("conversation").order_by("pk")
     for call in calls.iterator(chunk_size=500):
         try:
-            same = context.verify(call) or context.is_erased(call)
+            same = context.verify_context(call) or context.is_erased(call)
         except (LookupError, TypeError, ValueError) as error:
             detail = f"call {call.pk} has broken references: {type(error).__name__}"
             yield Violation("R8.refs", call.conversation_id, detail)

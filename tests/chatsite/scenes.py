@@ -48,7 +48,7 @@ def answer(conversation, text="Reply", state=Turn.State.DONE, **reported):
     """Claim the turn that waits longest and end it as a runner would."""
     claim = lifecycle.claim(conversation.pk)
     newest = Turn.objects.get(pk=claim.turn_id).user_message
-    built = context.build(conversation, newest=newest, model="demo")
+    built = context.build_request_context(conversation, newest=newest, model="demo")
     claim = lifecycle.begin(claim, built, "demo")
     return lifecycle.finish(claim, lifecycle.Result(state, text, **reported))
 
@@ -85,7 +85,7 @@ def use_tools(
     def write(role, said, **values):
         values = {"role": role, "text": said, **values}
         row = Message(conversation=conversation, seq=next(seqs), **values)
-        return transcript._save(row)
+        return transcript._save_message(row)
 
     named = [
         {"name": use.name, "args": use.arguments, "id": f"c{turn.pk}-{place}"}
@@ -139,7 +139,7 @@ def arrive(call, text):
     values = {"role": "tool", "text": text, "tool_call_id": call.call_id}
     values["late_for"] = call.request.seq
     row = Message(conversation=call.conversation, seq=seq, **values)
-    call.late_result, call.state = transcript._save(row), ToolCall.State.DONE
+    call.late_result, call.state = transcript._save_message(row), ToolCall.State.DONE
     call.finished_at = call.started_at + timedelta(hours=2)
     call.save()
     return row

@@ -304,16 +304,16 @@ class TestConversation:
             rows = Conversation.objects.filter(pk=planted.pk)
             rows.update(temporary_until=Now())
             client.post(url("delete", planted))
-            library.purge()
+            library.purge_deleted()
         else:
             client.post(url("delete", planted))
-            assert library.purge() == 0
+            assert library.purge_deleted() == 0
             if by == "purge":
                 rows = Conversation.objects.filter(pk=planted.pk)
                 rows.update(deleted_at=Now() - library.UNDO * 2)
             else:
                 library.keep_deleted(planted.owner, [planted.uuid])
-            assert library.purge() == 1
+            assert library.purge_deleted() == 1
         assert not Conversation.objects.exists()
         assert places_of(WORD) == places_of(OWN) == set()
         if connection.vendor == "sqlite":

@@ -88,7 +88,7 @@ def say(conversation, text, **reported):
     """One message and its reply, with the request that the reply came from, and what
     its provider reported."""
     message = ask(conversation, text)
-    built = context.build(conversation, newest=message, model="m")
+    built = context.build_request_context(conversation, newest=message, model="m")
     reply = reply_to(message, f"Reply to: {text}")
     return record(conversation, built, reply, **reported)
 
@@ -171,7 +171,7 @@ def in_force(conversation):
 
 
 def window(conversation):
-    return context.build(conversation).refs["window"]
+    return context.build_request_context(conversation).refs["window"]
 
 
 def check_places(conversation):
@@ -196,7 +196,7 @@ def summarise(conversation, first, last, *, replaces=(), **fields):
         "policy_hash": "0" * 64,
         **fields,
     }
-    summary = versions.append(
+    summary = versions.append_version(
         conversation, replaces=replaces, first_seq=first, last_seq=last, **values
     )
     ModelCall.objects.create(

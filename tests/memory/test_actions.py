@@ -36,65 +36,65 @@ def compacted(conversation):
 
 class TestExclude:
     def test_a_window_message_is_left_out_and_comes_back(self, compacted):
-        actions.exclude(compacted, [13])
+        actions.exclude_messages(compacted, [13])
         assert window(compacted) == [[14, 14]]
         assert check_places(compacted)["excluded"] == 1
-        actions.include(compacted, [13])
+        actions.include_messages(compacted, [13])
         assert window(compacted) == [[13, 14]]
         check_places(compacted)
 
     def test_a_covered_message_takes_its_summary_back(self, compacted):
-        actions.exclude(compacted, [8])
+        actions.exclude_messages(compacted, [8])
         assert in_force(compacted) == [(3, 1, 6, "First.")]
         assert window(compacted) == [[7, 7], [9, 14]]
         check_places(compacted)
 
     def test_the_next_compaction_does_not_read_it(self, compacted):
-        actions.exclude(compacted, [8])
+        actions.exclude_messages(compacted, [8])
         recorder = compact(compacted, "Again.")
         assert "Reply 7." not in str(recorder.requests)
         assert in_force(compacted)[0][1:] == (1, 12, "Again.")
 
     def test_a_summary_without_it_cannot_come_back_when_it_does(self, compacted, alice):
-        actions.exclude(compacted, [3])
+        actions.exclude_messages(compacted, [3])
         compact(compacted, "Without three.")
         version = in_force(compacted)[0][0]
-        actions.include(compacted, [3])
+        actions.include_messages(compacted, [3])
         with pytest.raises(actions.ActionError, match="messages have changed"):
-            actions.restore(compacted, version, author=alice)
+            actions.restore_version(compacted, version, author=alice)
 
     def test_an_unknown_message_is_named(self, compacted):
         with pytest.raises(actions.ActionError, match="no such message"):
-            actions.exclude(compacted, [99])
+            actions.exclude_messages(compacted, [99])
 
 
 class TestDelete:
     def test_the_text_is_gone_from_every_view(self, compacted):
-        actions.delete(compacted, 2)
+        actions.delete_message(compacted, 2)
         assert compacted.messages.get(seq=2).text == ""
         assert in_force(compacted) == []
-        assert "Reply 1." not in str(context.build(compacted).wire)
+        assert "Reply 1." not in str(context.build_request_context(compacted).wire)
         assert check_places(compacted)["deleted"] == 1
 
     def test_it_stays_deleted(self, compacted):
-        actions.delete(compacted, 2)
+        actions.delete_message(compacted, 2)
         with pytest.raises(actions.ActionError):
-            actions.include(compacted, [2])
+            actions.include_messages(compacted, [2])
 
 
 class TestPin:
     def test_a_pinned_message_stays_word_for_word(self, compacted):
         before = window(compacted)
-        actions.pin(compacted, 1)
-        built = context.build(compacted)
+        actions.pin_message(compacted, 1)
+        built = context.build_request_context(compacted)
         assert (built.refs["pinned"], built.refs["window"]) == ([[1, 1]], before)
-        actions.unpin(compacted, 1)
-        assert context.build(compacted).refs["pinned"] == []
+        actions.unpin_message(compacted, 1)
+        assert context.build_request_context(compacted).refs["pinned"] == []
 
 
 class TestRestore:
     def test_an_older_version_comes_back_as_a_new_one(self, compacted, alice):
-        new = actions.restore(compacted, 1, author=alice)
+        new = actions.restore_version(compacted, 1, author=alice)
         assert (new.version, new.author) == (3, alice)
         assert new.trigger["kind"] == "restore"
         assert in_force(compacted) == [(3, 1, 6, "First.")]
@@ -102,15 +102,15 @@ class TestRestore:
         check_places(compacted)
 
     def test_it_can_be_undone(self, compacted, alice):
-        actions.restore(compacted, 1, author=alice)
-        actions.restore(compacted, 2, author=alice)
+        actions.restore_version(compacted, 1, author=alice)
+        actions.restore_version(compacted, 2, author=alice)
         assert in_force(compacted) == [(4, 1, 12, "Second.")]
         check_places(compacted)
 
     def test_a_version_of_changed_messages_cannot(self, compacted, alice):
-        actions.exclude(compacted, [8])
+        actions.exclude_messages(compacted, [8])
         with pytest.raises(actions.ActionError, match="messages have changed"):
-            actions.restore(compacted, 2, author=alice)
+            actions.restore_version(compacted, 2, author=alice)
 
     def test_a_stretch_in_the_middle_brings_those_before_it(self, alice):
         policy = {"trigger": ["messages", 4], "keep": ["messages", 2], "fan_in": 2}
@@ -121,22 +121,22 @@ class TestRestore:
             compact(conversation, "Some words here.", "Merged words.")
         merged = next(row for row in versions.active(conversation) if row.level)
         second = merged.folded_from.order_by("first_seq")[1]
-        actions.restore(conversation, second.version, author=alice)
+        actions.restore_version(conversation, second.version, author=alice)
         assert in_force(conversation)[0][1:3] == (1, second.first_seq - 1)
         check_places(conversation)
 
 
 class TestRewrite:
     def test_a_users_text_is_a_new_version(self, compacted, alice):
-        new = actions.rewrite(compacted, 2, "As I recall it.", author=alice)
+        new = actions.rewrite_summary(compacted, 2, "As I recall it.", author=alice)
         assert (new.author, new.trigger["kind"]) == (alice, "edit")
         assert in_force(compacted) == [(3, 1, 12, "As I recall it.")]
-        assert "As I recall it." in str(context.build(compacted).wire)
+        assert "As I recall it." in str(context.build_request_context(compacted).wire)
         check_places(compacted)
 
     def test_the_older_text_can_be_restored(self, compacted, alice):
-        actions.rewrite(compacted, 2, "As I recall it.", author=alice)
-        actions.restore(compacted, 2, author=alice)
+        actions.rewrite_summary(compacted, 2, "As I recall it.", author=alice)
+        actions.restore_version(compacted, 2, author=alice)
         assert in_force(compacted)[0][3] == "Second."
 
     def test_a_compaction_in_work_is_discarded(self, compacted, alice):
@@ -145,7 +145,7 @@ class TestRewrite:
         async def rewritten_meanwhile():
             from channels.db import database_sync_to_async
 
-            await database_sync_to_async(actions.rewrite)(
+            await database_sync_to_async(actions.rewrite_summary)(
                 compacted, 2, "X.", author=alice
             )
             return "From the old one."
@@ -156,12 +156,12 @@ class TestRewrite:
     @pytest.mark.parametrize("text", ["", "  ", "a\0b"])
     def test_bad_text_is_refused(self, compacted, alice, text):
         with pytest.raises(transcript.TextError):
-            actions.rewrite(compacted, 2, text, author=alice)
+            actions.rewrite_summary(compacted, 2, text, author=alice)
 
 
 class TestRebuild:
     def test_everything_is_read_again(self, compacted):
-        actions.rebuild(compacted)
+        actions.rebuild_memory(compacted)
         assert in_force(compacted) == []
         recorder = compact(compacted, "Again.")
         assert len(recorder.requests) == 1
@@ -169,8 +169,8 @@ class TestRebuild:
         check_places(compacted)
 
     def test_it_can_be_undone(self, compacted, alice):
-        actions.rebuild(compacted)
-        actions.restore(compacted, 2, author=alice)
+        actions.rebuild_memory(compacted)
+        actions.restore_version(compacted, 2, author=alice)
         assert in_force(compacted)[0][3] == "Second."
 
 
@@ -208,10 +208,10 @@ class TestSetPolicy:
 
 def test_no_action_changes_the_transcript(compacted, alice):
     before = list(Message.objects.order_by("seq").values_list("seq", "text"))
-    actions.exclude(compacted, [3])
-    actions.include(compacted, [3])
-    actions.pin(compacted, 4)
-    actions.rebuild(compacted)
+    actions.exclude_messages(compacted, [3])
+    actions.include_messages(compacted, [3])
+    actions.pin_message(compacted, 4)
+    actions.rebuild_memory(compacted)
     compact(compacted)
     assert list(Message.objects.order_by("seq").values_list("seq", "text")) == before
 
@@ -234,5 +234,5 @@ def test_a_summary_with_a_thousand_ancestors_is_taken_back(conversation):
         parents(from_summary=child, to_summary=parent)
         for parent, child in pairwise(rows)
     )
-    actions.exclude(conversation, [3])
+    actions.exclude_messages(conversation, [3])
     assert in_force(conversation) == [(MANY + 1, 1, 2, "Version 2.")]

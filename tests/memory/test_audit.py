@@ -60,7 +60,7 @@ def test_it_accepts_merged_failed_restored_and_stale_versions(compacted):
     merged = summarise(compacted, 1, 8, replaces=[first, second], level=1)
     failed = {"status": Status.FAILED, "text": "", "error": "timeout"}
     summarise(compacted, 9, 10, **failed)
-    transcript.supersede(compacted, 7)
+    transcript.supersede_messages(compacted, 7)
     merged.refresh_from_db()
     assert merged.status == Status.STALE
     assert [s.trigger["kind"] for s in compacted.summaries.filter(status="active")] == [

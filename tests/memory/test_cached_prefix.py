@@ -66,11 +66,11 @@ def test_it_is_sent_what_the_next_request_would_begin_with(conversation):
     """With a summary, its fence and a pinned message in front."""
     talk(conversation, **CACHED)
     compact(conversation)
-    actions.pin(conversation, 2)
+    actions.pin_message(conversation, 2)
     for n in (3, 4):
         say(conversation, f"Text {n}", **CACHED)
     conversation.refresh_from_db()
-    sent = context.build(conversation).messages
+    sent = context.build_request_context(conversation).messages
     (request,) = compact(conversation).requests
     assert is_in_place(request)
     assert len(request) > 6
@@ -83,12 +83,12 @@ def test_its_request_can_be_built_again(conversation):
     call = conversation.model_calls.get(purpose=ModelCall.Purpose.SUMMARY)
     assert call.sha256 == digest(to_wire(request, model="m"))
     assert call.refs["messages"] == [1, 4]
-    assert context.verify(call)
+    assert context.verify_context(call)
     assert context.rebuild(call).messages[-1].text == request[-1].text
     assert list(audit.check_memory()) == []
     # Other words in one of its messages are found out.
     plant(conversation.messages.get(seq=3), text="Other words")
-    assert not context.verify(call)
+    assert not context.verify_context(call)
 
 
 @pytest.mark.parametrize(
@@ -154,7 +154,7 @@ def test_what_begins_in_another_way_by_now_is_in_no_cache(conversation, change):
         compact(conversation)
         for n in (3, 4):
             say(conversation, f"Text {n}", **CACHED)
-        actions.pin(conversation, 2)
+        actions.pin_message(conversation, 2)
     elif change == "rule":
         state_rule(conversation, "Always answer in rhyme.")
     else:
@@ -170,7 +170,7 @@ def test_rules_are_part_of_the_beginning(conversation):
     assert is_in_place(request)
     assert "Answer in couplets." in request[1].text
     call = conversation.model_calls.get(purpose=ModelCall.Purpose.SUMMARY)
-    assert context.verify(call)
+    assert context.verify_context(call)
 
 
 def test_rules_for_which_there_was_no_room_are_in_no_beginning(alice):
@@ -179,7 +179,9 @@ def test_rules_for_which_there_was_no_room_are_in_no_beginning(alice):
     cities = [f"Always mention city number {n}." for n in range(10)]
     for text in (" ".join(cities[:5]), " ".join(cities[5:]), "Go on"):
         newest = ask(conversation, text)
-        built = context.build(conversation, newest=newest, model="m", limit=limit)
+        built = context.build_request_context(
+            conversation, newest=newest, model="m", limit=limit
+        )
         record(conversation, built, reply_to(newest, "Yes."), **CACHED)
         conversation.refresh_from_db()
     assert 0 < len(built.refs["rules"]) < len(cities)

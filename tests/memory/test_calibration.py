@@ -60,9 +60,9 @@ def test_a_server_that_reports_only_what_was_not_cached_does_not_drive_it_down(a
 def test_the_estimate_of_a_request_has_the_constant_once(alice):
     conversation = transcript.create(alice)
     add_turns(conversation, 3)
-    plain = context.build(conversation).tokens
+    plain = context.build_request_context(conversation).tokens
     Conversation.objects.update(token_overhead=300)
     conversation.refresh_from_db()
-    assert context.build(conversation).tokens == plain + 300
+    assert context.build_request_context(conversation).tokens == plain + 300
     # A guess leaves at least half of the room.
-    assert context.overhead(conversation, 400) == 200
+    assert context.estimate_overhead(conversation, 400) == 200

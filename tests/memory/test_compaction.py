@@ -147,10 +147,10 @@ async def test_a_failure_changes_nothing_but_the_record(
     conversation, answer, status, error
 ):
     await talked(conversation, 4)
-    before = await database_sync_to_async(context.build)(conversation)
+    before = await database_sync_to_async(context.build_request_context)(conversation)
     outcome = await compact(conversation, answer)
     assert (outcome.state, outcome.error) == ("failed", error)
-    after = await database_sync_to_async(context.build)(conversation)
+    after = await database_sync_to_async(context.build_request_context)(conversation)
     assert after.wire == before.wire
     summary = await conversation.summaries.aget()
     assert (summary.status, summary.error, summary.text) == (status, error, "")
@@ -183,7 +183,7 @@ async def test_it_catches_up_when_the_summariser_is_back(conversation):
 
 
 async def test_replies_go_on_while_the_summariser_is_down_for_200_turns(conversation):
-    limit, build = 1500, database_sync_to_async(context.build)
+    limit, build = 1500, database_sync_to_async(context.build_request_context)
     for _ in range(200):
         await talked(conversation, 1)
         await compact(conversation, compactor.InvokeError("unavailable"))
@@ -215,7 +215,7 @@ async def test_what_the_policy_calls_important_stays_word_for_word(alice):
     conversation = await database_sync_to_async(transcript.create)(alice, policy=policy)
     await talked(conversation, 4)
     await compact(conversation)
-    built = await database_sync_to_async(context.build)(conversation)
+    built = await database_sync_to_async(context.build_request_context)(conversation)
     assert built.refs["pinned"] == [[3, 3], [5, 5]]
     assert "Message 2 says" in str(built.wire)
 
@@ -232,7 +232,7 @@ async def test_a_result_is_discarded_when_the_view_has_changed(conversation):
     await talked(conversation, 4)
 
     async def edited_meanwhile():
-        await database_sync_to_async(transcript.supersede)(conversation, 5)
+        await database_sync_to_async(transcript.supersede_messages)(conversation, 5)
         return "They talked."
 
     outcome = await compact(conversation, edited_meanwhile)
@@ -352,7 +352,7 @@ class TestInvalidate:
             await talked(conversation, 3 if await self.any(conversation) else 4)
             await compact(conversation)
         assert await ranges(conversation) == [(1, 18)]
-        await database_sync_to_async(transcript.supersede)(conversation, 14)
+        await database_sync_to_async(transcript.supersede_messages)(conversation, 14)
         assert await ranges(conversation) == [(1, 12)]
         assert await statuses(conversation) == [
             "superseded",
@@ -370,7 +370,7 @@ class TestInvalidate:
             await compact(layered, "They talked about many numbers. " * 3)
         spans = await ranges(layered)
         edited = spans[-1][0] + 1
-        await database_sync_to_async(transcript.supersede)(layered, edited)
+        await database_sync_to_async(transcript.supersede_messages)(layered, edited)
         left = await ranges(layered)
         assert left[-1][1] < edited
         assert [span for span in left if span in spans] == spans[:-1]
@@ -379,7 +379,7 @@ class TestInvalidate:
         recorder = Recorder()
         await talked(conversation, 4)
         await compact(conversation, recorder)
-        await database_sync_to_async(transcript.supersede)(conversation, 2, 2)
+        await database_sync_to_async(transcript.supersede_messages)(conversation, 2, 2)
         await talked(conversation, 1)
         await compact(conversation, recorder)
         assert recorder.read[-1] == [1, 3, 4, 5, 6, 7, 8]

@@ -37,7 +37,7 @@ def edited(alice):
     for turns in (3, 2, 2):
         add_turns(made, turns)
         compact(made)
-    actions.rewrite(made, 2, MINE, author=alice)
+    actions.rewrite_summary(made, 2, MINE, author=alice)
     return made
 
 
@@ -49,17 +49,17 @@ def spans(conversation):
 
 BEFORE = [(1, 1, 4), (4, 5, 8), (3, 9, 12)]
 ACTS = {
-    "hide": lambda row, seq, **more: actions.exclude(row, [seq], **more),
-    "delete": actions.delete,
+    "hide": lambda row, seq, **more: actions.exclude_messages(row, [seq], **more),
+    "delete": actions.delete_message,
 }
 
 
 def hide(conversation, seq, edited=Edited.WRITE):
-    actions.exclude(conversation, [seq], edited=edited)
+    actions.exclude_messages(conversation, [seq], edited=edited)
 
 
 def show(conversation, seq, edited=Edited.WRITE):
-    actions.include(conversation, [seq], edited=edited)
+    actions.include_messages(conversation, [seq], edited=edited)
 
 
 class TestAsking:
@@ -78,7 +78,7 @@ class TestAsking:
 
     def test_only_a_deletion_says_that_words_may_be_repeated(self, edited):
         with pytest.raises(actions.EditedError, match="may repeat"):
-            actions.delete(edited, 7, edited=Edited.ASK)
+            actions.delete_message(edited, 7, edited=Edited.ASK)
 
     @pytest.mark.parametrize("seq", [3, 10, 13])
     def test_no_one_is_asked_about_what_a_model_wrote(self, edited, seq):
@@ -105,7 +105,7 @@ class TestKeeping:
     def test_what_it_was_made_of_does_not_come_back(self, edited, alice):
         hide(edited, 7, Edited.KEEP)
         assert not edited.summaries.get(version=5).folded_from.exists()
-        actions.rewrite(edited, 5, "Mine again.", author=alice)
+        actions.rewrite_summary(edited, 5, "Mine again.", author=alice)
         hide(edited, 8)
         assert [row[0] for row in spans(edited)] == [1]
 
@@ -121,14 +121,14 @@ class TestKeeping:
         check_places(edited)
 
     def test_a_deletion_erases_the_older_versions_only(self, edited):
-        actions.delete(edited, 7, edited=Edited.KEEP)
+        actions.delete_message(edited, 7, edited=Edited.KEEP)
         texts = dict(edited.summaries.values_list("version", "text"))
         assert (texts[2], texts[4], texts[5]) == ("", "", MINE)
-        assert MINE in str(context.build(edited).wire)
+        assert MINE in str(context.build_request_context(edited).wire)
         check_places(edited)
 
     def test_a_deletion_erases_every_version_without_an_answer(self, edited):
-        actions.delete(edited, 7)
+        actions.delete_message(edited, 7)
         assert not edited.summaries.filter(text=MINE).exists()
 
     def test_of_a_call_and_its_result_both_leave_and_the_words_stay(self, alice):
@@ -138,9 +138,9 @@ class TestKeeping:
         compact(made)
         (version, first, last), *_ = spans(made)
         assert (first, last >= 4) == (1, True)
-        actions.rewrite(made, version, MINE, author=alice)
+        actions.rewrite_summary(made, version, MINE, author=alice)
         asked = made.messages.exclude(tool_calls=[]).get().seq
-        actions.delete(made, asked, edited=Edited.KEEP)
+        actions.delete_message(made, asked, edited=Edited.KEEP)
         assert in_force(made)[0][3] == MINE
         check_places(made)
 
@@ -148,7 +148,7 @@ class TestKeeping:
 class TestUndoing:
     def undo(self, conversation, seq, wanted, seen):
         show(conversation, seq)
-        return actions.put_back(conversation, wanted, seen)
+        return actions.put_back_versions(conversation, wanted, seen)
 
     def seen(self, conversation):
         return versions.digest_view(conversation, 12)
@@ -170,7 +170,7 @@ class TestUndoing:
         hide(edited, 7)
         hide(edited, 8)
         assert not self.undo(edited, 7, [1, 4, 3], seen)
-        assert "Nara" not in str(context.build(edited).wire)
+        assert "Nara" not in str(context.build_request_context(edited).wire)
         check_places(edited)
 
     def test_what_was_summarised_behind_them_stays(self, edited):
@@ -194,8 +194,8 @@ class TestUndoing:
 
     def test_no_gap_is_put_in_force(self, edited):
         seen = self.seen(edited)
-        assert not actions.put_back(edited, [1, 3], seen)
-        assert not actions.put_back(edited, [99], seen)
+        assert not actions.put_back_versions(edited, [1, 3], seen)
+        assert not actions.put_back_versions(edited, [99], seen)
         assert spans(edited) == BEFORE
 
 
@@ -203,7 +203,7 @@ class TestRestoring:
     def test_what_is_out_of_date_comes_back_if_a_person_wants_it(self, edited, alice):
         hide(edited, 7)
         compact(edited, "By the model.")
-        new = actions.restore(edited, 4, author=alice, may_be_stale=True)
+        new = actions.restore_version(edited, 4, author=alice, may_be_stale=True)
         assert in_force(edited)[1] == (new.version, 5, 8, MINE)
         assert edited.summaries.get(version=4).status == Summary.Status.STALE
         check_places(edited)
@@ -211,7 +211,7 @@ class TestRestoring:
     def test_staff_can_not_bring_back_what_was_hidden(self, edited, alice):
         hide(edited, 7)
         with pytest.raises(actions.ActionError, match="messages have changed"):
-            actions.restore(edited, 4, author=alice)
+            actions.restore_version(edited, 4, author=alice)
 
     def test_it_says_what_was_seen_then(self, edited, alice):
         hide(edited, 5)
@@ -219,7 +219,7 @@ class TestRestoring:
         compact(edited)
         found = versions.hidden_since(edited, edited.summaries.all())
         assert found[4] == [[5, 5], [7, 7]]
-        new = actions.restore(edited, 4, author=alice, may_be_stale=True)
+        new = actions.restore_version(edited, 4, author=alice, may_be_stale=True)
         hide(edited, 8)
         again = versions.hidden_since(edited, edited.summaries.all())
         assert again[new.version] == [[5, 5], [7, 8]]
@@ -287,7 +287,7 @@ class TestWhatStrangersSee:
 
     def test_nor_what_is_made_of_them(self, edited, alice):
         hide(edited, 7, Edited.KEEP)
-        actions.rewrite(edited, 5, "In Nara, as I said.", author=alice)
+        actions.rewrite_summary(edited, 5, "In Nara, as I said.", author=alice)
         assert not shares.is_whole(*self.request(edited))
 
     def test_nor_what_a_model_made_of_them(self, alice):
@@ -295,7 +295,7 @@ class TestWhatStrangersSee:
         made = transcript.create(alice, policy=policy)
         add_turns(made, 3)
         compact(made)
-        actions.rewrite(made, 1, MINE, author=alice)
+        actions.rewrite_summary(made, 1, MINE, author=alice)
         hide(made, 3, Edited.KEEP)
         add_turns(made, 3)
         compact(made, "Nara, and more words.")

@@ -40,7 +40,7 @@ class Transactions:
 def test_no_transaction_deletes_much(long):
     seen = Transactions()
     with connection.execute_wrapper(seen):
-        library.erase(long)
+        library.erase_conversation(long)
     assert seen.counts == [4, 4, 2]
     for model in (Conversation, Message, Prompt, RecallEntry):
         assert not model.objects.exists()
@@ -51,10 +51,10 @@ def test_what_an_error_leaves_is_hidden_and_purged(long, alice):
         connection.execute_wrapper(Transactions(fail_at=2)),
         pytest.raises(OperationalError),
     ):
-        library.erase(long)
+        library.erase_conversation(long)
     assert Message.objects.count() == 6
     assert not library.own(alice).exists()
     assert not library.deleted_lately(alice).exists()
     assert not list(audit.check_memory()) + list(turn_audit.check())
-    assert library.purge() == 1
+    assert library.purge_deleted() == 1
     assert not Prompt.objects.exists()

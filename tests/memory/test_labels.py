@@ -90,7 +90,7 @@ class TestGiving:
     def test_a_conversation_goes_and_the_label_stays(self, alice, some):
         [work] = labels.named(alice, ["Work"])
         labels.give([work], some)
-        library.erase(some[0])
+        library.erase_conversation(some[0])
         assert work.conversations.count() == 2
 
     def test_a_hundred_at_once_take_as_many_statements_as_one(self, alice):
@@ -112,10 +112,10 @@ class TestListing:
         talk(some[1], 1)
         [work] = labels.named(alice, ["Work"])
         labels.give([work], [some[0], some[2]])
-        library.archive(some[2])
+        library.archive_conversation(some[2])
 
         def listed(**which):
-            return {each.title for each in library.listed(alice, **which)}
+            return {each.title for each in library.list_conversations(alice, **which)}
 
         assert listed(label=work.pk) == {"a"}
         assert listed(label=work.pk, archived=True) == {"c"}
@@ -128,16 +128,18 @@ class TestListing:
     def test_labels_and_a_count_come_in_one_statement(self, alice, bob, some):
         labels.named(bob, ["Other"])
         labels.give(labels.named(alice, ["b", "A"]), some)
-        library.archive(some[0])
+        library.archive_conversation(some[0])
         with CaptureQueriesContext(connection) as queries:
             found, count = labels.split(
-                labels.with_count(alice, library.listed(alice, archived=True))
+                labels.with_count(
+                    alice, library.list_conversations(alice, archived=True)
+                )
             )
         assert ([label.name for label in found], count) == (["A", "b"], 1)
         assert len(queries) == 1
         assert found == list(Label.objects.filter(owner=alice))
         nothing = labels.split(
-            labels.with_count(bob, library.listed(bob, archived=True))
+            labels.with_count(bob, library.list_conversations(bob, archived=True))
         )
         assert nothing[1] == 0
 
@@ -145,7 +147,7 @@ class TestListing:
 class TestSeveral:
     def test_they_are_archived_deleted_and_restored(self, alice, some):
         library.archive_all(some[:2])
-        assert list(library.listed(alice)) == some[2:]
+        assert list(library.list_conversations(alice)) == some[2:]
         library.unarchive_all(some)
         library.delete_all(some[:2])
         [at] = {row.deleted_at for row in library.deleted_lately(alice)}

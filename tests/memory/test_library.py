@@ -35,45 +35,45 @@ def texts_of(found):
 class TestList:
     def test_it_has_pinned_ones_first_and_archived_ones_apart(self, alice):
         old, pinned, archived = (transcript.create(alice, title=t) for t in "abc")
-        library.pin(old)
-        library.archive(archived)
-        assert list(library.listed(alice)) == [old, pinned]
-        assert list(library.listed(alice, archived=True)) == [archived]
-        library.unpin(old)
-        library.unarchive(archived)
-        assert list(library.listed(alice)) == [archived, pinned, old]
+        library.pin_conversation(old)
+        library.archive_conversation(archived)
+        assert list(library.list_conversations(alice)) == [old, pinned]
+        assert list(library.list_conversations(alice, archived=True)) == [archived]
+        library.unpin_conversation(old)
+        library.unarchive_conversation(archived)
+        assert list(library.list_conversations(alice)) == [archived, pinned, old]
 
     def test_pinning_is_no_use_of_the_conversation(self, conversation):
         before = Conversation.objects.get().updated_at
-        library.pin(conversation)
-        library.archive(conversation)
+        library.pin_conversation(conversation)
+        library.archive_conversation(conversation)
         assert Conversation.objects.get().updated_at == before
 
 
 class TestDelete:
     def test_it_is_missing_at_once_and_can_come_back(self, alice, conversation):
-        library.delete(conversation)
+        library.delete_conversation(conversation)
         with pytest.raises(Conversation.DoesNotExist):
             transcript.get_for(alice, conversation.uuid)
-        assert not library.listed(alice).exists()
-        assert library.restore(alice, conversation.uuid) == conversation
+        assert not library.list_conversations(alice).exists()
+        assert library.restore_conversation(alice, conversation.uuid) == conversation
         assert transcript.get_for(alice, conversation.uuid).messages.count() == 4
 
     def test_another_user_cannot_bring_it_back(self, bob, conversation):
-        library.delete(conversation)
+        library.delete_conversation(conversation)
         with pytest.raises(Conversation.DoesNotExist):
-            library.restore(bob, conversation.uuid)
+            library.restore_conversation(bob, conversation.uuid)
 
     def test_it_goes_for_good_when_the_time_to_undo_has_passed(
         self, alice, conversation
     ):
-        library.delete(conversation)
-        assert library.purge() == 0
+        library.delete_conversation(conversation)
+        assert library.purge_deleted() == 0
         late = timezone.now() - library.UNDO - timedelta(seconds=5)
         Conversation.objects.update(deleted_at=late)
         with pytest.raises(Conversation.DoesNotExist):
-            library.restore(alice, conversation.uuid)
-        assert library.purge() == 1
+            library.restore_conversation(alice, conversation.uuid)
+        assert library.purge_deleted() == 1
         assert not Message.objects.exists()
         assert not RecallEntry.objects.exists()
 
@@ -83,7 +83,7 @@ class TestDelete:
         for made in (own, other):
             talk(made, 1)
         kept = set(Prompt.objects.exclude(text__contains="secret"))
-        library.erase(own)
+        library.erase_conversation(own)
         assert set(Prompt.objects.all()) == kept
 
     def test_one_that_cannot_go_now_keeps_none_of_the_others(self, alice, monkeypatch):
@@ -96,12 +96,12 @@ class TestDelete:
 
         signals.pre_delete.connect(busy, sender=Conversation)
         try:
-            assert library.purge() == 1
+            assert library.purge_deleted() == 1
         finally:
             signals.pre_delete.disconnect(busy, sender=Conversation)
         assert list(Conversation.objects.all()) == [stuck]
         assert free not in Conversation.objects.all()
-        assert library.purge() == 1
+        assert library.purge_deleted() == 1
 
 
 class TestFind:
@@ -133,7 +133,7 @@ class TestFind:
         say(conversation, "uniqueword of alice")
         assert conversation_search.find_messages(bob, "uniqueword") == []
         assert conversation_search.find_messages(bob, "niquewor") == []
-        library.delete(conversation)
+        library.delete_conversation(conversation)
         assert conversation_search.find_messages(alice, "uniqueword") == []
         assert conversation_search.find_messages(alice, "niquewor") == []
 

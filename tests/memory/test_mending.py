@@ -58,9 +58,9 @@ def check(conversation):
 
 
 ACTS = {
-    "exclude": lambda conversation: actions.exclude(conversation, [7]),
-    "delete": lambda conversation: actions.delete(conversation, 7),
-    "supersede": lambda conversation: transcript.supersede(conversation, 7, 7),
+    "exclude": lambda conversation: actions.exclude_messages(conversation, [7]),
+    "delete": lambda conversation: actions.delete_message(conversation, 7),
+    "supersede": lambda conversation: transcript.supersede_messages(conversation, 7, 7),
 }
 
 
@@ -77,25 +77,25 @@ def test_only_the_segment_of_the_message_is_read_again(layered, act):
 
 
 def test_until_then_the_messages_stand_in_the_window(layered):
-    actions.exclude(layered, [7])
-    refs = context.build(layered).refs
+    actions.exclude_messages(layered, [7])
+    refs = context.build_request_context(layered).refs
     assert refs["window"] == [[5, 6], [8, 26]]
     assert refs["summaries"] == [1]
     compact(layered)
-    assert context.build(layered).refs["window"] == [[25, 26]]
+    assert context.build_request_context(layered).refs["window"] == [[25, 26]]
 
 
 def test_a_message_that_comes_back_is_read(layered):
-    actions.exclude(layered, [7])
+    actions.exclude_messages(layered, [7])
     compact(layered)
-    actions.include(layered, [7])
+    actions.include_messages(layered, [7])
     assert compact(layered) == [[5, 6, 7, 8]]
     check(layered)
 
 
 def test_of_merged_segments_the_others_come_back(merged):
     assert any(row.level for row in versions.active(merged))
-    actions.exclude(merged, [7])
+    actions.exclude_messages(merged, [7])
     read = compact(merged, *["They talked about it. " * 4] * 50)
     assert read[0] == [5, 6, 8]
     assert 7 not in sum(read, [])
@@ -105,8 +105,8 @@ def test_of_merged_segments_the_others_come_back(merged):
 
 def test_two_changes_mend_both_places(layered):
     before = in_force(layered)
-    actions.exclude(layered, [7])
-    actions.exclude(layered, [18])
+    actions.exclude_messages(layered, [7])
+    actions.exclude_messages(layered, [18])
     assert compact(layered) == [[5, 6, 8], [17, 19, 20]]
     after = in_force(layered)
     kept = {span for span in before if after[span] == before[span]}
@@ -115,22 +115,22 @@ def test_two_changes_mend_both_places(layered):
 
 
 def test_an_earlier_change_before_the_first_was_mended(layered):
-    actions.exclude(layered, [18])
-    actions.exclude(layered, [3])
+    actions.exclude_messages(layered, [18])
+    actions.exclude_messages(layered, [3])
     assert compact(layered) == [[1, 2, 4], [17, 19, 20]]
     assert len(in_force(layered)) == 6
     check(layered)
 
 
 def test_a_segment_without_a_message_left_goes_to_the_next(layered):
-    actions.exclude(layered, [5, 6, 7, 8])
+    actions.exclude_messages(layered, [5, 6, 7, 8])
     assert compact(layered) == [[9, 10, 11, 12]]
     assert [*in_force(layered)] == [(1, 4), (5, 12), (13, 16), (17, 20), (21, 24)]
     check(layered)
 
 
 def test_a_failing_summariser_mends_later(layered):
-    actions.exclude(layered, [7])
+    actions.exclude_messages(layered, [7])
     compact(layered, "", "")
     assert [*in_force(layered)] == [(1, 4)]
     check(layered)
@@ -139,8 +139,8 @@ def test_a_failing_summariser_mends_later(layered):
 
 
 def test_nothing_comes_back_after_everything_was_voided(layered):
-    actions.exclude(layered, [7])
-    actions.rebuild(layered)
+    actions.exclude_messages(layered, [7])
+    actions.rebuild_memory(layered)
     layered.refresh_from_db()
     assert layered.set_aside is None
     assert compact(layered)[0][:4] == [1, 2, 3, 4]
@@ -148,17 +148,17 @@ def test_nothing_comes_back_after_everything_was_voided(layered):
 
 
 def test_nothing_comes_back_behind_a_restored_version(layered, alice):
-    actions.rewrite(layered, 2, "Mine.", author=alice)
-    actions.exclude(layered, [18])
-    actions.restore(layered, 2, author=alice)
+    actions.rewrite_summary(layered, 2, "Mine.", author=alice)
+    actions.exclude_messages(layered, [18])
+    actions.restore_version(layered, 2, author=alice)
     compact(layered)
     assert [*in_force(layered)] == [(1, 4), (5, 8), (9, 24)]
     check(layered)
 
 
 def test_nothing_comes_back_after_the_end_was_replaced(layered):
-    actions.exclude(layered, [7])
-    transcript.supersede(layered, 10)
+    actions.exclude_messages(layered, [7])
+    transcript.supersede_messages(layered, 10)
     add_turns(layered, 3)
     compact(layered)
     stale = layered.summaries.filter(status=Summary.Status.STALE)
@@ -168,7 +168,7 @@ def test_nothing_comes_back_after_the_end_was_replaced(layered):
 
 
 def test_an_open_turn_is_waited_for(layered):
-    actions.exclude(layered, [7])
+    actions.exclude_messages(layered, [7])
     recorder = Recorder()
     async_to_sync(compactor.compact_conversation)(
         layered.pk, compactor.Summariser("m", recorder), open_from=lambda _: 6

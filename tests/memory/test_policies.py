@@ -46,7 +46,7 @@ def test_the_default_policy_is_in_force_instead(broken):
 
 def test_the_context_of_a_reply_is_built_and_proved(broken):
     message, _ = transcript.append_user_message(broken, text="Hi", client_id="hi")
-    built = context.build(broken, newest=message)
+    built = context.build_request_context(broken, newest=message)
     assert built.wire[-1]["content"] == "Hi"
     assert len(built.wire) == 8
 

@@ -30,31 +30,31 @@ def is_kept(text=OWN):
 def test_it_goes_with_the_last_conversation_it_was_sent_with(own, bob):
     other = transcript.create(bob, system_prompt=OWN)
     talk(other, 1)
-    library.erase(own)
+    library.erase_conversation(own)
     assert is_kept()
-    library.erase(other)
+    library.erase_conversation(other)
     assert not is_kept()
 
 
 def test_a_branch_keeps_what_its_requests_refer_to(own, alice):
     made = transcript.create(alice)
     bundle.write(made, bundle.read(own, 2))
-    library.erase(own)
+    library.erase_conversation(own)
     [call] = made.model_calls.filter(purpose="reply")
-    assert context.verify(call)
-    library.erase(made)
+    assert context.verify_context(call)
+    library.erase_conversation(made)
     assert not is_kept()
 
 
 def test_an_imported_one_goes_even_if_no_request_refers_to_it(alice):
     made = transcript.create(alice)
     bundle.write(made, bundle.Bundle(prompts={prompts.name_of(OWN): OWN}))
-    library.erase(made)
+    library.erase_conversation(made)
     assert not is_kept()
 
 
 def test_a_second_request_links_nothing_twice(own):
-    built = context.build(own)
+    built = context.build_request_context(own)
     with CaptureQueriesContext(connection) as asked, transaction.atomic():
         context.keep_prompts(own, built)
     assert len([each for each in asked if "SAVEPOINT" not in each["sql"]]) <= 4
@@ -66,7 +66,7 @@ def test_a_second_request_links_nothing_twice(own):
 def test_erasing_reads_no_table_from_end_to_end(own, bob):
     talk(transcript.create(bob), 3)
     with CaptureQueriesContext(connection) as asked:
-        library.erase(own)
+        library.erase_conversation(own)
     plans = []
     with connection.cursor() as cursor:
         forget_statistics(cursor)
@@ -103,7 +103,7 @@ def test_a_request_waits_for_an_erasure_and_stores_the_text_again(own, bob):
 
     def erase():
         with transaction.atomic():
-            library.erase(own)
+            library.erase_conversation(own)
             going.set()
             gone.wait(1)
         connection.close()
@@ -117,7 +117,7 @@ def test_a_request_waits_for_an_erasure_and_stores_the_text_again(own, bob):
         for done in [threads.submit(erase), threads.submit(record)]:
             done.result(10)
     assert is_kept()
-    assert context.verify(other.model_calls.get())
+    assert context.verify_context(other.model_calls.get())
 
 
 @pytest.mark.database("postgresql")
@@ -135,17 +135,17 @@ def test_an_erasure_waits_for_a_request_that_is_being_recorded(own, bob):
 
     def erase():
         recorded.wait(5)
-        library.erase(own)
+        library.erase_conversation(own)
         connection.close()
 
     with ThreadPoolExecutor(2) as threads:
         for done in [threads.submit(record), threads.submit(erase)]:
             done.result(10)
     assert not Conversation.objects.filter(pk=own.pk).exists()
-    assert context.verify(other.model_calls.get())
+    assert context.verify_context(other.model_calls.get())
 
 
 def test_a_second_erasure_says_that_it_is_gone(own):
-    library.erase(own)
+    library.erase_conversation(own)
     with pytest.raises(Conversation.DoesNotExist):
-        library.erase(own)
+        library.erase_conversation(own)

@@ -74,7 +74,9 @@ class Memory(RuleBasedStateMachine):
     def teardown(self):
         assert [str(each) for each in audit.check_memory(hashes=False)] == []
         calls = ModelCall.objects.filter(message__isnull=False)
-        assert all(context.verify(call) or context.is_erased(call) for call in calls)
+        assert all(
+            context.verify_context(call) or context.is_erased(call) for call in calls
+        )
         self.conversation.delete()
 
     # People and models.
@@ -91,7 +93,9 @@ class Memory(RuleBasedStateMachine):
     @precondition(lambda self: self.open is not None)
     @rule(text=texts)
     def answer(self, text):
-        built = context.build(self.conversation, newest=self.open, model="m")
+        built = context.build_request_context(
+            self.conversation, newest=self.open, model="m"
+        )
         assert built.wire[-1] == {"role": "user", "content": self.open.text}
         reply = transcript.append_reply(
             self.conversation, seq=self.open.seq + 1, text=text
@@ -143,9 +147,9 @@ class Memory(RuleBasedStateMachine):
 
     @rule(answer=st.sampled_from(FAILURES))
     def compact_in_vain(self, answer):
-        before = context.build(self.conversation).wire
+        before = context.build_request_context(self.conversation).wire
         assert self.compact(answer, force=True).state in ("failed", "nothing")
-        assert context.build(self.conversation).wire == before
+        assert context.build_request_context(self.conversation).wire == before
 
     @precondition(lambda self: self.seqs())
     @rule(place=places)
@@ -154,7 +158,7 @@ class Memory(RuleBasedStateMachine):
 
         async def changed_meanwhile():
             await database_sync_to_async(self.try_to)(
-                actions.exclude, self.conversation, [seq]
+                actions.exclude_messages, self.conversation, [seq]
             )
             return "They talked."
 
@@ -173,7 +177,7 @@ class Memory(RuleBasedStateMachine):
             )
             self.note_read(recorder)
             if between:
-                self.leave_out(place=place, act=actions.exclude, more=0)
+                self.leave_out(place=place, act=actions.exclude_messages, more=0)
             proposals.accept_proposal(
                 self.conversation,
                 proposal.signature,
@@ -201,7 +205,7 @@ class Memory(RuleBasedStateMachine):
     @precondition(lambda self: self.seqs())
     @rule(
         place=places,
-        act=st.sampled_from([actions.exclude, actions.include]),
+        act=st.sampled_from([actions.exclude_messages, actions.include_messages]),
         more=st.integers(0, 3),
     )
     def leave_out(self, place, act, more):
@@ -210,7 +214,10 @@ class Memory(RuleBasedStateMachine):
 
     @precondition(lambda self: self.seqs())
     @rule(
-        place=places, act=st.sampled_from([actions.pin, actions.unpin, actions.delete])
+        place=places,
+        act=st.sampled_from(
+            [actions.pin_message, actions.unpin_message, actions.delete_message]
+        ),
     )
     def mark(self, place, act):
         self.try_to(act, self.conversation, self.pick(place))
@@ -220,27 +227,29 @@ class Memory(RuleBasedStateMachine):
     def edit(self, place, text):
         rows = self.conversation.messages.filter(seq__gte=self.pick(place), role="user")
         if row := rows.order_by("seq").first():
-            transcript.supersede(self.conversation, row.seq)
+            transcript.supersede_messages(self.conversation, row.seq)
             self.ask(text)
 
     @precondition(lambda self: self.seqs())
     @rule(place=places)
     def regenerate(self, place):
         seq = self.pick(place)
-        transcript.supersede(self.conversation, seq, seq)
+        transcript.supersede_messages(self.conversation, seq, seq)
 
     @rule(place=places)
     def restore_a_version(self, place):
         newest = self.conversation.summaries.count()
         version = int(place * newest) + 1
-        self.try_to(actions.restore, self.conversation, version, author=self.owner)
+        self.try_to(
+            actions.restore_version, self.conversation, version, author=self.owner
+        )
 
     @rule(place=places, text=texts)
     def rewrite_a_version(self, place, text):
         newest = self.conversation.summaries.count()
         version = int(place * newest) + 1
         self.try_to(
-            actions.rewrite, self.conversation, version, text, author=self.owner
+            actions.rewrite_summary, self.conversation, version, text, author=self.owner
         )
         if made := self.conversation.summaries.filter(version=newest + 1).first():
             # A person answers for what they write of messages that only left.
@@ -249,11 +258,13 @@ class Memory(RuleBasedStateMachine):
     @rule(place=places)
     def undo(self, place):
         view = self.views[min(int(place * len(self.views)), len(self.views) - 1)]
-        self.try_to(actions.reinstate, self.conversation, view, author=self.owner)
+        self.try_to(
+            actions.reinstate_versions, self.conversation, view, author=self.owner
+        )
 
     @rule()
     def rebuild_all(self):
-        actions.rebuild(self.conversation)
+        actions.rebuild_memory(self.conversation)
 
     @rule(policy=policies)
     def change_policy(self, policy):

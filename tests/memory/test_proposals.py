@@ -57,17 +57,19 @@ class TestPlan:
 
     def test_it_tells_the_size_before_and_after(self, conversation):
         planned = plan(conversation, 8)
-        assert planned.tokens_before == context.build(conversation).tokens
+        assert (
+            planned.tokens_before == context.build_request_context(conversation).tokens
+        )
         assert planned.tokens_after > 400
 
     @pytest.mark.parametrize("pins", [(), (2,), (2, 9)])
     def test_it_counts_what_will_be_sent(self, conversation, pins):
         accept(conversation, propose(conversation, 2))
         for seq in (1, *pins):
-            actions.pin(conversation, seq)
+            actions.pin_message(conversation, seq)
         proposal = propose(conversation, 6, "They spoke of boats.")
         made = accept(conversation, proposal)
-        sent = context.build(conversation).tokens
+        sent = context.build_request_context(conversation).tokens
         assert proposal.plan.tokens_after == made.tokens_after == sent
 
     @pytest.mark.parametrize("seq", [9, 10, 11])
@@ -83,9 +85,9 @@ class TestPlan:
 
 class TestPropose:
     def test_it_changes_nothing(self, conversation):
-        before = context.build(conversation).sha256
+        before = context.build_request_context(conversation).sha256
         proposal = propose(conversation, 4, "They spoke of 77 boats.")
-        assert context.build(conversation).sha256 == before
+        assert context.build_request_context(conversation).sha256 == before
         assert proposal.text == "They spoke of 77 boats."
         assert proposal.unsupported == ("77",)
 
@@ -131,7 +133,7 @@ class TestAccept:
 
     def test_it_refuses_when_the_view_has_changed(self, conversation):
         proposal = propose(conversation, 4)
-        actions.exclude(conversation, [3])
+        actions.exclude_messages(conversation, [3])
         with pytest.raises(actions.ActionError, match="changed since"):
             accept(conversation, proposal)
         assert in_force(conversation) == []
@@ -179,30 +181,30 @@ class TestAccept:
 class TestReinstate:
     def test_it_undoes_a_compaction(self, conversation):
         accept(conversation, propose(conversation, 4))
-        actions.reinstate(conversation, [], author=conversation.owner)
+        actions.reinstate_versions(conversation, [], author=conversation.owner)
         assert window(conversation) == [[1, 10]]
         check_places(conversation)
 
     def test_it_brings_the_former_versions_back(self, conversation):
         accept(conversation, propose(conversation, 4, "One."))
         before = [row.version for row in versions.active(conversation)]
-        actions.rewrite(conversation, 1, "Other.", author=conversation.owner)
+        actions.rewrite_summary(conversation, 1, "Other.", author=conversation.owner)
         accept(conversation, propose(conversation, 8, "Two."))
-        actions.reinstate(conversation, before, author=conversation.owner)
+        actions.reinstate_versions(conversation, before, author=conversation.owner)
         assert in_force(conversation) == [(4, 1, 4, "One.")]
         assert window(conversation) == [[5, 10]]
         check_places(conversation)
 
     def test_it_refuses_what_is_no_longer_true(self, conversation):
         accept(conversation, propose(conversation, 4))
-        actions.exclude(conversation, [3])
+        actions.exclude_messages(conversation, [3])
         with pytest.raises(actions.ActionError, match="changed"):
-            actions.reinstate(conversation, [1], author=conversation.owner)
+            actions.reinstate_versions(conversation, [1], author=conversation.owner)
 
     def test_it_refuses_versions_that_leave_a_gap(self, conversation):
         accept(conversation, propose(conversation, 4))
         accept(conversation, propose(conversation, 8))
         with pytest.raises(actions.ActionError, match="can't come back"):
-            actions.reinstate(conversation, [2], author=conversation.owner)
+            actions.reinstate_versions(conversation, [2], author=conversation.owner)
         with pytest.raises(actions.ActionError, match="no version 9"):
-            actions.reinstate(conversation, [9], author=conversation.owner)
+            actions.reinstate_versions(conversation, [9], author=conversation.owner)

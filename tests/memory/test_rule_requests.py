@@ -50,7 +50,9 @@ def keeping(alice):
 
 def sent(conversation, **options):
     conversation.refresh_from_db()
-    section = context.build(conversation, **options).context.section("rules")
+    section = context.build_request_context(conversation, **options).context.section(
+        "rules"
+    )
     return section[0].text if section else ""
 
 
@@ -77,31 +79,38 @@ class TestRequests:
 
     def test_it_comes_before_the_window_and_after_the_system_prompt(self, chat):
         state_rule(chat, RULES[0])
-        kinds = [section.kind for section in context.build(chat).context.sections]
+        kinds = [
+            section.kind
+            for section in context.build_request_context(chat).context.sections
+        ]
         assert kinds == ["system", "rules", "window"]
 
     def test_it_is_in_every_request_of_a_turn_with_tools(self, chat):
         state_rule(chat, RULES[0])
         newest = ask(chat, "What is new?")
         call_tools(newest, ("search", "Nothing."))
-        built = context.build(chat, newest=newest, steps=context.read_steps(newest))
+        built = context.build_request_context(
+            chat, newest=newest, steps=context.read_steps(newest)
+        )
         kinds = [section.kind for section in built.context.sections]
         assert kinds == ["system", "rules", "window", "newest", "steps"]
         call = record(chat, built)
-        assert context.verify(call)
+        assert context.verify_context(call)
 
     def test_a_recorded_request_rebuilds_exactly(self, chat):
         state_rule(chat, RULES[0])
         state_rule(chat, RULES[1], text="I'm allergic to all nuts.")
         newest = ask(chat, "Go on")
         call = record(
-            chat, context.build(chat, newest=newest), reply_to(newest, "Yes.")
+            chat,
+            context.build_request_context(chat, newest=newest),
+            reply_to(newest, "Yes."),
         )
         assert call.refs["rules"][0] == [1, 0, len(RULES[0])]
         for rule in chat.rules.all():
             actions.set_rule(chat, rule.pk, Rule.State.DISMISSED)
         assert sent(chat) == ""
-        assert context.verify(ModelCall.objects.get(pk=call.pk))
+        assert context.verify_context(ModelCall.objects.get(pk=call.pk))
         assert "all nuts" in str(context.rebuild(call).wire)
 
     def test_the_view_after_a_reply_is_read_again(self, chat):
@@ -110,17 +119,17 @@ class TestRequests:
         view = context.read_view(chat, newest=newest)
         reply = reply_to(newest, "Yes.")
         chat.refresh_from_db()
-        assert context.after(view, chat, reply)
+        assert context.advance_view(view, chat, reply)
         newest = ask(chat, RULES[0])
         view = context.read_view(chat, newest=newest)
         reply = reply_to(newest, "Yes.")
         chat.refresh_from_db()
-        assert context.after(view, chat, reply) is None
+        assert context.advance_view(view, chat, reply) is None
 
     def test_requests_without_rules_have_no_reference_and_ask_for_none(self, chat):
         newest = ask(chat, "Hello")
         with CaptureQueriesContext(connection) as queries:
-            built = context.build(chat, newest=newest)
+            built = context.build_request_context(chat, newest=newest)
         assert "rules" not in built.refs
         assert not [q for q in queries if "memory_rule" in q["sql"]]
 
@@ -137,10 +146,10 @@ class TestRequests:
 def test_an_own_list_is_sent(alice):
     made = transcript.create(alice, own_rules=["Be brief.", "No jargon."])
     newest = ask(made, "Hello")
-    built = context.build(made, newest=newest)
+    built = context.build_request_context(made, newest=newest)
     call = record(made, built, reply_to(newest, "Yes."))
     assert ">Be brief.</rule>" in built.context.section("rules")[0].text
-    assert context.verify(call)
+    assert context.verify_context(call)
     assert violations() == []
 
 
@@ -156,7 +165,7 @@ def test_confirmed_rules_survive_a_hostile_summariser(alice):
         shown = html.unescape(sent(chat))
         assert all(text in shown for text in RULES)
         assert context.missing_rules(chat) == []
-    window = context.build(chat).refs["window"]
+    window = context.build_request_context(chat).refs["window"]
     assert window[0][0] > 2 * len(RULES)
 
 
@@ -175,21 +184,27 @@ class TestErasing:
         message = state_rule(chat, RULES[0], text="Answer in couplets.")
         newest = ask(chat, "Go on")
         call = record(
-            chat, context.build(chat, newest=newest), reply_to(newest, "Yes.")
+            chat,
+            context.build_request_context(chat, newest=newest),
+            reply_to(newest, "Yes."),
         )
-        actions.delete(chat, message.seq)
+        actions.delete_message(chat, message.seq)
         assert (chat.rules.count(), sent(chat)) == (0, "")
         assert not Prompt.objects.filter(text__contains="couplets").exists()
-        assert not context.verify(call)
+        assert not context.verify_context(call)
         assert context.is_erased(call)
         assert violations() == []
 
     def test_words_that_were_replaced_twice_are_erased_as_well(self, chat):
         message = state_rule(chat, RULES[0], text="Answer in couplets.")
         newest = ask(chat, "Go on")
-        record(chat, context.build(chat, newest=newest), reply_to(newest, "Yes."))
+        record(
+            chat,
+            context.build_request_context(chat, newest=newest),
+            reply_to(newest, "Yes."),
+        )
         actions.confirm_rule(chat, chat.rules.get().pk, room=1000, text="In haiku.")
-        actions.delete(chat, message.seq)
+        actions.delete_message(chat, message.seq)
         assert not Prompt.objects.filter(text__contains="couplets").exists()
 
     def test_the_same_words_elsewhere_stay(self, alice):
@@ -198,30 +213,42 @@ class TestErasing:
         other = state_rule(chat, RULES[3], text="In haiku.")
         again = state_rule(chat, RULES[1], text="In haiku.")
         newest = ask(chat, "Go on")
-        record(chat, context.build(chat, newest=newest), reply_to(newest, "Yes."))
-        actions.delete(chat, message.seq)
+        record(
+            chat,
+            context.build_request_context(chat, newest=newest),
+            reply_to(newest, "Yes."),
+        )
+        actions.delete_message(chat, message.seq)
         assert Prompt.objects.filter(text="Answer in couplets.").exists()
-        actions.delete(chat, other.seq)
+        actions.delete_message(chat, other.seq)
         assert Prompt.objects.filter(text="In haiku.").exists()
-        actions.delete(chat, again.seq)
+        actions.delete_message(chat, again.seq)
         assert not Prompt.objects.filter(text="In haiku.").exists()
 
     @pytest.mark.parametrize("refs", [5, "rules", [5], [[]], [[[], [], []]]])
     def test_imported_references_of_any_shape_are_no_obstacle(self, chat, refs):
         message = state_rule(chat, RULES[0], text="Answer in couplets.")
         newest = ask(chat, "Go on")
-        record(chat, context.build(chat, newest=newest), reply_to(newest, "Yes."))
+        record(
+            chat,
+            context.build_request_context(chat, newest=newest),
+            reply_to(newest, "Yes."),
+        )
         summary = summarise(chat, 1, 2).model_calls.get()
         plant(summary, refs={"rules": refs})
-        actions.delete(chat, message.seq)
+        actions.delete_message(chat, message.seq)
         assert not Prompt.objects.filter(text__contains="couplets").exists()
 
     def test_other_texts_stay(self, chat):
         message = state_rule(chat, RULES[0])
         newest = ask(chat, "Go on")
-        record(chat, context.build(chat, newest=newest), reply_to(newest, "Yes."))
+        record(
+            chat,
+            context.build_request_context(chat, newest=newest),
+            reply_to(newest, "Yes."),
+        )
         before = set(Prompt.objects.values_list("pk", flat=True))
-        actions.delete(chat, message.seq)
+        actions.delete_message(chat, message.seq)
         assert set(Prompt.objects.values_list("pk", flat=True)) == before
 
 

@@ -118,11 +118,11 @@ class TestDecisions:
 
     def test_a_message_that_the_model_does_not_see_has_no_rules(self, chat):
         message = state_rule(chat, RULES[0])
-        actions.exclude(chat, [message.seq])
+        actions.exclude_messages(chat, [message.seq])
         assert standing(chat) == []
-        actions.include(chat, [message.seq])
+        actions.include_messages(chat, [message.seq])
         assert standing(chat) == [RULES[0]]
-        transcript.supersede(chat, message.seq)
+        transcript.supersede_messages(chat, message.seq)
         assert standing(chat) == []
 
     @pytest.mark.parametrize("text", ["", "x" * 301, "half \ud800"])

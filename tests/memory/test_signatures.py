@@ -115,7 +115,7 @@ def test_it_names_some_of_many_and_counts_the_others(conversation):
 
 
 def test_a_message_deleted_by_its_owner_is_signed_as_deleted(conversation):
-    actions.delete(conversation, 3)
+    actions.delete_message(conversation, 3)
     assert found() == {}
     run("UPDATE memory_message SET text = 'Forged' WHERE seq = 3")
     assert "signature.message" in found()
@@ -123,9 +123,9 @@ def test_a_message_deleted_by_its_owner_is_signed_as_deleted(conversation):
 
 def test_every_way_to_another_status_is_signed(conversation, alice):
     conversation.refresh_from_db()
-    actions.rewrite(conversation, 2, "In other words.", author=alice)
-    actions.restore(conversation, 2, author=alice)
-    actions.exclude(conversation, [8])
+    actions.rewrite_summary(conversation, 2, "In other words.", author=alice)
+    actions.restore_version(conversation, 2, author=alice)
+    actions.exclude_messages(conversation, [8])
     versions.retract_to(conversation, 1)
     say(conversation, "on")
     row = conversation.summaries.last()

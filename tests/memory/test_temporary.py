@@ -37,7 +37,7 @@ def test_its_owner_has_it_by_its_address_alone(alice, bob, fleeting):
     with pytest.raises(Conversation.DoesNotExist):
         transcript.get_for(bob, fleeting.uuid)
     for archived in (False, True):
-        assert not library.listed(alice, archived=archived)
+        assert not library.list_conversations(alice, archived=archived)
     assert not library.own(alice)
     assert not conversation_search.find_messages(alice, "budget")
     assert not conversation_search.find_titles(alice, "Temporary")
@@ -47,8 +47,8 @@ def test_nothing_of_it_is_left_when_its_time_is_over(alice, fleeting):
     kept = transcript.create(alice)
     talk(kept, 1)
     close(fleeting, timedelta(seconds=1))
-    assert list(library.expired()) == [fleeting]
-    assert library.purge() == 1
+    assert list(library.find_expired()) == [fleeting]
+    assert library.purge_deleted() == 1
     assert list(Conversation.objects.all()) == [kept]
     for model in (Message, ModelCall):
         assert not model.objects.exclude(conversation=kept).exists()
@@ -60,7 +60,7 @@ def test_an_open_page_keeps_it(alice, fleeting):
     close(fleeting, timedelta(seconds=1))
     kept = transcript.create(alice)
     library.keep_open([fleeting.pk, kept.pk])
-    assert library.purge() == 0
+    assert library.purge_deleted() == 0
     fleeting.refresh_from_db()
     left = fleeting.temporary_until - timezone.now()
     assert timedelta(0) < left <= transcript.TEMPORARY
@@ -72,20 +72,20 @@ def test_no_page_keeps_it_for_more_than_a_day(fleeting):
     long_ago = timezone.now() - library.TEMPORARY_AGE - timedelta(seconds=5)
     Conversation.objects.update(created_at=long_ago)
     library.keep_open([fleeting.pk])
-    assert library.purge() == 1
+    assert library.purge_deleted() == 1
 
 
 def test_deleted_it_can_not_come_back_and_no_page_keeps_it(alice, fleeting):
-    library.delete(fleeting)
+    library.delete_conversation(fleeting)
     library.keep_open([fleeting.pk])
     assert not library.deleted_lately(alice)
     with pytest.raises(Conversation.DoesNotExist):
-        library.restore(alice, fleeting.uuid)
-    assert library.purge() == 1
+        library.restore_conversation(alice, fleeting.uuid)
+    assert library.purge_deleted() == 1
 
 
 def test_other_conversations_are_never_expired(alice):
     made = transcript.create(alice)
     Conversation.objects.update(created_at=timezone.now() - timedelta(days=400))
-    assert not library.expired()
+    assert not library.find_expired()
     assert not made.is_temporary

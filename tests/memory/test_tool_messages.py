@@ -40,7 +40,9 @@ def conversation(alice):
 
 def build_next(conversation, newest, **options):
     steps = context.read_steps(newest)
-    return context.build(conversation, newest=newest, steps=steps, **options)
+    return context.build_request_context(
+        conversation, newest=newest, steps=steps, **options
+    )
 
 
 def check(conversation, built):
@@ -48,7 +50,7 @@ def check(conversation, built):
     assert find_faults(built.wire) == []
     call = record(conversation, built)
     assert context.rebuild(call).wire == built.wire
-    assert context.verify(call)
+    assert context.verify_context(call)
     return built
 
 
@@ -186,18 +188,18 @@ class TestGroups:
     def test_one_part_takes_the_others_out_of_the_view(self, conversation, place):
         first = call_tools(ask(conversation), ("a", "A"), ("b", "B"))
         come_late(conversation, first)
-        actions.exclude(conversation, [first + place])
-        assert shape(context.build(conversation)) == ["system", "user"]
+        actions.exclude_messages(conversation, [first + place])
+        assert shape(context.build_request_context(conversation)) == ["system", "user"]
         assert check_places(conversation) == {"window": 1, "excluded": 4}
-        actions.include(conversation, [first + 2 - place])
+        actions.include_messages(conversation, [first + 2 - place])
         assert check_places(conversation) == {"window": 5}
 
     def test_a_deleted_result_takes_its_call_along_for_good(self, conversation):
         first = call_tools(ask(conversation), ("a", "A"), ("b", "B"))
-        actions.delete(conversation, first + 1)
+        actions.delete_message(conversation, first + 1)
         assert check_places(conversation) == {"window": 1, "deleted": 1, "excluded": 2}
         with pytest.raises(actions.ActionError):
-            actions.include(conversation, [first])
+            actions.include_messages(conversation, [first])
 
     def test_an_edit_between_a_call_and_its_result_supersedes_both(self, conversation):
         asked = ask(conversation, "First")
@@ -207,14 +209,14 @@ class TestGroups:
         between = ask(conversation, "Between")
         result = transcript.reserve(conversation, 1)
         transcript.append_result(conversation, seq=result, call_id="x", text="A")
-        transcript.supersede(conversation, between.seq)
-        assert shape(context.build(conversation)) == ["system", "user"]
+        transcript.supersede_messages(conversation, between.seq)
+        assert shape(context.build_request_context(conversation)) == ["system", "user"]
 
     def test_what_a_request_had_is_erased_with_any_part(self, conversation):
         newest = ask(conversation)
         first = call_tools(newest, ("a", "A"))
         call = record(conversation, build_next(conversation, newest))
-        actions.delete(conversation, first + 1)
+        actions.delete_message(conversation, first + 1)
         assert context.is_erased(call)
 
 
@@ -251,7 +253,7 @@ class TestRoom:
         call = record(conversation, built)
         actions.set_policy(conversation, {})
         call.conversation.refresh_from_db()
-        assert context.verify(call)
+        assert context.verify_context(call)
 
     def test_old_results_are_shortened_before_turns_are_left_out(self, conversation):
         add_turns(conversation, 3)
@@ -325,10 +327,10 @@ class TestCompaction:
             if number % 25 == 24:
                 compact(conversation)
             if number % 5 == 4:
-                built = context.build(conversation, newest=message)
+                built = context.build_request_context(conversation, newest=message)
                 assert find_faults(built.wire) == []
         check_places(conversation)
-        assert versions.cutoff(versions.active(conversation)) > 400
+        assert versions.find_last_covered(versions.active(conversation)) > 400
 
 
 class TestSearch:
@@ -375,7 +377,9 @@ EVENTS = st.one_of(
     st.tuples(st.just("supersede"), st.integers(1, 40)),
     st.tuples(
         st.just("change"),
-        st.sampled_from([actions.exclude, actions.include, actions.delete]),
+        st.sampled_from(
+            [actions.exclude_messages, actions.include_messages, actions.delete_message]
+        ),
         st.integers(1, 40),
     ),
     st.just(("compact",)),
@@ -418,14 +422,14 @@ class History:
         transcript.append_result(self.conversation, seq=seq, call_id=id_, text="?")
 
     def supersede(self, newest, seq):
-        transcript.supersede(self.conversation, seq, seq + 3)
+        transcript.supersede_messages(self.conversation, seq, seq + 3)
 
     def compact(self, newest):
         compact(self.conversation, open_from=lambda _: newest.seq, force=True)
 
     def change(self, newest, act, seq):
         with suppress(actions.ActionError):
-            act(self.conversation, seq if act == actions.delete else [seq])
+            act(self.conversation, seq if act == actions.delete_message else [seq])
 
     def check(self, limit):
         self.conversation.refresh_from_db()

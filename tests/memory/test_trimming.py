@@ -60,12 +60,12 @@ def test_the_request_is_proved_and_counts_them(conversation):
     assert [each["role"] for each in context.rebuild(call).wire] == [
         *("system", "user", "assistant", "user"),
     ]
-    assert context.verify(call)
+    assert context.verify_context(call)
     assert places.count_sent(call) == {"window": 2, "newest": 1, "left": 4}
     # Also when their messages have come back since.
     actions.set_policy(conversation, {})
-    actions.rebuild(conversation)
-    assert context.verify(call)
+    actions.rebuild_memory(conversation)
+    assert context.verify_context(call)
 
 
 def test_a_search_still_finds_them(conversation):
@@ -75,7 +75,9 @@ def test_a_search_still_finds_them(conversation):
     add_turns(conversation, 3)
     compact(conversation)
     newest = ask(conversation, "How is the cat of my sister called?")
-    assert 9 in context.build(conversation, newest=newest).refs["recalled"]
+    assert (
+        9 in context.build_request_context(conversation, newest=newest).refs["recalled"]
+    )
 
 
 def test_another_strategy_begins_after_them(conversation):
@@ -90,33 +92,33 @@ def test_another_strategy_begins_after_them(conversation):
 
 def test_a_changed_message_comes_back_and_leaves_again(conversation):
     compact(conversation)
-    actions.exclude(conversation, [2])
+    actions.exclude_messages(conversation, [2])
     assert window(conversation) == [[1, 1], [3, 6]]
     assert check_places(conversation) == {"window": 5, "excluded": 1}
-    actions.include(conversation, [2])
+    actions.include_messages(conversation, [2])
     compact(conversation)
     assert check_places(conversation) == {"left": 4, "window": 2}
 
 
 def test_a_deleted_message_leaves_no_trace_there(conversation):
     compact(conversation)
-    actions.delete(conversation, 1)
+    actions.delete_message(conversation, 1)
     assert "left" not in check_places(conversation)
 
 
 def test_a_person_can_write_what_the_model_reads_instead(conversation, alice):
     compact(conversation)
-    actions.rewrite(conversation, 1, "They talked of words.", author=alice)
+    actions.rewrite_summary(conversation, 1, "They talked of words.", author=alice)
     assert in_force(conversation) == [(2, 1, 4, "They talked of words.")]
     assert check_places(conversation) == {"summary": 4, "window": 2}
-    actions.restore(conversation, 1, author=alice)
+    actions.restore_version(conversation, 1, author=alice)
     assert check_places(conversation) == {"left": 4, "window": 2}
 
 
 def test_important_messages_stay_word_for_word(conversation):
     actions.set_policy(conversation, {**POLICY, "important": ["Message 2"]})
     compact(conversation)
-    assert context.build(conversation).refs["pinned"] == [[3, 3]]
+    assert context.build_request_context(conversation).refs["pinned"] == [[3, 3]]
 
 
 def test_a_copy_keeps_them(conversation, alice):

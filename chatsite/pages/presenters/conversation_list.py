@@ -82,7 +82,7 @@ def listed(user: AbstractBaseUser, data: QueryDict) -> dict[str, Any]:
         )
         return shown
     most = asked["show"] or PAGE
-    found = library.listed(user, archived=archived, label=asked["label"])
+    found = library.list_conversations(user, archived=archived, label=asked["label"])
     rows = list(found.only(*COLUMNS)[: most + 1])
     shown["sections"] = list(group(rows[:most]))
     shown["more"] = most + PAGE if len(rows) > most else None
@@ -106,7 +106,9 @@ def _deletions(user: AbstractBaseUser) -> Iterator[Deletion]:
 
 @prepared_rows()
 def _with_archived(user: Any, label: Any = None) -> QuerySet[Any, Any]:
-    return labels.with_count(user, library.listed(user, archived=True, label=label))
+    return labels.with_count(
+        user, library.list_conversations(user, archived=True, label=label)
+    )
 
 
 @prepared_rows()

@@ -53,7 +53,7 @@ def of(conversation: Conversation, *, proved: bool = False) -> Guide:
     call = _latest_call(conversation)
     if call is None or not proved:
         return Guide("proof")
-    verified: bool | None = context.verify(call)
+    verified: bool | None = context.verify_context(call)
     if not verified and context.is_erased(call):
         verified = None
     return Guide("end", seq=call.message.seq, sha256=call.sha256, verified=verified)

@@ -95,7 +95,7 @@ def erase(
     for _attempt in range(ATTEMPTS):
         try:
             # From here on no one opens it, and nothing new begins for it.
-            library.delete(conversation)
+            library.delete_conversation(conversation)
             fence = commands.fence(conversation)
             async_to_sync(account.end_all)(conversation.pk, fence)
             tombstone = _replace_by_tombstone(conversation, user, reason)
@@ -128,7 +128,7 @@ def _replace_by_tombstone(
         **count(row),
     )
     row.branches.update(branched_from=None, branched_seq=None)
-    library.erase(row)
+    library.erase_conversation(row)
     transaction.on_commit(library.empty_journal)
     return tombstone
 

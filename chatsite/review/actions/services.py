@@ -98,7 +98,7 @@ def rebuild(
                 _("The summaries would be written at the expense of the conversation's "
                   "owner, whose limit says: %(detail)s") % {"detail": error.detail}
             ) from None  # fmt: skip
-        actions.rebuild(row)
+        actions.rebuild_memory(row)
         record(request, Action.REBUILD, conversation, f"cause {cause}")
         _log(request, conversation, f"Rebuilt the summaries: {cause}.")
     _refresh_open_pages(conversation)
@@ -115,7 +115,7 @@ def restore(
     """Put an older version in force again, as a new one by the reviewer."""
     with transaction.atomic():
         row = _locked(conversation, seen)
-        new = actions.restore(row, version, author=request.user)
+        new = actions.restore_version(row, version, author=request.user)
         target = f"version {version} as {new.version}"
         record(request, Action.RESTORE, conversation, target)
         _log(request, conversation, f"Restored v{version} as v{new.version}.")

@@ -182,7 +182,7 @@ class TestExport:
                 made = transcript.create(alice, title=title)
                 talk_in_turns(made, f"Text of {title}")
                 summarise(made, 1, 2)
-            library.delete(made)
+            library.delete_conversation(made)
             transcript.create(bob, title="Secret of Bob")
             work, _unused = labels.named(alice, ["Work", "Unused"])
             labels.give([work], library.own(alice))
@@ -262,7 +262,7 @@ class TestDelete:
         summarise(conversation, 1, 2)
         hidden = transcript.create(alice, system_prompt="My own prompt.")
         talk_in_turns(hidden, "Deleted before")
-        library.delete(hidden)
+        library.delete_conversation(hidden)
         assert b"Your data has been deleted" in post(client, "account-delete").content
         assert not get_user_model().objects.filter(username="alice").exists()
         for model in (Message, ModelCall, Turn):

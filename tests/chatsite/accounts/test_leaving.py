@@ -62,7 +62,7 @@ def plant(user, staff, word=WORD):
             object_repr=word,
             action_flag=CHANGE,
         )
-    library.delete(made)
+    library.delete_conversation(made)
     return made
 
 
@@ -147,7 +147,7 @@ class TestWhileThingsGoOn:
         sent = commands.submit(made, text="One", client_id="1")
         claim = lifecycle.claim(made.pk)
         commands.submit(made, text="Two", client_id="2")
-        built = context.build(made, newest=sent.message, model="demo")
+        built = context.build_request_context(made, newest=sent.message, model="demo")
         claim = lifecycle.begin(claim, built, "demo")
         lifecycle.checkpoint(claim, "Half")
         assert commands.fence(made) == [sent.turn.pk]

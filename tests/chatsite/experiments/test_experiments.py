@@ -159,8 +159,8 @@ class TestPlaying:
         assert sides["real"]["facts_nowhere"] == 0
 
     def test_what_people_took_out_is_not_played(self, start, conversation):
-        actions.exclude(conversation, [3, 4])
-        actions.delete(conversation, 7)
+        actions.exclude_messages(conversation, [3, 4])
+        actions.delete_message(conversation, 7)
         experiment = play(start())
         assert [turn.seq for turn in steps_of(experiment).turns] == [
             1,
@@ -273,7 +273,7 @@ class TestProcesses:
         whole = play(start())
         half = play(start(budget=whole.spent // 2 + 400))
         leave(half, budget=100_000)
-        actions.exclude(conversation, [1, 2])
+        actions.exclude_messages(conversation, [1, 2])
         play(half)
         assert [turn.seq for turn in steps_of(half).turns] == list(range(3, 21, 2))
 
@@ -623,7 +623,7 @@ class TestDeletedMessages:
     def test_what_an_experiment_wrote_about_one_goes(self, conversation, start):
         experiment = play(start())
         first, *others = experiment.result["steps"]["versions"]
-        actions.delete(conversation, first["last_seq"])
+        actions.delete_message(conversation, first["last_seq"])
         experiment.refresh_from_db()
         found = {each["version"]: each["text"] for each in steps_dump(experiment)}
         assert found[first["version"]] == ""
@@ -638,7 +638,7 @@ class TestDeletedMessages:
 
     def test_one_that_runs_does_not_go_on(self, conversation, start):
         experiment, claim = start(), store.claim()
-        actions.delete(conversation, 1)
+        actions.delete_message(conversation, 1)
         experiment.refresh_from_db()
         assert (experiment.state, experiment.error) == (
             Experiment.State.STOPPED,
@@ -649,7 +649,7 @@ class TestDeletedMessages:
     @played
     def test_its_page_says_why_there_is_no_text(self, conversation, start, reviewer):
         experiment = play(start())
-        actions.delete(
+        actions.delete_message(
             conversation, experiment.result["steps"]["versions"][-1]["last_seq"]
         )
         url = reverse("experiment", args=[conversation.pk, experiment.pk])

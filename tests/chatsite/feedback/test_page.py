@@ -184,7 +184,7 @@ def test_it_goes_with_the_text_of_its_reply(client, chat):
 
 def test_it_goes_with_its_conversation(client, chat):
     give(client, chat, verdict="bad", comment=WHY)
-    library.erase(Conversation.objects.get(pk=chat.pk))
+    library.erase_conversation(Conversation.objects.get(pk=chat.pk))
     assert not Feedback.objects.exists()
 
 

@@ -57,7 +57,7 @@ async def test_what_was_sent_is_what_the_context_says(conversation, session, ups
         calls = ModelCall.objects.filter(purpose="reply").order_by("id")
         bodies = [r.messages for r in upstream.requests if not is_summary(r)]
         assert [context.rebuild(call).wire for call in calls] == bodies
-        assert all(context.verify(call) for call in calls)
+        assert all(context.verify_context(call) for call in calls)
         active = conversation.summaries.filter(status="active").get()
         assert active.version >= 2
 
@@ -221,7 +221,7 @@ async def test_a_refused_form_is_changed_recorded_and_remembered(
 
     def check():
         calls = ModelCall.objects.filter(purpose="reply").order_by("id")
-        assert all(context.verify(call) for call in calls)
+        assert all(context.verify_context(call) for call in calls)
         bodies = [r.messages for r in upstream.requests if is_turn(r)]
         sent = [context.rebuild(call).wire for call in calls]
         # Fields alone are no other form: the request that lacked them has no row.
@@ -298,7 +298,7 @@ async def test_reasoning_is_kept_beside_the_answer(
         assert not signatures.has_valid_signature(rows.get())
         assert [found.code for found in audit.check_memory()] == ["signature.message"]
         rows.update(reasoning=reply.reasoning)
-        actions.delete(conversation, 2)
+        actions.delete_message(conversation, 2)
         gone = conversation.messages.get(seq=2)
         assert (gone.text, gone.reasoning) == ("", "")
         assert signatures.has_valid_signature(gone)

@@ -71,7 +71,7 @@ def erase_as_staff(conversation, alice, staff):
 
 
 def delete_without_a_word(conversation, alice, staff):
-    library.delete(conversation)
+    library.delete_conversation(conversation)
 
 
 WAYS = [

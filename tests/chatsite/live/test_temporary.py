@@ -56,6 +56,6 @@ async def test_the_page_of_another_conversation_does_not(alice, fleeting, sessio
 async def test_a_page_that_is_still_open_is_told_that_it_is_gone(fleeting, session):
     async with Chat(fleeting, session) as chat:
         await registered()
-        await database_sync_to_async(library.delete)(fleeting)
-        assert await database_sync_to_async(library.purge)() == 1
+        await database_sync_to_async(library.delete_conversation)(fleeting)
+        assert await database_sync_to_async(library.purge_deleted)() == 1
         assert await closed(chat) == watcher.GONE

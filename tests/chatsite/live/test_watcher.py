@@ -317,7 +317,7 @@ class TestCatchingUp:
         stages.append(progress.read([conversation.pk]))
         Turn.objects.filter(state="running").update(text="Once")
         stages.append(progress.read([conversation.pk]))
-        transcript.rename(conversation, "Another name")
+        transcript.rename_conversation(conversation, "Another name")
         stages.append(progress.read([conversation.pk]))
         assert all(one != two for one, two in zip(stages, stages[1:], strict=False))
 

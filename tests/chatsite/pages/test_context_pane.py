@@ -122,7 +122,7 @@ def test_it_says_how_far_the_estimate_was_off(alice):
 
 def test_it_says_that_a_message_was_deleted_instead_of_crying_foul(alice):
     made = make(alice, "One", "Two")
-    actions.delete(made, 1)
+    actions.delete_message(made, 1)
     client, address = signed_in(alice), url("context", made)
     then = client.get(f"{address}?reply=4").content.decode()
     assert "one of its messages was deleted later" in then

@@ -27,9 +27,9 @@ class TestSections:
     def test_it_groups_by_the_day_of_the_latest_change(self, alice):
         for days in (0, 1, 3, 7, 40):
             age(transcript.create(alice, title=f"{days} days"), days)
-        library.pin(Conversation.objects.get(title="40 days"))
+        library.pin_conversation(Conversation.objects.get(title="40 days"))
         age(transcript.create(alice, title="old"), 400)
-        found = list(conversation_list.group(library.listed(alice)))
+        found = list(conversation_list.group(library.list_conversations(alice)))
         assert [(each.name, len(each.rows)) for each in found][:4] == [
             ("Pinned", 1),
             ("Today", 1),
@@ -53,7 +53,7 @@ class TestSections:
     def test_it_names_months_in_the_language_of_the_page(self, alice):
         age(transcript.create(alice), 400)
         with translation.override("zh-hans"):
-            [section] = conversation_list.group(library.listed(alice))
+            [section] = conversation_list.group(library.list_conversations(alice))
         assert "年" in section.name
 
     def test_it_shows_more_on_request(self, client, alice, monkeypatch):

@@ -28,7 +28,7 @@ def summarised(conversation, monkeypatch):
 
 def edit(conversation):
     [summary] = versions.active(conversation)
-    return actions.rewrite(
+    return actions.rewrite_summary(
         conversation, summary.version, "They greeted.", author=conversation.owner
     )
 
@@ -55,7 +55,9 @@ def test_its_steps_follow_what_the_person_did(client, summarised):
     assert "Identical" in end
     assert "That is Windowpane" in end
     # What is deleted is to be asked again.
-    actions.delete(summarised, summarised.messages.filter(role="user").last().seq)
+    actions.delete_message(
+        summarised, summarised.messages.filter(role="user").last().seq
+    )
     assert "Step 2 of 3" in text_of(client, summarised)
 
 
@@ -66,7 +68,7 @@ def test_it_does_not_claim_what_is_not_so(client, summarised):
     unguarded(ModelCall.objects.filter(pk=call.pk)).update(sha256="0" * 64)
     assert "hash does not match" in text_of(client, summarised, proved=1)
     asked = summarised.messages.filter(role="user", text="Where am I going?")
-    actions.delete(summarised, asked.get().seq)
+    actions.delete_message(summarised, asked.get().seq)
     assert "deleted later" in text_of(client, summarised, proved=1)
 
 

@@ -100,7 +100,7 @@ def test_the_id_of_a_message_leads_only_to_what_is_ones_own(client, bob):
     answer = client.post("/c/", message)
     made = Conversation.objects.exclude(owner=bob).get()
     assert answer.url == url("detail", made)
-    library.delete(made)
+    library.delete_conversation(made)
     assert client.post("/c/", message).url != url("detail", made)
 
 

@@ -123,7 +123,7 @@ class TestList:
 
     def test_it_goes_with_the_search_and_the_archive(self, client, some, work):
         labels.give([work], some[1:2])
-        library.archive(some[1])
+        library.archive_conversation(some[1])
         shown = {"label": work.pk, "view": "archived"}
         page = client.get("/", shown, headers=HTMX).content.decode()
         assert some[1].title in page
@@ -186,9 +186,9 @@ class TestSeveral:
         page = several(client, "archive", some[:2], select="1").content.decode()
         assert "2 conversations archived." in page
         assert 'class="pick"' not in page
-        assert list(library.listed(alice)) == some[2:]
+        assert list(library.list_conversations(alice)) == some[2:]
         several(client, "unarchive", some[:1])
-        assert library.listed(alice).count() == 2
+        assert library.list_conversations(alice).count() == 2
 
     def test_they_are_deleted_and_brought_back_together(self, client, alice, some):
         page = several(client, "delete", some[:2]).content.decode()
@@ -312,7 +312,7 @@ class TestStrangers:
         fields = {"conversation": [*ids_of(some), value]}
         answer = send(client, reverse("several-archive"), **fields)
         assert answer.status_code == 404
-        assert library.listed(some[0].owner).count() == 3
+        assert library.list_conversations(some[0].owner).count() == 3
 
     @pytest.mark.parametrize("name", ["several-delete", "label-new"])
     def test_they_log_in_first(self, db, name):

@@ -65,7 +65,7 @@ class TestFinding:
         return {each.seq: (each.location.kind, each.in_summary) for each in found}
 
     def test_it_says_where_the_model_sees_it(self, long):
-        actions.exclude(long, [17])
+        actions.exclude_messages(long, [17])
         assert self.find(long, "33 pears") == {
             7: ("summary", True),
             8: ("summary", True),
@@ -136,7 +136,7 @@ class TestFinding:
         assert "These match best; none has exactly these words." in page
 
     def test_a_deleted_text_is_not_found(self, long):
-        actions.delete(long, 15)
+        actions.delete_message(long, 15)
         assert 15 not in self.find(long, "77 pears")
 
     def test_it_asks_a_fixed_number_of_questions(self, client, long):
@@ -234,7 +234,7 @@ class TestMoment:
 
     def test_later_edits_do_not_show(self, long):
         first = Message.objects.get(conversation=long, seq=1)
-        actions.exclude(long, [first.seq])
+        actions.exclude_messages(long, [first.seq])
         call = requests.reply_call(long, 4)
         assert snapshot.messages_at(long, call)[0].location.kind == "window"
 

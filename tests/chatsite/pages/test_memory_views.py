@@ -43,7 +43,7 @@ def get(client, conversation, view, **kwargs):
 
 
 def window(conversation):
-    return context.build(conversation).refs["window"]
+    return context.build_request_context(conversation).refs["window"]
 
 
 def in_force(conversation):
@@ -205,9 +205,9 @@ class TestMessages:
 
     def test_pinning_and_undoing_it(self, client, compacted):
         notice = post(client, compacted, "message", seq=1, name="pin")
-        assert context.build(compacted).refs["pinned"] == [[1, 1]]
+        assert context.build_request_context(compacted).refs["pinned"] == [[1, 1]]
         undo(client, notice)
-        assert context.build(compacted).refs["pinned"] == []
+        assert context.build_request_context(compacted).refs["pinned"] == []
 
     def test_deleting_can_not_be_undone(self, client, conversation):
         notice = post(client, conversation, "message", seq=1, name="delete")

@@ -29,7 +29,7 @@ def choose(client, conversation, name):
 def reply_by(conversation, model, text):
     """Answer what waits with this model."""
     claim = lifecycle.claim(conversation.pk)
-    built = context.build(conversation, model=model)
+    built = context.build_request_context(conversation, model=model)
     claim = lifecycle.begin(claim, built, model)
     lifecycle.finish(claim, lifecycle.Result("done", text))
 

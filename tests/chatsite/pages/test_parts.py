@@ -30,8 +30,8 @@ def test_a_reply_that_is_being_written_is_not_kept(client, conversation, rendere
 
 def test_what_has_changed_is_rendered_again(client, conversation):
     before = page_of(client, conversation)
-    actions.pin(conversation, 1)
-    transcript.rename(conversation, "Another title")
+    actions.pin_message(conversation, 1)
+    transcript.rename_conversation(conversation, "Another title")
     after = page_of(client, conversation)
     assert "mark-pinned" in after
     assert "mark-pinned" not in before
@@ -51,7 +51,7 @@ def test_the_open_row_and_an_archived_hit_are_marked(client, conversation):
     row = f'<a href="{url("detail", conversation)}"'
     assert f'{row} aria-current="page">' in page_of(client, conversation)
     assert f"{row}>" in client.get("/").content.decode()
-    library.archive(conversation)
+    library.archive_conversation(conversation)
     assert marked in client.get("/", {"q": "Kyoto"}).content.decode()
     assert marked not in client.get("/", {"view": "archived"}).content.decode()
 
@@ -60,7 +60,7 @@ def test_a_summary_is_rendered_again_when_it_changes(client, source, bob):
     reader = signed_in(bob)
     version = source.summaries.get(status="active").version
     before = page_of(reader, source)
-    actions.rewrite(source, version, "Another text.", author=bob)
+    actions.rewrite_summary(source, version, "Another text.", author=bob)
     after = page_of(reader, source)
     assert after.count("<p>Another text.</p>") == 2  # in both panes
     assert "<p>Another text.</p>" not in before

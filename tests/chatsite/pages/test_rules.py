@@ -62,7 +62,7 @@ def test_one_tap_keeps_what_is_offered(client, chat):
 
 
 def test_a_message_that_is_hidden_offers_nothing(client, chat):
-    actions.exclude(chat, [1])
+    actions.exclude_messages(chat, [1])
     assert OFFER not in page_of(client, chat)
 
 

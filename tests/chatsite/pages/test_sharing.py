@@ -183,7 +183,7 @@ class TestModelsView:
         assert "&quot;content&quot;: &quot;What is my budget?&quot;" in raw
 
     def test_a_request_with_a_hidden_message_is_not(self, stranger, share):
-        actions.exclude(share.conversation, [1])
+        actions.exclude_messages(share.conversation, [1])
         found = everything(stranger, share)
         assert "Hello" not in re.sub("Reply to: Hello", "", found)
         assert "not on this page" in text_of(stranger, link(share, "context", reply=2))
@@ -191,7 +191,7 @@ class TestModelsView:
 
     def test_what_was_kept_of_a_request_is_not_shown_either(self, stranger, share):
         assert "hash matches" in text_of(stranger, link(share, "context", reply=4))
-        actions.delete(share.conversation, 1)
+        actions.delete_message(share.conversation, 1)
         assert "hash matches" not in text_of(stranger, link(share, "context", reply=4))
 
     def test_nothing_of_it_without_it(self, stranger, conversation):
@@ -232,8 +232,8 @@ class TestNothingElse:
         transcript.create(alice, title="Divorce papers")
         made = transcript.create(alice, system_prompt="Be kind.")
         talk_in_turns(made, "One", "the-hidden-one", "the-deleted-one")
-        actions.exclude(made, [3])
-        actions.delete(made, 5)
+        actions.exclude_messages(made, [3])
+        actions.delete_message(made, 5)
         talk_in_turns(made, "the-replaced-one")
         commands.edit(made, seq=7, text="Better", client_id="better")
         answer(made, "Fine")
@@ -251,7 +251,7 @@ class TestNothingElse:
     def test_what_is_hidden_is_not_in_the_replay(self, stranger, share):
         talk_in_turns(share.conversation, "Five")
         later = shares.create(share.conversation, with_view=True)
-        actions.exclude(share.conversation, [5])
+        actions.exclude_messages(share.conversation, [5])
         assert "Five" not in text_of(stranger, link(later, "moment", reply=4))
 
 
@@ -265,7 +265,7 @@ class TestMissing:
         made.append(shares.create(deleted))
         shares.revoke(conversation, made[0].pk)
         Share.objects.filter(pk=made[1].pk).update(expires_at=Now())
-        library.delete(deleted)
+        library.delete_conversation(deleted)
         addresses = [
             "/s/" + "x" * 32 + "/",
             *(link(each) for each in (made[0], made[1], made[3])),

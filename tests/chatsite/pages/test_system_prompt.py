@@ -29,7 +29,7 @@ def save(client, conversation, text, **values):
 
 
 def first_message(conversation):
-    return context.build(conversation).wire[0]
+    return context.build_request_context(conversation).wire[0]
 
 
 def test_it_is_set_on_the_page_and_sent(client, conversation):
@@ -76,7 +76,7 @@ def test_earlier_requests_stay_provable(client, conversation):
 
 
 def test_a_request_that_waited_keeps_what_it_was_built_with(conversation):
-    built = context.build(conversation)
+    built = context.build_request_context(conversation)
     actions.set_system_prompt(conversation, OWN)
     context.keep_prompts(conversation, built)
     assert Prompt.objects.filter(pk=built.refs["system"]).exists()
@@ -130,5 +130,5 @@ class TestCopies:
         made = transcript.create(alice, system_prompt=OWN)
         talk_in_turns(made, "Hello")
         assert Prompt.objects.filter(text=OWN).exists()
-        library.erase(made)
+        library.erase_conversation(made)
         assert not Prompt.objects.filter(text=OWN).exists()

@@ -73,8 +73,8 @@ def test_no_request_is_made_for_a_title(fleeting):
 def test_what_was_spent_stays_when_it_is_gone(alice, fleeting):
     used = Allowance.objects.get(user=alice).tokens_used
     assert used > 0
-    library.delete(fleeting)
-    library.purge()
+    library.delete_conversation(fleeting)
+    library.purge_deleted()
     assert Allowance.objects.get(user=alice).tokens_used == used
 
 
@@ -114,15 +114,15 @@ def test_others_who_log_out_delete_nothing(bob, fleeting):
 
 
 def test_a_sweep_finds_what_has_expired(fleeting):
-    assert library.expired not in runner._backlog().find()
+    assert library.find_expired not in runner._backlog().find()
     Conversation.objects.update(temporary_until=fleeting.created_at)
-    assert library.expired in runner._backlog().find()
+    assert library.find_expired in runner._backlog().find()
 
 
 def test_a_reply_that_runs_writes_nothing_once_it_is_gone(fleeting):
     submit(fleeting, "Go on")
-    library.delete(fleeting)
-    library.purge()
+    library.delete_conversation(fleeting)
+    library.purge_deleted()
     assert not Conversation.objects.exists()
     assert not ModelCall.objects.exists()
     assert not Prompt.objects.exists()

@@ -98,7 +98,7 @@ class TestPlaces:
 
     def test_versions_are_leafed_through_with_their_calls(self, client, conversation):
         turn = use_tools(conversation, "Look", Use(), reply="First.")
-        transcript.supersede(conversation, 2)
+        transcript.supersede_messages(conversation, 2)
         seq = transcript.reserve(conversation, 1)
         reply = transcript.append_reply(conversation, seq=seq, text="Second.")
         Turn.objects.filter(pk=turn.pk).update(reply=reply)
@@ -134,7 +134,7 @@ class TestPlaces:
         seq = transcript.reserve(conversation, 1)
         values = {"conversation": conversation, "seq": seq, "text": "found"}
         row = conversation.messages.model(role="tool", tool_call_id="gone", **values)
-        transcript._save(row)
+        transcript._save_message(row)
         [card] = cards_of(conversation)
         assert (card.is_arrival, card.asked_by, card.name) == (True, None, "")
 

@@ -325,7 +325,7 @@ class TestChanges:
         assert client.post(url("delete", conversation)).url == "/"
         assert client.get(url("detail", conversation)).status_code == 404
         Conversation.objects.update(deleted_at=timezone.now() - 2 * library.UNDO)
-        library.purge()
+        library.purge_deleted()
         assert not Conversation.objects.exists()
         assert not Message.objects.exists()
 

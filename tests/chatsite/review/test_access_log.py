@@ -105,7 +105,7 @@ class TestWriting:
 class TestKeeping:
     def test_it_outlives_the_conversation(self, event, conversation):
         uuid = conversation.uuid
-        library.erase(conversation)
+        library.erase_conversation(conversation)
         assert AccessEvent.objects.get().conversation == uuid
 
     def test_it_outlives_both_people(self, event, conversation, staff):
@@ -214,7 +214,7 @@ class TestOwner:
 
     def test_an_erased_conversation_has_no_title(self, owner, conversation):
         number = str(conversation.uuid)[:8]
-        library.erase(conversation)
+        library.erase_conversation(conversation)
         assert f"<code>{number}</code>" in self.text(owner)
 
 

@@ -176,7 +176,7 @@ class TestRebuild:
     def test_what_the_owner_has_deleted_is_left_alone(
         self, reviewer, versions, conversation
     ):
-        library.delete(conversation)
+        library.delete_conversation(conversation)
         answer = post(reviewer, "rebuild", conversation)
         assert "deleted" in said(answer)[0]
 
@@ -284,7 +284,7 @@ class TestReview:
             summarise(conversation, 1, 4)
             Conversation.objects.update(memory_version=5)
         elif change == "leave out":
-            actions.exclude(conversation, [1])
+            actions.exclude_messages(conversation, [1])
         is_new = change == "nothing"
         assert short not in changelist(reviewer, reviewed="no")
         assert (short in changelist(reviewer, reviewed="yes")) is is_new

@@ -59,7 +59,7 @@ def fetch(staff_with):
         answer = await client.post(url, fields)
         assert "attachment" in answer["Content-Disposition"]
         if meanwhile:
-            await in_thread(library.erase, meanwhile)
+            await in_thread(library.erase_conversation, meanwhile)
         return b"".join([part async for part in answer.streaming_content])
 
     return get

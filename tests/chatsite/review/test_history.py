@@ -116,7 +116,7 @@ def test_a_text_is_only_ever_erased_whole(conversation):
     for values in (half, {"deleted_at": Now()}, {**half, "text": "x"}):
         with pytest.raises(TypeError):
             conversation.messages.update(**values)
-    actions.delete(conversation, 1)
+    actions.delete_message(conversation, 1)
     assert conversation.messages.get(seq=1).text == ""
 
 
@@ -173,9 +173,9 @@ def run(*statements):
 def test_the_documented_triggers_allow_what_the_site_does(
     conversation, triggers, alice
 ):
-    actions.pin(conversation, 1)
-    actions.delete(conversation, 1)
-    actions.rebuild(conversation)
+    actions.pin_message(conversation, 1)
+    actions.delete_message(conversation, 1)
+    actions.rebuild_memory(conversation)
     branch = copies.branch(conversation, 4)
     talk(conversation, 2)
     summarise(conversation, 1, 4)

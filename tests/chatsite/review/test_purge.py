@@ -182,7 +182,7 @@ class TestErasing:
         assert [hit.seq for hit in recall.search(other, "Text 1")][:1] == [3]
 
     def test_its_owner_may_have_deleted_it_already(self, eraser, secret):
-        library.delete(secret)
+        library.delete_conversation(secret)
         purge(eraser, secret)
         assert Tombstone.objects.filter(conversation=secret.uuid).exists()
 
@@ -230,7 +230,7 @@ class TestAsking:
         self, eraser, secret, monkeypatch
     ):
         def vanish(conversation):
-            library.erase(Conversation.objects.get(pk=conversation.pk))
+            library.erase_conversation(Conversation.objects.get(pk=conversation.pk))
             return []
 
         page = ask(eraser, secret)

@@ -85,7 +85,7 @@ def test_it_says_of_a_mended_one_that_messages_had_changed(reviewer, page, alice
     for turns in (3, 2):
         add_turns(made, turns)
         compact(made)
-    actions.exclude(made, [3])
+    actions.exclude_messages(made, [3])
     lease.reset_back_off(made)
     compact(made)
     text = page(LIST, trigger="change")

@@ -170,7 +170,7 @@ def test_it_says_when_nothing_was_compacted(timeline):
 
 def test_the_transcript_says_where_the_model_sees_each_message(timeline, conversation):
     summarise(conversation, 1, 4)
-    actions.exclude(conversation, [8])
+    actions.exclude_messages(conversation, [8])
     plant(conversation.messages.get(seq=7), text="Forged")
     text = timeline(tab="transcript")
     assert text.count('<a href="?v=1">summarised (v1)</a>') == 4
@@ -288,7 +288,7 @@ def inspector(reviewer, conversation):
 def replied(conversation):
     """#10 answers #9, with #1–#4 in a summary, #2 pinned, the rest in the window."""
     summarise(conversation, 1, 4, text="They began.")
-    actions.pin(conversation, 2)
+    actions.pin_message(conversation, 2)
     return say(conversation, "And now?")
 
 
@@ -349,7 +349,7 @@ class TestRequestInspector:
     def test_it_tells_what_its_owner_erased_from_what_was_forged(
         self, inspector, conversation, replied
     ):
-        actions.delete(conversation, 6)
+        actions.delete_message(conversation, 6)
         assert "can no longer be verified" in inspector(10)
 
     @pytest.mark.parametrize("refs", [{}, [], {"system": 5}, "text"])
@@ -366,7 +366,7 @@ class TestRequestInspector:
     ):
         message = commands.submit(conversation, text="Hm?", client_id="x").message
         claim = lifecycle.claim(conversation.pk)
-        built = context.build(conversation, newest=message, model="m")
+        built = context.build_request_context(conversation, newest=message, model="m")
         claim = lifecycle.begin(claim, built, "m")
         lifecycle.finish(
             claim, lifecycle.Result(Turn.State.FAILED, "", error="timeout")

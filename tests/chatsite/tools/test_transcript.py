@@ -92,8 +92,8 @@ class TestSearch:
         assert asked.seq not in found
 
     def test_what_was_taken_out_of_view_is_not_found(self, conversation):
-        actions.exclude(conversation, [1])
-        actions.delete(conversation, 3)
+        actions.exclude_messages(conversation, [1])
+        actions.delete_message(conversation, 3)
         assert 1 not in quoted(searched(conversation, "Kyoto April fly"))
         assert 3 not in quoted(searched(conversation, "vegetarian sister Mia"))
 
@@ -194,8 +194,8 @@ class TestRead:
         assert text == whole
 
     def test_what_was_taken_out_of_view_is_not_read(self, conversation):
-        actions.exclude(conversation, [1])
-        actions.delete(conversation, 3)
+        actions.exclude_messages(conversation, [1])
+        actions.delete_message(conversation, 3)
         assert {1, 3}.isdisjoint(quoted(read(conversation, 1, 8)))
 
     def test_calls_are_told(self, conversation):

@@ -34,7 +34,7 @@ def long(alice):
 
 
 def test_it_copies_everything_up_to_the_message(long):
-    actions.pin(long, 2)
+    actions.pin_message(long, 2)
     made = copies.branch(long, 6)
     source = long.messages.filter(seq__lte=6).order_by("seq")
     copy = made.messages.order_by("seq")
@@ -64,7 +64,7 @@ def test_it_still_shows_what_each_reply_was_built_from(long):
     made = copies.branch(long, 8)
     calls = made.model_calls.filter(purpose="reply")
     assert calls.count() == 4
-    assert all(context.verify(call) for call in calls)
+    assert all(context.verify_context(call) for call in calls)
     assert {s.version for call in calls for s in versions.active(made)} == {1, 2}
 
 
@@ -98,7 +98,9 @@ def test_it_goes_on_from_an_earlier_reply(alice):
     talk_in_turns(made, "One")
     commands.regenerate(made, made.turns.get().pk)
     claim = lifecycle.claim(made.pk)
-    built = context.build(made, newest=made.messages.get(seq=1), model="demo")
+    built = context.build_request_context(
+        made, newest=made.messages.get(seq=1), model="demo"
+    )
     claim = lifecycle.begin(claim, built, "demo")
     lifecycle.finish(claim, lifecycle.Result(Turn.State.DONE, "Another"))
     first, second = copies.branch(made, 2), copies.branch(made, 3)
@@ -137,7 +139,7 @@ def test_it_needs_a_message(long, seq):
 
 
 def test_a_deleted_message_is_no_place_to_branch_from(long):
-    actions.delete(long, 4)
+    actions.delete_message(long, 4)
     with pytest.raises(CommandError):
         copies.branch(long, 4)
     made = copies.branch(long, 6)
@@ -198,7 +200,9 @@ class TestRegenerate:
     ):
         claim = lifecycle.claim(conversation.pk)
         question = conversation.messages.get(seq=3)
-        built = context.build(conversation, newest=question, model="demo")
+        built = context.build_request_context(
+            conversation, newest=question, model="demo"
+        )
         claim = lifecycle.begin(claim, built, "demo")
         lifecycle.finish(claim, lifecycle.Result(Turn.State.DONE, "Another"))
         page = page_of(client, conversation)

@@ -117,14 +117,14 @@ def make_file(chance, sources):
 def check(user, made):
     value = json.loads(json.dumps(export.whole(made), cls=DjangoJSONEncoder))
     assert export_markdown.markdown(made)
-    library.erase(made)
+    library.erase_conversation(made)
     [again] = take(user, {"conversations": [value]}).imported
     assert json.dumps(export.whole(again), cls=DjangoJSONEncoder)
-    library.erase(again)
+    library.erase_conversation(again)
 
 
 def test_no_file_is_an_error_of_the_site(alice, source, exported):
-    library.erase(source)
+    library.erase_conversation(source)
     seed = SEED
     print(f"FUZZ_SEED={seed}")  # noqa: T201
     chance = random.Random(seed)

@@ -57,7 +57,7 @@ def goes_around(user, made):
     data = json.dumps(export.whole(made), cls=DjangoJSONEncoder)
     text = export_markdown.markdown(made)
     value = json.loads(data)
-    library.erase(made)
+    library.erase_conversation(made)
     [again] = take(user, value).imported
     assert json.loads(json.dumps(export.whole(again), cls=DjangoJSONEncoder))
     assert export_markdown.markdown(again) == text
@@ -294,7 +294,7 @@ class TestPrompts:
         made = transcript.create(bob, system_prompt=self.SECRET)
         talk_in_turns(made, "Hello")
         value = json.loads(json.dumps(export.whole(made), cls=DjangoJSONEncoder))
-        library.erase(made)
+        library.erase_conversation(made)
         value["messages"][0]["text"] = "Forged"
         assert take(alice, value).imported
         assert not Prompt.objects.filter(text=self.SECRET).exists()
@@ -303,7 +303,7 @@ class TestPrompts:
         made = transcript.create(bob, system_prompt=self.SECRET)
         talk_in_turns(made, "Hello")
         value = json.loads(json.dumps(export.whole(made), cls=DjangoJSONEncoder))
-        library.erase(made)
+        library.erase_conversation(made)
         take(alice, value)
         assert Prompt.objects.filter(text=self.SECRET).exists()
         account.delete(alice)

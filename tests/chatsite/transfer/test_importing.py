@@ -110,7 +110,7 @@ class TestOwn:
         [made] = take(alice, exported).imported
         calls = made.model_calls.filter(purpose="reply")
         assert calls.count() >= 5
-        assert all(context.verify(call) for call in calls)
+        assert all(context.verify_context(call) for call in calls)
         assert not made.messages.filter(imported_at__isnull=False).exists()
 
     def test_what_was_changed_in_the_file_is_no_longer_proved(self, alice, exported):
@@ -144,7 +144,7 @@ class TestOwn:
         [made] = take(alice, exported).imported
         outcome = take(alice, exported)
         assert (outcome.imported, outcome.known) == ([], [made])
-        library.delete(made)
+        library.delete_conversation(made)
         assert len(take(alice, exported).imported) == 1
 
     def test_the_original_is_not_doubled_beside_itself(self, source, exported):
@@ -477,18 +477,18 @@ class TestStaging:
         with pytest.raises(Conversation.DoesNotExist):
             transcript.get_for(alice, made.uuid)
         with pytest.raises(Conversation.DoesNotExist):
-            library.restore(alice, made.uuid)
+            library.restore_conversation(alice, made.uuid)
         assert violations() == []
 
     def test_it_is_swept_when_its_importer_died(self, alice, source, begun):
-        library.erase(source)
+        library.erase_conversation(source)
         texts = Prompt.objects.values_list("text", flat=True)
         assert "Be brief." in texts
-        assert library.purge() == 0
+        assert library.purge_deleted() == 0
         past = Now() - timedelta(seconds=1)
         Job.objects.filter(pk=begun.job_id).update(lease_until=past)
         queue.end_dead()
-        assert library.purge() == 1
+        assert library.purge_deleted() == 1
         assert not Conversation.objects.filter(owner=alice).exists()
         assert not Prompt.objects.exists()
 
@@ -526,14 +526,14 @@ class TestStaging:
 
     def test_no_batch_is_large(self, alice, monkeypatch):
         sizes = []
-        real = bundle._create
+        real = bundle._create_rows
 
         def note(model, rows):
             chars = sum(len(getattr(row, "text", "")) for row in rows)
             sizes.append((len(rows), chars))
             return real(model, rows)
 
-        monkeypatch.setattr(bundle, "_create", note)
+        monkeypatch.setattr(bundle, "_create_rows", note)
         talk = [
             {"sender": ("human", "assistant")[n % 2], "text": "word " * 6_000}
             for n in range(20)

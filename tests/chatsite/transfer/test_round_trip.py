@@ -83,7 +83,7 @@ class TestSentText:
         [made] = take(alice, written).imported
         assert "[left out" in made.messages.get(seq=seq).sent_text
         assert without_turns(exported(made)) == without_turns(written)
-        assert all(context.verify(call) for call in made.model_calls.all())
+        assert all(context.verify_context(call) for call in made.model_calls.all())
 
     @pytest.mark.parametrize("words", HOSTILE)
     def test_also_of_one_that_has_the_marks_itself(self, chat, alice, words):
@@ -135,12 +135,12 @@ class TestSentText:
         written = exported(chat)
         [made] = take(alice, written).imported
         assert made.messages.get(seq=3).sent_text == sent
-        library.erase(made)
+        library.erase_conversation(made)
         for forged in (FORGED, FORGED + sent, sent + FORGED, sent + whole):
             written["messages"][2]["sent_text"] = forged
             [made] = take(alice, written).imported
             assert made.messages.get(seq=3).sent_text == sent
-            library.erase(made)
+            library.erase_conversation(made)
 
     def test_a_summary_of_a_result_says_that_it_is_one(self, chat, alice):
         whole = "ab cd\n" * 20_000
@@ -165,7 +165,7 @@ class TestNumbers:
         [made] = take(alice, written).imported
         again = exported(made)
         assert [row["seq"] for row in again["messages"]][-1] == last
-        library.erase(made)
+        library.erase_conversation(made)
         [twice] = take(alice, again).imported
         assert without_turns(exported(twice)) == without_turns(again)
         assert violations() == []
@@ -232,10 +232,10 @@ class TestAnyConversation:
                 late = chance.choice([None, "Here it is."])
                 use_tools(chat, f"Go {n}", Use(result=whole, sent=sent, late=late))
             case 2 if free := [row for row in replies if not row.pinned_at]:
-                actions.pin(chat, chance.choice(free).seq)
+                actions.pin_message(chat, chance.choice(free).seq)
             case 3 if replies:
                 said = chat.messages.filter(role="user", excluded_at=None)
-                actions.exclude(chat, [said[chance.randrange(len(said))].seq])
+                actions.exclude_messages(chat, [said[chance.randrange(len(said))].seq])
             case _:
                 talk_in_turns(chat, f"Always answer in French {n}. 汉字 🧵 </x>")
 

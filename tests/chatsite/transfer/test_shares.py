@@ -116,12 +116,12 @@ class TestWhatItShows:
 
     def test_not_what_is_hidden_or_deleted_before_or_after(self, conversation):
         talk_in_turns(conversation, "Five", "Seven")
-        actions.exclude(conversation, [1])
-        actions.delete(conversation, 3)
+        actions.exclude_messages(conversation, [1])
+        actions.delete_message(conversation, 3)
         share = shares.create(conversation)
         assert shown(share) == [2, 4, 5, 6, 7, 8]
-        actions.exclude(conversation, [5])
-        actions.delete(conversation, 7)
+        actions.exclude_messages(conversation, [5])
+        actions.delete_message(conversation, 7)
         assert shown(share) == [2, 4, 6, 8]
 
     def test_calls_of_tools_only_with_the_models_view(self, conversation):
@@ -152,13 +152,13 @@ class TestRequests:
         share = shares.create(conversation, last_seq=2, with_view=True)
         assert [row.seq for row in shares.replies(share)] == [2]
 
-    @pytest.mark.parametrize("hide", [actions.exclude, actions.delete])
+    @pytest.mark.parametrize("hide", [actions.exclude_messages, actions.delete_message])
     def test_one_with_a_message_that_is_hidden_since_is_not_shown(
         self, conversation, share, hide
     ):
         assert is_whole(share, 2)
         assert is_whole(share, 4)
-        hide(conversation, [2] if hide is actions.exclude else 2)
+        hide(conversation, [2] if hide is actions.exclude_messages else 2)
         assert is_whole(share, 2)
         assert not is_whole(share, 4)
 
@@ -167,11 +167,11 @@ class TestRequests:
         talk_in_turns(conversation, "Five")
         share = shares.create(conversation, with_view=True)
         assert is_whole(share, 6)
-        actions.exclude(conversation, [1])
+        actions.exclude_messages(conversation, [1])
         assert not is_whole(share, 6)
 
     def test_a_summary_written_without_it_can_be_shown(self, conversation):
-        actions.exclude(conversation, [1])
+        actions.exclude_messages(conversation, [1])
         summarise(conversation, 1, 2)
         talk_in_turns(conversation, "Five")
         assert is_whole(shares.create(conversation, with_view=True), 6)
@@ -187,7 +187,7 @@ class TestRequests:
         assert call.refs["rules"]
         call.refs = {**call.refs, "summaries": []}
         assert shares.is_whole(share, call)
-        actions.exclude(made, [call.refs["rules"][0][0]])
+        actions.exclude_messages(made, [call.refs["rules"][0][0]])
         assert not shares.is_whole(share, call)
 
 
@@ -209,10 +209,10 @@ class TestOpening:
         assert opens(share)
 
     def test_not_while_its_conversation_is_deleted(self, alice, conversation, share):
-        library.delete(conversation)
+        library.delete_conversation(conversation)
         assert not opens(share)
         assert not shares.of_user(alice).exists()
-        library.restore(alice, conversation.uuid)
+        library.restore_conversation(alice, conversation.uuid)
         assert opens(share)
 
     def test_not_while_its_owner_is_shut_out(self, alice, share):
@@ -221,7 +221,7 @@ class TestOpening:
         assert not opens(share)
 
     def test_it_goes_with_its_conversation(self, conversation, share):
-        library.erase(conversation)
+        library.erase_conversation(conversation)
         assert not Share.objects.exists()
 
     def test_it_goes_with_the_account(self, alice, share):

@@ -25,7 +25,9 @@ def claim_next(conversation):
     claim = lifecycle.claim(conversation.pk)
     newest = Turn.objects.get(pk=claim.turn_id).user_message
     steps = context.read_steps(newest)
-    built = context.build(conversation, newest=newest, steps=steps, model="m")
+    built = context.build_request_context(
+        conversation, newest=newest, steps=steps, model="m"
+    )
     return lifecycle.begin(claim, built, "m")
 
 
@@ -67,7 +69,7 @@ def reply(conversation, claim, text="I will tell you."):
     """Answer what is open, and end the turn with a reply."""
     newest = Turn.objects.get(pk=claim.turn_id).user_message
     steps = context.read_steps(newest)
-    built = context.build(
+    built = context.build_request_context(
         Conversation.objects.get(pk=conversation.pk),
         newest=newest,
         steps=steps,

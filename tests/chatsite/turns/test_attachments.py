@@ -115,7 +115,7 @@ class TestSeenByTheModel:
         settings.ATTACHMENT_TOKENS = 600
         send(conversation, LONG)
         call = answer(conversation, "It costs 3210 euros.").call
-        assert context.verify(call)
+        assert context.verify_context(call)
         sent = context.rebuild(call).wire[-1]["content"]
         assert "zebra of house 3210" in sent
         assert [*audit.check_memory()] == []
@@ -126,17 +126,17 @@ class TestSeenByTheModel:
         assert "house 1234 " not in message.sent_text
         answer(conversation, "3210 euros.")
         newest = submit(conversation, "And how much is house 1234?").message
-        built = context.build(conversation, newest=newest)
+        built = context.build_request_context(conversation, newest=newest)
         [recalled] = built.context.section("recalled")
         assert "house 1234 costs 1234 euros" in recalled.text
         assert built.refs["recalled"] == [message.seq]
-        assert context.verify(answer(conversation, "1234.").call)
+        assert context.verify_context(answer(conversation, "1234.").call)
 
     def test_one_that_is_sent_whole_is_not_quoted_again(self, conversation):
         send(conversation, "The lamp of house 7 costs 12 euros.")
         answer(conversation, "I see.")
         newest = submit(conversation, "How much is the lamp of house 7?").message
-        built = context.build(conversation, newest=newest)
+        built = context.build_request_context(conversation, newest=newest)
         assert not built.context.section("recalled")
 
     def test_the_search_finds_what_was_not_sent(self, conversation, settings):
@@ -160,7 +160,7 @@ class TestAfterwards:
     def test_deleting_the_message_erases_them(self, conversation):
         message = send(conversation, "A secret in a file")
         answer(conversation)
-        actions.delete(conversation, message.seq)
+        actions.delete_message(conversation, message.seq)
         row = Message.objects.get(pk=message.pk)
         assert (row.text, row.sent_text, row.attachments) == ("", "", [])
         assert recall.search(conversation, "secret file") == []
@@ -207,7 +207,7 @@ class TestAfterwards:
         assert (row.text, row.sent_text) == (message.text, message.sent_text)
         assert row.files == message.files
         again = made.model_calls.get(sha256=call.sha256)
-        assert context.verify(again)
+        assert context.verify_context(again)
 
     @pytest.mark.parametrize("wrong", [{"end": 10**6}, {"start": 0}, {"at": 99_999}])
     def test_places_beyond_the_text_are_refused(self, conversation, bob, wrong):

@@ -29,7 +29,7 @@ def send(conversation, text="Hello"):
 def answer(conversation, state=State.DONE, text="Reply"):
     message = send(conversation).message
     claim = lifecycle.claim(conversation.pk)
-    built = context.build(conversation, newest=message, model="m")
+    built = context.build_request_context(conversation, newest=message, model="m")
     lifecycle.begin(claim, built, "m")
     return lifecycle.finish(claim, lifecycle.Result(state, text))
 

@@ -24,7 +24,7 @@ def running(alice, bob):
         message = commands.submit(conversation, text="Hello", client_id="c").message
         claim = lifecycle.claim(conversation.pk)
         if number:
-            built = context.build(conversation, newest=message)
+            built = context.build_request_context(conversation, newest=message)
             claim = lifecycle.begin(claim, built, "m")
         claims.append(claim)
     return claims

@@ -64,10 +64,10 @@ class TestWords:
         talk_in_turns(conversation, "Four")
         call = conversation.model_calls.filter(purpose="reply").latest("pk")
         assert call.refs["summaries"] == [1]
-        assert context.verify(call)
+        assert context.verify_context(call)
         delete(client, conversation, 1)
         call = ModelCall.objects.get(pk=call.pk)
-        assert not context.verify(call)
+        assert not context.verify_context(call)
         assert context.is_erased(call)
         assert violations() == []
 
@@ -105,7 +105,7 @@ class TestWords:
         assert branch.title == "Two"
 
     def test_a_title_that_a_person_chose_stays(self, client, conversation):
-        transcript.rename(conversation, "Mine")
+        transcript.rename_conversation(conversation, "Mine")
         delete(client, conversation, 1)
         assert conversation.title == "Mine"
 

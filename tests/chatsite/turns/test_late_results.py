@@ -148,11 +148,13 @@ class TestDelivery:
         assert again(late).state == State.FAILED
         assert "sold out" in last_note(conversation).text
 
-    @pytest.mark.parametrize("act", [actions.exclude, transcript.supersede])
+    @pytest.mark.parametrize(
+        "act", [actions.exclude_messages, transcript.supersede_messages]
+    )
     def test_it_is_out_of_the_view_where_its_call_is(self, conversation, late, act):
         with_own_turns(conversation)
         seq = late.request.seq
-        act(conversation, [seq] if act == actions.exclude else seq)
+        act(conversation, [seq] if act == actions.exclude_messages else seq)
         done = late_results.deliver(late.pk, "Here.")
         assert done.turn is None
         assert "Here." not in last_note(conversation).text
@@ -500,7 +502,7 @@ class TestDeleted:
     def test_a_result_does_not_come_back_without_its_call(self, conversation, parcel):
         self.delete(conversation, parcel.request.seq)
         with pytest.raises(actions.ActionError):
-            actions.include(conversation, [parcel.result.seq])
+            actions.include_messages(conversation, [parcel.result.seq])
         assert violations() == []
 
     def test_an_upgrade_forgets_those_that_were_deleted_before(

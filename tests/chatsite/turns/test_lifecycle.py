@@ -91,7 +91,7 @@ class TestSubmit:
         assert conversation.title == "Plan a trip"
 
     def test_it_leaves_a_title_that_a_person_set(self, conversation):
-        transcript.rename(conversation, "Mine")
+        transcript.rename_conversation(conversation, "Mine")
         assert submit(conversation).title == ""
 
 
@@ -136,7 +136,9 @@ class TestSend:
 class TestBegin:
     def test_what_is_to_be_stopped_is_not_sent(self, conversation):
         claim = send(conversation).claim
-        built = context.build(conversation, newest=claim.turn.user_message)
+        built = context.build_request_context(
+            conversation, newest=claim.turn.user_message
+        )
         commands.stop(conversation, claim.turn_id)
         hold = lifecycle.begin(claim, built, "m")
         assert hold is lifecycle.LeaseStatus.CANCELLED
@@ -228,7 +230,7 @@ class TestFinish:
         assert (turn.state, turn.reply.seq, turn.reply.text) == ("done", 2, "Hi!")
         call = ModelCall.objects.get()
         assert (call.message, call.tokens_input) == (turn.reply, 20)
-        assert context.verify(call)
+        assert context.verify_context(call)
 
     def test_a_failed_turn_without_text_gives_its_number_back(self, conversation):
         submit(conversation, "a")
@@ -238,7 +240,7 @@ class TestFinish:
 
     def test_it_keeps_what_an_earlier_attempt_had_saved(self, conversation):
         message = submit(conversation).message
-        built = context.build(conversation, newest=message)
+        built = context.build_request_context(conversation, newest=message)
         first = lifecycle.begin(lifecycle.claim(conversation.pk), built, "m")
         lifecycle.checkpoint(first, "Once upon")
         expire(first.turn_id)
@@ -251,7 +253,7 @@ class TestFinish:
         submit(conversation)
         answer(conversation, tokens_input=2000)
         conversation.refresh_from_db()
-        assert context.build(conversation).tokens > 1500
+        assert context.build_request_context(conversation).tokens > 1500
 
     def test_a_second_call_finds_what_the_first_one_did(self, conversation):
         submit(conversation)
@@ -329,7 +331,7 @@ class TestEdit:
     def test_it_takes_a_summary_of_the_edited_message_back(self, conversation):
         submit(conversation, "a")
         answer(conversation, "A")
-        versions.append(
+        versions.append_version(
             conversation, first_seq=1, last_seq=2, text="v1", status="active"
         )
         commands.edit(conversation, seq=1, text="a2", client_id="new")

@@ -148,7 +148,9 @@ class TestBudget:
 
     def test_what_was_not_reported_is_estimated(self, alice, conversation):
         sent = commands.submit(conversation, text="More", client_id="m")
-        built = context.build(conversation, newest=sent.message, model="demo")
+        built = context.build_request_context(
+            conversation, newest=sent.message, model="demo"
+        )
         claim = lifecycle.begin(lifecycle.claim(conversation.pk), built, "demo")
         lifecycle.finish(claim, lifecycle.Result(Turn.State.STOPPED, "12345678"))
         used = Allowance.objects.get(user=alice).tokens_used
@@ -159,7 +161,9 @@ class TestBudget:
     )
     def test_half_a_report_is_completed(self, alice, conversation, read, written):
         sent = commands.submit(conversation, text="More", client_id="m")
-        built = context.build(conversation, newest=sent.message, model="demo")
+        built = context.build_request_context(
+            conversation, newest=sent.message, model="demo"
+        )
         claim = lifecycle.begin(lifecycle.claim(conversation.pk), built, "demo")
         result = lifecycle.Result(
             Turn.State.DONE, "12345678", tokens_input=read, tokens_output=written
@@ -170,7 +174,9 @@ class TestBudget:
 
     def test_a_request_that_failed_at_once_is_free(self, alice, conversation):
         sent = commands.submit(conversation, text="More", client_id="m")
-        built = context.build(conversation, newest=sent.message, model="demo")
+        built = context.build_request_context(
+            conversation, newest=sent.message, model="demo"
+        )
         claim = lifecycle.begin(lifecycle.claim(conversation.pk), built, "demo")
         failed = lifecycle.Result(Turn.State.FAILED, "", error="unavailable")
         lifecycle.give_up(claim, failed)
@@ -180,7 +186,9 @@ class TestBudget:
 
     def test_a_request_is_billed_once_even_if_asked_twice(self, alice, conversation):
         sent = commands.submit(conversation, text="More", client_id="m")
-        built = context.build(conversation, newest=sent.message, model="demo")
+        built = context.build_request_context(
+            conversation, newest=sent.message, model="demo"
+        )
         claim = lifecycle.begin(lifecycle.claim(conversation.pk), built, "demo")
         late = lifecycle.Result(
             "failed", "", error="x", tokens_input=5, tokens_output=1

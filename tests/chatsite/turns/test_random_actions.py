@@ -126,7 +126,9 @@ class People:
     def request(self):
         newest = Turn.objects.get(pk=self.claim.turn_id).user_message
         steps = context.read_steps(newest)
-        built = context.build(self.conversation, newest=newest, steps=steps, model="m")
+        built = context.build_request_context(
+            self.conversation, newest=newest, steps=steps, model="m"
+        )
         begun = lifecycle.begin(self.claim, built, "m")
         if not isinstance(begun, lifecycle.Claim):
             self.claim = None
@@ -262,17 +264,17 @@ class People:
             self.conversation.summaries.values_list("version", flat=True)
         )
         if version:
-            act = self.pick([actions.restore, actions.rewrite])
-            words = [self.text()] if act is actions.rewrite else []
+            act = self.pick([actions.restore_version, actions.rewrite_summary])
+            words = [self.text()] if act is actions.rewrite_summary else []
             act(self.conversation, version, *words, author=self.owner)
 
     def do_rebuild(self):
-        actions.rebuild(self.conversation)
+        actions.rebuild_memory(self.conversation)
 
     def do_reinstate(self):
         versions = self.conversation.summaries.values_list("version", flat=True)
         wanted = [self.pick(versions)] if versions else []
-        actions.reinstate(self.conversation, wanted, author=self.owner)
+        actions.reinstate_versions(self.conversation, wanted, author=self.owner)
 
     def do_confirm_a_rule(self):
         if rule := self.pick(self.conversation.rules.all()):
@@ -294,7 +296,7 @@ class People:
 
     def do_erase_a_copy(self):
         if self.copied:
-            library.erase(self.copied.pop())
+            library.erase_conversation(self.copied.pop())
 
     def do_share(self):
         shares.create(self.conversation, with_view=self.random.random() < 0.5)
@@ -308,7 +310,7 @@ class People:
 
     def do_delete_and_undo(self):
         self.client.post(url("delete", self.conversation))
-        library.restore(self.owner, self.conversation.uuid)
+        library.restore_conversation(self.owner, self.conversation.uuid)
 
 
 @pytest.mark.django_db(transaction=True)

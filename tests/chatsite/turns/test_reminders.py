@@ -47,11 +47,11 @@ class TestUnread:
         assert reminders.look_at(conversation) == ()
 
     def test_it_goes_with_what_is_deleted(self, conversation, due):
-        library.delete(conversation)
+        library.delete_conversation(conversation)
         assert reminders.find_unread(conversation.owner_id) == []
-        library.restore(conversation.owner, conversation.uuid)
+        library.restore_conversation(conversation.owner, conversation.uuid)
         seq = ToolCall.objects.get().late_result.seq
-        actions.delete(Conversation.objects.get(), seq)
+        actions.delete_message(Conversation.objects.get(), seq)
         assert reminders.find_unread(conversation.owner_id) == []
 
     def test_other_late_results_and_failed_ones_remind_of_nothing(self, conversation):
@@ -88,7 +88,7 @@ class TestPages:
 
     def test_a_deleted_one_has_no_text(self, client, conversation, due):
         row = ToolCall.objects.get().late_result
-        actions.delete(Conversation.objects.get(), row.seq)
+        actions.delete_message(Conversation.objects.get(), row.seq)
         page = page_of(client, conversation)
         assert "⏰ Reminder" not in page
         assert 'class="message reminder"' not in page

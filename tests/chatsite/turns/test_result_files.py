@@ -100,14 +100,14 @@ def test_only_their_owner_gets_them(conversation, drawn, bob, staff):
 
 
 def test_they_go_with_the_text(conversation, drawn):
-    actions.delete(conversation, drawn.seq)
+    actions.delete_message(conversation, drawn.seq)
     assert not ResultFile.objects.exists()
     found = signed_in(conversation.owner).get(address(conversation, drawn.seq, 0))
     assert found.status_code == 404
 
 
 def test_they_go_with_the_conversation(conversation, drawn):
-    library.erase(conversation)
+    library.erase_conversation(conversation)
     assert not ResultFile.objects.exists()
 
 

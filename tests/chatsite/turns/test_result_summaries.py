@@ -73,7 +73,7 @@ async def test_the_model_gets_a_summary_and_people_the_whole(
         (call,) = made(conversation)
         assert call.tokens_output
         replies = conversation.model_calls.filter(purpose="reply")
-        assert all(context.verify(reply) for reply in replies)
+        assert all(context.verify_context(reply) for reply in replies)
         # What was written is estimated where the provider does not report it.
         read = [each.tokens_input or each.tokens_estimated for each in replies]
         used = call.tokens_input + call.tokens_output

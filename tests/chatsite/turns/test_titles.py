@@ -53,7 +53,7 @@ async def test_it_asks_only_once(conversation):
 
 
 async def test_it_leaves_a_persons_title_alone(conversation):
-    await database_sync_to_async(transcript.rename)(conversation, "Mine")
+    await database_sync_to_async(transcript.rename_conversation)(conversation, "Mine")
     assert await make(conversation) == ("Mine", [])
 
 
@@ -63,7 +63,9 @@ async def test_it_leaves_a_title_alone_that_a_person_set_meanwhile(
     complete = titles.streaming.complete
 
     async def rename_meanwhile(*args, **options):
-        await database_sync_to_async(transcript.rename)(conversation, "Mine")
+        await database_sync_to_async(transcript.rename_conversation)(
+            conversation, "Mine"
+        )
         return await complete(*args, **options)
 
     monkeypatch.setattr(titles.streaming, "complete", rename_meanwhile)
@@ -78,7 +80,7 @@ async def test_it_can_be_switched_off(conversation, settings):
 
 
 async def test_it_names_nothing_that_is_deleted(conversation):
-    await database_sync_to_async(library.delete)(conversation)
+    await database_sync_to_async(library.delete_conversation)(conversation)
     assert (await make(conversation))[1] == []
 
 

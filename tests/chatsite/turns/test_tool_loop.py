@@ -62,7 +62,7 @@ def check(conversation, site):
     assert site.violations == []
     assert [str(each) for each in (*turn_audit.check(), *audit.check_memory())] == []
     calls = ModelCall.objects.filter(conversation=conversation, purpose="reply")
-    assert all(context.verify(call) for call in calls)
+    assert all(context.verify_context(call) for call in calls)
     assert all(call.message_id for call in calls)
 
 
@@ -126,7 +126,7 @@ async def test_a_server_without_tools_is_asked_without_them(
         ]
         refused = [call.refs.get("tools_refused") for call in calls]
         assert refused == [None, own_tools.NAMES, own_tools.NAMES]
-        assert all(context.verify(call) for call in calls)
+        assert all(context.verify_context(call) for call in calls)
         assert [
             str(each) for each in (*turn_audit.check(), *audit.check_memory())
         ] == []

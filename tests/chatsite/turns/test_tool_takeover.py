@@ -285,7 +285,7 @@ class TestEnds:
     def test_the_message_is_deleted(self, conversation):
         claim, (call,) = ask(conversation, "look_up")
         records.begin(claim, call.pk)
-        actions.delete(conversation, 1)
+        actions.delete_message(conversation, 1)
         refused = attempt.prepare(claim, tools=attempt.Tools())
         assert refused.error == commands.MESSAGE_DELETED
         lifecycle.finish(claim, refused)
@@ -340,4 +340,4 @@ def test_the_context_holds_the_steps(conversation):
     request = attempt.prepare(claim, None, dialect, attempt.Tools())
     assert request.built.refs["steps"] == [[2, 3]]
     call = conversation.model_calls.get()
-    assert context.verify(call)
+    assert context.verify_context(call)

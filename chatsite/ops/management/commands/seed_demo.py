@@ -72,7 +72,7 @@ def _say(conversation: Conversation, text: str, *, client_id: str) -> None:
     with transaction.atomic():
         submitted = commands.submit(conversation, text=text, client_id=client_id)
         claim = lifecycle.claim(conversation.pk)
-    built = context.build(
+    built = context.build_request_context(
         conversation,
         newest=submitted.message,
         model=providers.DEMO,
