@@ -47,9 +47,6 @@ from .rules.store import StandingRule
 from .search import recall
 from .sql import prepared_rows
 
-# Hits looked at for the notes on what was said earlier; the policy limits their size.
-MAX_RECALLED = 16
-
 
 @dataclass(frozen=True, slots=True)
 class View:
@@ -350,10 +347,11 @@ def _recall_notes(
     if not policy.recall_tokens:
         return []
     question = newest.typed
+    most = excerpts.find_breadth(question).hits
     hits = recall.search(
         conversation,
         question,
-        limit=MAX_RECALLED,
+        limit=most,
         before_seq=behind,
         at=newest.created_at,
     )
@@ -361,7 +359,7 @@ def _recall_notes(
         beside = recall.search(
             conversation,
             question,
-            limit=MAX_RECALLED,
+            limit=most,
             before_seq=newest.seq,
             at=newest.created_at,
         )

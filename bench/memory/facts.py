@@ -1,7 +1,8 @@
 """Made-up conversations in which each message states a fact, in English and Chinese.
 
-The templates of the half UNSEEN were written together with those of SEEN, before the
-ranker was changed; it was changed by SEEN alone.
+The templates of UNSEEN were written together with those of SEEN, before the ranker was
+changed by SEEN alone. Those of FRESH were written before anyone looked at what was not
+found in UNSEEN, and those of LAST before anyone looked at FRESH: each judges once.
 """
 
 import random
@@ -97,7 +98,51 @@ UNSEEN = {
         ("{who}{day}打扫{place}。", "{who}什么时候打扫{place}？"),
     ],
 }
-HALVES = {"seen": SEEN, "unseen": UNSEEN}
+FRESH = {
+    "en": [
+        ("{who} moved from {city} last year.", "Which city did {who} move away from?"),
+        ("I gave {who} a {colour} {thing}.", "What did I give to {who}?"),
+        ("{who}'s {job} charges {n} euros.", "What does the {job} of {who} charge?"),
+        ("{who} always parks the {car} at {time}.", "When does {who} park the {car}?"),
+        ("{who} hides sweets in the {place}.", "Where are the sweets of {who} hidden?"),
+        ("{teacher} is the dentist of {who}.", "What is {who}'s dentist called?"),
+        ("{who} hurt a knee at {sport}.", "How was the knee of {who} hurt?"),
+        ("{who} cooks with {food} on {day}.", "What does {who} cook with on {day}?"),
+    ],
+    "zh": [
+        ("{who}去年从{city}搬走了。", "{who}是从哪个城市搬走的？"),
+        ("我送了{who}一个{colour}的{thing}。", "我送给{who}什么东西？"),
+        ("{who}请的{job}收费{n}元。", "{who}请的{job}收费多少？"),
+        ("{who}总是{time}停好{car}。", "{who}几点停{car}？"),
+        ("{who}把糖藏在{place}。", "{who}的糖藏在哪儿？"),
+        ("{who}的牙医是{teacher}。", "{who}的牙医叫什么？"),
+        ("{who}练{sport}伤了膝盖。", "{who}的膝盖是怎么伤的？"),
+        ("{who}{day}用{food}做饭。", "{who}{day}用什么做饭？"),
+    ],
+}
+LAST = {
+    "en": [
+        ("{who} broke the {thing} on {day}.", "When was the {thing} of {who} broken?"),
+        ("{who} has run a shop in {city} for years.", "Where does {who} run a shop?"),
+        ("{who} chose {colour} curtains.", "What curtains has {who} chosen?"),
+        ("{who} wakes up at {time}.", "What time does {who} wake?"),
+        ("{who} sold the {car} for {n} euros.", "What did {who} get for the {car}?"),
+        ("{who} won a prize in {sport}.", "In which sport did {who} win a prize?"),
+        ("Dr {teacher} operated on {who}.", "By which doctor was {who} operated on?"),
+        ("{who} feeds {pet} in the {place}.", "Where is {pet} fed by {who}?"),
+    ],
+    "zh": [
+        ("{who}{day}把{thing}弄坏了。", "{who}的{thing}是哪天弄坏的？"),
+        ("{who}在{city}开店好多年了。", "{who}的店开在哪里？"),
+        ("{who}选了{colour}窗帘。", "{who}的窗帘选的什么颜色？"),
+        ("{who}每天{time}起床。", "{who}几点起的床？"),
+        ("{who}的{car}卖了{n}块钱。", "{who}卖{car}卖了多少？"),
+        ("{who}得过{sport}的奖。", "{who}得的是什么奖？"),
+        ("{teacher}给{who}动过手术。", "谁给{who}动的手术？"),
+        ("{who}在{place}喂{pet}。", "{who}在哪儿喂{pet}？"),
+    ],
+}
+HALVES = {"seen": SEEN, "unseen": UNSEEN, "fresh": FRESH, "last": LAST}
 
 
 def make_facts(half: str) -> list[Recording]:

@@ -18,11 +18,10 @@ from memory.evaluation.replay import RECALLED, Recording
 
 from .conversations import load
 from .days import make_days
-from .facts import make_facts
+from .facts import HALVES, make_facts
 
 SETS: dict[str, Callable[[], list[Recording]]] = {
-    "facts-seen": partial(make_facts, "seen"),
-    "facts-unseen": partial(make_facts, "unseen"),
+    **{f"facts-{half}": partial(make_facts, half) for half in HALVES},
     "days-seen": partial(make_days, "seen"),
     "days-unseen": partial(make_days, "unseen"),
 }

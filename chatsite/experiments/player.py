@@ -132,7 +132,7 @@ class ExperimentPlayer(Player):
         hits = await database_sync_to_async(recall.search)(
             self.conversation,
             newest.text,
-            limit=context.MAX_RECALLED,
+            limit=excerpts.find_breadth(newest.text).hits,
             before_seq=self.state.cutoff + 1,
             at=newest.additional_kwargs["created_at"],
         )

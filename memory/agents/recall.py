@@ -14,7 +14,6 @@ from ..engine.tokens import TokenCounter
 from . import threads
 from .stores import Segment
 
-RECALLED = 10
 MAX_ARCHIVES = 8
 
 
@@ -55,7 +54,8 @@ class Recall:
             return []
         with self._lock:
             index = self._open(body, active[-1], asked + 1).index
-            hits = index.search(question, limit=RECALLED, at=time_of(body[asked]))
+            most = excerpts.find_breadth(question).hits
+            hits = index.search(question, limit=most, at=time_of(body[asked]))
         chosen = excerpts.choose(
             hits,
             {hit.seq: copy_numbered(hit.seq, body[hit.seq - 1]) for hit in hits},

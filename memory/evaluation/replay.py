@@ -35,8 +35,8 @@ from memory.engine.tokens import TokenCounter, count_text, count_tokens
 from .metrics import Tally, cacheable, shared_tokens
 
 TOKENS = "estimated: UTF-8 bytes / 4, rounded up, + 4 per message"
-# Hits that count as found, and those from which a request's notes are chosen.
-RECALLED, NOTED = 10, 16
+# Hits that count as found.
+RECALLED = 10
 
 
 class RecordedMessage(BaseModel):
@@ -234,7 +234,8 @@ class Player:
             if not evidence:
                 continue
             question = asked.question
-            hits = archive.search(question, limit=NOTED, before=behind_window, at=now)
+            most = excerpts.find_breadth(question).hits
+            hits = archive.search(question, limit=most, before=behind_window, at=now)
             everywhere = archive.search(question, limit=RECALLED, at=now)
             found = [hit.seq for hit in everywhere]
             behind = [hit.seq for hit in hits[:RECALLED]]

@@ -17,7 +17,6 @@ from memory.engine.search.archive import MessageIndex
 from memory.engine.search.ranking import Document
 from memory.engine.summaries.summarizer import write_summary
 from memory.engine.tokens import count_tokens
-from memory.evaluation.replay import NOTED
 
 from ..models import SUMMARY_TOKENS, Write
 from .base import CONTEXT_WINDOW, System
@@ -94,8 +93,9 @@ class Windowpane(System):
         if not self.recall_tokens:
             return []
         at = time_of(self.messages[-1]) if self.messages else None
+        most = excerpts.find_breadth(question).hits
         chosen = excerpts.choose(
-            self.archive.search(question, limit=NOTED, at=at),
+            self.archive.search(question, limit=most, at=at),
             dict(enumerate(self.messages[: self.state.cutoff], start=1)),
             question,
             room=self.recall_tokens,

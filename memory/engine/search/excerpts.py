@@ -17,15 +17,40 @@ from .passages import Span
 from .ranking import Hit, read_query
 from .terms import CHINESE, WORD, stem_word
 
-# A hit with less than this share of the score that a message with every word of the
-# question could have is taken for chance. What it costs and saves: docs/memory.md.
-MIN_FIT = 0.12
-# The best hit gets up to half of the room, and of many hits each other one a sixth: a
-# few long passages would keep the rest out, and the newest value with them.
-BEST_PARTS, PARTS = 2, 6
+# Asks about many messages at once: for all of a kind, their order, how often.
+WIDE = re.compile(
+    r"\b(?:all|every|each|both|everything|list|order|sequence|timeline|overall|so far"
+    r"|how (?:many|often)|summar(?:y|i[sz]e)"
+    r"|(?:what|which) (?:\w+ )?(?:(?:kinds?|types?|sorts?) of )?\w{4,}s)\b"
+    r"|都|所有|哪些|全部|每|一共|总共|几次|多少次|先后|顺序|依次|列出|汇总|总结",
+    re.I,
+)
+# The best hit gets up to half of the room.
+BEST_PARTS = 2
 MARK = "…"
 # The ends of an excerpt move by at most so many characters to the end of a word.
 WORD_CHARS = 20
+
+
+@dataclass(frozen=True, slots=True)
+class Breadth:
+    """How many messages a question is about. Of that many `hits` one with less than
+    `min_fit`, a share of the score that a message with every word of the question could
+    have, is taken for chance. What it costs and saves: docs/memory.md. Of many, each
+    but the best gets one of so many `parts` of the room: a few long passages would keep
+    the rest out, and the newest value with them."""
+
+    hits: int
+    min_fit: float
+    parts: int
+
+
+FEW, MANY = Breadth(16, 0.12, 6), Breadth(32, 0.08, 16)
+
+
+def find_breadth(question: str) -> Breadth:
+    """Of a question for all, an order or a number: more messages, less of each."""
+    return MANY if WIDE.search(question) else FEW
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,14 +79,16 @@ def choose(
     messages of the request, after all hits, that may give it.
     """
     measure = _Measure(count_tokens)
-    wanted = read_query(question).terms
+    wanted, breadth = read_query(question).terms, find_breadth(question)
     room -= measure.frame
     # A message that only calls tools is found by them, and has no words to show.
     said = {seq for seq, each in messages.items() if not is_blank(each.text)}
-    hits = [hit for hit in hits if hit.fit >= MIN_FIT and hit.seq in said]
+    hits = [hit for hit in hits if hit.fit >= breadth.min_fit and hit.seq in said]
     found = {
         hit.seq: _make_note(hit, messages[hit.seq], wanted, measure, most)
-        for hit, most in zip(hits, _share_out(room, len(hits)), strict=True)
+        for hit, most in zip(
+            hits, _share_out(room, len(hits), breadth.parts), strict=True
+        )
     }
     # By the passages, of which a small room may show less than their values.
     told = (
@@ -84,9 +111,9 @@ def choose(
     return [*_mark_all([notes[seq] for seq in sorted(notes)], newest)]
 
 
-def _share_out(room: int, hits: int) -> list[int]:
+def _share_out(room: int, hits: int, parts: int) -> list[int]:
     """What each hit may take: where there are few, as much as is theirs."""
-    most = room // min(max(hits, BEST_PARTS), PARTS)
+    most = room // min(max(hits, BEST_PARTS), parts)
     return [room // BEST_PARTS, *[most] * (hits - 1)][:hits]
 
 

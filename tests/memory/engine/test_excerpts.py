@@ -20,9 +20,8 @@ def choose(texts, question, *, room=500, count=count_tokens):
     hits = MessageIndex(
         [Document.read(n, "user", text) for n, text in enumerate(texts, 1)]
     )
-    return excerpts.choose(
-        hits.search(question), messages, question, room=room, count_tokens=count
-    )
+    found = hits.search(question, limit=excerpts.find_breadth(question).hits)
+    return excerpts.choose(found, messages, question, room=room, count_tokens=count)
 
 
 def show(chosen):
@@ -70,9 +69,28 @@ def test_it_shows_nothing_for_one_chance_word_of_many():
 
 def test_it_takes_no_hit_below_the_limit():
     messages = {1: message(1, "tea"), 2: message(2, "tea")}
-    hits = [Hit(1, 9.0, excerpts.MIN_FIT), Hit(2, 8.0, excerpts.MIN_FIT - 0.001)]
+    hits = [
+        Hit(1, 9.0, excerpts.FEW.min_fit),
+        Hit(2, 8.0, excerpts.FEW.min_fit - 0.001),
+    ]
     chosen = excerpts.choose(hits, messages, "tea", room=500, count_tokens=count_tokens)
     assert [note.seq for note in chosen] == [1]
+
+
+@pytest.mark.parametrize(
+    ("one", "many"),
+    [
+        ("Where in Lisbon was Maya?", "How often was Maya in Lisbon?"),
+        ("Was Maya in Lisbon?", "List when Maya was in Lisbon."),
+        ("玛雅在里斯本吗？", "玛雅在里斯本几次？"),
+    ],
+)
+def test_a_question_about_many_messages_is_shown_more_of_them(one, many):
+    texts = [f"Text {n} about topic{n}." for n in range(80)]
+    texts[::8] = [f"Maya was in Lisbon, 玛雅在里斯本 {n}. {LONG}" for n in range(10)]
+    few, lots = (choose(texts, question) for question in (one, many))
+    assert len(few) < len(lots)
+    assert count_tokens(show(lots).messages) <= 500
 
 
 def test_it_passes_over_hits_whose_message_is_not_given():

@@ -99,6 +99,9 @@ def test_it_takes_any_text(text):
         ("story", "stories"),
         ("plan", "planned", "planning", "plans"),
         ("class", "classes"),
+        ("give", "gives", "gave", "given", "giving"),
+        ("buy", "bought", "buying"),
+        ("child", "children"),
         ("bus",),
     ],
 )
@@ -108,6 +111,11 @@ def test_it_takes_forms_of_a_word_for_one(words):
 
 def test_it_takes_chinese_by_pairs_of_characters():
     assert extract_terms("喝绿茶 tea 水") == ["tea", "喝绿", "绿茶", "水"]
+
+
+@pytest.mark.parametrize("said", ["结了婚", "结的婚", "结过婚", "结婚"])
+def test_it_takes_a_chinese_word_with_a_particle_inside_for_the_word(said):
+    assert "结婚" in extract_terms(f"我们在苏州{said}。")
 
 
 @pytest.mark.parametrize("parts", [(1,) * 9, (4, 5), (8, 1), (0, 9)])

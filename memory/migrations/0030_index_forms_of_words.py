@@ -1,4 +1,5 @@
-"""Index every message again: the index says which passages ask, and which days are named.
+"""Index every message again: the index says which passages ask, which days are named,
+and knows words by their other forms.
 
 In batches, each a transaction of its own: the site can write in between. An interrupted
 run begins at the first row again, and writes the same.
