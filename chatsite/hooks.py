@@ -1,10 +1,11 @@
 """Where leaf apps meet the core: all that a leaf can add to it, hook by hook.
 
 A leaf fills these in the ready() of its AppConfig. The core reads them when it needs
-them and imports no leaf, so one that is not in INSTALLED_APPS leaves no trace. Three
+them and imports no leaf, so one that is not in INSTALLED_APPS leaves no trace. Some
 more hooks are elsewhere: the signal `memory.actions.message_deleted`, the actions of
-owners in `memory.models.change.LEAF_ACTIONS`, and background work in
-`chatsite.turns.runner.jobs`.
+owners in `memory.models.change.LEAF_ACTIONS`, background work in
+`chatsite.turns.runner.jobs`, and what strangers may open in
+`chatsite.ops.open_paths.paths`.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -19,6 +20,9 @@ from pydantic_core import PydanticCustomError
 from memory.transcript import LAST_SEQ
 
 if TYPE_CHECKING:
+    from django.contrib.auth.base_user import AbstractBaseUser
+    from django.http import HttpRequest
+
     from chatsite.pages.presenters.transcript_pane import ShownMessage
     from chatsite.review.rights import Rights
     from memory.bundle import Batch
@@ -67,7 +71,7 @@ class MessagePart:
     """HTML in messages of the transcript, at a place of `chat/_message.html`; "" shows
     nothing. `columns` are read with the message's row and are its `extra`."""
 
-    place: Literal["actions"]
+    place: Literal["actions", "menu"]
     columns: Mapping[str, F]
     draw: Callable[["Conversation", "ShownMessage"], str]
 
@@ -90,6 +94,15 @@ export_sections: list[ExportSection] = []
 # Shown: parts of messages, and stylesheets of the page, by their static path.
 message_parts: list[MessagePart] = []
 stylesheets: list[str] = []
+# HTML on the page of a conversation: items of its menu, and sentences that follow who
+# can read it. "" shows nothing.
+conversation_parts: dict[
+    Literal["menu", "readers"], list[Callable[["Conversation"], str]]
+] = {"menu": [], "readers": []}
+
+# The account: sections of its page, given the request, and rows of its download.
+account_sections: list[Callable[["HttpRequest"], str]] = []
+account_rows: dict[str, Callable[["AbstractBaseUser"], list[Any]]] = {}
 
 # Told over the socket, by the type of the event.
 event_kinds: dict[str, type[LeafEvent]] = {}

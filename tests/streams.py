@@ -34,6 +34,7 @@ POSTGRESQL = (
     "memory/test_temporary.py",
     # Claims, leases and deadlines; two processes at the same rows.
     "chatsite/feedback/",
+    "chatsite/sharing/",
     "chatsite/jobs/",
     "chatsite/protocol/test_layer.py",
     "chatsite/turns/test_audit.py",
@@ -42,7 +43,7 @@ POSTGRESQL = (
     "chatsite/turns/test_late_results.py",
     "chatsite/turns/test_lifecycle.py",
     "chatsite/turns/test_limits.py",
-    "chatsite/turns/test_random_actions.py",
+    "chatsite/test_random_actions.py",
     "chatsite/turns/test_spending.py",
     "chatsite/turns/test_tool_takeover.py",
     "chatsite/experiments/test_migrations.py",
@@ -78,7 +79,6 @@ POSTGRESQL = (
     "chatsite/transfer/test_branching.py",
     "chatsite/transfer/test_export.py",
     "chatsite/transfer/test_importing.py",
-    "chatsite/transfer/test_shares.py",
     "test_upgrade.py",
 )
 
@@ -104,7 +104,7 @@ SLOW = (
     "chatsite/test_doors.py",
     "chatsite/tools/test_mcp.py",
     "chatsite/transfer/test_fuzzed_imports.py",
-    "chatsite/turns/test_random_actions.py",
+    "chatsite/test_random_actions.py",
     "chatsite/turns/test_small_windows.py",
     "chatsite/turns/test_tool_loop.py",
     "memory/agents/test_langmem.py::test_of_any_history",

@@ -14,6 +14,7 @@ pytestmark = [pytest.mark.server, pytest.mark.database("sqlite")]
 WORDS = {
     "chatsite.experiments": "experiment|another policy",
     "chatsite.feedback": "feedback|good reply|bad reply",
+    "chatsite.sharing": r"\bshar(?:e[ds]?|ing)\b|revoke|<token",
 }
 TEXTS = ("Hello", "Where is Kyoto?", "How far is it?", "Thank you")
 

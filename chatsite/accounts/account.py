@@ -16,14 +16,14 @@ from django.contrib.contenttypes.models import ContentType
 from django.contrib.sessions.models import Session
 from django.core.serializers.json import DjangoJSONEncoder
 from django.db import IntegrityError, OperationalError, transaction
-from django.db.models import F
 from django.db.models.functions import Now
 from django.dispatch import receiver
 
+from chatsite import hooks
 from chatsite.protocol import events
 from chatsite.transfer import export
 from chatsite.turns import commands
-from chatsite.turns.models import Job, Share
+from chatsite.turns.models import Job
 from memory import library
 from memory.database import name_of
 from memory.labels import store as labels
@@ -34,10 +34,6 @@ from . import preferences
 logger = logging.getLogger(__name__)
 
 ATTEMPTS = 5
-LINK_FIELDS = (
-    *("last_seq", "with_view", "created_at", "expires_at", "revoked_at", "opens"),
-    "last_opened_at",
-)
 
 
 async def export_all(user: AbstractBaseUser) -> AsyncIterator[str]:
@@ -63,20 +59,12 @@ def _describe(user: AbstractBaseUser) -> tuple[str, list[int]]:
                 name: getattr(preferred, name)
                 for name in (*preferences.FIELDS, "tool_cards", "time_zone")
             },
-            "share_links": _links_of(user),
             "labels": list(labels.of(user).values_list("name", flat=True)),
+            **{name: read(user) for name, read in hooks.account_rows.items()},
         },
     }
     ids = library.own(user).order_by("pk").values_list("pk", flat=True)
     return _dump(value), list(ids)
-
-
-def _links_of(user: AbstractBaseUser) -> list[dict[str, Any]]:
-    """Without their addresses: anyone who gets the file could open them."""
-    rows = Share.objects.filter(
-        conversation__owner=user, conversation__deleted_at=None
-    ).order_by("pk")
-    return list(rows.values(*LINK_FIELDS, uuid=F("conversation__uuid")))
 
 
 def _conversation(pk: int) -> str:

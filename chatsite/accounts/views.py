@@ -19,7 +19,7 @@ from django.views.decorators.http import (
     require_POST,
 )
 
-from chatsite.transfer import shares
+from chatsite import hooks
 
 from . import account, preferences
 from .access import private
@@ -30,9 +30,6 @@ from .forms import (
     PreferencesForm,
     SignupForm,
 )
-
-# Of a person, that the account page lists.
-MOST_LINKS = 200
 
 
 class LoginView(auth.LoginView):
@@ -95,8 +92,7 @@ def _render(request: HttpRequest, **forms: object) -> HttpResponse:
         "sign_out": PasswordForm(request, prefix="sign_out"),
         "deletion": PasswordForm(request, prefix="deletion"),
         "staff_can_read": settings.STAFF_CAN_READ_CHATS,
-        "share_links": settings.SHARE_LINKS,
-        "shares": shares.of_user(request.user)[:MOST_LINKS],
+        "sections": [draw(request) for draw in hooks.account_sections],
         **forms,
     }
     is_wrong = any(getattr(form, "errors", None) for form in forms.values())

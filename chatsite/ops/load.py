@@ -12,6 +12,9 @@ from django.http import parse_cookie
 
 from chatsite import metrics
 
+from . import open_paths
+from .open_paths import find_secret
+
 # These must answer above all when everything else waits.
 FOR_MACHINES = ("/healthz", "/readyz", "/metrics")
 # After this a person has given up and would not see the answer.
@@ -21,8 +24,6 @@ SAMPLE_SECONDS = 0.5
 TOO_BUSY = "windowpane.too_busy"
 # In the scope of one that has a place; see leave_place().
 LEAVE = "windowpane.leave"
-# Pages that links show to strangers (chatsite/pages/sharing).
-SHARED = "/s/"
 # Log-ins and sign-ups, whose passwords are hashed one at a time.
 AT_THE_DOOR = "/accounts/"
 
@@ -99,31 +100,25 @@ def watch_loop() -> None:
     sample(loop.time())
 
 
-def link_of(path: str) -> str:
-    """The link that a shared page is below; "" for any other page."""
-    return (
-        path.removeprefix(SHARED).partition("/")[0] if path.startswith(SHARED) else ""
-    )
-
-
 def keep_room(application: Application, limit: int) -> Application:
-    """limit_requests(), of which strangers who read shared pages get a quarter: they
+    """limit_requests(), of which strangers who read open pages get a quarter: they
     wait for one another, and people who are signed in don't wait for them. Of that
-    quarter one link gets half at most, so that those who read others find a place.
+    quarter one address gets half at most, so that those who read others find a place.
     Another quarter is for those who sign in or up. One browser has a quarter at most,
     too: threads that compute for it take turns with the one that sends words."""
     part = max(1, limit // 4)
     limited = limit_requests(application, limit)
-    for path in (SHARED, AT_THE_DOOR):
+    for path in (*open_paths.paths, AT_THE_DOOR):
         limited = limit_requests(limited, part, under=path)
     limited = limit_each(limited, max(2, part), session_of)
-    return limit_each(limited, max(1, part // 2), lambda scope: link_of(scope["path"]))
+    part = max(1, part // 2)
+    return limit_each(limited, part, lambda scope: find_secret(scope["path"]))
 
 
 def session_of(scope: Scope) -> str:
-    """The session that a request names; "" without one, and for shared pages and static
+    """The session that a request names; "" without one, and for open pages and static
     files, which read none. Whether it exists is not looked up here."""
-    if scope["path"].startswith((SHARED, settings.STATIC_URL)):
+    if scope["path"].startswith((*open_paths.paths, settings.STATIC_URL)):
         return ""
     sent = b"; ".join(value for name, value in scope["headers"] if name == b"cookie")
     return parse_cookie(sent.decode("latin-1")).get(settings.SESSION_COOKIE_NAME, "")

@@ -15,18 +15,18 @@ from typing import Any
 
 from daphne.access import AccessLogGenerator
 
+from .open_paths import hide_secrets
+
 # What the site's own messages say in the form name=value.
 FIELDS = re.compile(r"\b([a-z_]+)=([\w.:-]+)")
 CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
-# The part of an address that opens a shared conversation.
-TOKEN = re.compile(r"(?<=/s/)[A-Za-z0-9_-]{32}")
 FRAMES = 12
 
 
 def one_line(text: str) -> str:
     """The text without links that it would open to its readers, and with every
     character escaped that could end or hide a line."""
-    return CONTROL.sub(lambda found: ascii(found[0])[1:-1], TOKEN.sub("…", text))
+    return CONTROL.sub(lambda found: ascii(found[0])[1:-1], hide_secrets(text))
 
 
 def place_of(trace: TracebackType | None) -> list[str]:
@@ -64,7 +64,7 @@ class JsonFormatter(logging.Formatter):
     and of an exception its class and place."""
 
     def format(self, record: logging.LogRecord) -> str:
-        message = TOKEN.sub("…", record.getMessage())
+        message = hide_secrets(record.getMessage())
         value: dict[str, Any] = {
             "time": datetime.fromtimestamp(record.created, UTC).isoformat(),
             "level": record.levelname.lower(),

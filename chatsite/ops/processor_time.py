@@ -24,7 +24,8 @@ from chatsite.accounts.appearance import appearance_of
 from chatsite.database import TROUBLE
 from chatsite.proxies import client_address
 
-from .load import FOR_MACHINES, TOO_BUSY, link_of
+from .load import FOR_MACHINES, TOO_BUSY
+from .open_paths import find_secret
 
 # Seconds that requests may take at once, before the share counts: a long export, or
 # some hundred pages.
@@ -82,12 +83,12 @@ def of_user(user_id: int | str) -> Account:
 
 def of_request(request: HttpRequest) -> Account | None:
     """The account that pays for a request: of the person who is signed in, of the link
-    to a shared page, else of the address. None: nobody pays, as nothing is done."""
+    to an open page, else of the address. None: nobody pays, as nothing is done."""
     if request.path in FOR_MACHINES or TOO_BUSY in getattr(request, "scope", ()):
         return None
-    # Shared pages read no session.
-    if link := link_of(request.path):
-        return _get(("link", link))
+    # Open pages read no session.
+    if secret := find_secret(request.path):
+        return _get(("link", secret))
     if user_id := _user_of(request):
         return of_user(user_id)
     return _get(("address", client_address(request)))

@@ -5,8 +5,6 @@ Each is kept by everything that it shows, so a part that has changed is another 
 """
 
 from collections.abc import Callable, Hashable
-from dataclasses import fields
-from typing import TYPE_CHECKING
 
 from django.forms import Form
 from django.template.loader import render_to_string
@@ -15,22 +13,17 @@ from django.utils.safestring import SafeString
 from django.utils.translation import get_language
 
 from chatsite.languages import of_text
-from memory.models import Conversation, ModelCall, Summary
+from memory.models import Conversation, Summary
 
 from .html_cache import Cache
-from .presenters.context_pane import ContextPane, SeenMessage
+from .presenters.context_pane import SeenMessage
 from .presenters.tool_cards import ToolCard
 from .presenters.transcript_pane import Divider, TurnView
 
-if TYPE_CHECKING:
-    from .sharing.presenter import SharedMessage
-
 # Enough for the latest page of some hundred conversations.
 CACHE_BYTES = 32 * 1024 * 1024
-# Of what strangers read: it displaces nothing of the people who are signed in.
-SHARED_BYTES = 8 * 1024 * 1024
 
-cache, shared_cache = Cache(CACHE_BYTES), Cache(SHARED_BYTES)
+cache = Cache(CACHE_BYTES)
 
 
 def turn(conversation: Conversation, view: TurnView) -> SafeString:
@@ -93,32 +86,6 @@ def summary_block(
     return _keep("chat/_context_summary.html", values, *shown)
 
 
-def shared_message(message: "SharedMessage") -> SafeString:
-    """One message of a shared conversation: the same for all of its links."""
-    shown = (getattr(message, field.name) for field in fields(message))
-    return _read_once(
-        shared_cache, "shared/_message.html", lambda: {"message": message}, *shown
-    )
-
-
-def shared_context(call: ModelCall, read: Callable[[], ContextPane]) -> SafeString:
-    """What the model saw for a reply, as strangers see it. It never changes, so it is
-    only read to be rendered; whether it may be shown is for the caller to know."""
-    return _read_once(
-        shared_cache,
-        "shared/_request.html",
-        lambda: {"context": read()},
-        call.pk,
-        call.sha256,
-    )
-
-
-def shared_seen_message(message: SeenMessage) -> SafeString:
-    """One message of what shared_context() keeps as a whole."""
-    values = {"message": message, "language": of_text(message.text), "is_shared": True}
-    return render_to_string("chat/_context_message.html", values)
-
-
 def form_fields(form: Form) -> SafeString:
     """The fields of a form. One that was sent shows its own errors, and isn't kept."""
     template = getattr(form, "fields_template", "_form_fields.html")
@@ -147,10 +114,10 @@ def _shown(summary: Summary) -> tuple[Hashable, ...]:
 
 def _keep(template: str, values: dict[str, object], *shown: Hashable) -> SafeString:
     """The template rendered with these values, of which it shows `shown`."""
-    return _read_once(cache, template, lambda: values, *shown)
+    return render_once(cache, template, lambda: values, *shown)
 
 
-def _read_once(
+def render_once(
     kept: Cache, template: str, read: Callable[[], dict[str, object]], *shown: Hashable
 ) -> SafeString:
     """The template rendered with the values that `read` gives, of which it shows

@@ -1,7 +1,7 @@
 """Pages, fragments and JSON of conversations."""
 
 from django.urls import include, path, register_converter
-from django.urls.converters import IntConverter, StringConverter
+from django.urls.converters import IntConverter
 
 from . import (
     list_views,
@@ -13,8 +13,6 @@ from . import (
 )
 from .attachments import views as attachment_views
 from .list_actions import bulk, labels
-from .sharing import links
-from .sharing import views as shared_views
 
 
 class NumberConverter(IntConverter):
@@ -23,14 +21,7 @@ class NumberConverter(IntConverter):
     regex = "[1-9][0-9]{0,8}"
 
 
-class TokenConverter(StringConverter):
-    """The token of a link, as far as there can be one."""
-
-    regex = "[A-Za-z0-9_-]{32}"
-
-
 register_converter(NumberConverter, "number")
-register_converter(TokenConverter, "token")
 
 memory = [
     path(
@@ -98,9 +89,6 @@ conversation = [
     path("undelete/", list_views.undelete, name="conversation-undelete"),
     path("labels/", labels.choose, name="conversation-labels"),
     path("branch/", list_views.branch, name="conversation-branch"),
-    path("share/", links.show, name="share"),
-    path("share/create/", links.create, name="share-create"),
-    path("share/<number:pk>/revoke/", links.revoke, name="share-revoke"),
     path("model/", memory_actions.set_model, name="conversation-model"),
     path("policy/", memory_actions.set_policy, name="conversation-policy"),
     path("policy/undo/", memory_actions.undo_policy, name="conversation-policy-undo"),
@@ -150,15 +138,6 @@ label = [
     path("<number:pk>/delete/", labels.delete, name="label-delete"),
 ]
 
-# For anyone who has the link.
-shared = [
-    path("", shared_views.page, name="shared-page"),
-    path("messages/", shared_views.messages, name="shared-messages"),
-    path("context/", shared_views.context, name="shared-context"),
-    path("moment/", shared_views.moment, name="shared-moment"),
-    path("raw/", shared_views.raw, name="shared-raw"),
-]
-
 urlpatterns = [
     path("", list_views.index, name="conversation-list"),
     path("demo/", list_views.demo, name="conversation-demo"),
@@ -172,5 +151,4 @@ urlpatterns = [
     ),
     path("c/", list_views.create, name="conversation-create"),
     path("c/<uuid:uuid>/", include(conversation)),
-    path("s/<token:token>/", include(shared)),
 ]

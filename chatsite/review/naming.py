@@ -13,10 +13,10 @@ COLUMNS = (
     *(_("attempt"), _("attempts"), _("cancel requested at"), _("conversation")),
     *(_("created at"), _("deadline at"), _("deleted at"), _("digest"), _("error")),
     *(_("expires at"), _("finished at"), _("first token ms"), _("generation")),
-    *(_("imported at"), _("kind"), _("last opened at"), _("lease until")),
+    *(_("imported at"), _("kind"), _("lease until")),
     *(_("level"), _("memory version"), _("model"), _("ms"), _("next look at")),
-    *(_("opens"), _("owner"), _("pinned at"), _("place"), _("policy hash")),
-    *(_("preset"), _("prompt hash"), _("purpose"), _("revoked at"), _("role")),
+    *(_("owner"), _("pinned at"), _("place"), _("policy hash")),
+    *(_("preset"), _("prompt hash"), _("purpose"), _("role")),
     *(_("sha256"), _("signature"), _("started at"), _("state"), _("temperature")),
     *(_("title set by"), _("token overhead"), _("tokens"), _("tokens after")),
     *(_("tokens before"), _("tokens cached"), _("tokens estimated")),
@@ -32,7 +32,6 @@ SAID = {
     "superseded at": _("replaced at"),
     "compaction failures": _("failed summaries"),
     "compaction retry at": _("next try at"),
-    "with view": _("with what the model saw"),
     "token ratio": _("correction of estimates"),
 }
 TABLES = {
@@ -46,7 +45,6 @@ TABLES = {
     "chat.Turn": (_("turn"), _("turns")),
     "chat.ToolCall": (_("tool call"), _("tool calls")),
     "chat.Job": (_("job"), _("jobs")),
-    "chat.Share": (_("share link"), _("share links")),
     "chat.Allowance": (_("usage and limits"), _("usage and limits")),
     "desk.Tombstone": (_("deletion record"), _("deletion records")),
 }

@@ -54,8 +54,6 @@ class Change(models.Model):
         REFUSE = "refuse", _("refused a tool call")
         CANCEL_CALL = "cancel-call", _("cancelled a tool call")
         # Of the whole.
-        SHARE = "share", _("made a link")
-        REVOKE = "revoke", _("revoked a link")
         BRANCH = "branch", _("branched it")
         IMPORT = "import", _("imported it")
 

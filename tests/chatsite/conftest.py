@@ -1,10 +1,14 @@
 """A conversation of Alice, her browser, and staff with the rights that a test wants."""
 
+from collections import Counter
+
 import pytest
 from django.contrib.auth.models import Permission
+from django.template import Template
 from django.test import Client
 
 from chatsite.live import watcher
+from chatsite.pages import parts
 from chatsite.transfer.importing import worker
 from chatsite.turns import commands
 from memory import actions, transcript
@@ -100,3 +104,18 @@ def reviewer(client, staff_with):
     """A client of a staff member who may see numbers and read texts."""
     client.force_login(staff_with("metadata", "content"))
     return client
+
+
+@pytest.fixture
+def rendered(monkeypatch):
+    """How often each template was rendered since a test began."""
+    counts = Counter()
+    render = Template._render
+
+    def counted(self, context):
+        counts[self.name] += 1
+        return render(self, context)
+
+    monkeypatch.setattr(Template, "_render", counted)
+    parts.cache.clear()
+    return counts

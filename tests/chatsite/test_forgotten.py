@@ -18,8 +18,9 @@ from chatsite.experiments.models import Experiment
 from chatsite.feedback.services import give_feedback
 from chatsite.review.actions import erasing
 from chatsite.review.models import Review
+from chatsite.sharing.models import Share
 from chatsite.turns import commands
-from chatsite.turns.models import Job, ResultFile, Share
+from chatsite.turns.models import Job, ResultFile
 from memory import library, transcript
 from memory.models import Conversation, Message, RecallEntry, Rule
 from memory.search import recall

@@ -4,7 +4,6 @@ force unasked, and each can come back."""
 import pytest
 from asgiref.sync import async_to_sync
 
-from chatsite.transfer import shares
 from memory import actions, context, transcript, versions
 from memory.actions import Edited
 from memory.compaction import lease
@@ -271,38 +270,3 @@ def block_values(block):
         *(block.version, block.level, block.first_seq, block.last_seq),
         *(block.text, block.tokens),
     )
-
-
-class TestWhatStrangersSee:
-    """A link shows no request whose summary was written from a hidden message."""
-
-    def request(self, conversation):
-        conversation.refresh_from_db()
-        call = scenes.say(conversation, "And now?")
-        return shares.create(conversation, with_view=True, days=1), call
-
-    def test_words_kept_over_a_hidden_message_are_not_shown(self, edited):
-        hide(edited, 7, Edited.KEEP)
-        assert not shares.is_whole(*self.request(edited))
-
-    def test_nor_what_is_made_of_them(self, edited, alice):
-        hide(edited, 7, Edited.KEEP)
-        actions.rewrite_summary(edited, 5, "In Nara, as I said.", author=alice)
-        assert not shares.is_whole(*self.request(edited))
-
-    def test_nor_what_a_model_made_of_them(self, alice):
-        policy = SEGMENTS | {"strategy": "running"}
-        made = transcript.create(alice, policy=policy)
-        add_turns(made, 3)
-        compact(made)
-        actions.rewrite_summary(made, 1, MINE, author=alice)
-        hide(made, 3, Edited.KEEP)
-        add_turns(made, 3)
-        compact(made, "Nara, and more words.")
-        assert in_force(made)[0][3] == "Nara, and more words."
-        assert not shares.is_whole(*self.request(made))
-
-    def test_what_was_written_again_is_shown(self, edited):
-        hide(edited, 7)
-        compact(edited)
-        assert shares.is_whole(*self.request(edited))

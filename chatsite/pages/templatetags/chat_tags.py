@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING
 
 from django import template
 from django.conf import settings
@@ -29,9 +28,6 @@ from ..markdown import render
 from ..presenters.context_pane import SeenMessage
 from ..presenters.tool_cards import label_of
 from ..presenters.transcript_pane import Divider, ShownMessage, TurnView
-
-if TYPE_CHECKING:
-    from ..sharing.presenter import SharedMessage
 
 register = template.Library()
 
@@ -92,6 +88,14 @@ def leaf_parts(
     return format_html_join("", "{}", drawn)
 
 
+@register.simple_tag(takes_context=True)
+def leaf_conversation_parts(context: template.Context, place: str) -> SafeString:
+    """What leaf apps show at this place of the page of a conversation."""
+    parts_here = hooks.conversation_parts[place]
+    drawn = ((draw(context["conversation"]),) for draw in parts_here)
+    return format_html_join("", "{}", drawn)
+
+
 @register.simple_tag
 def leaf_stylesheets() -> SafeString:
     """Links to the stylesheets of leaf apps."""
@@ -129,11 +133,6 @@ def seen_message(message: SeenMessage) -> SafeString:
 
 
 @register.simple_tag
-def shared_seen_message(message: SeenMessage) -> SafeString:
-    return parts.shared_seen_message(message)
-
-
-@register.simple_tag
 def form_fields(form: Form) -> SafeString:
     return parts.form_fields(form)
 
@@ -144,7 +143,7 @@ def markdown(text: str, role: str = "") -> SafeString:
 
 
 @register.filter
-def is_folded(message: "ShownMessage | SharedMessage") -> bool:
+def is_folded(message: ShownMessage) -> bool:
     """Whether a person's own text is folded until the rest is requested."""
     has_more = len(message.text) > FOLD_CHARS or message.text.count("\n") >= FOLD_LINES
     return message.role == Message.Role.USER and has_more
@@ -209,11 +208,6 @@ def site_name(source: str | None) -> str:
 @register.simple_tag
 def staff_can_read() -> bool:
     return settings.STAFF_CAN_READ_CHATS
-
-
-@register.simple_tag
-def has_share_links() -> bool:
-    return settings.SHARE_LINKS
 
 
 @register.simple_tag

@@ -1,12 +1,11 @@
 """The tables of the execution state: turns with calls of tools and files of their
-results, jobs, links, and what a person has used and prefers. What was said lives in
+results, jobs, and what a person has used and prefers. What was said lives in
 memory.models.
 """
 
 from .job import Job
 from .people import Allowance, Preferences, Presence
 from .result_file import ResultFile
-from .share import Share
 from .tool_call import ToolCall
 from .turn import FAILING_FIRST, Turn
 
@@ -17,7 +16,6 @@ __all__ = [
     "Preferences",
     "Presence",
     "ResultFile",
-    "Share",
     "ToolCall",
     "Turn",
 ]

@@ -27,7 +27,16 @@ APPS = (
 TEXTS = {"CharField", "TextField", "JSONField", "SlugField", "EmailField"}
 # Numbers in letters, and names that the site or its staff gave: no texts of users.
 METADATA = {
-    *("model", "uuid", "sha256", "policy_hash", "prompt_hash", "username", "preset"),
+    *(
+        "token",
+        "model",
+        "uuid",
+        "sha256",
+        "policy_hash",
+        "prompt_hash",
+        "username",
+        "preset",
+    ),
     *(
         "trigger",
         "process",
@@ -103,7 +112,8 @@ def some_value(field, conversation):
         return conversation.uuid if field.name == "conversation" else None
     kind = field.get_internal_type()
     values = {"PositiveIntegerField": 1, "UUIDField": conversation.uuid}
-    return now() if kind == "DateTimeField" else values.get(kind, "view")
+    word = f"view{conversation.pk}" if field.unique else "view"
+    return now() if kind == "DateTimeField" else values.get(kind, word)
 
 
 def plant_everywhere(conversation, word, *, short="", also=()):

@@ -72,10 +72,6 @@ def test_what_is_done_with_the_whole(owner, conversation):
     owner.post(url("model", conversation), {"model": "demo"})
     owner.post(url("policy", conversation), {"preset": "langgraph"})
     owner.post(url("branch", conversation), {"seq": 4})
-    owner.post(f"/c/{conversation.uuid}/share/create/", {"days": 7})
-    share = conversation.shares.get()
-    for _ in range(2):  # the second one ends nothing
-        owner.post(f"/c/{conversation.uuid}/share/{share.pk}/revoke/")
     turn = conversation.turns.order_by("pk").last()
     commands.regenerate(conversation, turn.pk)
     assert recorded(conversation) == [
@@ -83,8 +79,6 @@ def test_what_is_done_with_the_whole(owner, conversation):
         (Action.MODEL, None, None),
         (Action.POLICY, None, None),
         (Action.BRANCH, 4, None),
-        (Action.SHARE, 8, None),
-        (Action.REVOKE, None, None),
         (Action.REGENERATE, 8, None),
     ]
 

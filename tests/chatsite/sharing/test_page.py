@@ -12,17 +12,18 @@ from django.urls import reverse
 from bench.long_conversation import make
 from chatsite.accounts import account
 from chatsite.pages import parts
-from chatsite.pages.sharing import pace as pacing
-from chatsite.pages.sharing import presenter
-from chatsite.pages.sharing.pace import pace
-from chatsite.transfer import shares
+from chatsite.sharing import pace as pacing
+from chatsite.sharing import presenter
+from chatsite.sharing.models import Share
+from chatsite.sharing.pace import pace
+from chatsite.sharing.services import create_share, find_share, revoke_share
+from chatsite.sharing.shown import shown_replies
 from chatsite.turns import commands
-from chatsite.turns.models import Share
 from memory import actions, library, transcript
 from tests.memory.scenes import ask, reply_to
 
+from ..pages.test_attachments import LONG, send
 from ..scenes import HTMX, Use, answer, signed_in, submit, talk_in_turns, use_tools
-from .test_attachments import LONG, send
 
 pytestmark = pytest.mark.django_db
 
@@ -33,7 +34,7 @@ TEMPLATES, STATEMENTS = 8, 8
 
 @pytest.fixture(autouse=True)
 def nothing_was_asked_before():
-    for kept in (pace, parts.shared_cache):
+    for kept in (pace, presenter.cache):
         kept.clear()
     yield
     pace.clear()
@@ -46,7 +47,7 @@ def stranger():
 
 @pytest.fixture
 def share(conversation):
-    return shares.create(conversation, with_view=True)
+    return create_share(conversation, with_view=True)
 
 
 def link(share, part="page", **numbers):
@@ -63,7 +64,7 @@ def text_of(client, address):
 
 def everything(client, share):
     """All that can be had of a link, in one text."""
-    replies = shares.replies(share).values_list("seq", flat=True)
+    replies = shown_replies(share).values_list("seq", flat=True)
     addresses = [link(share), link(share, "messages")]
     for part in ("context", "moment", "raw") if share.with_view else ():
         addresses += [link(share, part, reply=seq) for seq in replies]
@@ -81,7 +82,7 @@ class TestPage:
     def test_a_file_stands_behind_what_was_typed(self, stranger, conversation):
         send(conversation, ("lamps.txt", LONG), text="Look here")
         answer(conversation)
-        page = text_of(stranger, link(shares.create(conversation)))
+        page = text_of(stranger, link(create_share(conversation)))
         assert "Look here" in page
         assert "lamps.txt" in page
         assert "Lamp 12 costs" in page
@@ -140,7 +141,7 @@ class TestPage:
     def test_messages_come_in_pieces(self, stranger, conversation, monkeypatch):
         monkeypatch.setattr(presenter, "PIECE", 3)
         talk_in_turns(conversation, "Five", "Seven")
-        share = shares.create(conversation)
+        share = create_share(conversation)
         numbers = re.compile(r'id="message-(\d+)"')
         page = text_of(stranger, link(share))
         assert numbers.findall(page) == ["1", "2", "3"]
@@ -153,7 +154,7 @@ class TestPage:
         monkeypatch.setattr(presenter, "PIECE", 3)
         monkeypatch.setattr(presenter, "LEAD", 1)
         talk_in_turns(conversation, "Five", "Seven")
-        share = shares.create(conversation)
+        share = create_share(conversation)
         assert 'id="message-7"' in text_of(stranger, link(share, at=7))
         assert 'id="message-1"' in text_of(stranger, link(share, at=2))
 
@@ -198,7 +199,7 @@ class TestModelsView:
         actions.set_system_prompt(conversation, "Whisper.", seen="")
         use_tools(conversation, "Look it up", Use(name="clock", result="noon"))
         talk_in_turns(conversation, "Thanks")
-        share = shares.create(conversation)
+        share = create_share(conversation)
         found = everything(stranger, share)
         for word in ("Whisper", "clock", "noon", "context/", "layout.js"):
             assert word not in found
@@ -210,7 +211,7 @@ class TestModelsView:
         submit(conversation, "Think")
         answer(conversation, "Done", reasoning="The system prompt says so")
         without, with_view = (
-            text_of(stranger, link(shares.create(conversation, with_view=value)))
+            text_of(stranger, link(create_share(conversation, with_view=value)))
             for value in (False, True)
         )
         assert "The system prompt says so" not in without
@@ -219,7 +220,7 @@ class TestModelsView:
     def test_imported_replies_have_no_request(self, stranger, alice):
         made = transcript.create(alice)
         reply_to(ask(made, "Hello"), "Hi")
-        share = shares.create(made, with_view=True)
+        share = create_share(made, with_view=True)
         page = text_of(stranger, link(share))
         assert "it is not known what the model saw" in page
         assert "data-replay" not in page
@@ -237,7 +238,7 @@ class TestNothingElse:
         talk_in_turns(made, "the-replaced-one")
         commands.edit(made, seq=7, text="Better", client_id="better")
         answer(made, "Fine")
-        share = shares.create(made, with_view=True)
+        share = create_share(made, with_view=True)
         talk_in_turns(made, "the-later-one")
         submit(made, "the-unanswered-one")
         found = everything(stranger, share)
@@ -250,7 +251,7 @@ class TestNothingElse:
 
     def test_what_is_hidden_is_not_in_the_replay(self, stranger, share):
         talk_in_turns(share.conversation, "Five")
-        later = shares.create(share.conversation, with_view=True)
+        later = create_share(share.conversation, with_view=True)
         actions.exclude_messages(share.conversation, [5])
         assert "Five" not in text_of(stranger, link(later, "moment", reply=4))
 
@@ -259,11 +260,11 @@ class TestMissing:
     def test_every_link_that_opens_nothing_is_missing_alike(
         self, stranger, conversation, bob, settings
     ):
-        made = [shares.create(conversation) for _ in range(3)]
+        made = [create_share(conversation) for _ in range(3)]
         deleted = transcript.create(bob)
         talk_in_turns(deleted, "Gone")
-        made.append(shares.create(deleted))
-        shares.revoke(conversation, made[0].pk)
+        made.append(create_share(deleted))
+        revoke_share(conversation, made[0].pk)
         Share.objects.filter(pk=made[1].pk).update(expires_at=Now())
         library.delete_conversation(deleted)
         addresses = [
@@ -350,7 +351,7 @@ class TestWeight:
     def test_a_page_is_few_templates_and_statements(
         self, stranger, alice, rendered, messages
     ):
-        share = shares.create(make(alice, messages), with_view=True)
+        share = create_share(make(alice, messages), with_view=True)
         stranger.get(link(share))
         rendered.clear()
         with CaptureQueriesContext(connection) as queries:
@@ -364,17 +365,17 @@ class TestWeight:
         client.get(reverse("conversation-detail", args=[share.conversation.uuid]))
         before = len(parts.cache)
         everything(stranger, share)
-        assert len(parts.shared_cache)
+        assert len(presenter.cache)
         assert len(parts.cache) == before
 
     def test_two_links_share_what_was_rendered(self, stranger, conversation, rendered):
-        first, second = (shares.create(conversation, with_view=True) for _ in "ab")
+        first, second = (create_share(conversation, with_view=True) for _ in "ab")
         stranger.get(link(first))
         rendered.clear()
         stranger.get(link(second))
-        assert rendered["shared/page.html"] == 1
-        assert rendered["shared/_message.html"] == 0
-        assert rendered["shared/_request.html"] == 0
+        assert rendered["sharing/page.html"] == 1
+        assert rendered["sharing/_message.html"] == 0
+        assert rendered["sharing/_request.html"] == 0
 
 
 class TestDialog:
@@ -412,6 +413,15 @@ class TestDialog:
         again = client.post(address, {"next": "/account/#shares"})
         assert again["Location"] == "/account/#shares"
 
+    def test_the_log_of_the_conversation_has_both(self, client, conversation):
+        client.post(self.url(conversation, "share-create"), {"days": 7})
+        address = self.url(conversation, "share-revoke", conversation.shares.get().pk)
+        for _ in range(2):  # the second one ends nothing
+            client.post(address)
+        made, revoked = conversation.changes.order_by("pk")
+        assert (made.get_action_display(), made.seq) == ("made a link", 4)
+        assert (revoked.get_action_display(), revoked.seq) == ("revoked a link", None)
+
     def test_others_have_no_part_in_it(self, bob, conversation, share):
         other, no_one = signed_in(bob), Client()
         for name, args in (("share", ()), ("share-create", ())):
@@ -423,7 +433,7 @@ class TestDialog:
         assert other.post(address).status_code == 404
         own = transcript.create(bob)
         assert other.post(self.url(own, "share-revoke", share.pk)).status_code == 302
-        assert shares.find(share.token)
+        assert find_share(share.token)
 
     def test_bad_input_makes_no_link(self, client, conversation):
         address = self.url(conversation, "share-create")
@@ -459,8 +469,8 @@ class TestReview:
     def test_staff_see_links_and_opens_but_not_the_link(self, staff, stranger, share):
         stranger.get(link(share))
         client = signed_in(staff)
-        listed = client.get(reverse("admin:chat_share_changelist")).content.decode()
-        one = reverse("admin:chat_share_change", args=[share.pk])
+        listed = client.get(reverse("admin:sharing_share_changelist")).content.decode()
+        one = reverse("admin:sharing_share_change", args=[share.pk])
         shown = client.get(one).content.decode()
         assert "alice" in listed
         assert "#4" in listed
@@ -468,7 +478,7 @@ class TestReview:
             assert share.token not in page
 
     def test_the_link_can_not_be_found_out_by_filters(self, staff, share):
-        address = reverse("admin:chat_share_changelist")
+        address = reverse("admin:sharing_share_changelist")
         for lookup in ("token", "token__startswith", "token__regex"):
             answered = signed_in(staff).get(address, {lookup: share.token[:1]})
             assert answered.status_code in (302, 400)

@@ -16,8 +16,9 @@ from django.db.models.functions import Now
 
 from chatsite.feedback.services import give_feedback
 from chatsite.protocol.errors import CommandError
+from chatsite.sharing import services as sharing
 from chatsite.tools.context import CallCancelledError, Pending
-from chatsite.transfer import copies, export, shares
+from chatsite.transfer import copies, export
 from chatsite.turns import commands, consent, late_results, lifecycle
 from chatsite.turns.models import ToolCall, Turn
 from chatsite.turns.tool_loop import records
@@ -32,9 +33,9 @@ from tests.fakes import own_tools
 from tests.memory.scenes import compact
 from tests.remembered import read_tables
 
-from ..attachments.test_uploads import keep
-from ..scenes import HTMX, memory_url, signed_in, url, violations
-from ..transfer.test_importing import as_json, take
+from .attachments.test_uploads import keep
+from .scenes import HTMX, memory_url, signed_in, url, violations
+from .transfer.test_importing import as_json, take
 
 SEED = int(os.environ.get("FUZZ_SEED", "20261122"))
 # The same steps on PostgreSQL, where each takes twice as long: the first half of them.
@@ -46,7 +47,7 @@ State = ToolCall.State
 TOOLS = ("look_up", "order", "order", "send_mail", "no_such_tool")
 REFUSALS = (
     *(CommandError, actions.ActionError, transcript.TextError, NoRoomError),
-    *(shares.ShareError, Conversation.DoesNotExist),
+    *(sharing.ShareError, Conversation.DoesNotExist),
 )
 
 
@@ -299,7 +300,7 @@ class People:
             library.erase_conversation(self.copied.pop())
 
     def do_share(self):
-        shares.create(self.conversation, with_view=self.random.random() < 0.5)
+        sharing.create_share(self.conversation, with_view=self.random.random() < 0.5)
 
     def do_label(self):
         labels.give(labels.named(self.owner, [self.text()[:30]]), [self.conversation])

@@ -8,9 +8,9 @@ from django.db.models import QuerySet
 from django.http import HttpRequest
 from django.utils.translation import gettext_lazy as _
 
-from chatsite.turns.models import Share
+from chatsite.review.readonly import ConversationPartAdmin
 
-from ..readonly import ConversationPartAdmin
+from .models import Share
 
 
 @admin.register(Share)

@@ -12,13 +12,13 @@ from django.shortcuts import render
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 
-from chatsite.transfer import shares
-from chatsite.turns.models import Share
+from chatsite.pages.presenters import snapshot
+from chatsite.pages.views import read_number
 
-from ..presenters import snapshot
-from ..views import read_number
-from . import presenter
+from . import presenter, services
+from .models import Share
 from .pace import pace
+from .shown import shown_messages, title_of_share
 
 View = Callable[..., HttpResponse]
 ROBOTS = "noindex, nofollow, noarchive"
@@ -33,37 +33,40 @@ def shared_view(view: View) -> View:
     @wraps(view)
     def guarded(request: HttpRequest, token: str) -> HttpResponse:
         if wait := pace.wait(request):
-            return _refuse(request, ceil(wait))
+            return _refuse_for_now(request, ceil(wait))
         try:
-            share = shares.find(token)
+            share = services.find_share(token)
         except Share.DoesNotExist:
             pace.count_wrong(request)
-            return _close(render(request, "shared/gone.html", status=404))
-        return _close(view(request, share))
+            return _keep_robots_out(render(request, "sharing/gone.html", status=404))
+        return _keep_robots_out(view(request, share))
 
     # Nothing is kept that the owner may end in the next moment.
     return require_safe(never_cache(guarded))
 
 
-def _refuse(request: HttpRequest, seconds: int) -> HttpResponse:
-    response = render(request, "shared/too_many.html", {"seconds": seconds}, status=429)
+def _refuse_for_now(request: HttpRequest, seconds: int) -> HttpResponse:
+    response = render(
+        request, "sharing/too_many.html", {"seconds": seconds}, status=429
+    )
     response["Retry-After"] = str(seconds)
-    return _close(response)
+    return _keep_robots_out(response)
 
 
-def _close(response: HttpResponse) -> HttpResponse:
-    """Robots are told to stay away."""
+def _keep_robots_out(response: HttpResponse) -> HttpResponse:
     response["X-Robots-Tag"] = ROBOTS
     return response
 
 
-def _render(request: HttpRequest, template: str, **values: Any) -> HttpResponse:
+def _render_for_anyone(
+    request: HttpRequest, template: str, **values: Any
+) -> HttpResponse:
     return render(request, template, {"user": NO_ONE, **values})
 
 
 @shared_view
-def page(request: HttpRequest, share: Share) -> HttpResponse:
-    values: dict[str, Any] = {"share": share, "title": shares.title_of(share)}
+def show_page(request: HttpRequest, share: Share) -> HttpResponse:
+    values: dict[str, Any] = {"share": share, "title": title_of_share(share)}
     at, after = read_number(request, "at"), read_number(request, "after")
     values["piece"] = presenter.read_piece(
         share, presenter.lead_to(share, at) if at else after
@@ -71,43 +74,43 @@ def page(request: HttpRequest, share: Share) -> HttpResponse:
     if share.with_view:
         values["seen"] = _read_seen(request, share)
     if request.method == "GET":
-        shares.count_open(share)
-    return _render(request, "shared/page.html", **values)
+        services.count_opening(share)
+    return _render_for_anyone(request, "sharing/page.html", **values)
 
 
 @shared_view
-def messages(request: HttpRequest, share: Share) -> HttpResponse:
+def show_messages(request: HttpRequest, share: Share) -> HttpResponse:
     """Those that follow the ones on the page."""
     piece = presenter.read_piece(share, read_number(request, "after"))
-    return _render(request, "shared/_piece.html", piece=piece)
+    return _render_for_anyone(request, "sharing/_piece.html", piece=piece)
 
 
 @shared_view
-def context(request: HttpRequest, share: Share) -> HttpResponse:
+def show_context(request: HttpRequest, share: Share) -> HttpResponse:
     seen = _read_seen(request, share)
-    return _render(request, "shared/_context.html", seen=seen)
+    return _render_for_anyone(request, "sharing/_context.html", seen=seen)
 
 
 @shared_view
-def moment(request: HttpRequest, share: Share) -> HttpResponse:
+def show_moment(request: HttpRequest, share: Share) -> HttpResponse:
     """Both panes as they were when a reply was requested."""
     seen = _read_seen(request, share)
     values: dict[str, Any] = {"seen": seen}
     if seen.is_whole:
         values["messages"] = snapshot.messages_at(
-            share.conversation, seen.call, shares.messages(share)
+            share.conversation, seen.call, shown_messages(share)
         )
-    return _render(request, "shared/_moment.html", **values)
+    return _render_for_anyone(request, "sharing/_moment.html", **values)
 
 
 @shared_view
-def raw(request: HttpRequest, share: Share) -> HttpResponse:
+def show_request(request: HttpRequest, share: Share) -> HttpResponse:
     """The `messages` of the request of a reply."""
     seen = _read_seen(request, share)
     if not seen.is_whole:
         raise Http404
     text = json.dumps(presenter.wire_of(seen), ensure_ascii=False, indent=2)
-    return _render(request, "chat/_request_json.html", text=text)
+    return _render_for_anyone(request, "chat/_request_json.html", text=text)
 
 
 def _read_seen(request: HttpRequest, share: Share) -> presenter.Seen:

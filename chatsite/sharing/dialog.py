@@ -11,11 +11,11 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from chatsite.accounts.access import conversation_view, lead_back
-from chatsite.transfer import shares
-from chatsite.turns.models import Share
+from chatsite.pages.views import read_number
 from memory.models import Conversation
 
-from ..views import read_number
+from . import services
+from .models import Share
 
 ENDS = {
     1: gettext_lazy("in a day"),
@@ -31,49 +31,53 @@ class ShareForm(forms.Form):
     last_seq = forms.IntegerField(min_value=1, max_value=10**9, required=False)
     with_view = forms.BooleanField(required=False)
     days = forms.TypedChoiceField(
-        choices=[(days, ENDS[days]) for days in shares.DAYS],
+        choices=[(days, ENDS[days]) for days in services.DAYS],
         coerce=int,
-        empty_value=shares.USUAL_DAYS,
+        empty_value=services.USUAL_DAYS,
         required=False,
     )
 
 
 @conversation_view("GET")
-def show(request: HttpRequest, conversation: Conversation) -> HttpResponse:
-    _check_on()
+def show_dialog(request: HttpRequest, conversation: Conversation) -> HttpResponse:
+    _check_links_are_on()
     wanted = read_number(request, "at")
-    return _dialog(request, conversation, wanted=wanted)
+    return _render_dialog(request, conversation, wanted=wanted)
 
 
 @conversation_view("POST")
-def create(request: HttpRequest, conversation: Conversation) -> HttpResponse:
-    _check_on()
+def make_link(request: HttpRequest, conversation: Conversation) -> HttpResponse:
+    _check_links_are_on()
     form = ShareForm(request.POST)
     if not form.is_valid():
-        return _dialog(request, conversation, error=_("This link can't be made."))
+        return _render_dialog(
+            request, conversation, error=_("This link can't be made.")
+        )
     try:
-        made = shares.create(conversation, **form.cleaned_data)
-    except shares.ShareError as error:
+        made = services.create_share(conversation, **form.cleaned_data)
+    except services.ShareError as error:
         wanted = form.cleaned_data["last_seq"]
-        return _dialog(request, conversation, wanted=wanted, error=str(error))
-    return _dialog(request, conversation, made=made)
+        return _render_dialog(request, conversation, wanted=wanted, error=str(error))
+    return _render_dialog(request, conversation, made=made)
 
 
 @conversation_view("POST")
-def revoke(request: HttpRequest, conversation: Conversation, pk: int) -> HttpResponse:
+def revoke_link(
+    request: HttpRequest, conversation: Conversation, pk: int
+) -> HttpResponse:
     """Also while the site has no links: they may come back."""
-    shares.revoke(conversation, pk)
+    services.revoke_share(conversation, pk)
     if request.htmx:
-        return _dialog(request, conversation)
+        return _render_dialog(request, conversation)
     return lead_back(request, reverse("account"))
 
 
-def _check_on() -> None:
+def _check_links_are_on() -> None:
     if not settings.SHARE_LINKS:
         raise Http404
 
 
-def _dialog(
+def _render_dialog(
     request: HttpRequest,
     conversation: Conversation,
     *,
@@ -84,15 +88,15 @@ def _dialog(
     """`wanted`: the last message that a new link is to show; None = the newest."""
     values: dict[str, Any] = {
         "conversation": conversation,
-        "newest": shares.newest_to_share(conversation, wanted),
+        "newest": services.newest_to_share(conversation, wanted),
         "is_part": wanted is not None,
         "ends": ENDS.items(),
-        "usual": shares.USUAL_DAYS,
+        "usual": services.USUAL_DAYS,
         "links": [
             (row, request.build_absolute_uri(reverse("shared-page", args=[row.token])))
-            for row in shares.of_conversation(conversation)
+            for row in services.list_open_shares(conversation)
         ],
         "made": made,
         "error": error,
     }
-    return render(request, "chat/_share.html", values)
+    return render(request, "sharing/_dialog.html", values)

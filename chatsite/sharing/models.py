@@ -1,8 +1,9 @@
-"""Links that show a conversation to anyone who has them."""
+"""The table of links that show a conversation to anyone who has them."""
 
 from django.db import models
 from django.db.models.functions import Now
 from django.utils.translation import gettext
+from django.utils.translation import gettext_lazy as _
 
 from memory.models import Conversation
 
@@ -10,12 +11,15 @@ from memory.models import Conversation
 class Share(models.Model):
     """A read-only link to a conversation as it was when the link was made.
 
-    chatsite/transfer/shares.py says what it shows. Without `conversation` there is no
-    row: an erased conversation has no links.
+    shown.py says what it shows. Without `conversation` there is no row: an erased
+    conversation has no links.
     """
 
     conversation = models.ForeignKey(
-        Conversation, models.CASCADE, related_name="shares"
+        Conversation,
+        models.CASCADE,
+        related_name="shares",
+        verbose_name=_("conversation"),
     )
     # 192 random bits, kept as they are: what the link opens is in the same database, so
     # a hash would protect nothing that its reader lacks, and the owner can copy the
@@ -24,16 +28,20 @@ class Share(models.Model):
     # The newest message that it shows.
     last_seq = models.PositiveIntegerField()
     # Whether it also shows what the model saw for each reply.
-    with_view = models.BooleanField(default=False)
+    with_view = models.BooleanField(_("with what the model saw"), default=False)
     # By the database's clock, as the marks of messages are that it is compared with.
-    created_at = models.DateTimeField(db_default=Now())
-    expires_at = models.DateTimeField()
-    revoked_at = models.DateTimeField(null=True, blank=True)
-    opens = models.PositiveIntegerField(default=0)
-    last_opened_at = models.DateTimeField(null=True, blank=True)
+    created_at = models.DateTimeField(_("created at"), db_default=Now())
+    expires_at = models.DateTimeField(_("expires at"))
+    revoked_at = models.DateTimeField(_("revoked at"), null=True, blank=True)
+    opens = models.PositiveIntegerField(_("opens"), default=0)
+    last_opened_at = models.DateTimeField(_("last opened at"), null=True, blank=True)
 
     class Meta:
+        # Named before the app; existing databases keep it.
+        db_table = "chat_share"
         default_permissions = ()
+        verbose_name = _("share link")
+        verbose_name_plural = _("share links")
 
     def __str__(self) -> str:
         # Never the token: this goes into logs and lists.

@@ -3,33 +3,39 @@ from the beginning, and what the model saw for a reply.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from datetime import datetime
 from typing import Any
 
 from django.utils.safestring import SafeString
 
 from chatsite.llm import providers
-from chatsite.transfer import importing, shares
-from chatsite.turns.models import Share
-from chatsite.turns.requests import reply_call, with_model
-from memory import context
-from memory.models import Message, ModelCall
-
-from .. import parts
-from ..attachments import cards as attached
-from ..attachments.cards import AttachmentCard
-from ..presenters import context_pane
-from ..presenters.context_pane import MAX_REPLIES, ContextPane
-from ..presenters.tool_cards import (
+from chatsite.pages.attachments import cards as attached
+from chatsite.pages.attachments.cards import AttachmentCard
+from chatsite.pages.html_cache import Cache
+from chatsite.pages.parts import render_once
+from chatsite.pages.presenters import context_pane
+from chatsite.pages.presenters.context_pane import MAX_REPLIES, ContextPane
+from chatsite.pages.presenters.tool_cards import (
     ARGUMENT_CHARS,
     arguments_of,
     visible,
     without_long_texts,
 )
+from chatsite.transfer import importing
+from chatsite.turns.requests import reply_call, with_model
+from memory import context
+from memory.models import Message, ModelCall
+
+from .models import Share
+from .shown import is_request_shown, shown_messages, shown_replies
 
 # Messages of one piece, and those of it before a message that was looked for.
 PIECE, LEAD = 60, 6
+# Of what strangers read: it displaces nothing of the people who are signed in.
+CACHE_BYTES = 8 * 1024 * 1024
+
+cache = Cache(CACHE_BYTES)
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +58,10 @@ class SharedMessage:
 
     @property
     def html(self) -> SafeString:
-        return parts.shared_message(self)
+        """The same for all links of the conversation."""
+        shown = (getattr(self, field.name) for field in fields(self))
+        values = {"message": self}
+        return render_once(cache, "sharing/_message.html", lambda: values, *shown)
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,30 +85,34 @@ class Seen:
 
     @property
     def html(self) -> SafeString:
-        return parts.shared_context(self.call, self._read_pane)
+        """It never changes, so it is only read to be rendered. Whether it may be shown
+        is not looked up here."""
+        shown = (self.call.pk, self.call.sha256)
+        return render_once(cache, "sharing/_request.html", self._read_pane, *shown)
 
-    def _read_pane(self) -> ContextPane:
-        return context_pane.model_view(self.call.conversation, reply=self.reply)
+    def _read_pane(self) -> dict[str, ContextPane]:
+        pane = context_pane.model_view(self.call.conversation, reply=self.reply)
+        return {"context": pane}
 
 
 def read_piece(share: Share, after: int | None = None) -> Piece:
-    rows = with_model(without_long_texts(shares.messages(share))).order_by("seq")
+    rows = with_model(without_long_texts(shown_messages(share))).order_by("seq")
     if after:
         rows = rows.filter(seq__gt=after)
     found = list(rows[: PIECE + 1])
-    shown = tuple(_shown(share, row) for row in found[:PIECE])
+    shown = tuple(_present_message(share, row) for row in found[:PIECE])
     return Piece(shown, after, shown[-1].seq if len(found) > PIECE else None)
 
 
 def lead_to(share: Share, seq: int) -> int | None:
     """What a piece begins behind in which message `seq` is; None = the beginning."""
-    rows = shares.messages(share).order_by("seq").values_list("seq", flat=True)
+    rows = shown_messages(share).order_by("seq").values_list("seq", flat=True)
     if seq in rows[:PIECE]:
         return None
     return rows.filter(seq__lt=seq).reverse()[LEAD : LEAD + 1].first()
 
 
-def _shown(share: Share, row: Message) -> SharedMessage:
+def _present_message(share: Share, row: Message) -> SharedMessage:
     is_reply = row.role == Message.Role.ASSISTANT
     model = row.model or ""
     if row.imported_at and not model:
@@ -115,7 +128,7 @@ def _shown(share: Share, row: Message) -> SharedMessage:
         has_view=share.with_view and is_reply and row.model is not None,
         # A model that thinks aloud repeats what it was told.
         reasoning=row.reasoning if share.with_view else "",
-        calls=tuple(map(_called, row.tool_calls)) if share.with_view else (),
+        calls=tuple(map(_present_call, row.tool_calls)) if share.with_view else (),
         attachments=attached.cards_of(row),
     )
 
@@ -126,7 +139,7 @@ def _text_of(row: Message) -> str:
     return row.head if len(row.head) == row.chars else f"{row.head}…"
 
 
-def _called(asked: dict[str, Any]) -> tuple[str, str]:
+def _present_call(asked: dict[str, Any]) -> tuple[str, str]:
     arguments = arguments_of(asked.get("args", {}))
     if len(arguments) > ARGUMENT_CHARS:
         arguments = arguments[:ARGUMENT_CHARS] + "…"
@@ -135,7 +148,7 @@ def _called(asked: dict[str, Any]) -> tuple[str, str]:
 
 def read_seen(share: Share, reply: int | None = None) -> Seen | None:
     """None: the link shows no such reply."""
-    rows = shares.replies(share)
+    rows = shown_replies(share)
     replies = tuple(rows.values_list("seq", flat=True)[:MAX_REPLIES])
     if reply is None:
         reply = replies[0] if replies else None
@@ -144,7 +157,7 @@ def read_seen(share: Share, reply: int | None = None) -> Seen | None:
     if reply is None:
         return Seen(replies)
     call = reply_call(share.conversation, reply)
-    return Seen(replies, reply, call, shares.is_whole(share, call))
+    return Seen(replies, reply, call, is_request_shown(share, call))
 
 
 def wire_of(seen: Seen) -> Sequence[dict[str, Any]]:

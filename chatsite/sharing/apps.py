@@ -1,0 +1,26 @@
+"""The app of links to conversations, and what it adds to the core."""
+
+from django.apps import AppConfig
+from django.utils.translation import gettext_lazy as _
+
+
+class SharingConfig(AppConfig):
+    name = "chatsite.sharing"
+    verbose_name = _("Share links")
+
+    def ready(self) -> None:
+        from chatsite import hooks
+        from chatsite.ops import open_paths
+        from memory.models.change import LEAF_ACTIONS
+
+        from . import parts, services
+
+        LEAF_ACTIONS[services.MADE] = _("made a link")
+        LEAF_ACTIONS[services.REVOKED] = _("revoked a link")
+        open_paths.paths.append("/s/")
+        hooks.conversation_parts["menu"].append(parts.draw_menu_item)
+        hooks.conversation_parts["readers"].append(parts.draw_readers)
+        hooks.message_parts.append(parts.SHARE_UP_TO)
+        hooks.stylesheets.append("sharing/links.css")
+        hooks.account_sections.append(parts.draw_account_section)
+        hooks.account_rows["share_links"] = services.describe_shares

@@ -1,0 +1,66 @@
+"""What the owner of a conversation sees of links outside of their dialog: the buttons
+that open it, and a section of the account page.
+"""
+
+from django.conf import settings
+from django.http import HttpRequest
+from django.template.loader import render_to_string
+from django.urls import reverse
+from django.utils.html import format_html
+from django.utils.translation import gettext as _
+
+from chatsite import languages
+from chatsite.hooks import MessagePart
+from chatsite.pages.presenters.transcript_pane import ShownMessage
+from memory.models import Conversation
+
+from . import services
+
+# Of a person, that the account page lists.
+MOST_LINKS = 200
+BUTTON = (
+    '<button type="button" class="item" hx-get="{}" hx-target="#dialog-body"'
+    ' hx-swap="innerHTML">{}</button>'
+)
+
+
+def draw_menu_item(conversation: Conversation) -> str:
+    """The button in the menu of a conversation that opens the dialog."""
+    return _draw_button(conversation, "", _("Share…"))
+
+
+def draw_in_message_menu(conversation: Conversation, message: ShownMessage) -> str:
+    """The same for the conversation up to this message."""
+    return _draw_button(conversation, f"?at={message.seq}", _("Share up to here…"))
+
+
+def draw_readers(conversation: Conversation) -> str:
+    """Who else can read the conversation."""
+    if not _can_have_links(conversation):
+        return ""
+    text = _("Anyone with a link that you made can see what it shows.")
+    return f"{languages.space()}{text}"
+
+
+def _can_have_links(conversation: Conversation) -> bool:
+    return settings.SHARE_LINKS and not conversation.is_temporary
+
+
+def _draw_button(conversation: Conversation, query: str, text: str) -> str:
+    if not _can_have_links(conversation):
+        return ""
+    url = reverse("share", args=[conversation.uuid])
+    return format_html(BUTTON, f"{url}{query}", text)
+
+
+SHARE_UP_TO = MessagePart("menu", {}, draw_in_message_menu)
+
+
+def draw_account_section(request: HttpRequest) -> str:
+    """The open links of a person; while the site has none, only if there are any."""
+    rows = services.only_open(services.list_shares_of_user(request.user))
+    shares = rows.select_related("conversation")[:MOST_LINKS]
+    if not shares and not settings.SHARE_LINKS:
+        return ""
+    values = {"shares": shares, "are_links_on": settings.SHARE_LINKS}
+    return render_to_string("sharing/_account.html", values, request)

@@ -1,0 +1,138 @@
+"""Links to conversations: made, ended, found, listed and counted. What they show is in
+shown.py.
+"""
+
+import secrets
+from datetime import timedelta
+from typing import Any
+
+from django.conf import settings
+from django.contrib.auth.base_user import AbstractBaseUser
+from django.db import transaction
+from django.db.models import F, QuerySet
+from django.db.models.functions import Now
+from django.utils.translation import gettext as _
+
+from chatsite.turns.models import Turn
+from memory.models import Conversation
+
+from .models import Share
+
+TOKEN_BYTES = 24
+# Days that a link can be open for; none is open without an end.
+DAYS = (1, 7, 30, 365)
+USUAL_DAYS = 30
+# Of one conversation: links that are open, and ended ones that are kept for staff.
+MOST_OPEN, MOST_ENDED = 20, 100
+# In the log of what the owner has done.
+MADE, REVOKED = "share", "revoke"
+# What the download of the account has of each.
+DESCRIBED = (
+    *("last_seq", "with_view", "created_at", "expires_at", "revoked_at", "opens"),
+    "last_opened_at",
+)
+
+
+class ShareError(ValueError):
+    """A link that can't be made now; the message says why."""
+
+
+@transaction.atomic
+def create_share(
+    conversation: Conversation,
+    *,
+    last_seq: int | None = None,
+    with_view: bool = False,
+    days: int = USUAL_DAYS,
+) -> Share:
+    """A link to the conversation as it stands, or as far as message `last_seq`.
+
+    Raises ShareError where there is nothing to show, and for one link too many.
+    """
+    # Nothing is added to it meanwhile.
+    Conversation.objects.select_for_update().get(pk=conversation.pk)
+    if conversation.is_temporary:
+        raise ShareError(_("A temporary conversation has no links: it does not last."))
+    rows = conversation.shares.all()
+    if only_open(rows).count() >= MOST_OPEN:
+        text = _("This conversation has %(count)s links. Revoke one of them first.")
+        raise ShareError(text % {"count": MOST_OPEN})
+    newest = newest_to_share(conversation, last_seq)
+    if newest is None:
+        raise ShareError(_("There is no finished reply to share yet."))
+    ended = rows.exclude(pk__in=only_open(rows)).order_by("-pk")
+    rows.filter(pk__in=list(ended.values_list("pk", flat=True)[MOST_ENDED:])).delete()
+    made = conversation.shares.create(
+        token=secrets.token_urlsafe(TOKEN_BYTES),
+        last_seq=newest,
+        with_view=with_view,
+        expires_at=Now() + timedelta(days=days),
+    )
+    made.refresh_from_db()
+    conversation.changes.create(action=MADE, seq=newest)
+    return made
+
+
+def newest_to_share(
+    conversation: Conversation, last_seq: int | None = None
+) -> int | None:
+    """The number of the newest message that a link made now would show; None = there
+    is none. What an open turn is still adding to is left out with its question."""
+    rows = conversation.messages.filter(
+        excluded_at=None, superseded_at=None, deleted_at=None
+    )
+    if last_seq is not None:
+        rows = rows.filter(seq__lte=last_seq)
+    unfinished = conversation.turns.filter(state__in=Turn.UNFINISHED).order_by("id")
+    begun = unfinished.values_list("user_message__seq", flat=True).first()
+    if begun is not None:
+        rows = rows.filter(seq__lt=begun)
+    return rows.order_by("-seq").values_list("seq", flat=True).first()
+
+
+def revoke_share(conversation: Conversation, pk: int) -> bool:
+    """End a link of the conversation, for good; False: there is none to end."""
+    rows = conversation.shares.filter(pk=pk, revoked_at=None)
+    if not rows.update(revoked_at=Now()):
+        return False
+    conversation.changes.create(action=REVOKED)
+    return True
+
+
+def only_open(rows: QuerySet[Share]) -> QuerySet[Share]:
+    return rows.filter(revoked_at=None, expires_at__gt=Now())
+
+
+def list_open_shares(conversation: Conversation) -> QuerySet[Share]:
+    """The open links of a conversation, the newest first."""
+    return only_open(conversation.shares.order_by("-pk"))
+
+
+def list_shares_of_user(user: AbstractBaseUser) -> QuerySet[Share]:
+    """The links of all conversations of a person, the newest first."""
+    rows = Share.objects.filter(conversation__owner=user)
+    return rows.filter(conversation__deleted_at=None).order_by("-pk")
+
+
+def describe_shares(user: AbstractBaseUser) -> list[dict[str, Any]]:
+    """The links of a person as data, without their addresses: anyone who gets the file
+    could open them."""
+    rows = list_shares_of_user(user).order_by("pk")
+    return list(rows.values(*DESCRIBED, uuid=F("conversation__uuid")))
+
+
+def find_share(token: str) -> Share:
+    """What a link opens. Raises Share.DoesNotExist: for one that never was, that was
+    revoked or has ended, whose conversation or owner is gone, and where the site has
+    no links, alike."""
+    if not settings.SHARE_LINKS:
+        raise Share.DoesNotExist
+    rows = Share.objects.filter(
+        conversation__deleted_at=None, conversation__owner__is_active=True
+    )
+    return only_open(rows).select_related("conversation").get(token=token)
+
+
+def count_opening(share: Share) -> None:
+    rows = Share.objects.filter(pk=share.pk)
+    rows.update(opens=F("opens") + 1, last_opened_at=Now())

@@ -1,0 +1,71 @@
+"""What a link shows of its conversation, as queries: no other module decides it.
+
+That is the conversation as it was when the link was made: its messages up to a number,
+in the wording that was in force then. What is written, edited or regenerated later is
+not on it. What its owner deletes or hides from the model is gone from it at once.
+"""
+
+from django.db.models import Q, QuerySet
+
+from chatsite.turns.requests import has_request
+from memory import transcript
+from memory.models import Conversation, Message, ModelCall
+from memory.ranges import to_ranges, within
+
+from .models import Share
+
+
+def title_of_share(share: Share) -> str:
+    """The title that its owner gave the conversation. Any other may quote a message
+    that is not shown, so in its place stands the beginning of the first that is."""
+    row = share.conversation
+    if row.title_set_by == Conversation.TitleSource.USER:
+        return row.title
+    said = shown_messages(share).filter(role=Message.Role.USER).order_by("seq").first()
+    words = " ".join(transcript.words_for_title(said).split()) if said else ""
+    most = transcript.TITLE_CHARS
+    return words if len(words) <= most else words[: most - 1] + "…"
+
+
+def shown_messages(share: Share) -> QuerySet[Message]:
+    """The messages that a link shows. Without the model's view, calls of tools and
+    their results are left out: they belong to it."""
+    rows = share.conversation.messages.filter(_is_shown(share))
+    if share.with_view:
+        return rows
+    return rows.exclude(role=Message.Role.TOOL).exclude(text="")
+
+
+def shown_replies(share: Share) -> QuerySet[Message]:
+    """The messages whose requests the link may show, the newest first."""
+    if not share.with_view:
+        return Message.objects.none()
+    rows = shown_messages(share).filter(has_request(), role=Message.Role.ASSISTANT)
+    return rows.order_by("-seq")
+
+
+def _is_shown(share: Share) -> Q:
+    stood = Q(superseded_at=None) | Q(superseded_at__gt=share.created_at)
+    return stood & Q(seq__lte=share.last_seq, excluded_at=None, deleted_at=None)
+
+
+def is_request_shown(share: Share, call: ModelCall) -> bool:
+    """Whether the link shows every message that this request was made of, also those
+    that its summaries were made of: only then the request can be shown."""
+    refs, conversation = call.refs, share.conversation
+    ruled = {seq for seq, *_rest in refs.get("rules", ())}
+    single = {*refs.get("recalled", ()), refs["newest"], *ruled} - {None, 0}
+    used = within(
+        [*refs["window"], *refs["pinned"], *refs.get("steps", ()), *to_ranges(single)]
+    )
+    sent = conversation.summaries.filter(version__in=refs["summaries"])
+    for row in sent.only("first_seq", "last_seq", "flags", "created_at"):
+        # What was gone before the words of a summary were written is not in them.
+        gone_since = (
+            Q(excluded_at__gte=row.written_at)
+            | Q(superseded_at__gte=row.written_at)
+            | Q(deleted_at__gte=row.written_at)
+        )
+        used |= Q(seq__range=(row.first_seq, row.last_seq)) & gone_since
+    rows = conversation.messages.filter(used)
+    return not rows.exclude(_is_shown(share)).exists()

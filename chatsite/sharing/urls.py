@@ -1,0 +1,33 @@
+"""The addresses of links: of their owner's dialog, and those that anyone can open."""
+
+from django.urls import include, path, register_converter
+from django.urls.converters import StringConverter
+
+from . import dialog, views
+
+
+class TokenConverter(StringConverter):
+    """The token of a link, as far as there can be one."""
+
+    regex = "[A-Za-z0-9_-]{32}"
+
+
+register_converter(TokenConverter, "token")
+
+owned = [
+    path("", dialog.show_dialog, name="share"),
+    path("create/", dialog.make_link, name="share-create"),
+    path("<number:pk>/revoke/", dialog.revoke_link, name="share-revoke"),
+]
+shared = [
+    path("", views.show_page, name="shared-page"),
+    path("messages/", views.show_messages, name="shared-messages"),
+    path("context/", views.show_context, name="shared-context"),
+    path("moment/", views.show_moment, name="shared-moment"),
+    path("raw/", views.show_request, name="shared-raw"),
+]
+
+urlpatterns = [
+    path("c/<uuid:uuid>/share/", include(owned)),
+    path("s/<token:token>/", include(shared)),
+]
