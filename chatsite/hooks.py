@@ -14,10 +14,12 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 from django.db.models import F, Model
+from django.utils.translation import gettext as _
 from pydantic import AfterValidator, AwareDatetime, BaseModel, Field
 from pydantic_core import PydanticCustomError
 
-from memory.transcript import LAST_SEQ
+from memory.engine.attachments import Attachment
+from memory.transcript import LAST_SEQ, TextError
 
 if TYPE_CHECKING:
     from django.contrib.auth.base_user import AbstractBaseUser
@@ -88,6 +90,28 @@ class LeafEvent:
         raise NotImplementedError
 
 
+def _refuse_files(value: object) -> list[str]:
+    if value:
+        raise TextError("bad_attachments", _("This site takes no files."))
+    return []
+
+
+def _find_no_files(owner_id: int, ids: Sequence[str]) -> list[Attachment]:
+    return []
+
+
+@dataclass(frozen=True, slots=True)
+class FileSource:
+    """Where the files are that a message brings along, by their ids: none, without a
+    leaf. `read_ids` reads what a command or a form names; `find` gives a person's files
+    of these ids, and `take` gives them to a message, in the transaction that stores it.
+    Each raises TextError."""
+
+    read_ids: Callable[[object], list[str]] = _refuse_files
+    find: Callable[[int, Sequence[str]], list[Attachment]] = _find_no_files
+    take: Callable[[int, Sequence[str]], list[Attachment]] = _find_no_files
+
+
 # Exported, and copied by an import.
 export_sections: list[ExportSection] = []
 
@@ -103,6 +127,13 @@ conversation_parts: dict[
 # The account: sections of its page, given the request, and rows of its download.
 account_sections: list[Callable[["HttpRequest"], str]] = []
 account_rows: dict[str, Callable[["AbstractBaseUser"], list[Any]]] = {}
+
+# Also HTML of pages with a message box, by its place: "styles" and "scripts" of the
+# page, "above" the box, and "inside" of it; "" shows nothing.
+composer_parts: list[Callable[[str], str]] = []
+
+# Brought along by a message.
+file_source = FileSource()
 
 # Told over the socket, by the type of the event.
 event_kinds: dict[str, type[LeafEvent]] = {}

@@ -38,7 +38,12 @@ SITE_ORIGINS = env.list("SITE_ORIGINS", default=[])
 CSRF_TRUSTED_ORIGINS = SITE_ORIGINS
 
 # Features that the site can do without, each an app that can be taken out.
-LEAVES = ["chatsite.experiments", "chatsite.feedback", "chatsite.sharing"]
+LEAVES = [
+    "chatsite.attachments",
+    "chatsite.experiments",
+    "chatsite.feedback",
+    "chatsite.sharing",
+]
 INSTALLED_APPS = [
     "daphne",
     "django.contrib.admin",

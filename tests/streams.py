@@ -71,7 +71,7 @@ POSTGRESQL = (
     "chatsite/review/test_summaries.py",
     "chatsite/review/test_timeline.py",
     "chatsite/attachments/test_uploads.py",
-    "chatsite/turns/test_attachments.py",
+    "chatsite/attachments/test_messages.py",
     # What no row can hold is refused by each database in its own words.
     "chatsite/test_doors.py",
     # What is left in any column.

@@ -30,7 +30,7 @@ PRODUCTION = {
 # From top to bottom; what has no place here (settings, URLs) may import anything.
 LAYERS = (
     *("review", "live", "pages", "ops", "accounts", "transfer", "jobs", "turns"),
-    *("attachments", "protocol", "tools", "llm"),
+    *("protocol", "tools", "llm"),
 )
 # The same for the modules and packages of `memory`. The longest name that fits counts:
 # signatures are a field of the models, the audit reads everything.

@@ -12,6 +12,7 @@ from .servers import Site
 pytestmark = [pytest.mark.server, pytest.mark.database("sqlite")]
 # What no page, file or address may name without the leaf.
 WORDS = {
+    "chatsite.attachments": r"\battach(?:ed|ments?)?[ -]|\bpdf|upload",
     "chatsite.experiments": "experiment|another policy",
     "chatsite.feedback": "feedback|good reply|bad reply",
     "chatsite.sharing": r"\bshar(?:e[ds]?|ing)\b|revoke|<token",

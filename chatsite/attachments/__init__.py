@@ -1,2 +1,2 @@
-"""Files that people attach: read as text, and kept until a message takes them. Knows no
-turn and no page."""
+"""Files that people attach to a message, as a leaf app: read as text, and kept until
+the message takes them."""

@@ -64,7 +64,7 @@ class _Gate:
 _gates: WeakKeyDictionary[asyncio.AbstractEventLoop, _Gate] = WeakKeyDictionary()
 
 
-async def read_text(user_id: int, file: IO[bytes], leave: Leave) -> str:
+async def read_pdf(user_id: int, file: IO[bytes], leave: Leave) -> str:
     """The text of a PDF, its pages parted by empty lines. Raises FileError.
 
     `leave` is called once it is certain that this waits for other processes: give up
@@ -72,14 +72,14 @@ async def read_text(user_id: int, file: IO[bytes], leave: Leave) -> str:
     """
     gate = _gates.setdefault(asyncio.get_running_loop(), _Gate())
     async with gate.enter(user_id, leave):
-        answer = await _run(file.read())
+        answer = await _run_program(file.read())
     text = answer.get("text")
     if isinstance(text, str):
         return text.replace("\0", "\ufffd").encode("utf-8", "replace").decode()
-    raise _refusal(str(answer.get("error")), answer.get("count"))
+    raise _make_refusal(str(answer.get("error")), answer.get("count"))
 
 
-async def _run(data: bytes) -> dict[str, object]:
+async def _run_program(data: bytes) -> dict[str, object]:
     limits = (
         settings.PDF_MAX_SECONDS,
         settings.PDF_MEMORY_MB * 1024 * 1024,
@@ -107,7 +107,7 @@ async def _run(data: bytes) -> dict[str, object]:
             await process.wait()
 
 
-def _refusal(code: str, count: object) -> FileError:
+def _make_refusal(code: str, count: object) -> FileError:
     sentences = {
         "encrypted": _(
             "The PDF is protected with a password. Save a copy without one and attach "

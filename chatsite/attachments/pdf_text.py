@@ -14,7 +14,7 @@ import sys
 BROKEN = (ArithmeticError, AttributeError, LookupError, OSError, TypeError, ValueError)
 
 
-def limit(seconds: int, memory: int) -> None:
+def set_limits(seconds: int, memory: int) -> None:
     os.nice(10)
     for name, most in (
         ("RLIMIT_AS", memory),
@@ -25,7 +25,7 @@ def limit(seconds: int, memory: int) -> None:
         resource.setrlimit(getattr(resource, name), (most, most))
 
 
-def read(pages: int, chars: int) -> dict[str, object]:
+def read_pages(pages: int, chars: int) -> dict[str, object]:
     """The text, or a code for why there is none."""
     from io import BytesIO
 
@@ -56,6 +56,6 @@ def read(pages: int, chars: int) -> dict[str, object]:
 
 if __name__ == "__main__":
     seconds, memory, pages, chars = map(int, sys.argv[1:])
-    limit(seconds, memory)
+    set_limits(seconds, memory)
     # Halves of surrogate pairs, which a font can map to, are written as escapes.
-    sys.stdout.write(json.dumps(read(pages, chars)))
+    sys.stdout.write(json.dumps(read_pages(pages, chars)))

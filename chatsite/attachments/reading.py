@@ -9,9 +9,10 @@ from django.conf import settings
 from django.utils.translation import gettext as _
 
 from memory.engine.blank import is_blank
+from memory.engine.file_names import clean_file_name, find_file_kind
 from memory.transcript import WHOLE_CHARS
 
-from . import names, pdf
+from . import pdf
 from .errors import FileError
 
 PDF = b"%PDF-"
@@ -60,31 +61,31 @@ class ReadFile(NamedTuple):
     text: str
 
 
-async def stay() -> None:
+async def hold_nothing() -> None:
     """The `leave` of one who holds nothing that others wait for."""
 
 
-async def read(
-    user_id: int, name: str, file: IO[bytes], size: int, leave: pdf.Leave = stay
+async def read_file(
+    user_id: int, name: str, file: IO[bytes], size: int, leave: pdf.Leave = hold_nothing
 ) -> ReadFile:
-    """The file as text. Raises FileError. `leave`: see pdf.read_text()."""
-    check_size(size)
-    shown = names.clean(name)
-    kind = names.kind_of(shown)
+    """The file as text. Raises FileError. `leave`: see pdf.read_pdf()."""
+    check_file_size(size)
+    shown = clean_file_name(name)
+    kind = find_file_kind(shown)
     head = file.read(PDF_HEAD)
     file.seek(0)
     is_pdf = PDF in head if kind == "pdf" else head.startswith(PDF)
     if (kind == "pdf") != is_pdf:
-        raise _wrong_kind(shown, is_pdf)
+        raise _refuse_kind(shown, is_pdf)
     if is_pdf:
-        text = await pdf.read_text(user_id, file, leave)
+        text = await pdf.read_pdf(user_id, file, leave)
     else:
         # Not asyncio.to_thread(), in which the language of the request is lost.
-        text = await sync_to_async(decode, thread_sensitive=False)(file.read())
-    return ReadFile(shown, kind, size, check_text(text))
+        text = await sync_to_async(decode_text, thread_sensitive=False)(file.read())
+    return ReadFile(shown, kind, size, check_file_text(text))
 
 
-def check_size(size: int) -> None:
+def check_file_size(size: int) -> None:
     limit = settings.ATTACHMENT_MAX_MB
     if size > limit * 1024 * 1024:
         raise FileError(
@@ -97,7 +98,7 @@ def check_size(size: int) -> None:
         )
 
 
-def check_text(text: str) -> str:
+def check_file_text(text: str) -> str:
     """Raises FileError unless it can be attached as it is."""
     if is_blank(text):
         raise FileError("empty", _("The file is empty. Attach one with text."))
@@ -117,31 +118,31 @@ def _check_length(text: str) -> str:
     return text
 
 
-def decode(data: bytes) -> str:
+def decode_text(data: bytes) -> str:
     """The text of bytes in UTF-8, in UTF-16 or UTF-32 with a mark, or in GB 18030. Only
     the mark is removed. Raises FileError."""
     if data.startswith(SIGNATURES):
-        raise _not_text()
+        raise _refuse_binary()
     for mark, encoding in MARKS:
         if data.startswith(mark):
-            text = _decode(data[len(mark) :], encoding)
+            text = _decode_as(data[len(mark) :], encoding)
             break
     else:
-        text = _decode(data, "utf-8")
+        text = _decode_as(data, "utf-8")
         if text is None and b"\0" not in data:
-            text = _decode(data, "gb18030")
+            text = _decode_as(data, "gb18030")
             text = text if text and _is_chinese(text) else None
     if text is None:
-        raise _not_text() if b"\0" in data else _wrong_encoding()
+        raise _refuse_binary() if b"\0" in data else _refuse_encoding()
     # Before it is looked through.
     _check_length(text)
     control = len(CONTROL.findall(text))
     if "\0" in text or control > MOST_CONTROL * len(text):
-        raise _not_text()
+        raise _refuse_binary()
     return text
 
 
-def _decode(data: bytes, encoding: str) -> str | None:
+def _decode_as(data: bytes, encoding: str) -> str | None:
     try:
         return data.decode(encoding)
     except UnicodeDecodeError:
@@ -155,7 +156,7 @@ def _is_chinese(text: str) -> bool:
     return len(CHINESE.findall(text)) >= LEAST_CHINESE * beyond
 
 
-def _not_text() -> FileError:
+def _refuse_binary() -> FileError:
     return FileError(
         "not_text",
         _(
@@ -165,7 +166,7 @@ def _not_text() -> FileError:
     )
 
 
-def _wrong_encoding() -> FileError:
+def _refuse_encoding() -> FileError:
     return FileError(
         "wrong_encoding",
         _(
@@ -175,7 +176,7 @@ def _wrong_encoding() -> FileError:
     )
 
 
-def _wrong_kind(name: str, is_pdf: bool) -> FileError:
+def _refuse_kind(name: str, is_pdf: bool) -> FileError:
     if is_pdf:
         words = _("%(name)s is a PDF under another name. Rename it to .pdf.")
     else:

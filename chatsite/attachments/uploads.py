@@ -14,9 +14,9 @@ from django.utils.translation import gettext as _
 
 from memory.engine.attachments import Attachment
 from memory.engine.tokens import count_text
-from memory.models import Upload
 from memory.transcript import TextError
 
+from .models import Upload
 from .reading import ReadFile
 
 MOST_OF_MESSAGE = 10
@@ -27,7 +27,7 @@ SWEEP_AT_ONCE = 100
 
 
 @transaction.atomic
-def store(owner: AbstractBaseUser, file: ReadFile) -> Upload:
+def store_upload(owner: AbstractBaseUser, file: ReadFile) -> Upload:
     """Keep the file until it is sent. Raises TextError when the owner has too many."""
     # The owner's row is the lock: two files at once are counted one after the other.
     type(owner).objects.select_for_update().filter(pk=owner.pk).values("pk").first()
@@ -47,28 +47,28 @@ def store(owner: AbstractBaseUser, file: ReadFile) -> Upload:
     )
 
 
-def read_ids(value: object) -> list[str]:
+def read_upload_ids(value: object) -> list[str]:
     """The ids that a command or a form names, in their one form. Raises TextError."""
     if not isinstance(value, list | tuple):
-        raise _bad_ids()
+        raise _refuse_ids()
     if len(value) > MOST_OF_MESSAGE:
         words = _("A message can have %(limit)s attachments. Send some in another one.")
         raise TextError("too_many", words % {"limit": MOST_OF_MESSAGE})
     try:
         ids = [str(UUID(each)) for each in value]
     except (TypeError, ValueError, AttributeError):
-        raise _bad_ids() from None
+        raise _refuse_ids() from None
     if len(set(ids)) < len(ids):
-        raise _bad_ids()
+        raise _refuse_ids()
     return ids
 
 
-def _bad_ids() -> TextError:
+def _refuse_ids() -> TextError:
     words = _("attachments must be a list of ids of uploaded files, each once.")
     return TextError("bad_attachments", words)
 
 
-def look_up(owner_id: int, ids: Sequence[str]) -> list[Attachment]:
+def find_files(owner_id: int, ids: Sequence[str]) -> list[Attachment]:
     """The owner's files of these ids, in this order. Raises TextError if one is gone,
     or another's."""
     if not ids:
@@ -84,14 +84,14 @@ def look_up(owner_id: int, ids: Sequence[str]) -> list[Attachment]:
     return [_to_attachment(found[each]) for each in ids]
 
 
-def take(owner_id: int, ids: Sequence[str]) -> list[Attachment]:
-    """look_up() for the message that they belong to from now on; call it in the
+def take_files(owner_id: int, ids: Sequence[str]) -> list[Attachment]:
+    """find_files() for the message that they belong to from now on; call it in the
     transaction that stores it."""
-    files = look_up(owner_id, ids)
+    files = find_files(owner_id, ids)
     # Of two messages that name one file, one deletes it; the other finds too few.
     rows = Upload.objects.filter(owner=owner_id, pk__in=ids)
     if files and rows.delete()[0] < len(files):
-        return look_up(owner_id, ids)
+        return find_files(owner_id, ids)
     return files
 
 
@@ -99,16 +99,16 @@ def _to_attachment(row: Upload) -> Attachment:
     return Attachment(str(row.pk), row.name, row.kind, row.size, row.text)
 
 
-def remove(owner: AbstractBaseUser, pk: UUID) -> None:
+def remove_upload(owner: AbstractBaseUser, pk: UUID) -> None:
     """Forget a file that is not sent; one that is gone already is no error."""
     Upload.objects.filter(owner=owner, pk=pk).delete()
 
 
-def expired() -> QuerySet[Upload]:
+def find_expired_uploads() -> QuerySet[Upload]:
     return Upload.objects.filter(created_at__lt=Now() - KEPT)
 
 
-def sweep() -> int:
+def delete_expired_uploads() -> int:
     """Delete what was not sent within a day; returns how many."""
-    some = list(expired().values_list("pk", flat=True)[:SWEEP_AT_ONCE])
+    some = list(find_expired_uploads().values_list("pk", flat=True)[:SWEEP_AT_ONCE])
     return Upload.objects.filter(pk__in=some).delete()[0] if some else 0

@@ -8,6 +8,7 @@ from math import ceil
 from uuid import uuid4
 
 from asgiref.sync import async_to_sync
+from django.conf import settings
 from django.db import transaction
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
@@ -16,9 +17,9 @@ from django.utils.translation import gettext as _
 from django.views.decorators.http import require_GET, require_http_methods, require_POST
 from django_htmx.http import HttpResponseClientRedirect
 
+from chatsite import hooks
 from chatsite.accounts import account, preferences
 from chatsite.accounts.access import conversation_view, private
-from chatsite.attachments import uploads
 from chatsite.jobs import queue
 from chatsite.llm import providers
 from chatsite.protocol import events
@@ -32,7 +33,6 @@ from memory.labels import store as labels
 from memory.models import Conversation, Label
 
 from . import demo as demo_conversation
-from .attachments.views import limits_of_composer
 from .forms import (
     BranchForm,
     ImportForm,
@@ -69,7 +69,7 @@ def _home(
         "refusal": refusal,
         "model": wanted if wanted in dict(models) else providers.default_model(),
         "models": models,
-        **limits_of_composer(),
+        "max_chars": settings.MESSAGE_MAX_CHARS,
         "unread": reminders.find_unread(request.user.pk),
         **conversation_list.listed(request.user, request.GET),
     }
@@ -90,7 +90,7 @@ def create(request: HttpRequest) -> HttpResponse:
     chosen = form.cleaned_data
     first, client_id = chosen.pop("first"), chosen.pop("client_id") or uuid4().hex
     try:
-        files = uploads.read_ids(request.POST.getlist("attachments"))
+        files = hooks.file_source.read_ids(request.POST.getlist("attachments"))
     except transcript.TextError as error:
         return _refuse(request, form, error.detail)
     if known := transcript.find_begun(request.user, first, client_id, files):

@@ -12,8 +12,8 @@ from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, render
 from django.utils.translation import gettext as _
 
+from chatsite import hooks
 from chatsite.accounts.access import conversation_view
-from chatsite.attachments import uploads
 from chatsite.jobs import activity, queue, summary_proposals, tasks
 from chatsite.llm import providers
 from chatsite.protocol import events
@@ -242,8 +242,8 @@ def draft(request: HttpRequest, conversation: Conversation) -> HttpResponse:
     """The right pane with what is being typed, as if it were sent now."""
     text = request.POST.get("draft", "")[: settings.MESSAGE_MAX_CHARS]
     try:
-        ids = uploads.read_ids(request.POST.get("attachments", "").split())
-        files = uploads.look_up(conversation.owner_id, ids)
+        ids = hooks.file_source.read_ids(request.POST.get("files", "").split())
+        files = hooks.file_source.find(conversation.owner_id, ids)
     except TextError:
         files = []  # sending says why
     view = context_pane.model_view(conversation, draft=text, files=files)

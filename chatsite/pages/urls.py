@@ -11,7 +11,6 @@ from . import (
     tool_views,
     views,
 )
-from .attachments import views as attachment_views
 from .list_actions import bulk, labels
 
 
@@ -111,7 +110,7 @@ conversation = [
     ),
     path(
         "messages/<number:seq>/attachments/<int:place>/",
-        attachment_views.download,
+        views.attachment,
         name="conversation-attachment",
     ),
     path("context/", views.context, name="conversation-context"),
@@ -143,12 +142,6 @@ urlpatterns = [
     path("demo/", list_views.demo, name="conversation-demo"),
     path("several/", include(several)),
     path("labels/", include(label)),
-    path("attachments/", attachment_views.upload, name="attachment-upload"),
-    path(
-        "attachments/<uuid:uuid>/remove/",
-        attachment_views.remove,
-        name="attachment-remove",
-    ),
     path("c/", list_views.create, name="conversation-create"),
     path("c/<uuid:uuid>/", include(conversation)),
 ]

@@ -3,21 +3,21 @@
 from mimetypes import guess_extension
 from typing import Any
 
+from django.conf import settings
 from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
 from django.shortcuts import render
 from django.utils.http import content_disposition_header
 
 from chatsite.accounts import preferences
 from chatsite.accounts.access import conversation_view
-from chatsite.attachments import names
 from chatsite.jobs import activity
 from chatsite.llm import providers
 from chatsite.transfer import export, export_markdown
 from chatsite.turns.requests import model_of
 from chatsite.turns.tool_loop import reminders
+from memory.engine.file_names import clean_file_name
 from memory.models import Conversation, Message, ModelCall
 
-from .attachments.views import limits_of_composer
 from .forms import NumberForm
 from .presenters import (
     context_pane,
@@ -44,7 +44,7 @@ def detail(request: HttpRequest, conversation: Conversation) -> HttpResponse:
         **context_values(request, conversation),
         "pane": transcript_pane.transcript(conversation),
         "older": transcript_pane.around(conversation, read_number(request, "at")),
-        **limits_of_composer(),
+        "max_chars": settings.MESSAGE_MAX_CHARS,
         "tool_cards": preferences.follow_browser(request).tool_cards,
         **model_values(conversation),
         **conversation_list.listed(request.user, request.GET),
@@ -140,11 +140,26 @@ def result_file(
     if row is None:
         raise Http404
     response = HttpResponse(bytes(row.data), content_type=result_files.kind_of(row))
-    name = names.clean(row.name or f"{seq}-{place}{guess_extension(row.kind) or ''}")
+    name = clean_file_name(
+        row.name or f"{seq}-{place}{guess_extension(row.kind) or ''}"
+    )
     response["Content-Disposition"] = content_disposition_header(True, name)
     response["X-Content-Type-Options"] = "nosniff"
     response["Content-Security-Policy"] = "default-src 'none'; sandbox"
     return response
+
+
+@conversation_view("GET")
+def attachment(
+    request: HttpRequest, conversation: Conversation, seq: int, place: int
+) -> HttpResponse:
+    """The whole text of a file that is attached to message `seq`."""
+    message = conversation.messages.filter(seq=seq).first()
+    files = message.files if message else []
+    if place >= len(files):
+        raise Http404
+    response = HttpResponse(files[place].text, content_type="text/plain; charset=utf-8")
+    return _download(response, conversation, f"{seq}-{place + 1}.txt")
 
 
 @conversation_view("GET")

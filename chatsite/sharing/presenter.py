@@ -10,11 +10,14 @@ from typing import Any
 from django.utils.safestring import SafeString
 
 from chatsite.llm import providers
-from chatsite.pages.attachments import cards as attached
-from chatsite.pages.attachments.cards import AttachmentCard
 from chatsite.pages.html_cache import Cache
 from chatsite.pages.parts import render_once
 from chatsite.pages.presenters import context_pane
+from chatsite.pages.presenters.attachment_cards import (
+    AttachmentCard,
+    find_typed_text,
+    make_attachment_cards,
+)
 from chatsite.pages.presenters.context_pane import MAX_REPLIES, ContextPane
 from chatsite.pages.presenters.tool_cards import (
     ARGUMENT_CHARS,
@@ -129,13 +132,13 @@ def _present_message(share: Share, row: Message) -> SharedMessage:
         # A model that thinks aloud repeats what it was told.
         reasoning=row.reasoning if share.with_view else "",
         calls=tuple(map(_present_call, row.tool_calls)) if share.with_view else (),
-        attachments=attached.cards_of(row),
+        attachments=make_attachment_cards(row),
     )
 
 
 def _text_of(row: Message) -> str:
     if row.attachments:
-        return attached.typed_of(row)
+        return find_typed_text(row)
     return row.head if len(row.head) == row.chars else f"{row.head}…"
 
 

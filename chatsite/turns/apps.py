@@ -1,6 +1,5 @@
 """The app of turns, with the tables of the chat."""
 
-from channels.db import database_sync_to_async
 from django.apps import AppConfig
 from django.core.signals import request_finished
 from django.db.backends.signals import connection_created
@@ -18,7 +17,6 @@ class TurnsConfig(AppConfig):
     def ready(self) -> None:
         connection_created.connect(watch_values)
         request_finished.connect(close_connection)
-        from chatsite.attachments import uploads
         from memory.actions import message_deleted
 
         from . import late_results, runner
@@ -28,6 +26,4 @@ class TurnsConfig(AppConfig):
         for table in (ToolCall, Turn, late_results, result_files):
             message_deleted.connect(table.forget)
 
-        sweep = database_sync_to_async(uploads.sweep)
-        unsent = runner.Job(sweep, lambda: None, uploads.expired)
-        runner.jobs += [late_results.LOOKS, late_results.QUESTIONS, unsent]
+        runner.jobs += [late_results.LOOKS, late_results.QUESTIONS]

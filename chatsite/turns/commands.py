@@ -13,7 +13,7 @@ from django.db.models import Exists, OuterRef, Q, QuerySet
 from django.db.models.functions import Coalesce, Now
 from django.utils.translation import gettext as _
 
-from chatsite.attachments import uploads
+from chatsite import hooks
 from chatsite.protocol.errors import CommandError
 from memory import transcript
 from memory.leases import new_owner
@@ -76,14 +76,14 @@ def submit(
     heard: Heard | None = None,
 ) -> Submitted:
     """Store a message and queue its turn; running turns never make it wait or fail.
-    `attachments` are ids of the owner's uploads; `kept`: a message whose attachments it
+    `attachments` are ids of the owner's files; `kept`: a message whose attachments it
     has instead; `heard`: what hear() has found in it.
 
     Raises transcript.TextError when the text, an id or a file cannot be stored,
     CommandError when the model could never take the text.
     """
     room = answers.find_room(conversation)
-    files = _files(conversation, attachments, kept)
+    files = _find_files(conversation, attachments, kept)
     message, created = transcript.append_user_message(
         conversation,
         text=text,
@@ -132,7 +132,7 @@ def _store(
     run: bool,
 ) -> Submitted:
     room = answers.find_room(conversation)
-    files = _files(conversation, attachments)
+    files = _find_files(conversation, attachments)
     message, created = transcript.append_user_message(
         conversation,
         text=text,
@@ -156,17 +156,17 @@ def _store(
     return Submitted(turn, message, before, created=True, title=title, claim=claim)
 
 
-def _files(
+def _find_files(
     conversation: Conversation, attachments: object, kept: Message | None = None
 ) -> transcript.Files:
-    """What is attached: uploads of the owner, or the files of a message."""
+    """What is attached: files of the owner, or those of a message."""
     room = requests.room_for_files(conversation)
     if kept:
         files = kept.files
         return transcript.Files([each.id for each in files], lambda _: files, room)
-    ids = uploads.read_ids(attachments)
-    take = partial(uploads.take, conversation.owner_id)
-    return transcript.Files(ids, take, room)
+    source = hooks.file_source
+    take = partial(source.take, conversation.owner_id)
+    return transcript.Files(source.read_ids(attachments), take, room)
 
 
 def _known(message: Message) -> Submitted:

@@ -12,7 +12,6 @@ from .label import Label
 from .message import SENT, Message, RecallEntry, as_langchain, read_langchain
 from .rule import Rule
 from .summary import Summary
-from .upload import Upload
 
 __all__ = [
     "SENT",
@@ -26,7 +25,6 @@ __all__ = [
     "RecallEntry",
     "Rule",
     "Summary",
-    "Upload",
     "as_langchain",
     "read_langchain",
     "validate_policy",

@@ -13,7 +13,7 @@
 
   function save() {
     const pending = outbox.items;
-    const files = attachments.kept;
+    const files = messageFiles.kept;
     drafts.save(box.value || pending.length || kept || files.length ? { text: box.value, pending, edit, kept, files } : null);
   }
 
@@ -23,7 +23,7 @@
     box.value = draft.text || "";
     kept = draft.kept || "";
     setEdit(draft.edit || null);
-    attachments.restore(draft.files);
+    messageFiles.restore(draft.files);
     outbox.restore(draft.pending);
   }
 
@@ -31,9 +31,7 @@
     edit = seq;
     document.getElementById("editing").hidden = !seq;
     document.getElementById("editing-seq").textContent = seq ? `#${seq}` : "";
-    // An edit keeps the files that its message has; those beside the box wait.
     form.toggleAttribute("data-editing", Boolean(seq));
-    document.getElementById("attach").disabled = document.getElementById("attachments").hidden = Boolean(seq);
   }
 
   function rawOf(seq) {
@@ -81,8 +79,8 @@
     if (outbox.isBusy) return;
     showError("");
     if (isTooLong(box.value)) showError(form.dataset.tooLong);
-    else if (!edit && !attachments.isReady) attachments.explain();
-    else outbox.put(box.value, edit, edit ? [] : attachments.ready);
+    else if (!edit && !messageFiles.isReady) messageFiles.explain();
+    else outbox.put(box.value, edit, edit ? [] : messageFiles.ready);
   }
 
   // Without a connection, what was sent waits as messages below the others, and the box
@@ -119,14 +117,14 @@
   function takeOut(item) {
     if (item.isOut) return;
     if (box.value.startsWith(item.text)) box.value = box.value.slice(item.text.length).replace(/^\n/, "");
-    attachments.drop(item.files || []);
+    messageFiles.drop(item.files || []);
     item.isOut = true;
   }
 
   function giveBack(item) {
     if (item.isOut) {
       box.value = box.value ? `${item.text}\n${box.value}` : item.text;
-      attachments.restore(item.files);
+      messageFiles.restore(item.files);
     }
     item.isOut = false;
   }
@@ -138,7 +136,7 @@
   document.addEventListener("outbox:refused", ({ detail }) => {
     [...detail.behind].reverse().forEach(giveBack);
     giveBack(detail);
-    if (detail.code === "attachment_gone") attachments.lose(detail.files, error().textContent);
+    if (detail.code === "attachment_gone") messageFiles.lose(detail.files, error().textContent);
     if (detail.edit) setEdit(detail.edit); // what has taken its place
     save();
     box.focus();
@@ -158,7 +156,7 @@
     submit();
   });
   box.addEventListener("input", save);
-  document.addEventListener("attachments:changed", save);
+  document.addEventListener("files:changed", save);
   box.addEventListener("keydown", (event) => {
     // 229: the key belongs to an input method that is still composing (Safari).
     if (event.isComposing || event.keyCode === 229) return;

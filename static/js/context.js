@@ -40,7 +40,7 @@
     scrolled().forEach((element, at) => { element.scrollTop = tops[at]; });
     if (page.dataset.replaying) scroller.scrollTop = scroller.scrollHeight;
     if (detail.requestConfig?.verb !== "get") return;
-    if (box && (box.value.trim() || attachments.ready.length)) showDraftLater();
+    if (box && (box.value.trim() || messageFiles.ready.length)) showDraftLater();
     if (find?.open && find.querySelector("input").value.trim()) htmx.trigger(find.querySelector("form"), "again");
   });
 
@@ -72,12 +72,12 @@
 
   function showDraft() {
     const isDrawn = context.offsetParent && !chosen().value && !page.dataset.replaying;
-    const ids = attachments.ready.map(({ id }) => id).join(" ");
+    const ids = messageFiles.ready.map(({ id }) => id).join(" ");
     const said = box.value.trim() + ids;
     if (!isDrawn || (!said && !shown)) return;
     shown = said;
     draft.elements.draft.value = box.value;
-    draft.elements.attachments.value = ids;
+    draft.elements.files.value = ids;
     htmx.trigger(draft, "draft");
   }
 
@@ -87,7 +87,7 @@
   }
 
   box?.addEventListener("input", showDraftLater);
-  document.addEventListener("attachments:changed", showDraftLater);
+  document.addEventListener("files:changed", showDraftLater);
   document.addEventListener("composer:sent", () => {
     clearTimeout(waiting);
     shown = "";

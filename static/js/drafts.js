@@ -1,3 +1,6 @@
+/* Files beside the message box: none, unless another script puts its own here. */
+let messageFiles = { kept: [], ready: [], isReady: true, restore() {}, drop() {}, lose() {}, explain() {} };
+
 /* Where the message box keeps its text: every tab its own, so that two tabs of one
  * conversation do not overwrite each other. What a closed tab left, the next takes up. */
 const drafts = (() => {

@@ -8,7 +8,7 @@
   const isTouch = matchMedia("(hover: none) and (pointer: coarse)");
 
   function save() {
-    const files = attachments.kept;
+    const files = messageFiles.kept;
     drafts.save(box.value || files.length ? { text: box.value, id: id.value, files } : null);
   }
 
@@ -17,7 +17,7 @@
     if (box.value) return;
     box.value = draft.text || "";
     id.value = draft.id || id.value;
-    attachments.restore(draft.files);
+    messageFiles.restore(draft.files);
   }
 
   function isTooLong() {
@@ -25,7 +25,7 @@
   }
 
   box.addEventListener("input", save);
-  document.addEventListener("attachments:changed", save);
+  document.addEventListener("files:changed", save);
   box.addEventListener("keydown", (event) => {
     // 229: the key belongs to an input method that is still composing (Safari).
     if (event.isComposing || event.keyCode === 229) return;
@@ -36,14 +36,14 @@
   form.addEventListener("htmx:beforeRequest", (event) => {
     const error = document.getElementById("composer-error");
     error.textContent = isTooLong() ? form.dataset.tooLong : "";
-    if (!error.textContent && attachments.isReady) return;
+    if (!error.textContent && messageFiles.isReady) return;
     event.preventDefault();
-    if (!error.textContent) attachments.explain();
+    if (!error.textContent) messageFiles.explain();
   });
   form.addEventListener("htmx:beforeOnLoad", ({ detail }) => {
     if (!detail.xhr.getResponseHeader("HX-Redirect")) return;
     box.value = "";
-    attachments.drop(attachments.ready);
+    messageFiles.drop(messageFiles.ready);
     id.value = ""; // the next message is another one
     save();
   });

@@ -170,11 +170,11 @@ class TestInAConversation:
         chat.say("First wording")
         chat.act(1, "Edit")
         expect(chat.box).to_have_value("First wording")
-        expect(chat.page.locator("#attach")).to_be_disabled()
+        expect(chat.page.locator("#attach")).to_be_hidden()
         chat.box.fill("Second wording")
         chat.box.press("Enter")
         expect(chat.message(3).locator(".attachment")).to_contain_text("notes.md")
-        expect(chat.page.locator("#attach")).to_be_enabled()
+        expect(chat.page.locator("#attach")).to_be_visible()
 
     def test_it_is_reached_by_keyboard_and_named_for_screen_readers(self, chat):
         attach(chat.page, NOTES)

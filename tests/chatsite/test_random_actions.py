@@ -33,7 +33,7 @@ from tests.fakes import own_tools
 from tests.memory.scenes import compact
 from tests.remembered import read_tables
 
-from .attachments.test_uploads import keep
+from .pages.test_attachments import send as send_files
 from .scenes import HTMX, memory_url, signed_in, url, violations
 from .transfer.test_importing import as_json, take
 
@@ -101,9 +101,11 @@ class People:
     # The person and the model.
 
     def do_send(self):
-        files = [str(keep(self.owner).pk)] if self.random.random() < 0.2 else []
+        if self.random.random() < 0.2:
+            send_files(self.conversation, ("notes.txt", "Hello"), text=self.text())
+            return
         values = {"text": self.text(), "client_id": uuid.uuid4().hex}
-        commands.send(self.conversation, **values, attachments=files, run=False)
+        commands.send(self.conversation, **values, run=False)
 
     do_send.weight = 5
 

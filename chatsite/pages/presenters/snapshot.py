@@ -13,7 +13,7 @@ from chatsite.llm import providers
 from chatsite.turns.requests import with_model
 from memory.models import Conversation, Message, ModelCall, Summary
 
-from ..attachments.cards import typed_of
+from .attachment_cards import find_typed_text
 from .locations import Location, location_behind
 from .tool_cards import visible, without_long_texts
 
@@ -58,7 +58,7 @@ def messages_at(
             PastMessage(
                 seq=row.seq,
                 role=row.role,
-                text=typed_of(row),
+                text=find_typed_text(row),
                 created_at=row.created_at,
                 location=location or Location("excluded", _("not sent")),
                 model=providers.label(row.model or ""),

@@ -25,9 +25,13 @@ from memory.models import Conversation, Message, Summary
 from memory.sql import prepared_rows
 
 from .. import incremental
-from ..attachments import cards as attached
-from ..attachments.cards import AttachmentCard
 from . import rules, tool_cards
+from .attachment_cards import (
+    AttachmentCard,
+    count_sent_chars,
+    find_typed_text,
+    make_attachment_cards,
+)
 from .locations import Location, location_of
 from .rules import StatedRule
 from .tool_cards import ToolCard
@@ -387,14 +391,14 @@ def _author_of(row: Message, turn: Turn, conversation: Conversation) -> str:
 
 def _shown(row: Message, location: Location, model: str) -> ShownMessage:
     is_reply = row.role != Message.Role.USER
-    sent = attached.sent_of(row)
+    sent = count_sent_chars(row)
     if sent and location.kind == "window":
         location = replace(location, text=_("in part"))
     return ShownMessage(
         seq=row.seq,
         role=row.role,
         # Of a result that stands alone, its card has the text.
-        text="" if row.role == Message.Role.TOOL else attached.typed_of(row),
+        text="" if row.role == Message.Role.TOOL else find_typed_text(row),
         created_at=row.created_at,
         location=location,
         reasoning=row.reasoning,
@@ -405,7 +409,7 @@ def _shown(row: Message, location: Location, model: str) -> ShownMessage:
         has_request=row.model is not None,
         is_imported=row.imported_at is not None,
         superseded_at=row.superseded_at,
-        attachments=attached.cards_of(row),
+        attachments=make_attachment_cards(row),
         sent=sent,
         extra={name: getattr(row, name) for name, _column in message_columns()},
     )

@@ -103,6 +103,12 @@ def leaf_stylesheets() -> SafeString:
     return format_html_join("", link, ((static(path),) for path in hooks.stylesheets))
 
 
+@register.simple_tag
+def composer_parts(place: str) -> SafeString:
+    """What leaf apps add to the message box, or to a page that has one."""
+    return format_html_join("", "{}", ((draw(place),) for draw in hooks.composer_parts))
+
+
 @register.simple_tag(takes_context=True)
 def conversation_row(
     context: template.Context, row: Conversation, opened: object

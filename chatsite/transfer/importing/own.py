@@ -13,12 +13,12 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 from pydantic import ValidationError
 
-from chatsite.attachments import names
 from chatsite.hooks import export_sections
 from chatsite.tools import results
 from memory.bundle import Bundle
 from memory.engine import attachments
 from memory.engine.exceptions import PolicyError
+from memory.engine.file_names import clean_file_name
 from memory.engine.policy import Policy
 from memory.engine.rules.detection import MAX_CHARS
 from memory.engine.wording import reason
@@ -232,7 +232,7 @@ def _message(row: OwnMessage, explained: bool) -> dict[str, Any]:
         "text": "" if deleted_at else row.text,
         "sent_text": _sent_text(row) if is_shortened else "",
         "attachments": [
-            {**each.model_dump(), "name": names.clean(each.name)}
+            {**each.model_dump(), "name": clean_file_name(each.name)}
             for each in (row.attachments if is_file else ())
         ],
         "reasoning": "" if deleted_at or not is_reply else row.reasoning,

@@ -6,7 +6,7 @@ from io import BytesIO
 
 import pytest
 
-from chatsite.attachments import names, pdf, reading
+from chatsite.attachments import pdf, reading
 from memory.transcript import WHOLE_CHARS, TextError
 
 from . import pdfs
@@ -15,11 +15,11 @@ CHINESE = "会议纪要:下周三下午三点,在二号会议室讨论预算。\
 
 
 async def read(name, data, user_id=1):
-    return await reading.read(user_id, name, BytesIO(data), len(data))
+    return await reading.read_file(user_id, name, BytesIO(data), len(data))
 
 
 async def read_pdf(user_id, data=b""):
-    return await pdf.read_text(user_id, BytesIO(data), reading.stay)
+    return await pdf.read_pdf(user_id, BytesIO(data), reading.hold_nothing)
 
 
 async def refusal(name, data):
@@ -83,30 +83,6 @@ class TestNoText:
     async def test_a_name_that_lies_is_refused(self):
         assert await refusal("notes.txt", pdfs.make("Hi")) == "wrong_kind"
         assert await refusal("paper.pdf", b"Only text") == "wrong_kind"
-
-
-class TestNames:
-    @pytest.mark.parametrize(
-        ("name", "cleaned"),
-        [
-            ("../../etc/passwd", "passwd"),
-            ("C:\\temp\\..\\a.txt", "a.txt"),
-            ("invoice\u202etxt.exe", "invoicetxt.exe"),
-            ("a\0b\r\nSet-Cookie: x.txt", "ab Set-Cookie: x.txt"),
-            ("..", "file.txt"),
-            ("\u200b\u2066", "file.txt"),
-            ("/", "file.txt"),
-            ("笔记 2024.md", "笔记 2024.md"),
-            ("half \ud800.txt", "half .txt"),
-        ],
-    )
-    def test_only_what_can_be_seen_of_the_last_part_is_kept(self, name, cleaned):
-        assert names.clean(name) == cleaned
-
-    def test_a_long_one_keeps_its_ending(self):
-        cleaned = names.clean("x" * 300 + ".markdown")
-        assert len(cleaned) == names.MAX_CHARS
-        assert cleaned.endswith("….markdown")
 
 
 class TestPdf:
@@ -177,7 +153,7 @@ class TestNeighbours:
             running.remove(data)
             return {"text": "done"}
 
-        monkeypatch.setattr(pdf, "_run", run)
+        monkeypatch.setattr(pdf, "_run_program", run)
         first = [asyncio.create_task(read_pdf(1, b"A")) for _ in range(4)]
         other = asyncio.create_task(read_pdf(2, b"B"))
         await both.wait()
@@ -194,7 +170,7 @@ class TestNeighbours:
             await go_on.wait()
             return {"text": "done"}
 
-        monkeypatch.setattr(pdf, "_run", run)
+        monkeypatch.setattr(pdf, "_run_program", run)
         tasks = [asyncio.create_task(read_pdf(1)) for _ in range(pdf.MOST_WAITING)]
         await asyncio.sleep(0)
         with pytest.raises(TextError) as caught:
@@ -211,7 +187,7 @@ class TestNeighbours:
             await go_on.wait()
             return {"text": "done"}
 
-        monkeypatch.setattr(pdf, "_run", run)
+        monkeypatch.setattr(pdf, "_run_program", run)
         monkeypatch.setattr(pdf, "MOST_WAITING_OF_ALL", 3)
         tasks = [asyncio.create_task(read_pdf(user)) for user in range(3)]
         await asyncio.sleep(0)
@@ -230,9 +206,9 @@ class TestNeighbours:
             await go_on.wait()
             return {"text": "done"}
 
-        monkeypatch.setattr(pdf, "_run", run)
+        monkeypatch.setattr(pdf, "_run_program", run)
         tasks = [
-            asyncio.create_task(pdf.read_text(n, file, reading.stay))
+            asyncio.create_task(pdf.read_pdf(n, file, reading.hold_nothing))
             for n, file in enumerate(files)
         ]
         await asyncio.sleep(0.01)

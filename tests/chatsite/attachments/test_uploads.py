@@ -10,11 +10,10 @@ from django.urls import reverse
 from django.utils import timezone
 from django.utils.translation import get_language
 
-from chatsite.attachments import pdf, reading, uploads
+from chatsite.attachments import pdf, reading, uploads, views
 from chatsite.attachments.errors import FileError
+from chatsite.attachments.models import Upload
 from chatsite.ops import load
-from chatsite.pages.attachments import views
-from memory.models import Upload
 from memory.transcript import TextError
 
 from ..scenes import signed_in
@@ -69,7 +68,7 @@ class TestUpload:
         def refuse(data):
             raise FileError("not_text", get_language())
 
-        monkeypatch.setattr(reading, "decode", refuse)
+        monkeypatch.setattr(reading, "decode_text", refuse)
         answer = post(signed_in(alice), headers={"Accept-Language": "zh-hans"})
         assert answer.json()["detail"] == "zh-hans"
 
@@ -120,7 +119,7 @@ class TestPlace:
             left.append("reads")
             return {"text": "x"}
 
-        monkeypatch.setattr(pdf, "_run", run)
+        monkeypatch.setattr(pdf, "_run_program", run)
         assert post(signed_in(alice), b"%PDF-1.4", "a.pdf").status_code == 201
         assert left == ["thread", "place", "reads"]
 
@@ -133,16 +132,19 @@ class TestTaking:
     def test_they_are_taken_once_in_the_order_named(self, alice):
         first, second = keep(alice, "One"), keep(alice, "Two")
         ids = [str(second.pk), str(first.pk)]
-        assert [each.text for each in uploads.take(alice.pk, ids)] == ["Two", "One"]
+        assert [each.text for each in uploads.take_files(alice.pk, ids)] == [
+            "Two",
+            "One",
+        ]
         with pytest.raises(TextError) as caught:
-            uploads.take(alice.pk, ids)
+            uploads.take_files(alice.pk, ids)
         assert caught.value.code == "attachment_gone"
 
     def test_those_of_others_are_as_missing_as_none(self, alice, bob):
         row = keep(alice)
         for pk in (row.pk, uuid.uuid4()):
             with pytest.raises(TextError) as caught:
-                uploads.take(bob.pk, [str(pk)])
+                uploads.take_files(bob.pk, [str(pk)])
             assert caught.value.code == "attachment_gone"
         assert Upload.objects.exists()
 
@@ -161,12 +163,12 @@ class TestTaking:
     )
     def test_what_is_no_list_of_ids_is_refused(self, ids):
         with pytest.raises(TextError) as caught:
-            uploads.read_ids(ids)
+            uploads.read_upload_ids(ids)
         assert caught.value.code == "bad_attachments"
 
     def test_more_than_a_message_can_have_are_refused(self):
         with pytest.raises(TextError) as caught:
-            uploads.read_ids([str(uuid.uuid4())] * 11)
+            uploads.read_upload_ids([str(uuid.uuid4())] * 11)
         assert caught.value.code == "too_many"
 
 
@@ -175,10 +177,10 @@ class TestSweep:
         old, new = keep(alice), keep(alice)
         before = timezone.now() - uploads.KEPT - timedelta(seconds=5)
         Upload.objects.filter(pk=old.pk).update(created_at=before)
-        assert [*uploads.expired()] == [old]
-        assert uploads.sweep() == 1
+        assert [*uploads.find_expired_uploads()] == [old]
+        assert uploads.delete_expired_uploads() == 1
         assert [*Upload.objects.all()] == [new]
-        assert uploads.sweep() == 0
+        assert uploads.delete_expired_uploads() == 0
 
     def test_it_goes_with_its_owner(self, alice):
         keep(alice)

@@ -16,24 +16,24 @@ export function show(item) {
 /* They are no longer on the server; what was pasted can be sent there again. */
 export function lose(gone, error) {
   const ids = gone.map(({ id }) => id);
-  for (const item of attachments.items.filter(({ id }) => ids.includes(id))) {
+  for (const item of messageFiles.items.filter(({ id }) => ids.includes(id))) {
     Object.assign(item, { id: undefined, error, isLost: Boolean(item.file || item.text) });
     draw(item);
   }
-  attachments.changed();
+  messageFiles.changed();
 }
 
 /* What was refused stays refused, so the message can be sent without it. */
 export function explain() {
   const error = document.getElementById("composer-error");
-  const missing = attachments.items.filter(({ id }) => !id);
+  const missing = messageFiles.items.filter(({ id }) => !id);
   if (!missing.length || missing.some((item) => !item.error || item.isLost)) return;
   error.textContent = `${words.refused}${missing.map(({ name }) => name).join(", ")} `;
   const button = Object.assign(document.createElement("button"), { type: "button", className: "small", textContent: words.without });
   button.addEventListener("click", () => {
     error.textContent = "";
-    attachments.drop(missing);
-    if (box.value.trim() || attachments.items.length) box.form.requestSubmit();
+    messageFiles.drop(missing);
+    if (box.value.trim() || messageFiles.items.length) box.form.requestSubmit();
     box.focus();
   });
   error.append(button);
@@ -54,7 +54,7 @@ function draw(item) {
   remove.onclick = () => {
     const next = item.card.nextElementSibling || item.card.previousElementSibling;
     if (item.id) post(`${words.upload}${item.id}/remove/`).catch(() => {}); // the sweep does it
-    attachments.drop([item]);
+    messageFiles.drop([item]);
     (next?.querySelector(".remove") || box).focus();
   };
   if (!item.card.isConnected) list.append(item.card);
@@ -73,7 +73,7 @@ function upload(item) {
   item.isLost = false;
   draw(item);
   if (item.error) tell(item);
-  else queue = queue.then(() => attachments.items.includes(item) && send(item));
+  else queue = queue.then(() => messageFiles.items.includes(item) && send(item));
 }
 
 async function send(item) {
@@ -83,17 +83,17 @@ async function send(item) {
     const answer = await post(words.upload, body);
     const told = await answer.json();
     if (answer.ok) Object.assign(item, told);
-    else if (item.text) return attachments.giveBack(item, told.detail);
+    else if (item.text) return messageFiles.giveBack(item, told.detail);
     else item.error = told.detail;
   } catch {
     // No connection, or a page in place of an answer: the file is still here.
     item.error = words.lost;
     item.isLost = true;
   }
-  if (!attachments.items.includes(item)) return;
+  if (!messageFiles.items.includes(item)) return;
   draw(item);
   tell(item);
-  attachments.changed();
+  messageFiles.changed();
 }
 
-document.addEventListener("connection:open", () => attachments.items.filter(({ isLost }) => isLost).forEach(upload));
+document.addEventListener("connection:open", () => messageFiles.items.filter(({ isLost }) => isLost).forEach(upload));

@@ -5,6 +5,7 @@ import uuid
 
 import pytest
 
+from chatsite.attachments.models import Upload
 from chatsite.protocol import events
 from chatsite.protocol.errors import CommandError
 from chatsite.transfer import copies, export, export_markdown
@@ -12,12 +13,12 @@ from chatsite.turns import commands, requests
 from memory import actions, context, transcript
 from memory.engine.attachments import SHORTENED
 from memory.integrity import audit
-from memory.models import Conversation, Message, Rule, Upload
+from memory.models import Conversation, Message, Rule
 from memory.search import recall
 
-from ..attachments.test_uploads import keep
 from ..scenes import answer, signed_in, submit, url
 from ..transfer.test_importing import as_json, refusal, take
+from .test_uploads import keep
 
 pytestmark = pytest.mark.django_db
 LONG = "\n".join(

@@ -7,7 +7,7 @@ MAX_CHARS = 100
 WITHOUT_NAME = "file.txt"
 
 
-def clean(name: str) -> str:
+def clean_file_name(name: str) -> str:
     """The last part of a path, on one line, without anything that can't be seen or that
     turns the direction of writing; at most MAX_CHARS long, with its ending."""
     last = re.split(r"[/\\]", unicodedata.normalize("NFC", name))[-1]
@@ -26,7 +26,7 @@ def clean(name: str) -> str:
     return short or WITHOUT_NAME
 
 
-def kind_of(name: str) -> str:
+def find_file_kind(name: str) -> str:
     """The ending, in small letters and without its dot: "pdf"; "" if there is none."""
     stem, dot, ending = name.rpartition(".")
     is_ending = stem and dot and re.fullmatch(r"[A-Za-z0-9_+-]{1,12}", ending)

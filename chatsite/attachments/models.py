@@ -23,7 +23,10 @@ class Upload(models.Model):
     created_at = models.DateTimeField(auto_now_add=True, db_index=True)
 
     class Meta:
+        # Named before the app; existing databases keep it.
+        db_table = "memory_upload"
         default_permissions = ()
+        verbose_name, verbose_name_plural = _("upload"), _("uploads")
 
     def __str__(self) -> str:
         # Never the name, which a person chose.

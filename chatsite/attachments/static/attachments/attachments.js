@@ -1,6 +1,6 @@
 /* Files beside the message box: chosen, dropped or pasted, and named by the message that
  * is sent. Their cards and their upload are loaded with the first (attachment-cards.js). */
-const attachments = (() => {
+messageFiles = (() => {
   const form = document.getElementById("composer");
   const box = document.getElementById("text");
   const picker = document.getElementById("attach-files");
@@ -16,7 +16,7 @@ const attachments = (() => {
 
   function changed() {
     box.required = isRequired && !items.length;
-    document.dispatchEvent(new Event("attachments:changed"));
+    document.dispatchEvent(new Event("files:changed"));
   }
 
   function kept(isKept) {

@@ -22,12 +22,12 @@ class AttachmentCard:
     rest: int
 
 
-def typed_of(row: Message) -> str:
+def find_typed_text(row: Message) -> str:
     """What was typed of a message that was read with its text as `head`."""
     return typed_part(row.head, row.attachments)
 
 
-def cards_of(row: Message) -> tuple[AttachmentCard, ...]:
+def make_attachment_cards(row: Message) -> tuple[AttachmentCard, ...]:
     files = zip(row.attachments, restore(row.head, row.attachments), strict=True)
     return tuple(
         AttachmentCard(
@@ -42,6 +42,6 @@ def cards_of(row: Message) -> tuple[AttachmentCard, ...]:
     )
 
 
-def sent_of(row: Message) -> tuple[int, int] | None:
+def count_sent_chars(row: Message) -> tuple[int, int] | None:
     """Characters of the message that models get, and that it has; None: all of it."""
     return (row.sent_chars, row.chars) if row.attachments and row.sent_chars else None

@@ -1,0 +1,25 @@
+"""The app of attachments, and what it adds to the core."""
+
+from channels.db import database_sync_to_async
+from django.apps import AppConfig
+from django.utils.translation import gettext_lazy as _
+
+
+class AttachmentsConfig(AppConfig):
+    name = "chatsite.attachments"
+    verbose_name = _("Attachments")
+
+    def ready(self) -> None:
+        from chatsite import hooks
+        from chatsite.turns import runner
+
+        from . import parts, uploads
+
+        hooks.file_source = hooks.FileSource(
+            uploads.read_upload_ids, uploads.find_files, uploads.take_files
+        )
+        hooks.composer_parts.append(parts.draw_composer_part)
+        sweep = database_sync_to_async(uploads.delete_expired_uploads)
+        runner.jobs.append(
+            runner.Job(sweep, lambda: None, uploads.find_expired_uploads)
+        )

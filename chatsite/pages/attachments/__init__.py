@@ -1,1 +1,0 @@
-"""Attached files on pages: uploads, downloads, and their cards in the transcript."""
