@@ -45,7 +45,7 @@ urlpatterns = [
     path("admin/", admin.site.urls),
     path("healthz", health.healthz, name="healthz"),
     path("readyz", health.readyz, name="readyz"),
-    path("metrics", health.metrics, name="metrics"),
+    path("metrics", health.show_metrics, name="metrics"),
 ]
 
 handler500 = "chatsite.ops.unavailable.server_error"

@@ -32,7 +32,7 @@ def prepare(host: str) -> None:
     call_command("migrate", verbosity=0)
     from chatsite.ops import demo_user
 
-    demo_user.prepare(host)
+    demo_user.prepare_demo_user(host)
 
 
 def report() -> None:

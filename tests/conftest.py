@@ -149,7 +149,7 @@ def fresh_models():
     """A model remembers the settings it was built with, and what its provider refused;
     no test may inherit one."""
     providers.build.cache_clear()
-    dialects.forget_all()
+    dialects.forget_dialects()
     yield
     providers.build.cache_clear()
 
@@ -157,7 +157,7 @@ def fresh_models():
 @pytest.fixture(autouse=True)
 def fresh_accounts():
     """No test pays for the processor time of another."""
-    processor_time.forget_all()
+    processor_time.forget_accounts()
 
 
 @pytest.fixture(scope="module")

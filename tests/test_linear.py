@@ -26,7 +26,7 @@ from . import linear
 NOT_TRIED = {
     "chatsite.pages.markdown.render",
     "chatsite.pages.templatetags.chat_tags.markdown",
-    "chatsite.ops.demo_user.prepare",
+    "chatsite.ops.demo_user.prepare_demo_user",
     "chatsite.metrics.note_request",
 }
 
@@ -78,7 +78,7 @@ OTHERS = {
     "summarize_extractively": lambda text: extractive.summarize_extractively(
         [f"User: {text}"], max_tokens=200
     ),
-    "fill": lambda text: structured.fill({"links": [""]}, text.splitlines()),
+    "fill": lambda text: structured.fill_shape({"links": [""]}, text.splitlines()),
     "find_replaced": lambda text: detection.find_replaced(text, [text[:300]]),
     "find_dropped": lambda text: dropped.find_dropped([said(text)], "A summary."),
     "find_dropped by it": lambda text: dropped.find_dropped([said("We met.")], text),

@@ -49,13 +49,13 @@ class ReadsDeltas(Protocol):
     ) -> AsyncIterator[list[Delta]]: ...
 
 
-def read(
+def read_deltas(
     model: BaseChatModel, messages: Sequence[BaseMessage], **options: Any
 ) -> AsyncIterator[list[Delta]]:
     """A reply: each time all that has come since the last."""
     if isinstance(model, ReadsDeltas) and not is_traced(model):
         return model.deltas(list(messages), **options)
-    return _gather(model.astream(list(messages), **options))
+    return _gather_chunks(model.astream(list(messages), **options))
 
 
 def is_traced(model: BaseChatModel) -> bool:
@@ -64,7 +64,9 @@ def is_traced(model: BaseChatModel) -> bool:
     return bool(manager.handlers)
 
 
-async def _gather(chunks: AsyncIterator[AIMessageChunk]) -> AsyncIterator[list[Delta]]:
+async def _gather_chunks(
+    chunks: AsyncIterator[AIMessageChunk],
+) -> AsyncIterator[list[Delta]]:
     """Reads on while it is not asked: the stream of a model stands still meanwhile."""
     found: list[Delta] = []
     news = asyncio.Event()

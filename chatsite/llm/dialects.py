@@ -73,11 +73,11 @@ def of(name: str) -> Dialect:
     return _known.get((settings.OPENAI_BASE_URL, name), configured)
 
 
-def remember(name: str, dialect: Dialect) -> None:
+def remember_dialect(name: str, dialect: Dialect) -> None:
     _known[settings.OPENAI_BASE_URL, name] = dialect
 
 
-def forget_all() -> None:
+def forget_dialects() -> None:
     _known.clear()
 
 
@@ -94,7 +94,7 @@ def find_other(
     status = getattr(error, "status_code", 400)
     if not isinstance(error, openai.APIError) or status not in REFUSING:
         return None
-    text = " ".join(_read(error.body)).lower()
+    text = " ".join(_read_error_texts(error.body)).lower()
     # Tools are no option: they are left out only where it is them that are refused.
     optional = frozenset(fields) - {"tools"}
     if named := [name for name in optional if name in text]:
@@ -114,15 +114,15 @@ def find_other(
     return None
 
 
-def _read(value: object, depth: int = 0) -> Iterator[str]:
+def _read_error_texts(value: object, depth: int = 0) -> Iterator[str]:
     if isinstance(value, str):
         yield value[:MAX_ERROR_CHARS]
     elif isinstance(value, dict) and depth < 5:
         for name in ERROR_FIELDS:
-            yield from _read(value.get(name), depth + 1)
+            yield from _read_error_texts(value.get(name), depth + 1)
     elif isinstance(value, list) and depth < 5:
         for each in value[:20]:
-            yield from _read(each, depth + 1)
+            yield from _read_error_texts(each, depth + 1)
 
 
 def _refuses_tools(text: str) -> bool:

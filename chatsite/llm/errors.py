@@ -1,7 +1,7 @@
 """LLMError: what went wrong at the model, in words that are safe to store and show.
 
-translate() is the only place that knows the exceptions of the provider's libraries.
-Their texts are never passed on: they can repeat the key that was sent.
+translate_error() is the only place that knows the exceptions of the provider's
+libraries. Their texts are never passed on: they can repeat the key that was sent.
 """
 
 from __future__ import annotations
@@ -109,7 +109,7 @@ class LLMError(Exception):
         super().__init__(f"{code}: {self.detail}")
 
 
-def translate(exc: BaseException) -> LLMError:
+def translate_error(exc: BaseException) -> LLMError:
     """The LLMError for anything that a model raised; never contains its text."""
     if isinstance(exc, LLMError):
         return exc

@@ -89,7 +89,7 @@ class ObjectStream(openai.AsyncStream[object]):
                     if isinstance(end, Exception):
                         raise end
                     if end:
-                        await _exhaust(chunks)
+                        await _exhaust_chunks(chunks)
                         return
         finally:
             await self.response.aclose()
@@ -104,7 +104,7 @@ class ObjectStream(openai.AsyncStream[object]):
                 if left < 0:
                     break
         except Exception:
-            if rest := _unread(self.response):
+            if rest := _read_buffered(self.response):
                 yield rest
             raise
         if left < 0:
@@ -137,7 +137,7 @@ class ObjectStream(openai.AsyncStream[object]):
         return value
 
 
-def _unread(response: Any) -> bytes:
+def _read_buffered(response: Any) -> bytes:
     """What aiohttp still has: it raises an error before it gives out what came between
     two frames. b"" with other clients, and for compressed bytes."""
     body = getattr(response.stream, "_stream", None)
@@ -157,7 +157,7 @@ async def in_turn(chunks: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
         yield chunk[(len(chunk) - 1) // TURN_BYTES * TURN_BYTES :]
 
 
-async def _exhaust(chunks: AsyncIterator[bytes]) -> None:
+async def _exhaust_chunks(chunks: AsyncIterator[bytes]) -> None:
     try:
         async with asyncio.timeout(END_SECONDS):
             async for _ in chunks:

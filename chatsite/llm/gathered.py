@@ -127,14 +127,14 @@ def _read_call(found: dict[str, Any]) -> ToolCallChunk:
         arguments = json.dumps(arguments)
     is_number = isinstance(index, int) and not isinstance(index, bool)
     return tool_call_chunk(
-        id=_text(found.get("id")),
-        name=_text(function.get("name")),
-        args=_text(arguments),
+        id=_text_or_none(found.get("id")),
+        name=_text_or_none(function.get("name")),
+        args=_text_or_none(arguments),
         index=index if is_number else None,
     )
 
 
-def _text(value: object) -> str | None:
+def _text_or_none(value: object) -> str | None:
     return value if isinstance(value, str) else None
 
 

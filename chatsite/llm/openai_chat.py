@@ -205,7 +205,9 @@ class Completions:
         )
 
 
-def make(name: str, *, key: str, base_url: str, connect_timeout: float) -> OpenAIChat:
+def make_openai_chat(
+    name: str, *, key: str, base_url: str, connect_timeout: float
+) -> OpenAIChat:
     """A model whose only deadline is for the connection: ReplyStream has the others."""
     # aiohttp looks up the address in the time for the pool.
     timeout = openai.Timeout(None, connect=connect_timeout, pool=connect_timeout)

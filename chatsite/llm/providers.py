@@ -35,7 +35,7 @@ def models() -> list[str]:
     return list(dict.fromkeys([default_model(), *settings.CHAT_MODELS]))
 
 
-def choices(*others: str) -> list[tuple[str, str]]:
+def list_model_choices(*others: str) -> list[tuple[str, str]]:
     """The models to choose from, and `others`, with their names on pages."""
     return [(name, label(name)) for name in dict.fromkeys([*models(), *others])]
 
@@ -44,11 +44,11 @@ def provider(name: str) -> str:
     """Who runs the model, as pages say it; "" for the demo model."""
     if is_demo(name):
         return ""
-    shown = "OpenAI" if host() == OPENAI_HOST else host()
+    shown = "OpenAI" if find_provider_host() == OPENAI_HOST else find_provider_host()
     return (settings.PROVIDER_NAME or shown)[:100]
 
 
-def host() -> str:
+def find_provider_host() -> str:
     """Of the base URL, which can hold a password; "" where that is no full address."""
     if not settings.OPENAI_BASE_URL:
         return OPENAI_HOST
@@ -139,7 +139,7 @@ class _Builder:
             if loop is not _NO_LOOP:
                 self._close_at_end(models)
         if name not in models:
-            models[name] = _make(name)
+            models[name] = _make_model(name)
         return models[name]
 
     def cache_clear(self) -> None:
@@ -147,7 +147,7 @@ class _Builder:
 
     async def close(self) -> None:
         """Close what the models of this event loop have open."""
-        await _close(self._by_loop.pop(_running_loop(), {}))
+        await _close_models(self._by_loop.pop(_running_loop(), {}))
 
     def _close_at_end(self, models: dict[str, BaseChatModel]) -> None:
         """An event loop that ends closes the generators that it has begun."""
@@ -157,7 +157,7 @@ class _Builder:
                 yield
             finally:
                 self._keepers.discard(keeper)
-                await _close(models)
+                await _close_models(models)
 
         keeper = keep()
         self._keepers.add(keeper)
@@ -165,7 +165,7 @@ class _Builder:
             anext(keeper).send(None)
 
 
-async def _close(models: dict[str, BaseChatModel]) -> None:
+async def _close_models(models: dict[str, BaseChatModel]) -> None:
     for model in models.values():
         if client := getattr(model, "root_async_client", None):
             await client.close()
@@ -186,12 +186,12 @@ def _running_loop() -> Any:
         return _NO_LOOP
 
 
-def _make(name: str) -> BaseChatModel:
+def _make_model(name: str) -> BaseChatModel:
     if is_demo(name):
         return DemoChatModel(tokens_per_second=settings.DEMO_TOKENS_PER_SECOND)
     from . import openai_chat
 
-    return openai_chat.make(
+    return openai_chat.make_openai_chat(
         name,
         key=settings.OPENAI_API_KEY or PLACEHOLDER_KEY,
         base_url=settings.OPENAI_BASE_URL,

@@ -22,7 +22,7 @@ from pydantic import BaseModel
 
 from . import deltas, dialects, providers
 from .deltas import Delta
-from .errors import LLMError, translate
+from .errors import LLMError, translate_error
 from .gathered import Calls, Words
 
 logger = logging.getLogger(__name__)
@@ -178,14 +178,14 @@ class ReplyStream:
         return bool(self.first_token_ms is not None or self._calls or self._reasoning)
 
     async def _attempt(self) -> AsyncIterator[str]:
-        if not providers.is_demo(self.name) and not providers.host():
+        if not providers.is_demo(self.name) and not providers.find_provider_host():
             raise LLMError("address")
         model, without = providers.build(self.name), self.dialect.without
         self._life_at, self._is_understood = time.monotonic(), False
         options = {name: self._bind[name] for name in self._bind.keys() - without}
         if "stream_options" in without:
             options["stream_usage"] = False
-        reading = deltas.read(model, self._messages, **options)
+        reading = deltas.read_deltas(model, self._messages, **options)
         async with aclosing(reading) as batches:
             while batch := await self._read(batches):
                 self._note(batch)
@@ -217,7 +217,7 @@ class ReplyStream:
         if batch and not self._is_understood:
             self._is_understood = True
             if self.dialect != dialects.of(self.name):
-                dialects.remember(self.name, self.dialect)
+                dialects.remember_dialect(self.name, self.dialect)
         return batch
 
     def _find_end_of_patience(self) -> float:
@@ -231,7 +231,7 @@ class ReplyStream:
         return asyncio.get_running_loop().time() + left
 
     def _explain(self, exc: Exception) -> LLMError:
-        error = translate(exc)
+        error = translate_error(exc)
         if isinstance(exc, TimeoutError):
             # A model that thinks longer than this would do so again, and be paid again.
             error.retryable = False
@@ -289,7 +289,7 @@ class ReplyStream:
             raise LLMError(code, retryable=self.finish_reason is None)
 
 
-async def complete(
+async def fetch_reply(
     name: str,
     messages: Sequence[BaseMessage],
     *,

@@ -86,7 +86,7 @@ def check_origins_set(app_configs: Apps, **kwargs: Any) -> list[CheckMessage]:
 
 
 @register(Tags.database)
-def check_database(app_configs: Apps, **kwargs: Any) -> list[CheckMessage]:
+def check_shared_database(app_configs: Apps, **kwargs: Any) -> list[CheckMessage]:
     # Redis is there for several processes, and several machines can't share a file.
     if not settings.REDIS_URL or connection.vendor != "sqlite":
         return []
@@ -201,7 +201,7 @@ def check_models(app_configs: Apps, **kwargs: Any) -> list[CheckMessage]:
 @register()
 def check_base_url(app_configs: Apps, **kwargs: Any) -> list[CheckMessage]:
     """Without the value: it can hold a password."""
-    if providers.host():
+    if providers.find_provider_host():
         return []
     return [
         Error(

@@ -10,7 +10,7 @@ NAME = PASSWORD = "demo"  # noqa: S105 - the banner of `make run` says it
 OWN_ADDRESSES = ("127.0.0.1", "::1", "localhost")
 
 
-def prepare(host: str) -> None:
+def prepare_demo_user(host: str) -> None:
     """With DEBUG there is one. Only where the site listens to this machine alone may it
     look at the admin; elsewhere one that was made here may not any more."""
     if settings.DEBUG:

@@ -21,21 +21,21 @@ SECRET_NAME = re.compile(r"(KEY|TOKEN|SECRET|PASSWORD)$", re.IGNORECASE)
 
 class ExceptionReporter(debug.ExceptionReporter):
     def get_traceback_html(self) -> str:
-        return hide(super().get_traceback_html())
+        return hide_secrets(super().get_traceback_html())
 
     def get_traceback_text(self) -> str:
-        return hide(super().get_traceback_text())
+        return hide_secrets(super().get_traceback_text())
 
 
-def hide(text: str) -> str:
+def hide_secrets(text: str) -> str:
     # The longest first: one can be part of another.
-    for secret in sorted(secrets(), key=len, reverse=True):
+    for secret in sorted(list_secrets(), key=len, reverse=True):
         for shown in {secret, repr(secret)[1:-1]}:
             text = text.replace(shown, HIDDEN).replace(escape(shown), HIDDEN)
     return text
 
 
-def secrets() -> set[str]:
+def list_secrets() -> set[str]:
     """What the settings keep secret, by their names or as a part of an address."""
     found: set[str] = set()
     for name in filter(str.isupper, dir(settings)):

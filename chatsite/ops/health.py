@@ -27,7 +27,7 @@ READY_SECONDS = 3.0
 @require_GET
 def healthz(request: HttpRequest) -> HttpResponse:
     """The process answers; the database and the others are not asked."""
-    return _plain("ok")
+    return _answer_plain("ok")
 
 
 @never_cache
@@ -42,14 +42,16 @@ async def readyz(request: HttpRequest) -> HttpResponse:
             migrated = await sync_to_async(_is_migrated)()
     except (TimeoutError, TROUBLE) as error:
         read_only = is_read_only(error)
-        return _plain("database is read-only" if read_only else "database", status=503)
+        return _answer_plain(
+            "database is read-only" if read_only else "database", status=503
+        )
     if not migrated:
-        return _plain("migrations", status=503)
+        return _answer_plain("migrations", status=503)
     sent = await layer.spread("readyz", {"type": "readyz"})
-    return _plain("ready" if sent else "degraded: channel layer")
+    return _answer_plain("ready" if sent else "degraded: channel layer")
 
 
-def _plain(text: str, status: int = 200) -> HttpResponse:
+def _answer_plain(text: str, status: int = 200) -> HttpResponse:
     return HttpResponse(text, content_type="text/plain", status=status)
 
 
@@ -71,13 +73,13 @@ def _is_migrated() -> bool:
 
 @never_cache
 @require_GET
-def metrics(request: HttpRequest) -> HttpResponse:
+def show_metrics(request: HttpRequest) -> HttpResponse:
     """For Prometheus, with METRICS_TOKEN as bearer token; without one, nothing."""
     if not settings.METRICS_TOKEN:
         raise Http404
     sent = request.headers.get("Authorization", "")
     if not constant_time_compare(sent, f"Bearer {settings.METRICS_TOKEN}"):
-        response = _plain("unauthorized", status=401)
+        response = _answer_plain("unauthorized", status=401)
         response["WWW-Authenticate"] = "Bearer"
         return response
     body = generate_latest(REGISTRY) + generate_latest(_database)

@@ -46,9 +46,9 @@ class LineFormatter(logging.Formatter):
     def formatException(self, ei: Any) -> str:  # noqa: N802
         if self._debug:
             # Read late: this module is loaded with the settings, that one needs them.
-            from .error_page import hide
+            from .error_page import hide_secrets
 
-            return hide(super().formatException(ei))
+            return hide_secrets(super().formatException(ei))
         kind, _, trace = ei
         return f"{kind.__name__} in {' < '.join(reversed(place_of(trace)))}"
 

@@ -78,7 +78,7 @@ _accounts_lock = Lock()
 
 
 def of_user(user_id: int | str) -> Account:
-    return _get(("user", user_id))
+    return _get_account(("user", user_id))
 
 
 def of_request(request: HttpRequest) -> Account | None:
@@ -88,10 +88,10 @@ def of_request(request: HttpRequest) -> Account | None:
         return None
     # Open pages read no session.
     if secret := find_secret(request.path):
-        return _get(("link", secret))
+        return _get_account(("link", secret))
     if user_id := _user_of(request):
         return of_user(user_id)
-    return _get(("address", client_address(request)))
+    return _get_account(("address", client_address(request)))
 
 
 def _user_of(request: HttpRequest) -> int | None:
@@ -105,7 +105,7 @@ def _user_of(request: HttpRequest) -> int | None:
     return int(user_id) if user_id else None
 
 
-def _get(key: Key) -> Account:
+def _get_account(key: Key) -> Account:
     with _accounts_lock:
         account = _accounts.setdefault(key, Account())
         _accounts.move_to_end(key)
@@ -122,7 +122,7 @@ def _forget_some() -> None:
         _accounts.popitem(last=False)
 
 
-def forget_all() -> None:
+def forget_accounts() -> None:
     """For tests."""
     with _accounts_lock:
         _accounts.clear()
@@ -143,15 +143,17 @@ class ProcessorTimeMiddleware:
         if account is None:
             return self.get_response(request)
         if seconds := account.rest(BURST_SECONDS):
-            return _refuse(request, seconds)
+            return _refuse_request(request, seconds)
         with account.timed():
             response = self.get_response(request)
         if isinstance(response, StreamingHttpResponse) and not response.is_async:
-            response.streaming_content = _count(account, response.streaming_content)
+            response.streaming_content = _charge_parts(
+                account, response.streaming_content
+            )
         return response
 
 
-def _count(account: Account, parts: Any) -> Iterator[bytes]:
+def _charge_parts(account: Account, parts: Any) -> Iterator[bytes]:
     """The same parts, each paid for when it is made."""
     waiting = iter(parts)
     while True:
@@ -162,7 +164,7 @@ def _count(account: Account, parts: Any) -> Iterator[bytes]:
         yield part
 
 
-def _refuse(request: HttpRequest, seconds: float) -> HttpResponse:
+def _refuse_request(request: HttpRequest, seconds: float) -> HttpResponse:
     wait = math.ceil(seconds)
     context = {**appearance_of(request), "seconds": wait}
     response = HttpResponse(render_to_string("429.html", context), status=429)

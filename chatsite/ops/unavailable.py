@@ -37,7 +37,7 @@ class UnavailableMiddleware(MiddlewareMixin):
 
     def process_request(self, request: HttpRequest) -> HttpResponse | None:
         is_busy = TOO_BUSY in getattr(request, "scope", ())
-        return _page(request, is_busy=True) if is_busy else None
+        return _render_unavailable(request, is_busy=True) if is_busy else None
 
     def process_response(
         self, request: HttpRequest, response: HttpResponse
@@ -69,10 +69,10 @@ def server_error(request: HttpRequest) -> HttpResponse:
 
 def _database_away(request: HttpRequest, error: BaseException) -> HttpResponse:
     logger.warning("database away: %s", name_of(error))
-    return _page(request)
+    return _render_unavailable(request)
 
 
-def _page(request: HttpRequest, *, is_busy: bool = False) -> HttpResponse:
+def _render_unavailable(request: HttpRequest, *, is_busy: bool = False) -> HttpResponse:
     # Without the request: the signed-in user is in the database, too.
     context = {**appearance_of(request), "is_busy": is_busy}
     response = HttpResponse(render_to_string("503.html", context), status=503)

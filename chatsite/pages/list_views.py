@@ -62,7 +62,7 @@ def _home(
     request: HttpRequest, form: NewConversationForm, refusal: str = ""
 ) -> HttpResponse:
     """The page that a conversation begins on, with the list beside it."""
-    models, wanted = providers.choices(), form["model"].value()
+    models, wanted = providers.list_model_choices(), form["model"].value()
     values = {
         "form": form,
         "client_id": form["client_id"].value() or uuid4().hex,

@@ -429,7 +429,7 @@ def _read_temperature(given: str) -> float | None:
 def set_model(request: HttpRequest, conversation: Conversation) -> Notice:
     """Another model for the replies that follow."""
     before, name = model_of(conversation), request.POST.get("model", "")
-    if name not in dict(providers.choices(before)):
+    if name not in dict(providers.list_model_choices(before)):
         raise actions.ActionError(_("This site does not offer that model."))
     actions.set_model(conversation, name_to_store(name))
     text = _("%(model)s writes the replies from now on.")

@@ -87,7 +87,7 @@ def context(request: HttpRequest, conversation: Conversation) -> HttpResponse:
 def model_values(conversation: Conversation) -> dict[str, Any]:
     """The list of models beside the message box."""
     model = model_of(conversation)
-    return {"model": model, "models": providers.choices(model)}
+    return {"model": model, "models": providers.list_model_choices(model)}
 
 
 def context_values(request: HttpRequest, conversation: Conversation) -> dict[str, Any]:

@@ -52,14 +52,14 @@ def shape_of(model: str, dialect: dialects.Dialect | None = None) -> Shape:
 async def complete(
     model: str, messages: Sequence[BaseMessage], **options: Any
 ) -> AIMessage:
-    """streaming.complete() in the form that the provider takes, which the reply tells
-    as response_metadata["shape"]. Raises LLMError.
+    """streaming.fetch_reply() in the form that the provider takes, which the reply
+    tells as response_metadata["shape"]. Raises LLMError.
     """
     dialect, refused = dialects.of(model), 0
     while True:
         shape = shape_of(model, dialect)
         try:
-            reply = await streaming.complete(
+            reply = await streaming.fetch_reply(
                 model, shape.apply(messages), dialect=dialect, **options
             )
         except LLMError as error:

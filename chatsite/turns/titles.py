@@ -60,7 +60,7 @@ async def _ask(conversation_id: int) -> str:
     while job := await database_sync_to_async(_prepare)(conversation_id, dialect):
         started, reply, dialect = monotonic(), AIMessage(""), None
         try:
-            reply = await streaming.complete(
+            reply = await streaming.fetch_reply(
                 job.call.model,
                 job.messages,
                 total=TITLE_SECONDS,

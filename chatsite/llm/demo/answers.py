@@ -12,7 +12,14 @@ from langchain_core.messages import BaseMessage
 
 from .extractive import is_question, split_sentences
 from .phrases import CHINESE, ENGLISH
-from .statements import Place, Sent, Statement, read_message, read_sent, search
+from .statements import (
+    Place,
+    Sent,
+    Statement,
+    read_message,
+    read_sent,
+    search_statements,
+)
 
 MAX_QUOTE = 300
 
@@ -79,7 +86,7 @@ class Asked:
     def quote(self, statement: Statement) -> str:
         phrase = "said" if statement.is_user else "answered"
         where = self.where(statement.place)
-        return self.say(phrase, text=shorten(statement.text), where=where)
+        return self.say(phrase, text=clip_quote(statement.text), where=where)
 
     def describe_sent(self) -> str:
         count = self.sent.message_count + 1
@@ -91,7 +98,7 @@ class Asked:
         return self.say("and").join([*parts, messages])
 
 
-def answer(messages: Sequence[BaseMessage]) -> str:
+def answer_messages(messages: Sequence[BaseMessage]) -> str:
     """The reply of the demo model to these messages."""
     return find_answer(messages)[0]
 
@@ -104,11 +111,11 @@ def find_answer(messages: Sequence[BaseMessage]) -> tuple[str, bool]:
     if CONTEXT_QUESTION.search(whole.text):
         return whole.say("sent", sent=whole.describe_sent()), True
     if not is_question(whole.text):
-        return note(whole), True
+        return echo_message(whole), True
     # "What's my name, and where am I going?" asks two things; most texts are one.
     is_short = len(whole.text) <= MAX_QUOTE
     parts = AND_QUESTION.split(whole.text) if is_short else [whole.text]
-    said = [look_up(replace(whole, text=part)) for part in parts]
+    said = [look_up_fact(replace(whole, text=part)) for part in parts]
     found = whole.phrases["space"].join(filter(None, dict.fromkeys(said)))
     return found or whole.say("unknown", sent=whole.describe_sent()), bool(found)
 
@@ -127,11 +134,11 @@ def is_chinese(text: str) -> bool:
     return characters > len(re.findall(r"[A-Za-z]+", text))
 
 
-def shorten(text: str) -> str:
+def clip_quote(text: str) -> str:
     return text if len(text) <= MAX_QUOTE else text[: MAX_QUOTE - 1] + "…"
 
 
-def look_up(asked: Asked) -> str:
+def look_up_fact(asked: Asked) -> str:
     """The user's name, or the earlier sentence that has most in common with the
     question; "" if there is none."""
     questions = [s for s in split_sentences(asked.text) if is_question(s)]
@@ -139,16 +146,16 @@ def look_up(asked: Asked) -> str:
     if NAME_QUESTION.search(question):
         name, place = asked.find_name()
         return asked.say("name", name=name, where=asked.where(place)) if name else ""
-    hits = search(asked.sent.statements, question)
+    hits = search_statements(asked.sent.statements, question)
     return asked.quote(hits[0][1]) if hits else ""
 
 
-def note(asked: Asked) -> str:
+def echo_message(asked: Asked) -> str:
     """Repeats what was said; the first reply of a conversation says who writes it."""
     names = (find_name(statement.text) for statement in asked.stated)
     name = next(filter(None, names), "")
     parts = [asked.say("welcome", name=name)] if name else []
-    parts.append(asked.say("noted", text=shorten(asked.text)))
+    parts.append(asked.say("noted", text=clip_quote(asked.text)))
     if not asked.sent.message_count and not asked.sent.summaries:
         parts.append(asked.say("hint"))
     return asked.phrases["space"].join(parts)

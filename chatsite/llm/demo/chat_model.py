@@ -26,9 +26,9 @@ from memory.engine.summaries.schemas import render_summary
 from memory.engine.tokens import MESSAGE_OVERHEAD
 
 from ..naming import TITLE_MARK
-from .answers import answer
+from .answers import answer_messages
 from .extractive import make_title, summarize_extractively
-from .structured import fill, find_shape
+from .structured import fill_shape, find_shape
 from .tool_use import answer_from_results, find_calls
 
 DEFAULT_SUMMARY_TOKENS = 400
@@ -56,7 +56,9 @@ class DemoChatModel(BaseChatModel):
     ) -> ChatResult:
         calls = _find_calls(messages, kwargs.get("tools") or ())
         text = "" if calls else reply_to(messages)
-        message = AIMessage(text, tool_calls=calls, **_metadata(messages, text, calls))
+        message = AIMessage(
+            text, tool_calls=calls, **_make_metadata(messages, text, calls)
+        )
         return ChatResult(generations=[ChatGeneration(message=message)])
 
     async def _astream(
@@ -76,7 +78,7 @@ class DemoChatModel(BaseChatModel):
             yield ChatGenerationChunk(
                 message=AIMessageChunk("", tool_call_chunks=[piece])
             )
-        last = AIMessageChunk("", **_metadata(messages, text, calls))
+        last = AIMessageChunk("", **_make_metadata(messages, text, calls))
         yield ChatGenerationChunk(message=last)
 
 
@@ -84,10 +86,12 @@ def reply_to(messages: Sequence[BaseMessage]) -> str:
     """A summary or a title if the system message asks for one, an answer otherwise."""
     if messages and (document := read_request(messages)) is not None:
         is_in_place = messages[-1].text.startswith(SUMMARY_MARK)
-        return _summarize(messages[-1 if is_in_place else 0].text, document)
+        return _answer_summary_request(
+            messages[-1 if is_in_place else 0].text, document
+        )
     if messages and messages[0].text.startswith(TITLE_MARK):
         return make_title(str(json.loads(messages[-1].text)["messages"][0]["text"]))
-    return answer_from_results(messages) or answer(messages)
+    return answer_from_results(messages) or answer_messages(messages)
 
 
 def _find_calls(
@@ -107,11 +111,11 @@ def split_tokens(text: str) -> list[str]:
     return PIECE.findall(text)
 
 
-def _summarize(prompt: str, data: dict[str, Any]) -> str:
+def _answer_summary_request(prompt: str, data: dict[str, Any]) -> str:
     """Answer what a summariser request gives to read, in the form that it wants."""
     previous = [str(data.get("previous_summary") or "")]
     previous += [str(each.get("text", "")) for each in data.get("summaries", [])]
-    texts = list(_quote(data.get("messages", [])))
+    texts = list(_quote_messages(data.get("messages", [])))
     room = int(data.get("max_tokens") or DEFAULT_SUMMARY_TOKENS)
     shape = find_shape(prompt)
     # Headings and topics need room as well.
@@ -120,13 +124,15 @@ def _summarize(prompt: str, data: dict[str, Any]) -> str:
             texts, previous=previous, max_tokens=int(room * share)
         )
         with suppress(LookupError):
-            filled = fill(shape, text.encode("utf-8", "replace").decode().splitlines())
+            filled = fill_shape(
+                shape, text.encode("utf-8", "replace").decode().splitlines()
+            )
             if _count_tokens(render_summary(filled)) + MESSAGE_OVERHEAD <= room:
                 return json.dumps(filled, ensure_ascii=False)
     return summarize_extractively(texts, previous=previous, max_tokens=room)
 
 
-def _quote(messages: list[dict[str, Any]]) -> Iterator[str]:
+def _quote_messages(messages: list[dict[str, Any]]) -> Iterator[str]:
     """ "User: …" for each message, with the date wherever a new day begins."""
     last_day = ""
     for message in messages:
@@ -137,7 +143,7 @@ def _quote(messages: list[dict[str, Any]]) -> Iterator[str]:
         yield f"{role}{mark}: {message.get('text', '')}"
 
 
-def _metadata(
+def _make_metadata(
     messages: Sequence[BaseMessage], text: str, calls: Sequence[dict[str, Any]] = ()
 ) -> dict[str, Any]:
     read = sum(_count_tokens(message.text) + MESSAGE_OVERHEAD for message in messages)

@@ -125,7 +125,9 @@ def _rank_lines(texts: Sequence[str]) -> Iterator[tuple[str, int]]:
         if speaker.startswith("Tool"):
             said = QUOTE_MARK.sub("\n", said)
         for position, sentence in enumerate(split_sentences(said)):
-            rank = _rank(sentence, known, is_user=is_user, is_first=position == 0)
+            rank = _rank_sentence(
+                sentence, known, is_user=is_user, is_first=position == 0
+            )
             if rank is not None:
                 line = speaker + sentence
                 is_long = len(line) > MAX_LINE_CHARS
@@ -133,7 +135,9 @@ def _rank_lines(texts: Sequence[str]) -> Iterator[tuple[str, int]]:
             known += sentence + " "
 
 
-def _rank(sentence: str, known: str, *, is_user: bool, is_first: bool) -> int | None:
+def _rank_sentence(
+    sentence: str, known: str, *, is_user: bool, is_first: bool
+) -> int | None:
     """4 users about themselves, 3 a fact of the user, 2 one that the assistant
     brought up, 1 and 0 first sentences of either; None: not worth keeping.
     """

@@ -123,24 +123,26 @@ def read_fenced(text: str) -> Iterator[Statement]:
             match = SPEAKER.match(line)
             speaker = match.group() if match else ""
             is_user = not speaker or speaker.startswith("User")
-            yield from _split(line[len(speaker) :], is_user, place)
+            yield from _split_statements(line[len(speaker) :], is_user, place)
     for number, role, body in QUOTED.findall(text):
-        yield from _split(html.unescape(body), role == "user", Place(int(number or 0)))
+        yield from _split_statements(
+            html.unescape(body), role == "user", Place(int(number or 0))
+        )
     for number, body in RULE.findall(text):
-        yield from _split(html.unescape(body), True, Place(int(number or 0)))
+        yield from _split_statements(html.unescape(body), True, Place(int(number or 0)))
 
 
 def read_message(message: BaseMessage) -> Iterator[Statement]:
     number = message.id or ""
     place = Place(int(number)) if number.isdecimal() else Place()
-    return _split(message.text, message.type == "human", place)
+    return _split_statements(message.text, message.type == "human", place)
 
 
-def _split(text: str, is_user: bool, place: Place) -> Iterator[Statement]:
+def _split_statements(text: str, is_user: bool, place: Place) -> Iterator[Statement]:
     return (Statement(each, is_user, place) for each in split_sentences(text))
 
 
-def search(
+def search_statements(
     statements: Sequence[Statement], query: str
 ) -> list[tuple[float, Statement]]:
     """Statements that share words with the query, best first, later before earlier.

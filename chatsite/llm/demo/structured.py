@@ -53,20 +53,20 @@ def find_shape(prompt: str) -> dict[str, Any] | None:
     return shape if is_shape else None
 
 
-def fill(shape: dict[str, Any], lines: Sequence[str]) -> dict[str, Any]:
+def fill_shape(shape: dict[str, Any], lines: Sequence[str]) -> dict[str, Any]:
     """The lines ("User: …") as an object of this shape.
 
     Raises LookupError where it wants a time and none is known.
     """
     places: dict[str, list[str]] = {name: [] for name in shape}
-    for line in _date(lines):
+    for line in _date_lines(lines):
         # What no summary may lose is added again behind the new one.
         if not line.startswith(CARRIED):
-            places[_choose(line, shape)].append(line)
-    return {name: _write(shape[name], places[name]) for name in shape}
+            places[_choose_field(line, shape)].append(line)
+    return {name: _write_shape(shape[name], places[name]) for name in shape}
 
 
-def _date(lines: Sequence[str]) -> Iterator[str]:
+def _date_lines(lines: Sequence[str]) -> Iterator[str]:
     """Each with its day: a mark such as "(2026-05-07)" is on the first of a day, and
     the lines do not stay together."""
     mark = ""
@@ -77,7 +77,7 @@ def _date(lines: Sequence[str]) -> Iterator[str]:
         yield line.replace(":", f"{mark}:", 1) if is_said else line
 
 
-def _choose(line: str, shape: dict[str, Any]) -> str:
+def _choose_field(line: str, shape: dict[str, Any]) -> str:
     """The name of the field in which a line belongs."""
     is_own = not line.startswith(("Assistant", "Tool")) and is_personal(line)
     for name_pattern, line_pattern in FIELDS:
@@ -92,11 +92,11 @@ def _choose(line: str, shape: dict[str, Any]) -> str:
     return next(name for word in order for name in names if f"_{word}" in f"_{name}")
 
 
-def _write(shape: Any, lines: Sequence[str]) -> Any:
+def _write_shape(shape: Any, lines: Sequence[str]) -> Any:
     if isinstance(shape, list):
         return list(_write_entries(shape[0], lines))
     if isinstance(shape, dict):
-        return {name: _write(each, lines) for name, each in shape.items()}
+        return {name: _write_shape(each, lines) for name, each in shape.items()}
     if shape.startswith(DATE_SHAPE):
         marks = filter(None, map(MARKED.match, reversed(lines)))
         if not (mark := next(marks, None)):
@@ -118,7 +118,7 @@ def _write_entries(shape: Any, lines: Sequence[str]) -> Iterator[Any]:
     has_topic = isinstance(shape, dict) and "topic" in shape
     topics = _find_topics(lines) if has_topic else {}
     for line in lines:
-        entry = _write(shape, [line])
+        entry = _write_shape(shape, [line])
         yield entry | {"topic": topics[line]} if has_topic else entry
 
 
@@ -132,10 +132,10 @@ def _find_topics(lines: Sequence[str]) -> dict[str, str]:
             known[1].append(line)
         else:
             first.append((words, [line]))
-    return {line: _name(words, group) for words, group in first for line in group}
+    return {line: _name_topic(words, group) for words, group in first for line in group}
 
 
-def _name(words: set[str], lines: Sequence[str]) -> str:
+def _name_topic(words: set[str], lines: Sequence[str]) -> str:
     """The word that most of the lines have; of those the longest, numbers last."""
     counts = Counter(term for line in lines for term in {*extract_terms(line)} & words)
 

@@ -17,14 +17,14 @@ from memory.engine.cut_points import find_newest_question, is_late
 from .answers import (
     AND_QUESTION,
     Asked,
+    clip_quote,
     find_answer,
     is_chinese,
     read_asked,
-    shorten,
 )
 from .extractive import is_question
 from .phrases import CHINESE, ENGLISH
-from .statements import read_fenced, search
+from .statements import read_fenced, search_statements
 
 Arguments = dict[str, Any]
 MAX_CHARS = 300  # of a message that may want a tool
@@ -95,7 +95,7 @@ def find_calls(
         return []
     text = newest.text.strip()
     if (found := BY_NAME.fullmatch(text)) and found["name"] in names:
-        return [(found["name"], _read_arguments(found["args"]))]
+        return [(found["name"], _parse_tool_arguments(found["args"]))]
     parts = AND_QUESTION.split(text) if len(text) <= MAX_CHARS else []
     calls = [call for part in parts if (call := _find_call(part, names))]
     can_search = "search_transcript" in names and parts and is_question(text)
@@ -112,7 +112,7 @@ def _find_call(part: str, names: set[str]) -> tuple[str, Arguments] | None:
     return None
 
 
-def _read_arguments(text: str | None) -> Arguments:
+def _parse_tool_arguments(text: str | None) -> Arguments:
     try:
         found = json.loads(text or "{}")
     except (ValueError, RecursionError):
@@ -120,7 +120,7 @@ def _read_arguments(text: str | None) -> Arguments:
     return found if isinstance(found, dict) else {}
 
 
-def _calculate(text: str) -> Arguments | None:
+def _read_calculation(text: str) -> Arguments | None:
     found = CALCULATION.fullmatch(text)
     if not found or not OPERATOR.search(found["sum"]) or DATE.fullmatch(found["sum"]):
         return None
@@ -134,7 +134,7 @@ def _tell_time(text: str) -> Arguments | None:
     return {"time_zone": zone[0]} if zone else {}
 
 
-def _remind(text: str) -> Arguments | None:
+def _read_reminder(text: str) -> Arguments | None:
     for pattern in REMINDERS:
         if found := pattern.search(text):
             n, unit = found["n"].lower(), found["unit"].lower()
@@ -145,7 +145,7 @@ def _remind(text: str) -> Arguments | None:
     return None
 
 
-def _search(text: str) -> Arguments | None:
+def _read_search(text: str) -> Arguments | None:
     for pattern in SEARCHES:
         if found := pattern.search(text):
             query = NOISE.sub(" ", found["query"]).strip(" .。?？!！，,“”\"'")
@@ -154,10 +154,10 @@ def _search(text: str) -> Arguments | None:
 
 
 RULES: dict[str, Callable[[str], Arguments | None]] = {
-    "remind_me": _remind,
-    "calculate": _calculate,
+    "remind_me": _read_reminder,
+    "calculate": _read_calculation,
     "current_time": _tell_time,
-    "search_transcript": _search,
+    "search_transcript": _read_search,
 }
 
 
@@ -174,7 +174,7 @@ def answer_from_results(messages: Sequence[BaseMessage]) -> str:
     chat = [m for m in messages[: question + 1] if m.type in ("human", "ai", "tool")]
     asked = read_asked(chat)
     said = [
-        _describe(asked, call["name"], call["args"], results[call["id"]])
+        _describe_result(asked, call["name"], call["args"], results[call["id"]])
         for call in calls
         if call["id"] in results
     ]
@@ -187,20 +187,20 @@ def _tell_late(text: str) -> str:
     result = html.unescape(found["text"]) if found else text
     tool = html.unescape(found["tool"] or "") if found else ""
     phrases = CHINESE if is_chinese(result) else ENGLISH
-    return phrases["result"].format(tool=tool, text=shorten(result))
+    return phrases["result"].format(tool=tool, text=clip_quote(result))
 
 
-def _describe(asked: Asked, name: str, arguments: Arguments, result: str) -> str:
+def _describe_result(asked: Asked, name: str, arguments: Arguments, result: str) -> str:
     if name == "calculate" and NUMBER_ONLY.fullmatch(result):
         return f"{arguments.get('expression', '')} = {result}"
     if name == "search_transcript":
         return _tell_found(asked, str(arguments.get("query", "")), result)
-    return asked.say("result", tool=name, text=shorten(result))
+    return asked.say("result", tool=name, text=clip_quote(result))
 
 
 def _tell_found(asked: Asked, query: str, result: str) -> str:
     statements = [s for s in read_fenced(result) if not s.is_question]
     if not statements:
         return asked.say("not_found", query=query)
-    hits = [statement for _, statement in search(statements, query)]
+    hits = [statement for _, statement in search_statements(statements, query)]
     return asked.quote((hits or statements)[0])

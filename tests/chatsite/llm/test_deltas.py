@@ -12,7 +12,7 @@ from langchain_openai import ChatOpenAI
 
 from chatsite.llm import deltas, providers
 from chatsite.llm.deltas import Delta
-from chatsite.llm.errors import translate
+from chatsite.llm.errors import translate_error
 from chatsite.llm.event_stream import EventReader
 
 MESSAGES = [SystemMessage("Be brief."), HumanMessage("hi! I'm Lance")]
@@ -23,10 +23,10 @@ async def read(model):
     """All deltas as one, and the code of the error that ended them."""
     found, code = [], ""
     try:
-        async for batch in deltas.read(model, MESSAGES, tools=[TOOL]):
+        async for batch in deltas.read_deltas(model, MESSAGES, tools=[TOOL]):
             found += batch
     except Exception as error:  # noqa: BLE001
-        code = translate(error).code
+        code = translate_error(error).code
     return {
         "text": "".join(delta.text for delta in found),
         "reasoning": "".join(delta.reasoning for delta in found),
@@ -110,7 +110,7 @@ async def test_langsmith_is_a_listener(upstream, monkeypatch):
 
 async def test_what_comes_while_nobody_reads_is_read_at_once(upstream):
     sizes = []
-    reading = deltas.read(providers.build("ok-slow:8:0.05"), MESSAGES)
+    reading = deltas.read_deltas(providers.build("ok-slow:8:0.05"), MESSAGES)
     async for batch in reading:
         sizes.append(len([delta for delta in batch if delta.text]))
         await asyncio.sleep(0.25)
@@ -126,7 +126,7 @@ async def test_a_stream_without_a_buffer_goes_on_meanwhile():
                 yield AIMessageChunk(f"{number}")
 
     batches = []
-    async for batch in deltas.read(Slow(), MESSAGES):
+    async for batch in deltas.read_deltas(Slow(), MESSAGES):
         batches.append("".join(delta.text for delta in batch))
         await asyncio.sleep(0.1)
     assert "".join(batches) == "01234567"
@@ -139,7 +139,7 @@ async def test_what_came_before_an_error_is_read_first():
             yield AIMessageChunk("Before")
             raise ValueError("the noise")
 
-    reading = deltas.read(Broken(), MESSAGES)
+    reading = deltas.read_deltas(Broken(), MESSAGES)
     assert await anext(reading) == [Delta("Before")]
     with pytest.raises(ValueError, match="noise"):
         await anext(reading)

@@ -14,7 +14,7 @@ from pydantic import BaseModel
 
 from chatsite.llm.demo.chat_model import DemoChatModel, reply_to, split_tokens
 from chatsite.llm.demo.extractive import read_lines
-from chatsite.llm.streaming import ReplyStream, complete
+from chatsite.llm.streaming import ReplyStream, fetch_reply
 from memory.engine.compose import RuleBlock, compose
 from memory.engine.policy import Policy
 from memory.engine.summaries.schemas import SCHEMAS
@@ -405,7 +405,7 @@ class TestStreaming:
         model = DemoChatModel()
         streamed = "".join([chunk.text async for chunk in model.astream(messages)])
         assert model.invoke(messages).text == streamed
-        assert (await complete("demo", messages)).text == streamed
+        assert (await fetch_reply("demo", messages)).text == streamed
 
     async def test_it_ignores_tools(self):
         bind = {"tools": [{"type": "function", "function": {"name": "x"}}]}

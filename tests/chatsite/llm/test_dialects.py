@@ -9,7 +9,7 @@ from pydantic import BaseModel
 from chatsite.llm import dialects
 from chatsite.llm.dialects import Dialect
 from chatsite.llm.errors import LLMError
-from chatsite.llm.streaming import ReplyStream, complete
+from chatsite.llm.streaming import ReplyStream, fetch_reply
 
 MESSAGES = [SystemMessage("Be brief."), HumanMessage("hi!")]
 FAILED_ONCE = [*MESSAGES, HumanMessage("hi again!")]
@@ -167,7 +167,7 @@ async def test_a_refused_field_is_no_attempt(upstream, settings):
 
 async def test_a_refused_schema_is_left_out(upstream, settings):
     settings.STRUCTURED_OUTPUT = True
-    reply = await complete("strict:response_format", MESSAGES, schema=Shape)
+    reply = await fetch_reply("strict:response_format", MESSAGES, schema=Shape)
     assert reply.text == "Reply to: hi!"
     assert ["response_format" in each.body for each in upstream.calls] == [True, False]
 

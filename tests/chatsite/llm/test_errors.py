@@ -9,7 +9,7 @@ import openai
 import pytest
 from django.utils import timezone
 
-from chatsite.llm.errors import DETAILS, LLMError, parse_retry_after, translate
+from chatsite.llm.errors import DETAILS, LLMError, parse_retry_after, translate_error
 
 SECRET = "sk-live-SECRET"
 REQUEST = httpx2.Request("POST", "http://127.0.0.1/v1/chat/completions")
@@ -60,7 +60,7 @@ def stream_error(code=None, kind=None, message=SECRET):
     ],
 )  # fmt: skip
 def test_it_names_the_error_without_its_text(exc, code, retryable):
-    error = translate(exc)
+    error = translate_error(exc)
     assert (error.code, error.retryable) == (code, retryable)
     assert error.detail == DETAILS[code]
     assert SECRET not in f"{error} {error!r} {error.args} {vars(error)}"
@@ -68,7 +68,7 @@ def test_it_names_the_error_without_its_text(exc, code, retryable):
 
 def test_it_leaves_its_own_errors_alone():
     error = LLMError("quota")
-    assert translate(error) is error
+    assert translate_error(error) is error
 
 
 def test_it_speaks_in_full_sentences():
@@ -78,8 +78,8 @@ def test_it_speaks_in_full_sentences():
 
 
 def test_it_knows_when_to_come_back():
-    assert translate(status_error(429, **{"retry-after": "7"})).retry_after == 7
-    assert translate(status_error(429)).retry_after is None
+    assert translate_error(status_error(429, **{"retry-after": "7"})).retry_after == 7
+    assert translate_error(status_error(429)).retry_after is None
 
 
 @pytest.mark.parametrize(
@@ -108,4 +108,4 @@ def test_it_tells_a_lost_connection_from_a_late_one(cause, code):
     error = openai.APITimeoutError(REQUEST)
     error.__cause__ = httpx2.ConnectTimeout(SECRET)
     error.__cause__.__cause__ = cause
-    assert translate(error).code == code
+    assert translate_error(error).code == code

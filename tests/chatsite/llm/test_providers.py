@@ -9,7 +9,7 @@ from langchain_openai import ChatOpenAI
 from chatsite.llm import providers
 from chatsite.llm.demo.chat_model import DemoChatModel
 from chatsite.llm.errors import LLMError
-from chatsite.llm.streaming import complete
+from chatsite.llm.streaming import fetch_reply
 
 WRONG = [
     *("gateway/v1", "gateway:8000/v1", "127.0.0.1:8000/v1", "//gateway/v1"),
@@ -98,7 +98,7 @@ class TestHost:
     )
     def test_it_is_that_of_a_full_address(self, settings, address, host):
         settings.OPENAI_BASE_URL = address
-        assert providers.host() == host
+        assert providers.find_provider_host() == host
         shown = {"api.openai.com": "OpenAI"}.get(host, host)
         assert providers.provider("some-model") == shown
 
@@ -106,10 +106,10 @@ class TestHost:
     async def test_no_request_is_made_without_one(self, settings, address):
         settings.OPENAI_BASE_URL = address
         with pytest.raises(LLMError) as caught:
-            await complete("some-model", [HumanMessage("Hello")])
+            await fetch_reply("some-model", [HumanMessage("Hello")])
         assert caught.value.code == "address"
         assert not caught.value.retryable
-        assert (await complete("demo", [HumanMessage("Hello")])).text
+        assert (await fetch_reply("demo", [HumanMessage("Hello")])).text
 
 
 class TestCacheOptions:

@@ -5,7 +5,7 @@ from django.core.exceptions import ImproperlyConfigured
 from langchain_core.messages import HumanMessage
 
 from chatsite.llm import providers
-from chatsite.llm.streaming import ReplyStream, complete
+from chatsite.llm.streaming import ReplyStream, fetch_reply
 from chatsite.settings import read_temperature
 
 MESSAGES = [HumanMessage("hi!")]
@@ -23,13 +23,13 @@ async def test_a_temperature_is_sent(upstream):
 async def test_what_is_not_set_is_not_sent(upstream, settings):
     settings.SUMMARY_TEMPERATURE = None
     await read("ok", providers.sampling_options("ok", None))
-    await complete("ok", MESSAGES)
+    await fetch_reply("ok", MESSAGES)
     names = {"temperature", "max_tokens", "max_completion_tokens"}
     assert [names & each.body.keys() for each in upstream.calls] == [set(), set()]
 
 
 async def test_summaries_are_as_cool_as_can_be(upstream):
-    await complete("ok", MESSAGES, max_tokens=300)
+    await fetch_reply("ok", MESSAGES, max_tokens=300)
     body = upstream.calls[0].body
     assert (body["temperature"], body["max_tokens"]) == (0, 300)
     assert "max_completion_tokens" not in body
@@ -48,7 +48,7 @@ def test_openai_has_a_name_of_its_own_for_the_longest_reply(settings):
 async def test_what_a_provider_refuses_is_left_out_from_then_on(upstream, field):
     model = f"strict:{field}"
     for _ in range(2):
-        reply = await complete(model, MESSAGES, max_tokens=300)
+        reply = await fetch_reply(model, MESSAGES, max_tokens=300)
         assert reply.text == "Reply to: hi!"
     assert [field in each.body for each in upstream.calls] == [True, False, False]
     other = ({"temperature", "max_tokens"} - {field}).pop()

@@ -10,7 +10,13 @@ from pydantic import BaseModel
 
 from chatsite.llm import streaming
 from chatsite.llm.errors import LLMError
-from chatsite.llm.streaming import MAX_REPLY_CHARS, ReplyStream, Usage, clean, complete
+from chatsite.llm.streaming import (
+    MAX_REPLY_CHARS,
+    ReplyStream,
+    Usage,
+    clean,
+    fetch_reply,
+)
 from tests.fakes import upstream as fake
 from tests.patience import within
 
@@ -263,7 +269,7 @@ class TestQuirks:
         assert stream.refusal == "I cannot talk about that."
 
     async def test_a_refusal_to_summarise_is_known_as_one(self, upstream):
-        message = await complete("refusal", MESSAGES)
+        message = await fetch_reply("refusal", MESSAGES)
         assert message.additional_kwargs["refusal"] == "I cannot talk about that."
 
     @pytest.mark.parametrize(
@@ -352,7 +358,7 @@ class TestClean:
 
 class TestComplete:
     async def test_it_returns_text_usage_and_reason(self, upstream):
-        message = await complete("ok", MESSAGES, max_tokens=50)
+        message = await fetch_reply("ok", MESSAGES, max_tokens=50)
         assert message.content == "Reply to: hi! I'm Lance"
         assert message.usage_metadata["input_tokens"] == 15
         assert message.response_metadata["finish_reason"] == "stop"
@@ -368,7 +374,7 @@ class TestComplete:
         ],
     )
     async def test_it_leaves_judging_to_the_caller(self, upstream, mode, text, reason):
-        message = await complete(mode, MESSAGES)
+        message = await fetch_reply(mode, MESSAGES)
         assert message.content == text
         assert message.response_metadata["finish_reason"] == reason
 
@@ -376,7 +382,7 @@ class TestComplete:
         self, upstream, settings
     ):
         settings.FINISH_REASON_REQUIRED = False
-        message = await complete("eof", MESSAGES)
+        message = await fetch_reply("eof", MESSAGES)
         assert message.response_metadata["finish_reason"] == "stop"
 
 
@@ -389,7 +395,7 @@ async def test_it_holds_a_summary_to_a_schema_where_the_provider_can(
     upstream, settings, is_held
 ):
     settings.STRUCTURED_OUTPUT = is_held
-    reply = await streaming.complete("ok", [HumanMessage("Hello")], schema=Shape)
+    reply = await streaming.fetch_reply("ok", [HumanMessage("Hello")], schema=Shape)
     assert "Hello" in reply.text
     wanted = upstream.calls[0].body.get("response_format")
     assert (wanted and wanted["json_schema"]["name"]) == ("Shape" if is_held else None)

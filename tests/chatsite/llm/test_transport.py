@@ -13,7 +13,7 @@ from langchain_core.messages import HumanMessage
 from langchain_openai import ChatOpenAI
 
 from chatsite.llm import deltas, providers, transport
-from chatsite.llm.errors import translate
+from chatsite.llm.errors import translate_error
 from chatsite.llm.streaming import ReplyStream
 from tests.fakes import network
 from tests.patience import within
@@ -59,10 +59,10 @@ def proxy():
 async def read(model):
     found, code = [], ""
     try:
-        async for batch in deltas.read(model, MESSAGES):
+        async for batch in deltas.read_deltas(model, MESSAGES):
             found += batch
     except Exception as error:  # noqa: BLE001
-        code = translate(error).code
+        code = translate_error(error).code
     text = "".join(delta.text for delta in found)
     # As ReplyStream says of a reply that has nothing in it.
     return text, code or ("" if text else "bad_response")
@@ -279,6 +279,6 @@ async def test_of_an_error_without_an_end_only_the_beginning_is_read(
         try:
             assert "".join([piece async for piece in stream]) == SAID[0]
         except Exception as error:  # noqa: BLE001
-            code = translate(error).code
+            code = translate_error(error).code
     assert code == {307: "", 400: "bad_request", 500: "unavailable"}[status]
     assert await asyncio.to_thread(upstream.wait_closed_early)

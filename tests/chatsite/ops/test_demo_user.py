@@ -15,7 +15,7 @@ def demo():
 
 def test_on_ones_own_machine_it_may_look_at_the_admin(settings):
     settings.DEBUG = True
-    demo_user.prepare("127.0.0.1")
+    demo_user.prepare_demo_user("127.0.0.1")
     rights = rights_of(demo())
     assert (rights.content, rights.export, rights.purge) == (True, False, False)
     assert demo().check_password("demo")
@@ -28,24 +28,24 @@ def test_on_ones_own_machine_it_may_look_at_the_admin(settings):
 )
 def test_elsewhere_one_that_was_made_here_may_not_any_more(settings, debug, host):
     settings.DEBUG = True
-    demo_user.prepare("localhost")
+    demo_user.prepare_demo_user("localhost")
     settings.DEBUG = debug
-    demo_user.prepare(host)
+    demo_user.prepare_demo_user(host)
     assert not rights_of(demo()).metadata
 
 
 def test_without_debug_there_is_none(settings):
     settings.DEBUG = False
-    demo_user.prepare("127.0.0.1")
+    demo_user.prepare_demo_user("127.0.0.1")
     assert not get_user_model().objects.exists()
 
 
 def test_a_person_of_that_name_is_left_alone(settings):
     person = get_user_model().objects.create_user("demo", password="a secret of mine")
     settings.DEBUG = True
-    demo_user.prepare("127.0.0.1")
+    demo_user.prepare_demo_user("127.0.0.1")
     assert not demo().is_staff
     person.is_staff = True
     person.save()
-    demo_user.prepare("0.0.0.0")  # noqa: S104
+    demo_user.prepare_demo_user("0.0.0.0")  # noqa: S104
     assert demo().is_staff

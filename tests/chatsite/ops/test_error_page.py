@@ -6,7 +6,7 @@ from uuid import UUID
 import pytest
 from django.test import RequestFactory
 
-from chatsite.ops.error_page import ExceptionReporter, hide
+from chatsite.ops.error_page import ExceptionReporter, hide_secrets
 from chatsite.ops.logs import LineFormatter
 
 PASSWORD = "p@ss&'w\\rd"
@@ -58,7 +58,7 @@ def test_it_shows_settings_and_variables_without_their_secrets(configured):
 @pytest.mark.parametrize("address", ["me:zap-word@gateway/v1", "me:zap-word@x:1"])
 def test_an_address_without_a_scheme_has_its_password_hidden(configured, address):
     configured.OPENAI_BASE_URL = address
-    assert "zap-word" not in hide(f"No scheme in {address}")
+    assert "zap-word" not in hide_secrets(f"No scheme in {address}")
 
 
 def test_the_pages_of_errors_are_made_by_it(configured, client):

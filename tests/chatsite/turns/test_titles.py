@@ -60,7 +60,7 @@ async def test_it_leaves_a_persons_title_alone(conversation):
 async def test_it_leaves_a_title_alone_that_a_person_set_meanwhile(
     conversation, monkeypatch
 ):
-    complete = titles.streaming.complete
+    complete = titles.streaming.fetch_reply
 
     async def rename_meanwhile(*args, **options):
         await database_sync_to_async(transcript.rename_conversation)(
@@ -68,7 +68,7 @@ async def test_it_leaves_a_title_alone_that_a_person_set_meanwhile(
         )
         return await complete(*args, **options)
 
-    monkeypatch.setattr(titles.streaming, "complete", rename_meanwhile)
+    monkeypatch.setattr(titles.streaming, "fetch_reply", rename_meanwhile)
     title, made = await make(conversation)
     assert (title, len(made)) == ("Mine", 1)
 

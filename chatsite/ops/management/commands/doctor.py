@@ -20,7 +20,7 @@ from langchain_core.messages import HumanMessage
 
 from chatsite.llm import providers, streaming
 from chatsite.llm.errors import LLMError
-from chatsite.ops.error_page import secrets
+from chatsite.ops.error_page import list_secrets
 from chatsite.turns.checkpoints import CHECKPOINT_SECONDS
 from memory.engine import tokens
 from memory.models import Message
@@ -63,7 +63,7 @@ class Command(BaseCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         selected = {**CHECKS, **(MODEL_CHECKS if options["model"] else {})}
-        findings = [_examine(name, check) for name, check in selected.items()]
+        findings = [_run_check(name, check) for name, check in selected.items()]
         ok = all(finding.ok for finding in findings)
         if options["json"]:
             rows = [asdict(finding) for finding in findings]
@@ -76,7 +76,7 @@ class Command(BaseCommand):
             raise SystemExit(1)
 
 
-def _examine(name: str, check: Check) -> Finding:
+def _run_check(name: str, check: Check) -> Finding:
     try:
         return Finding(name, True, check())
     except Exception as error:  # noqa: BLE001
@@ -89,7 +89,7 @@ def _examine(name: str, check: Check) -> Finding:
 
 def _without_secrets(text: str) -> str:
     # The longest first: one can be part of another.
-    for secret in sorted(secrets(), key=len, reverse=True):
+    for secret in sorted(list_secrets(), key=len, reverse=True):
         text = text.replace(secret, "…")
     return text
 
@@ -221,10 +221,10 @@ def check_model_settings() -> str:
         return "no key and no base URL are set: the demo model answers"
     if not settings.OPENAI_API_KEY and not settings.OPENAI_BASE_URL:
         raise DoctorError(f"CHAT_MODEL is {name!r}, but OPENAI_API_KEY is not set.")
-    if not providers.host():
+    if not providers.find_provider_host():
         raise DoctorError("OPENAI_BASE_URL is no full address. See chat.E006.")
     key = "a key is set" if settings.OPENAI_API_KEY else "no key is set"
-    host = providers.host() if settings.OPENAI_BASE_URL else "OpenAI"
+    host = providers.find_provider_host() if settings.OPENAI_BASE_URL else "OpenAI"
     return f"{name} at {host}, summaries by {providers.summary_model(name)}; {key}"
 
 
@@ -237,17 +237,17 @@ def check_token_counter() -> str:
 
 
 def check_chat_model() -> str:
-    return _ask(providers.default_model())
+    return _ask_model(providers.default_model())
 
 
 def check_summary_model() -> str:
-    return _ask(providers.summary_model(providers.default_model()))
+    return _ask_model(providers.summary_model(providers.default_model()))
 
 
-def _ask(name: str) -> str:
+def _ask_model(name: str) -> str:
     question = [HumanMessage("Answer with the word: ready")]
     try:
-        reply = asyncio.run(streaming.complete(name, question, total=MODEL_TIMEOUT))
+        reply = asyncio.run(streaming.fetch_reply(name, question, total=MODEL_TIMEOUT))
     except LLMError as error:
         raise DoctorError(f"{name}: {error.code}. {error.detail}") from None
     if not reply.text:

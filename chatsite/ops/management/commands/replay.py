@@ -52,7 +52,7 @@ class Command(BaseCommand):
             raise CommandError(f"--policy: {error}.") from error
         report = asyncio.run(
             replay_recordings(
-                read(file),
+                read_recording_file(file),
                 tried,
                 DemoChatModel(tokens_per_second=0).ainvoke,
                 system_prompt=settings.SYSTEM_PROMPT,
@@ -61,7 +61,9 @@ class Command(BaseCommand):
         )
         # What was tried beside the preset, so that a stored report says it all.
         report |= {"policy": own} if own else {}
-        self.stdout.write(json.dumps(report, indent=2) if as_json else describe(report))
+        self.stdout.write(
+            json.dumps(report, indent=2) if as_json else describe_report(report)
+        )
 
 
 def read_settings(text: str) -> dict[str, Any]:
@@ -74,7 +76,7 @@ def read_settings(text: str) -> dict[str, Any]:
     return value
 
 
-def read(file: Path) -> list[Recording]:
+def read_recording_file(file: Path) -> list[Recording]:
     try:
         return read_recordings(file.read_bytes())
     except OSError as error:
@@ -85,11 +87,11 @@ def read(file: Path) -> list[Recording]:
         raise CommandError(f"{file}: {place}: {first['msg']}.") from error
 
 
-def describe(report: dict[str, Any]) -> str:
+def describe_report(report: dict[str, Any]) -> str:
     """One line per number, a column per conversation and one for the total."""
     columns = [*report["conversations"], {"id": "total"} | report["total"]]
     keys = ["id", *report["total"]]
-    rows = [[key, *(show(column[key]) for column in columns)] for key in keys]
+    rows = [[key, *(show_figure(column[key]) for column in columns)] for key in keys]
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     lines = (
         "  ".join(cell.rjust(width) for cell, width in zip(row, widths, strict=True))
@@ -100,5 +102,5 @@ def describe(report: dict[str, Any]) -> str:
     return "\n".join([heading, "", *lines])
 
 
-def show(value: object) -> str:
+def show_figure(value: object) -> str:
     return "-" if value is None else str(value)

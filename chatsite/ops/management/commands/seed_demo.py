@@ -61,12 +61,12 @@ class Command(BaseCommand):
             user, title=TITLE, policy=dict(POLICY), model=providers.DEMO
         )
         for number, text in enumerate(SCRIPT, start=1):
-            _say(conversation, text, client_id=f"seed-{number}")
-            _compact(conversation, said=2 * number)
+            _play_turn(conversation, text, client_id=f"seed-{number}")
+            _compact_seeded(conversation, said=2 * number)
         self.stdout.write(self.style.SUCCESS(f"Seeded {TITLE!r}."))
 
 
-def _say(conversation: Conversation, text: str, *, client_id: str) -> None:
+def _play_turn(conversation: Conversation, text: str, *, client_id: str) -> None:
     """One turn, from the message to the reply that the demo model gives to it."""
     # In one transaction, or a server beside this command would take the queued turn.
     with transaction.atomic():
@@ -79,7 +79,7 @@ def _say(conversation: Conversation, text: str, *, client_id: str) -> None:
         limit=requests.limit_of(providers.DEMO),
     )
     claim = lifecycle.begin(claim, built, providers.DEMO)
-    reply = async_to_sync(_invoke)(built.context.messages)
+    reply = async_to_sync(_invoke_demo)(built.context.messages)
     usage = reply.usage_metadata or {}
     lifecycle.finish(
         claim,
@@ -92,8 +92,8 @@ def _say(conversation: Conversation, text: str, *, client_id: str) -> None:
     )
 
 
-def _compact(conversation: Conversation, *, said: int) -> None:
-    invoke = _time_out if said == FAILS_AT else _invoke
+def _compact_seeded(conversation: Conversation, *, said: int) -> None:
+    invoke = _time_out if said == FAILS_AT else _invoke_demo
     async_to_sync(compactor.compact_conversation)(
         conversation.pk,
         compactor.Summariser(providers.DEMO, invoke),
@@ -102,7 +102,7 @@ def _compact(conversation: Conversation, *, said: int) -> None:
     )
 
 
-async def _invoke(messages: list[BaseMessage], **options: Any) -> AIMessage:
+async def _invoke_demo(messages: list[BaseMessage], **options: Any) -> AIMessage:
     return await DemoChatModel(tokens_per_second=0).ainvoke(messages)
 
 
