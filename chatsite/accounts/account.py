@@ -38,16 +38,16 @@ ATTEMPTS = 5
 
 async def export_all(user: AbstractBaseUser) -> AsyncIterator[str]:
     """The account as one JSON document, conversation by conversation."""
-    head, ids = await database_sync_to_async(_describe)(user)
+    head, ids = await database_sync_to_async(_describe_account)(user)
     yield head[:-1] + ', "conversations": ['
     for number, pk in enumerate(ids):
-        text = await database_sync_to_async(_conversation)(pk)
+        text = await database_sync_to_async(_export_export_conversation)(pk)
         yield f"{',' if number and text else ''}\n{text}"
     yield "\n]}\n"
 
 
-def _describe(user: AbstractBaseUser) -> tuple[str, list[int]]:
-    preferred = preferences.of(user)
+def _describe_account(user: AbstractBaseUser) -> tuple[str, list[int]]:
+    preferred = preferences.find_preferences(user)
     value = {
         "format": export.FORMAT,
         "account": {
@@ -64,16 +64,16 @@ def _describe(user: AbstractBaseUser) -> tuple[str, list[int]]:
         },
     }
     ids = library.own(user).order_by("pk").values_list("pk", flat=True)
-    return _dump(value), list(ids)
+    return _dump_account(value), list(ids)
 
 
-def _conversation(pk: int) -> str:
+def _export_conversation(pk: int) -> str:
     """Empty when it was deleted while the others were written."""
     row = Conversation.objects.filter(pk=pk, deleted_at=None).first()
-    return _dump(export.whole(row)) if row else ""
+    return _dump_account(export.whole(row)) if row else ""
 
 
-def _dump(value: dict[str, Any]) -> str:
+def _dump_account(value: dict[str, Any]) -> str:
     return json.dumps(value, cls=DjangoJSONEncoder, ensure_ascii=False)
 
 
@@ -81,7 +81,7 @@ class BusyError(Exception):
     """What is going on kept some rows of the person from being removed."""
 
 
-def delete(user: AbstractBaseUser) -> None:
+def delete_account(user: AbstractBaseUser) -> None:
     """Everything of the person goes: replies stop, sockets close, rows are erased.
 
     The account itself goes last, so that the person can repeat what failed in between.
@@ -92,8 +92,8 @@ def delete(user: AbstractBaseUser) -> None:
         try:
             _stop_everything(user)
             for conversation in Conversation.objects.filter(owner=user):
-                _erase(conversation)
-            _remove(user, sessions)
+                _erase_conversation(conversation)
+            _remove_account(user, sessions)
         except (IntegrityError, OperationalError) as error:
             logger.info("not deleted yet account=%s: %s", user.pk, name_of(error))
         else:
@@ -125,18 +125,18 @@ def end_temporary(user: AbstractBaseUser | None, **sent: Any) -> None:
     library.purge_deleted()
 
 
-def _erase(conversation: Conversation) -> None:
+def _erase_conversation(conversation: Conversation) -> None:
     with suppress(Conversation.DoesNotExist):  # the purge was faster
         library.erase_conversation(conversation)
 
 
 @transaction.atomic
-def _remove(user: AbstractBaseUser, sessions: list[str]) -> None:
+def _remove_account(user: AbstractBaseUser, sessions: list[str]) -> None:
     # Whatever is about to write a row of the person waits here, and then cannot.
     accounts = get_user_model().objects.filter(pk=user.pk)
     accounts.select_for_update().first()
     for conversation in Conversation.objects.filter(owner=user):
-        _erase(conversation)
+        _erase_conversation(conversation)
     Session.objects.filter(pk__in=sessions).delete()
     for model in (AccessAttempt, AccessFailureLog, AccessLog):
         model.objects.filter(username=user.get_username()).delete()

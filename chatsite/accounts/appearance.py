@@ -17,14 +17,14 @@ YEAR = 365 * 24 * 3600
 
 def appearance_of(request: HttpRequest) -> dict[str, object]:
     """A context processor. A cookie with anything else in it counts for nothing."""
-    theme = _choice(request, "theme", THEMES)
-    pane = _choice(request, "pane", PANES)
+    theme = _read_cookie(request, "theme", THEMES)
+    pane = _read_cookie(request, "pane", PANES)
     scheme = "light dark" if theme == "system" else theme
     values = {"theme": theme, "themes": THEMES.items(), "scheme": scheme, "pane": pane}
     return {"appearance": values}
 
 
-def _choice(request: HttpRequest, name: str, allowed: dict | tuple) -> str:
+def _read_cookie(request: HttpRequest, name: str, allowed: dict | tuple) -> str:
     value = request.COOKIES.get(name)
     return value if value in allowed else next(iter(allowed))
 

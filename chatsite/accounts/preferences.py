@@ -19,21 +19,21 @@ from memory.sql import prepared_rows
 FIELDS = ("model", "preset", "rules", "own_rules", "with_own_rules")
 
 
-def of(user: AbstractBaseUser) -> Preferences:
+def find_preferences(user: AbstractBaseUser) -> Preferences:
     """The person's choice; an empty one, not saved, where nothing was chosen."""
-    found = _stored(user=user.pk)
+    found = _select_preferences(user=user.pk)
     return found[0] if found else Preferences(user=user)
 
 
 @prepared_rows()
-def _stored(user: Any) -> QuerySet[Preferences]:
+def _select_preferences(user: Any) -> QuerySet[Preferences]:
     return Preferences.objects.filter(user=user)
 
 
 def follow_browser(request: HttpRequest) -> Preferences:
     """The choice of the person who asks, with the time zone of their browser: tools
     need it while no request is there. One that does not exist is not taken."""
-    preferred = of(request.user)
+    preferred = find_preferences(request.user)
     zone = request.COOKIES.get("time_zone", "")
     if zone != preferred.time_zone and find_zone(zone):
         preferred, _ = Preferences.objects.update_or_create(
@@ -44,7 +44,7 @@ def follow_browser(request: HttpRequest) -> Preferences:
 
 def values_for(user: AbstractBaseUser, **chosen: Any) -> dict[str, Any]:
     """Fields of a new conversation: what was chosen now, or else what is preferred."""
-    preferred = of(user)
+    preferred = find_preferences(user)
     preset = chosen.pop("preset", "") or preferred.preset
     model = chosen.pop("model", "") or preferred.model
     known = dict(policy.list_presets())

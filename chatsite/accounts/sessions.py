@@ -34,7 +34,7 @@ def user_of(session_key: str | None) -> Any:
     return auth.get_user(request)
 
 
-def stored(session_key: Any, now: Any) -> Subquery:
+def select_session_data(session_key: Any, now: Any) -> Subquery:
     """The data of this session as long as it is valid, to be read with other rows."""
     rows = Session.objects.filter(session_key=session_key, expire_date__gt=now)
     return Subquery(rows.values("session_data"))
@@ -95,7 +95,7 @@ def is_signed_in(user: Any, session_data: str | None) -> bool:
     """Whether the session is this user's; if not, user_of() looks closer."""
     if user is None or session_data is None or not user.is_active:
         return False
-    user_id, backend, password_hash = _claims(session_data)
+    user_id, backend, password_hash = _read_claims(session_data)
     return (
         user_id == str(user.pk)
         and backend in settings.AUTHENTICATION_BACKENDS
@@ -104,7 +104,7 @@ def is_signed_in(user: Any, session_data: str | None) -> bool:
 
 
 @lru_cache(maxsize=10_000)
-def _claims(session_data: str) -> tuple[str, str, str]:
+def _read_claims(session_data: str) -> tuple[str, str, str]:
     """Who a stored session says it belongs to; its signature is checked."""
     values = SessionStore().decode(session_data)
     names = (auth.SESSION_KEY, auth.BACKEND_SESSION_KEY, auth.HASH_SESSION_KEY)

@@ -49,7 +49,7 @@ def locked_out(request: HttpRequest, *args: object) -> HttpResponse:
 
 @never_cache
 @require_http_methods(["GET", "POST"])
-def signup(request: HttpRequest) -> HttpResponse:
+def sign_up(request: HttpRequest) -> HttpResponse:
     if not settings.SIGNUP_ENABLED:
         raise Http404
     form = SignupForm(request.POST or None)
@@ -63,29 +63,31 @@ def signup(request: HttpRequest) -> HttpResponse:
 
 @require_http_methods(["GET", "POST"])
 @private
-def page(request: HttpRequest) -> HttpResponse:
-    preferred = preferences.of(request.user)
+def show_account(request: HttpRequest) -> HttpResponse:
+    preferred = preferences.find_preferences(request.user)
     form = PreferencesForm(request.POST or None, instance=preferred)
     if request.method == "POST" and form.is_valid():
         form.save()
         messages.success(request, _("Saved."))
         return redirect("account")
-    return _render(request, preferences=form)
+    return _render_account(request, preferences=form)
 
 
 @require_POST
 @private
 def set_display(request: HttpRequest) -> HttpResponse:
-    form = DisplayForm(request.POST, instance=preferences.of(request.user))
+    form = DisplayForm(
+        request.POST, instance=preferences.find_preferences(request.user)
+    )
     if not form.is_valid():
-        return _render(request, display=form)
+        return _render_account(request, display=form)
     form.save()
     messages.success(request, _("Saved."))
     return redirect("account")
 
 
-def _render(request: HttpRequest, **forms: object) -> HttpResponse:
-    preferred = preferences.of(request.user)
+def _render_account(request: HttpRequest, **forms: object) -> HttpResponse:
+    preferred = preferences.find_preferences(request.user)
     values = {
         "preferences": PreferencesForm(instance=preferred),
         "display": DisplayForm(instance=preferred),
@@ -102,7 +104,7 @@ def _render(request: HttpRequest, **forms: object) -> HttpResponse:
 
 @require_GET
 @private
-def export(request: HttpRequest) -> HttpResponse:
+def export_account(request: HttpRequest) -> HttpResponse:
     answer = StreamingHttpResponse(
         account.export_all(request.user), content_type="application/json"
     )
@@ -117,7 +119,7 @@ def sign_out(request: HttpRequest) -> HttpResponse:
     """End all other sessions: each holds a trace of the password's stored form."""
     form = PasswordForm(request, request.POST, prefix="sign_out")
     if not form.is_valid():
-        return _render(request, sign_out=form)
+        return _render_account(request, sign_out=form)
     request.user.set_password(form.cleaned_data["password"])
     request.user.save(update_fields=["password"])
     update_session_auth_hash(request, request.user)
@@ -127,12 +129,12 @@ def sign_out(request: HttpRequest) -> HttpResponse:
 
 @require_POST
 @private
-def delete(request: HttpRequest) -> HttpResponse:
+def delete_own_account(request: HttpRequest) -> HttpResponse:
     form = PasswordForm(request, request.POST, prefix="deletion")
     if not form.is_valid():
-        return _render(request, deletion=form)
+        return _render_account(request, deletion=form)
     try:
-        account.delete(request.user)
+        account.delete_account(request.user)
     except account.BusyError:
         form.add_error(
             "password",
@@ -141,7 +143,7 @@ def delete(request: HttpRequest) -> HttpResponse:
                 "exists. What was removed stays removed. Try again."
             ),
         )
-        return _render(request, deletion=form)
+        return _render_account(request, deletion=form)
     logout(request)
     return render(request, "registration/account_deleted.html")
 

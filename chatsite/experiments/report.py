@@ -12,8 +12,8 @@ from chatsite.review.charts.drawing import (
     Series,
     Table,
     draw_lines,
-    percent,
-    show,
+    format_number,
+    format_percent,
 )
 
 from .comparing import Side
@@ -34,13 +34,13 @@ def list_costs(experiment: Experiment) -> list[tuple[str, list[Cell]]]:
     # The label, the attribute of a side, 1 if more is better and -1 if less is, and
     # how it is written.
     measures = (
-        (_("Turns compared"), "turns", 0, show),
-        (_("Prompt tokens per turn"), "mean_prompt", -1, show),
-        (_("Of these cacheable, estimated"), "cached_share", 1, percent),
-        (_("Largest prompt"), "largest", -1, show),
-        (_("Tokens of the summariser"), "summariser", -1, show),
-        (_("Cost (uncached tokens)"), "cost", -1, show),
-        (_("Facts nowhere in the view"), "facts_nowhere", -1, show),
+        (_("Turns compared"), "turns", 0, format_number),
+        (_("Prompt tokens per turn"), "mean_prompt", -1, format_number),
+        (_("Of these cacheable, estimated"), "cached_share", 1, format_percent),
+        (_("Largest prompt"), "largest", -1, format_number),
+        (_("Tokens of the summariser"), "summariser", -1, format_number),
+        (_("Cost (uncached tokens)"), "cost", -1, format_number),
+        (_("Facts nowhere in the view"), "facts_nowhere", -1, format_number),
     )
     lines = []
     for label, name, better, write in measures:
@@ -80,7 +80,10 @@ def draw(experiment: Experiment, steps: Steps) -> Chart:
         name,
         title,
         _("Turns: %(turns)s; summaries and merges in the experiment: %(folds)s.")
-        % {"turns": show(len(steps.turns)), "folds": show(len(steps.versions))},
+        % {
+            "turns": format_number(len(steps.turns)),
+            "folds": format_number(len(steps.versions)),
+        },
         [
             Series("second", _("as it was"), was, "square"),
             Series("main", _("with the tried policy"), tried),
@@ -93,7 +96,12 @@ def draw(experiment: Experiment, steps: Steps) -> Chart:
         table=Table(
             (_("Turn"), _("Message"), _("As it was"), _("Tried")),
             tuple(
-                (numbers[n], f"#{group[0].seq}", show(was[n]), show(tried[n]))
+                (
+                    numbers[n],
+                    f"#{group[0].seq}",
+                    format_number(was[n]),
+                    format_number(tried[n]),
+                )
                 for n, group in enumerate(groups)
             ),
         ),

@@ -23,7 +23,7 @@ from django_htmx.http import HttpResponseClientRefresh
 from chatsite.llm import providers
 from chatsite.protocol.errors import CommandError, explain
 from chatsite.review import access_log
-from chatsite.review.pages import number, render, review_page
+from chatsite.review.pages import read_query_number, render_page, review_page
 from chatsite.review.rights import Rights
 from chatsite.turns import limits, requests
 from memory import context
@@ -52,15 +52,15 @@ def show_experiments(
             raise PermissionDenied
         form = ExperimentForm(request.POST)
         if experiment := _start(request, conversation, form, size["last_seq"]):
-            access_log.record(
+            access_log.record_access(
                 request, "try", conversation, f"experiment {experiment.pk}"
             )
             return redirect("experiment", conversation.pk, experiment.pk)
     elif rights.content:
         form = ExperimentForm.for_experiment(conversation, size["tokens"] or 0)
-        access_log.record(request, "view", conversation, "policy")
+        access_log.record_access(request, "view", conversation, "policy")
     rows = conversation.experiments.select_related("user").defer("result")
-    return render(
+    return render_page(
         request,
         "experiments/list.html",
         conversation,
@@ -133,11 +133,11 @@ def show_experiment(
     is_compared = row.is_finished and "sides" in (row.result or {})
     values: dict[str, Any] = {"experiment": row, "is_compared": is_compared}
     if rights.content:
-        access_log.record(request, "view", conversation, f"experiment {row.pk}")
+        access_log.record_access(request, "view", conversation, f"experiment {row.pk}")
         values["policy_text"] = json.dumps(row.policy, ensure_ascii=False)
     if is_compared:
         values |= _compared(request, row, rights)
-    return render(
+    return render_page(
         request,
         "experiments/experiment.html",
         conversation,
@@ -153,7 +153,7 @@ def _compared(
     request: HttpRequest, experiment: Experiment, rights: Rights
 ) -> dict[str, Any]:
     steps = Steps.load(experiment.result["steps"])
-    turn = number(request, "turn")
+    turn = read_query_number(request, "turn")
     if turn and turn <= len(steps.turns):
         pair = sides.at_turn(experiment, steps, turn, rights)
     else:
@@ -202,6 +202,8 @@ def cancel(
 ) -> HttpResponse:
     row = _find(conversation, experiment)
     store.cancel(row)
-    access_log.record(request, "try", conversation, f"experiment {row.pk} cancelled")
+    access_log.record_access(
+        request, "try", conversation, f"experiment {row.pk} cancelled"
+    )
     messages.info(request, _("The experiment will stop as soon as it can."))
     return redirect("experiment", conversation.pk, row.pk)

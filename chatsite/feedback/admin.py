@@ -11,7 +11,11 @@ from django.utils.translation import gettext_lazy as _
 
 from chatsite.llm import providers
 from chatsite.review.filters import ChoiceFilter
-from chatsite.review.readonly import ConversationPartAdmin, beginning_of, whole
+from chatsite.review.readonly import (
+    ConversationPartAdmin,
+    beginning_of,
+    make_text_field,
+)
 from chatsite.turns.requests import with_model
 
 from .models import Feedback
@@ -52,7 +56,7 @@ class FeedbackAdmin(ConversationPartAdmin):
     )
 
     comment_shown = beginning_of("comment", _("comment"))
-    comment_wide = whole("comment", _("comment"))
+    comment_wide = make_text_field("comment", _("comment"))
 
     def get_queryset(self, request: HttpRequest) -> QuerySet:
         # Not the message itself, whose whole text would be read.

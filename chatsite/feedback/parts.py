@@ -52,10 +52,10 @@ class FeedbackGiven(LeafEvent):
 
 def draw_inspected(conversation: Conversation, rights: Rights, seq: int) -> str:
     """What the person says about reply `seq`, for staff."""
-    rows = redaction.readable(conversation.feedback, rights, Feedback.TEXTS)
+    rows = redaction.select_readable(conversation.feedback, rights, Feedback.TEXTS)
     row = rows.filter(message__seq=seq).first()
     if row is None:
         return ""
-    comment = row.comment if rights.content else redaction.read(row, "comment")
+    comment = row.comment if rights.content else redaction.show_text(row, "comment")
     values = {"feedback": row, "comment": comment}
     return render_to_string("feedback/_inspected.html", values)

@@ -155,7 +155,7 @@ def _own_conversation(
     owner: Any, uuid: Any, session_key: Any, now: Any
 ) -> QuerySet[Conversation]:
     rows = Conversation.objects.filter(owner=owner, uuid=uuid, deleted_at=None)
-    rows = rows.annotate(session=sessions.stored(session_key, now))
+    rows = rows.annotate(session=sessions.select_session_data(session_key, now))
     return rows.select_related("owner").order_by()
 
 

@@ -53,7 +53,7 @@ def index(request: HttpRequest) -> HttpResponse:
 
 
 def _new_form(request: HttpRequest) -> NewConversationForm:
-    preferred = preferences.of(request.user)
+    preferred = preferences.find_preferences(request.user)
     preset = preferred.preset or policy.DEFAULT_PRESET
     return NewConversationForm(initial={"preset": preset, "model": preferred.model})
 

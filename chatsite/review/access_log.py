@@ -19,7 +19,7 @@ from chatsite.hooks import access_log_names
 from chatsite.proxies import client_address
 from memory.models import Conversation
 
-from .models import AccessEvent, list_actions
+from .models import AccessEvent, list_staff_actions
 
 Action = AccessEvent.Action
 
@@ -54,14 +54,14 @@ PARTS = {
 KEY = ("one", "minute", "username", "action", "target")
 
 
-def record(
+def record_access(
     request: HttpRequest,
     action: str,
     conversation: Conversation | None,
     target: str = "",
 ) -> None:
     """Call it before any content leaves; `target` says which part, never its text."""
-    _event(request, action, conversation, target).save()
+    _make_event(request, action, conversation, target).save()
 
 
 def record_list(
@@ -70,11 +70,11 @@ def record_list(
     """Each conversation once of which a list shows something."""
     found = {row.pk if row else None: row for row in conversations}
     AccessEvent.objects.bulk_create(
-        _event(request, Action.VIEW, row, target) for row in found.values()
+        _make_event(request, Action.VIEW, row, target) for row in found.values()
     )
 
 
-def _event(
+def _make_event(
     request: HttpRequest, action: str, conversation: Conversation | None, target: str
 ) -> AccessEvent:
     return AccessEvent(
@@ -84,11 +84,11 @@ def _event(
         conversation=conversation.uuid if conversation else None,
         owner_id=conversation.owner_id if conversation else None,
         target=target[:100],
-        address=_address(request),
+        address=_read_address(request),
     )
 
 
-def _address(request: HttpRequest) -> str | None:
+def _read_address(request: HttpRequest) -> str | None:
     """None where a proxy sends what is no address: the event must be written."""
     address = client_address(request)
     try:
@@ -98,7 +98,7 @@ def _address(request: HttpRequest) -> str | None:
     return address
 
 
-def describe(target: str) -> str:
+def describe_target(target: str) -> str:
     """A target as a person reads it, in their language."""
     names = PARTS | access_log_names
     if target in names:
@@ -120,7 +120,7 @@ class Look:
     conversations: list[tuple[UUID | None, Conversation | None]]
 
 
-def looks(owner: AbstractBaseUser) -> QuerySet[AccessEvent, dict[str, Any]]:
+def list_accesses(owner: AbstractBaseUser) -> QuerySet[AccessEvent, dict[str, Any]]:
     """What staff did with a person's conversations, newest first, to be read page by
     page with `read_looks`."""
     # Events that are not of a list stay rows of their own.
@@ -133,7 +133,7 @@ def looks(owner: AbstractBaseUser) -> QuerySet[AccessEvent, dict[str, Any]]:
 
 
 def read_looks(owner: AbstractBaseUser, page: Sequence[dict[str, Any]]) -> list[Look]:
-    """The rows of a page of `looks`, with their conversations."""
+    """The rows of a page of list_accesses(), with their conversations."""
     if not page:
         return []
     minutes = [row["minute"] for row in page]
@@ -146,16 +146,16 @@ def read_looks(owner: AbstractBaseUser, page: Sequence[dict[str, Any]]) -> list[
     events = events.filter(in_lists | Q(pk__in=[row["newest"] for row in page]))
     seen: dict[tuple[object, ...], dict[UUID | None, None]] = defaultdict(dict)
     for event in events:
-        seen[_key(event)][event.conversation] = None
+        seen[_make_event_key(event)][event.conversation] = None
     ids = {uuid for each in seen.values() for uuid in each}
     rows = Conversation.objects.filter(owner=owner, uuid__in=ids, deleted_at=None)
     found = {row.uuid: row for row in rows.only("uuid", "title")}
-    labels = dict(list_actions())
+    labels = dict(list_staff_actions())
     return [
         Look(
             at=row["at"],
             action=str(labels.get(row["action"], row["action"])),
-            part=describe(row["target"]),
+            part=describe_target(row["target"]),
             username=row["username"],
             conversations=[
                 (uuid, found.get(uuid)) for uuid in seen[tuple(row[k] for k in KEY)]
@@ -165,8 +165,8 @@ def read_looks(owner: AbstractBaseUser, page: Sequence[dict[str, Any]]) -> list[
     ]
 
 
-def _key(event: AccessEvent) -> tuple[object, ...]:
-    """The values of KEY, as `looks` has them."""
+def _make_event_key(event: AccessEvent) -> tuple[object, ...]:
+    """The values of KEY, as list_accesses() has them."""
     one = 0 if event.target.startswith(LIST_PREFIX) else event.pk
     minute = event.created_at.replace(second=0, microsecond=0)
     return one, minute, event.username, event.action, event.target

@@ -18,7 +18,7 @@ class ReviewConfig(AppConfig):
         from . import naming
         from .actions import erasing
 
-        naming.apply()
+        naming.apply_names()
         signals.pre_delete.connect(
             lambda sender, instance, **_: erasing.forget_log(instance),
             sender="memory.Conversation",

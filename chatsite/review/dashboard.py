@@ -9,7 +9,7 @@ from django.urls import reverse
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
-from .charts.drawing import Table, percent, show
+from .charts.drawing import Table, format_number, format_percent
 from .site_figures import Day, SiteFigures, read_figures
 
 CHOICES = (7, 30, 90)
@@ -47,58 +47,64 @@ def build_dashboard(asked: str) -> Dashboard:
     return Dashboard(
         title=_("The site in the last %(days)s days") % {"days": count},
         choices=[(each, name, each == count) for each, name in names.items()],
-        tiles=_tiles(figures),
-        table=_table(figures),
+        tiles=_make_tiles(figures),
+        table=_make_table(figures),
     )
 
 
-def _tiles(figures: SiteFigures) -> list[Tile]:
+def _make_tiles(figures: SiteFigures) -> list[Tile]:
     total = figures.total
     tried = total.summaries + total.failed_summaries
     conversations = reverse("admin:memory_conversation_changelist")
     return [
         Tile(
             _("Summaries"),
-            show(total.summaries),
+            format_number(total.summaries),
             url=reverse("admin:memory_summary_changelist"),
         ),
         Tile(
             _("Failed summaries"),
-            show(total.failed_summaries),
-            percent(total.failed_summaries / tried) if total.failed_summaries else "",
+            format_number(total.failed_summaries),
+            format_percent(total.failed_summaries / tried)
+            if total.failed_summaries
+            else "",
             is_bad=total.failed_summaries > 0,
         ),
-        Tile(_("Size after summarising (median)"), percent(total.size)),
-        Tile(_("p95 reply time"), _seconds(total.reply_ms)),
+        Tile(_("Size after summarising (median)"), format_percent(total.size)),
+        Tile(_("p95 reply time"), _format_seconds(total.reply_ms)),
         Tile(
             _("Requests"),
-            show(total.requests),
+            format_number(total.requests),
             url=reverse("admin:memory_modelcall_changelist"),
         ),
-        Tile(_("Tokens"), show(total.read + total.written), _dollars(total)),
+        Tile(
+            _("Tokens"),
+            format_number(total.read + total.written),
+            _format_dollars(total),
+        ),
         Tile(
             _("Turns that failed"),
-            show(total.failing_turns),
+            format_number(total.failing_turns),
             url=reverse("admin:chat_turn_changelist"),
             is_bad=total.failing_turns > 0,
         ),
         Tile(
             _("Conversations where summarising stopped"),
-            show(figures.stopped),
+            format_number(figures.stopped),
             _("now"),
             f"{conversations}?compaction=stopped",
             figures.stopped > 0,
         ),
         Tile(
             _("Conversations with gaps in their summaries"),
-            show(figures.gaps),
+            format_number(figures.gaps),
             _("now"),
             is_bad=figures.gaps > 0,
         ),
     ]
 
 
-def _table(figures: SiteFigures) -> Table:
+def _make_table(figures: SiteFigures) -> Table:
     head = (
         *(_("Day"), _("Summaries"), _("Failed summaries")),
         *(_("Size after summarising (median)"), _("p95 reply time")),
@@ -107,22 +113,26 @@ def _table(figures: SiteFigures) -> Table:
         *((_("Cost"),) if settings.PRICE_INPUT else ()),
     )
     latest_first = reversed(figures.days.items())
-    return Table(head, tuple(_cells(*each) for each in latest_first))
+    return Table(head, tuple(_make_cells(*each) for each in latest_first))
 
 
-def _cells(when: date, day: Day) -> tuple[str, ...]:
+def _make_cells(when: date, day: Day) -> tuple[str, ...]:
     numbers = (day.failing_turns, day.requests, day.read, day.written)
     return (
-        *(when.isoformat(), show(day.summaries), show(day.failed_summaries)),
-        *(percent(day.size), _seconds(day.reply_ms)),
-        *map(show, numbers),
-        *((_dollars(day),) if settings.PRICE_INPUT else ()),
+        *(
+            when.isoformat(),
+            format_number(day.summaries),
+            format_number(day.failed_summaries),
+        ),
+        *(format_percent(day.size), _format_seconds(day.reply_ms)),
+        *map(format_number, numbers),
+        *((_format_dollars(day),) if settings.PRICE_INPUT else ()),
     )
 
 
-def _seconds(ms: float | None) -> str:
-    return "–" if ms is None else _("%(n)s s") % {"n": show(ms / 1000)}
+def _format_seconds(ms: float | None) -> str:
+    return "–" if ms is None else _("%(n)s s") % {"n": format_number(ms / 1000)}
 
 
-def _dollars(day: Day) -> str:
+def _format_dollars(day: Day) -> str:
     return f"${day.dollars:,.2f}" if settings.PRICE_INPUT else ""

@@ -13,7 +13,7 @@ from memory.compaction import lease
 from memory.engine.policy import PRESETS, TRIGGER_KINDS
 from memory.models import Message, Summary
 
-from .labels import STATUSES, preset, trigger_label
+from .labels import STATUSES, name_preset, trigger_label
 from .models import Review
 
 Lookups = list[tuple[Any, Any]]
@@ -79,7 +79,7 @@ class PresetFilter(ChoiceFilter):
     parameter_name = "preset"
 
     def conditions(self) -> dict[str, tuple[Any, Q]]:
-        known = {name: (preset(name), Q(preset=name)) for name in PRESETS}
+        known = {name: (name_preset(name), Q(preset=name)) for name in PRESETS}
         return {**known, "unknown": (_("not known"), Q(preset=""))}
 
 

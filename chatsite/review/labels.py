@@ -48,13 +48,13 @@ def trigger_label(kind: str) -> str:
     return str(TRIGGERS.get(kind, kind.replace("_", " ")))
 
 
-def preset(name: str) -> str:
+def name_preset(name: str) -> str:
     """A policy's preset in words; one that is no longer known as it is stored."""
     return preset_name(name) if name in PRESETS else name
 
 
 @admin.display(description=gettext_lazy("trigger"))
-def because(row: Summary) -> str:
+def describe_trigger(row: Summary) -> str:
     trigger = row.trigger if isinstance(row.trigger, dict) else {}
     name = str(trigger.get("kind", ""))
     values: dict[str, Any] = {**trigger, "kind": trigger_label(name)}
@@ -67,17 +67,17 @@ def because(row: Summary) -> str:
 
 
 @admin.display(description=gettext_lazy("status"))
-def status(row: Summary) -> str:
+def name_status(row: Summary) -> str:
     return str(STATUSES[row.status])
 
 
 @admin.display(description=gettext_lazy("messages"))
-def span(row: Summary) -> str:
+def format_span(row: Summary) -> str:
     return f"#{row.first_seq}–#{row.last_seq}"
 
 
 @admin.display(description=gettext_lazy("tokens"))
-def tokens(row: Summary) -> str:
+def format_tokens(row: Summary) -> str:
     both = f"{row.tokens_before:,}\u00a0→\u00a0{row.tokens_after:,}"
     if not row.tokens_before:
         return both
@@ -86,7 +86,7 @@ def tokens(row: Summary) -> str:
 
 
 @admin.display(description=gettext_lazy("summarised"))
-def compacted(row: Summary) -> str:
+def count_compacted(row: Summary) -> str:
     """How many numbers it was the first to cover."""
     spans = [(each.first_seq, each.last_seq) for each in row.folded_from.all()]
     before = sum(last - first + 1 for first, last in spans)
@@ -94,12 +94,12 @@ def compacted(row: Summary) -> str:
 
 
 @admin.display(description=gettext_lazy("by"))
-def author(row: Summary) -> str:
+def name_author(row: Summary) -> str:
     return row.author.get_username() if row.author else _("automatic")
 
 
 @admin.display(description=gettext_lazy("flags"))
-def flags(row: Summary) -> str:
+def list_flags(row: Summary) -> str:
     """What is doubtful about a version; `follows` says whether another ends before."""
     found = []
     if count := row.unsupported:
@@ -110,7 +110,7 @@ def flags(row: Summary) -> str:
     # Lists do not read the column: it can hold what was said.
     noted = {} if "flags" in row.get_deferred_fields() else row.flags
     if lines := noted.get("dropped"):
-        found.append(_dropped(lines, noted.get("dropped_from", ())))
+        found.append(_describe_dropped(lines, noted.get("dropped_from", ())))
     if "unmatched" in noted:
         found.append(_("important messages not looked for"))
     is_first = row.first_seq == 1 or getattr(row, "follows", True)
@@ -121,7 +121,7 @@ def flags(row: Summary) -> str:
     return ", ".join(found) or "–"
 
 
-def _dropped(listed: Sequence[str], counted: Sequence[str]) -> str:
+def _describe_dropped(listed: Sequence[str], counted: Sequence[str]) -> str:
     """Versions from before the messages were counted have a list that may be cut."""
     counts = [each.count for each in map(Lacking.parse, counted) if each]
     if not counts:
@@ -135,7 +135,7 @@ def has_prices() -> bool:
     return bool(settings.PRICE_INPUT or settings.PRICE_OUTPUT)
 
 
-def cost(tokens_in: int, tokens_out: int) -> str:
+def format_cost(tokens_in: int, tokens_out: int) -> str:
     """Dollars by the prices of the settings, as if no token came from a cache."""
     if not has_prices():
         return "–"

@@ -20,7 +20,7 @@ class AppendOnly(History):
         abstract = True
 
 
-def list_actions() -> list[tuple[str, Any]]:
+def list_staff_actions() -> list[tuple[str, Any]]:
     """What staff can do: each action's name, and what people read."""
     return [*AccessEvent.Action.choices, *hooks.access_log_actions.items()]
 
@@ -48,7 +48,7 @@ class AccessEvent(AppendOnly):
     )
     # Kept when the account is gone.
     username = models.CharField(_("user name"), max_length=150, db_index=True)
-    action = models.CharField(_("action"), max_length=7, choices=list_actions)
+    action = models.CharField(_("action"), max_length=7, choices=list_staff_actions)
     # Empty: a text that belongs to no conversation, such as the site's own prompt.
     conversation = models.UUIDField(_("conversation"), null=True, db_index=True)
     owner = models.ForeignKey(

@@ -58,7 +58,7 @@ OTHERS = (
 )
 
 
-def apply() -> None:
+def apply_names() -> None:
     apps.get_app_config("axes").verbose_name = gettext_lazy("Log-ins")
     for label, (one, several) in TABLES.items():
         model = apps.get_model(label)

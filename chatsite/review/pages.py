@@ -36,7 +36,7 @@ def review_page(*needs: str) -> Callable[[View], View]:
             rights = rights_of(request.user)
             if not all(getattr(rights, need) for need in ("metadata", *needs)):
                 raise PermissionDenied
-            row = get_object_or_404(redaction.conversations(rights), pk=pk)
+            row = get_object_or_404(redaction.select_conversations(rights), pk=pk)
             return view(request, row, rights, **kwargs)
 
         # For the test that walks all addresses.
@@ -46,7 +46,7 @@ def review_page(*needs: str) -> Callable[[View], View]:
     return decorate
 
 
-def render(
+def render_page(
     request: HttpRequest,
     template: str,
     conversation: Conversation,
@@ -77,7 +77,7 @@ def timeline_link(conversation_id: int, text: str, **params: Any) -> SafeString:
     return format_html('<a href="{}">{}</a>', url, text)
 
 
-def number(request: HttpRequest, name: str) -> int | None:
+def read_query_number(request: HttpRequest, name: str) -> int | None:
     """A positive number from the address; None for anything else."""
     text = request.GET.get(name, "")
     is_number = text.isascii() and text.isdecimal() and len(text) <= 10

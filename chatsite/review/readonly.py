@@ -80,7 +80,7 @@ class ReadOnlyAdmin(admin.ModelAdmin):
     has_change_permission = has_delete_permission = has_add_permission
 
     def get_queryset(self, request: HttpRequest) -> QuerySet:
-        return redaction.mark(
+        return redaction.mark_readable(
             self.without_temporary(super().get_queryset(request)),
             rights_of(request.user),
             self.texts,
@@ -155,7 +155,7 @@ class ReadOnlyAdmin(admin.ModelAdmin):
         row = kwargs.get("obj")
         if self.texts and rights_of(request.user).content:
             target = self.target_of(row)
-            access_log.record(
+            access_log.record_access(
                 request, access_log.Action.VIEW, conversation_of(row), target
             )
         context.update(self.sections(request, row))
@@ -170,7 +170,7 @@ class ConversationPartAdmin(ReadOnlyAdmin):
     search_help_text = SEARCH_HELP
     conversation_id_field = "conversation__uuid"
     owner_field = "conversation__owner"
-    related_texts = redaction.below("conversation", redaction.CONVERSATION)
+    related_texts = redaction.prefix_names("conversation", redaction.CONVERSATION)
     select_related = ("conversation__owner",)
 
     def get_queryset(self, request: HttpRequest) -> QuerySet:
@@ -192,11 +192,11 @@ class ConversationPartAdmin(ReadOnlyAdmin):
     @admin.display(description=_("error"))
     def error_code(self, row: Any) -> str:
         """For lists, which are not logged for it: only codes."""
-        return redaction.code(row.error)
+        return redaction.show_error_code(row.error)
 
     @admin.display(description=_("error"))
     def error_shown(self, row: Any) -> str:
-        return redaction.error(row)
+        return redaction.show_error(row)
 
 
 def conversation_of(row: Any) -> Conversation | None:
@@ -245,10 +245,10 @@ def json_of(row: Model, name: str) -> SafeString | str:
         return as_text(json.dumps(value, ensure_ascii=False, indent=2))
     # "[]", "{}" and "null" tell that there is nothing.
     is_empty = (getattr(row, f"{name}_chars", None) or 0) <= len("null")
-    return "-" if is_empty else redaction.read(row, name)
+    return "-" if is_empty else redaction.show_text(row, name)
 
 
-def seconds(ms: float | None) -> str:
+def format_duration(ms: float | None) -> str:
     if ms is None:
         return "–"
     # Nothing breaks between a number and its unit.
@@ -259,14 +259,14 @@ def seconds(ms: float | None) -> str:
 def beginning_of(name: str, label: Any) -> Callable[..., str]:
     """A column of a list: how the text `name` begins."""
     return admin.display(description=label)(
-        lambda self, row: redaction.beginning(row, name)
+        lambda self, row: redaction.show_beginning(row, name)
     )
 
 
-def whole(name: str, label: Any) -> Callable[..., SafeString]:
+def make_text_field(name: str, label: Any) -> Callable[..., SafeString]:
     """A field of a page: the text `name`."""
     return admin.display(description=label)(
-        lambda self, row: as_text(redaction.read(row, name))
+        lambda self, row: as_text(redaction.show_text(row, name))
     )
 
 

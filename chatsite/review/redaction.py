@@ -13,7 +13,7 @@ from memory.engine import replies
 from memory.engine.exceptions import SummaryError
 from memory.models import Conversation
 
-from .rights import Rights, hidden
+from .rights import Rights, describe_hidden
 
 BEGINNING = 80
 
@@ -37,11 +37,11 @@ ERROR_CODES = {
 }
 
 
-def below(relation: str, names: Iterable[str]) -> tuple[str, ...]:
+def prefix_names(relation: str, names: Iterable[str]) -> tuple[str, ...]:
     return tuple(f"{relation}__{name}" for name in names)
 
 
-def mark(
+def mark_readable(
     rows: QuerySet,
     rights: Rights,
     own: Iterable[str],
@@ -62,57 +62,57 @@ def mark(
     return rows.defer(*own, *related).annotate(**values)
 
 
-def lasting() -> QuerySet[Conversation]:
+def select_lasting() -> QuerySet[Conversation]:
     """Those that staff may see anything of: a temporary one is its owner's alone."""
     return Conversation.objects.filter(temporary_until=None)
 
 
-def conversations(rights: Rights) -> QuerySet[Conversation]:
+def select_conversations(rights: Rights) -> QuerySet[Conversation]:
     """For pages about one of them: whole for staff who may read."""
-    rows = lasting().select_related("owner")
+    rows = select_lasting().select_related("owner")
     if rights.content:
         return rows.annotate(may_read=Value(value=True))
-    return mark(rows, rights, ("title",), related=CONVERSATION)
+    return mark_readable(rows, rights, ("title",), related=CONVERSATION)
 
 
-def readable(rows: QuerySet, rights: Rights, columns: Iterable[str]) -> QuerySet:
+def select_readable(rows: QuerySet, rights: Rights, columns: Iterable[str]) -> QuerySet:
     """The rows, without these columns for staff who may not read them."""
-    return rows if rights.content else mark(rows, rights, columns)
+    return rows if rights.content else mark_readable(rows, rights, columns)
 
 
-def text_of(row: Any, rights: Rights) -> str:
-    """The text of a row from `readable`, or how long it is."""
-    return row.text if rights.content else read(row, "text")
+def show_row_text(row: Any, rights: Rights) -> str:
+    """The text of a row from select_readable(), or how long it is."""
+    return row.text if rights.content else show_text(row, "text")
 
 
 def may_read(row: Model) -> bool:
     return getattr(row, "may_read", False) is True
 
 
-def read(row: Model, name: str) -> str:
+def show_text(row: Model, name: str) -> str:
     """The text, or in its place how long it is."""
-    return getattr(row, name) if may_read(row) else _hidden(row, name)
+    return getattr(row, name) if may_read(row) else _hide_column(row, name)
 
 
-def beginning(row: Model, name: str) -> str:
+def show_beginning(row: Model, name: str) -> str:
     """For lists: as much as the database sent, for staff who may read."""
     head = getattr(row, f"{name}_head", None) if may_read(row) else None
     if head is None:
-        return _hidden(row, name)
+        return _hide_column(row, name)
     return head if len(head) <= BEGINNING else head[:-1] + "…"
 
 
-def error(row: Any) -> str:
-    return row.error if may_read(row) else code(row.error)
+def show_error(row: Any) -> str:
+    return row.error if may_read(row) else show_error_code(row.error)
 
 
-def code(text: str) -> str:
+def show_error_code(text: str) -> str:
     """Codes are for all staff; another text may tell more."""
     name, _, reason = text.partition(":")
     # What a provider calls the end of a reply is a code too.
     is_code = name in ERROR_CODES and (not reason or replies.REASON.fullmatch(reason))
-    return text if is_code else hidden(len(text))
+    return text if is_code else describe_hidden(len(text))
 
 
-def _hidden(row: Model, name: str) -> str:
-    return hidden(row.__dict__.get(f"{name}_chars"))
+def _hide_column(row: Model, name: str) -> str:
+    return describe_hidden(row.__dict__.get(f"{name}_chars"))

@@ -27,13 +27,13 @@ class Rights:
 
     def shown(self, text: str) -> str:
         """The text, or only how long it is."""
-        return text if self.content else hidden(len(text))
+        return text if self.content else describe_hidden(len(text))
 
 
 NONE = Rights()
 
 
-def hidden(count: int | None) -> str:
+def describe_hidden(count: int | None) -> str:
     """In place of a text of so many characters; None: their number is not known."""
     if count is None:
         return _("hidden")

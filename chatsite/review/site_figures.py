@@ -128,7 +128,7 @@ def _count_gaps() -> int:
 
 def read_days(first: date, count: int) -> Days:
     dates = [first + timedelta(days=n) for n in range(count)]
-    starts = [_begin(first + timedelta(days=n)) for n in range(count + 1)]
+    starts = [_begin_day(first + timedelta(days=n)) for n in range(count + 1)]
     days = [Day() for _date in dates]
     _count_summaries(days, starts)
     _count_requests(days, starts)
@@ -143,7 +143,7 @@ def read_days(first: date, count: int) -> Days:
     return dict(zip(dates, days, strict=True))
 
 
-def _begin(day: date) -> datetime:
+def _begin_day(day: date) -> datetime:
     return timezone.make_aware(datetime.combine(day, time()))
 
 
@@ -175,7 +175,7 @@ def _made_here(model: type[Model]) -> QuerySet:
     return model.objects.filter(created_at__gte=F("conversation__created_at"))
 
 
-def _whole(value: Combinable) -> Expression:
+def _as_integer(value: Combinable) -> Expression:
     """What the database counts is what is shown; so medians and percentiles are exact
     and the same on both."""
     return ExpressionWrapper(value, output_field=IntegerField())
@@ -187,7 +187,7 @@ def _count_summaries(days: list[Day], starts: list[datetime]) -> None:
     for n, rows, undone in _by_day(tried, starts).annotate(Count("pk"), failed=failed):
         days[n].summaries, days[n].failed_summaries = rows - undone, undone
     measured = tried.exclude(status__in=UNDONE).filter(tokens_before__gt=0)
-    share = _whole(F("tokens_after") * 1000 / F("tokens_before"))
+    share = _as_integer(F("tokens_after") * 1000 / F("tokens_before"))
     for n, value, rows in _by_day(measured, starts, share).annotate(Count("pk")):
         days[n].sizes[value] = rows
 
@@ -197,7 +197,7 @@ def _count_requests(days: list[Day], starts: list[datetime]) -> None:
     reported nothing was not billed, and the demo model costs nothing."""
     calls = _made_here(ModelCall)
     replies = calls.filter(purpose=ModelCall.Purpose.REPLY, error="")
-    steps = _whole(F("total_ms") / STEP_MS)
+    steps = _as_integer(F("total_ms") / STEP_MS)
     for n, value, rows in _by_day(replies, starts, steps).annotate(Count("pk")):
         days[n].times[value] = rows
     free = ~Q(error="") & Q(tokens_input=None, message=None)

@@ -300,7 +300,7 @@ class TestConversation:
     @pytest.mark.parametrize("by", ["purge", "undo ended", "staff", "temporary"])
     def test_nothing_of_a_deleted_one_is_left(self, client, planted, staff, by):
         if by == "staff":
-            erasing.erase(planted, user=staff, reason="Asked for.")
+            erasing.erase_with_tombstone(planted, user=staff, reason="Asked for.")
         elif by == "temporary":
             rows = Conversation.objects.filter(pk=planted.pk)
             rows.update(temporary_until=Now())

@@ -41,7 +41,7 @@ PARTS: dict[str, type[models.Model]] = {
 ATTEMPTS = 3
 
 
-def count(conversation: Conversation) -> dict[str, int]:
+def count_rows(conversation: Conversation) -> dict[str, int]:
     """The rows of each kind, as a tombstone names them."""
     return {
         name: model.objects.filter(conversation=conversation).count()
@@ -49,14 +49,14 @@ def count(conversation: Conversation) -> dict[str, int]:
     }
 
 
-def copies(conversation: Conversation) -> models.QuerySet[Conversation]:
+def find_copies(conversation: Conversation) -> models.QuerySet[Conversation]:
     """Other conversations that hold messages of this one; they are not erased."""
     branched = models.Q(branched_from=conversation)
     imported = models.Q(imported_from=f"windowpane:{conversation.uuid}")
     return Conversation.objects.filter(branched | imported, deleted_at=None)
 
 
-def fingerprint(conversation: Conversation) -> str:
+def fingerprint_conversation(conversation: Conversation) -> str:
     """SHA-256 over lines of JSON: the uuid, then each message, then each summary.
 
     A message is [seq, role, text, tool_calls], a summary [version, text]; in UTF-8,
@@ -65,14 +65,14 @@ def fingerprint(conversation: Conversation) -> str:
     """
     messages = conversation.messages.order_by("seq")
     summaries = conversation.summaries.order_by("version")
-    return digest(
+    return digest_rows(
         str(conversation.uuid),
         messages.values_list("seq", "role", "text", "tool_calls").iterator(),
         summaries.values_list("version", "text").iterator(),
     )
 
 
-def digest(
+def digest_rows(
     uuid: str, messages: Iterable[Iterable[Any]], summaries: Iterable[Iterable[Any]]
 ) -> str:
     sha256 = hashlib.sha256()
@@ -84,7 +84,7 @@ def digest(
     return sha256.hexdigest()
 
 
-def erase(
+def erase_with_tombstone(
     conversation: Conversation, *, user: "AbstractBaseUser", reason: str = ""
 ) -> Tombstone:
     """Stop everything that runs for the conversation, then delete it for good.
@@ -120,12 +120,12 @@ def _replace_by_tombstone(
     row = Conversation.objects.select_for_update().get(pk=conversation.pk)
     tombstone = Tombstone.objects.create(
         conversation=row.uuid,
-        sha256=fingerprint(row),
+        sha256=fingerprint_conversation(row),
         begun_at=row.created_at,
         user=user,
         username=user.get_username(),
         reason=reason,
-        **count(row),
+        **count_rows(row),
     )
     row.branches.update(branched_from=None, branched_seq=None)
     library.erase_conversation(row)
@@ -135,7 +135,7 @@ def _replace_by_tombstone(
 
 def forget_log(conversation: Conversation) -> None:
     """The admin's own log, which earlier versions of the site filled with titles."""
-    _entries(Conversation.objects.filter(pk=conversation.pk)).delete()
+    _select_log_entries(Conversation.objects.filter(pk=conversation.pk)).delete()
     parts = {
         relation.related_model: relation.field.name
         for relation in Conversation._meta.related_objects
@@ -146,10 +146,12 @@ def forget_log(conversation: Conversation) -> None:
     logged = set(entries.values_list("content_type", flat=True).distinct())
     for model, name in parts.items():
         if kinds[model].pk in logged:
-            _entries(model._base_manager.filter(**{name: conversation})).delete()
+            _select_log_entries(
+                model._base_manager.filter(**{name: conversation})
+            ).delete()
 
 
-def _entries(rows: models.QuerySet) -> models.QuerySet[LogEntry]:
+def _select_log_entries(rows: models.QuerySet) -> models.QuerySet[LogEntry]:
     ids = rows.order_by().annotate(text_id=Cast("pk", models.TextField()))
     kind = ContentType.objects.get_for_model(rows.model)
     return LogEntry.objects.filter(

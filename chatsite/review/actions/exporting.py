@@ -60,8 +60,8 @@ REFS = (
 
 def as_json(conversation: Conversation, rights: Rights) -> str:
     value = export.whole(conversation)
-    value = value if rights.content else mask(value)
-    return _dump({**value, "texts": rights.content})
+    value = value if rights.content else mask_export(value)
+    return _dump_export({**value, "texts": rights.content})
 
 
 def as_markdown(conversation: Conversation, rights: Rights) -> str:
@@ -72,14 +72,14 @@ def as_markdown(conversation: Conversation, rights: Rights) -> str:
 WRITERS: dict[str, Writer] = {"json": as_json, "md": as_markdown}
 
 
-def one(
+def export_one(
     request: HttpRequest, conversation: Conversation, rights: Rights, form: str
 ) -> StreamingHttpResponse:
     async def parts() -> AsyncIterator[str]:
-        for _file, text in await _files(request, conversation.pk, rights, form):
+        for _file, text in await _write_files(request, conversation.pk, rights, form):
             yield text
 
-    return _answer(parts(), TYPES[form], f"{_name(conversation)}.{form}")
+    return _stream_answer(parts(), TYPES[form], f"{_name_file(conversation)}.{form}")
 
 
 def many_as_json(
@@ -94,15 +94,15 @@ def many_as_json(
     }
 
     async def parts() -> AsyncIterator[str]:
-        yield _dump(head)[:-1] + ', "conversations": ['
+        yield _dump_export(head)[:-1] + ', "conversations": ['
         separator = "\n"
         for pk in ids:
-            for _file, text in await _files(request, pk, rights, "json"):
+            for _file, text in await _write_files(request, pk, rights, "json"):
                 yield separator + text
                 separator = ",\n"
         yield "\n]}\n"
 
-    return _answer(parts(), TYPES["json"], _archive_name("json"))
+    return _stream_answer(parts(), TYPES["json"], _archive_name("json"))
 
 
 def many_as_zip(
@@ -114,12 +114,12 @@ def many_as_zip(
         pipe = _Pipe()
         with zipfile.ZipFile(pipe, "w", zipfile.ZIP_DEFLATED) as archive:
             for pk in ids:
-                for name, text in await _files(request, pk, rights, *WRITERS):
+                for name, text in await _write_files(request, pk, rights, *WRITERS):
                     archive.writestr(name, text)
                     yield pipe.take()
         yield pipe.take()
 
-    return _answer(parts(), "application/zip", _archive_name("zip"))
+    return _stream_answer(parts(), "application/zip", _archive_name("zip"))
 
 
 class _Pipe(RawIOBase):
@@ -141,7 +141,7 @@ class _Pipe(RawIOBase):
 
 
 @database_sync_to_async
-def _files(
+def _write_files(
     request: HttpRequest, pk: int, rights: Rights, *forms: str
 ) -> list[tuple[str, str]]:
     """Names and texts; nothing when it was erased while the others were written."""
@@ -150,16 +150,16 @@ def _files(
         return []
     note = "" if rights.content else ", without texts"
     target = f"export {' '.join(forms)}{note}"
-    access_log.record(request, access_log.Action.EXPORT, conversation, target)
-    name = _name(conversation)
+    access_log.record_access(request, access_log.Action.EXPORT, conversation, target)
+    name = _name_file(conversation)
     return [(f"{name}.{form}", WRITERS[form](conversation, rights)) for form in forms]
 
 
-def _name(conversation: Conversation) -> str:
+def _name_file(conversation: Conversation) -> str:
     return f"conversation-{conversation.uuid}"
 
 
-def _answer(
+def _stream_answer(
     parts: AsyncIterator[str | bytes], content_type: str, name: str
 ) -> StreamingHttpResponse:
     answer = StreamingHttpResponse(parts, content_type=content_type)
@@ -172,28 +172,28 @@ def _archive_name(form: str) -> str:
     return f"conversations-{timezone.localdate():%Y-%m-%d}.{form}"
 
 
-def _dump(value: dict[str, Any]) -> str:
+def _dump_export(value: dict[str, Any]) -> str:
     return json.dumps(value, cls=DjangoJSONEncoder, ensure_ascii=False)
 
 
-def mask(value: Values) -> Values:
+def mask_export(value: Values) -> Values:
     """What export.whole() gave, with null in place of each text, its length and its
     hash, so that a copy can be compared without being read. The numbers stay."""
-    conversation = _hide(value["conversation"], OF_CONVERSATION)
-    policy = _hide(conversation["policy"], OF_POLICY)
+    conversation = _hide_texts(value["conversation"], OF_CONVERSATION)
+    policy = _hide_texts(conversation["policy"], OF_POLICY)
     prompts = value["prompts"]
     return value | {
         "conversation": conversation | {"policy": policy},
-        "messages": [_hide(row, OF_MESSAGE) for row in value["messages"]],
-        "tool_calls": [_hide(row, OF_TOOL_CALL) for row in value["tool_calls"]],
-        "summaries": [_hide(row, OF_SUMMARY) for row in value["summaries"]],
+        "messages": [_hide_texts(row, OF_MESSAGE) for row in value["messages"]],
+        "tool_calls": [_hide_texts(row, OF_TOOL_CALL) for row in value["tool_calls"]],
+        "summaries": [_hide_texts(row, OF_SUMMARY) for row in value["summaries"]],
         "model_calls": [_hide_refs(row) for row in value["model_calls"]],
-        "rules": [_hide(row, OF_RULE) for row in value["rules"]],
-        "files": [_hide(row, OF_FILE) for row in value["files"]],
+        "rules": [_hide_texts(row, OF_RULE) for row in value["rules"]],
+        "files": [_hide_texts(row, OF_FILE) for row in value["files"]],
         "prompts": dict.fromkeys(prompts),
         "prompts_length": {sha256: len(text) for sha256, text in prompts.items()},
         **{
-            each.name: [_hide(row, each.texts) for row in value[each.name]]
+            each.name: [_hide_texts(row, each.texts) for row in value[each.name]]
             for each in export_sections
         },
     }
@@ -204,10 +204,10 @@ def mask_text(text: str) -> str:
     if not text:
         return ""
     redaction = _("hidden, %(count)s characters") % {"count": len(text)}
-    return f"[{redaction}, sha256 {_sha256(text)}]"
+    return f"[{redaction}, sha256 {_hash_hidden(text)}]"
 
 
-def _hide(row: Values, names: tuple[str, ...]) -> Values:
+def _hide_texts(row: Values, names: tuple[str, ...]) -> Values:
     shown = dict(row)
     for name in names:
         value = row.get(name)
@@ -218,7 +218,7 @@ def _hide(row: Values, names: tuple[str, ...]) -> Values:
                 text = json.dumps(
                     value, ensure_ascii=False, sort_keys=True, separators=(",", ":")
                 )
-            hidden = {f"{name}_length": len(text), f"{name}_sha256": _sha256(text)}
+            hidden = {f"{name}_length": len(text), f"{name}_sha256": _hash_hidden(text)}
             shown |= {name: None, **hidden}
     return shown
 
@@ -226,8 +226,8 @@ def _hide(row: Values, names: tuple[str, ...]) -> Values:
 def _hide_refs(row: Values) -> Values:
     refs = row["refs"] if isinstance(row["refs"], dict) else {}
     known = {name: refs[name] for name in REFS if name in refs}
-    return _hide(row, OF_CALL) | {"refs": known}
+    return _hide_texts(row, OF_CALL) | {"refs": known}
 
 
-def _sha256(text: str) -> str:
+def _hash_hidden(text: str) -> str:
     return hashlib.sha256(text.encode()).hexdigest()

@@ -24,7 +24,7 @@ from memory import actions, versions
 from memory.actions import ActionError
 from memory.models import Conversation
 
-from ..access_log import Action, record
+from ..access_log import Action, record_access
 from ..models import Review
 from . import erasing
 
@@ -72,7 +72,7 @@ class State:
         return all(a >= b for a, b in zip(astuple(self), astuple(other), strict=True))
 
 
-def rebuild(
+def rebuild_as_staff(
     request: HttpRequest,
     conversation: Conversation,
     *,
@@ -85,7 +85,7 @@ def rebuild(
     now, or if there is nothing to rebuild.
     """
     with transaction.atomic():
-        row = _locked(conversation, seen)
+        row = _lock_seen(conversation, seen)
         if not versions.active(row):
             raise ActionError(
                 _("There is nothing to summarise again: there is no current summary, "
@@ -99,13 +99,13 @@ def rebuild(
                   "owner, whose limit says: %(detail)s") % {"detail": error.detail}
             ) from None  # fmt: skip
         actions.rebuild_memory(row)
-        record(request, Action.REBUILD, conversation, f"cause {cause}")
-        _log(request, conversation, f"Rebuilt the summaries: {cause}.")
+        record_access(request, Action.REBUILD, conversation, f"cause {cause}")
+        _log_action(request, conversation, f"Rebuilt the summaries: {cause}.")
     _refresh_open_pages(conversation)
     return _("Summaries cleared. New ones will be written when needed.")
 
 
-def restore(
+def restore_as_staff(
     request: HttpRequest,
     conversation: Conversation,
     *,
@@ -114,17 +114,17 @@ def restore(
 ) -> str:
     """Put an older version in force again, as a new one by the reviewer."""
     with transaction.atomic():
-        row = _locked(conversation, seen)
+        row = _lock_seen(conversation, seen)
         new = actions.restore_version(row, version, author=request.user)
         target = f"version {version} as {new.version}"
-        record(request, Action.RESTORE, conversation, target)
-        _log(request, conversation, f"Restored v{version} as v{new.version}.")
+        record_access(request, Action.RESTORE, conversation, target)
+        _log_action(request, conversation, f"Restored v{version} as v{new.version}.")
     _refresh_open_pages(conversation)
     text = _("Version %(old)s was restored as v%(new)s.")
     return text % {"old": version, "new": new.version}
 
 
-def _locked(conversation: Conversation, seen: State | None) -> Conversation:
+def _lock_seen(conversation: Conversation, seen: State | None) -> Conversation:
     """The row as it is now, kept from others until the transaction ends."""
     row = Conversation.objects.select_for_update().get(pk=conversation.pk)
     if row.deleted_at:
@@ -143,7 +143,7 @@ def _refresh_open_pages(conversation: Conversation) -> None:
     async_to_sync(runner.compact_soon)(conversation.pk)
 
 
-def review(
+def mark_reviewed(
     request: HttpRequest,
     conversation: Conversation,
     *,
@@ -179,8 +179,8 @@ def review(
             note=note,
         )
         target = f"transcript #1-#{seen.last_seq}, v{seen.version}"
-        record(request, Action.REVIEW, conversation, target)
-        _log(request, conversation, f"Marked reviewed: {target}.")
+        record_access(request, Action.REVIEW, conversation, target)
+        _log_action(request, conversation, f"Marked reviewed: {target}.")
     return _("Marked reviewed up to message #%(seq)s.") % {"seq": seen.last_seq}
 
 
@@ -189,9 +189,15 @@ def is_outdated(row: Review, now: State) -> bool:
     return (row.memory_version, row.last_seq) != (now.memory_version, now.last_seq)
 
 
-def purge(request: HttpRequest, conversation: Conversation, *, reason: str) -> str:
-    tombstone = erasing.erase(conversation, user=request.user, reason=reason)
-    record(request, Action.PURGE, conversation, f"conversation {tombstone.sha256}")
+def purge_conversation(
+    request: HttpRequest, conversation: Conversation, *, reason: str
+) -> str:
+    tombstone = erasing.erase_with_tombstone(
+        conversation, user=request.user, reason=reason
+    )
+    record_access(
+        request, Action.PURGE, conversation, f"conversation {tombstone.sha256}"
+    )
     LogEntry.objects.log_actions(
         request.user.pk, [conversation], DELETION, "Erased.", single_object=True
     )
@@ -199,7 +205,7 @@ def purge(request: HttpRequest, conversation: Conversation, *, reason: str) -> s
     return text % {"name": conversation}
 
 
-def _log(request: HttpRequest, conversation: Conversation, message: str) -> None:
+def _log_action(request: HttpRequest, conversation: Conversation, message: str) -> None:
     """Into Django's own log, which never holds a text or a title."""
     site = admin.site.get_model_admin(Conversation)
     site.log_change(request, conversation, message)

@@ -54,21 +54,21 @@ BULK_ACTIONS = {
         gettext_lazy("Summarise again from scratch"),
         gettext_lazy("Rebuild"),
         RebuildForm,
-        services.rebuild,
+        services.rebuild_as_staff,
     ),
     "review": BulkAction(
         "content",
         gettext_lazy("Mark reviewed"),
         gettext_lazy("Mark reviewed"),
         ReviewForm,
-        services.review,
+        services.mark_reviewed,
     ),
     "purge": BulkAction(
         "purge",
         gettext_lazy("Erase permanently"),
         gettext_lazy("Erase permanently"),
         PurgeForm,
-        services.purge,
+        services.purge_conversation,
     ),
 }
 
@@ -89,11 +89,11 @@ def post_action(*needs: str) -> Callable[[View], Callable[..., HttpResponse]]:
         @wraps(view)
         def perform(request: HttpRequest, pk: int) -> HttpResponse:
             rights = check_rights(request, *needs)
-            rows = redaction.lasting().select_related("owner")
+            rows = redaction.select_lasting().select_related("owner")
             try:
                 done = view(request, rows.get(pk=pk), rights)
             except Conversation.DoesNotExist:
-                return _gone(request)
+                return _answer_gone(request)
             except ActionError as error:
                 messages.error(request, str(error))
             else:
@@ -116,7 +116,7 @@ def _posted_uuids(request: HttpRequest) -> list[UUID]:
         raise Http404 from None
 
 
-def _gone(request: HttpRequest) -> HttpResponse:
+def _answer_gone(request: HttpRequest) -> HttpResponse:
     """Another one of the staff was faster; a tombstone says who."""
     text = _("This conversation no longer exists, so nothing was done.")
     uuids = _posted_uuids(request)
@@ -127,7 +127,7 @@ def _gone(request: HttpRequest) -> HttpResponse:
     return redirect("admin:memory_conversation_changelist")
 
 
-def _read(request: HttpRequest, form_class: type[ActionForm]) -> dict[str, Any]:
+def _read_form(request: HttpRequest, form_class: type[ActionForm]) -> dict[str, Any]:
     """The form's values, with the state that the reviewer saw. Raises ActionError."""
     form = form_class(request.POST)
     if not form.is_valid():
@@ -136,35 +136,47 @@ def _read(request: HttpRequest, form_class: type[ActionForm]) -> dict[str, Any]:
 
 
 @post_action("content")
-def rebuild(request: HttpRequest, conversation: Conversation, rights: Rights) -> str:
-    return services.rebuild(request, conversation, **_read(request, RebuildForm))
+def post_rebuild(
+    request: HttpRequest, conversation: Conversation, rights: Rights
+) -> str:
+    return services.rebuild_as_staff(
+        request, conversation, **_read_form(request, RebuildForm)
+    )
 
 
 @post_action("content")
-def restore(request: HttpRequest, conversation: Conversation, rights: Rights) -> str:
+def post_restore(
+    request: HttpRequest, conversation: Conversation, rights: Rights
+) -> str:
     version = request.POST.get("version", "")
     if not version.isdecimal() or len(version) > 9:
         raise ActionError(_("Choose a version."))
     seen = State.read(request.POST.get("seen", ""))
-    return services.restore(request, conversation, version=int(version), seen=seen)
+    return services.restore_as_staff(
+        request, conversation, version=int(version), seen=seen
+    )
 
 
 @post_action("content")
-def review(request: HttpRequest, conversation: Conversation, rights: Rights) -> str:
-    return services.review(request, conversation, **_read(request, ReviewForm))
+def post_review(
+    request: HttpRequest, conversation: Conversation, rights: Rights
+) -> str:
+    return services.mark_reviewed(
+        request, conversation, **_read_form(request, ReviewForm)
+    )
 
 
 @post_action("export")
-def export(
+def post_export(
     request: HttpRequest, conversation: Conversation, rights: Rights
 ) -> HttpResponseBase:
     form = request.POST.get("format", "")
     if form not in exporting.WRITERS:
         raise ActionError(_("Choose a format: JSON or Markdown."))
-    return exporting.one(request, conversation, rights, form)
+    return exporting.export_one(request, conversation, rights, form)
 
 
-def ask(
+def show_confirmation(
     request: HttpRequest,
     name: str,
     rows: Sequence[Conversation],
@@ -182,8 +194,8 @@ def ask(
         "form": form or action.form(uuids=uuids),
     }
     if name == "purge":
-        values["counted"] = [(row, erasing.count(row)) for row in rows]
-        values["copies"] = sum(erasing.copies(row).count() for row in rows)
+        values["counted"] = [(row, erasing.count_rows(row)) for row in rows]
+        values["copies"] = sum(erasing.find_copies(row).count() for row in rows)
         values["code"] = code_of(uuids)
     status = 422 if form else 200
     return render(request, "admin/desk/confirm_action.html", values, status=status)
@@ -195,7 +207,7 @@ def ask_about_chosen(
     """For the list's actions; None: back to the list, with a message."""
     rows = list(queryset.select_related("owner").order_by("pk")[: MAX_AT_ONCE + 1])
     if len(rows) <= MAX_AT_ONCE:
-        return ask(request, name, rows)
+        return show_confirmation(request, name, rows)
     text = _("Choose at most %(count)s conversations at once.")
     messages.error(request, text % {"count": MAX_AT_ONCE})
     return None
@@ -205,7 +217,7 @@ def ask_about_chosen(
 def purge_page(
     request: HttpRequest, conversation: Conversation, rights: Rights
 ) -> HttpResponse:
-    return ask(request, "purge", [conversation])
+    return show_confirmation(request, "purge", [conversation])
 
 
 @require_POST
@@ -215,13 +227,13 @@ def _perform_bulk(request: HttpRequest, name: str) -> HttpResponse:
     action = BULK_ACTIONS[name]
     check_rights(request, action.need)
     uuids = _posted_uuids(request)
-    rows = redaction.lasting().select_related("owner").filter(uuid__in=uuids)
+    rows = redaction.select_lasting().select_related("owner").filter(uuid__in=uuids)
     rows = list(rows.order_by("pk")[:MAX_AT_ONCE])
     if not rows:
-        return _gone(request)
+        return _answer_gone(request)
     form = action.form(request.POST, uuids=uuids)
     if not form.is_valid():
-        return ask(request, name, rows, form)
+        return show_confirmation(request, name, rows, form)
     values = {key: form.cleaned_data[key] for key in form.fields if key != "code"}
     _perform_each(request, action, rows, values)
     return redirect("admin:memory_conversation_changelist")
@@ -253,10 +265,10 @@ def _perform_each(
 perform_bulk = admin.site.admin_view(never_cache(_perform_bulk))
 
 urlpatterns = [
-    path("<int:pk>/rebuild/", rebuild, name="desk-rebuild"),
-    path("<int:pk>/restore/", restore, name="desk-restore"),
-    path("<int:pk>/review/", review, name="desk-review"),
-    path("<int:pk>/export/", export, name="desk-export"),
+    path("<int:pk>/rebuild/", post_rebuild, name="desk-rebuild"),
+    path("<int:pk>/restore/", post_restore, name="desk-restore"),
+    path("<int:pk>/review/", post_review, name="desk-review"),
+    path("<int:pk>/export/", post_export, name="desk-export"),
     path("<int:pk>/purge/", purge_page, name="desk-purge"),
     path("acts/<slug:name>/", perform_bulk, name="desk-acts"),
 ]

@@ -16,9 +16,9 @@ from ..readonly import (
     ConversationPartAdmin,
     ReadOnlyAdmin,
     beginning_of,
+    format_duration,
     link_to,
-    seconds,
-    whole,
+    make_text_field,
     whole_json,
 )
 from ..rights import rights_of
@@ -47,9 +47,9 @@ class ModelCallAdmin(ConversationPartAdmin):
     ordering = ("-id",)
     texts = redaction.CALL
     related_texts = (
-        *redaction.below("conversation", redaction.CONVERSATION),
-        *redaction.below("message", redaction.MESSAGE),
-        *redaction.below("summary", redaction.SUMMARY),
+        *redaction.prefix_names("conversation", redaction.CONVERSATION),
+        *redaction.prefix_names("message", redaction.MESSAGE),
+        *redaction.prefix_names("summary", redaction.SUMMARY),
     )
     select_related = ("conversation__owner", "message", "summary")
     fields = (
@@ -90,11 +90,11 @@ class ModelCallAdmin(ConversationPartAdmin):
 
     @admin.display(description=_("time to first token"), ordering="first_token_ms")
     def first_word(self, row: ModelCall) -> str:
-        return seconds(row.first_token_ms)
+        return format_duration(row.first_token_ms)
 
     @admin.display(description=_("total"), ordering="total_ms")
     def in_all(self, row: ModelCall) -> str:
-        return seconds(row.total_ms)
+        return format_duration(row.total_ms)
 
     @admin.display(description=_("estimate error"))
     def drift(self, row: ModelCall) -> str:
@@ -114,7 +114,7 @@ class ModelCallAdmin(ConversationPartAdmin):
         tokens_in, tokens_out = row.tokens_input, row.tokens_output
         if tokens_in is None:
             tokens_in = 0 if row.error else row.tokens_estimated
-        return labels.cost(tokens_in, tokens_out or 0)
+        return labels.format_cost(tokens_in, tokens_out or 0)
 
     @admin.display(description=_("message"))
     def made_message(self, row: ModelCall) -> SafeString | str:
@@ -131,7 +131,7 @@ class ModelCallAdmin(ConversationPartAdmin):
         if obj.purpose != ModelCall.Purpose.REPLY or not rights.content:
             return {}
         return {
-            "sent": request_inspector.build(obj.conversation, obj, rights),
+            "sent": request_inspector.rebuild_sent(obj.conversation, obj, rights),
             "rights": rights,
         }
 
@@ -146,12 +146,12 @@ class PromptAdmin(ReadOnlyAdmin):
     heads = ("text",)
 
     beginning = beginning_of("text", _("text"))
-    wide_text = whole("text", _("text"))
+    wide_text = make_text_field("text", _("text"))
 
     def without_temporary(self, rows: QuerySet) -> QuerySet:
         """Those that were sent in any other conversation."""
         return rows.filter(
-            Exists(redaction.lasting().filter(prompts=OuterRef("pk")).order_by())
+            Exists(redaction.select_lasting().filter(prompts=OuterRef("pk")).order_by())
         )
 
     def target_of(self, row: Prompt) -> str:

@@ -38,7 +38,7 @@ from ..rights import rights_of
 from ..timeline import views as timeline_views
 
 
-def _count(model: type[Model], **lookups: Any) -> Coalesce:
+def _count_related(model: type[Model], **lookups: Any) -> Coalesce:
     """The number of a conversation's rows, without joining them all."""
     rows = model.objects.filter(conversation=OuterRef("pk"), **lookups).order_by()
     counts = rows.values("conversation").annotate(count=Count("pk")).values("count")
@@ -104,8 +104,8 @@ class ConversationAdmin(ReadOnlyAdmin):
             rows = rows.annotate(stored_policy=F("policy"))
         return rows.annotate(
             preset_name=KT("policy__preset"),
-            message_count=_count(Message),
-            summary_count=_count(Summary),
+            message_count=_count_related(Message),
+            summary_count=_count_related(Summary),
         )
 
     def target_of(self, row: Conversation) -> str:
@@ -122,7 +122,7 @@ class ConversationAdmin(ReadOnlyAdmin):
         name = row.preset_name or DEFAULT_PRESET
         whole = Conversation(policy=getattr(row, "stored_policy", {}))
         is_valid = name in PRESETS and not whole.policy_error
-        return labels.preset(name) if is_valid else _("not valid")
+        return labels.name_preset(name) if is_valid else _("not valid")
 
     @admin.display(description=gettext_lazy("messages"))
     def messages(self, row: Conversation) -> SafeString:
@@ -149,7 +149,7 @@ class ConversationAdmin(ReadOnlyAdmin):
     def wide_system_prompt(self, row: Conversation) -> SafeString:
         if redaction.may_read(row):
             return as_text(context.system_prompt(row))
-        return as_text(redaction.read(row, "system_prompt") or _("the site's own"))
+        return as_text(redaction.show_text(row, "system_prompt") or _("the site's own"))
 
     @admin.display(description=gettext_lazy("policy"))
     def wide_policy(self, row: Conversation) -> SafeString | str:

@@ -7,7 +7,7 @@ from django.utils.translation import gettext_lazy as _
 from memory.models import Message
 
 from .. import redaction
-from ..readonly import ConversationPartAdmin, beginning_of, whole, whole_json
+from ..readonly import ConversationPartAdmin, beginning_of, make_text_field, whole_json
 
 
 @admin.register(Message)
@@ -47,8 +47,8 @@ class MessageAdmin(ConversationPartAdmin):
     )
 
     beginning = beginning_of("text", _("text"))
-    wide_text = whole("text", _("text"))
-    wide_sent_text = whole("sent_text", _("sent to a model instead"))
+    wide_text = make_text_field("text", _("text"))
+    wide_sent_text = make_text_field("sent_text", _("sent to a model instead"))
     wide_tool_calls = whole_json("tool_calls", _("tool calls"))
 
     def target_of(self, row: Message) -> str:
@@ -57,8 +57,8 @@ class MessageAdmin(ConversationPartAdmin):
     # The author of the message, or the model, chose these two.
     @admin.display(description=_("answers the tool call"))
     def tool_call(self, row: Message) -> str:
-        return redaction.read(row, "tool_call_id") or "-"
+        return redaction.show_text(row, "tool_call_id") or "-"
 
     @admin.display(description=_("client id"))
     def client(self, row: Message) -> str:
-        return redaction.read(row, "client_id") or "-"
+        return redaction.show_text(row, "client_id") or "-"

@@ -38,12 +38,12 @@ def figures_of(user: Any) -> dict[str, Any]:
     """What one person has used of the site, from their own rows alone."""
     stored = Allowance.objects.filter(user=user).first()
     allowance = stored or Allowance(user=user)
-    uses = _uses(user)
+    uses = _sum_uses(user)
     tokens_in = sum(use["tokens_in"] for use in uses)
     tokens_out = sum(use["tokens_out"] for use in uses)
     return {
         "user": user,
-        "conversations": redaction.lasting().filter(owner=user).count(),
+        "conversations": redaction.select_lasting().filter(owner=user).count(),
         "messages": Message.objects.filter(conversation__owner=user).count(),
         "used_today": limits.used_on(allowance, timezone.localdate()),
         "budget": limits.budget_of(allowance),
@@ -51,12 +51,12 @@ def figures_of(user: Any) -> dict[str, Any]:
         "days": DAYS,
         "uses": uses,
         "tokens": tokens_in + tokens_out,
-        "cost": labels.cost(tokens_in, tokens_out),
+        "cost": labels.format_cost(tokens_in, tokens_out),
         "has_prices": labels.has_prices(),
     }
 
 
-def _uses(user: Any) -> list[dict[str, Any]]:
+def _sum_uses(user: Any) -> list[dict[str, Any]]:
     """Requests by day and model, the latest day first."""
     # A failed request that reported nothing cost nothing.
     billed = Q(error="") | Q(tokens_input__isnull=False)
@@ -79,7 +79,7 @@ def _uses(user: Any) -> list[dict[str, Any]]:
         .order_by("-day", "model")
     )
     return [
-        {**row, "cost": labels.cost(row["tokens_in"], row["tokens_out"])}
+        {**row, "cost": labels.format_cost(row["tokens_in"], row["tokens_out"])}
         for row in rows
     ]
 
@@ -185,7 +185,7 @@ class PersonAdmin(FiguresAdmin, UserAdmin):
         self, objs: Any, request: HttpRequest
     ) -> tuple[Any, Any, Any, Any]:
         # Django would load all messages of these people to list them.
-        owners = redaction.lasting().filter(owner__in=objs).values("owner")
+        owners = redaction.select_lasting().filter(owner__in=objs).values("owner")
         words = _(
             "%(name)s has conversations: erase them first, or let %(name)s delete "
             "the account."
@@ -233,7 +233,7 @@ class PersonAdmin(FiguresAdmin, UserAdmin):
     def _delete(self, request: HttpRequest, user: Any) -> None:
         """Remove the account with all that is the person's. The entry in the admin's
         own log has the number of the account, not the name."""
-        account.delete(user)
+        account.delete_account(user)
         LogEntry.objects.create(
             user_id=request.user.pk,
             content_type=ContentType.objects.get_for_model(User),

@@ -20,8 +20,8 @@ from ..readonly import (
     as_text,
     beginning_of,
     link_to_list,
+    make_text_field,
     uuid_span,
-    whole,
 )
 
 HASH_CHARS = 12
@@ -81,7 +81,7 @@ class AccessEventAdmin(RecordAdmin):
 
     @admin.display(description=_("what"))
     def part(self, row: AccessEvent) -> str:
-        return access_log.describe(row.target)
+        return access_log.describe_target(row.target)
 
     @admin.display(description=_("conversation"))
     def in_conversation(self, row: AccessEvent) -> SafeString | str:
@@ -124,7 +124,7 @@ class ReviewAdmin(ConversationPartAdmin):
     )
 
     note_shown = beginning_of("note", _("note"))
-    note_wide = whole("note", _("note"))
+    note_wide = make_text_field("note", _("note"))
 
     def target_of(self, row: Review) -> str:
         return f"review {row.pk}"

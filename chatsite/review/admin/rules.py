@@ -10,7 +10,7 @@ from memory.rules import store
 
 from .. import redaction
 from ..readonly import ConversationPartAdmin
-from ..rights import hidden
+from ..rights import describe_hidden
 
 
 @admin.register(Rule)
@@ -48,6 +48,8 @@ class RuleAdmin(ConversationPartAdmin):
     @admin.display(description=_("text"))
     def words(self, row: Rule) -> str:
         if not redaction.may_read(row):
-            return hidden(row.end - row.start) or redaction.read(row, "text")
+            return describe_hidden(row.end - row.start) or redaction.show_text(
+                row, "text"
+            )
         rows = store.with_words(Rule.objects.filter(pk=row.pk))
         return rows.values_list("words", flat=True).get() or ""

@@ -24,7 +24,7 @@ from ..filters import (
     TriggerFilter,
 )
 from ..pages import timeline_link
-from ..readonly import ConversationPartAdmin, link_to, whole, whole_json
+from ..readonly import ConversationPartAdmin, link_to, make_text_field, whole_json
 
 RANGES = Summary.objects.only("first_seq", "last_seq", "version")
 
@@ -36,14 +36,14 @@ class SummaryAdmin(ConversationPartAdmin):
         "in_conversation",
         "owner_name",
         "level",
-        labels.span,
-        labels.compacted,
-        labels.tokens,
-        labels.status,
-        labels.flags,
-        labels.because,
+        labels.format_span,
+        labels.count_compacted,
+        labels.format_tokens,
+        labels.name_status,
+        labels.list_flags,
+        labels.describe_trigger,
         "model",
-        labels.author,
+        labels.name_author,
         "created_at",
     )
     list_display_links = None
@@ -62,13 +62,13 @@ class SummaryAdmin(ConversationPartAdmin):
     texts = redaction.SUMMARY
     select_related = ("conversation__owner", "author")
     fields = (
-        ("in_conversation", "version", labels.status),
-        (labels.span, labels.compacted, "level", "generation"),
-        (labels.because, "preset", labels.author),
+        ("in_conversation", "version", labels.name_status),
+        (labels.format_span, labels.count_compacted, "level", "generation"),
+        (labels.describe_trigger, "preset", labels.name_author),
         ("tokens_before", "tokens_after"),
         ("model", "tokens_in", "tokens_out", "ms"),
         "error_code",
-        labels.flags,
+        labels.list_flags,
         "wide_text",
         "wide_structured",
         "wide_flags",
@@ -80,7 +80,7 @@ class SummaryAdmin(ConversationPartAdmin):
     class Media:
         css = {"all": ["css/review-timeline.css"]}
 
-    wide_text = whole("text", gettext_lazy("text"))
+    wide_text = make_text_field("text", gettext_lazy("text"))
     wide_structured = whole_json("structured", gettext_lazy("structured"))
     wide_flags = whole_json("flags", gettext_lazy("found by the checks"))
 

@@ -8,7 +8,13 @@ from django.utils.translation import gettext_lazy as _
 from chatsite.turns.models import ToolCall
 
 from .. import redaction
-from ..readonly import ConversationPartAdmin, beginning_of, link_to, whole, whole_json
+from ..readonly import (
+    ConversationPartAdmin,
+    beginning_of,
+    link_to,
+    make_text_field,
+    whole_json,
+)
 
 
 @admin.register(ToolCall)
@@ -24,10 +30,10 @@ class ToolCallAdmin(ConversationPartAdmin):
     texts = redaction.TOOL_CALL
     heads = ("name",)
     related_texts = (
-        *redaction.below("conversation", redaction.CONVERSATION),
-        *redaction.below("request", redaction.MESSAGE),
-        *redaction.below("result", redaction.MESSAGE),
-        *redaction.below("late_result", redaction.MESSAGE),
+        *redaction.prefix_names("conversation", redaction.CONVERSATION),
+        *redaction.prefix_names("request", redaction.MESSAGE),
+        *redaction.prefix_names("result", redaction.MESSAGE),
+        *redaction.prefix_names("late_result", redaction.MESSAGE),
     )
     select_related = (
         *("conversation__owner", "request", "result", "late_result", "answered_by"),
@@ -45,9 +51,9 @@ class ToolCallAdmin(ConversationPartAdmin):
     )
 
     name_shown = beginning_of("name", _("tool"))
-    wide_name = whole("name", _("tool"))
+    wide_name = make_text_field("name", _("tool"))
     wide_arguments = whole_json("arguments", _("arguments"))
-    wide_reason = whole("reason", _("reason"))
+    wide_reason = make_text_field("reason", _("reason"))
 
     @admin.display(description=_("asked in"))
     def asked_in(self, row: ToolCall) -> SafeString:

@@ -11,7 +11,7 @@ from chatsite.protocol.errors import explain
 from chatsite.turns.models import FAILING_FIRST, Turn
 
 from .. import redaction
-from ..readonly import ConversationPartAdmin, link_to, seconds, whole
+from ..readonly import ConversationPartAdmin, format_duration, link_to, make_text_field
 
 
 @admin.register(Turn)
@@ -36,10 +36,10 @@ class TurnAdmin(ConversationPartAdmin):
     ordering = (FAILING_FIRST, "-id")
     texts = redaction.TURN
     related_texts = (
-        *redaction.below("conversation", redaction.CONVERSATION),
-        *redaction.below("user_message", redaction.MESSAGE),
-        *redaction.below("reply", redaction.MESSAGE),
-        *redaction.below("call", redaction.CALL),
+        *redaction.prefix_names("conversation", redaction.CONVERSATION),
+        *redaction.prefix_names("user_message", redaction.MESSAGE),
+        *redaction.prefix_names("reply", redaction.MESSAGE),
+        *redaction.prefix_names("call", redaction.CALL),
     )
     select_related = ("conversation__owner", "user_message", "reply", "call")
     fields = (
@@ -53,7 +53,7 @@ class TurnAdmin(ConversationPartAdmin):
         ("created_at", "started_at", "finished_at"),
     )
 
-    wide_text = whole("text", _("text as far as it was saved"))
+    wide_text = make_text_field("text", _("text as far as it was saved"))
 
     def target_of(self, row: Turn) -> str:
         return f"turn #{row.reply_seq}"
@@ -72,22 +72,24 @@ class TurnAdmin(ConversationPartAdmin):
 
     @admin.display(description=_("queued"))
     def queued_for(self, row: Turn) -> str:
-        return _between(row.created_at, row.started_at)
+        return _show_duration(row.created_at, row.started_at)
 
     @admin.display(description=_("time to first token"))
     def first_token(self, row: Turn) -> str:
-        return seconds(row.call.first_token_ms if row.call else None)
+        return format_duration(row.call.first_token_ms if row.call else None)
 
     @admin.display(description=_("total"))
     def total(self, row: Turn) -> str:
-        return _between(row.created_at, row.finished_at)
+        return _show_duration(row.created_at, row.finished_at)
 
     @admin.display(description=_("error"))
     def explanation(self, row: Turn) -> str:
-        return f"{redaction.error(row)}: {explain(row.error)}" if row.error else "-"
+        return (
+            f"{redaction.show_error(row)}: {explain(row.error)}" if row.error else "-"
+        )
 
 
-def _between(start: datetime, end: datetime | None) -> str:
+def _show_duration(start: datetime, end: datetime | None) -> str:
     """Unknown where the end is before the start: the row is a copy of an older one."""
     took = (end - start).total_seconds() if end else -1
-    return seconds(None if took < 0 else took * 1000)
+    return format_duration(None if took < 0 else took * 1000)

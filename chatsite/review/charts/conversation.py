@@ -21,9 +21,9 @@ from chatsite.turns.requests import model_of
 from memory.engine.policy import ADAPTIVE_MAX, ADAPTIVE_MIN, Policy
 from memory.models import Conversation, Summary
 
-from ..pages import render, review_page
+from ..pages import render_page, review_page
 from ..rights import Rights
-from .drawing import Chart, Series, Table, draw_lines, show
+from .drawing import Chart, Series, Table, draw_lines, format_number
 
 # More turns than these are drawn as the largest of several neighbours.
 MAX_POINTS = 400
@@ -38,7 +38,7 @@ class Limit:
     text: str
 
 
-def limit_of(policy: Policy, context_window: int) -> Limit:
+def describe_limit(policy: Policy, context_window: int) -> Limit:
     if not policy.enabled:
         return Limit(None, _("This conversation is never summarised."))
     if policy.adaptive:
@@ -46,7 +46,10 @@ def limit_of(policy: Policy, context_window: int) -> Limit:
             "Summarises at %(least)s to %(most)s tokens in the window, "
             "depending on its turns."
         )
-        values = {"least": show(ADAPTIVE_MIN), "most": show(ADAPTIVE_MAX)}
+        values = {
+            "least": format_number(ADAPTIVE_MIN),
+            "most": format_number(ADAPTIVE_MAX),
+        }
         return Limit(None, words % values)
     window = policy.context_window or context_window
     sizes = [
@@ -57,9 +60,11 @@ def limit_of(policy: Policy, context_window: int) -> Limit:
     ]
     if sizes:
         words = _("summarises at %(tokens)s tokens in the window")
-        return Limit(min(sizes), words % {"tokens": show(min(sizes))})
+        return Limit(min(sizes), words % {"tokens": format_number(min(sizes))})
     units = ", ".join(
-        f"{show(n)} {UNITS[kind]}" for clause in policy.trigger for kind, n in clause
+        f"{format_number(n)} {UNITS[kind]}"
+        for clause in policy.trigger
+        for kind, n in clause
     )
     return Limit(
         None,
@@ -72,12 +77,12 @@ def limit_of(policy: Policy, context_window: int) -> Limit:
 def show_figures(
     request: HttpRequest, conversation: Conversation, rights: Rights
 ) -> HttpResponse:
-    return render(
+    return render_page(
         request,
         "admin/desk/figures.html",
         conversation,
         _("Figures"),
-        chart=draw(conversation),
+        chart=draw_prompts(conversation),
         savings=savings.of(conversation),
     )
 
@@ -85,7 +90,7 @@ def show_figures(
 urlpatterns = [path("<int:pk>/figures/", show_figures, name="desk-figures")]
 
 
-def draw(conversation: Conversation) -> Chart:
+def draw_prompts(conversation: Conversation) -> Chart:
     """Prompt tokens per turn, from the requests that were made here."""
     name, title = "prompts", _("Prompt tokens per turn")
     prompts = savings.prompts(conversation)
@@ -93,8 +98,8 @@ def draw(conversation: Conversation) -> Chart:
         message = _("No reply was made here yet: nothing to draw.")
         return Chart(name, title, message=message)
     window = providers.context_window(model_of(conversation))
-    limit = limit_of(conversation.get_policy(), window)
-    compactions = _compactions(conversation, prompts)
+    limit = describe_limit(conversation.get_policy(), window)
+    compactions = _place_compactions(conversation, prompts)
     step = ceil(len(prompts) / MAX_POINTS)
     groups = [prompts[n : n + step] for n in range(0, len(prompts), step)]
     numbers = []
@@ -119,9 +124,9 @@ def draw(conversation: Conversation) -> Chart:
         (
             numbers[n],
             f"#{group[-1].seq}",
-            show(sent[n]),
+            format_number(sent[n]),
             _("report") if all(p.is_reported for p in group) else _("estimate"),
-            show(round(whole[n])),
+            format_number(round(whole[n])),
             ", ".join(made.get(n, ())),
         )
         for n, group in enumerate(groups)
@@ -129,7 +134,7 @@ def draw(conversation: Conversation) -> Chart:
     return draw_lines(
         name,
         title,
-        _describe(prompts, len(compactions), limit),
+        _describe_prompts(prompts, len(compactions), limit),
         [
             Series("quiet", all_label, whole, "none"),
             Series("main", label, sent),
@@ -144,23 +149,23 @@ def draw(conversation: Conversation) -> Chart:
     )
 
 
-def _describe(prompts: Sequence[Prompt], compactions: int, limit: Limit) -> str:
+def _describe_prompts(prompts: Sequence[Prompt], compactions: int, limit: Limit) -> str:
     sent = sum(prompt.sent for prompt in prompts)
     whole = round(sum(prompt.whole for prompt in prompts))
     words = _(
         "Turns: %(turns)s, summaries: %(folds)s. Prompt tokens: %(sent)s in total, at "
         "most %(most)s at once. With the full transcript: %(whole)s."
     ) % {
-        "turns": show(len(prompts)),
-        "folds": show(compactions),
-        "sent": show(sent),
-        "most": show(max(prompt.sent for prompt in prompts)),
-        "whole": show(whole),
+        "turns": format_number(len(prompts)),
+        "folds": format_number(compactions),
+        "sent": format_number(sent),
+        "most": format_number(max(prompt.sent for prompt in prompts)),
+        "whole": format_number(whole),
     }
     return words if limit.tokens else f"{words} {limit.text}"
 
 
-def _compactions(
+def _place_compactions(
     conversation: Conversation, prompts: Sequence[Prompt]
 ) -> list[tuple[float, str]]:
     """After which turn each version was made: its place, between two turns."""

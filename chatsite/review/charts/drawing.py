@@ -82,11 +82,17 @@ class Plot:
     def axes(self) -> dict[str, Any]:
         """What is around the values, for a Chart."""
         count = len(self.labels)
-        places = spread(count, max(2, (self.right - LEFT) // LABEL_WIDTH))
+        places = spread_places(count, max(2, (self.right - LEFT) // LABEL_WIDTH))
         return {
             "plot": self,
-            "x_ticks": [{"at": at(self.x(n)), "text": self.labels[n]} for n in places],
-            "y_ticks": [{"at": at(self.y(n)), "text": show(n)} for n in self.ticks],
+            "x_ticks": [
+                {"at": format_coordinate(self.x(n)), "text": self.labels[n]}
+                for n in places
+            ],
+            "y_ticks": [
+                {"at": format_coordinate(self.y(n)), "text": format_number(n)}
+                for n in self.ticks
+            ],
         }
 
 
@@ -122,22 +128,24 @@ def draw_lines(
         x_label=x_label,
         y_label=y_label,
         **plot.axes(),
-        lines=[_line(each, plot) for each in series],
-        marks=[{"x": at(plot.x(place)), "tip": tip} for place, tip in marks],
-        level={"at": at(plot.y(level[0]))} if level else None,
+        lines=[_draw_line(each, plot) for each in series],
+        marks=[
+            {"x": format_coordinate(plot.x(place)), "tip": tip} for place, tip in marks
+        ],
+        level={"at": format_coordinate(plot.y(level[0]))} if level else None,
         keys=keys,
         table=table,
     )
 
 
-def _line(series: Series, plot: Plot) -> Shape:
+def _draw_line(series: Series, plot: Plot) -> Shape:
     steps, dots, goes_on = [], [], False
     for place, value in enumerate(series.values):
         if value is not None:
-            x, y = at(plot.x(place)), at(plot.y(value))
+            x, y = format_coordinate(plot.x(place)), format_coordinate(plot.y(value))
             # The line is broken where nothing is known.
             steps.append(f"{'L' if goes_on else 'M'}{x} {y}")
-            part = f"{series.label} {show(value)}"
+            part = f"{series.label} {format_number(value)}"
             tip = _("%(what)s: %(part)s") % {"what": plot.labels[place], "part": part}
             dots.append({"x": x, "y": y, "tip": tip})
         goes_on = value is not None
@@ -165,7 +173,7 @@ def round_up(step: float) -> float:
     return next(size for size in sizes if size >= step * (1 - 1e-9))
 
 
-def show(value: float | None) -> str:
+def format_number(value: float | None) -> str:
     """With separators of thousands and no digits that say nothing; "–" if unknown."""
     if value is None:
         return "–"
@@ -174,15 +182,15 @@ def show(value: float | None) -> str:
     return text.rstrip("0").rstrip(".") if digits else text
 
 
-def percent(share: float | None) -> str:
+def format_percent(share: float | None) -> str:
     return "–" if share is None else f"{share:.0%}".replace("%", "\u00a0%")
 
 
-def at(value: float) -> str:
+def format_coordinate(value: float) -> str:
     """A coordinate, written the same in every language."""
     return f"{value:.1f}".removesuffix(".0")
 
 
-def spread(count: int, most: int) -> range:
+def spread_places(count: int, most: int) -> range:
     """At most so many of the places 0..count-1, evenly apart."""
     return range(0, count, max(1, ceil(count / most)))

@@ -17,6 +17,6 @@ class Migration(migrations.Migration):
         migrations.AlterField(
             model_name='accessevent',
             name='action',
-            field=models.CharField(choices=chatsite.review.models.list_actions, max_length=7, verbose_name='action'),
+            field=models.CharField(choices=chatsite.review.models.list_staff_actions, max_length=7, verbose_name='action'),
         ),
     ]

@@ -23,15 +23,15 @@ PAGE = 20
 register = template.Library()
 register.simple_tag(rights_of, name="rights_of")
 register.simple_tag(lambda: hooks.staff_links.items(), name="staff_links")
-register.filter("error_code", redaction.code)
-register.filter("summary_author", labels.author)
-register.filter("summary_because", labels.because)
-register.filter("summary_compacted", labels.compacted)
-register.filter("summary_flags", labels.flags)
-register.filter("summary_span", labels.span)
-register.filter("summary_status", labels.status)
-register.filter("preset", labels.preset)
-register.filter("summary_tokens", labels.tokens)
+register.filter("error_code", redaction.show_error_code)
+register.filter("summary_author", labels.name_author)
+register.filter("summary_because", labels.describe_trigger)
+register.filter("summary_compacted", labels.count_compacted)
+register.filter("summary_flags", labels.list_flags)
+register.filter("summary_span", labels.format_span)
+register.filter("summary_status", labels.name_status)
+register.filter("preset", labels.name_preset)
+register.filter("summary_tokens", labels.format_tokens)
 
 
 @register.simple_tag(takes_context=True)
@@ -64,14 +64,14 @@ def actions_of(
 
 
 @register.inclusion_tag("review/_accesses.html", takes_context=True)
-def accesses(context: dict[str, Any]) -> dict[str, Any]:
+def show_accesses(context: dict[str, Any]) -> dict[str, Any]:
     """What staff did with the conversations of the signed-in person, if the settings
     let people know."""
     request: HttpRequest = context["request"]
     shown = settings.STAFF_ACCESS_SHOWN
     if shown == "no":
         return {"is_shown": False}
-    looks = access_log.looks(request.user)
+    looks = access_log.list_accesses(request.user)
     page = Paginator(looks, PAGE).get_page(request.GET.get("accesses"))
     return {
         "is_shown": True,

@@ -21,7 +21,7 @@ FAILED = (Summary.Status.FAILED, Summary.Status.REJECTED)
 Values = dict[str, Any]
 
 
-def build(conversation: Conversation, rights: Rights, page: int | None) -> Values:
+def build_log(conversation: Conversation, rights: Rights, page: int | None) -> Values:
     """A page of the log: its entries, its number, and whether another follows."""
     number = min(page or 1, 1_000_000)
     start = (number - 1) * PAGE
@@ -32,34 +32,34 @@ def build(conversation: Conversation, rights: Rights, page: int | None) -> Value
         ("access", AccessEvent.objects.filter(conversation=conversation.uuid)),
         ("review", Review.objects.filter(conversation=conversation)),
     )
-    first, *others = (_keys(rows, kind) for kind, rows in sources)
+    first, *others = (_select_keys(rows, kind) for kind, rows in sources)
     keys = first.union(*others, all=True).order_by("-created_at", "-key")
     found = list(keys[start : start + PAGE + 1])
-    entries = _entries([(kind, pk) for _at, kind, pk in found[:PAGE]], rights)
+    entries = _load_entries([(kind, pk) for _at, kind, pk in found[:PAGE]], rights)
     return {"entries": entries, "number": number, "has_next": len(found) > PAGE}
 
 
-def _keys(rows: QuerySet, kind: str) -> QuerySet:
+def _select_keys(rows: QuerySet, kind: str) -> QuerySet:
     name = Value(kind, output_field=CharField())
     named = rows.order_by().annotate(kind=name, key=F("pk"))
     return named.values_list("created_at", "kind", "key")
 
 
-def _entries(found: list[tuple[str, int]], rights: Rights) -> list[Values]:
+def _load_entries(found: list[tuple[str, int]], rights: Rights) -> list[Values]:
     """The rows with these keys as entries, in the order of the keys."""
     calls = ModelCall.objects.select_related("message", "summary").defer(
         *redaction.CALL,
-        *redaction.below("message", redaction.MESSAGE),
-        *redaction.below("summary", redaction.SUMMARY),
+        *redaction.prefix_names("message", redaction.MESSAGE),
+        *redaction.prefix_names("summary", redaction.SUMMARY),
     )
     versions = Summary.objects.select_related("author").defer(*redaction.SUMMARY)
     changes = Change.objects.select_related("conversation__owner")
     sources = {
-        "call": (calls, _call),
-        "change": (changes, _change),
-        "version": (versions, _version),
-        "access": (AccessEvent.objects.all(), _access),
-        "review": (Review.objects.all(), _review),
+        "call": (calls, _describe_call),
+        "change": (changes, _describe_change),
+        "version": (versions, _describe_version),
+        "access": (AccessEvent.objects.all(), _describe_access),
+        "review": (Review.objects.all(), _describe_review),
     }
     entries: dict[tuple[str, int], Values] = {}
     for kind, (rows, entry_of) in sources.items():
@@ -69,7 +69,7 @@ def _entries(found: list[tuple[str, int]], rights: Rights) -> list[Values]:
     return [entries[key] for key in found if key in entries]
 
 
-def _call(row: ModelCall, rights: Rights) -> Values:
+def _describe_call(row: ModelCall, rights: Rights) -> Values:
     text = _("%(given)s tokens in, %(made)s out, %(seconds).1f s") % {
         "given": f"{row.tokens_input or row.tokens_estimated:,}",
         "made": f"{row.tokens_output or 0:,}",
@@ -83,13 +83,13 @@ def _call(row: ModelCall, rights: Rights) -> Values:
     return {
         "title": title,
         "who": row.model,
-        "text": f"{text} · {redaction.error(row)}" if row.error else text,
+        "text": f"{text} · {redaction.show_error(row)}" if row.error else text,
         "url": reverse("admin:memory_modelcall_change", args=[row.pk]),
         "is_trouble": bool(row.error),
     }
 
 
-def _change(row: Change, rights: Rights) -> Values:
+def _describe_change(row: Change, rights: Rights) -> Values:
     parts = (row.seq and f"#{row.seq}", row.version and f"v{row.version}")
     return {
         "title": _("Owner: %(action)s") % {"action": row.get_action_display()},
@@ -98,19 +98,19 @@ def _change(row: Change, rights: Rights) -> Values:
     }
 
 
-def _version(row: Summary, rights: Rights) -> Values:
-    status = labels.status(row)
+def _describe_version(row: Summary, rights: Rights) -> Values:
+    said = (labels.format_span, labels.describe_trigger, labels.name_status)
     return {
         "title": _("Version v%(n)s") % {"n": row.version},
-        "who": labels.author(row),
-        "text": f"{labels.span(row)} · {labels.because(row)} · {status}",
+        "who": labels.name_author(row),
+        "text": " · ".join(say(row) for say in said),
         "url": timeline_url(row.conversation_id, v=row.version),
         "is_trouble": row.status in FAILED,
     }
 
 
-def _access(row: AccessEvent, rights: Rights) -> Values:
-    parts = (access_log.describe(row.target), row.address)
+def _describe_access(row: AccessEvent, rights: Rights) -> Values:
+    parts = (access_log.describe_target(row.target), row.address)
     return {
         "title": _("Staff: %(action)s") % {"action": row.get_action_display()},
         "who": row.username,
@@ -118,7 +118,7 @@ def _access(row: AccessEvent, rights: Rights) -> Values:
     }
 
 
-def _review(row: Review, rights: Rights) -> Values:
+def _describe_review(row: Review, rights: Rights) -> Values:
     upto = _("up to #%(seq)s and v%(version)s")
     upto %= {"seq": row.last_seq, "version": row.version}
     parts = (upto, rights.shown(row.note))

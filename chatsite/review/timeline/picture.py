@@ -80,8 +80,8 @@ class Picture:
         tip = _("v%(version)s, level %(level)s, messages %(span)s, %(status)s") % {
             "version": row.version,
             "level": row.level,
-            "span": labels.span(row),
-            "status": labels.status(row),
+            "span": labels.format_span(row),
+            "status": labels.name_status(row),
         }
         width = self._add_bar(
             row.first_seq,

@@ -79,9 +79,9 @@ def call_of(conversation: Conversation, seq: int) -> ModelCall | None:
     return call
 
 
-def build(conversation: Conversation, call: ModelCall, rights: Rights) -> Sent:
+def rebuild_sent(conversation: Conversation, call: ModelCall, rights: Rights) -> Sent:
     call.conversation = conversation
-    refs = _json(call.refs) if rights.content else ""
+    refs = _indent_json(call.refs) if rights.content else ""
     try:
         built = context.rebuild(call)
         same = built.sha256 == call.sha256
@@ -94,12 +94,12 @@ def build(conversation: Conversation, call: ModelCall, rights: Rights) -> Sent:
         state="matches" if same else "erased" if erased else "differs",
         parts=parts,
         sha256=built.sha256,
-        wire=_json(built.wire) if rights.content else "",
+        wire=_indent_json(built.wire) if rights.content else "",
         refs=refs,
     )
 
 
-def _json(value: object) -> str:
+def _indent_json(value: object) -> str:
     return json.dumps(value, ensure_ascii=False, indent=2)
 
 
@@ -149,7 +149,9 @@ class _Parts:
             seqs = sorted(refs["recalled"])
             return [self._message(self.messages[n], spans.get(n)) for n in seqs]
         if section.kind == "pinned":
-            seqs = [n for n in sorted(self.messages) if _is_in(n, refs["pinned"])]
+            seqs = [
+                n for n in sorted(self.messages) if _is_in_ranges(n, refs["pinned"])
+            ]
         else:
             # What stands for a result that never came has no row.
             seqs = [int(message.id) for message in section.messages if message.id]
@@ -195,5 +197,5 @@ class _Parts:
         }
 
 
-def _is_in(seq: int, ranges: Ranges) -> bool:
+def _is_in_ranges(seq: int, ranges: Ranges) -> bool:
     return any(first <= seq <= last for first, last in ranges)

@@ -17,7 +17,7 @@ from memory.models import Conversation, Message, Summary
 from memory.ranges import within
 
 from .. import redaction
-from ..redaction import readable, text_of
+from ..redaction import select_readable, show_row_text
 from ..rights import Rights
 from . import picture
 
@@ -34,25 +34,27 @@ Values = dict[str, Any]
 Piece = tuple[str, bool]
 
 
-def _rows(rows: QuerySet[Summary]) -> QuerySet[Summary]:
+def _prefetch_ranges(rows: QuerySet[Summary]) -> QuerySet[Summary]:
     rows = rows.select_related("author")
     return rows.prefetch_related(Prefetch("folded_from", RANGES))
 
 
-def find(
+def find_step_version(
     conversation: Conversation, rights: Rights, version: int | None
 ) -> Summary | None:
     """A version, without a number the newest; None: there is none."""
-    rows = _rows(readable(conversation.summaries, rights, redaction.SUMMARY))
+    rows = _prefetch_ranges(
+        select_readable(conversation.summaries, rights, redaction.SUMMARY)
+    )
     rows = rows if version is None else rows.filter(version=version)
     return rows.order_by("-version").first()
 
 
-def neighbours(conversation: Conversation, shown: Summary) -> Values:
+def find_neighbours(conversation: Conversation, shown: Summary) -> Values:
     """The versions around the shown one, as a list and as two pictures."""
     first = (shown.version - 1) // PAGE_VERSIONS * PAGE_VERSIONS + 1
     last = first + PAGE_VERSIONS - 1
-    rows = _rows(conversation.summaries.defer(*redaction.SUMMARY))
+    rows = _prefetch_ranges(conversation.summaries.defer(*redaction.SUMMARY))
     listed = list(rows.filter(version__range=(first, last)).order_by("version"))
     numbers = conversation.summaries.order_by("version")
     numbers = numbers.values_list("version", flat=True)
@@ -81,26 +83,30 @@ def step_of(
 ) -> Values:
     """The version with its sources: {row, pieces, lost} for each."""
     older_ranges = list(shown.folded_from.all())
-    older = readable(conversation.summaries, rights, redaction.SUMMARY)
+    older = select_readable(conversation.summaries, rights, redaction.SUMMARY)
     older = older.filter(pk__in=[row.pk for row in older_ranges])
     older = list(older.order_by("first_seq"))
-    found = _fresh(conversation, rights, shown, older_ranges)
+    found = _select_fresh(conversation, rights, shown, older_ranges)
     shown_page = Paginator(found, PAGE_MESSAGES).get_page(page)
     messages = list(shown_page)
     rows = [*older, *messages]
     lost: list[list[str]] | None = [[]] * len(rows)
     invented: list[str] = []
     if rights.content:
-        lost = _lost([row.text for row in rows], [shown.text])
+        lost = _find_lost([row.text for row in rows], [shown.text])
         is_whole = not shown_page.has_other_pages()
-        invented = _invented(shown, older, messages if is_whole else None)
+        invented = _find_invented(shown, older, messages if is_whole else None)
     sources = [
-        {"row": row, "pieces": mark(text_of(row, rights), each), "lost": len(each)}
+        {
+            "row": row,
+            "pieces": mark_facts(show_row_text(row, rights), each),
+            "lost": len(each),
+        }
         for row, each in zip(rows, lost or [[]] * len(rows), strict=True)
     ]
     return {
         "row": shown,
-        "pieces": mark(text_of(shown, rights), invented),
+        "pieces": mark_facts(show_row_text(shown, rights), invented),
         "invented": len(invented),
         # None: not looked at, as its text was not read.
         "holds": signatures.has_valid_signature(shown) if rights.content else None,
@@ -115,31 +121,33 @@ def step_of(
     }
 
 
-def mark(text: str, found: Sequence[str]) -> list[Piece]:
+def mark_facts(text: str, found: Sequence[str]) -> list[Piece]:
     """The text in pieces, those marked that are one of the facts found."""
     if not found:
         return [(text, False)] if text else []
     longest_first = sorted(filter(None, found), key=len, reverse=True)
-    pattern = "|".join(map(_whole, longest_first))
+    pattern = "|".join(map(_match_whole, longest_first))
     parts = re.split(f"({pattern})", text)
     return [(part, bool(n % 2)) for n, part in enumerate(parts) if part]
 
 
-def _whole(fact: str) -> str:
+def _match_whole(fact: str) -> str:
     """A fact, not as part of a longer word or number."""
     before = r"(?<![A-Za-z0-9])" if fact[0].isalnum() and fact[0].isascii() else ""
     after = r"(?![A-Za-z0-9])" if fact[-1].isalnum() and fact[-1].isascii() else ""
     return before + re.escape(fact) + after
 
 
-def _lost(texts: Sequence[str], summaries: Iterable[str]) -> list[list[str]] | None:
+def _find_lost(
+    texts: Sequence[str], summaries: Iterable[str]
+) -> list[list[str]] | None:
     """For each text its facts that the summaries do not say; None: it is too much."""
     if sum(map(len, texts)) > MAX_CHARS:
         return None
     return list(facts.not_carried_over(texts, summaries))
 
 
-def _invented(
+def _find_invented(
     shown: Summary, older: list[Summary], messages: list[Message] | None
 ) -> list[str]:
     """The facts noted when it was written, and, where all of its source is here, those
@@ -156,7 +164,7 @@ def _invented(
     return list(dict.fromkeys(map(str, found)))
 
 
-def _fresh(
+def _select_fresh(
     conversation: Conversation, rights: Rights, shown: Summary, older: list[Summary]
 ) -> QuerySet[Message]:
     """The messages that this version was the first to cover."""
@@ -168,11 +176,11 @@ def _fresh(
         start = max(start, last + 1)
     if start <= end:
         fresh.append((start, end))
-    rows = readable(conversation.messages, rights, redaction.MESSAGE)
+    rows = select_readable(conversation.messages, rights, redaction.MESSAGE)
     return rows.filter(within(fresh)).order_by("seq")
 
 
-def compare(conversation: Conversation, old: int, new: int) -> Values:
+def compare_versions(conversation: Conversation, old: int, new: int) -> Values:
     """What changed from one version to another."""
     rows = conversation.summaries.filter(version__in=(old, new))
     texts = dict(rows.values_list("version", "text"))

@@ -15,8 +15,8 @@ from memory.integrity import signatures
 from memory.models import Conversation, Message, Summary
 
 from .. import access_log, redaction
-from ..pages import number, render, review_page, timeline_url
-from ..redaction import readable, text_of
+from ..pages import read_query_number, render_page, review_page, timeline_url
+from ..redaction import select_readable, show_row_text
 from ..rights import Rights
 from . import log, picture, request_inspector, steps
 
@@ -26,7 +26,7 @@ Values = dict[str, Any]
 
 
 @review_page()
-def timeline(
+def show_timeline(
     request: HttpRequest, conversation: Conversation, rights: Rights
 ) -> HttpResponse:
     name = request.GET.get("tab", "")
@@ -34,12 +34,12 @@ def timeline(
     _title, show = TABS[name]
     values = show(request, conversation, rights)
     if rights.content and (target := values.pop("target", "")):
-        access_log.record(request, access_log.Action.VIEW, conversation, target)
+        access_log.record_access(request, access_log.Action.VIEW, conversation, target)
     tabs = [
         (each, title, timeline_url(conversation.pk, tab=each))
         for each, (title, _show) in TABS.items()
     ]
-    return render(
+    return render_page(
         request,
         f"admin/desk/timeline/{name}.html",
         conversation,
@@ -51,25 +51,29 @@ def timeline(
     )
 
 
-def _steps(request: HttpRequest, conversation: Conversation, rights: Rights) -> Values:
-    wanted = number(request, "v") or number(request, "b")
-    shown = steps.find(conversation, rights, wanted)
+def _show_steps(
+    request: HttpRequest, conversation: Conversation, rights: Rights
+) -> Values:
+    wanted = read_query_number(request, "v") or read_query_number(request, "b")
+    shown = steps.find_step_version(conversation, rights, wanted)
     if shown is None:
         return {"step": None, "missing": wanted, "target": ""}
-    step = steps.step_of(conversation, rights, shown, number(request, "page"))
+    step = steps.step_of(
+        conversation, rights, shown, read_query_number(request, "page")
+    )
     # Two versions, as asked for; else the shown one with the one it went on from.
-    old, new = number(request, "a"), number(request, "b")
+    old, new = read_query_number(request, "a"), read_query_number(request, "b")
     if not old and not new and len(step["sources"]) == 1 and step["pieces"]:
         old = step["sources"][0]["row"].version
     new = new or shown.version
     target = f"timeline v{shown.version}"
     comparison = None
     if rights.content and old:
-        comparison = steps.compare(conversation, old, new)
+        comparison = steps.compare_versions(conversation, old, new)
         target += f", v{old}–v{new}"
     return {
         "step": step,
-        "around": steps.neighbours(conversation, shown),
+        "around": steps.find_neighbours(conversation, shown),
         "legend": picture.LEGEND,
         "compared": (old, new),
         "comparison": comparison,
@@ -77,25 +81,27 @@ def _steps(request: HttpRequest, conversation: Conversation, rights: Rights) -> 
     }
 
 
-def _transcript(
+def _show_transcript(
     request: HttpRequest, conversation: Conversation, rights: Rights
 ) -> Values:
     """The whole transcript, and where the model sees each message."""
-    page, seq = number(request, "page"), number(request, "seq")
+    page, seq = read_query_number(request, "page"), read_query_number(request, "seq")
     if seq and not page:
         page = conversation.messages.filter(seq__lt=seq).count() // PAGE_MESSAGES + 1
-    rows = readable(conversation.messages, rights, redaction.MESSAGE).order_by("seq")
+    rows = select_readable(conversation.messages, rights, redaction.MESSAGE).order_by(
+        "seq"
+    )
     shown = Paginator(rows, PAGE_MESSAGES).get_page(page)
     found = list(shown)
     states = states_of(conversation, [row.seq for row in found])
     active = conversation.summaries.filter(status=Summary.Status.ACTIVE)
     summaries = list(active.order_by("first_seq").defer(*redaction.SUMMARY))
-    calls = _calls(conversation, rights, found)
+    calls = _group_calls(conversation, rights, found)
     entries = [
         {
             "row": row,
             "calls": calls.get(row.pk, ()),
-            "text": text_of(row, rights),
+            "text": show_row_text(row, rights),
             "mark": location_of(row, states.get(row.seq), summaries),
             "holds": signatures.has_valid_signature(row) if rights.content else None,
         }
@@ -105,45 +111,53 @@ def _transcript(
     return {"page": shown, "entries": entries, "wanted": seq, "target": target}
 
 
-def _calls(
+def _group_calls(
     conversation: Conversation, rights: Rights, messages: list[Message]
 ) -> dict[int, list[ToolCall]]:
     """The calls that these messages asked for, and who allowed them, by message."""
-    rows = readable(conversation.tool_calls, rights, redaction.TOOL_CALL)
+    rows = select_readable(conversation.tool_calls, rights, redaction.TOOL_CALL)
     rows = rows.filter(request__in=messages).select_related("answered_by")
     found: dict[int, list[ToolCall]] = {}
     for call in rows.order_by("pk"):
-        call.shown_name = call.name if rights.content else redaction.read(call, "name")
+        call.shown_name = (
+            call.name if rights.content else redaction.show_text(call, "name")
+        )
         found.setdefault(call.request_id, []).append(call)
     return found
 
 
-def _view(request: HttpRequest, conversation: Conversation, rights: Rights) -> Values:
+def _show_view(
+    request: HttpRequest, conversation: Conversation, rights: Rights
+) -> Values:
     replies = conversation.messages.filter(role=Message.Role.ASSISTANT).order_by("seq")
     numbers = replies.values_list("seq", flat=True)
-    seq = number(request, "reply") or numbers.last()
+    seq = read_query_number(request, "reply") or numbers.last()
     call = request_inspector.call_of(conversation, seq) if seq else None
     return {
         "seq": seq,
-        "sent": request_inspector.build(conversation, call, rights) if call else None,
+        "sent": request_inspector.rebuild_sent(conversation, call, rights)
+        if call
+        else None,
         "previous": numbers.filter(seq__lt=seq).last() if seq else None,
         "next": numbers.filter(seq__gt=seq).first() if seq else None,
         "target": f"request #{seq}" if call else "",
     }
 
 
-def _log(request: HttpRequest, conversation: Conversation, rights: Rights) -> Values:
-    found = log.build(conversation, rights, number(request, "page"))
+def _show_log(
+    request: HttpRequest, conversation: Conversation, rights: Rights
+) -> Values:
+    found = log.build_log(conversation, rights, read_query_number(request, "page"))
     # The notes of reviews are in it.
     return {"log": found, "target": "log"}
 
 
 TABS = {
-    "steps": (gettext_lazy("Versions"), _steps),
-    "transcript": (gettext_lazy("Transcript"), _transcript),
-    "view": (gettext_lazy("Model's view"), _view),
-    "raw": (gettext_lazy("Raw"), _view),
-    "log": (gettext_lazy("Log"), _log),
+    "steps": (gettext_lazy("Versions"), _show_steps),
+    "transcript": (gettext_lazy("Transcript"), _show_transcript),
+    "view": (gettext_lazy("Model's view"), _show_view),
+    "raw": (gettext_lazy("Raw"), _show_view),
+    "log": (gettext_lazy("Log"), _show_log),
 }
 
 
@@ -151,36 +165,38 @@ TABS = {
 def inspect_request(
     request: HttpRequest, conversation: Conversation, rights: Rights, seq: int
 ) -> HttpResponse:
-    rows = readable(conversation.messages, rights, redaction.MESSAGE)
+    rows = select_readable(conversation.messages, rights, redaction.MESSAGE)
     reply = rows.filter(seq=seq, role=Message.Role.ASSISTANT).first()
     call = request_inspector.call_of(conversation, seq)
     if reply is None and call is None:
         raise Http404(_("There is no reply with this number."))
     if rights.content:
-        access_log.record(
+        access_log.record_access(
             request, access_log.Action.VIEW, conversation, f"request #{seq}"
         )
     turns = Turn.objects.filter(conversation=conversation, reply_seq=seq)
-    return render(
+    return render_page(
         request,
         "admin/desk/timeline/request.html",
         conversation,
         _("Request for reply #%(seq)s") % {"seq": seq},
         seq=seq,
         reply=reply,
-        reply_text=text_of(reply, rights) if reply else "",
+        reply_text=show_row_text(reply, rights) if reply else "",
         reply_holds=signatures.has_valid_signature(reply)
         if reply and rights.content
         else None,
         turn=turns.defer("text").last(),
         parent=reverse("admin:desk-timeline", args=[conversation.pk]),
         parent_title=_("Timeline"),
-        sent=request_inspector.build(conversation, call, rights) if call else None,
+        sent=request_inspector.rebuild_sent(conversation, call, rights)
+        if call
+        else None,
         leaf_parts=[draw(conversation, rights, seq) for draw in inspector_parts],
     )
 
 
 urlpatterns = [
-    path("<int:pk>/timeline/", timeline, name="desk-timeline"),
+    path("<int:pk>/timeline/", show_timeline, name="desk-timeline"),
     path("<int:pk>/request/<int:seq>/", inspect_request, name="desk-request"),
 ]

@@ -90,7 +90,7 @@ def bytes_of_database():
 def deleted_by(staff, user):
     """As the admin does it: first what the person wrote, then the account."""
     for conversation in Conversation.objects.filter(owner=user):
-        erasing.erase(conversation, user=staff)
+        erasing.erase_with_tombstone(conversation, user=staff)
     page = reverse("admin:auth_user_delete", args=[user.pk])
     done = signed_in(staff).post(page, {"post": "yes"})
     assert done.status_code == 302, done.content.decode()
@@ -115,7 +115,7 @@ class TestNothingIsLeft:
         return (
             partial(deleted_by, staff, zyq)
             if by_staff
-            else partial(account.delete, zyq)
+            else partial(account.delete_account, zyq)
         )
 
     @pytest.mark.database("sqlite")
@@ -156,7 +156,7 @@ class TestWhileThingsGoOn:
         states = Turn.objects.values_list("state", "text")
         assert [*states.order_by("pk")] == [("stopped", "Half"), ("stopped", "")]
         assert [*audit.check_memory()] == []
-        account.delete(alice)
+        account.delete_account(alice)
         assert lifecycle.finish(claim, lifecycle.Result("done", "All of it")) is None
         assert not Message.objects.exists()
 
@@ -185,7 +185,7 @@ class TestWhileThingsGoOn:
             writers = [threads.submit(write, each) for each in made]
             time.sleep(1)
             try:
-                account.delete(alice)
+                account.delete_account(alice)
             finally:
                 ended.set()
             assert sum(writer.result(20) for writer in writers)
@@ -203,7 +203,7 @@ class TestWhileThingsGoOn:
         class DatabaseErrorNow(account.OperationalError):
             pass
 
-        monkeypatch.setattr(account, "_remove", busy)
+        monkeypatch.setattr(account, "_remove_account", busy)
         answer = post(client, "account-delete")
         assert answer.status_code == 422
         assert "Try again" in answer.content.decode()

@@ -91,6 +91,6 @@ def test_a_list_of_many_asks_no_more(client, staff_with, judged, bob):
 
 
 def test_the_access_log_names_its_page_and_its_list():
-    assert access_log.describe("feedback #2") == "feedback #2"
-    named = access_log.describe("list feedback")
+    assert access_log.describe_target("feedback #2") == "feedback #2"
+    named = access_log.describe_target("list feedback")
     assert named == "beginnings of feedback (in a list)"

@@ -9,7 +9,7 @@ from django.db import transaction
 
 from chatsite.feedback import services
 from chatsite.feedback.export import read_feedback, write_feedback
-from chatsite.review.actions.exporting import mask, mask_text
+from chatsite.review.actions.exporting import mask_export, mask_text
 from chatsite.transfer import copies, export
 from chatsite.transfer.export_markdown import markdown
 from chatsite.transfer.importing import own
@@ -102,7 +102,7 @@ def test_it_is_in_the_file_to_read(chat):
 
 
 def test_a_masked_copy_has_a_length_and_a_hash(exported):
-    hidden = mask(exported)["feedback"][0]
+    hidden = mask_export(exported)["feedback"][0]
     assert hidden["comment"] is None
     assert hidden["comment_length"] == len(WHY)
     assert hidden["verdict"] == "bad"

@@ -67,7 +67,7 @@ def delete_the_account(conversation, alice, staff):
 
 
 def erase_as_staff(conversation, alice, staff):
-    erasing.erase(conversation, user=staff)
+    erasing.erase_with_tombstone(conversation, user=staff)
 
 
 def delete_without_a_word(conversation, alice, staff):

@@ -97,7 +97,9 @@ class TestWriting:
         settings.BEHIND_PROXY = True
         request = RequestFactory(REMOTE_ADDR=sent).get("/", HTTP_X_FORWARDED_FOR=sent)
         request.user = staff
-        access_log.record(request, access_log.Action.EXPORT, conversation, "x" * 200)
+        access_log.record_access(
+            request, access_log.Action.EXPORT, conversation, "x" * 200
+        )
         written = AccessEvent.objects.get()
         assert (written.address, len(written.target)) == (stored, 100)
 
@@ -109,7 +111,7 @@ class TestKeeping:
         assert AccessEvent.objects.get().conversation == uuid
 
     def test_it_outlives_both_people(self, event, conversation, staff):
-        account.delete(conversation.owner)
+        account.delete_account(conversation.owner)
         staff.delete()
         event.refresh_from_db()
         assert (event.user, event.owner, event.username) == (None, None, "staff")

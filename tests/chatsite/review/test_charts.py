@@ -15,8 +15,8 @@ from chatsite.review.charts.drawing import (
     Table,
     draw_lines,
     find_ticks,
-    show,
-    spread,
+    format_number,
+    spread_places,
 )
 from memory import transcript
 from memory.engine.policy import Policy
@@ -35,7 +35,7 @@ class TestConversationFigures:
         return Conversation.objects.get(pk=made.pk)
 
     def draw(self, conversation):
-        return chart_of.draw(conversation)
+        return chart_of.draw_prompts(conversation)
 
     def test_it_shows_what_was_sent_and_the_whole_transcript(self, talked):
         rows = self.draw(talked).table.rows
@@ -68,7 +68,7 @@ class TestConversationFigures:
         ],
     )
     def test_the_limit_is_a_line_or_words(self, policy, tokens, words):
-        limit = chart_of.limit_of(Policy(**policy), 10_000)
+        limit = chart_of.describe_limit(Policy(**policy), 10_000)
         assert limit.tokens == tokens
         assert words in limit.text
 
@@ -141,13 +141,13 @@ class TestDrawing:
         assert find_ticks(top) == expected
 
     def test_numbers_are_parted_by_thousands(self):
-        assert [show(n) for n in (0, 1234567, 8.5, 0.125, None)] == [
+        assert [format_number(n) for n in (0, 1234567, 8.5, 0.125, None)] == [
             *("0", "1,234,567", "8.5", "0.12", "–")
         ]
 
     def test_no_more_labels_are_chosen_than_there_is_room_for(self):
-        assert list(spread(30, 6)) == [0, 5, 10, 15, 20, 25]
-        assert list(spread(2, 6)) == [0, 1]
+        assert list(spread_places(30, 6)) == [0, 5, 10, 15, 20, 25]
+        assert list(spread_places(2, 6)) == [0, 1]
 
     def test_points_stand_where_their_values_are(self):
         chart = lines([0, 50, 100])

@@ -179,8 +179,8 @@ def test_the_documented_triggers_allow_what_the_site_does(
     branch = copies.branch(conversation, 4)
     talk(conversation, 2)
     summarise(conversation, 1, 4)
-    erasing.erase(branch, user=alice, reason="x")
-    account.delete(alice)
+    erasing.erase_with_tombstone(branch, user=alice, reason="x")
+    account.delete_account(alice)
     run("SET CONSTRAINTS ALL IMMEDIATE")
     assert not Message.objects.exists()
     assert Tombstone.objects.count() == 2

@@ -157,7 +157,7 @@ class TestUse:
         def fail(user):
             raise account.BusyError
 
-        monkeypatch.setattr(account, "delete", fail)
+        monkeypatch.setattr(account, "delete_account", fail)
         if name == "delete_model":
             page = reverse("admin:auth_user_delete", args=[bob.pk])
             values = {"post": "yes"}

@@ -108,7 +108,7 @@ class TestErasing:
         assert not Prompt.objects.filter(text__contains=SECRET).exists()
 
     def test_the_tombstone_and_the_logs_say_what_was(self, eraser, secret):
-        digest = erasing.fingerprint(secret)
+        digest = erasing.fingerprint_conversation(secret)
         purge(eraser, secret)
         stone = Tombstone.objects.get()
         assert stone.conversation == secret.uuid
@@ -128,14 +128,14 @@ class TestErasing:
     def test_the_hash_can_be_had_from_an_export(self, secret):
         value = json.loads(json.dumps(export.whole(secret), default=str))
         names = ("seq", "role", "text", "tool_calls")
-        digest = erasing.digest(
+        digest = erasing.digest_rows(
             value["conversation"]["uuid"],
             [[row[name] for name in names] for row in value["messages"]],
             [[row["version"], row["text"]] for row in value["summaries"]],
         )
-        assert digest == erasing.fingerprint(secret)
+        assert digest == erasing.fingerprint_conversation(secret)
         value["messages"][0]["text"] += "."
-        assert digest != erasing.digest(str(secret.uuid), value["messages"], [])
+        assert digest != erasing.digest_rows(str(secret.uuid), value["messages"], [])
 
     def test_what_runs_is_stopped_and_comes_to_nothing(self, eraser, secret, caplog):
         commands.submit(secret, text="One more", client_id="1")
@@ -176,9 +176,9 @@ class TestErasing:
     def test_others_are_as_they_were(self, eraser, secret, bob):
         other = transcript.create(bob)
         talk(other, 2)
-        before = erasing.fingerprint(other)
+        before = erasing.fingerprint_conversation(other)
         purge(eraser, secret)
-        assert erasing.fingerprint(other) == before
+        assert erasing.fingerprint_conversation(other) == before
         assert [hit.seq for hit in recall.search(other, "Text 1")][:1] == [3]
 
     def test_its_owner_may_have_deleted_it_already(self, eraser, secret):
@@ -188,7 +188,7 @@ class TestErasing:
 
     def test_an_account_can_end_after_staff_did_something(self, eraser, secret, bob):
         purge(eraser, secret)
-        account.delete(secret.owner)
+        account.delete_account(secret.owner)
         assert AccessEvent.objects.get(action="purge").owner is None
 
 
@@ -272,7 +272,7 @@ class TestFiles:
             for length in (10, 500, 5000):
                 lifecycle.checkpoint(claim, (SECRET + " ") * length)
             lifecycle.finish(claim, lifecycle.Result(Turn.State.DONE, SECRET))
-        erasing.erase(gone, user=bob, reason="x")
+        erasing.erase_with_tombstone(gone, user=bob, reason="x")
         return kept
 
     @pytest.mark.database("sqlite")

@@ -138,7 +138,7 @@ def test_its_scale_has_few_numbers(newest):
 
 def test_a_fact_is_marked_whole_or_not_at_all():
     text = "In 2012 we paid 12 to Ann, not Anna."
-    pieces = steps.mark(text, ["12", "Ann"])
+    pieces = steps.mark_facts(text, ["12", "Ann"])
     assert [piece for piece, is_marked in pieces if is_marked] == ["12", "Ann"]
     assert "".join(piece for piece, _is_marked in pieces) == text
 

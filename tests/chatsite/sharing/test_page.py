@@ -462,7 +462,7 @@ class TestDialog:
         assert share.token not in theirs
 
     def test_the_download_names_links_without_their_addresses(self, share):
-        text, _ids = account._describe(share.conversation.owner)
+        text, _ids = account._describe_account(share.conversation.owner)
         assert '"share_links": [{' in text
         assert str(share.conversation.uuid) in text
         assert share.token not in text

@@ -241,7 +241,7 @@ class TestOpening:
         assert not Share.objects.exists()
 
     def test_it_goes_with_the_account(self, alice, share):
-        account.delete(alice)
+        account.delete_account(alice)
         assert not Share.objects.exists()
 
     def test_a_copy_has_no_link(self, conversation, share):

@@ -282,7 +282,7 @@ class TestPrompts:
         value = json.loads(json.dumps(export.whole(made), cls=DjangoJSONEncoder))
         assert self.SECRET in value["prompts"].values()
         assert sent.message.seq == 1
-        account.delete(bob)
+        account.delete_account(bob)
         assert not Prompt.objects.filter(text=self.SECRET).exists()
         return value
 
@@ -306,7 +306,7 @@ class TestPrompts:
         library.erase_conversation(made)
         take(alice, value)
         assert Prompt.objects.filter(text=self.SECRET).exists()
-        account.delete(alice)
+        account.delete_account(alice)
         assert not Prompt.objects.exists()
 
 

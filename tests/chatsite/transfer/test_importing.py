@@ -505,7 +505,7 @@ class TestStaging:
         claim = queue.add(importing.KIND, alice, f"import:{alice.pk}")
         importer = storing._Taking(claim, queue.held(claim).get())
         made = importer._create(storing._read(CLAUDE, alice))
-        account.delete(alice)
+        account.delete_account(alice)
         with pytest.raises(storing.LostError), importer._batch(0):
             pass
         assert not Conversation.objects.filter(pk=made.pk).exists()

@@ -112,7 +112,7 @@ def test_they_go_with_the_conversation(conversation, drawn):
 
 
 def test_they_are_exported_and_imported(conversation, drawn):
-    whole = json.loads(exporting._dump(export.whole(conversation)))
+    whole = json.loads(exporting._dump_export(export.whole(conversation)))
     build_thread_state().model_validate(whole)
     assert [file["name"] for file in whole["files"]] == ["map.png", "map.svg"]
     assert whole["files"][0]["data"].startswith("iVBOR")
@@ -124,7 +124,7 @@ def test_they_are_exported_and_imported(conversation, drawn):
 
 
 def test_staff_who_may_not_read_export_no_word_of_them(conversation, drawn):
-    masked = json.dumps(exporting.mask(export.whole(conversation)), default=str)
+    masked = json.dumps(exporting.mask_export(export.whole(conversation)), default=str)
     assert "map.png" not in masked
     assert "iVBOR" not in masked
 

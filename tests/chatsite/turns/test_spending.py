@@ -114,7 +114,7 @@ class TestUsedUp:
         request = rf.post("/")
         request.user = staff
         with pytest.raises(actions.ActionError, match=SENTENCE):
-            services.rebuild(request, conversation, cause="lost")
+            services.rebuild_as_staff(request, conversation, cause="lost")
         assert versions.active(conversation)
 
     def test_a_compact_by_hand(self, used_up, client, conversation):

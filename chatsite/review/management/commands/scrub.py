@@ -29,12 +29,12 @@ class Command(BaseCommand):
     def handle(self, *args: Any, **options: Any) -> None:
         is_postgresql = connection.vendor == "postgresql"
         with without_limits(connection), connection.cursor() as cursor:
-            for statement in _postgresql() if is_postgresql else SQLITE:
+            for statement in _list_vacuums() if is_postgresql else SQLITE:
                 cursor.execute(statement)
         self.stdout.write(f"{self.style.SUCCESS('Rewritten.')} {STAYS}")
 
 
-def _postgresql() -> list[str]:
+def _list_vacuums() -> list[str]:
     """A plain VACUUM frees the space of dead rows without clearing it; FULL writes new
     files, with their indexes, and removes the old ones. The planner's statistics hold
     values of the columns, too: they are taken again."""
