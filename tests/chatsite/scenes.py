@@ -148,7 +148,7 @@ def arrive(call, text):
 def work_off():
     """Do the jobs that wait to their ends, as tasks of a server process would."""
     for job in Job.objects.filter(state=Job.State.QUEUED):
-        async_to_sync(tasks.run)(queue.Claim(job.pk, job.owner))
+        async_to_sync(tasks.run_job)(queue.Claim(job.pk, job.owner))
 
 
 def propose(client, conversation, seq, **fields):
@@ -162,4 +162,5 @@ def propose(client, conversation, seq, **fields):
 
 def violations():
     """What the audits of the memory and of the turns find."""
-    return [str(found) for check in (audit, turn_audit) for found in check.check()]
+    checks = (audit.check_memory, turn_audit.check)
+    return [str(found) for check in checks for found in check()]
