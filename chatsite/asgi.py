@@ -35,4 +35,4 @@ async def application(scope: dict[str, Any], receive: Any, send: Any) -> None:
     await protocols(scope, receive, send)
 
 
-server.install()
+server.hook_into_daphne()

@@ -94,8 +94,8 @@ class OneOf(Among):
 
 def watch_values(connection: BaseDatabaseWrapper, **kwargs: Any) -> None:
     """Make each new connection say in the same way what it refuses."""
-    if _refuse not in connection.execute_wrappers:
-        connection.execute_wrappers.append(_refuse)
+    if _refuse_bad_values not in connection.execute_wrappers:
+        connection.execute_wrappers.append(_refuse_bad_values)
 
 
 def keep_connection() -> None:
@@ -112,7 +112,7 @@ def close_connection(**kwargs: Any) -> None:
             connection.close()
 
 
-def _refuse(
+def _refuse_bad_values(
     execute: Callable[..., Any], sql: str, params: Any, many: bool, context: Any
 ) -> Any:
     # SQLite alone takes NUL, and PostgreSQL could not take over such a row.

@@ -88,7 +88,7 @@ def for_drawing(work: Callable[..., T]) -> Callable[..., Awaitable[T]]:
     return database_sync_to_async(work, thread_sensitive=not thread, executor=thread)
 
 
-def install() -> None:
+def install_fair_queue() -> None:
     """Let the thread be fair in which database_sync_to_async() does its work. Before it
     has any: a second thread would have a second connection."""
     SyncToAsync.single_thread_executor = make_fair_thread()

@@ -32,12 +32,12 @@ def of_text(text: str) -> str:
     return next((name for name, one in WRITINGS.items() if one.search(sample)), "")
 
 
-def thousands(number: int) -> str:
+def group_thousands(number: int) -> str:
     mark = pgettext("between thousands", ",")
     return f"{number:,}".replace(",", mark)
 
 
-def space() -> str:
+def find_sentence_space() -> str:
     """What stands between two sentences: nothing in Chinese, whose full stops and
     colons are as wide as a letter."""
     joined = pgettext("two sentences", "%(first)s %(second)s")

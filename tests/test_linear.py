@@ -99,7 +99,7 @@ OTHERS = {
     "import": lambda text: reading._check_shape(text.encode()),
     "import a string": lambda text: reading._check_shape(b'"' + text.encode()),
     "citations": lambda text: citations.draw(text, []),
-    "events.parse": events.parse,
+    "events.parse": events.parse_command,
     "result of a tool": results.to_text,
 }
 

@@ -21,7 +21,7 @@ from django.views.decorators.http import require_GET, require_http_methods, requ
 from django_htmx.http import HttpResponseClientRefresh
 
 from chatsite.llm import providers
-from chatsite.protocol.errors import CommandError, explain
+from chatsite.protocol.errors import CommandError, explain_code
 from chatsite.review import access_log
 from chatsite.review.pages import read_query_number, render_page, review_page
 from chatsite.review.rights import Rights
@@ -179,7 +179,7 @@ def why(experiment: Experiment) -> str:
         "interrupted": _("The servers that ran it stopped several times. Try again."),
     }
     code = experiment.error
-    return words[code] if code in words else explain(code)
+    return words[code] if code in words else explain_code(code)
 
 
 @require_GET

@@ -27,7 +27,7 @@ class Given:
 
 def find_feedback(conversation: Conversation, seq: int) -> Given:
     """Raises ActionError unless message `seq` is a reply that still has its text."""
-    return _read(_find_reply(conversation.messages, seq))
+    return _read_given(_find_reply(conversation.messages, seq))
 
 
 @transaction.atomic
@@ -45,7 +45,7 @@ def give_feedback(
         raise ActionError(_("Replies of a temporary conversation can't be marked."))
     # Its text may be about to be deleted: then this waits, and finds none.
     reply = _find_reply(conversation.messages.select_for_update(), seq)
-    before = _read(reply)
+    before = _read_given(reply)
     conversation.changes.create(action=ACTION, seq=seq)
     if not verdict:
         Feedback.objects.filter(message=reply).delete()
@@ -82,6 +82,6 @@ def _find_reply(messages: QuerySet[Message], seq: int) -> Message:
     return reply
 
 
-def _read(reply: Message) -> Given:
+def _read_given(reply: Message) -> Given:
     rows = Feedback.objects.filter(message=reply)
     return Given(*rows.values_list("verdict", "comment").first() or ())

@@ -5,8 +5,8 @@ from django.urls import include, path
 from . import views
 
 reply = [
-    path("", views.give, name="conversation-feedback"),
-    path("why/", views.ask, name="conversation-feedback-why"),
+    path("", views.post_feedback, name="conversation-feedback"),
+    path("why/", views.ask_why, name="conversation-feedback-why"),
 ]
 
 urlpatterns = [

@@ -21,7 +21,7 @@ Verdict = Feedback.Verdict
 
 
 @conversation_view("GET")
-def ask(request: HttpRequest, conversation: Conversation, seq: int) -> HttpResponse:
+def ask_why(request: HttpRequest, conversation: Conversation, seq: int) -> HttpResponse:
     """The dialog for a word why."""
     try:
         given = services.find_feedback(conversation, seq)
@@ -37,7 +37,9 @@ def ask(request: HttpRequest, conversation: Conversation, seq: int) -> HttpRespo
 
 
 @conversation_view("POST")
-def give(request: HttpRequest, conversation: Conversation, seq: int) -> HttpResponse:
+def post_feedback(
+    request: HttpRequest, conversation: Conversation, seq: int
+) -> HttpResponse:
     """Takes `verdict` ("good", "bad", or "" to remove it) and maybe a `comment`."""
     verdict, comment = request.POST.get("verdict", ""), request.POST.get("comment")
     try:
@@ -47,22 +49,24 @@ def give(request: HttpRequest, conversation: Conversation, seq: int) -> HttpResp
             return tell(request, conversation, Notice(str(error), is_error=True))
         return HttpResponse(str(error), status=409, content_type="text/plain")
     if now.verdict != before.verdict:
-        _publish(conversation, seq, now.verdict)
+        _publish_feedback(conversation, seq, now.verdict)
     if not request.htmx:
         return redirect("conversation-detail", conversation.uuid)
-    response = tell(request, conversation, _notice(conversation, seq, before, now))
+    response = tell(request, conversation, _make_notice(conversation, seq, before, now))
     response.write(draw_buttons(conversation, seq, now.verdict, is_fragment=True))
     return response
 
 
-def _publish(conversation: Conversation, seq: int, verdict: str) -> None:
+def _publish_feedback(conversation: Conversation, seq: int, verdict: str) -> None:
     turns = conversation.turns.filter(user_message__seq__lt=seq).order_by("-id")
     turn_id = turns.values_list("pk", flat=True).first() or 0
     event = FeedbackGiven(turn_id, seq, verdict)
     async_to_sync(events.publish)(conversation.pk, event)
 
 
-def _notice(conversation: Conversation, seq: int, before: Given, now: Given) -> Notice:
+def _make_notice(
+    conversation: Conversation, seq: int, before: Given, now: Given
+) -> Notice:
     if not now.verdict:
         text = _("Your feedback on reply #%(seq)s was removed.")
     elif now.verdict == before.verdict:

@@ -33,7 +33,7 @@ class Activity:
 
 def template_values(conversation: Conversation, *, oob: bool = False) -> dict[str, Any]:
     """For chat/_activities.html; `oob`: it comes with something else."""
-    found = activities(conversation)
+    found = list_activities(conversation)
     return {
         "conversation": conversation,
         "activities": found,
@@ -42,9 +42,9 @@ def template_values(conversation: Conversation, *, oob: bool = False) -> dict[st
     }
 
 
-def activities(conversation: Conversation) -> list[Activity]:
+def list_activities(conversation: Conversation) -> list[Activity]:
     found = []
-    job = summary_proposals.latest(conversation)
+    job = summary_proposals.find_latest_proposal(conversation)
     if job and job.state != State.CANCELLED:
         found.append(_describe_proposal(job, conversation))
     lease, due_at = conversation.compaction_lease_until, conversation.compaction_due_at

@@ -12,6 +12,6 @@ class JobsConfig(AppConfig):
 
         from . import summary_proposals, tasks
 
-        message_deleted.connect(summary_proposals.forget)
+        message_deleted.connect(summary_proposals.forget_quoting_proposal)
 
         runner.jobs.append(tasks.SWEEPER)

@@ -13,7 +13,7 @@ from langchain_core.messages import AIMessage, BaseMessage
 from pydantic import BaseModel
 
 from chatsite.llm import providers
-from chatsite.protocol.errors import CommandError, explain
+from chatsite.protocol.errors import CommandError, explain_code
 from chatsite.turns import lifecycle, requests, runner
 from chatsite.turns.models import Job
 from memory import actions
@@ -31,7 +31,7 @@ State = Job.State
 ENDED_EARLY = (State.FAILED, State.CANCELLED)
 
 
-def start(
+def start_proposal(
     conversation: Conversation, seq: int, typed: str, focus: str = ""
 ) -> queue.Claim | None:
     """Have a summary up to message `seq` written; None: one is being written already.
@@ -40,7 +40,7 @@ def start(
     is what the summary should keep above all.
     Raises CommandError while a summary up to another message is written.
     """
-    before = latest(conversation)
+    before = find_latest_proposal(conversation)
     if before and not before.is_finished and before.values["seq"] == seq:
         return None
     try:
@@ -57,22 +57,22 @@ def start(
         raise CommandError("busy", text) from None
 
 
-def latest(conversation: Conversation) -> Job | None:
+def find_latest_proposal(conversation: Conversation) -> Job | None:
     """A conversation has one at a time, in whatever state."""
     return conversation.jobs.filter(kind=KIND).order_by("-pk").first()
 
 
-def drop(conversation: Conversation) -> None:
+def drop_proposal(conversation: Conversation) -> None:
     """Forget the proposal: it was accepted, or its messages have changed."""
     conversation.jobs.filter(kind=KIND).delete()
 
 
-def forget(conversation: Conversation, **_: object) -> None:
+def forget_quoting_proposal(conversation: Conversation, **_: object) -> None:
     """A message was deleted, which the proposal may quote."""
-    drop(conversation)
+    drop_proposal(conversation)
 
 
-def describe(job: Job, conversation: Conversation) -> dict[str, Any]:
+def describe_job(job: Job, conversation: Conversation) -> dict[str, Any]:
     """Values of the dialog's template for a job in any state."""
     values: dict[str, Any] = {
         "conversation": conversation,
@@ -83,7 +83,7 @@ def describe(job: Job, conversation: Conversation) -> dict[str, Any]:
         "job": None if job.is_finished else job,
     }
     try:
-        values["plan"] = plan(conversation, job.values["seq"])
+        values["plan"] = plan_proposal_here(conversation, job.values["seq"])
     except actions.ActionError as error:
         values["error"] = values["error"] or str(error)
     if job.state == State.DONE:
@@ -94,12 +94,12 @@ def describe(job: Job, conversation: Conversation) -> dict[str, Any]:
     return values
 
 
-def plan(conversation: Conversation, seq: int) -> proposals.Plan:
+def plan_proposal_here(conversation: Conversation, seq: int) -> proposals.Plan:
     return proposals.plan_proposal(conversation, seq, open_from=lifecycle.open_from)
 
 
-async def _run(running: tasks.Running) -> dict[str, Any]:
-    conversation, model = await database_sync_to_async(_read)(running)
+async def _run_proposal(running: tasks.Running) -> dict[str, Any]:
+    conversation, model = await database_sync_to_async(_read_source)(running)
     summariser = runner.summariser(model, payer=running.job.user_id)
     answers = _PaidAnswers(running, summariser.door)
     try:
@@ -118,7 +118,7 @@ async def _run(running: tasks.Running) -> dict[str, Any]:
         await answers.forget_last()
         raise tasks.JobError(error.say(_)) from None
     except InvokeError as error:
-        raise tasks.JobError(explain(error.code)) from None
+        raise tasks.JobError(explain_code(error.code)) from None
     return {
         "text": made.text,
         "unsupported": list(made.unsupported),
@@ -128,7 +128,7 @@ async def _run(running: tasks.Running) -> dict[str, Any]:
     }
 
 
-def _read(running: tasks.Running) -> tuple[Conversation, str]:
+def _read_source(running: tasks.Running) -> tuple[Conversation, str]:
     conversation = Conversation.objects.get(pk=running.job.conversation_id)
     return conversation, providers.summary_model(requests.model_of(conversation))
 
@@ -165,4 +165,4 @@ class _PaidAnswers:
         await self.running.save({k: v for k, v in saved.items() if k != self.last})
 
 
-tasks.WORK[KIND] = _run
+tasks.WORK[KIND] = _run_proposal

@@ -90,28 +90,28 @@ WORK: dict[str, Work] = {}
 _running: dict[queue.Claim, Running] = {}
 
 
-async def start(claim: queue.Claim, kind: str, conversation_id: int | None) -> None:
+async def start_job(claim: queue.Claim, kind: str, conversation_id: int | None) -> None:
     """Run a job of this process in a detached task."""
-    await tell(kind, conversation_id, State.QUEUED)
+    await tell_pages(kind, conversation_id, State.QUEUED)
     if runner.is_sweeping():
-        runner.spawn(run(claim, translation.get_language()))
+        runner.spawn(run_job(claim, translation.get_language()))
 
 
-async def tell(kind: str, conversation_id: int | None, state: str) -> None:
+async def tell_pages(kind: str, conversation_id: int | None, state: str) -> None:
     """Have the open pages of its conversation draw it."""
     if conversation_id:
         await events.publish(conversation_id, events.Job(kind, state))
 
 
-async def run(claim: queue.Claim, language: str | None = None) -> None:
+async def run_job(claim: queue.Claim, language: str | None = None) -> None:
     """Run one job to its end, however it ends, and tell the pages."""
-    job = await database_sync_to_async(_begin)(claim)
+    job = await database_sync_to_async(_begin_job)(claim)
     if job is None:
         return
     running = _running[claim] = Running(job, claim)
     try:
         with translation.override(language):
-            state, value = await _outcome(running)
+            state, value = await _await_outcome(running)
         until = monotonic() + FINISH_SECONDS
         await retry(ENDS[state], claim, *value, until=until)
     except LostError:
@@ -121,18 +121,18 @@ async def run(claim: queue.Claim, language: str | None = None) -> None:
         logger.warning("job left job=%s: %s", job.pk, name_of(error))
     else:
         logger.info("job ended job=%s kind=%s state=%s", job.pk, job.kind, state)
-        await tell(job.kind, job.conversation_id, state)
+        await tell_pages(job.kind, job.conversation_id, state)
     finally:
         _running.pop(claim, None)
 
 
-def _begin(claim: queue.Claim) -> Job | None:
+def _begin_job(claim: queue.Claim) -> Job | None:
     # Any number may run: the limits of spending bound what they pay for.
     waiting = queue.held(claim).filter(state=State.QUEUED)
     return queue.held(claim).first() if waiting.update(state=State.RUNNING) else None
 
 
-async def _outcome(running: Running) -> tuple[str, tuple[Any, ...]]:
+async def _await_outcome(running: Running) -> tuple[str, tuple[Any, ...]]:
     """How it ended, and with what. Raises LostError and errors of the database."""
     try:
         return State.DONE, (await _under_lease(running),)
@@ -174,7 +174,7 @@ async def _under_lease(running: Running) -> dict[str, Any]:
 _swept_at = -SWEEP_SECONDS
 
 
-async def sweep() -> None:
+async def sweep_jobs() -> None:
     """End jobs that died, and delete those that ended long ago."""
     global _swept_at
     if monotonic() - _swept_at >= SWEEP_SECONDS:
@@ -184,7 +184,7 @@ async def sweep() -> None:
         await database_sync_to_async(old.delete)()
 
 
-def due() -> QuerySet[Job]:
+def find_due_jobs() -> QuerySet[Job]:
     return Job.objects.filter(queue.LEASE.expired() | _is_old())
 
 
@@ -192,10 +192,10 @@ def _is_old() -> Q:
     return Q(finished_at__lt=Now() - RESULTS_KEPT)
 
 
-def release() -> None:
+def end_own_jobs() -> None:
     """The process ends: its jobs end at once, not when their leases do."""
     for claim in list(_running):
         queue.fail(claim, queue.DIED)
 
 
-SWEEPER = runner.Job(sweep, release, due)
+SWEEPER = runner.Job(sweep_jobs, end_own_jobs, find_due_jobs)

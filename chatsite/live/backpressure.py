@@ -209,7 +209,7 @@ class BoundedServer(Server):
         await super().kill_all_applications()
 
 
-def install(hand_over: Callable[[], Awaitable[None]]) -> None:
+def install_backpressure(hand_over: Callable[[], Awaitable[None]]) -> None:
     """Let daphne's sockets be of this kind; before it opens its ports.
 
     `hand_over` is awaited when the process is to end."""

@@ -76,7 +76,9 @@ class ConversationConsumer(AsyncWebsocketConsumer):
         translation.activate(languages.of_scope(self.scope))
         view = socket_client.JsonView() if wants_json else socket_client.HtmlView()
         try:
-            opener = fair_share.of(session_of(self.scope)[:MAX_SESSION_KEY])
+            opener = fair_share.find_fair_share(
+                session_of(self.scope)[:MAX_SESSION_KEY]
+            )
             client = await opener.run(socket_client.Client.open, self.scope)
             await self._register(client, view)
         except CommandError as error:
@@ -137,7 +139,7 @@ class ConversationConsumer(AsyncWebsocketConsumer):
         self.client = client
         # Of all tasks that are started for this socket, too.
         person.set(client.user_id)
-        self.share = fair_share.of(client.user_id)
+        self.share = fair_share.find_fair_share(client.user_id)
         self.socket = watcher.Socket(
             holder=client.holder,
             conversation_id=client.conversation_id,
@@ -163,19 +165,19 @@ class ConversationConsumer(AsyncWebsocketConsumer):
     def _release(self) -> None:
         """Give up the place and the group."""
         if self.socket and watcher.current_watcher().remove(self.socket):
-            runner.spawn(_unregister(self.client, self.hear))
+            runner.spawn(_unregister_client(self.client, self.hear))
 
     async def _join(self) -> bool:
         groups = self.client.groups
-        joined = [await layer.join(group, self.hear) for group in groups]
+        joined = [await layer.join_group(group, self.hear) for group in groups]
         if self.outbox.is_closed:
             # The socket ended while it was joining.
-            await _leave(self.client, self.hear)
+            await _leave_groups(self.client, self.hear)
         return all(joined)
 
     async def _receive(self, text: str | None) -> None:
         try:
-            command = events.parse(text)
+            command = events.parse_command(text)
         except CommandError as error:
             await self.outbox.refuse(events.Error.of(error))
             return
@@ -220,13 +222,15 @@ class ConversationConsumer(AsyncWebsocketConsumer):
             self.outbox.sync()
 
 
-async def _leave(client: socket_client.Client, receiver: layer.Receiver) -> None:
+async def _leave_groups(client: socket_client.Client, receiver: layer.Receiver) -> None:
     for group in client.groups:
-        await layer.leave(group, receiver)
+        await layer.leave_group(group, receiver)
 
 
-async def _unregister(client: socket_client.Client, receiver: layer.Receiver) -> None:
-    await _leave(client, receiver)
+async def _unregister_client(
+    client: socket_client.Client, receiver: layer.Receiver
+) -> None:
+    await _leave_groups(client, receiver)
     try:
         count = watcher.current_watcher().count(client.user_id)
         await database_sync_to_async(client.leave)(count)

@@ -81,7 +81,7 @@ _people: WeakKeyDictionary[asyncio.AbstractEventLoop, OrderedDict[int | str, Sha
 )
 
 
-def of(key: int | str) -> Share:
+def find_fair_share(key: int | str) -> Share:
     """The share in the running event loop of a user, or of a session whose user is not
     known yet: it opens one socket at a time."""
     people = _people.setdefault(asyncio.get_running_loop(), OrderedDict())

@@ -47,8 +47,13 @@ class Page:
         for part in pane.one_by_one():
             values = {"conversation": conversation, "pane": part}
             yield render_to_string("chat/_turns.html", values)
-        yield "</div>" + work(conversation) + _refresh(conversation) + _status(status)
-        yield _model(conversation) + unread(conversation)
+        yield (
+            "</div>"
+            + render_activities(conversation)
+            + _render_refresh(conversation)
+            + _render_status(status)
+        )
+        yield _render_model_choice(conversation) + render_unread(conversation)
 
     def turn(self, conversation_id: int, turn_id: int, status: str) -> str:
         """One turn as it stands in the database. Raises Turn.DoesNotExist."""
@@ -63,7 +68,7 @@ class Page:
         if view.id not in self.shown:
             self.shown.add(view.id)
             html = format_html('<div hx-swap-oob="beforeend:#turns">{}</div>', html)
-        return html + _refresh(conversation) + _status(status)
+        return html + _render_refresh(conversation) + _render_status(status)
 
     def tool(
         self, conversation_id: int, event: events.Tool, status: str
@@ -76,7 +81,7 @@ class Page:
         if card is None or card.has_late_answer or not is_here:
             yield from self.sync(conversation, status)
         elif event.call in self.calls and event.state != ToolCall.State.LATE:
-            yield parts.tool_card(conversation, card) + _status(status)
+            yield parts.tool_card(conversation, card) + _render_status(status)
         else:
             yield self.turn(conversation_id, event.turn, status)
 
@@ -99,13 +104,13 @@ class Page:
         return growing.take(frame) if growing else None
 
 
-def ack(event: events.Ack) -> str:
+def render_ack(event: events.Ack) -> str:
     return render_to_string(
         "chat/_ack.html", {"client_id": event.client_id, "seq": event.seq}
     )
 
 
-def error(event: events.Error) -> str:
+def render_error(event: events.Error) -> str:
     context = {
         "code": event.code,
         "detail": event.detail,
@@ -116,38 +121,40 @@ def error(event: events.Error) -> str:
     return render_to_string("chat/_error.html", context)
 
 
-def title(conversation: Conversation) -> str:
+def render_title(conversation: Conversation) -> str:
     return render_to_string("chat/_title.html", {"conversation": conversation})
 
 
-def unread(conversation: Conversation, event: events.Unread | None = None) -> str:
+def render_unread(
+    conversation: Conversation, event: events.Unread | None = None
+) -> str:
     """The reminders that the person has not looked at, in all conversations; a screen
     reader is told of one that has come into this."""
     values = {"unread": reminders.find_unread(conversation.owner_id), "oob": True}
     is_here = event and event.count and event.conversation == str(conversation.uuid)
     said = _("⏰ Reminder: %(text)s") % {"text": event.text} if is_here else ""
-    return render_to_string("chat/_unread.html", values) + _status(said)
+    return render_to_string("chat/_unread.html", values) + _render_status(said)
 
 
-def work(conversation: Conversation) -> str:
+def render_activities(conversation: Conversation) -> str:
     return render_to_string(
         "chat/_activities.html", activity.template_values(conversation, oob=True)
     )
 
 
-def _refresh(conversation: Conversation) -> str:
+def _render_refresh(conversation: Conversation) -> str:
     return render_to_string(
         "chat/_refresh_context.html", {"conversation": conversation}
     )
 
 
-def _model(conversation: Conversation) -> str:
+def _render_model_choice(conversation: Conversation) -> str:
     """What the list of models beside the message box is set to."""
     template = '<i id="model-now" hx-swap-oob="outerHTML" hidden data-model="{}"></i>'
     return format_html(template, model_of(conversation))
 
 
-def _status(message: str) -> str:
+def _render_status(message: str) -> str:
     """Nothing to say leaves the line as it is."""
     if not message:
         return ""

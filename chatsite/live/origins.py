@@ -25,7 +25,7 @@ class SiteOriginValidator:
 
 
 def is_site_origin(scope: dict[str, Any]) -> bool:
-    origin, host = _header(scope, b"origin"), _header(scope, b"host")
+    origin, host = _read_header(scope, b"origin"), _read_header(scope, b"host")
     if settings.SITE_ORIGINS:
         return origin in settings.SITE_ORIGINS
     allowed = settings.ALLOWED_HOSTS or ["localhost", "127.0.0.1"]
@@ -35,7 +35,7 @@ def is_site_origin(scope: dict[str, Any]) -> bool:
     return origin == f"{scheme}://{host}"
 
 
-def _header(scope: dict[str, Any], name: bytes) -> str:
+def _read_header(scope: dict[str, Any], name: bytes) -> str:
     """One header; "" when it is missing or was sent twice."""
     values = [value for key, value in scope["headers"] if key == name]
     return values[0].decode("latin-1") if len(values) == 1 else ""

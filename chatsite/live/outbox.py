@@ -101,7 +101,7 @@ class Outbox:
         is_free = self.state is State.IDLE and self._transport
         if is_free and isinstance(event, events.Frame) and self._transport.is_flowing:
             self._send_now(event)
-        elif self._queue and _replaces(event, self._queue[-1]):
+        elif self._queue and _replaces_frame(event, self._queue[-1]):
             self._queue[-1] = event
         else:
             self._queue.append(event)
@@ -264,7 +264,7 @@ class Outbox:
             await self._transport.drained()
 
 
-def _replaces(event: events.Event, earlier: events.Event) -> bool:
+def _replaces_frame(event: events.Event, earlier: events.Event) -> bool:
     """Whether this frame says all that the earlier one does: a frame has the words
     since `base`."""
     return (

@@ -13,7 +13,7 @@ PIECE_CHARS = 32_000
 SLICE_SECONDS = 0.02
 
 
-def cut(parts: Iterable[str]) -> Iterator[list[str]]:
+def cut_fragment(parts: Iterable[str]) -> Iterator[list[str]]:
     """The messages that make up one fragment: those that are ready after each part.
 
     A short fragment is one message, as it is. The pieces of a long one are numbered,

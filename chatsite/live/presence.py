@@ -22,7 +22,7 @@ PROCESS = uuid.uuid4().hex
 LEASE = Lease(lambda: timedelta(seconds=30), owner="process")
 
 
-def enter(user_id: int, sockets: int) -> None:
+def enter_presence(user_id: int, sockets: int) -> None:
     """Write down that this process holds so many sockets of the user, the new one
     among them. Raises CommandError when that is one too many."""
     limit = settings.SOCKETS_PER_USER
@@ -35,10 +35,10 @@ def enter(user_id: int, sockets: int) -> None:
         if (elsewhere or 0) + sockets > limit:
             words = _("You have %(limit)s pages open already. Close some, then reload.")
             raise CommandError("too_many_sockets", words % {"limit": f"{limit:,}"})
-        _write({user_id: sockets})
+        _write_presence({user_id: sockets})
 
 
-def leave(user_id: int, sockets: int) -> None:
+def leave_presence(user_id: int, sockets: int) -> None:
     """Write down how many are left after one has closed."""
     rows = Presence.objects.filter(user=user_id, process=PROCESS)
     if sockets:
@@ -47,7 +47,7 @@ def leave(user_id: int, sockets: int) -> None:
         rows.delete()
 
 
-def renew(sockets: Mapping[int, int]) -> None:
+def renew_presence(sockets: Mapping[int, int]) -> None:
     """Prolong this process's lease on its sockets, given by user."""
     mine = Presence.objects.filter(process=PROCESS)
     if settings.SOCKETS_PER_USER > 0:
@@ -62,17 +62,17 @@ def renew(sockets: Mapping[int, int]) -> None:
         # Whose account is deleted is about to be disconnected.
         people = get_user_model().objects.filter(pk__in=sockets)
         ids = people.values_list("pk", flat=True)
-        _write({user_id: sockets[user_id] for user_id in ids})
+        _write_presence({user_id: sockets[user_id] for user_id in ids})
     if len(found) > len(written):
         Presence.objects.filter(is_dead).delete()
 
 
-def forget() -> None:
+def forget_presence() -> None:
     """The process ends: its sockets will open elsewhere, and must not count twice."""
     Presence.objects.filter(process=PROCESS).delete()
 
 
-def _write(sockets: Mapping[int, int]) -> None:
+def _write_presence(sockets: Mapping[int, int]) -> None:
     Presence.objects.bulk_create(
         [
             Presence(

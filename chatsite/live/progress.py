@@ -32,16 +32,16 @@ class Progress(tuple[Row, ...]):
         return tuple(row for row in self if row[5] is not None)
 
 
-def read(conversation_ids: Collection[int]) -> dict[int, Progress]:
+def read_progress(conversation_ids: Collection[int]) -> dict[int, Progress]:
     """One query, however many; conversations that are gone are missing."""
     found: dict[int, list[Row]] = {}
-    for row in _rows(conversation_ids=conversation_ids):
+    for row in _select_progress(conversation_ids=conversation_ids):
         found.setdefault(row[0], []).append(row)
     return {pk: Progress(rows) for pk, rows in found.items()}
 
 
 @prepared_rows()
-def _rows(conversation_ids: Any) -> QuerySet[Conversation, Row]:
+def _select_progress(conversation_ids: Any) -> QuerySet[Conversation, Row]:
     newest = Turn.objects.filter(conversation=OuterRef("pk")).order_by("-pk")
     is_open = Q(turns__state__one_of=Turn.UNFINISHED)
     rows = Conversation.objects.filter(pk__among=conversation_ids, deleted_at=None)

@@ -19,12 +19,12 @@ KINDS = ("rate_limited", "quota", "queue_full")
 _refused: dict[tuple[int, str | None], tuple[float, CommandError]] = {}
 
 
-def note(user_id: int, error: CommandError) -> None:
+def note_refusal(user_id: int, error: CommandError) -> None:
     if error.code in KINDS:
         _refused[user_id, get_language()] = (monotonic(), error)
 
 
-def of(user_id: int) -> CommandError | None:
+def find_refusal(user_id: int) -> CommandError | None:
     """The refusal that still holds, with the wait that is left of it."""
     key = user_id, get_language()
     if key not in _refused:

@@ -31,7 +31,7 @@ async def hand_over() -> None:
         await providers.build.close()
 
 
-def install() -> None:
+def hook_into_daphne() -> None:
     """Hook into daphne's reactor; does nothing under another server or a command."""
     if "daphne.server" not in sys.modules:
         return
@@ -39,17 +39,17 @@ def install() -> None:
 
     from . import backpressure
 
-    backpressure.install(hand_over)
-    fair_queue.install()
+    backpressure.install_backpressure(hand_over)
+    fair_queue.install_fair_queue()
 
     def start_up() -> None:
-        asyncio.get_event_loop().call_soon(_begin)
+        asyncio.get_event_loop().call_soon(_begin_process)
 
     reactor.callWhenRunning(start_up)
     reactor.addSystemEventTrigger("after", "shutdown", _end_soon)
 
 
-def _begin() -> None:
+def _begin_process() -> None:
     if not database.claim_file():
         logger.warning(
             "Another process serves this SQLite file already. Each page learns late "

@@ -78,7 +78,7 @@ class Client:
             raise CommandError(
                 "not_found", _("There is no such conversation.")
             ) from None
-        stands = progress.read([conversation.pk]).get(conversation.pk)
+        stands = progress.read_progress([conversation.pk]).get(conversation.pk)
         values = (user.pk, session_key, uuid, conversation.pk, stands)
         return cls(*values, is_temporary=conversation.is_temporary)
 
@@ -99,12 +99,12 @@ class Client:
         """Raises CommandError ("too_many_sockets", or "signed_out" when the account
         was deleted meanwhile)."""
         try:
-            presence.enter(self.user_id, sockets)
+            presence.enter_presence(self.user_id, sockets)
         except IntegrityError:
             raise CommandError("signed_out", _("Log in first.")) from None
 
     def leave(self, sockets: int) -> None:
-        presence.leave(self.user_id, sockets)
+        presence.leave_presence(self.user_id, sockets)
 
     def _user(self) -> Any:
         """The user of the session as it is now, not as it was at the handshake."""
@@ -124,7 +124,7 @@ class Client:
 
     def conversation(self) -> Conversation:
         """Raises Conversation.DoesNotExist when it is gone."""
-        found = _conversation(pk=self.conversation_id)
+        found = _select_conversation(pk=self.conversation_id)
         if not found:
             raise Conversation.DoesNotExist
         return found[0]
@@ -132,7 +132,7 @@ class Client:
     def perform(self, command: events.Command) -> Done:
         """Raises CommandError for what cannot be done."""
         if conversation := self._own_conversation():
-            return _perform(conversation, command)
+            return _perform_command(conversation, command)
         user = self._user()
         if user is None:
             return SIGNED_OUT
@@ -142,11 +142,11 @@ class Client:
             raise CommandError(
                 "not_found", _("This conversation no longer exists.")
             ) from None
-        return _perform(conversation, command)
+        return _perform_command(conversation, command)
 
 
 @prepared_rows()
-def _conversation(pk: Any) -> QuerySet[Conversation]:
+def _select_conversation(pk: Any) -> QuerySet[Conversation]:
     return Conversation.objects.filter(pk=pk).order_by()
 
 
@@ -159,15 +159,17 @@ def _own_conversation(
     return rows.select_related("owner").order_by()
 
 
-def _perform(conversation: Conversation, command: events.Command) -> Done:
+def _perform_command(conversation: Conversation, command: events.Command) -> Done:
     match command:
         case events.Send(client_id, text, attachments):
             send = partial(commands.send, run=runner.may_claim())
-            return _submitted(
+            return _submit_message(
                 client_id, send, conversation, text=text, attachments=attachments
             )
         case events.Edit(seq, client_id, text):
-            done = _submitted(client_id, _edited, conversation, seq=seq, text=text)
+            done = _submit_message(
+                client_id, _edit_message, conversation, seq=seq, text=text
+            )
             changed = events.Memory(None, "changed")
             return replace(done, published=(*done.published, changed))
         case events.Stop(turn_id):
@@ -177,17 +179,17 @@ def _perform(conversation: Conversation, command: events.Command) -> Done:
                 return Done(stopping=turn.pk)
             return Done(published=tuple(events.of_end(turn)))
         case events.Retry(turn_id):
-            turn = _retried(commands.retry, conversation, turn_id)
-            return Done(published=_begun(turn), has_work=True)
+            turn = _retry_turn(commands.retry, conversation, turn_id)
+            return Done(published=_announce_turn(turn), has_work=True)
         case events.Regenerate(turn_id):
-            turn = _retried(commands.regenerate, conversation, turn_id)
-            return Done(published=_begun(turn), has_work=True)
+            turn = _retry_turn(commands.regenerate, conversation, turn_id)
+            return Done(published=_announce_turn(turn), has_work=True)
         case events.Consent() | events.CancelCall() | events.Seen():
-            return _decided(conversation, command)
+            return _decide_call(conversation, command)
     return Done(has_work=True)
 
 
-def _decided(
+def _decide_call(
     conversation: Conversation,
     command: events.Consent | events.CancelCall | events.Seen,
 ) -> Done:
@@ -208,11 +210,11 @@ def _decided(
     return Done(published=(events.Tool.of(answered),), has_work=True)
 
 
-def _submitted(
+def _submit_message(
     client_id: object, act: Any, conversation: Conversation, **values: Any
 ) -> Done:
     try:
-        sent = _admitted(conversation, client_id, act, values)
+        sent = _admit_message(conversation, client_id, act, values)
     except (transcript.TextError, CommandError) as error:
         known = events.client_id_of({"client_id": client_id})
         raise CommandError(
@@ -225,28 +227,28 @@ def _submitted(
     ack = events.Ack(str(client_id), sent.message.seq, sent.turn.pk, sent.position)
     if not sent.created:
         return Done(answers=(ack,), has_work=True)
-    published = [*_begun(sent.turn, sent.position)]
+    published = [*_announce_turn(sent.turn, sent.position)]
     if sent.title:
         published.append(events.Title(sent.title))
     return Done((ack,), tuple(published), has_work=True, claim=sent.claim)
 
 
-def _admitted(
+def _admit_message(
     conversation: Conversation, client_id: object, act: Any, values: dict[str, Any]
 ) -> commands.Submitted:
     """What came in before is known again, however often; only new turns count."""
     owner = conversation.owner_id
-    earlier = refusals.of(owner)
+    earlier = refusals.find_refusal(owner)
     if earlier and not commands.is_known(conversation, client_id):
         raise earlier
     try:
         return act(conversation, client_id=client_id, **values)
     except CommandError as error:
-        refusals.note(owner, error)
+        refusals.note_refusal(owner, error)
         raise
 
 
-def _edited(
+def _edit_message(
     conversation: Conversation, *, client_id: object, text: object, seq: int
 ) -> commands.Submitted:
     heard = commands.hear_new(conversation, text=text, client_id=client_id)
@@ -259,13 +261,13 @@ def _edited(
 
 
 @transaction.atomic
-def _retried(act: Any, conversation: Conversation, turn_id: int) -> Turn:
+def _retry_turn(act: Any, conversation: Conversation, turn_id: int) -> Turn:
     turn = act(conversation, turn_id)
     limits.admit_turn(conversation.owner_id)
     return turn
 
 
-def _begun(turn: Turn, position: int = 0) -> tuple[events.Event, ...]:
+def _announce_turn(turn: Turn, position: int = 0) -> tuple[events.Event, ...]:
     """The calls of what the turn replaces, and the turn."""
     return (*map(events.Tool.of, turn.closed_calls), _state_of(turn, position))
 
@@ -304,14 +306,19 @@ class JsonView:
         self._live = found_live
         self.latest = max([self.latest, *found_live, *(turn.pk for turn in latest)])
         for turn in {*missed, *latest}:
-            yield [_dump(events.End.of(turn))]
+            yield [_dump_event(events.End.of(turn))]
         for place, turn in enumerate(found):
-            yield [_dump(_state_of(turn, place))]
+            yield [_dump_event(_state_of(turn, place))]
             if turn.state == Turn.State.RUNNING:
                 frame = events.Frame(turn.pk, turn.text_attempt, 0, turn.text)
                 yield _in_pieces(frame)
-        yield [_dump(events.Tool.of(call)) for call in _calls(client, found_live)]
-        yield [_dump(each) for each in reminders.events_of(client.user_id).values()]
+        yield [
+            _dump_event(events.Tool.of(call))
+            for call in _select_calls(client, found_live)
+        ]
+        yield [
+            _dump_event(each) for each in reminders.events_of(client.user_id).values()
+        ]
 
     def at_once(self, event: events.Event) -> list[str]:
         if isinstance(event, events.Frame):
@@ -319,16 +326,16 @@ class JsonView:
             return _in_pieces(event)
         if isinstance(event, events.State | events.End):
             self._note(event.turn, is_live=isinstance(event, events.State))
-        return [_dump(event)]
+        return [_dump_event(event)]
 
     def event(self, client: Client, event: events.Event) -> Iterator[list[str]]:
         yield self.at_once(event)
 
     def answer(self, event: events.Ack | events.Error) -> list[str]:
-        return [_dump(event)]
+        return [_dump_event(event)]
 
 
-def _calls(client: Client, turns: set[int]) -> Iterable[ToolCall]:
+def _select_calls(client: Client, turns: set[int]) -> Iterable[ToolCall]:
     """The calls of these turns, and those whose results come later."""
     rows = ToolCall.objects.filter(conversation_id=client.conversation_id)
     rows = rows.filter(Q(turn__in=turns) | Q(state=ToolCall.State.LATE))
@@ -339,12 +346,12 @@ def _calls(client: Client, turns: set[int]) -> Iterable[ToolCall]:
     )
 
 
-def _dump(event: events.Event) -> str:
+def _dump_event(event: events.Event) -> str:
     return json.dumps(events.to_json(event), ensure_ascii=False)
 
 
 def _in_pieces(frame: events.Frame) -> list[str]:
-    return [_dump(piece) for piece in frame.pieces(pieces.PIECE_CHARS)]
+    return [_dump_event(piece) for piece in frame.pieces(pieces.PIECE_CHARS)]
 
 
 class HtmlView:
@@ -362,7 +369,7 @@ class HtmlView:
         return max(self._page.shown, default=0)
 
     def sync(self, client: Client) -> Iterator[list[str]]:
-        yield from pieces.cut(self._page.sync(client.conversation()))
+        yield from pieces.cut_fragment(self._page.sync(client.conversation()))
 
     def at_once(self, event: events.Event) -> list[str] | None:
         """What the page gets of an event where the database need not be asked: of the
@@ -375,7 +382,7 @@ class HtmlView:
             return None
         if text is None:
             return None
-        return [one for some in pieces.cut([text]) for one in some if one]
+        return [one for some in pieces.cut_fragment([text]) for one in some if one]
 
     def event(self, client: Client, event: events.Event) -> Iterator[list[str]]:
         conversation_id = client.conversation_id
@@ -386,20 +393,22 @@ class HtmlView:
             case events.Tool():
                 parts = self._page.tool(conversation_id, event, status)
             case events.Title():
-                parts = [fragments.title(client.conversation())]
+                parts = [fragments.render_title(client.conversation())]
             case events.Job():
-                parts = [fragments.work(client.conversation())]
+                parts = [fragments.render_activities(client.conversation())]
             case LeafEvent():
                 parts = self._page.leaf_event(client.conversation(), event)
             case events.Unread():
-                parts = [fragments.unread(client.conversation(), event)]
+                parts = [fragments.render_unread(client.conversation(), event)]
             case _:
                 parts = self._page.sync(client.conversation(), status)
-        yield from pieces.cut(parts)
+        yield from pieces.cut_fragment(parts)
 
     def answer(self, event: events.Ack | events.Error) -> list[str]:
         is_error = isinstance(event, events.Error)
-        return [fragments.error(event) if is_error else fragments.ack(event)]
+        return [
+            fragments.render_error(event) if is_error else fragments.render_ack(event)
+        ]
 
 
 View = JsonView | HtmlView

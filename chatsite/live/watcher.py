@@ -134,7 +134,7 @@ class Watcher:
                 await self._left.wait()
         try:
             async with asyncio.timeout(END_SECONDS):
-                await database_sync_to_async(presence.forget)()
+                await database_sync_to_async(presence.forget_presence)()
         except (TimeoutError, *TRANSIENT_DB_ERRORS) as error:
             logger.warning("sockets not signed off: %s", name_of(error))
 
@@ -147,7 +147,7 @@ class Watcher:
         # An empty context: the first socket's request must not become everybody's.
         loop = asyncio.get_running_loop()
         return loop.create_task(
-            _repeat(act, seconds), name=act.__name__, context=contextvars.Context()
+            _repeat_act(act, seconds), name=act.__name__, context=contextvars.Context()
         )
 
     async def _check_sessions(self) -> None:
@@ -167,7 +167,7 @@ class Watcher:
         for socket in silent:
             socket.look_at = now + SILENCE_SECONDS
         ids = {socket.conversation_id for socket in silent}
-        found = await database_sync_to_async(progress.read)(ids)
+        found = await database_sync_to_async(progress.read_progress)(ids)
         here = [socket for socket in silent if socket in self._sockets]
         for socket in here:
             if now_there := found.get(socket.conversation_id):
@@ -192,13 +192,13 @@ class Watcher:
                 return
 
     async def _renew(self) -> None:
-        await database_sync_to_async(presence.renew)(self._by_user())
+        await database_sync_to_async(presence.renew_presence)(self._by_user())
         open_now = {s.conversation_id for s in self._sockets if s.is_temporary}
         if open_now:
             await database_sync_to_async(library.keep_open)(open_now)
 
 
-async def _repeat(act: Callable[[], Awaitable[None]], seconds: float) -> None:
+async def _repeat_act(act: Callable[[], Awaitable[None]], seconds: float) -> None:
     while True:
         await asyncio.sleep(seconds)
         try:

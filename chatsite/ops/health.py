@@ -47,7 +47,7 @@ async def readyz(request: HttpRequest) -> HttpResponse:
         )
     if not migrated:
         return _answer_plain("migrations", status=503)
-    sent = await layer.spread("readyz", {"type": "readyz"})
+    sent = await layer.spread_to_processes("readyz", {"type": "readyz"})
     return _answer_plain("ready" if sent else "degraded: channel layer")
 
 

@@ -378,7 +378,7 @@ def accept(request: HttpRequest, conversation: Conversation) -> Notice:
         author=request.user,
         open_from=lifecycle.open_from,
     )
-    summary_proposals.drop(conversation)
+    summary_proposals.drop_proposal(conversation)
     text = _("Messages #%(first)s–#%(last)s were summarised (v%(version)s).") % {
         "first": new.first_seq,
         "last": new.last_seq,

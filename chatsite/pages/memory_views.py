@@ -44,7 +44,7 @@ def preview(
     """What compaction up to a message would do; no model is asked yet."""
     values: dict[str, Any] = {"conversation": conversation, "seq": seq}
     try:
-        values["plan"] = summary_proposals.plan(conversation, seq)
+        values["plan"] = summary_proposals.plan_proposal_here(conversation, seq)
     except actions.ActionError as error:
         values["error"] = str(error)
     return render(request, "chat/_compaction_preview.html", values)
@@ -63,8 +63,8 @@ def propose(
     try:
         limits.admit_spending(conversation.owner_id)
         focus = parse_focus(focus)
-        summary_proposals.plan(conversation, seq)
-        claim = summary_proposals.start(conversation, seq, typed, focus)
+        summary_proposals.plan_proposal_here(conversation, seq)
+        claim = summary_proposals.start_proposal(conversation, seq, typed, focus)
     except (actions.ActionError, CommandError, PolicyError) as error:
         values = {"conversation": conversation, "seq": seq, "typed": typed}
         is_policy = isinstance(error, PolicyError)
@@ -72,8 +72,10 @@ def propose(
         values["focus"] = focus
         return render(request, "chat/_compaction_preview.html", values)
     if claim:
-        async_to_sync(tasks.start)(claim, summary_proposals.KIND, conversation.pk)
-    return _proposal(request, conversation, summary_proposals.latest(conversation))
+        async_to_sync(tasks.start_job)(claim, summary_proposals.KIND, conversation.pk)
+    return _proposal(
+        request, conversation, summary_proposals.find_latest_proposal(conversation)
+    )
 
 
 @conversation_view("GET")
@@ -81,7 +83,7 @@ def proposal(
     request: HttpRequest, conversation: Conversation, *, seq: int
 ) -> HttpResponse:
     """How far the summary up to a message is; a dialog that waits is left alone."""
-    job = summary_proposals.latest(conversation)
+    job = summary_proposals.find_latest_proposal(conversation)
     if job is None or job.state == Job.State.CANCELLED or job.values["seq"] != seq:
         return preview(request, uuid=conversation.uuid, seq=seq)
     if "wait" in request.GET and not job.is_finished:
@@ -92,7 +94,7 @@ def proposal(
 def _proposal(
     request: HttpRequest, conversation: Conversation, job: Job
 ) -> HttpResponse:
-    values = summary_proposals.describe(job, conversation)
+    values = summary_proposals.describe_job(job, conversation)
     return render(request, "chat/_compaction_preview.html", values)
 
 
@@ -113,7 +115,7 @@ def end_job(
         row.delete()
     else:
         queue.cancel(row)
-    async_to_sync(tasks.tell)(row.kind, conversation.pk, "cancelled")
+    async_to_sync(tasks.tell_pages)(row.kind, conversation.pk, "cancelled")
     return render(
         request, "chat/_activities.html", activity.template_values(conversation)
     )

@@ -27,7 +27,7 @@ class DatabaseWrapper(base.DatabaseWrapper):
         pool = super().pool
         if pool:
             # Django has no setting for it.
-            pool._check = check
+            pool._check = check_connection
         return pool
 
 
@@ -42,7 +42,7 @@ def is_cut(connection: Connection) -> bool:
         return True
 
 
-def check(connection: Connection) -> None:
+def check_connection(connection: Connection) -> None:
     """Raises an error when the connection is dead, and empties its pool: what cut one
     has cut all that lay idle, and the pool would try them one by one, with pauses of
     1, 2, 4 ... seconds, longer than a turn's lease."""

@@ -60,7 +60,7 @@ def explain_compaction(name: str) -> str:
     return gettext(COMPACTION_EXPLANATIONS.get(name) or EXPLANATIONS.get(name, name))
 
 
-def explain(code: str) -> str:
+def explain_code(code: str) -> str:
     name, _, reason = code.partition(":")
     text = gettext(EXPLANATIONS.get(name, EXPLANATIONS["internal"]))
     if not reason:

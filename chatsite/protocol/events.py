@@ -90,9 +90,9 @@ class CancelCall:
 Command = Send | Stop | Retry | Regenerate | Edit | Consent | CancelCall | Seen | Sync
 
 
-def parse(text: str | None) -> Command:
+def parse_command(text: str | None) -> Command:
     """The command in a text frame. Raises CommandError, whatever the frame holds."""
-    value = _decode(text)
+    value = _decode_frame(text)
     kind = value.get("type")
     if isinstance(kind, str) and (read := READERS.get(kind)):
         return read(value)
@@ -110,7 +110,9 @@ def read_consent(value: Mapping[str, Any]) -> Consent:
     if allow is None or not isinstance(digest, str):
         detail = _("A consent has a call, allow (true or false) and its digest.")
         raise CommandError("bad_frame", detail)
-    return Consent(_integer(value, "call"), allow, digest, value.get("reason") or "")
+    return Consent(
+        _read_integer(value, "call"), allow, digest, value.get("reason") or ""
+    )
 
 
 def client_id_of(value: object) -> str | None:
@@ -120,7 +122,7 @@ def client_id_of(value: object) -> str | None:
     return client_id if is_short and client_id.isprintable() else None
 
 
-def _decode(text: str | None) -> dict[str, Any]:
+def _decode_frame(text: str | None) -> dict[str, Any]:
     if text is None:
         raise CommandError(
             "bad_frame", _("Send text frames with JSON, not binary ones.")
@@ -137,7 +139,7 @@ def _decode(text: str | None) -> dict[str, Any]:
     return value
 
 
-def _integer(value: Mapping[str, Any], key: str) -> int:
+def _read_integer(value: Mapping[str, Any], key: str) -> int:
     """A number; as digits too, which is how forms send it."""
     number = value.get(key)
     if isinstance(number, str) and number.isascii() and number.isdigit():
@@ -153,14 +155,14 @@ READERS: dict[str, Callable[[dict[str, Any]], Command]] = {
     "send": lambda value: Send(
         value.get("client_id"), value.get("text"), value.get("attachments", ())
     ),
-    "stop": lambda value: Stop(_integer(value, "turn")),
-    "retry": lambda value: Retry(_integer(value, "turn")),
-    "regenerate": lambda value: Regenerate(_integer(value, "turn")),
+    "stop": lambda value: Stop(_read_integer(value, "turn")),
+    "retry": lambda value: Retry(_read_integer(value, "turn")),
+    "regenerate": lambda value: Regenerate(_read_integer(value, "turn")),
     "edit": lambda value: Edit(
-        _integer(value, "seq"), value.get("client_id"), value.get("text")
+        _read_integer(value, "seq"), value.get("client_id"), value.get("text")
     ),
     "consent": read_consent,
-    "cancel_call": lambda value: CancelCall(_integer(value, "call")),
+    "cancel_call": lambda value: CancelCall(_read_integer(value, "call")),
     "seen": lambda value: Seen(),
     "sync": lambda value: Sync(),
 }
@@ -394,47 +396,51 @@ def _stop_group(turn_id: int) -> str:
     return f"stop.{turn_id}"
 
 
-def deliver(conversation_id: int, event: Event) -> None:
+def deliver_event(conversation_id: int, event: Event) -> None:
     """Tell the sockets of the conversation that this process has."""
-    layer.deliver(group_of(conversation_id), {"type": "chat.event", "event": event})
+    layer.deliver_here(
+        group_of(conversation_id), {"type": "chat.event", "event": event}
+    )
 
 
-async def offer(conversation_id: int, event: Event) -> int | None:
+async def offer_event(conversation_id: int, event: Event) -> int | None:
     """Tell those of other processes; a layer that is away only delays them. How many
     processes heard it; None: perhaps none did."""
     if not layer.is_shared():
         return 0
     message = {"type": "chat.event", "event": to_json(event)}
-    return await layer.offer(group_of(conversation_id), message)
+    return await layer.offer_to_processes(group_of(conversation_id), message)
 
 
 async def publish(conversation_id: int, event: Event) -> bool:
     """Tell every socket of the conversation; False: perhaps other processes heard
     nothing."""
-    deliver(conversation_id, event)
-    return await offer(conversation_id, event) is not None
+    deliver_event(conversation_id, event)
+    return await offer_event(conversation_id, event) is not None
 
 
 async def publish_to_person(user_id: int, event: Event) -> None:
     """Tell every socket of the person, whatever conversation it is of."""
     group = group_of_person(user_id)
-    layer.deliver(group, {"type": "chat.event", "event": event})
-    await layer.spread(group, {"type": "chat.event", "event": to_json(event)})
+    layer.deliver_here(group, {"type": "chat.event", "event": event})
+    await layer.spread_to_processes(
+        group, {"type": "chat.event", "event": to_json(event)}
+    )
 
 
 async def tell_gone(conversation_id: int) -> None:
     """Let every socket of a conversation close: it is deleted."""
-    await _tell(group_of(conversation_id), {"type": "chat.gone"})
+    await _tell_group(group_of(conversation_id), {"type": "chat.gone"})
 
 
 async def hint_stop(turn_id: int) -> None:
     """Wake the runner of a turn at once; without it, its next checkpoint sees it."""
-    await _tell(_stop_group(turn_id), {"type": "stop"})
+    await _tell_group(_stop_group(turn_id), {"type": "stop"})
 
 
-async def _tell(group: str, message: dict[str, Any]) -> None:
-    layer.deliver(group, message)
-    await layer.spread(group, message)
+async def _tell_group(group: str, message: dict[str, Any]) -> None:
+    layer.deliver_here(group, message)
+    await layer.spread_to_processes(group, message)
 
 
 @asynccontextmanager
@@ -447,7 +453,7 @@ async def stop_hints(turn_id: int) -> AsyncIterator[asyncio.Event]:
 
     try:
         # Without it, the next checkpoint sees the wish to stop.
-        await layer.join(_stop_group(turn_id), hear)
+        await layer.join_group(_stop_group(turn_id), hear)
         yield stop
     finally:
-        await layer.leave(_stop_group(turn_id), hear)
+        await layer.leave_group(_stop_group(turn_id), hear)

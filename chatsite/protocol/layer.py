@@ -102,7 +102,7 @@ Receiver = Callable[[dict[str, Any]], None]
 _members: dict[str, dict[Receiver, asyncio.AbstractEventLoop]] = {}
 
 
-def deliver(group: str, message: dict[str, Any]) -> None:
+def deliver_here(group: str, message: dict[str, Any]) -> None:
     """Tell the members of this process."""
     members = _members.get(group)
     if not members:
@@ -120,23 +120,24 @@ def is_shared() -> bool:
     return isinstance(get_channel_layer(), PubSubLayer)
 
 
-async def spread(group: str, message: dict[str, Any]) -> bool:
+async def spread_to_processes(group: str, message: dict[str, Any]) -> bool:
     """Tell the members in other processes; False: perhaps they heard nothing."""
-    return await offer(group, message) is not None
+    return await offer_to_processes(group, message) is not None
 
 
-async def offer(group: str, message: dict[str, Any]) -> int | None:
-    """spread(), and how many other processes heard it; None: perhaps none did."""
+async def offer_to_processes(group: str, message: dict[str, Any]) -> int | None:
+    """Tell the members in other processes; how many of these heard it. None: perhaps
+    none did."""
     if not is_shared():
         return 0
     if not health.may_try():
         return None
     envelope = {"group": group, "from": PROCESS, "message": message}
-    is_told, heard = await _ask("group_send", group, envelope)
+    is_told, heard = await _ask_layer("group_send", group, envelope)
     return heard if is_told else None
 
 
-async def join(group: str, receiver: Receiver) -> bool:
+async def join_group(group: str, receiver: Receiver) -> bool:
     """False: try again later; until then other processes are not heard."""
     loop = asyncio.get_running_loop()
     _members.setdefault(group, {})[receiver] = loop
@@ -144,10 +145,10 @@ async def join(group: str, receiver: Receiver) -> bool:
         return True
     if not health.may_try():
         return False
-    return await _call("group_add", group, await _channel_of(loop))
+    return await _call_layer("group_add", group, await _channel_of(loop))
 
 
-async def leave(group: str, receiver: Receiver) -> None:
+async def leave_group(group: str, receiver: Receiver) -> None:
     members = _members.get(group, {})
     members.pop(receiver, None)
     if members:
@@ -155,7 +156,7 @@ async def leave(group: str, receiver: Receiver) -> None:
     _members.pop(group, None)
     if is_shared():
         # Tried in any case: the part of it that is in this process has to happen.
-        await _call(
+        await _call_layer(
             "group_discard", group, await _channel_of(asyncio.get_running_loop())
         )
 
@@ -177,43 +178,45 @@ async def _channel_of(loop: asyncio.AbstractEventLoop) -> str:
     reader = _readers.get(loop)
     if reader is None or reader.bearer is not bearer or reader.task.done():
         channel = await bearer.new_channel()
-        task = loop.create_task(_listen(bearer, channel), context=contextvars.Context())
+        task = loop.create_task(
+            _listen_to_layer(bearer, channel), context=contextvars.Context()
+        )
         reader = _readers[loop] = _Reader(bearer, channel, task)
     return reader.channel
 
 
-async def _listen(bearer: PubSubLayer, channel: str) -> None:
+async def _listen_to_layer(bearer: PubSubLayer, channel: str) -> None:
     while True:
         try:
-            await _read(bearer, channel)
+            await _read_messages(bearer, channel)
         except Exception:
             # Without a reader this process would hear nothing any more, and not say so.
             logger.exception("layer: the reader failed")
         await asyncio.sleep(RESTART_SECONDS)
 
 
-async def _read(bearer: PubSubLayer, channel: str) -> None:
+async def _read_messages(bearer: PubSubLayer, channel: str) -> None:
     has_warned = False
     while True:
         match await bearer.receive(channel):
             case {"group": str(group), "from": sender, "message": dict(message)}:
                 if sender != PROCESS:
-                    deliver(group, message)
+                    deliver_here(group, message)
             case _ if not has_warned:
                 # Sockets that hear nothing read the database.
                 has_warned = True
                 logger.warning("layer: skipped what another version of the site says")
 
 
-async def _call(method: str, *args: Any) -> bool:
-    is_done, _ = await _ask(method, *args)
+async def _call_layer(method: str, *args: Any) -> bool:
+    is_done, _ = await _ask_layer(method, *args)
     return is_done
 
 
-async def _ask(method: str, *args: Any) -> tuple[bool, Any]:
+async def _ask_layer(method: str, *args: Any) -> tuple[bool, Any]:
     """Whether the layer did it, and what it says."""
     try:
-        answer = await _bounded(getattr(get_channel_layer(), method)(*args))
+        answer = await _limit_time(getattr(get_channel_layer(), method)(*args))
     except ChannelFull:
         logger.warning("layer: %s found a channel full", method)
         return False, None
@@ -233,7 +236,7 @@ async def _ask(method: str, *args: Any) -> tuple[bool, Any]:
 _given_up: set[asyncio.Task[Any]] = set()
 
 
-async def _bounded(call: Coroutine[Any, Any, Any]) -> Any:
+async def _limit_time(call: Coroutine[Any, Any, Any]) -> Any:
     """Raises TimeoutError. A cancelled call may still wait for a lock or for its
     connection to close, which asyncio.timeout() would wait for too."""
     task = asyncio.create_task(call)
@@ -243,17 +246,17 @@ async def _bounded(call: Coroutine[Any, Any, Any]) -> Any:
             raise TimeoutError
         return task.result()
     finally:
-        give_up(task)
+        give_up_task(task)
 
 
-def give_up(task: asyncio.Task[Any]) -> None:
+def give_up_task(task: asyncio.Task[Any]) -> None:
     """Cancel what waits for the layer, and do not wait until it has noticed."""
     task.cancel()
     _given_up.add(task)
-    task.add_done_callback(_forget)
+    task.add_done_callback(_forget_call)
 
 
-def _forget(task: asyncio.Task[Any]) -> None:
+def _forget_call(task: asyncio.Task[Any]) -> None:
     _given_up.discard(task)
     if not task.cancelled():
         task.exception()

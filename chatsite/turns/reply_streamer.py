@@ -128,14 +128,14 @@ class ReplyStreamer:
         frame = events.Frame(
             self.claim.turn_id, self.claim.attempt, self.base, self.text[self.base :]
         )
-        events.deliver(self.claim.conversation_id, frame)
+        events.deliver_event(self.claim.conversation_id, frame)
         if layer.is_shared() and monotonic() >= self._offer_at:
             self._frame = asyncio.create_task(self._offer(frame))
 
     async def _offer(self, frame: events.Frame) -> None:
         """A frame for other processes: most replies are read in the one that writes
         them, and a frame that no process hears costs as much as one that some do."""
-        if await events.offer(self.claim.conversation_id, frame) == 0:
+        if await events.offer_event(self.claim.conversation_id, frame) == 0:
             self._offer_at = monotonic() + OFFER_SECONDS
 
     def _checkpoint(self) -> None:

@@ -54,7 +54,7 @@ def meddled(chat):
 
 def refusal(code, sent):
     error = events.Error(code, "Not now.", sent["client_id"], float(WAIT))
-    return fragments.error(error)
+    return fragments.render_error(error)
 
 
 def test_a_refusal_that_passes_keeps_the_text_and_offers_it_again(chat, meddled):

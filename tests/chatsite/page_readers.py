@@ -199,4 +199,4 @@ def fragments_of(conversation):
     ):
         status = fragments.status_of(event, conversation.pk)
         yield f"{event}", page.turn(conversation.pk, turn.pk, status)
-    yield "title", fragments.title(conversation)
+    yield "title", fragments.render_title(conversation)

@@ -114,9 +114,9 @@ async def test_no_one_waits_for_a_drawing_to_send_a_message(monkeypatch):
         begun.set()
         return sent.wait(10)
 
-    drawn = asyncio.create_task(fair_share.of(ME).draw(draw))
+    drawn = asyncio.create_task(fair_share.find_fair_share(ME).draw(draw))
     await asyncio.to_thread(begun.wait, 10)
-    await fair_share.of(OTHER).run(sent.set)
+    await fair_share.find_fair_share(OTHER).run(sent.set)
     assert await drawn
     drawing.shutdown()
 
@@ -126,7 +126,7 @@ def test_a_server_is_made_fair(monkeypatch):
     monkeypatch.setattr(fair_queue.Drawing, "thread", None)
     before = sys.getswitchinterval()
     try:
-        fair_queue.install()
+        fair_queue.install_fair_queue()
         assert sys.getswitchinterval() == pytest.approx(fair_queue.SWITCH_SECONDS)
     finally:
         sys.setswitchinterval(before)

@@ -13,7 +13,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 from langchain_core.messages import AIMessage, BaseMessage
 
-from chatsite.languages import thousands
+from chatsite.languages import group_thousands
 from chatsite.llm import dialects, providers
 from chatsite.turns.requests import (
     has_request,
@@ -418,4 +418,4 @@ def _condition(size: tuple[str, int | float], most: int | None) -> str:
             "%(n)s important message", "%(n)s important messages", amount
         ),
     }
-    return templates[kind] % {"n": thousands(amount)}
+    return templates[kind] % {"n": group_thousands(amount)}

@@ -15,7 +15,7 @@ from django.db.models import Case, F, Q, QuerySet, TextField, When
 from django.db.models.functions import Left, Length
 from django.utils.translation import gettext as _
 
-from chatsite.protocol.errors import EXPLANATIONS, explain
+from chatsite.protocol.errors import EXPLANATIONS, explain_code
 from chatsite.tools import registry
 from chatsite.turns.models import ToolCall, Turn
 from chatsite.turns.tool_loop import reminders
@@ -330,7 +330,7 @@ def _with_state(card: ToolCard, call: ToolCall) -> ToolCard:
         digest=call.digest,
         ms=ms,
         # Of what has no explanation here, the result says what it was.
-        error=explain(call.error) if call.error in EXPLANATIONS else "",
+        error=explain_code(call.error) if call.error in EXPLANATIONS else "",
         allowed=call.allowed,
         answered_at=call.answered_at,
         reason=call.reason,

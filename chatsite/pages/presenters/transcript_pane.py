@@ -16,7 +16,7 @@ from django.utils.translation import gettext as _
 
 from chatsite.hooks import message_columns
 from chatsite.llm import providers
-from chatsite.protocol.errors import explain
+from chatsite.protocol.errors import explain_code
 from chatsite.transfer import importing
 from chatsite.turns.models import ToolCall, Turn
 from chatsite.turns.requests import model_of, with_model
@@ -338,7 +338,7 @@ def _views(
             rendered=rendered,
             reply_seq=turn.reply_seq,
             position=0 if finished else sum(other < turn.pk for other in waiting),
-            error=explain(turn.error) if turn.error else "",
+            error=explain_code(turn.error) if turn.error else "",
             can_retry=can_repeat and turn.state in Turn.RETRYABLE,
             can_regenerate=can_repeat and turn.state == Turn.State.DONE,
             model=providers.label(model),

@@ -157,7 +157,7 @@ def is_folded(message: ShownMessage) -> bool:
 
 @register.filter
 def thousands(number: int | None) -> str:
-    return "–" if number is None else languages.thousands(number)
+    return "–" if number is None else languages.group_thousands(number)
 
 
 @register.filter
@@ -169,7 +169,7 @@ def language(text: str) -> str:
 @register.simple_tag
 def space() -> str:
     """Between a translated sentence and what follows it on its line."""
-    return languages.space()
+    return languages.find_sentence_space()
 
 
 @register.filter

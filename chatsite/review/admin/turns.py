@@ -7,7 +7,7 @@ from django.contrib.admin import EmptyFieldListFilter
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext_lazy as _
 
-from chatsite.protocol.errors import explain
+from chatsite.protocol.errors import explain_code
 from chatsite.turns.models import FAILING_FIRST, Turn
 
 from .. import redaction
@@ -85,7 +85,9 @@ class TurnAdmin(ConversationPartAdmin):
     @admin.display(description=_("error"))
     def explanation(self, row: Turn) -> str:
         return (
-            f"{redaction.show_error(row)}: {explain(row.error)}" if row.error else "-"
+            f"{redaction.show_error(row)}: {explain_code(row.error)}"
+            if row.error
+            else "-"
         )
 
 

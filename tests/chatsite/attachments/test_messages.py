@@ -101,7 +101,7 @@ class TestSending:
         assert Upload.objects.count() == 2
 
     def test_a_frame_names_them(self):
-        command = events.parse(
+        command = events.parse_command(
             '{"type": "send", "client_id": "a", "text": "", "attachments": ["x"]}'
         )
         assert command == events.Send("a", "", ["x"])

@@ -44,7 +44,7 @@ def client(alice):
 def told(monkeypatch):
     """The events that other tabs get."""
     seen = []
-    monkeypatch.setattr(events, "deliver", lambda _pk, event: seen.append(event))
+    monkeypatch.setattr(events, "deliver_event", lambda _pk, event: seen.append(event))
     return seen
 
 

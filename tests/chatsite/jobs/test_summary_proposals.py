@@ -112,7 +112,7 @@ class TestPage:
 class TestPaidOnce:
     def cut_short(self, conversation, monkeypatch, end):
         """A job that has paid for one request of several when it ends."""
-        claim = summary_proposals.start(conversation, 6, "")
+        claim = summary_proposals.start_proposal(conversation, 6, "")
         save = tasks.Running.save
 
         async def save_and_end(running, saved):
@@ -121,7 +121,7 @@ class TestPaidOnce:
 
         with monkeypatch.context() as patch:
             patch.setattr(tasks.Running, "save", save_and_end)
-            async_to_sync(tasks.run)(claim)
+            async_to_sync(tasks.run_job)(claim)
         return Job.objects.get(pk=claim.job_id)
 
     def resume(self, client, conversation):

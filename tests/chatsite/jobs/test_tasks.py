@@ -26,7 +26,7 @@ def perform(monkeypatch, alice):
     def do(work, language=None):
         monkeypatch.setitem(tasks.WORK, "test", work)
         claim = queue.add("test", alice, "slot")
-        async_to_sync(tasks.run)(claim, language)
+        async_to_sync(tasks.run_job)(claim, language)
         return Job.objects.filter(pk=claim.job_id).first()
 
     return do
@@ -109,7 +109,7 @@ def test_what_is_being_paid_for_is_kept_and_nothing_else_bought(perform):
 
 def test_a_process_that_ends_says_so(perform):
     async def work(running):
-        await sync_to_async(tasks.release)()
+        await sync_to_async(tasks.end_own_jobs)()
         await asyncio.sleep(30)
 
     job = perform(work)
@@ -123,5 +123,5 @@ def test_old_results_go(perform, monkeypatch):
     job = perform(work)
     monkeypatch.setattr(tasks, "_swept_at", -tasks.SWEEP_SECONDS)
     Job.objects.update(finished_at=Now() - timedelta(days=2))
-    async_to_sync(tasks.sweep)()
+    async_to_sync(tasks.sweep_jobs)()
     assert not Job.objects.filter(pk=job.pk).exists()

@@ -24,30 +24,36 @@ def work(seconds):
 
 
 async def test_others_wait_for_one_piece_of_work_at_most():
-    mine = [asyncio.create_task(fair_share.of(ME).run(work, 0.05)) for _ in range(20)]
+    mine = [
+        asyncio.create_task(fair_share.find_fair_share(ME).run(work, 0.05))
+        for _ in range(20)
+    ]
     await asyncio.sleep(0.06)
-    await fair_share.of(OTHER).run(work, 0.0)
+    await fair_share.find_fair_share(OTHER).run(work, 0.0)
     assert sum(task.done() for task in mine) < 10
     for task in mine:
         task.cancel()
 
 
 async def test_work_is_known_to_be_this_persons():
-    assert await fair_share.of(ME).run(person.get) == ME
+    assert await fair_share.find_fair_share(ME).run(person.get) == ME
     # Sessions can be made up: all that open sockets are one.
-    assert await fair_share.of("one").run(person.get) == fair_share.OPENING
-    assert await fair_share.of("another").run(person.get) == fair_share.OPENING
+    assert await fair_share.find_fair_share("one").run(person.get) == fair_share.OPENING
+    assert (
+        await fair_share.find_fair_share("another").run(person.get)
+        == fair_share.OPENING
+    )
 
 
 async def test_who_had_the_thread_for_long_rests(monkeypatch, settings):
     settings.PROCESSOR_SHARE_PER_USER = 10
     monkeypatch.setattr(fair_share, "BURST_SECONDS", 0.1)
-    share = fair_share.of(ME)
+    share = fair_share.find_fair_share(ME)
     started = time.monotonic()
     for _ in range(4):
         await share.run(work, 0.05)
     assert share.is_spent
-    assert not fair_share.of(OTHER).is_spent
+    assert not fair_share.find_fair_share(OTHER).is_spent
     await share.run(work, 0.0)
     # The tenth of a second that is free, then a tenth of the time.
     assert time.monotonic() - started > (0.2 - 0.1) * 10 - 0.05
@@ -57,13 +63,13 @@ async def test_messages_count_though_they_need_no_work(monkeypatch):
     monkeypatch.setattr(fair_share, "BURST_SECONDS", 0.01)
     started = time.monotonic()
     for _ in range(50):
-        await fair_share.of(ME).take_message()
+        await fair_share.find_fair_share(ME).take_message()
     assert time.monotonic() - started > 0.1
 
 
 async def test_one_long_wait_for_a_lock_is_not_held_against_a_person(monkeypatch):
     monkeypatch.setattr(fair_share, "BURST_SECONDS", 0.05)
-    share = fair_share.of(ME)
+    share = fair_share.find_fair_share(ME)
     await share.run(time.sleep, 0.3)
     assert not share.is_spent
 
@@ -72,16 +78,16 @@ async def test_zero_is_no_limit(monkeypatch, settings):
     settings.PROCESSOR_SHARE_PER_USER = 0
     monkeypatch.setattr(fair_share, "BURST_SECONDS", 0.0)
     for _ in range(3):
-        await fair_share.of(ME).run(work, 0.02)
-    assert not fair_share.of(ME).is_spent
+        await fair_share.find_fair_share(ME).run(work, 0.02)
+    assert not fair_share.find_fair_share(ME).is_spent
 
 
 async def test_those_that_were_quiet_longest_are_forgotten(monkeypatch):
     monkeypatch.setattr(fair_share, "MAX_PEOPLE", 3)
-    kept = fair_share.of(1)
+    kept = fair_share.find_fair_share(1)
     for user_id in (2, 3, 1, 4, 1, 5):
-        fair_share.of(user_id)
-    assert fair_share.of(1) is kept
+        fair_share.find_fair_share(user_id)
+    assert fair_share.find_fair_share(1) is kept
     assert len(fair_share._people[asyncio.get_running_loop()]) == 3
 
 
@@ -89,8 +95,10 @@ async def test_those_that_were_quiet_longest_are_forgotten(monkeypatch):
 async def test_a_socket_works_for_its_session_and_then_for_its_user(
     alice, session, monkeypatch
 ):
-    keys, left, of = [], [], fair_share.of
-    monkeypatch.setattr(fair_share, "of", lambda key: keys.append(key) or of(key))
+    keys, left, of = [], [], fair_share.find_fair_share
+    monkeypatch.setattr(
+        fair_share, "find_fair_share", lambda key: keys.append(key) or of(key)
+    )
     leave = socket_client.Client.leave
     monkeypatch.setattr(
         *(socket_client.Client, "leave"),

@@ -20,7 +20,7 @@ def conversation(alice):
 
 def tell(conversation, *told):
     for event in told:
-        events.deliver(conversation.pk, event)
+        events.deliver_event(conversation.pk, event)
 
 
 async def test_words_are_sent_at_once(conversation, session, upstream):

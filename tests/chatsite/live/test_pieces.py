@@ -12,7 +12,7 @@ PIECE = re.compile(r"<!--piece (\d+)( last)?-->")
 
 
 def messages_of(parts):
-    return [message for ready in pieces.cut(parts) for message in ready]
+    return [message for ready in pieces.cut_fragment(parts) for message in ready]
 
 
 def joined(messages):
@@ -42,7 +42,7 @@ def test_a_long_one_comes_in_pieces_that_every_server_takes(char):
 
 def test_what_takes_long_is_made_bit_by_bit():
     made = []
-    work = pieces.cut(made.append(n) or "x" for n in range(10))
+    work = pieces.cut_fragment(made.append(n) or "x" for n in range(10))
     for count in range(1, 11):
         assert pieces.draw_slice(work, 0.0) == ([], False)
         assert len(made) == count
@@ -51,7 +51,7 @@ def test_what_takes_long_is_made_bit_by_bit():
 
 
 def test_what_is_short_is_made_at_once():
-    work = pieces.cut("x" for _ in range(10))
+    work = pieces.cut_fragment("x" for _ in range(10))
     assert pieces.draw_slice(work, 10) == (["x" * 10], True)
 
 

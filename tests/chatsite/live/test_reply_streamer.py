@@ -68,7 +68,7 @@ def frames(monkeypatch):
     def deliver(conversation_id, event):
         seen.append(event)
 
-    monkeypatch.setattr(events, "deliver", deliver)
+    monkeypatch.setattr(events, "deliver_event", deliver)
     return seen
 
 
@@ -153,7 +153,7 @@ def elsewhere(monkeypatch):
     there = Elsewhere()
     there.offered = []
     monkeypatch.setattr(layer, "is_shared", lambda: True)
-    monkeypatch.setattr(events, "offer", offer)
+    monkeypatch.setattr(events, "offer_event", offer)
     return there
 
 

@@ -38,7 +38,7 @@ async def test_a_socket_with_a_full_outbox_syncs_by_itself(
         monkeypatch.setattr(outbox.Outbox, "_draw", count)
         lost = events.State(frame["turn"], "running")
         for _ in range(20):  # all at once: nothing is taken from the outbox meanwhile
-            events.deliver(conversation.pk, lost)
+            events.deliver_event(conversation.pk, lost)
         end = (await sender.until("end"))[-1]
         assert len(syncs) >= 2  # each of the two
         if protocol:

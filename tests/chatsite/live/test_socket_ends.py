@@ -198,7 +198,7 @@ async def test_words_of_a_newer_process_are_no_end(conversation, session, no_err
             {"type": "chat.event", "event": {"type": "dance"}},
             {"type": "chat.event", "event": {"type": "title", "title": "T", "x": 1}},
         ):
-            layer.deliver(group, message)
+            layer.deliver_here(group, message)
         assert (await chat.say("Still here?"))["state"] == "done"
 
 

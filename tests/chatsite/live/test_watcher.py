@@ -155,7 +155,7 @@ class TestManySockets:
         )
         commands.submit(made[0], text="Hello", client_id="c")
         with django_assert_num_queries(1):
-            found = progress.read({row.pk for row in made})
+            found = progress.read_progress({row.pk for row in made})
         assert len(found) == MANY
         assert [len(found[row.pk].unfinished) for row in made[:2]] == [1, 0]
 
@@ -168,7 +168,7 @@ class TestManySockets:
         sessions.find_ended(holders, proven)
         assert proven.keys() == holders
         assert calls_of(sessions.find_ended, holders, proven) < 2 * MANY
-        assert calls_of(progress.read, ids) < 5 * MANY
+        assert calls_of(progress.read_progress, ids) < 5 * MANY
 
     def test_what_was_proven_is_checked_again_when_it_changes(self, alice, bob):
         keys = [browser_of(user).cookies["sessionid"].value for user in (alice, bob)]
@@ -257,7 +257,7 @@ class TestCatchingUp:
         async def nothing(*args):
             return True
 
-        monkeypatch.setattr("chatsite.protocol.layer._call", nothing)
+        monkeypatch.setattr("chatsite.protocol.layer._call_layer", nothing)
 
     async def test_a_tab_that_heard_nothing_sees_the_reply(
         self, deaf, conversation, session
@@ -308,17 +308,17 @@ class TestCatchingUp:
 
     def test_it_notices_what_a_page_shows(self, alice):
         conversation = transcript.create(alice)
-        stages = [progress.read([conversation.pk])]
+        stages = [progress.read_progress([conversation.pk])]
         talk_in_turns(conversation, "Hello")
-        stages.append(progress.read([conversation.pk]))
+        stages.append(progress.read_progress([conversation.pk]))
         commands.submit(conversation, text="And?", client_id="c")
-        stages.append(progress.read([conversation.pk]))
+        stages.append(progress.read_progress([conversation.pk]))
         lifecycle.claim(conversation.pk)
-        stages.append(progress.read([conversation.pk]))
+        stages.append(progress.read_progress([conversation.pk]))
         Turn.objects.filter(state="running").update(text="Once")
-        stages.append(progress.read([conversation.pk]))
+        stages.append(progress.read_progress([conversation.pk]))
         transcript.rename_conversation(conversation, "Another name")
-        stages.append(progress.read([conversation.pk]))
+        stages.append(progress.read_progress([conversation.pk]))
         assert all(one != two for one, two in zip(stages, stages[1:], strict=False))
 
 
@@ -343,43 +343,43 @@ class TestSocketsPerUser:
                     assert (await chat.say(f"Hello {number}"))["state"] == "done"
 
     def test_those_of_other_processes_count(self, alice, bob):
-        presence.enter(alice.pk, 1)
+        presence.enter_presence(alice.pk, 1)
         Presence.objects.update(process="another")
-        presence.enter(alice.pk, 1)
+        presence.enter_presence(alice.pk, 1)
         with pytest.raises(presence.CommandError, match="2 pages open"):
-            presence.enter(alice.pk, 2)
-        presence.enter(bob.pk, 2)
+            presence.enter_presence(alice.pk, 2)
+        presence.enter_presence(bob.pk, 2)
         assert Presence.objects.get(user=bob).sockets == 2
 
     def test_those_of_a_dead_process_do_not(self, alice):
-        presence.enter(alice.pk, 2)
+        presence.enter_presence(alice.pk, 2)
         gone = timezone.now() - timedelta(seconds=1)
         Presence.objects.update(process="another", lease_until=gone)
-        presence.enter(alice.pk, 2)
+        presence.enter_presence(alice.pk, 2)
         assert Presence.objects.get(process=presence.PROCESS).sockets == 2
 
     def test_a_lease_is_renewed_and_the_dead_are_forgotten(self, alice, bob):
         for user in (alice, bob):
-            presence.enter(user.pk, 1)
+            presence.enter_presence(user.pk, 1)
         Presence.objects.filter(user=bob).update(process="another")
         Presence.objects.update(
             lease_until=F("lease_until") - 4 * presence.LEASE.duration()
         )
-        presence.renew({alice.pk: 1})
+        presence.renew_presence({alice.pk: 1})
         assert Presence.objects.get().user == alice
         assert Presence.objects.get().lease_until > timezone.now()
 
     def test_what_could_not_be_written_is_written_later(self, alice, bob):
-        presence.enter(alice.pk, 2)
-        presence.renew({bob.pk: 1, alice.pk: 1})
+        presence.enter_presence(alice.pk, 2)
+        presence.renew_presence({bob.pk: 1, alice.pk: 1})
         stored = Presence.objects.order_by("user").values_list("user", "sockets")
         assert list(stored) == [(alice.pk, 1), (bob.pk, 1)]
-        presence.renew({})
+        presence.renew_presence({})
         assert not Presence.objects.exists()
 
     def test_a_process_that_ends_takes_its_sockets_along(self, alice):
-        presence.enter(alice.pk, 2)
-        presence.forget()
+        presence.enter_presence(alice.pk, 2)
+        presence.forget_presence()
         assert not Presence.objects.exists()
 
 

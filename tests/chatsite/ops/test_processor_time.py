@@ -114,7 +114,7 @@ def test_many_new_ones_do_not_make_others_forget_what_they_owe(monkeypatch):
 async def test_sockets_and_pages_are_paid_from_one_account(monkeypatch):
     monkeypatch.setattr(fair_share, "BURST_SECONDS", 0.05)
     processor_time.of_user(ME).spend(0.1)
-    assert fair_share.of(ME).is_spent
+    assert fair_share.find_fair_share(ME).is_spent
 
 
 @pytest.mark.django_db

@@ -183,7 +183,7 @@ def test_a_focus_reaches_the_summariser(client, alice):
 def test_a_focus_stays_when_the_summariser_fails(client, alice):
     chat = transcript.create(alice)
     talk_in_turns(chat, *map(str, range(4)))
-    summary_proposals.start(chat, 2, "", "all names")
+    summary_proposals.start_proposal(chat, 2, "", "all names")
     chat.jobs.update(state="failed", error="It failed.")
     shown = client.get(memory_url("proposal", chat, seq=2)).content.decode()
     assert "Try again" in shown

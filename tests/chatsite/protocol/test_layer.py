@@ -46,13 +46,13 @@ def conversation(alice):
 async def tell_from_elsewhere(group, message):
     """What another process does when it tells the group something."""
     envelope = {"group": group, "from": "another process", "message": message}
-    return await layer._call("group_send", group, envelope)
+    return await layer._call_layer("group_send", group, envelope)
 
 
 async def listener(group):
     """A queue of what other processes tell the group."""
     heard = asyncio.Queue()
-    assert await layer.join(group, heard.put_nowait)
+    assert await layer.join_group(group, heard.put_nowait)
     # Redis knows a subscription a moment after it was asked for.
     while heard.empty():
         await tell_from_elsewhere(group, {"type": "first"})
@@ -78,19 +78,21 @@ async def test_a_stopped_redis_fails_no_caller_and_comes_back(redis):
     heard = await listener("g")
     redis.kill()
     with within(2.5):
-        assert not any([await layer.spread("g", {"type": "x"}) for _ in range(50)])
-        assert not await layer.join("h", heard.put_nowait)
+        assert not any(
+            [await layer.spread_to_processes("g", {"type": "x"}) for _ in range(50)]
+        )
+        assert not await layer.join_group("h", heard.put_nowait)
     redis.start()
     while heard.empty() or heard.get_nowait() != {"type": "again"}:
         await tell_from_elsewhere("g", {"type": "again"})
         await asyncio.sleep(0.1)
-    await until(lambda: layer.join("h", heard.put_nowait))
+    await until(lambda: layer.join_group("h", heard.put_nowait))
 
 
 async def test_each_member_here_is_told_once(redis):
     one, two = await listener("g"), await listener("g")
-    layer.deliver("g", {"type": "news"})
-    assert await layer.spread("g", {"type": "news"})
+    layer.deliver_here("g", {"type": "news"})
+    assert await layer.spread_to_processes("g", {"type": "news"})
     await tell_from_elsewhere("g", {"type": "end"})
     for heard in (one, two):
         kinds = []
@@ -100,21 +102,21 @@ async def test_each_member_here_is_told_once(redis):
 
 
 async def test_it_counts_the_other_processes_that_hear(redis):
-    assert await layer.offer("g", {"type": "news"}) == 0
+    assert await layer.offer_to_processes("g", {"type": "news"}) == 0
     await listener("g")
-    assert await layer.offer("g", {"type": "news"}) == 0
+    assert await layer.offer_to_processes("g", {"type": "news"}) == 0
     async with aioredis.from_url(redis.url) as other:
         pubsub = other.pubsub()
         await pubsub.subscribe("asgi__group__g")
-        await until(lambda: layer.offer("g", {"type": "news"}))
-        assert await layer.offer("g", {"type": "news"}) == 1
+        await until(lambda: layer.offer_to_processes("g", {"type": "news"}))
+        assert await layer.offer_to_processes("g", {"type": "news"}) == 1
         await pubsub.aclose()
 
 
 async def test_what_another_version_says_is_skipped_and_noted_once(caplog):
     heard = await listener("g")
     for envelope in ({"type": "chat.event", "event": {}}, {"group": "g"}, {}):
-        assert await layer._call("group_send", "g", envelope)
+        assert await layer._call_layer("group_send", "g", envelope)
     await tell_from_elsewhere("g", {"type": "news"})
     await hear_news(heard)
     said = [r.getMessage() for r in caplog.records if r.name == layer.__name__]
@@ -129,12 +131,12 @@ async def test_a_reader_that_fails_is_noted_and_starts_again(monkeypatch, caplog
         heard.put_nowait(message)
         raise RuntimeError("a bug")
 
-    assert await layer.join("g", fail)
+    assert await layer.join_group("g", fail)
     for _ in range(3):
         await tell_from_elsewhere("g", {"type": "news"})
     for _ in range(6):
         await hear_news(heard)
-    await layer.leave("g", fail)
+    await layer.leave_group("g", fail)
     assert "layer: the reader failed" in caplog.text
 
 
@@ -155,7 +157,7 @@ async def test_a_call_that_does_not_let_itself_be_cancelled_holds_nobody_up():
             await asyncio.sleep(60)
 
     with within(layer.CALL_SECONDS + 1), pytest.raises(TimeoutError):
-        await layer._bounded(stubborn())
+        await layer._limit_time(stubborn())
     for task in layer._given_up.copy():
         task.cancel()
 
@@ -163,13 +165,13 @@ async def test_a_call_that_does_not_let_itself_be_cancelled_holds_nobody_up():
 async def test_a_frozen_redis_holds_nobody_up(redis):
     await listener("g")
     redis.send(signal.SIGSTOP)
-    calls = (layer.spread("g", {"type": "x"}) for _ in range(20))
+    calls = (layer.spread_to_processes("g", {"type": "x"}) for _ in range(20))
     with within(2 * layer.CALL_SECONDS):
         assert not any(await asyncio.gather(*calls))
     with within(0.1):
-        assert not await layer.spread("g", {"type": "x"})
+        assert not await layer.spread_to_processes("g", {"type": "x"})
     redis.send(signal.SIGCONT)
-    await until(lambda: layer.spread("g", {"type": "x"}))
+    await until(lambda: layer.spread_to_processes("g", {"type": "x"}))
 
 
 async def test_a_connection_that_goes_before_it_is_written_to_fails_no_caller(
@@ -187,18 +189,18 @@ async def test_a_connection_that_goes_before_it_is_written_to_fails_no_caller(
 
     with monkeypatch.context() as patch:
         patch.setattr(connection, "_send_packed_command", lose)
-        await layer.leave("g", heard.put_nowait)
+        await layer.leave_group("g", heard.put_nowait)
     assert "layer: group_discard failed: AttributeError" in caplog.text
-    await until(lambda: layer.spread("g", {"type": "x"}))
+    await until(lambda: layer.spread_to_processes("g", {"type": "x"}))
     assert (await listener("g")).empty()
 
 
 async def test_it_says_once_that_the_layer_is_away(redis, caplog):
     redis.kill()
     for _ in range(3):
-        await layer.spread("g", {"type": "x"})
+        await layer.spread_to_processes("g", {"type": "x"})
     redis.start()
-    await until(lambda: layer.spread("g", {"type": "x"}))
+    await until(lambda: layer.spread_to_processes("g", {"type": "x"}))
     said = [r.getMessage() for r in caplog.records if r.name == layer.__name__]
     assert said == ["layer: group_send failed: ConnectionError", "layer: answers again"]
 

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from chatsite.jobs import queue, summary_proposals
-from chatsite.protocol.errors import CommandError, explain
+from chatsite.protocol.errors import CommandError, explain_code
 from chatsite.transfer import export
 from chatsite.turns import attempt, commands, lifecycle, titles
 from chatsite.turns.models import Job, Turn
@@ -132,7 +132,7 @@ class TestTurns:
         turn = Turn.objects.get(pk=second.turn.pk)
         assert (turn.state, turn.error) == (State.STOPPED, "message_deleted")
         assert lifecycle.claim(conversation.pk).turn_id == first.pk
-        assert explain("message_deleted") in page_of(client, conversation)
+        assert explain_code("message_deleted") in page_of(client, conversation)
         row = next(m for m in exported(conversation)["messages"] if m["seq"] == 9)
         assert row["error"] == "message_deleted"
 

@@ -13,7 +13,7 @@ from django.test.utils import CaptureQueriesContext
 from langchain_core.tools import ToolException
 
 from chatsite.protocol import events
-from chatsite.protocol.errors import CommandError, explain
+from chatsite.protocol.errors import CommandError, explain_code
 from chatsite.tools.context import CallCancelledError, Pending
 from chatsite.turns import commands, consent, late_results, lifecycle
 from chatsite.turns.models import Preferences, ToolCall, Turn
@@ -290,7 +290,7 @@ class TestCeiling:
         assert [call.state for call in ended] == [State.LATE] * 2 + [State.FAILED]
         assert ended[2].error == "too_many_late"
         assert "waits for 2 results" in ended[2].result.text
-        assert "expected for you" in explain(ended[2].error)
+        assert "expected for you" in explain_code(ended[2].error)
         reply(conversation, claim)
         assert violations() == []
 

@@ -49,7 +49,7 @@ class TestReading:
         commands.stop(conversation, sent.turn.pk)
         conversation.turns.update(state="stopped")
         values = {"client_id": "two", "text": LONG, "seq": 1}
-        socket_client._edited(conversation, **values)
+        socket_client._edit_message(conversation, **values)
         assert read == [False, False]
         assert Rule.objects.count() == 1
 

@@ -70,15 +70,15 @@ class TestUsedUp:
 
     def test_a_message(self, used_up, conversation):
         with pytest.raises(CommandError, match=SENTENCE):
-            socket_client._perform(conversation, events.Send("a1", "More"))
+            socket_client._perform_command(conversation, events.Send("a1", "More"))
 
     def test_a_retry_and_another_reply(self, used_up, conversation):
         turn = conversation.turns.last()
         with pytest.raises(CommandError, match=SENTENCE):
-            socket_client._perform(conversation, events.Regenerate(turn.pk))
+            socket_client._perform_command(conversation, events.Regenerate(turn.pk))
         Turn.objects.filter(pk=turn.pk).update(state="failed")
         with pytest.raises(CommandError, match=SENTENCE):
-            socket_client._perform(conversation, events.Retry(turn.pk))
+            socket_client._perform_command(conversation, events.Retry(turn.pk))
 
     def test_the_first_message_of_a_new_conversation(self, used_up, client):
         answer = client.post("/c/", {"first": "Write a long story."})
@@ -130,7 +130,7 @@ class TestUsedUp:
         assert after.compaction_failures == 0
         assert after.compaction_due_at > timezone.now()
         assert not ModelCall.objects.filter(purpose="summary").exists()
-        [shown] = activity.activities(after)
+        [shown] = activity.list_activities(after)
         assert SENTENCE in shown.text
         assert SENTENCE in page_of(client, conversation)
 
@@ -311,7 +311,7 @@ class TestCompactions:
         lease.renew_compaction(conversation.pk, "me")
         row = Conversation.objects.get(pk=conversation.pk)
         assert lease.is_stopped(row, "me")
-        [shown] = activity.activities(row)
+        [shown] = activity.list_activities(row)
         assert "Stopping" in shown.text
         lease.release_compaction(conversation.pk, "me")
         assert conversation.pk not in lease.find_due_compactions()

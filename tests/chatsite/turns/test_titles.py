@@ -39,7 +39,7 @@ async def make(conversation):
 
 async def test_it_replaces_the_first_words_and_tells_every_tab(conversation):
     told = []
-    await layer.join(events.group_of(conversation.pk), told.append)
+    await layer.join_group(events.group_of(conversation.pk), told.append)
     title, made = await make(conversation)
     assert title == "How do I renew a passport"
     assert made == [{"error": "", "refs": {"messages": [1, 2]}}]

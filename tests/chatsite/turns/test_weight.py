@@ -112,12 +112,12 @@ async def answer(chat, text, *, html):
 def test_an_idle_process_asks_twice_a_second(alice, session, settings):
     """With a page open; each of these is one round of what repeats itself."""
     conversation = transcript.create(alice)
-    presence.enter(alice.pk, 1)
+    presence.enter_presence(alice.pk, 1)
     rounds = (
         (async_to_sync(runner.sweep), settings.TURN_SWEEP_SECONDS),
-        (lambda: progress.read({conversation.pk}), watcher.SILENCE_SECONDS),
+        (lambda: progress.read_progress({conversation.pk}), watcher.SILENCE_SECONDS),
         (lambda: sessions.find_ended({(session, alice.pk)}), watcher.SESSION_SECONDS),
-        (lambda: presence.renew({alice.pk: 1}), watcher.RENEW_SECONDS),
+        (lambda: presence.renew_presence({alice.pk: 1}), watcher.RENEW_SECONDS),
     )
     found = [statements_of(work) for work, _ in rounds]
     counts = [len(each.found) for each in found]
@@ -140,7 +140,7 @@ FINISHED = 300
 @pytest.mark.parametrize(
     "look",
     [
-        lambda each: progress.read({each.pk}),
+        lambda each: progress.read_progress({each.pk}),
         lambda each: list(lifecycle.unfinished(each.pk)),
         lambda each: lifecycle.with_open_from(each.pk),
         lambda each: lifecycle.due(),
