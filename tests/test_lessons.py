@@ -78,7 +78,7 @@ def test_marks_bar_request_and_header_say_the_same(compacted):
     actions.pin_message(compacted, 1)
     actions.exclude_messages(compacted, [25])
     commands.submit(compacted, text="Waiting", client_id="w")
-    items = transcript_pane.transcript(compacted).items
+    items = transcript_pane.show_latest_turns(compacted).items
     marks = [e.location for item in items for e in getattr(item, "messages", ())]
     view = context_pane.model_view(compacted)
     sent = export.context_of(compacted, None)

@@ -24,7 +24,7 @@ from . import linear
 
 # These remember what they have seen, ask the database, or start something.
 NOT_TRIED = {
-    "chatsite.pages.markdown.render",
+    "chatsite.pages.markdown.render_markdown",
     "chatsite.pages.templatetags.chat_tags.markdown",
     "chatsite.ops.demo_user.prepare_demo_user",
     "chatsite.metrics.note_request",
@@ -90,7 +90,7 @@ OTHERS = {
     "read_day_terms": lambda text: days.read_day_terms(text, AT),
     "read_statements": lambda text: values.read_statements(1, "user", text),
     "find_span": lambda text: excerpts.find_span(text, frozenset({"a", "the"}), 200),
-    "diff": lambda text: diff.diff(text, f"{text[1:]}a b c"),
+    "diff": lambda text: diff.diff_words(text, f"{text[1:]}a b c"),
     "_read_arguments": lambda text: asked._read_arguments(text, is_cut=False),
     "_read_arguments of some": lambda text: asked._read_arguments(text, is_cut=True),
     "render what is typed": lambda text: markdown.render_uncached(text, is_typed=True),

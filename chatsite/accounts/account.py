@@ -41,7 +41,7 @@ async def export_all(user: AbstractBaseUser) -> AsyncIterator[str]:
     head, ids = await database_sync_to_async(_describe_account)(user)
     yield head[:-1] + ', "conversations": ['
     for number, pk in enumerate(ids):
-        text = await database_sync_to_async(_export_export_conversation)(pk)
+        text = await database_sync_to_async(_export_conversation)(pk)
         yield f"{',' if number and text else ''}\n{text}"
     yield "\n]}\n"
 

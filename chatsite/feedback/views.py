@@ -7,7 +7,7 @@ from django.urls import reverse
 from django.utils.translation import gettext as _
 
 from chatsite.accounts.access import conversation_view
-from chatsite.pages.memory_actions import Notice, tell
+from chatsite.pages.memory_actions import Notice, answer_notice
 from chatsite.protocol import events
 from memory.models import Conversation
 from memory.transcript import ActionError, TextError
@@ -46,13 +46,17 @@ def post_feedback(
         before, now = services.give_feedback(conversation, seq, verdict, comment)
     except (ActionError, TextError) as error:
         if request.htmx:
-            return tell(request, conversation, Notice(str(error), is_error=True))
+            return answer_notice(
+                request, conversation, Notice(str(error), is_error=True)
+            )
         return HttpResponse(str(error), status=409, content_type="text/plain")
     if now.verdict != before.verdict:
         _publish_feedback(conversation, seq, now.verdict)
     if not request.htmx:
         return redirect("conversation-detail", conversation.uuid)
-    response = tell(request, conversation, _make_notice(conversation, seq, before, now))
+    response = answer_notice(
+        request, conversation, _make_notice(conversation, seq, before, now)
+    )
     response.write(draw_buttons(conversation, seq, now.verdict, is_fragment=True))
     return response
 

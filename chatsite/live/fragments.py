@@ -34,7 +34,7 @@ class Page:
     def sync(self, conversation: Conversation, status: str = "") -> Iterator[str]:
         """The transcript's latest page, whatever was missed: read from the database
         at once, then drawn turn by turn. Together the parts are one fragment."""
-        pane = transcript_pane.transcript(conversation)
+        pane = transcript_pane.show_latest_turns(conversation)
         views = [
             item for item in pane.items if isinstance(item, transcript_pane.TurnView)
         ]
@@ -58,7 +58,7 @@ class Page:
     def turn(self, conversation_id: int, turn_id: int, status: str) -> str:
         """One turn as it stands in the database. Raises Turn.DoesNotExist."""
         conversation, view = transcript_pane.turn_view(conversation_id, turn_id)
-        html = parts.turn(conversation, view)
+        html = parts.render_turn(conversation, view)
         self.calls.update(card.call for card in view.cards)
         if view.partial is None:
             self.live.pop(view.id, None)

@@ -46,7 +46,7 @@ class LiveReply:
 
     def _show(self, text: str, *, from_start: bool) -> str:
         before, self.text = self.view, text
-        self.view = incremental.of(self.turn, self.attempt, text).view(text)
+        self.view = incremental.find_renderer(self.turn, self.attempt, text).view(text)
         if from_start or not self.view.continues(before):
             return self._body()
         parts = self._blocks(before.end) if self.view.end > before.end else ""

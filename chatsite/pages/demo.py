@@ -49,7 +49,7 @@ class Line:
     text: str
 
 
-def start(user: AbstractBaseUser) -> Conversation:
+def start_demo(user: AbstractBaseUser) -> Conversation:
     """The conversation with its first message; its page sends the others, each when
     the reply before it has ended."""
     conversation = transcript.create(

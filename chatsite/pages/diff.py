@@ -28,7 +28,7 @@ class Piece:
     text: str
 
 
-def diff(old: str, new: str) -> list[Piece]:
+def diff_words(old: str, new: str) -> list[Piece]:
     """The pieces in reading order.
 
     The old text is what is left without the added ones, the new text what is left
@@ -39,7 +39,7 @@ def diff(old: str, new: str) -> list[Piece]:
         before, after = old.splitlines(keepends=True), new.splitlines(keepends=True)
     if _is_dear(before, after):
         before, after = [old], [new]
-    joined = groupby(_compare(before, after), key=lambda piece: piece.kind)
+    joined = groupby(_compare_words(before, after), key=lambda piece: piece.kind)
     return [Piece(kind, "".join(p.text for p in run)) for kind, run in joined]
 
 
@@ -51,7 +51,7 @@ def _is_dear(before: Sequence[str], after: Sequence[str]) -> bool:
     return sum(counts[part] for part in after) > MAX_PAIRS
 
 
-def _compare(before: Sequence[str], after: Sequence[str]) -> Iterator[Piece]:
+def _compare_words(before: Sequence[str], after: Sequence[str]) -> Iterator[Piece]:
     matcher = SequenceMatcher(None, before, after, autojunk=False)
     for tag, i, j, k, m in matcher.get_opcodes():
         if tag == "equal":

@@ -113,7 +113,7 @@ class IncrementalRenderer:
         """What is ready, at once; what is not yet is made for the next time."""
         if self._is_due(text) and (self._work is None or self._work.done()):
             self._work = _pool.submit(self.settle, text)
-        return _view(self.state, text)
+        return _view_state(self.state, text)
 
     def _is_due(self, text: str) -> bool:
         state, is_open = self.state, len(text) - len(self.state.text)
@@ -209,7 +209,7 @@ def _is_closed(fence: Token) -> bool:
     return fence.content.count("\n") == last - first - 2
 
 
-def _view(state: _State, text: str) -> RenderedReply:
+def _view_state(state: _State, text: str) -> RenderedReply:
     if state.is_plain:
         return RenderedReply((), "wrap", text)
     pieces = tuple(piece for piece in state.pieces if piece.end <= len(text))
@@ -224,7 +224,7 @@ _replies: OrderedDict[tuple[int, int], IncrementalRenderer] = OrderedDict()
 _replies_lock = Lock()
 
 
-def of(turn: int, attempt: int, text: str) -> IncrementalRenderer:
+def find_renderer(turn: int, attempt: int, text: str) -> IncrementalRenderer:
     """What this process has of an attempt's reply. The same numbers come again when a
     reply is regenerated; its text tells which one it is."""
     key = (turn, attempt)
@@ -240,6 +240,6 @@ def of(turn: int, attempt: int, text: str) -> IncrementalRenderer:
 
 def view_of(turn: int, attempt: int, text: str) -> RenderedReply:
     """A reply as a page that is drawn from the database shows it."""
-    renderer = of(turn, attempt, text)
+    renderer = find_renderer(turn, attempt, text)
     renderer.settle(text)
     return renderer.view(text)

@@ -46,10 +46,10 @@ from .presenters import conversation_list
 
 @require_GET
 @private
-def index(request: HttpRequest) -> HttpResponse:
+def show_home(request: HttpRequest) -> HttpResponse:
     if request.htmx:
         return show_list(request, request.GET)
-    return _home(request, _new_form(request))
+    return _render_home(request, _new_form(request))
 
 
 def _new_form(request: HttpRequest) -> NewConversationForm:
@@ -58,7 +58,7 @@ def _new_form(request: HttpRequest) -> NewConversationForm:
     return NewConversationForm(initial={"preset": preset, "model": preferred.model})
 
 
-def _home(
+def _render_home(
     request: HttpRequest, form: NewConversationForm, refusal: str = ""
 ) -> HttpResponse:
     """The page that a conversation begins on, with the list beside it."""
@@ -78,7 +78,7 @@ def _home(
 
 @require_POST
 @private
-def create(request: HttpRequest) -> HttpResponse:
+def begin_conversation(request: HttpRequest) -> HttpResponse:
     """A new conversation, with its first message if one is sent: the same one twice,
     as after an answer that was lost, leads to the same conversation."""
     form = NewConversationForm(request.POST)
@@ -86,20 +86,20 @@ def create(request: HttpRequest) -> HttpResponse:
         wrong = [
             name_error(form[name].label, why[0]) for name, why in form.errors.items()
         ]
-        return _refuse(request, form, " ".join(wrong))
+        return _refuse_new(request, form, " ".join(wrong))
     chosen = form.cleaned_data
     first, client_id = chosen.pop("first"), chosen.pop("client_id") or uuid4().hex
     try:
         files = hooks.file_source.read_ids(request.POST.getlist("attachments"))
     except transcript.TextError as error:
-        return _refuse(request, form, error.detail)
+        return _refuse_new(request, form, error.detail)
     if known := transcript.find_begun(request.user, first, client_id, files):
         return _lead_to(request, known)
     values = preferences.values_for(request.user, **chosen)
     try:
         heard = commands.hear(request.user.pk, first)
     except (transcript.TextError, CommandError) as error:
-        return _explain(request, form, error)
+        return _explain_refusal(request, form, error)
 
     def make() -> Conversation:
         made = transcript.create(request.user, **values)
@@ -110,18 +110,18 @@ def create(request: HttpRequest) -> HttpResponse:
             limits.admit_turn(request.user.pk)
         return made
 
-    return _start(request, form, make)
+    return _lead_to_new(request, form, make)
 
 
 @require_POST
 @private
-def demo(request: HttpRequest) -> HttpResponse:
+def begin_demo(request: HttpRequest) -> HttpResponse:
     form = _new_form(request)
-    start = partial(demo_conversation.start, request.user)
-    return _start(request, form, start, "?guide")
+    start = partial(demo_conversation.start_demo, request.user)
+    return _lead_to_new(request, form, start, "?guide")
 
 
-def _start(
+def _lead_to_new(
     request: HttpRequest,
     form: NewConversationForm,
     make: Callable[[], Conversation],
@@ -133,16 +133,16 @@ def _start(
             conversation = make()
             limits.admit_conversation(request.user.pk)
     except (transcript.TextError, CommandError) as error:
-        return _explain(request, form, error)
+        return _explain_refusal(request, form, error)
     return _lead_to(request, conversation, query)
 
 
-def _explain(
+def _explain_refusal(
     request: HttpRequest,
     form: NewConversationForm,
     error: transcript.TextError | CommandError,
 ) -> HttpResponse:
-    refused = _refuse(request, form, error.detail)
+    refused = _refuse_new(request, form, error.detail)
     if request.htmx or isinstance(error, transcript.TextError):
         return refused
     return retry_later(refused, error)
@@ -162,18 +162,20 @@ def retry_later(response: HttpResponse, error: CommandError) -> HttpResponse:
     return response
 
 
-def _refuse(request: HttpRequest, form: NewConversationForm, why: str) -> HttpResponse:
+def _refuse_new(
+    request: HttpRequest, form: NewConversationForm, why: str
+) -> HttpResponse:
     """Why there is no new conversation, beside what was typed."""
     if request.htmx:
         # htmx swaps in nothing that came with an error.
         return render(request, "chat/_error.html", {"code": "refused", "detail": why})
-    response = _home(request, form, why)
+    response = _render_home(request, form, why)
     response.status_code = 400
     return response
 
 
 @conversation_view("GET")
-def menu(request: HttpRequest, conversation: Conversation) -> HttpResponse:
+def show_menu(request: HttpRequest, conversation: Conversation) -> HttpResponse:
     """What can be done to one row, fetched when its menu is opened."""
     values = {
         "row": conversation,
@@ -185,7 +187,7 @@ def menu(request: HttpRequest, conversation: Conversation) -> HttpResponse:
 
 
 @conversation_view("POST")
-def rename(request: HttpRequest, conversation: Conversation) -> HttpResponse:
+def rename_in_list(request: HttpRequest, conversation: Conversation) -> HttpResponse:
     form, error = RenameForm(request.POST), ""
     if not form.is_valid():
         error = form.errors["title"][0]
@@ -209,7 +211,7 @@ def rename(request: HttpRequest, conversation: Conversation) -> HttpResponse:
     return redirect("conversation-detail", conversation.uuid)
 
 
-def _action(do: Callable[[Conversation], None]) -> Callable[..., HttpResponse]:
+def _make_action(do: Callable[[Conversation], None]) -> Callable[..., HttpResponse]:
     @conversation_view("POST")
     def view(request: HttpRequest, conversation: Conversation) -> HttpResponse:
         do(conversation)
@@ -218,14 +220,14 @@ def _action(do: Callable[[Conversation], None]) -> Callable[..., HttpResponse]:
     return view
 
 
-pin = _action(library.pin_conversation)
-unpin = _action(library.unpin_conversation)
-archive = _action(library.archive_conversation)
-unarchive = _action(library.unarchive_conversation)
+pin = _make_action(library.pin_conversation)
+unpin = _make_action(library.unpin_conversation)
+archive = _make_action(library.archive_conversation)
+unarchive = _make_action(library.unarchive_conversation)
 
 
 @conversation_view("POST")
-def delete(request: HttpRequest, conversation: Conversation) -> HttpResponse:
+def delete_in_list(request: HttpRequest, conversation: Conversation) -> HttpResponse:
     """Its replies stop at once; for some minutes it can be restored, unless it was
     temporary: then it is gone."""
     library.delete_conversation(conversation)
@@ -239,7 +241,7 @@ def delete(request: HttpRequest, conversation: Conversation) -> HttpResponse:
 
 @require_POST
 @private
-def undelete(request: HttpRequest, uuid: str) -> HttpResponse:
+def undelete_in_list(request: HttpRequest, uuid: str) -> HttpResponse:
     try:
         conversation = library.restore_conversation(request.user, uuid)
     except Conversation.DoesNotExist:
@@ -250,7 +252,7 @@ def undelete(request: HttpRequest, uuid: str) -> HttpResponse:
 
 
 @conversation_view("POST")
-def branch(request: HttpRequest, conversation: Conversation) -> HttpResponse:
+def begin_branch(request: HttpRequest, conversation: Conversation) -> HttpResponse:
     form = BranchForm(request.POST)
     if not form.is_valid():
         raise Http404

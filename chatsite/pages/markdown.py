@@ -67,10 +67,10 @@ def _add_usual(tokens: list[Token]) -> None:
             if task := TASK.match(first.content):
                 box = "☐ " if task[1] == " " else "☑ "
                 first.content = box + first.content[task.end() :]
-        token.children = list(_link(token.children))
+        token.children = list(_link_addresses(token.children))
 
 
-def _link(children: list[Token]) -> Iterator[Token]:
+def _link_addresses(children: list[Token]) -> Iterator[Token]:
     """The same tokens, with addresses in texts outside of links as links."""
     is_inside = False
     for token, following in zip_longest(children, children[1:]):
@@ -92,12 +92,12 @@ def _link_text(token: Token) -> Iterator[Token]:
         href = _parser.normalizeLink(address)
         if not (_parser.validateLink(href) and ABSOLUTE.match(href)):
             continue
-        yield _text(token, token.content[end : found.start()])
+        yield _make_text(token, token.content[end : found.start()])
         yield Token("link_open", "a", 1, {"href": href}, level=token.level)
-        yield _text(token, address)
+        yield _make_text(token, address)
         yield Token("link_close", "a", -1, level=token.level)
         end = found.start() + len(address)
-    yield _text(token, token.content[end:])
+    yield _make_text(token, token.content[end:])
 
 
 def _without_end(address: str) -> str:
@@ -111,11 +111,11 @@ def _without_end(address: str) -> str:
     return address[:end]
 
 
-def _text(like: Token, content: str) -> Token:
+def _make_text(like: Token, content: str) -> Token:
     return Token("text", "", 0, content=content, level=like.level)
 
 
-def _footnote(state: StateInline, silent: bool) -> bool:
+def _parse_footnote(state: StateInline, silent: bool) -> bool:
     """The mark of a footnote, raised. The note stays where it was written: what comes
     later changes no block, and pages have no addresses inside of messages."""
     place = (state.src, state.pos, state.posMax)
@@ -132,7 +132,7 @@ def _footnote(state: StateInline, silent: bool) -> bool:
     return True
 
 
-def _reference(state: StateBlock, start: int, end: int, silent: bool) -> bool:
+def _parse_reference(state: StateBlock, start: int, end: int, silent: bool) -> bool:
     """As in CommonMark; a footnote with nothing but an address is none."""
     if state.src.startswith("[^", state.bMarks[start] + state.tShift[start]):
         return False
@@ -154,8 +154,8 @@ def _make_parser() -> MarkdownIt:
     parser = MarkdownIt("commonmark", options)
     parser.enable(["table", "strikethrough"]).disable("image")
     parser.core.ruler.after("inline", "usual", lambda state: _add_usual(state.tokens))
-    parser.inline.ruler.before("link", "footnote", _footnote)
-    parser.block.ruler.at("reference", _reference)
+    parser.inline.ruler.before("link", "footnote", _parse_footnote)
+    parser.block.ruler.at("reference", _parse_reference)
     maths.plug_in(parser)
     return parser
 
@@ -171,7 +171,7 @@ for rule in ("softbreak", "hardbreak"):
 cache = Cache(CACHE_BYTES)
 
 
-def render(text: str, *, is_typed: bool = False) -> SafeString:
+def render_markdown(text: str, *, is_typed: bool = False) -> SafeString:
     """The text as HTML: formatted, or escaped as it stands where that is safer. Of what
     a person has typed, spaces are kept; the style of `.message.user` shows them."""
     key = (text, is_typed)
@@ -194,10 +194,10 @@ def render_part(
 
     `links` keeps what the parts of one text define for those that follow.
     """
-    html = _format(_typed_parser if is_typed else _parser, text, links)
+    html = _format_html(_typed_parser if is_typed else _parser, text, links)
     if html is None:
         return None
-    return mark_safe(_sanitise(html))  # noqa: S308 - nh3 has just cleaned it
+    return mark_safe(_sanitise_html(html))  # noqa: S308 - nh3 has just cleaned it
 
 
 def find_blocks(text: str, links: dict[str, Any]) -> list[Token] | None:
@@ -222,7 +222,7 @@ def is_cheap(text: str) -> bool:
     )
 
 
-def _format(parser: MarkdownIt, text: str, links: dict[str, Any]) -> str | None:
+def _format_html(parser: MarkdownIt, text: str, links: dict[str, Any]) -> str | None:
     """The HTML, or None when the text is nested deeper than the parser follows."""
     try:
         tokens = parser.parse(text, links)
@@ -233,7 +233,7 @@ def _format(parser: MarkdownIt, text: str, links: dict[str, Any]) -> str | None:
         return None
 
 
-def _sanitise(html: str) -> str:
+def _sanitise_html(html: str) -> str:
     return nh3.clean(
         html,
         tags=TAGS,

@@ -123,9 +123,9 @@ class _Drawing(Converter):
 
 
 def plug_in(parser: MarkdownIt) -> None:
-    parser.inline.ruler.before("escape", "formula", _inline)
+    parser.inline.ruler.before("escape", "formula", _parse_inline)
     parser.block.ruler.before(
-        "fence", "formula", _block, {"alt": ["paragraph", "blockquote", "list"]}
+        "fence", "formula", _parse_block, {"alt": ["paragraph", "blockquote", "list"]}
     )
     parser.add_render_rule("formula", _render_inline)
     parser.add_render_rule("formula_block", _render_block)
@@ -135,32 +135,32 @@ def _render_inline(
     _renderer: object, tokens: Sequence[Token], index: int, _options: object, env: Any
 ) -> str:
     source = tokens[index].content
-    return _draw(source, env) or f'<code class="math">{escape(source)}</code>'
+    return _draw_formula(source, env) or f'<code class="math">{escape(source)}</code>'
 
 
 def _render_block(
     _renderer: object, tokens: Sequence[Token], index: int, _options: object, env: Any
 ) -> str:
     source = tokens[index].content
-    if drawn := _draw(source, env):
+    if drawn := _draw_formula(source, env):
         return f"<p>{drawn}</p>\n"
     return f'<pre><code class="math">{escape(source)}</code></pre>\n'
 
 
-def _draw(source: str, env: dict[str, Any]) -> str | None:
+def _draw_formula(source: str, env: dict[str, Any]) -> str | None:
     """The formula as MathML, or None. `env` counts for all parts of one text."""
-    tex, display = _unwrap(source.strip())
+    tex, display = _unwrap_formula(source.strip())
     env["tex"] = env.get("tex", 0) + len(tex)
     if env["tex"] > MAX_TEX or len(tex) > MAX_FORMULA or DOLLAR.search(tex):
         return None
     try:
-        tex = ENVIRONMENT.sub(_rename, LABEL.sub("", tex))
-        return _html(_Drawing(display).convert_to_element(tex))
+        tex = ENVIRONMENT.sub(_rename_environment, LABEL.sub("", tex))
+        return _write_html(_Drawing(display).convert_to_element(tex))
     except Exception:  # noqa: BLE001 - the converter has no error for all that is no TeX
         return None
 
 
-def _unwrap(source: str) -> tuple[str, str]:
+def _unwrap_formula(source: str) -> tuple[str, str]:
     """The TeX without its marks, and how MathML calls the way it stands."""
     if OPENING.match(source):
         return source, "block"
@@ -169,7 +169,7 @@ def _unwrap(source: str) -> tuple[str, str]:
     return source[marks:-marks], "inline" if is_inline else "block"
 
 
-def _rename(found: re.Match[str]) -> str:
+def _rename_environment(found: re.Match[str]) -> str:
     if found[2] in FRAMES:
         return "{" if found[1] == "begin" else "}"
     if found[2] not in ENVIRONMENTS:
@@ -177,7 +177,7 @@ def _rename(found: re.Match[str]) -> str:
     return f"\\{found[1]}{{{ENVIRONMENTS[found[2]]}}}"
 
 
-def _html(element: Element, depth: int = 0) -> str:
+def _write_html(element: Element, depth: int = 0) -> str:
     """The converter's own text is not escaped, and has its characters as references."""
     if depth > MAX_DEPTH or len(element) != INSIDE.get(element.tag, len(element)):
         raise _UndrawableError
@@ -192,11 +192,11 @@ def _html(element: Element, depth: int = 0) -> str:
     is_operator = element.tag == "mi" and len(text) == 1 and category(text) == "Sm"
     tag = "mo" if is_operator else element.tag
     names = "".join(f' {name}="{escape(value)}"' for name, value in element.items())
-    inside = "".join(_html(child, depth + 1) for child in element)
+    inside = "".join(_write_html(child, depth + 1) for child in element)
     return f"<{tag}{names}>{escape(text)}{inside}</{tag}>"
 
 
-def _inline(state: StateInline, silent: bool) -> bool:
+def _parse_inline(state: StateInline, silent: bool) -> bool:
     if state.src[state.pos] not in "$\\":
         return False
     before = state.src[state.pos - 1] if state.pos else ""
@@ -212,14 +212,14 @@ def _inline(state: StateInline, silent: bool) -> bool:
     return True
 
 
-def _block(state: StateBlock, start: int, end: int, silent: bool) -> bool:
+def _parse_block(state: StateBlock, start: int, end: int, silent: bool) -> bool:
     """A formula on lines of its own, from its opening signs to its closing ones."""
-    first = _line(state, start)
+    first = _read_line(state, start)
     begun = OPENING.match(first)
     closing = f"\\end{{{begun[1]}}}" if begun else CLOSING.get(first[:2])
     if closing is None or state.is_code_block(start):
         return False
-    last = _find_end(state, start, min(end, start + MAX_LINES), closing)
+    last = _find_closing(state, start, min(end, start + MAX_LINES), closing)
     if last is None:
         return False
     if not silent:
@@ -230,9 +230,9 @@ def _block(state: StateBlock, start: int, end: int, silent: bool) -> bool:
     return True
 
 
-def _find_end(state: StateBlock, start: int, end: int, closing: str) -> int | None:
+def _find_closing(state: StateBlock, start: int, end: int, closing: str) -> int | None:
     for number in range(start, end):
-        line = _line(state, number).rstrip()
+        line = _read_line(state, number).rstrip()
         opened = 2 if number == start else 0
         if line.endswith(closing) and len(line) >= opened + 2:
             return number
@@ -241,5 +241,5 @@ def _find_end(state: StateBlock, start: int, end: int, closing: str) -> int | No
     return None
 
 
-def _line(state: StateBlock, number: int) -> str:
+def _read_line(state: StateBlock, number: int) -> str:
     return state.src[state.bMarks[number] + state.tShift[number] : state.eMarks[number]]

@@ -46,14 +46,14 @@ State = Rule.State
 Action = Change.Action
 # What the log says of a view whose address does not name it.
 CHANGES = {
-    "accept": Action.ACCEPT,
-    "rebuild": Action.REBUILD,
-    "reinstate": Action.REINSTATE,
-    "restore": Action.RESTORE,
-    "reword": Action.REWORD,
-    "rewrite": Action.REWRITE,
-    "set_model": Action.MODEL,
-    "set_system_prompt": Action.SYSTEM_PROMPT,
+    "accept_as_owner": Action.ACCEPT,
+    "rebuild_as_owner": Action.REBUILD,
+    "reinstate_as_owner": Action.REINSTATE,
+    "restore_as_owner": Action.RESTORE,
+    "reword_rule": Action.REWORD,
+    "rewrite_as_owner": Action.REWRITE,
+    "post_model": Action.MODEL,
+    "post_system_prompt": Action.SYSTEM_PROMPT,
     "set_tools": Action.TOOLS,
     "undo_policy": Action.POLICY,
 }
@@ -93,11 +93,11 @@ def memory_action(view: Callable[..., Notice]) -> Callable[..., HttpResponse]:
             by = getattr(error, "by", None)
             notice = Notice(str(error), is_error=True, replaced_by=by)
         except CommandError as error:
-            return _refuse(request, conversation, error)
+            return _refuse_action(request, conversation, error)
         else:
-            _publish(conversation, events.Memory(None, "changed"))
+            _publish_event(conversation, events.Memory(None, "changed"))
         if request.htmx:
-            return tell(request, conversation, notice)
+            return answer_notice(request, conversation, notice)
         if notice.is_error:
             return HttpResponse(notice.text, status=409, content_type="text/plain")
         return redirect("conversation-detail", conversation.uuid)
@@ -105,16 +105,16 @@ def memory_action(view: Callable[..., Notice]) -> Callable[..., HttpResponse]:
     return acted
 
 
-def _refuse(
+def _refuse_action(
     request: HttpRequest, conversation: Conversation, error: CommandError
 ) -> HttpResponse:
     """What the user's limits do not allow now."""
     if request.htmx:
-        return tell(request, conversation, Notice(error.detail, is_error=True))
+        return answer_notice(request, conversation, Notice(error.detail, is_error=True))
     return retry_later(HttpResponse(error.detail, content_type="text/plain"), error)
 
 
-def tell(
+def answer_notice(
     request: HttpRequest, conversation: Conversation, notice: Notice
 ) -> HttpResponse:
     """The notice for htmx, whatever the target of its request is."""
@@ -127,7 +127,7 @@ def tell(
     return reswap(retarget(shown, "#notice"), "innerHTML")
 
 
-def _publish(conversation: Conversation, event: events.Event) -> None:
+def _publish_event(conversation: Conversation, event: events.Event) -> None:
     async_to_sync(events.publish)(conversation.pk, event)
 
 
@@ -135,7 +135,9 @@ def address_of(conversation: Conversation, view: str, **kwargs: Any) -> str:
     return reverse(f"memory-{view}", kwargs={"uuid": conversation.uuid, **kwargs})
 
 
-def _delete(conversation: Conversation, seq: int, *, edited: actions.Edited) -> None:
+def _delete_text(
+    conversation: Conversation, seq: int, *, edited: actions.Edited
+) -> None:
     _take_out(
         conversation, partial(actions.delete_message, conversation, seq, edited=edited)
     )
@@ -143,7 +145,7 @@ def _delete(conversation: Conversation, seq: int, *, edited: actions.Edited) -> 
     conversation.refresh_from_db(fields=["title", "title_set_by"])
     if conversation.title != before:
         title = events.Title(conversation.title)
-        transaction.on_commit(partial(_publish, conversation, title))
+        transaction.on_commit(partial(_publish_event, conversation, title))
 
 
 def _leave_out(conversation: Conversation, seq: int, *, edited: actions.Edited) -> None:
@@ -167,10 +169,10 @@ def _tell_cancelled(conversation: Conversation, turns: Sequence[Turn]) -> None:
     for turn in turns:
         if turn.is_finished:
             for event in events.of_end(turn):
-                _publish(conversation, event)
+                _publish_event(conversation, event)
         else:
             for call in turn.closed_calls:
-                _publish(conversation, events.Tool.of(call))
+                _publish_event(conversation, events.Tool.of(call))
             async_to_sync(events.hint_stop)(turn.pk)
 
 
@@ -196,12 +198,12 @@ MESSAGE_ACTIONS = {
         gettext_lazy("The model sees message #%(seq)s again."),
         "leave-out",
     ),
-    "delete": (_delete, gettext_lazy("Message #%(seq)s was deleted."), ""),
+    "delete": (_delete_text, gettext_lazy("Message #%(seq)s was deleted."), ""),
 }
 
 
 @memory_action
-def message(
+def change_message(
     request: HttpRequest, conversation: Conversation, *, seq: int, name: str
 ) -> Notice:
     if name not in MESSAGE_ACTIONS:
@@ -277,7 +279,7 @@ UNDO_RULE = {
 
 
 @memory_action
-def rule(
+def change_rule(
     request: HttpRequest, conversation: Conversation, *, pk: int, name: str
 ) -> Notice:
     if name not in ("keep", *RULE_STATES):
@@ -294,7 +296,7 @@ def rule(
 
 
 @memory_action
-def reword(request: HttpRequest, conversation: Conversation, *, pk: int) -> Notice:
+def reword_rule(request: HttpRequest, conversation: Conversation, *, pk: int) -> Notice:
     text = request.POST.get("text", "")
     room = _rule_room(conversation)
     actions.confirm_rule(conversation, pk, room=room, text=text)
@@ -309,7 +311,7 @@ def _in_force(conversation: Conversation) -> list[int]:
     return [summary.version for summary in versions.active(conversation)]
 
 
-def _undoable(conversation: Conversation, text: str, before: list[int]) -> Notice:
+def _make_undoable(conversation: Conversation, text: str, before: list[int]) -> Notice:
     """A notice whose undo puts the versions `before` in force again."""
     values = {"versions": ",".join(map(str, before))}
     return Notice(text, address_of(conversation, "reinstate"), values)
@@ -323,16 +325,16 @@ def _read_versions(text: str) -> list[int]:
 
 
 @memory_action
-def reinstate(request: HttpRequest, conversation: Conversation) -> Notice:
+def reinstate_as_owner(request: HttpRequest, conversation: Conversation) -> Notice:
     """Undo: the versions named are in force again."""
     wanted = _read_versions(request.POST.get("versions", ""))
     before = _in_force(conversation)
     actions.reinstate_versions(conversation, wanted, author=request.user)
-    return _undoable(conversation, _("Undone."), before)
+    return _make_undoable(conversation, _("Undone."), before)
 
 
 @memory_action
-def restore(
+def restore_as_owner(
     request: HttpRequest, conversation: Conversation, *, version: int
 ) -> Notice:
     before = _in_force(conversation)
@@ -340,11 +342,13 @@ def restore(
         conversation, version, author=request.user, may_be_stale=True
     )
     text = _("Version %(old)s was restored as v%(new)s.")
-    return _undoable(conversation, text % {"old": version, "new": new.version}, before)
+    return _make_undoable(
+        conversation, text % {"old": version, "new": new.version}, before
+    )
 
 
 @memory_action
-def rewrite(
+def rewrite_as_owner(
     request: HttpRequest, conversation: Conversation, *, version: int
 ) -> Notice:
     before = _in_force(conversation)
@@ -354,21 +358,21 @@ def rewrite(
         conversation, seen, request.POST.get("text"), author=request.user
     )
     text = _("Saved as v%(new)s. The model now reads your version.")
-    return _undoable(conversation, text % {"new": new.version}, before)
+    return _make_undoable(conversation, text % {"new": new.version}, before)
 
 
 @memory_action
-def rebuild(request: HttpRequest, conversation: Conversation) -> Notice:
+def rebuild_as_owner(request: HttpRequest, conversation: Conversation) -> Notice:
     limits.admit_spending(conversation.owner_id)
     before = _in_force(conversation)
     actions.rebuild_memory(conversation)
     async_to_sync(runner.compact_soon)(conversation.pk)
     text = _("Summaries cleared. New ones will be written when needed.")
-    return _undoable(conversation, text, before)
+    return _make_undoable(conversation, text, before)
 
 
 @memory_action
-def accept(request: HttpRequest, conversation: Conversation) -> Notice:
+def accept_as_owner(request: HttpRequest, conversation: Conversation) -> Notice:
     """Compact as previewed, with the text of the box."""
     before = _in_force(conversation)
     new = proposals.accept_proposal(
@@ -384,11 +388,11 @@ def accept(request: HttpRequest, conversation: Conversation) -> Notice:
         "last": new.last_seq,
         "version": new.version,
     }
-    return _undoable(conversation, text, before)
+    return _make_undoable(conversation, text, before)
 
 
 @memory_action
-def set_system_prompt(request: HttpRequest, conversation: Conversation) -> Notice:
+def post_system_prompt(request: HttpRequest, conversation: Conversation) -> Notice:
     """The system prompt; the temperature, too, if it was changed in the same form."""
     before, temperature = conversation.system_prompt, conversation.temperature
     # Browsers send every line break as two characters.
@@ -406,13 +410,13 @@ def set_system_prompt(request: HttpRequest, conversation: Conversation) -> Notic
     values = {
         "text": before,
         "seen": conversation.system_prompt,
-        "temperature": _written(temperature),
-        "seen_temperature": _written(conversation.temperature),
+        "temperature": _write_temperature(temperature),
+        "seen_temperature": _write_temperature(conversation.temperature),
     }
     return Notice(text, address_of(conversation, "set-system-prompt"), values)
 
 
-def _written(temperature: float | None) -> str:
+def _write_temperature(temperature: float | None) -> str:
     return "" if temperature is None else str(temperature)
 
 
@@ -426,7 +430,7 @@ def _read_temperature(given: str) -> float | None:
 
 
 @memory_action
-def set_model(request: HttpRequest, conversation: Conversation) -> Notice:
+def post_model(request: HttpRequest, conversation: Conversation) -> Notice:
     """Another model for the replies that follow."""
     before, name = model_of(conversation), request.POST.get("model", "")
     if name not in dict(providers.list_model_choices(before)):
@@ -438,12 +442,12 @@ def set_model(request: HttpRequest, conversation: Conversation) -> Notice:
 
 
 @conversation_view("POST")
-def compact(request: HttpRequest, conversation: Conversation) -> HttpResponse:
+def retry_compaction(request: HttpRequest, conversation: Conversation) -> HttpResponse:
     """Let the compaction job try again after it had given up."""
     try:
         limits.admit_spending(conversation.owner_id)
     except CommandError as error:
-        return _refuse(request, conversation, error)
+        return _refuse_action(request, conversation, error)
     lease.reset_back_off(conversation)
     async_to_sync(runner.compact_soon)(conversation.pk)
     if request.htmx:
@@ -454,7 +458,7 @@ def compact(request: HttpRequest, conversation: Conversation) -> HttpResponse:
 
 
 @conversation_view("POST")
-def set_policy(request: HttpRequest, conversation: Conversation) -> HttpResponse:
+def post_policy(request: HttpRequest, conversation: Conversation) -> HttpResponse:
     """Change the memory settings; what was typed stays when it is wrong."""
     form = PolicyForm(request.POST)
     if form.is_valid():
@@ -464,9 +468,9 @@ def set_policy(request: HttpRequest, conversation: Conversation) -> HttpResponse
             form = form.seen_again(conversation, str(error))
         else:
             conversation.changes.create(action=Action.POLICY)
-            _publish(conversation, events.Memory(None, "changed"))
+            _publish_event(conversation, events.Memory(None, "changed"))
             if request.htmx:
-                return tell(request, conversation, notice)
+                return answer_notice(request, conversation, notice)
             return redirect("conversation-detail", conversation.uuid)
     values = {"conversation": conversation, "policy_form": form}
     # htmx swaps in nothing that came with an error.

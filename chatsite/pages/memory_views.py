@@ -29,16 +29,16 @@ from memory.models import Conversation
 from memory.rules import store as rules
 from memory.transcript import TextError
 
-from .diff import diff as compare
+from .diff import diff_words as compare
 from .forms import PolicyForm, SearchForm
 from .presenters import context_pane, savings, search, snapshot
-from .views import context_of, read_number
+from .views import find_context, read_number
 
 MAX_VERSIONS = 200
 
 
 @conversation_view("GET")
-def preview(
+def preview_compaction(
     request: HttpRequest, conversation: Conversation, *, seq: int
 ) -> HttpResponse:
     """What compaction up to a message would do; no model is asked yet."""
@@ -51,7 +51,7 @@ def preview(
 
 
 @conversation_view("POST")
-def propose(
+def request_proposal(
     request: HttpRequest, conversation: Conversation, *, seq: int
 ) -> HttpResponse:
     """Have a summary written, to be accepted, changed or discarded."""
@@ -73,25 +73,25 @@ def propose(
         return render(request, "chat/_compaction_preview.html", values)
     if claim:
         async_to_sync(tasks.start_job)(claim, summary_proposals.KIND, conversation.pk)
-    return _proposal(
+    return _render_proposal(
         request, conversation, summary_proposals.find_latest_proposal(conversation)
     )
 
 
 @conversation_view("GET")
-def proposal(
+def show_proposal(
     request: HttpRequest, conversation: Conversation, *, seq: int
 ) -> HttpResponse:
     """How far the summary up to a message is; a dialog that waits is left alone."""
     job = summary_proposals.find_latest_proposal(conversation)
     if job is None or job.state == Job.State.CANCELLED or job.values["seq"] != seq:
-        return preview(request, uuid=conversation.uuid, seq=seq)
+        return preview_compaction(request, uuid=conversation.uuid, seq=seq)
     if "wait" in request.GET and not job.is_finished:
         return HttpResponse(status=204)
-    return _proposal(request, conversation, job)
+    return _render_proposal(request, conversation, job)
 
 
-def _proposal(
+def _render_proposal(
     request: HttpRequest, conversation: Conversation, job: Job
 ) -> HttpResponse:
     values = summary_proposals.describe_job(job, conversation)
@@ -133,7 +133,7 @@ def stop_compaction(request: HttpRequest, conversation: Conversation) -> HttpRes
 
 
 @conversation_view("GET")
-def policy(request: HttpRequest, conversation: Conversation) -> HttpResponse:
+def show_policy(request: HttpRequest, conversation: Conversation) -> HttpResponse:
     """The memory settings; with a `preset` those of the preset alone, not saved yet."""
     form = PolicyForm.of(conversation, preset=request.GET.get("preset", ""))
     values = {"conversation": conversation, "policy_form": form}
@@ -141,7 +141,7 @@ def policy(request: HttpRequest, conversation: Conversation) -> HttpResponse:
 
 
 @conversation_view("POST")
-def estimate(request: HttpRequest, conversation: Conversation) -> HttpResponse:
+def show_estimate(request: HttpRequest, conversation: Conversation) -> HttpResponse:
     """What the settings in the form would do now; nothing is changed."""
     form = PolicyForm(request.POST)
     values: dict[str, Any] = {"form": form}
@@ -156,7 +156,7 @@ def estimate(request: HttpRequest, conversation: Conversation) -> HttpResponse:
 
 
 @conversation_view("GET")
-def summaries(request: HttpRequest, conversation: Conversation) -> HttpResponse:
+def show_summaries(request: HttpRequest, conversation: Conversation) -> HttpResponse:
     """The history of versions, newest first, and what summarising again would drop."""
     rows = conversation.summaries.order_by("-version").select_related("author")
     active = versions.active(conversation)
@@ -177,7 +177,7 @@ def summaries(request: HttpRequest, conversation: Conversation) -> HttpResponse:
 
 
 @conversation_view("GET")
-def diff(
+def show_diff(
     request: HttpRequest, conversation: Conversation, *, version: int
 ) -> HttpResponse:
     """What a version changed in those that it replaced, word by word."""
@@ -190,7 +190,7 @@ def diff(
 
 
 @conversation_view("GET")
-def edit(
+def edit_summary(
     request: HttpRequest, conversation: Conversation, *, version: int
 ) -> HttpResponse:
     summary = get_object_or_404(conversation.summaries, version=version)
@@ -208,7 +208,9 @@ def edit_rule(
 
 
 @conversation_view("GET")
-def system_prompt(request: HttpRequest, conversation: Conversation) -> HttpResponse:
+def edit_system_prompt(
+    request: HttpRequest, conversation: Conversation
+) -> HttpResponse:
     values = {
         "conversation": conversation,
         "site_prompt": settings.SYSTEM_PROMPT,
@@ -218,11 +220,11 @@ def system_prompt(request: HttpRequest, conversation: Conversation) -> HttpRespo
 
 
 @conversation_view("GET")
-def find(request: HttpRequest, conversation: Conversation) -> HttpResponse:
+def search_memory(request: HttpRequest, conversation: Conversation) -> HttpResponse:
     """Does it still remember? Where the model sees what was said about something."""
     form = SearchForm(request.GET)
     query = form.cleaned_data["q"].strip() if form.is_valid() else ""
-    found = search.find(conversation, query)
+    found = search.search_conversation(conversation, query)
     values = {
         "conversation": conversation,
         "query": query,
@@ -234,13 +236,13 @@ def find(request: HttpRequest, conversation: Conversation) -> HttpResponse:
 
 
 @conversation_view("GET")
-def saved(request: HttpRequest, conversation: Conversation) -> HttpResponse:
-    values = {"savings": savings.of(conversation)}
+def show_savings(request: HttpRequest, conversation: Conversation) -> HttpResponse:
+    values = {"savings": savings.measure_savings(conversation)}
     return render(request, "chat/_savings.html", values)
 
 
 @conversation_view("POST")
-def draft(request: HttpRequest, conversation: Conversation) -> HttpResponse:
+def show_draft(request: HttpRequest, conversation: Conversation) -> HttpResponse:
     """The right pane with what is being typed, as if it were sent now."""
     text = request.POST.get("draft", "")[: settings.MESSAGE_MAX_CHARS]
     try:
@@ -269,8 +271,8 @@ def show_snapshot(request: HttpRequest, conversation: Conversation) -> HttpRespo
 
 
 @conversation_view("GET")
-def raw(request: HttpRequest, conversation: Conversation) -> HttpResponse:
+def show_raw(request: HttpRequest, conversation: Conversation) -> HttpResponse:
     """The request's `messages` as they are sent, or were for a reply."""
-    wire = context_of(request, conversation)["messages"]
+    wire = find_context(request, conversation)["messages"]
     text = json.dumps(wire, ensure_ascii=False, indent=2)
     return render(request, "chat/_request_json.html", {"text": text})

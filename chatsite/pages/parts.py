@@ -26,13 +26,13 @@ CACHE_BYTES = 32 * 1024 * 1024
 cache = Cache(CACHE_BYTES)
 
 
-def turn(conversation: Conversation, view: TurnView) -> SafeString:
+def render_turn(conversation: Conversation, view: TurnView) -> SafeString:
     """One turn of the transcript. What is still being written changes too often to be
     kept."""
     template, values = "chat/_turn.html", {"conversation": conversation, "turn": view}
     if view.partial is not None:
         return render_to_string(template, values)
-    return _keep(template, values, conversation.uuid, view.id, view.digest)
+    return _render_once(template, values, conversation.uuid, view.id, view.digest)
 
 
 def tool_card(conversation: Conversation, card: ToolCard) -> SafeString:
@@ -41,7 +41,7 @@ def tool_card(conversation: Conversation, card: ToolCard) -> SafeString:
     return render_to_string("chat/_tool_card_alone.html", values)
 
 
-def row(
+def render_row(
     listed: Conversation,
     *,
     is_open: bool,
@@ -60,42 +60,42 @@ def row(
         "selecting": selecting,
     }
     shown = (listed.uuid, listed.title, listed.updated_at, is_open, is_marked, label)
-    return _keep("chat/_conversation_row.html", values, *shown, selecting)
+    return _render_once("chat/_conversation_row.html", values, *shown, selecting)
 
 
-def seen_message(message: SeenMessage) -> SafeString:
+def render_seen_message(message: SeenMessage) -> SafeString:
     """One message that the model sees, in the right pane."""
     values = {"message": message, "language": of_text(message.text)}
     shown = (message.seq, message.role, message.text, message.calls, message.shortened)
-    return _keep("chat/_context_message.html", values, *shown)
+    return _render_once("chat/_context_message.html", values, *shown)
 
 
-def divider(conversation: Conversation, line: Divider) -> SafeString:
+def render_divider(conversation: Conversation, line: Divider) -> SafeString:
     """The line in the transcript where the messages of a summary end."""
     values = {"conversation": conversation, "divider": line}
-    shown = (conversation.uuid, line.covered, *_shown(line.summary))
-    return _keep("chat/_divider.html", values, *shown)
+    shown = (conversation.uuid, line.covered, *_list_shown(line.summary))
+    return _render_once("chat/_divider.html", values, *shown)
 
 
-def summary_block(
+def render_summary_block(
     conversation: Conversation, summary: Summary, *, is_past: bool
 ) -> SafeString:
     """A summary that the model sees, in the right pane."""
     values = {"conversation": conversation, "summary": summary, "is_past": is_past}
-    shown = (conversation.uuid, is_past, *_shown(summary))
-    return _keep("chat/_context_summary.html", values, *shown)
+    shown = (conversation.uuid, is_past, *_list_shown(summary))
+    return _render_once("chat/_context_summary.html", values, *shown)
 
 
-def form_fields(form: Form) -> SafeString:
+def render_form_fields(form: Form) -> SafeString:
     """The fields of a form. One that was sent shows its own errors, and isn't kept."""
     template = getattr(form, "fields_template", "_form_fields.html")
     values = {"form": form}
     if form.is_bound:
         return render_to_string(template, values)
-    return _keep(template, values, type(form).__name__, repr(form.initial))
+    return _render_once(template, values, type(form).__name__, repr(form.initial))
 
 
-def _shown(summary: Summary) -> tuple[Hashable, ...]:
+def _list_shown(summary: Summary) -> tuple[Hashable, ...]:
     """What the templates show of a summary."""
     return (
         summary.version,
@@ -112,7 +112,9 @@ def _shown(summary: Summary) -> tuple[Hashable, ...]:
     )
 
 
-def _keep(template: str, values: dict[str, object], *shown: Hashable) -> SafeString:
+def _render_once(
+    template: str, values: dict[str, object], *shown: Hashable
+) -> SafeString:
     """The template rendered with these values, of which it shows `shown`."""
     return render_once(cache, template, lambda: values, *shown)
 

@@ -39,16 +39,18 @@ def read_number(request: HttpRequest, name: str) -> int | None:
 
 
 @conversation_view("GET")
-def detail(request: HttpRequest, conversation: Conversation) -> HttpResponse:
+def show_conversation(request: HttpRequest, conversation: Conversation) -> HttpResponse:
     values = {
         **context_values(request, conversation),
-        "pane": transcript_pane.transcript(conversation),
-        "older": transcript_pane.around(conversation, read_number(request, "at")),
+        "pane": transcript_pane.show_latest_turns(conversation),
+        "older": transcript_pane.show_turns_around(
+            conversation, read_number(request, "at")
+        ),
         "max_chars": settings.MESSAGE_MAX_CHARS,
         "tool_cards": preferences.follow_browser(request).tool_cards,
         **model_values(conversation),
         **conversation_list.listed(request.user, request.GET),
-        "guide": "guide" in request.GET and guide.of(conversation),
+        "guide": "guide" in request.GET and guide.find_guide_step(conversation),
         **activity.template_values(conversation),
         "unread": reminders.find_unread(request.user.pk),
     }
@@ -58,7 +60,7 @@ def detail(request: HttpRequest, conversation: Conversation) -> HttpResponse:
 @conversation_view("GET")
 def show_guide(request: HttpRequest, conversation: Conversation) -> HttpResponse:
     """The second act of the demo, where the person is in it by now."""
-    now = guide.of(conversation, proved=bool(request.GET.get("proved")))
+    now = guide.find_guide_step(conversation, proved=bool(request.GET.get("proved")))
     if now.step in ("watch", "wait"):
         return HttpResponse(status=204)  # what the page shows already
     values = {"conversation": conversation, "guide": now}
@@ -66,20 +68,20 @@ def show_guide(request: HttpRequest, conversation: Conversation) -> HttpResponse
 
 
 @conversation_view("GET")
-def messages(request: HttpRequest, conversation: Conversation) -> HttpResponse:
+def show_more_turns(request: HttpRequest, conversation: Conversation) -> HttpResponse:
     """Earlier turns, to be put above those on the page, or some that are missing
     between two of them."""
     before, after = read_number(request, "before"), read_number(request, "after")
     if before and after:
-        pane = transcript_pane.between(conversation, after, before)
+        pane = transcript_pane.show_turns_between(conversation, after, before)
     else:
-        pane = transcript_pane.transcript(conversation, before=before)
+        pane = transcript_pane.show_latest_turns(conversation, before=before)
     values = {"conversation": conversation, "pane": pane}
     return render(request, "chat/_turns.html", values)
 
 
 @conversation_view("GET")
-def context(request: HttpRequest, conversation: Conversation) -> HttpResponse:
+def show_context(request: HttpRequest, conversation: Conversation) -> HttpResponse:
     values = context_values(request, conversation)
     return render(request, "chat/_context.html", values)
 
@@ -102,15 +104,15 @@ def context_values(request: HttpRequest, conversation: Conversation) -> dict[str
 
 @conversation_view("GET")
 def transcript_json(request: HttpRequest, conversation: Conversation) -> HttpResponse:
-    return _json({"messages": list(export.messages(conversation))})
+    return _answer_json({"messages": list(export.messages(conversation))})
 
 
 @conversation_view("GET")
 def context_json(request: HttpRequest, conversation: Conversation) -> HttpResponse:
-    return _json(context_of(request, conversation))
+    return _answer_json(find_context(request, conversation))
 
 
-def context_of(request: HttpRequest, conversation: Conversation) -> dict[str, Any]:
+def find_context(request: HttpRequest, conversation: Conversation) -> dict[str, Any]:
     """The request of the next turn, or of the reply that the address names."""
     try:
         return export.context_of(conversation, read_number(request, "reply"))
@@ -126,7 +128,7 @@ def result(request: HttpRequest, conversation: Conversation, seq: int) -> HttpRe
     if text is None:
         raise Http404
     response = HttpResponse(text, content_type="text/plain; charset=utf-8")
-    return _download(response, conversation, f"{seq}.txt")
+    return _name_download(response, conversation, f"{seq}.txt")
 
 
 @conversation_view("GET")
@@ -173,31 +175,33 @@ def arguments(
         raise Http404
     text = tool_cards.arguments_of(calls[place].get("args", {}))
     response = HttpResponse(text, content_type="application/json")
-    return _download(response, conversation, f"{seq}-{place}.json")
+    return _name_download(response, conversation, f"{seq}-{place}.json")
 
 
 @conversation_view("GET")
 def summaries_json(request: HttpRequest, conversation: Conversation) -> HttpResponse:
-    return _json({"summaries": list(export.summaries(conversation))})
+    return _answer_json({"summaries": list(export.summaries(conversation))})
 
 
 @conversation_view("GET")
 def export_json(request: HttpRequest, conversation: Conversation) -> HttpResponse:
-    return _download(_json(export.whole(conversation)), conversation, "json")
+    return _name_download(
+        _answer_json(export.whole(conversation)), conversation, "json"
+    )
 
 
 @conversation_view("GET")
 def export_md(request: HttpRequest, conversation: Conversation) -> HttpResponse:
     text = export_markdown.markdown(conversation)
     response = HttpResponse(text, content_type="text/markdown; charset=utf-8")
-    return _download(response, conversation, "md")
+    return _name_download(response, conversation, "md")
 
 
-def _json(value: dict[str, Any]) -> JsonResponse:
+def _answer_json(value: dict[str, Any]) -> JsonResponse:
     return JsonResponse(value, json_dumps_params={"ensure_ascii": False})
 
 
-def _download(
+def _name_download(
     response: HttpResponse, conversation: Conversation, extension: str
 ) -> HttpResponse:
     """The name is made here: a title could carry anything into the header."""

@@ -213,10 +213,10 @@ def model_view(
     else:
         counts = places.count_places(conversation, built.refs["left_out"])
     model = call.model if call else model_of(conversation)
-    sections = tuple(_sections(conversation, built, draft, is_past=bool(call)))
+    sections = tuple(_make_sections(conversation, built, draft, is_past=bool(call)))
     policy = _policy_in_force(conversation, built, sections)
     tools, refused = _tools_of(conversation, call)
-    gauge = _gauge(conversation, policy, sections, model)
+    gauge = _make_gauge(conversation, policy, sections, model)
     answered = conversation.model_calls.filter(purpose=ModelCall.Purpose.REPLY)
     answered = answered.exclude(message=None).order_by("-id")
     # Only replies with a known request: there is nothing to show for the others.
@@ -273,12 +273,12 @@ def _policy_in_force(
     return triggers.adapt_trigger(conversation.get_policy(), measures, blocks)
 
 
-def _sections(
+def _make_sections(
     conversation: Conversation, built: context.Built, draft: str, *, is_past: bool
 ) -> Iterator[ContextSection]:
     count_tokens = context.counter(conversation)
     for section in built.context.sections:
-        messages = tuple(_stored(conversation, section, draft))
+        messages = tuple(_find_stored(conversation, section, draft))
         messages = _with_shortened(conversation, messages)
         versions_sent = built.refs["summaries"] if section.kind == "summaries" else []
         summaries = conversation.summaries.filter(version__in=versions_sent)
@@ -301,7 +301,7 @@ def _sections(
         )
 
 
-def _stored(
+def _find_stored(
     conversation: Conversation, section: Section, draft: str
 ) -> Iterator[SeenMessage]:
     """The messages of a section that are in the transcript: summaries and a draft are
@@ -329,10 +329,12 @@ def _with_shortened(
     whole = {}
     for seq, chars, calls in rows.values_list("seq", "chars", "tool_calls"):
         whole[seq] = chars + sum(len(dump_arguments(call)) for call in calls)
-    return tuple(_shortened(message, whole.get(message.seq)) for message in messages)
+    return tuple(
+        _mark_shortened(message, whole.get(message.seq)) for message in messages
+    )
 
 
-def _shortened(message: SeenMessage, whole: int | None) -> SeenMessage:
+def _mark_shortened(message: SeenMessage, whole: int | None) -> SeenMessage:
     """`whole`: the characters that the message has in the transcript, if it matters."""
     sent = len(message.text) + sum(len(arguments) for _name, arguments in message.calls)
     if whole is None or sent >= whole:
@@ -340,7 +342,7 @@ def _shortened(message: SeenMessage, whole: int | None) -> SeenMessage:
     return replace(message, shortened=(sent, whole))
 
 
-def _gauge(
+def _make_gauge(
     conversation: Conversation,
     policy: Policy,
     sections: Sequence[ContextSection],
@@ -366,18 +368,18 @@ def _gauge(
         most = budget.for_window(within, limit, ahead, is_waiting=False)
         window_limit = min(window_limit, most)
     return Gauge(
-        tuple(_segments(sizes, scale)),
+        tuple(_make_segments(sizes, scale)),
         used,
         window,
         reserve,
         int(fraction * window) * 1000 // scale if fraction else None,
         window_limit,
         in_window,
-        tuple(_segments(counted, max(window_limit or 0, in_window, 1))),
+        tuple(_make_segments(counted, max(window_limit or 0, in_window, 1))),
     )
 
 
-def _segments(sizes: list[tuple[str, int]], scale: int) -> Iterator[Segment]:
+def _make_segments(sizes: list[tuple[str, int]], scale: int) -> Iterator[Segment]:
     start = 0
     for kind, tokens in sizes:
         x, end = start * 1000 // scale, min(1000, (start + tokens) * 1000 // scale)
@@ -394,13 +396,13 @@ def _compact_rule(policy: Policy, most: int | None) -> str:
     for clause in policy.trigger:
         words = ""
         for size in clause:
-            condition = _condition(size, most)
+            condition = _describe_condition(size, most)
             words = both % {"first": words, "second": condition} if words else condition
         rule = either % {"first": rule, "second": words} if rule else words
     return rule
 
 
-def _condition(size: tuple[str, int | float], most: int | None) -> str:
+def _describe_condition(size: tuple[str, int | float], most: int | None) -> str:
     kind, amount = size
     if kind == "tokens" and most:
         amount = min(amount, most)

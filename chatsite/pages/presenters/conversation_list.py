@@ -64,14 +64,14 @@ def listed(user: AbstractBaseUser, data: QueryDict) -> dict[str, Any]:
         "query": query,
         "archived": archived,
         "open_uuid": asked["open"],
-        "undo": list(_deletions(user)),
+        "undo": list(_list_deletions(user)),
         "labels": known,
         "label_pk": asked["label"],
         "label": next((each for each in known if each.pk == asked["label"]), None),
         "selecting": asked["select"],
         "label_max": Label.MAX_CHARS,
         "most_at_once": library.MOST_AT_ONCE,
-        "state": _state(asked),
+        "state": _keep_state(asked),
     }
     if query:
         titles = conversation_search.find_titles(user, query, label=asked["label"])
@@ -84,22 +84,22 @@ def listed(user: AbstractBaseUser, data: QueryDict) -> dict[str, Any]:
     most = asked["show"] or PAGE
     found = library.list_conversations(user, archived=archived, label=asked["label"])
     rows = list(found.only(*COLUMNS)[: most + 1])
-    shown["sections"] = list(group(rows[:most]))
+    shown["sections"] = list(group_by_day(rows[:most]))
     shown["more"] = most + PAGE if len(rows) > most else None
     shown["archived_count"] = archived_count
     return shown
 
 
-def _state(asked: dict[str, Any]) -> QueryDict:
+def _keep_state(asked: dict[str, Any]) -> QueryDict:
     state = QueryDict(mutable=True)
     state.update({name: asked[name] for name in STATE if asked[name]})
     return state
 
 
-def _deletions(user: AbstractBaseUser) -> Iterator[Deletion]:
+def _list_deletions(user: AbstractBaseUser) -> Iterator[Deletion]:
     """What can be undone, the latest first; several that one action deleted have one
     time of it."""
-    found = groupby(_deleted(user=user.pk), key=lambda row: row.deleted_at)
+    found = groupby(_select_deleted(user=user.pk), key=lambda row: row.deleted_at)
     for _at, together in islice(found, MAX_UNDO):
         yield Deletion(list(together))
 
@@ -112,20 +112,20 @@ def _with_archived(user: Any, label: Any = None) -> QuerySet[Any, Any]:
 
 
 @prepared_rows()
-def _deleted(user: Any) -> QuerySet[Conversation]:
+def _select_deleted(user: Any) -> QuerySet[Conversation]:
     rows = library.deleted_lately(user).only("uuid", "title", "deleted_at")
     return rows[: MAX_UNDO * library.MOST_AT_ONCE]
 
 
-def group(rows: Iterable[Conversation]) -> Iterator[Section]:
+def group_by_day(rows: Iterable[Conversation]) -> Iterator[Section]:
     """Pinned ones, then the others by the day of their latest change in the site's
     zone. The rows come in this order already."""
     today = timezone.localdate()
-    for name, section in groupby(rows, key=lambda row: _heading(row, today)):
+    for name, section in groupby(rows, key=lambda row: _name_section(row, today)):
         yield Section(name, list(section))
 
 
-def _heading(row: Conversation, today: date) -> str:
+def _name_section(row: Conversation, today: date) -> str:
     if row.pinned_at:
         return _("Pinned")
     day = timezone.localtime(row.updated_at).date()

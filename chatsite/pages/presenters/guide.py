@@ -37,7 +37,7 @@ class Guide:
         return _("Your turn")
 
 
-def of(conversation: Conversation, *, proved: bool = False) -> Guide:
+def find_guide_step(conversation: Conversation, *, proved: bool = False) -> Guide:
     """The step that comes next; `proved`: the person has looked at the proof."""
     if lines := find_lines(conversation):
         return Guide("watch", tuple(lines))
@@ -48,7 +48,7 @@ def of(conversation: Conversation, *, proved: bool = False) -> Guide:
     if not edited:
         return Guide("edit", version=summaries[0].version)
     since = max(summary.created_at for summary in edited)
-    if not _asked(conversation).filter(created_at__gt=since).exists():
+    if not _select_questions(conversation).filter(created_at__gt=since).exists():
         return Guide("ask")
     call = _latest_call(conversation)
     if call is None or not proved:
@@ -59,7 +59,7 @@ def of(conversation: Conversation, *, proved: bool = False) -> Guide:
     return Guide("end", seq=call.message.seq, sha256=call.sha256, verified=verified)
 
 
-def _asked(conversation: Conversation) -> QuerySet[Message]:
+def _select_questions(conversation: Conversation) -> QuerySet[Message]:
     return conversation.messages.filter(
         role=Message.Role.USER, superseded_at=None, deleted_at=None, excluded_at=None
     )

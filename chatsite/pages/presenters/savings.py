@@ -54,8 +54,8 @@ class Prompt:
     at: datetime
 
 
-def of(conversation: Conversation) -> Savings:
-    sent = prompts(conversation)
+def measure_savings(conversation: Conversation) -> Savings:
+    sent = list_prompts(conversation)
     tokens = sum(prompt.sent for prompt in sent)
     whole = round(sum(prompt.whole for prompt in sent))
     spent = spent_on_summaries(conversation)
@@ -64,19 +64,19 @@ def of(conversation: Conversation) -> Savings:
         sent=tokens,
         whole=whole,
         summaries=spent.read + spent.written,
-        money=_money(whole - tokens - spent.read, -spent.written),
+        money=_price_tokens(whole - tokens - spent.read, -spent.written),
     )
 
 
-def prompts(conversation: Conversation) -> list[Prompt]:
+def list_prompts(conversation: Conversation) -> list[Prompt]:
     """The requests that brought a reply, in the order of the replies."""
     rows = list(
-        _calls(conversation, ModelCall.Purpose.REPLY)
+        _select_own_calls(conversation, ModelCall.Purpose.REPLY)
         .exclude(message=None)
         .order_by("message__seq")
         .values_list("message__seq", "tokens_input", "tokens_estimated", "created_at")
     )
-    wholes = _wholes(conversation, [seq for seq, *_ in rows])
+    wholes = _measure_wholes(conversation, [seq for seq, *_ in rows])
     return [
         Prompt(
             seq=seq,
@@ -89,13 +89,13 @@ def prompts(conversation: Conversation) -> list[Prompt]:
     ]
 
 
-def _calls(conversation: Conversation, purpose: str) -> QuerySet[ModelCall]:
+def _select_own_calls(conversation: Conversation, purpose: str) -> QuerySet[ModelCall]:
     """Those that were made here: a branch or an import has older ones as copies."""
     rows = conversation.model_calls.filter(purpose=purpose)
     return rows.filter(created_at__gte=conversation.created_at)
 
 
-def _wholes(conversation: Conversation, replies: list[int]) -> Iterator[float]:
+def _measure_wholes(conversation: Conversation, replies: list[int]) -> Iterator[float]:
     """The prompts of these replies, had each held all messages before it."""
     if not replies:
         return
@@ -117,7 +117,7 @@ class Spent:
 
 
 def spent_on_summaries(conversation: Conversation) -> Spent:
-    sums = _calls(conversation, ModelCall.Purpose.SUMMARY).aggregate(
+    sums = _select_own_calls(conversation, ModelCall.Purpose.SUMMARY).aggregate(
         requests=Count("pk"),
         read=Sum(Coalesce("tokens_input", "tokens_estimated")),
         written=Sum("tokens_output"),
@@ -125,7 +125,7 @@ def spent_on_summaries(conversation: Conversation) -> Spent:
     return Spent(**{name: value or 0 for name, value in sums.items()})
 
 
-def _money(tokens_in: int, tokens_out: int) -> float | None:
+def _price_tokens(tokens_in: int, tokens_out: int) -> float | None:
     """By the prices of fresh tokens; what a provider's cache saved beside is left out
     on both sides."""
     if not settings.PRICE_INPUT:

@@ -45,7 +45,7 @@ class SearchHit:
     is_exact: bool
 
 
-def find(conversation: Conversation, query: str) -> list[SearchHit]:
+def search_conversation(conversation: Conversation, query: str) -> list[SearchHit]:
     """The messages that contain the query, newest first; if there are none, those that
     match some of its words, best first. One more than MAX_HITS says that there are
     others which contain it."""
@@ -55,7 +55,7 @@ def find(conversation: Conversation, query: str) -> list[SearchHit]:
     rows = conversation.messages.filter(deleted_at=None, text__icontains=query)
     rows = _without_long_texts(rows).order_by("-seq")[: MAX_HITS + 1]
     exact = list(rows)
-    found = exact or _recall(conversation, query)
+    found = exact or _recall_messages(conversation, query)
     states = states_of(conversation, [row.seq for row in found])
     summaries = versions.active(conversation)
     texts = {summary.version: summary.text for summary in summaries}
@@ -68,13 +68,13 @@ def find(conversation: Conversation, query: str) -> list[SearchHit]:
         location = location_of(row, states.get(row.seq), summaries)
         summary = texts[location.version] if location.version else None
         text = row.head[:COMPARED]
-        missing = _missing(text, summary) if summary else ()
+        missing = _find_unsaid(text, summary) if summary else ()
         hits.append(
             SearchHit(
                 seq=row.seq,
                 role=row.role,
                 created_at=row.created_at,
-                parts=tuple(_excerpt(row.head, pattern)),
+                parts=tuple(_split_excerpt(row.head, pattern)),
                 location=location,
                 pinned=row.pinned_at is not None,
                 in_summary=None
@@ -91,14 +91,14 @@ def _without_long_texts(rows: QuerySet[Message]) -> QuerySet[Message]:
     return rows.defer("text", "sent_text").annotate(head=Left("text", LOOKED_THROUGH))
 
 
-def _recall(conversation: Conversation, query: str) -> list[Message]:
+def _recall_messages(conversation: Conversation, query: str) -> list[Message]:
     hits = recall.search(conversation, query, limit=MAX_HITS)
     found = conversation.messages.filter(seq__in=[hit.seq for hit in hits])
     rows = {row.seq: row for row in _without_long_texts(found)}
     return [rows[hit.seq] for hit in hits if hit.seq in rows]
 
 
-def _missing(text: str, summary: str) -> tuple[str, ...]:
+def _find_unsaid(text: str, summary: str) -> tuple[str, ...]:
     [lost] = facts.find_missing([text], [summary])
     return tuple(dict.fromkeys(fact.text for fact in lost))
 
@@ -108,7 +108,7 @@ def _says_same(text: str, summary: str) -> bool:
     return len(words & set(extract_terms(summary))) >= SAME * len(words)
 
 
-def _excerpt(text: str, pattern: re.Pattern[str]) -> list[str]:
+def _split_excerpt(text: str, pattern: re.Pattern[str]) -> list[str]:
     match = pattern.search(text)
     start = max(0, match.start() - BEFORE) if match else 0
     end = (match.end() if match else 0) + AFTER

@@ -49,7 +49,7 @@ def messages_at(
     ordered = list(summaries.order_by("first_seq"))
     shown: list[PastMessage] = []
     for row in reversed(rows):
-        location = _locate(row.seq, refs, ordered, reply)
+        location = _locate_message(row.seq, refs, ordered, reply)
         if location is None and (row.superseded_at or row.deleted_at):
             continue  # gone before or after: the references do not tell
         if location and location.kind == "window" and row.sent_chars:
@@ -74,7 +74,7 @@ def messages_at(
     return shown
 
 
-def _locate(
+def _locate_message(
     seq: int, refs: dict[str, Any], summaries: list[Summary], reply: int
 ) -> Location | None:
     if seq == reply:

@@ -169,23 +169,25 @@ class TranscriptPane:
         return self.items[0].id if self.previous else None
 
 
-def transcript(
+def show_latest_turns(
     conversation: Conversation, *, before: int | None = None, turns: int = PAGE_TURNS
 ) -> TranscriptPane:
     """The latest `turns` turns, or those before turn id `before`."""
-    rows = _turns(conversation).order_by("-id")
+    rows = _select_turns(conversation).order_by("-id")
     if before:
         rows = rows.filter(id__lt=before)
     page = list(rows[: turns + 1])
     previous = page[turns].pk if len(page) > turns else None
-    return _pane(conversation, page[:turns][::-1], previous)
+    return _make_pane(conversation, page[:turns][::-1], previous)
 
 
-def around(conversation: Conversation, seq: int | None) -> TranscriptPane | None:
+def show_turns_around(
+    conversation: Conversation, seq: int | None
+) -> TranscriptPane | None:
     """The turns around message `seq`, if it is before the latest page."""
     if seq is None:
         return None
-    rows = _turns(conversation).order_by("-id")
+    rows = _select_turns(conversation).order_by("-id")
     latest = rows.values_list("id", flat=True)[:PAGE_TURNS]
     found = list(rows.filter(user_message__seq__lte=seq)[: LEAD_TURNS + 1])
     if not found or found[0].pk >= min(latest):
@@ -194,12 +196,14 @@ def around(conversation: Conversation, seq: int | None) -> TranscriptPane | None
     return _fill_up(conversation, found[:LEAD_TURNS][::-1], min(latest), previous)
 
 
-def between(conversation: Conversation, after: int, before: int) -> TranscriptPane:
+def show_turns_between(
+    conversation: Conversation, after: int, before: int
+) -> TranscriptPane:
     """Turns that follow turn id `after`, as far as turn id `before`."""
     return _fill_up(conversation, [], before, None, after=after)
 
 
-def _turns(conversation: Conversation) -> QuerySet[Turn]:
+def _select_turns(conversation: Conversation) -> QuerySet[Turn]:
     return _with_message(conversation.turns.all())
 
 
@@ -219,21 +223,21 @@ def _fill_up(
 ) -> TranscriptPane:
     """These turns and a page of those that follow; the gap that is then left."""
     last = turns[-1].pk if turns else after
-    rows = _turns(conversation).filter(id__gt=last, id__lt=before).order_by("id")
+    rows = _select_turns(conversation).filter(id__gt=last, id__lt=before).order_by("id")
     following = list(rows[: PAGE_TURNS + 1])
     shown = turns + following[:PAGE_TURNS]
     gap = (shown[-1].pk, before) if len(following) > PAGE_TURNS else None
-    return _pane(conversation, shown, previous, gap)
+    return _make_pane(conversation, shown, previous, gap)
 
 
-def _pane(
+def _make_pane(
     conversation: Conversation,
     turns: list[Turn],
     previous: int | None,
     gap: tuple[int, int] | None = None,
 ) -> TranscriptPane:
     return TranscriptPane(
-        items=tuple(_items(conversation, turns, versions.active(conversation))),
+        items=tuple(_list_items(conversation, turns, versions.active(conversation))),
         previous=previous,
         gap=gap,
     )
@@ -247,7 +251,7 @@ def turn_view(conversation_id: int, turn_id: int) -> tuple[Conversation, TurnVie
     [turn] = found
     conversation = turn.conversation
     active = versions.active(conversation)
-    return conversation, next(_views(conversation, found, turn.next_start, active))
+    return conversation, next(_view_turns(conversation, found, turn.next_start, active))
 
 
 @prepared_rows()
@@ -261,7 +265,7 @@ def _turn_before_next(conversation: Any, turn: Any) -> QuerySet[Turn]:
     return rows.annotate(next_start=Subquery(next_start)).order_by()
 
 
-def _items(
+def _list_items(
     conversation: Conversation, turns: list[Turn], summaries: list[Summary]
 ) -> Iterator[TurnView | Divider]:
     """The turns, each followed by the dividers of the summaries that end in it."""
@@ -280,7 +284,7 @@ def _items(
         for row in rows
     }
     covered = context.visible(conversation).aggregate(**counts) if counts else {}
-    views = _views(conversation, turns, next_start, summaries)
+    views = _view_turns(conversation, turns, next_start, summaries)
     for view, rows in zip(views, ended, strict=True):
         yield view
         for row in rows:
@@ -293,7 +297,7 @@ def _next_start(conversation: Conversation, turn: Turn) -> int | None:
     return following.values_list("user_message__seq", flat=True).first()
 
 
-def _views(
+def _view_turns(
     conversation: Conversation,
     turns: list[Turn],
     end: int | None,
@@ -310,7 +314,7 @@ def _views(
 
     every = [row for rows in messages.values() for row in rows]
     cards = tool_cards.read(conversation, turns, every, locate)
-    waiting = _waiting(conversation, turns)
+    waiting = _find_waiting(conversation, turns)
     stated = rules.stated(conversation, turns[0].user_message.seq, end)
     for turn in turns:
         model = turn.model or model_of(conversation)
@@ -327,7 +331,9 @@ def _views(
             text_attempt=turn.text_attempt,
             messages=tuple(
                 replace(
-                    _shown(row, locate(row), _author_of(row, turn, conversation)),
+                    _show_message(
+                        row, locate(row), _author_of(row, turn, conversation)
+                    ),
                     cards=shown or (),
                     rules=stated.get(row.seq, ()),
                 )
@@ -346,7 +352,7 @@ def _views(
         )
 
 
-def _waiting(conversation: Conversation, turns: list[Turn]) -> list[int]:
+def _find_waiting(conversation: Conversation, turns: list[Turn]) -> list[int]:
     """The unfinished turns of the conversation, if one of these waits for others."""
     if all(turn.state != Turn.State.QUEUED for turn in turns):
         return []
@@ -360,7 +366,7 @@ def _messages_by_turn(
     """The messages of each turn: from its user message to the next turn's."""
     starts = [turn.user_message.seq for turn in turns]
     edges = {"start": starts[0], **({"end": end} if end else {})}
-    rows = _messages(conversation=conversation.pk, **edges)
+    rows = _select_messages(conversation=conversation.pk, **edges)
     for row in rows:
         row.conversation = conversation
 
@@ -371,7 +377,9 @@ def _messages_by_turn(
 
 
 @prepared_rows()
-def _messages(conversation: Any, start: Any, end: Any = None) -> QuerySet[Message]:
+def _select_messages(
+    conversation: Any, start: Any, end: Any = None
+) -> QuerySet[Message]:
     rows = Message.objects.filter(conversation=conversation, seq__gte=start)
     if end:
         rows = rows.filter(seq__lt=end)
@@ -389,7 +397,7 @@ def _author_of(row: Message, turn: Turn, conversation: Conversation) -> str:
     return turn.model or model_of(conversation)
 
 
-def _shown(row: Message, location: Location, model: str) -> ShownMessage:
+def _show_message(row: Message, location: Location, model: str) -> ShownMessage:
     is_reply = row.role != Message.Role.USER
     sent = count_sent_chars(row)
     if sent and location.kind == "window":

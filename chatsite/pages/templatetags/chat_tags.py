@@ -24,7 +24,7 @@ from memory.models import Conversation, Message, Summary
 from memory.ranges import Ranges
 
 from .. import parts
-from ..markdown import render
+from ..markdown import render_markdown
 from ..presenters.context_pane import SeenMessage
 from ..presenters.tool_cards import label_of
 from ..presenters.transcript_pane import Divider, ShownMessage, TurnView
@@ -75,7 +75,7 @@ def address(context: template.Context) -> str:
 
 @register.simple_tag(takes_context=True)
 def turn(context: template.Context, view: TurnView) -> SafeString:
-    return parts.turn(context["conversation"], view)
+    return parts.render_turn(context["conversation"], view)
 
 
 @register.simple_tag(takes_context=True)
@@ -113,7 +113,7 @@ def composer_parts(place: str) -> SafeString:
 def conversation_row(
     context: template.Context, row: Conversation, opened: object
 ) -> SafeString:
-    return parts.row(
+    return parts.render_row(
         row,
         is_open=str(row.uuid) == str(opened),
         query=context["query"],
@@ -124,28 +124,28 @@ def conversation_row(
 
 @register.simple_tag(takes_context=True)
 def divider(context: template.Context, line: Divider) -> SafeString:
-    return parts.divider(context["conversation"], line)
+    return parts.render_divider(context["conversation"], line)
 
 
 @register.simple_tag(takes_context=True)
 def summary_block(context: template.Context, summary: Summary) -> SafeString:
     is_past = context["context"].reply is not None
-    return parts.summary_block(context["conversation"], summary, is_past=is_past)
+    return parts.render_summary_block(context["conversation"], summary, is_past=is_past)
 
 
 @register.simple_tag
 def seen_message(message: SeenMessage) -> SafeString:
-    return parts.seen_message(message)
+    return parts.render_seen_message(message)
 
 
 @register.simple_tag
 def form_fields(form: Form) -> SafeString:
-    return parts.form_fields(form)
+    return parts.render_form_fields(form)
 
 
 @register.filter
 def markdown(text: str, role: str = "") -> SafeString:
-    return render(text, is_typed=role == "user")
+    return render_markdown(text, is_typed=role == "user")
 
 
 @register.filter

@@ -83,7 +83,7 @@ def show_figures(
         conversation,
         _("Figures"),
         chart=draw_prompts(conversation),
-        savings=savings.of(conversation),
+        savings=savings.measure_savings(conversation),
     )
 
 
@@ -93,7 +93,7 @@ urlpatterns = [path("<int:pk>/figures/", show_figures, name="desk-figures")]
 def draw_prompts(conversation: Conversation) -> Chart:
     """Prompt tokens per turn, from the requests that were made here."""
     name, title = "prompts", _("Prompt tokens per turn")
-    prompts = savings.prompts(conversation)
+    prompts = savings.list_prompts(conversation)
     if not prompts:
         message = _("No reply was made here yet: nothing to draw.")
         return Chart(name, title, message=message)

@@ -187,4 +187,4 @@ def compare_versions(conversation: Conversation, old: int, new: int) -> Values:
     for version in (old, new):
         if version not in texts:
             return {"missing": version}
-    return {"old": old, "new": new, "pieces": differ.diff(texts[old], texts[new])}
+    return {"old": old, "new": new, "pieces": differ.diff_words(texts[old], texts[new])}

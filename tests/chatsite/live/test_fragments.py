@@ -8,7 +8,7 @@ import pytest
 from chatsite.live import fragments
 from chatsite.live.live_reply import LiveReply
 from chatsite.pages import incremental
-from chatsite.pages.markdown import render, render_part
+from chatsite.pages.markdown import render_markdown, render_part
 from chatsite.protocol import events
 from chatsite.turns import commands, lifecycle
 from chatsite.turns.models import Turn
@@ -120,7 +120,7 @@ def test_a_browser_puts_the_reply_together_whatever_is_dropped(dropped):
             base = end
     browser.apply(known.frame(frame(base, REPLY[base:])))
     assert browser.letters > 3
-    assert browser.html + render_part(browser.tail, {}) == render(REPLY)
+    assert browser.html + render_part(browser.tail, {}) == render_markdown(REPLY)
 
 
 def test_text_of_a_model_is_escaped():

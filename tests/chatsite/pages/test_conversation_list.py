@@ -29,7 +29,7 @@ class TestSections:
             age(transcript.create(alice, title=f"{days} days"), days)
         library.pin_conversation(Conversation.objects.get(title="40 days"))
         age(transcript.create(alice, title="old"), 400)
-        found = list(conversation_list.group(library.list_conversations(alice)))
+        found = list(conversation_list.group_by_day(library.list_conversations(alice)))
         assert [(each.name, len(each.rows)) for each in found][:4] == [
             ("Pinned", 1),
             ("Today", 1),
@@ -46,14 +46,16 @@ class TestSections:
         made.refresh_from_db()
         with timezone.override("Asia/Tokyo"):
             today = timezone.localtime(evening).date()
-            assert conversation_list._heading(made, today) == "Today"
+            assert conversation_list._name_section(made, today) == "Today"
         with timezone.override("UTC"):
-            assert conversation_list._heading(made, today) == "Yesterday"
+            assert conversation_list._name_section(made, today) == "Yesterday"
 
     def test_it_names_months_in_the_language_of_the_page(self, alice):
         age(transcript.create(alice), 400)
         with translation.override("zh-hans"):
-            [section] = conversation_list.group(library.list_conversations(alice))
+            [section] = conversation_list.group_by_day(
+                library.list_conversations(alice)
+            )
         assert "年" in section.name
 
     def test_it_shows_more_on_request(self, client, alice, monkeypatch):
@@ -173,7 +175,9 @@ class TestAt:
     def small_pages(self, long, monkeypatch):
         monkeypatch.setattr("chatsite.pages.presenters.transcript_pane.PAGE_TURNS", 3)
         monkeypatch.setattr("chatsite.pages.presenters.transcript_pane.LEAD_TURNS", 2)
-        monkeypatch.setitem(transcript_pane.transcript.__kwdefaults__, "turns", 3)
+        monkeypatch.setitem(
+            transcript_pane.show_latest_turns.__kwdefaults__, "turns", 3
+        )
 
     def test_it_shows_the_turns_about_a_message_and_the_latest(self, client, long):
         page = client.get(url("detail", long), {"at": 7}).content.decode()

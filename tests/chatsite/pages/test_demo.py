@@ -28,7 +28,7 @@ async def test_it_ends_with_a_search_in_the_transcript(
 ):
     settings.DEMO_TOKENS_PER_SECOND = 0
     with translation.override(language):
-        conversation = await database_sync_to_async(demo.start)(alice)
+        conversation = await database_sync_to_async(demo.start_demo)(alice)
         lines = await database_sync_to_async(demo.find_lines)(conversation)
     assert len(lines) == len(demo.SCRIPT) - 1
     await answer_all(conversation)
@@ -61,6 +61,6 @@ def check(conversation, words):
     assert first.tokens_after < first.tokens_before
     # Nor is there markup in what is made of a result.
     assert not any("<" in row.text for row in conversation.summaries.all())
-    saved = savings.of(conversation)
+    saved = savings.measure_savings(conversation)
     assert saved.net > 0 or not saved.is_telling
     assert [str(each) for each in (*turn_audit.check(), *audit.check_memory())] == []

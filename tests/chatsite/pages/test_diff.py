@@ -6,14 +6,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from chatsite.pages.diff import Piece, diff
+from chatsite.pages.diff import Piece, diff_words
 from tests.patience import within
 
 TEXTS = st.text(alphabet="ab 你好。\n", max_size=40)
 
 
 def test_it_shows_changed_words_whole():
-    assert diff("Anna has 120 boxes.", "Anna has 130 boxes.") == [
+    assert diff_words("Anna has 120 boxes.", "Anna has 130 boxes.") == [
         Piece("same", "Anna has "),
         Piece("removed", "120"),
         Piece("added", "130"),
@@ -22,7 +22,7 @@ def test_it_shows_changed_words_whole():
 
 
 def test_it_compares_chinese_by_character():
-    assert diff("她喜欢红茶。", "她喜欢绿茶。") == [
+    assert diff_words("她喜欢红茶。", "她喜欢绿茶。") == [
         Piece("same", "她喜欢"),
         Piece("removed", "红"),
         Piece("added", "绿"),
@@ -35,12 +35,12 @@ def test_it_compares_chinese_by_character():
     [("", "", []), ("", "a b", ["added"]), ("a b", "", ["removed"])],
 )
 def test_it_compares_with_nothing(old, new, kinds):
-    assert [piece.kind for piece in diff(old, new)] == kinds
+    assert [piece.kind for piece in diff_words(old, new)] == kinds
 
 
 @given(TEXTS, TEXTS)
 def test_both_texts_can_be_read_from_it(old, new):
-    pieces = diff(old, new)
+    pieces = diff_words(old, new)
     assert "".join(p.text for p in pieces if p.kind != "added") == old
     assert "".join(p.text for p in pieces if p.kind != "removed") == new
 
@@ -49,5 +49,5 @@ def test_long_texts_are_compared_by_line():
     lines = [f"Fact {n} of the long list.\n" for n in range(2000)]
     changed = [*lines[:1000], "Something else entirely.\n", *lines[1001:]]
     with within(2, time.thread_time):
-        pieces = diff("".join(lines), "".join(changed))
+        pieces = diff_words("".join(lines), "".join(changed))
     assert [piece.kind for piece in pieces] == ["same", "removed", "added", "same"]

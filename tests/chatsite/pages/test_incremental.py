@@ -49,7 +49,7 @@ def test_what_is_settled_is_how_the_whole_begins(text, steps):
     settler = grow(text, steps)
     settled = str(settler.view(text).html())
     rest = markdown.render_part(text[settler.view(text).end :], {})
-    assert settled + rest == markdown.render(text)
+    assert settled + rest == markdown.render_markdown(text)
 
 
 @pytest.mark.parametrize(
@@ -104,7 +104,7 @@ def test_a_reply_is_read_a_fixed_number_of_times(text, monkeypatch):
 def test_what_is_not_formatted_in_the_end_is_not_on_the_way(text):
     view = grow(f"One.\n\n{text}", [500]).view(f"One.\n\n{text}")
     assert (view.form, view.pieces) == ("wrap", ())
-    assert markdown.render(f"One.\n\n{text}").startswith('<pre class="wrap">')
+    assert markdown.render_markdown(f"One.\n\n{text}").startswith('<pre class="wrap">')
 
 
 def test_formatting_holds_nobody_up(monkeypatch):

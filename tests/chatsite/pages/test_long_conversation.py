@@ -34,7 +34,9 @@ ACTS = {
     ),
     "sync": lambda client, made: list(fragments.Page().sync(made)),
     "right pane": lambda client, made: context_pane.model_view(made),
-    "find": lambda client, made: search.find(made, "captain harbour minutes"),
+    "find": lambda client, made: search.search_conversation(
+        made, "captain harbour minutes"
+    ),
     "search": lambda client, made: list(
         conversation_search.find_messages(made.owner, "ferry pier")
     ),
@@ -58,10 +60,10 @@ def test_it_takes_the_same_number_of_queries_at_30_and_at_3000_messages(client, 
 @pytest.mark.django_db
 def test_a_compaction_is_drawn_once_however_the_pages_are_cut(alice):
     made = make(alice, 400)
-    pane = transcript_pane.transcript(made)
+    pane = transcript_pane.show_latest_turns(made)
     drawn = list(pane.items)
     while pane.earlier:
-        pane = transcript_pane.transcript(made, before=pane.earlier)
+        pane = transcript_pane.show_latest_turns(made, before=pane.earlier)
         drawn = [*pane.items, *drawn]
     compactions = [
         item.summary.version

@@ -61,7 +61,7 @@ def test_a_stranger_sees_nothing(client, long, bob, name):
 
 class TestFinding:
     def find(self, conversation, query):
-        found = search.find(conversation, query)
+        found = search.search_conversation(conversation, query)
         return {each.seq: (each.location.kind, each.in_summary) for each in found}
 
     def test_it_says_where_the_model_sees_it(self, long):
@@ -79,7 +79,7 @@ class TestFinding:
         talk_in_turns(made, "We are 4 people and the budget is 3,200 euros.", "Ok")
         summarise(made, 1, 2, text="Budget: what is our budget?")
         made.refresh_from_db()
-        [reply, asked] = search.find(made, "budget")
+        [reply, asked] = search.search_conversation(made, "budget")
         assert (asked.seq, asked.in_summary) == (1, False)
         assert "3,200" in asked.missing
 
@@ -90,13 +90,13 @@ class TestFinding:
         assert 15 in self.find(long, "where is box number 7")
 
     def test_the_excerpt_shows_what_matches(self, long):
-        reply, message = search.find(long, "77 pears")
+        reply, message = search.search_conversation(long, "77 pears")
         assert reply.parts == ("Reply to: Fact 7: box 7 holds ", "77 pears", ".")
         assert (reply.seq, message.seq) == (16, 15)
 
     def test_a_long_text_is_cut_around_the_match(self, conversation):
         talk_in_turns(conversation, "a " * 500 + "needle" + " b" * 500)
-        hits = search.find(conversation, "NEEDLE")
+        hits = search.search_conversation(conversation, "NEEDLE")
         assert len(hits) == 2
         assert all(len("".join(hit.parts)) < 300 for hit in hits)
         assert all(hit.parts[1] == "needle" for hit in hits)
@@ -156,7 +156,7 @@ class TestFinding:
 
 class TestSavings:
     def test_a_short_chat_saves_nothing(self, conversation):
-        saved = savings.of(conversation)
+        saved = savings.measure_savings(conversation)
         assert (saved.replies, saved.sent, saved.summaries) == (2, 80, 0)
         assert saved.whole > 0
 
@@ -169,7 +169,7 @@ class TestSavings:
         assert ("20 tokens" in html) is told
 
     def test_it_counts_the_whole_transcript_for_every_reply(self, long):
-        saved = savings.of(long)
+        saved = savings.measure_savings(long)
         sizes = dict(long.messages.values_list("seq", "tokens"))
         prompt = savings.count_text(requests.next_turn(long).wire[0]["content"]) + 4
         expected = sum(
@@ -180,15 +180,15 @@ class TestSavings:
         assert saved.whole == pytest.approx(estimated, abs=1)
 
     def test_it_takes_the_summariser_off(self, long):
-        before = savings.of(long).net
+        before = savings.measure_savings(long).net
         call = long.model_calls.get(purpose=ModelCall.Purpose.SUMMARY)
         plant(call, tokens_input=1001, tokens_output=200)
-        assert before - savings.of(long).net == 1200
+        assert before - savings.measure_savings(long).net == 1200
 
     def test_money_needs_prices(self, long, settings):
-        assert savings.of(long).money is None
+        assert savings.measure_savings(long).money is None
         settings.PRICE_INPUT, settings.PRICE_OUTPUT = 1.0, 5.0
-        saved = savings.of(long)
+        saved = savings.measure_savings(long)
         assert saved.money == pytest.approx((saved.whole - saved.sent - 1) / 1e6)
 
     def test_an_empty_conversation_has_nothing_to_say(self, client, alice):

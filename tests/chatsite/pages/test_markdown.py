@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from chatsite.pages import markdown
-from chatsite.pages.markdown import ATTRIBUTES, MAX_CHARS, TAGS, render
+from chatsite.pages.markdown import ATTRIBUTES, MAX_CHARS, TAGS, render_markdown
 from tests.patience import within
 
 ATTACKS = (
@@ -65,7 +65,7 @@ class Tags(HTMLParser):
 
 @pytest.mark.parametrize("text", ATTACKS)
 def test_it_lets_nothing_live_through(text):
-    for tag, attributes in Tags(render(text)).found:
+    for tag, attributes in Tags(render_markdown(text)).found:
         assert tag in TAGS
         allowed = ATTRIBUTES.get(tag, set()) | {"rel", "target"}
         assert set(attributes) <= allowed | ({"class"} if tag == "pre" else set())
@@ -76,13 +76,15 @@ def test_it_lets_nothing_live_through(text):
 @given(st.text(max_size=200))
 @settings(max_examples=150, deadline=None)
 def test_it_keeps_to_its_tags_whatever_the_text(text):
-    for tag, attributes in Tags(render(text)).found:
+    for tag, attributes in Tags(render_markdown(text)).found:
         assert tag in TAGS
         assert not any(name.startswith(("on", "hx-", "data-")) for name in attributes)
 
 
 def test_it_formats():
-    html = render("**bold** ~~gone~~ `code`\n\n1. one\n2. two\n\n| a |\n|---|\n| 二 |")
+    html = render_markdown(
+        "**bold** ~~gone~~ `code`\n\n1. one\n2. two\n\n| a |\n|---|\n| 二 |"
+    )
     for part in (
         "<strong>bold</strong>",
         "<s>gone</s>",
@@ -94,7 +96,7 @@ def test_it_formats():
 
 
 def test_it_marks_links_as_foreign():
-    html = render("[x](https://ok.example)")
+    html = render_markdown("[x](https://ok.example)")
     assert 'rel="nofollow noopener noreferrer"' in html
     assert 'target="_blank"' in html
 
@@ -109,7 +111,9 @@ def test_it_marks_links_as_foreign():
     ],
 )
 def test_it_makes_links_of_addresses(text, address):
-    [(_, link)] = [found for found in Tags(render(text)).found if found[0] == "a"]
+    [(_, link)] = [
+        found for found in Tags(render_markdown(text)).found if found[0] == "a"
+    ]
     assert link["href"] == address
     assert link["rel"] == "nofollow noopener noreferrer"
 
@@ -122,30 +126,30 @@ def test_it_makes_links_of_addresses(text, address):
     ],
 )
 def test_it_makes_no_other_links(text):
-    assert "<a href" not in render(text)
+    assert "<a href" not in render_markdown(text)
 
 
 def test_a_link_with_an_address_for_a_name_leads_where_it_says():
-    found = Tags(render("[https://ok.example](https://other.example)")).found
+    found = Tags(render_markdown("[https://ok.example](https://other.example)")).found
     assert [attributes.get("href") for tag, attributes in found if tag == "a"] == [
         "https://other.example"
     ]
 
 
 def test_it_draws_lists_of_tasks():
-    html = render("- [ ] one\n- [x] two [x]\n- [y] three\n\n[x] four")
+    html = render_markdown("- [ ] one\n- [x] two [x]\n- [y] three\n\n[x] four")
     for part in ("<li>☐ one", "<li>☑ two [x]", "<li>[y] three", "<p>[x] four"):
         assert part in html
 
 
 def test_a_picture_is_a_link_without_its_mark():
-    html = render("![pic](https://ok.example) Stop\\![x](https://ok.example)")
+    html = render_markdown("![pic](https://ok.example) Stop\\![x](https://ok.example)")
     assert "<p><a" in html
     assert "Stop!<a" in html
 
 
 def test_marks_of_footnotes_are_raised_and_the_notes_stay():
-    html = render(
+    html = render_markdown(
         "As said[^1], and[^23].\n\n[^1]: Smith, *p. 4*\n[^23]: https://ok.example"
     )
     assert "As said<sup>[1]</sup>, and<sup>[23]</sup>." in html
@@ -154,7 +158,7 @@ def test_marks_of_footnotes_are_raised_and_the_notes_stay():
 
 
 def test_footnotes_have_names_too():
-    html = render(
+    html = render_markdown(
         "As said[^note], “so”[^smith-2020][^甲]: yes.\n\n[^note]: Smith, *p. 4*\n"
         "[^smith-2020]: https://ok.example"
     )
@@ -173,18 +177,18 @@ def test_footnotes_have_names_too():
     ],
 )
 def test_other_brackets_are_no_footnotes(text):
-    assert "<sup>" not in render(text)
+    assert "<sup>" not in render_markdown(text)
 
 
 def test_what_a_person_types_keeps_its_spaces():
     text = "one  two\n   three \n  - four"
-    typed = markdown.render(text, is_typed=True)
+    typed = markdown.render_markdown(text, is_typed=True)
     assert typed == "<p>one  two<br>   three</p>\n<ul>\n<li>four</li>\n</ul>\n"
-    assert "<br>\nthree" in render(text)
+    assert "<br>\nthree" in render_markdown(text)
 
 
 def test_it_breaks_lines_where_the_text_does():
-    assert "<br>" in render("one\ntwo")
+    assert "<br>" in render_markdown("one\ntwo")
 
 
 DEEP = (
@@ -210,12 +214,12 @@ def test_it_loses_no_word_to_nesting_and_answers_soon(text):
 
 
 def test_it_shows_long_texts_as_they_are():
-    html = render("**x** " * (MAX_CHARS // 6 + 1))
+    html = render_markdown("**x** " * (MAX_CHARS // 6 + 1))
     assert html.startswith('<pre class="wrap">**x**')
 
 
 def test_it_escapes_what_it_shows_as_it_is():
-    html = render("<script>" + "x" * MAX_CHARS)
+    html = render_markdown("<script>" + "x" * MAX_CHARS)
     assert "<script>" not in html
 
 
@@ -228,10 +232,12 @@ class TestCache:
             "render_part",
             lambda text, links, **_: done.append(text) or original(text, links),
         )
-        assert markdown.render("*once* only") == markdown.render("*once* only")
+        assert markdown.render_markdown("*once* only") == markdown.render_markdown(
+            "*once* only"
+        )
         assert done == ["*once* only"]
 
     def test_many_long_texts_do_not_fill_the_memory(self):
         for number in range(100):
-            markdown.render(f"{number}" + "x" * 200_000)
+            markdown.render_markdown(f"{number}" + "x" * 200_000)
         assert markdown.cache.bytes <= markdown.CACHE_BYTES

@@ -8,7 +8,7 @@ from html import unescape
 import pytest
 
 from chatsite.pages import incremental, maths
-from chatsite.pages.markdown import render, render_uncached
+from chatsite.pages.markdown import render_markdown, render_uncached
 from tests.patience import within
 
 
@@ -31,7 +31,7 @@ from tests.patience import within
     ],
 )
 def test_it_draws_a_formula(formula, drawn):
-    html = render(f"So {formula} holds.")
+    html = render_markdown(f"So {formula} holds.")
     assert drawn in html
     assert html.startswith("<p>So <math display=")
 
@@ -51,17 +51,17 @@ def test_it_draws_a_formula(formula, drawn):
     ],
 )
 def test_what_it_can_not_draw_stays_as_it_was_written(formula):
-    html = render(f"So {formula} holds.")
+    html = render_markdown(f"So {formula} holds.")
     shown = re.search(r'<code class="math">(.*?)</code>', html, re.DOTALL)
     assert unescape(shown[1]) == formula
 
 
 def test_a_formula_on_lines_of_its_own_is_a_block():
-    html = render("Look:\n$$\na = b\n- c_1\n+ d_1\n$$\n\nand **on**")
+    html = render_markdown("Look:\n$$\na = b\n- c_1\n+ d_1\n$$\n\nand **on**")
     assert '<p><math display="block"><mrow><mi>a</mi>' in html
     assert "<strong>on</strong>" in html
     source = "$$\na = b\n- \\c_1\n$$"
-    assert f'<pre><code class="math">{source}</code></pre>' in render(source)
+    assert f'<pre><code class="math">{source}</code></pre>' in render_markdown(source)
 
 
 ALIGNED = "a &= b \\\\\n- c_1 &= d \\\\\n+ e &= f"
@@ -69,7 +69,9 @@ ALIGNED = "a &= b \\\\\n- c_1 &= d \\\\\n+ e &= f"
 
 @pytest.mark.parametrize("name", ["align", "align*", "gather*", "eqnarray"])
 def test_an_environment_for_formulas_needs_no_dollars(name):
-    html = render(f"Look:\n\\begin{{{name}}}\n{ALIGNED}\n\\end{{{name}}}\nand **on**")
+    html = render_markdown(
+        f"Look:\n\\begin{{{name}}}\n{ALIGNED}\n\\end{{{name}}}\nand **on**"
+    )
     assert '<p>Look:</p>\n<p><math display="block"><mrow><mtable' in html
     assert html.count("<mtr>") == 3
     assert "<p>and <strong>on</strong>" in html
@@ -86,7 +88,7 @@ def test_an_environment_for_formulas_needs_no_dollars(name):
     ],
 )
 def test_what_is_not_closed_or_not_for_formulas_is_text(text):
-    html = render(text)
+    html = render_markdown(text)
     assert "math" not in html
     assert "\\begin{" in html
 
@@ -109,7 +111,7 @@ def test_what_is_not_closed_or_not_for_formulas_is_text(text):
     ],
 )
 def test_a_formula_brings_nothing_but_its_layout(formula):
-    html = render(f"${formula}$").replace('<code class="math">', "").lower()
+    html = render_markdown(f"${formula}$").replace('<code class="math">', "").lower()
     tags = " ".join(re.findall(r"<[^>]*>", html))
     for part in (
         "<img",
@@ -187,18 +189,18 @@ def test_a_reply_that_grows_is_drawn_as_far_as_the_whole(monkeypatch):
     ],
 )
 def test_money_is_no_formula(text):
-    assert "math" not in render(text)
+    assert "math" not in render_markdown(text)
 
 
 def test_code_is_no_formula():
-    html = render("`$x$` and\n```sh\necho $HOME$PATH$\n```")
+    html = render_markdown("`$x$` and\n```sh\necho $HOME$PATH$\n```")
     assert "math" not in html
     assert '<code class="language-sh">echo $HOME$PATH$' in html
 
 
 @pytest.mark.parametrize("info", ['x" onload="y', "a/b", "x" * 30, "<b>", "日本"])
 def test_odd_languages_have_no_name(info):
-    html = render(f"```{info}\ntext\n```")
+    html = render_markdown(f"```{info}\ntext\n```")
     assert "onload=" not in html.replace("&quot;", '"').split("<pre>")[0]
     assert re.search(r"<code( class=\"language-x&quot;\")?>|<code>", html)
 

@@ -17,7 +17,7 @@ def test_a_finished_turn_is_rendered_once_for_all_tabs(client, conversation, ren
     fragments.Page().turn(conversation.pk, turn.pk, "")
     assert rendered["chat/_turn.html"] == conversation.turns.count() == 2
     found = fragments.transcript_pane.turn_view(conversation.pk, turn.pk)
-    drawn = str(parts.turn(*found))
+    drawn = str(parts.render_turn(*found))
     assert all(drawn in html for html in (*pages, synced))
 
 

@@ -38,7 +38,7 @@ def conversation(alice):
 
 
 def last_turn(conversation):
-    pane = transcript_pane.transcript(conversation)
+    pane = transcript_pane.show_latest_turns(conversation)
     return [i for i in pane.items if isinstance(i, transcript_pane.TurnView)][-1]
 
 
@@ -119,7 +119,7 @@ class TestPlaces:
         row = arrive(turn.tool_calls.get(), "Call Mia!")
         first, second = [
             item
-            for item in transcript_pane.transcript(conversation).items
+            for item in transcript_pane.show_latest_turns(conversation).items
             if isinstance(item, transcript_pane.TurnView)
         ]
         assert [answer.seq for answer in first.cards[0].answers] == [3, row.seq]
@@ -250,14 +250,14 @@ class TestBounds:
             other = transcript.create(alice)
             use_tools(other, "Look", *[Use() for _ in range(number)])
             with CaptureQueriesContext(connection) as queries:
-                transcript_pane.transcript(other)
+                transcript_pane.show_latest_turns(other)
             counts.append(len(queries))
         assert counts[0] == counts[1]
 
     def test_without_tools_nothing_more_is_asked(self, conversation):
         talk_in_turns(conversation, "Hello")
         with CaptureQueriesContext(connection) as queries:
-            transcript_pane.transcript(conversation)
+            transcript_pane.show_latest_turns(conversation)
         assert not [q for q in queries if "chat_toolcall" in q["sql"]]
 
 
@@ -355,7 +355,7 @@ class TestRightPane:
 class TestSearch:
     def test_a_result_is_found_and_leads_to_its_card(self, client, conversation):
         use_tools(conversation, "Look", Use(result="The Fushimi shrine " * 50_000))
-        [hit] = search.find(conversation, "fushimi")
+        [hit] = search.search_conversation(conversation, "fushimi")
         assert (hit.seq, hit.role) == (3, "tool")
         target = memory_url("find", conversation)
         found = client.get(target, {"q": "Fushimi"}, headers=HTMX).content.decode()

@@ -44,7 +44,7 @@ class TestConversationFigures:
         assert [int(row[2]) for row in rows] == expected
         assert [row[3] for row in rows] == ["report", *["estimate"] * 4]
         whole = sum(int(row[4]) for row in rows)
-        assert whole == pytest.approx(savings.of(talked).whole, abs=5)
+        assert whole == pytest.approx(savings.measure_savings(talked).whole, abs=5)
 
     def test_a_compaction_is_marked_after_the_turn_it_followed(self, talked):
         chart = self.draw(talked)

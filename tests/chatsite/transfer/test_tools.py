@@ -46,7 +46,7 @@ def file(conversation):
 
 
 def cards(conversation):
-    views = transcript_pane.transcript(conversation).items
+    views = transcript_pane.show_latest_turns(conversation).items
     return [
         (card.key, card.name, card.state, card.allowed, card.took, card.is_arrival)
         + tuple((a.seq, a.text, a.sent_chars) for a in card.answers)
