@@ -44,7 +44,7 @@ async def work_off(conversation: object, text: str) -> None:
 
     from chatsite.turns import commands, runner
 
-    submit = database_sync_to_async(commands.submit)
+    submit = database_sync_to_async(commands.submit_message)
     await submit(conversation, text=text, client_id=f"id-{time.monotonic_ns()}")
     runner.start(conversation.pk)
     while tasks := list(runner._tasks):

@@ -77,7 +77,7 @@ def test_every_request_begins_with_the_system_prompt_after_any_compaction(compac
 def test_marks_bar_request_and_header_say_the_same(compacted):
     actions.pin_message(compacted, 1)
     actions.exclude_messages(compacted, [25])
-    commands.submit(compacted, text="Waiting", client_id="w")
+    commands.submit_message(compacted, text="Waiting", client_id="w")
     items = transcript_pane.show_latest_turns(compacted).items
     marks = [e.location for item in items for e in getattr(item, "messages", ())]
     view = context_pane.model_view(compacted)
@@ -100,17 +100,17 @@ def test_a_message_that_no_model_can_take_is_refused_and_the_limit_is_named(
 ):
     settings.CONTEXT_WINDOW = 500
     with pytest.raises(CommandError, match=r"about 2,4\d\d tokens.*takes 500") as error:
-        commands.submit(compacted, text="字" * 3_300, client_id="giant")
+        commands.submit_message(compacted, text="字" * 3_300, client_id="giant")
     assert error.value.code == "too_long"
     assert not compacted.messages.filter(client_id="giant").exists()
-    commands.submit(compacted, text="字" * 300, client_id="fits")
+    commands.submit_message(compacted, text="字" * 300, client_id="fits")
 
 
 @pytest.mark.django_db(transaction=True)
 def test_no_word_of_a_reply_is_announced(compacted):
     page = fragments.Page()
     list(page.sync(compacted))
-    turn = commands.submit(compacted, text="Speak", client_id="s").turn
+    turn = commands.submit_message(compacted, text="Speak", client_id="s").turn
     running = events.State(turn.pk, "running")
     page.turn(compacted.pk, turn.pk, "")
     lifecycle.claim(compacted.pk)

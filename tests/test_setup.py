@@ -19,7 +19,7 @@ from django.contrib.auth import get_user_model
 from chatsite.turns import commands
 from memory import transcript
 made = transcript.create(get_user_model().objects.create_user("alice"))
-commands.submit(made, text="Hello", client_id="1")
+commands.submit_message(made, text="Hello", client_id="1")
 """
 
 

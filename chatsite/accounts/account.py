@@ -109,7 +109,9 @@ def _stop_everything(user: AbstractBaseUser) -> None:
     rows.update(deleted_at=Now())
     for conversation in rows:
         with suppress(Conversation.DoesNotExist):
-            async_to_sync(end_all)(conversation.pk, commands.fence(conversation))
+            async_to_sync(end_all)(
+                conversation.pk, commands.end_unfinished_turns(conversation)
+            )
 
 
 @receiver(user_logged_out)
@@ -121,7 +123,9 @@ def end_temporary(user: AbstractBaseUser | None, **sent: Any) -> None:
     for conversation in library.find_temporary(user):
         with suppress(Conversation.DoesNotExist):  # the purge was faster
             library.delete_conversation(conversation)
-            async_to_sync(end_all)(conversation.pk, commands.fence(conversation))
+            async_to_sync(end_all)(
+                conversation.pk, commands.end_unfinished_turns(conversation)
+            )
     library.purge_deleted()
 
 

@@ -84,7 +84,7 @@ class _Play:
         self.claim, self.experiment = claim, experiment
         # If the account that started it is gone, the owner's limits count.
         self.payer = experiment.user_id or experiment.conversation.owner_id
-        self.summariser = runner.summariser(experiment.model, payer=self.payer)
+        self.summariser = runner.make_summariser(experiment.model, payer=self.payer)
 
     async def run(self) -> None:
         chunk_tokens = self.summariser.chunk_tokens

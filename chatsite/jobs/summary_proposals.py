@@ -100,7 +100,7 @@ def plan_proposal_here(conversation: Conversation, seq: int) -> proposals.Plan:
 
 async def _run_proposal(running: tasks.Running) -> dict[str, Any]:
     conversation, model = await database_sync_to_async(_read_source)(running)
-    summariser = runner.summariser(model, payer=running.job.user_id)
+    summariser = runner.make_summariser(model, payer=running.job.user_id)
     answers = _PaidAnswers(running, summariser.door)
     try:
         made = await proposals.propose_summary(

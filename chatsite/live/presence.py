@@ -29,7 +29,7 @@ def enter_presence(user_id: int, sockets: int) -> None:
     if limit <= 0:
         return
     with transaction.atomic():
-        limits.lock(user_id)
+        limits.lock_allowance(user_id)
         elsewhere = Presence.objects.filter(LEASE.alive(), user=user_id)
         elsewhere = elsewhere.exclude(process=PROCESS).aggregate(n=Sum("sockets"))["n"]
         if (elsewhere or 0) + sockets > limit:

@@ -162,7 +162,7 @@ def _own_conversation(
 def _perform_command(conversation: Conversation, command: events.Command) -> Done:
     match command:
         case events.Send(client_id, text, attachments):
-            send = partial(commands.send, run=runner.may_claim())
+            send = partial(commands.send_message, run=runner.may_claim())
             return _submit_message(
                 client_id, send, conversation, text=text, attachments=attachments
             )
@@ -173,16 +173,16 @@ def _perform_command(conversation: Conversation, command: events.Command) -> Don
             changed = events.Memory(None, "changed")
             return replace(done, published=(*done.published, changed))
         case events.Stop(turn_id):
-            turn = commands.stop(conversation, turn_id)
+            turn = commands.stop_turn(conversation, turn_id)
             running = turn.state == Turn.State.RUNNING
             if running:
                 return Done(stopping=turn.pk)
             return Done(published=tuple(events.of_end(turn)))
         case events.Retry(turn_id):
-            turn = _retry_turn(commands.retry, conversation, turn_id)
+            turn = _retry_turn(commands.retry_turn, conversation, turn_id)
             return Done(published=_announce_turn(turn), has_work=True)
         case events.Regenerate(turn_id):
-            turn = _retry_turn(commands.regenerate, conversation, turn_id)
+            turn = _retry_turn(commands.regenerate_reply, conversation, turn_id)
             return Done(published=_announce_turn(turn), has_work=True)
         case events.Consent() | events.CancelCall() | events.Seen():
             return _decide_call(conversation, command)
@@ -254,7 +254,7 @@ def _edit_message(
     heard = commands.hear_new(conversation, text=text, client_id=client_id)
     values = {"client_id": client_id, "text": text, "seq": seq, "heard": heard}
     with transaction.atomic():
-        sent = commands.edit(conversation, **values)
+        sent = commands.edit_message(conversation, **values)
         if sent.created:
             limits.admit_turn(conversation.owner_id)
     return sent

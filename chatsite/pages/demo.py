@@ -57,7 +57,9 @@ def start_demo(user: AbstractBaseUser) -> Conversation:
     )
     transcript.set_tools(conversation, TOOLS)
     for first in find_lines(conversation)[:1]:
-        commands.submit(conversation, text=first.text, client_id=first.client_id)
+        commands.submit_message(
+            conversation, text=first.text, client_id=first.client_id
+        )
     return conversation
 
 

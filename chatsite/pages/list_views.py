@@ -97,7 +97,7 @@ def begin_conversation(request: HttpRequest) -> HttpResponse:
         return _lead_to(request, known)
     values = preferences.values_for(request.user, **chosen)
     try:
-        heard = commands.hear(request.user.pk, first)
+        heard = commands.hear_rules(request.user.pk, first)
     except (transcript.TextError, CommandError) as error:
         return _explain_refusal(request, form, error)
 
@@ -106,7 +106,7 @@ def begin_conversation(request: HttpRequest) -> HttpResponse:
         if "first" in request.POST:
             # The page that opens next starts the reply.
             message = {"text": first, "client_id": client_id}
-            commands.submit(made, **message, attachments=files, heard=heard)
+            commands.submit_message(made, **message, attachments=files, heard=heard)
             limits.admit_turn(request.user.pk)
         return made
 

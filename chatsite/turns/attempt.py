@@ -81,7 +81,7 @@ async def answer(
     if request.built.tokens > providers.context_window(request.model):
         # Some providers would cut it off without a word.
         return claim, lifecycle.Result(State.FAILED, "", error="context_length")
-    while answer := await _ask(request):
+    while answer := await _send_request(request):
         following = await _prepare_other(request, answer, make_room)
         if following is None:
             return request.claim, answer.result
@@ -126,7 +126,7 @@ def prepare(
     if turn is None:
         rows = Turn.objects.select_related("conversation", "user_message")
         turn = rows.get(pk=claim.turn_id)
-        if refused := _refusal(turn):
+        if refused := _find_refusal(turn):
             return refused
     conversation = turn.conversation
     if tools is None and calls_tools(turn):
@@ -162,7 +162,7 @@ def calls_tools(turn: Turn) -> bool:
     return turn.may_have_rows and calls.exists()
 
 
-def _refusal(turn: Turn) -> lifecycle.Result | None:
+def _find_refusal(turn: Turn) -> lifecycle.Result | None:
     if turn.user_message.deleted_at:
         return lifecycle.Result(State.STOPPED, "", error=commands.MESSAGE_DELETED)
     if turn.cancel_requested_at:
@@ -231,7 +231,7 @@ async def _prepare_other(
     return await _compact_first(other, make_room)
 
 
-async def _ask(request: Request) -> _Answer | None:
+async def _send_request(request: Request) -> _Answer | None:
     """Send the request and pass on the reply. None: the turn was lost."""
     claim = request.claim
     begun = await retry(
@@ -258,28 +258,30 @@ async def _ask(request: Request) -> _Answer | None:
     if relay.hold is lifecycle.LeaseStatus.LOST:
         return None
     if relay.hold is lifecycle.LeaseStatus.CANCELLED:
-        return _Answer(_result(relay, State.STOPPED))
+        return _Answer(_make_result(relay, State.STOPPED))
     instead = error.instead if isinstance(error, LLMError) else None
-    return _Answer(_outcome(relay, error), instead)
+    return _Answer(_read_outcome(relay, error), instead)
 
 
-def _outcome(relay: ReplyStreamer, error: BaseException | None) -> lifecycle.Result:
+def _read_outcome(
+    relay: ReplyStreamer, error: BaseException | None
+) -> lifecycle.Result:
     if isinstance(error, LLMError):
-        return _result(relay, State.FAILED, error.code)
+        return _make_result(relay, State.FAILED, error.code)
     if error:
         raise error
     why = replies.why_cut_off(relay.stream.finish_reason)
     if why == "content_filter":
-        return _result(relay, State.FAILED, why)
+        return _make_result(relay, State.FAILED, why)
     if why:
-        return _result(relay, State.TRUNCATED, why)
+        return _make_result(relay, State.TRUNCATED, why)
     if is_blank(relay.text) and not relay.stream.calls:
         code = "only_reasoning" if relay.reasoning else "bad_response"
-        return _result(relay, State.FAILED, code)
-    return _result(relay, State.DONE)
+        return _make_result(relay, State.FAILED, code)
+    return _make_result(relay, State.DONE)
 
 
-def _result(relay: ReplyStreamer, state: str, error: str = "") -> lifecycle.Result:
+def _make_result(relay: ReplyStreamer, state: str, error: str = "") -> lifecycle.Result:
     stream, usage = relay.stream, relay.stream.usage
     return lifecycle.Result(
         state,

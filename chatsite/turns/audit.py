@@ -17,7 +17,7 @@ from .tool_loop import audit as tool_audit
 State = Turn.State
 
 
-def check() -> Iterator[Violation]:
+def check_turns() -> Iterator[Violation]:
     for find in (*FINDERS, *hooks.audit_rules):
         yield from without_staged(find())
 
@@ -32,10 +32,10 @@ def find_two_running() -> Iterator[Violation]:
 
 def find_stuck() -> Iterator[Violation]:
     """Turns that a sweep should have taken over or ended by now."""
-    long_ago = Now() - _grace()
+    long_ago = Now() - _read_grace()
     expired = Q(lease_until=None) | Q(lease_until__lt=long_ago)
     running = Turn.objects.filter(expired, state=State.RUNNING)
-    yield from _each(running, "R4.lease", "is running without a live lease")
+    yield from _report_turns(running, "R4.lease", "is running without a live lease")
     # Sending, retrying and stopping touch the conversation, so what is still queued
     # in a quiet one waits behind a running turn, or else for nothing.
     before = Turn.objects.filter(conversation=OuterRef("conversation"))
@@ -43,10 +43,10 @@ def find_stuck() -> Iterator[Violation]:
     queued = Turn.objects.filter(
         ~Exists(busy), state=State.QUEUED, conversation__updated_at__lt=long_ago
     )
-    yield from _each(queued, "R4.queued", "is queued and no process takes it")
+    yield from _report_turns(queued, "R4.queued", "is queued and no process takes it")
 
 
-def _grace() -> timedelta:
+def _read_grace() -> timedelta:
     """Nothing may be left alone for longer than one lease and one sweep."""
     seconds = settings.TURN_LEASE_SECONDS + settings.TURN_SWEEP_SECONDS
     return timedelta(seconds=seconds)
@@ -54,10 +54,10 @@ def _grace() -> timedelta:
 
 def find_unknown_states() -> Iterator[Violation]:
     rows = Turn.objects.exclude(state__in=State.values)
-    yield from _each(rows, "R4.state", "has an unknown state")
+    yield from _report_turns(rows, "R4.state", "has an unknown state")
     ended = Turn.objects.exclude(state__in=Turn.UNFINISHED)
     timeless = ended.filter(finished_at=None)
-    yield from _each(timeless, "R4.time", "has ended at no time")
+    yield from _report_turns(timeless, "R4.time", "has ended at no time")
 
 
 def find_unanswered() -> Iterator[Violation]:
@@ -75,24 +75,26 @@ def find_lost_replies() -> Iterator[Violation]:
     """Ended turns whose text is not in the transcript, word for word."""
     ended = Turn.objects.exclude(state__in=Turn.UNFINISHED)
     silent = ended.filter(reply=None, text="", state=State.DONE)
-    yield from _each(silent, "R4.no_reply", "is done without a reply")
+    yield from _report_turns(silent, "R4.no_reply", "is done without a reply")
     unsaved = ended.filter(reply=None).exclude(text="")
-    yield from _each(unsaved, "R5.lost", "has a text but no reply")
+    yield from _report_turns(unsaved, "R5.lost", "has a text but no reply")
     differing = ended.exclude(reply=None).exclude(text=F("reply__text"))
-    yield from _each(differing, "R5.text", "has another text than its reply")
+    yield from _report_turns(differing, "R5.text", "has another text than its reply")
 
 
 def find_misplaced_replies() -> Iterator[Violation]:
     early = Turn.objects.filter(state__in=Turn.UNFINISHED).exclude(reply=None)
-    yield from _each(early, "R4.early", "is not finished but has a reply")
+    yield from _report_turns(early, "R4.early", "is not finished but has a reply")
     rows = Turn.objects.exclude(reply=None)
     moved = rows.exclude(reply_seq=F("reply__seq"))
-    yield from _each(moved, "R6.reply_seq", "has a reply under another number")
+    yield from _report_turns(moved, "R6.reply_seq", "has a reply under another number")
     foreign = ~Q(user_message__conversation=F("conversation")) | (
         Q(reply__isnull=False) & ~Q(reply__conversation=F("conversation"))
     )
     crossed = Turn.objects.filter(foreign)
-    yield from _each(crossed, "R6.foreign", "has messages of another conversation")
+    yield from _report_turns(
+        crossed, "R6.foreign", "has messages of another conversation"
+    )
     # One that asks for calls is no turn's last word, and nothing tells it from others
     # once it is deleted.
     orphans = Message.objects.filter(
@@ -118,7 +120,7 @@ def find_missing_messages() -> Iterator[Violation]:
         without.update(asked_again.values_list("seq", flat=True))
         left_free = conversation.turns.values_list("user_message__seq", "room")
         room = dict(left_free.exclude(room=0))
-        for first, last in _gaps(conversation):
+        for first, last in _find_gaps(conversation):
             free = range(max(first, last + 1 - room.get(last + 1, 0)), last + 1)
             known = without.union(free)
             missing = last - first + 1 - sum(first <= seq <= last for seq in known)
@@ -127,7 +129,7 @@ def find_missing_messages() -> Iterator[Violation]:
                 yield Violation("R1.missing", conversation.pk, detail)
 
 
-def _gaps(conversation: Conversation) -> Iterator[tuple[int, int]]:
+def _find_gaps(conversation: Conversation) -> Iterator[tuple[int, int]]:
     """Stretches of numbers without a message; what was copied or imported may have
     had some before, and is older than its conversation."""
     free = 1
@@ -143,7 +145,7 @@ def _gaps(conversation: Conversation) -> Iterator[tuple[int, int]]:
         yield free, conversation.next_seq - 1
 
 
-def _each(rows: QuerySet[Turn], code: str, words: str) -> Iterator[Violation]:
+def _report_turns(rows: QuerySet[Turn], code: str, words: str) -> Iterator[Violation]:
     values = rows.order_by("pk").values_list("conversation_id", "pk", "state")
     for conversation_id, pk, state in values:
         yield Violation(code, conversation_id, f"turn {pk} ({state}) {words}")

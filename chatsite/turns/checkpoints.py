@@ -62,13 +62,13 @@ async def save(claim: lifecycle.Claim, text: str) -> lifecycle.LeaseStatus:
         gathered.append(checkpoint)
     else:
         _gathered[loop] = [checkpoint]
-        writer = loop.create_task(_write(loop))
+        writer = loop.create_task(_write_checkpoints(loop))
         _writers.add(writer)
         writer.add_done_callback(_writers.discard)
     return await checkpoint.saved
 
 
-async def _write(loop: asyncio.AbstractEventLoop) -> None:
+async def _write_checkpoints(loop: asyncio.AbstractEventLoop) -> None:
     await asyncio.sleep(GATHER_SECONDS)
     due = [each for each in _gathered.pop(loop) if not each.saved.done()]
     if not due:

@@ -42,7 +42,7 @@ class Submitted:
     claim: Claim | None = None  # where this process is to run it at once
 
 
-def hear(owner_id: int, text: object) -> Heard | None:
+def hear_rules(owner_id: int, text: object) -> Heard | None:
     """The rules in a text that is about to be sent. Call it before the transaction, in
     which others wait: a long text is read only if its owner may send now.
 
@@ -57,16 +57,16 @@ def hear(owner_id: int, text: object) -> Heard | None:
 def hear_new(
     conversation: Conversation, *, text: object, client_id: object
 ) -> Heard | None:
-    """hear(), unless this long message came in before: what is acknowledged needs no
-    leave to be sent, and is not read again."""
+    """hear_rules(), unless this long message came in before: what is acknowledged needs
+    no leave to be sent, and is not read again."""
     is_long = isinstance(text, str) and len(text) > LONG_CHARS
     if is_long and is_known(conversation, client_id):
         return None
-    return hear(conversation.owner_id, text)
+    return hear_rules(conversation.owner_id, text)
 
 
 @transaction.atomic
-def submit(
+def submit_message(
     conversation: Conversation,
     *,
     text: object,
@@ -77,7 +77,7 @@ def submit(
 ) -> Submitted:
     """Store a message and queue its turn; running turns never make it wait or fail.
     `attachments` are ids of the owner's files; `kept`: a message whose attachments it
-    has instead; `heard`: what hear() has found in it.
+    has instead; `heard`: what hear_rules() has found in it.
 
     Raises transcript.TextError when the text, an id or a file cannot be stored,
     CommandError when the model could never take the text.
@@ -93,14 +93,14 @@ def submit(
         heard=heard,
     )
     if not created:
-        return _known(message)
+        return _find_submitted(message)
     requests.check_fits(conversation, message)
-    turn = _queue(message, room=room)
+    turn = _queue_turn(message, room=room)
     title = _suggest_title(message)
     return Submitted(turn, message, position(turn), created=True, title=title)
 
 
-def send(
+def send_message(
     conversation: Conversation,
     *,
     text: object,
@@ -108,11 +108,11 @@ def send(
     attachments: object = (),
     run: bool = True,
 ) -> Submitted:
-    """submit() within the limits of its owner. With nothing in front of it, the turn is
-    claimed in the same transaction, if it may `run` in this process."""
+    """submit_message() within the limits of its owner. With nothing in front of it, the
+    turn is claimed in the same transaction, if it may `run` in this process."""
     heard = hear_new(conversation, text=text, client_id=client_id)
     values = {"text": text, "client_id": client_id, "attachments": attachments}
-    return _store(conversation, **values, heard=heard, run=run)
+    return _store_message(conversation, **values, heard=heard, run=run)
 
 
 def is_known(conversation: Conversation, client_id: object) -> bool:
@@ -122,7 +122,7 @@ def is_known(conversation: Conversation, client_id: object) -> bool:
 
 
 @transaction.atomic
-def _store(
+def _store_message(
     conversation: Conversation,
     *,
     text: object,
@@ -142,7 +142,7 @@ def _store(
         heard=heard,
     )
     if not created:
-        return _known(message)
+        return _find_submitted(message)
     requests.check_fits(conversation, message)
     open_turns = limits.admit_turn(conversation.owner_id, stored=False)
     before = [each.conversation_id for each in open_turns].count(conversation.pk)
@@ -151,7 +151,7 @@ def _store(
         claim = _insert_claimed(message)
         turn = claim.turn
     else:
-        turn = _queue(message, room=room)
+        turn = _queue_turn(message, room=room)
     title = _suggest_title(message)
     return Submitted(turn, message, before, created=True, title=title, claim=claim)
 
@@ -169,12 +169,12 @@ def _find_files(
     return transcript.Files(source.read_ids(attachments), take, room)
 
 
-def _known(message: Message) -> Submitted:
+def _find_submitted(message: Message) -> Submitted:
     turn = message.turns.get()
     return Submitted(turn, message, position(turn), created=False)
 
 
-def _queue(message: Message, **values: Any) -> Turn:
+def _queue_turn(message: Message, **values: Any) -> Turn:
     return Turn.objects.create(
         conversation=message.conversation,
         user_message=message,
@@ -185,7 +185,7 @@ def _queue(message: Message, **values: Any) -> Turn:
 
 def _insert_claimed(message: Message) -> Claim:
     owner, started = new_owner(), monotonic()
-    turn = _queue(
+    turn = _queue_turn(
         message,
         state=State.RUNNING,
         attempt=1,
@@ -204,7 +204,7 @@ def _suggest_title(message: Message) -> str:
     return transcript.suggest_title(message.conversation, words)
 
 
-def get(conversation: Conversation, turn_id: int) -> Turn:
+def get_turn(conversation: Conversation, turn_id: int) -> Turn:
     turn = conversation.turns.filter(pk=turn_id).first()
     if turn is None:
         raise CommandError(
@@ -214,11 +214,11 @@ def get(conversation: Conversation, turn_id: int) -> Turn:
 
 
 @transaction.atomic
-def stop(conversation: Conversation, turn_id: int) -> Turn:
+def stop_turn(conversation: Conversation, turn_id: int) -> Turn:
     """End a turn at once that no process runs; ask a running one to end. A finished one
     stays."""
     transcript.lock(conversation)
-    turn = get(conversation, turn_id)
+    turn = get_turn(conversation, turn_id)
     if turn.state in (State.QUEUED, State.WAITING):
         idle = Turn.objects.filter(pk=turn.pk, state=turn.state)
         end(idle, turn, State.STOPPED)
@@ -229,10 +229,10 @@ def stop(conversation: Conversation, turn_id: int) -> Turn:
 
 
 @transaction.atomic
-def retry(conversation: Conversation, turn_id: int) -> Turn:
+def retry_turn(conversation: Conversation, turn_id: int) -> Turn:
     """Queue the latest turn again. What it had said stays, marked as superseded."""
     transcript.lock(conversation)
-    turn = get(conversation, turn_id)
+    turn = get_turn(conversation, turn_id)
     if turn.state not in Turn.RETRYABLE:
         raise CommandError(
             "not_retryable", _("Only a reply that did not end well can be retried.")
@@ -244,7 +244,7 @@ def retry(conversation: Conversation, turn_id: int) -> Turn:
 
 
 @transaction.atomic
-def edit(
+def edit_message(
     conversation: Conversation,
     *,
     seq: int,
@@ -257,7 +257,7 @@ def edit(
     transcript.lock(conversation)
     transcript.check_client_id(client_id)
     if known := conversation.messages.filter(client_id=client_id).first():
-        return submit(conversation, text=text, client_id=client_id, kept=known)
+        return submit_message(conversation, text=text, client_id=client_id, kept=known)
     message = conversation.messages.filter(
         seq=seq, role=Message.Role.USER, superseded_at=None
     ).first()
@@ -271,7 +271,7 @@ def edit(
     transcript.supersede_messages(conversation, seq)
     conversation.changes.create(action=Change.Action.EDIT, seq=seq)
     given_up = answers.give_up_late(conversation)
-    sent = submit(
+    sent = submit_message(
         conversation, text=text, client_id=client_id, kept=message, heard=heard
     )
     sent.turn.closed_calls = given_up
@@ -293,10 +293,10 @@ def _not_editable(conversation: Conversation, seq: int) -> CommandError:
 
 
 @transaction.atomic
-def regenerate(conversation: Conversation, turn_id: int) -> Turn:
+def regenerate_reply(conversation: Conversation, turn_id: int) -> Turn:
     """Queue the latest turn for another reply; the one it has stays, superseded."""
     transcript.lock(conversation)
-    turn = get(conversation, turn_id)
+    turn = get_turn(conversation, turn_id)
     if not turn.is_finished:
         raise CommandError(
             "busy", _("The reply is still being written. Stop it first.")
@@ -341,12 +341,14 @@ def stop_all(conversation: Conversation) -> list[int]:
     """End what is queued; the running turns, which were asked to end."""
     # The queued ones first: the end of a running one starts the next.
     waiting = unfinished(conversation.pk).order_by("-pk")
-    stopped = [stop(conversation, pk) for pk in waiting.values_list("pk", flat=True)]
+    stopped = [
+        stop_turn(conversation, pk) for pk in waiting.values_list("pk", flat=True)
+    ]
     return [turn.pk for turn in stopped if turn.state == State.RUNNING]
 
 
 @transaction.atomic
-def fence(conversation: Conversation) -> list[int]:
+def end_unfinished_turns(conversation: Conversation) -> list[int]:
     """End every unfinished turn now; what runs one of them can write nothing more. The
     turns that were running.
 

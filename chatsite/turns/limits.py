@@ -62,7 +62,7 @@ OpenTurns = list[OpenTurn]
 def admit_turn(user_id: int, *, stored: bool = True) -> OpenTurns:
     """Count one turn that was just asked for, and is stored already unless the caller
     is about to. The person's unfinished ones. Raises CommandError."""
-    allowance = lock(user_id)
+    allowance = lock_allowance(user_id)
     _check_budget(allowance)
     open_turns = _open_turns(user_id)
     _check_queue(len(open_turns) + (not stored))
@@ -77,13 +77,13 @@ def check_turn(user_id: int) -> None:
     if allowance:
         _check_budget(allowance)
         _check_queue(len(_open_turns(user_id)) + 1)
-        _due(allowance, "messages_at", settings.MESSAGES_PER_MINUTE, TOO_FAST)
+        _check_pace(allowance, "messages_at", settings.MESSAGES_PER_MINUTE, TOO_FAST)
 
 
 def admit_conversation(user_id: int) -> None:
     """Count one new conversation. Raises CommandError."""
     _keep_pace(
-        lock(user_id),
+        lock_allowance(user_id),
         "conversations_at",
         settings.CONVERSATIONS_PER_MINUTE,
         gettext_noop(
@@ -106,7 +106,7 @@ def admit_spending(user_id: int) -> None:
 def admit_summary(user_id: int) -> None:
     """Count one request to a model that is about to be sent beside replies. Raises
     CommandError."""
-    allowance = lock(user_id)
+    allowance = lock_allowance(user_id)
     _check_budget(allowance)
     _keep_pace(
         allowance,
@@ -127,28 +127,28 @@ def is_used_up(turn: Turn) -> bool:
     return bool(allowance) and _has_used_all(allowance)
 
 
-def lock(user_id: int) -> Allowance:
+def lock_allowance(user_id: int) -> Allowance:
     """The user's row with the database's time as `now`; no other transaction changes it
     until this one ends."""
-    if found := _locked(user=user_id):
+    if found := _select_locked(user=user_id):
         return found[0]
     Allowance.objects.bulk_create([Allowance(pk=user_id)], ignore_conflicts=True)
-    return _locked(user=user_id)[0]
+    return _select_locked(user=user_id)[0]
 
 
 @prepared_rows()
-def _locked(user: Any) -> QuerySet[Allowance]:
+def _select_locked(user: Any) -> QuerySet[Allowance]:
     rows = Allowance.objects.select_for_update().filter(pk=user)
     return rows.annotate(now=Now()).order_by()
 
 
 def _keep_pace(allowance: Allowance, field: str, limit: int, words: str) -> None:
     """One act more, unless the acts so far are further ahead than the burst allows."""
-    if due := _due(allowance, field, limit, words):
-        _change(user=allowance.pk, **{field: due})
+    if due := _check_pace(allowance, field, limit, words):
+        _update_allowance(user=allowance.pk, **{field: due})
 
 
-def _due(allowance: Any, field: str, limit: int, words: str) -> datetime | None:
+def _check_pace(allowance: Any, field: str, limit: int, words: str) -> datetime | None:
     """Up to when the pace is used with one act more; None: there is no limit."""
     if limit <= 0:
         return None
@@ -164,7 +164,7 @@ def _due(allowance: Any, field: str, limit: int, words: str) -> datetime | None:
 
 
 @prepared_update()
-def _change(user: Any, **values: Any) -> Update:
+def _update_allowance(user: Any, **values: Any) -> Update:
     return Allowance.objects.filter(pk=user), values
 
 
@@ -246,7 +246,7 @@ def may_run(turn: Turn) -> bool:
     if settings.TURNS_PER_USER <= 0:
         return True
     user_id = turn.conversation.owner_id
-    lock(user_id)
+    lock_allowance(user_id)
     return turn.conversation_id in _with_a_place(_open_turns(user_id))
 
 
@@ -311,7 +311,7 @@ def charge(call: ModelCall, text: str = "") -> None:
     """
     reported = call.tokens_input or call.tokens_output
     failed = call.error and call.error != "cancelled" and not text and not reported
-    tokens = 0 if failed else sum(_tokens(call, text))
+    tokens = 0 if failed else sum(_count_charged(call, text))
     if not tokens:
         return
     charge_tokens(call.conversation.owner_id, tokens)
@@ -319,14 +319,14 @@ def charge(call: ModelCall, text: str = "") -> None:
 
 @transaction.atomic(savepoint=False)
 def charge_tokens(user_id: int, tokens: int) -> None:
-    charge_one = _charge(timezone.get_current_timezone_name())
+    charge_one = _prepare_charge(timezone.get_current_timezone_name())
     if not charge_one(user=user_id, tokens=tokens):
-        lock(user_id)
+        lock_allowance(user_id)
         charge_one(user=user_id, tokens=tokens)
 
 
 @cache
-def _charge(time_zone: str) -> PreparedUpdate:
+def _prepare_charge(time_zone: str) -> PreparedUpdate:
     """In this time zone, by which the database finds out what day it is."""
 
     @prepared_update()
@@ -338,7 +338,7 @@ def _charge(time_zone: str) -> PreparedUpdate:
     return charge_one
 
 
-def _tokens(call: ModelCall, text: str) -> Iterator[int]:
+def _count_charged(call: ModelCall, text: str) -> Iterator[int]:
     """Of what was read and written, each that was not reported is estimated."""
     yield call.tokens_input or call.tokens_estimated
     yield call.tokens_output or count_text(text)

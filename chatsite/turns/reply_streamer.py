@@ -167,7 +167,7 @@ class ReplyStreamer:
         left to itself: its thread cannot be stopped, and its fence guards it."""
         if self._save:
             self._save.cancel()
-            self._save.add_done_callback(_forget)
+            self._save.add_done_callback(_ignore_result)
         if is_busy(self._frame):
             await asyncio.wait({self._frame})
 
@@ -176,6 +176,6 @@ def is_busy(task: asyncio.Task[None] | None) -> bool:
     return task is not None and not task.done()
 
 
-def _forget(task: asyncio.Task[None]) -> None:
+def _ignore_result(task: asyncio.Task[None]) -> None:
     if not task.cancelled():
         task.exception()

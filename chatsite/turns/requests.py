@@ -102,7 +102,7 @@ def next_turn(
     model = model_of(conversation)
     waiting = conversation.turns.filter(state__one_of=Turn.UNFINISHED).order_by("id")
     turn = waiting.select_related("user_message").first()
-    newest = turn.user_message if turn else _unsent(conversation, draft, files)
+    newest = turn.user_message if turn else _make_unsent(conversation, draft, files)
     return context.build_request_context(
         conversation,
         newest=newest,
@@ -113,7 +113,7 @@ def next_turn(
     )
 
 
-def _unsent(
+def _make_unsent(
     conversation: Conversation, draft: str, files: Sequence[Attachment]
 ) -> Message | None:
     if is_blank(draft) and not files:

@@ -92,7 +92,7 @@ NOTHING: Seen = (None, None)
 def start(conversation_id: int, claim: lifecycle.Claim | None = None) -> None:
     """Work off the conversation's turns in a task of its own, from the one that was
     claimed for it on."""
-    spawn(_drive(conversation_id, claim))
+    spawn(_drive_turns(conversation_id, claim))
 
 
 def may_claim() -> bool:
@@ -107,7 +107,7 @@ def start_compaction(
     what is known of a turn that has just ended."""
     if conversation_id in _compaction:
         return
-    task = spawn(_compact(conversation_id, force=force, seen=seen))
+    task = spawn(_compact_if_due(conversation_id, force=force, seen=seen))
     if task:
         _compaction.add(conversation_id)
         task.add_done_callback(lambda _: _compaction.discard(conversation_id))
@@ -126,7 +126,7 @@ def make_room(conversation_id: int, limit: int | None) -> asyncio.Task[Any] | No
 
 async def _make_room(conversation_id: int, limit: int | None) -> None:
     is_held = database_sync_to_async(lease.is_held)
-    while await _compact(conversation_id, limit=limit) == "busy":
+    while await _compact_if_due(conversation_id, limit=limit) == "busy":
         # Another process compacts it just now, or the last failure is not long ago.
         if not await is_held(conversation_id):
             return
@@ -144,11 +144,11 @@ def spawn(work: Coroutine[Any, Any, Any]) -> asyncio.Task[Any] | None:
     context.run(person.set, person.get())
     task = asyncio.get_running_loop().create_task(work, context=context)
     _tasks.add(task)
-    task.add_done_callback(_forget)
+    task.add_done_callback(_forget_task)
     return task
 
 
-def _forget(task: asyncio.Task[None]) -> None:
+def _forget_task(task: asyncio.Task[None]) -> None:
     _tasks.discard(task)
     error = None if task.cancelled() else task.exception()
     if isinstance(error, TRANSIENT_DB_ERRORS):
@@ -157,8 +157,10 @@ def _forget(task: asyncio.Task[None]) -> None:
         logger.error("task crashed", exc_info=error)
 
 
-async def _drive(conversation_id: int, claim: lifecycle.Claim | None = None) -> None:
-    claim = claim or await _next(conversation_id)
+async def _drive_turns(
+    conversation_id: int, claim: lifecycle.Claim | None = None
+) -> None:
+    claim = claim or await _claim_next(conversation_id)
     while claim:
         _held[claim.turn_id] = claim
         try:
@@ -172,9 +174,9 @@ async def _drive(conversation_id: int, claim: lifecycle.Claim | None = None) -> 
         seen = (view, turn.reply) if turn else NOTHING
         start_compaction(conversation_id, seen=seen)
         if turn and titles.may_be_due(turn.conversation):
-            spawn(titles.make(conversation_id))
+            spawn(titles.name_conversation(conversation_id))
         has_next = await _start_waiting(conversation_id)
-        claim = await _next(conversation_id) if has_next else None
+        claim = await _claim_next(conversation_id) if has_next else None
 
 
 async def _start_waiting(conversation_id: int) -> bool:
@@ -190,7 +192,7 @@ async def _start_waiting(conversation_id: int) -> bool:
     return waiting is None or conversation_id in waiting
 
 
-async def _next(conversation_id: int) -> lifecycle.Claim | None:
+async def _claim_next(conversation_id: int) -> lifecycle.Claim | None:
     try:
         take = database_sync_to_async(lifecycle.next_claim)
         ended, claim = await take(conversation_id)
@@ -213,7 +215,7 @@ async def _work_off(
         # The edge of the turn: whatever happened, it must not stay without an end.
         logger.exception("turn crashed turn=%s", claim.turn_id)
         ended = claim, lifecycle.Result(Turn.State.FAILED, "", error="internal")
-    turn = await _finish(*ended) if ended else None
+    turn = await _finish_turn(*ended) if ended else None
     if turn is None:
         logger.info("turn lost turn=%s attempt=%s", claim.turn_id, claim.attempt)
     else:
@@ -243,7 +245,7 @@ def _load_tool_loop() -> ModuleType:
     return loop
 
 
-async def _finish(claim: lifecycle.Claim, result: lifecycle.Result) -> Turn | None:
+async def _finish_turn(claim: lifecycle.Claim, result: lifecycle.Result) -> Turn | None:
     """Tries on after the lease: the fence lets it in until another process has it."""
     until = monotonic() + FINISH_SECONDS
     metrics.note_reply(result)
@@ -263,7 +265,7 @@ async def _tell_end(turn: Turn) -> None:
         await events.publish(turn.conversation_id, event)
 
 
-async def _compact(
+async def _compact_if_due(
     conversation_id: int,
     *,
     force: bool = False,
@@ -273,7 +275,9 @@ async def _compact(
     """Compact what the policy asks for, and tell the pages when the view has changed;
     how it ended."""
     at_once = force or limit is not None
-    found = await database_sync_to_async(_look)(conversation_id, at_once, *seen)
+    found = await database_sync_to_async(_look_for_compaction)(
+        conversation_id, at_once, *seen
+    )
     if found is None:
         return "nothing"
     model, payer = found
@@ -281,7 +285,7 @@ async def _compact(
     name = providers.summary_model(model)
     outcome = await compactor.compact_conversation(
         conversation_id,
-        announced(summariser(name, payer=payer), conversation_id),
+        announce_first_request(make_summariser(name, payer=payer), conversation_id),
         open_from=lifecycle.open_from,
         context_window=providers.context_window(model),
         limit=limit,
@@ -293,7 +297,7 @@ async def _compact(
     return outcome.state
 
 
-def _look(
+def _look_for_compaction(
     conversation_id: int,
     at_once: bool,
     view: context.View | None,
@@ -312,7 +316,7 @@ def _look(
     return None
 
 
-def announced(
+def announce_first_request(
     summariser: compactor.Summariser, conversation_id: int
 ) -> compactor.Summariser:
     """The same, which tells the pages before its first request."""
@@ -330,7 +334,7 @@ def announced(
     return replace(summariser, door=door)
 
 
-def summariser(name: str, *, payer: int) -> compactor.Summariser:
+def make_summariser(name: str, *, payer: int) -> compactor.Summariser:
     """The model of this name; what it is asked counts for the person `payer`."""
 
     async def invoke(
@@ -360,7 +364,7 @@ def summariser(name: str, *, payer: int) -> compactor.Summariser:
     return compactor.Summariser(name, invoke, chunk_tokens, limits.charge, door)
 
 
-def _backlog() -> backlog.Backlog:
+def _make_backlog() -> backlog.Backlog:
     due = [job.due for job in jobs if job.due]
     kept_no_longer = (library.find_erasable, library.find_expired)
     return backlog.Backlog(
@@ -368,9 +372,9 @@ def _backlog() -> backlog.Backlog:
     )
 
 
-async def sweep(waiting: backlog.Backlog | None = None) -> None:
+async def sweep_due_work(waiting: backlog.Backlog | None = None) -> None:
     """Start every turn and compaction that is due and that no process works on."""
-    found = await database_sync_to_async((waiting or _backlog()).find)()
+    found = await database_sync_to_async((waiting or _make_backlog()).find)()
     if lifecycle.waiting in found:
         # What is driven here goes on with the next turn by itself.
         busy = {claim.conversation_id for claim in _held.values()}
@@ -390,10 +394,10 @@ async def sweep(waiting: backlog.Backlog | None = None) -> None:
 async def _sweep_forever() -> None:
     # In the thread that works for all turns and sockets.
     await database_sync_to_async(keep_connection)()
-    waiting = _backlog()
+    waiting = _make_backlog()
     while True:
         try:
-            await sweep(waiting)
+            await sweep_due_work(waiting)
         except TRANSIENT_DB_ERRORS as error:
             logger.warning("sweep failed: %s", name_of(error))
         except Exception:

@@ -62,12 +62,12 @@ async def door(payer: int) -> AsyncIterator[None]:
     """
     places = _places.setdefault(asyncio.get_running_loop(), _Places())
     async with places.take(payer, settings.SUMMARIES_PER_USER):
-        await _admit(payer)
+        await _wait_for_admission(payer)
         async with places.take(PROCESS, settings.SUMMARIES_AT_ONCE):
             yield
 
 
-async def _admit(payer: int) -> None:
+async def _wait_for_admission(payer: int) -> None:
     while True:
         try:
             await database_sync_to_async(limits.admit_summary)(payer)

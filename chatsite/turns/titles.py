@@ -40,24 +40,26 @@ class _Job:
     dialect: dialects.Dialect
 
 
-async def make(conversation_id: int) -> None:
+async def name_conversation(conversation_id: int) -> None:
     """Name the conversation, if it is time for that, and tell every tab."""
-    untitled = await database_sync_to_async(_untitled)(conversation_id)
+    untitled = await database_sync_to_async(_find_untitled)(conversation_id)
     if untitled is None:
         return
     try:
         async with spending.door(untitled.owner_id):
-            title = await _ask(conversation_id)
+            title = await _ask_for_title(conversation_id)
     except RefusedError:
         return
     if title:
         await events.publish(conversation_id, events.Title(title))
 
 
-async def _ask(conversation_id: int) -> str:
+async def _ask_for_title(conversation_id: int) -> str:
     """Send the request and close its books; "" where nothing came of it."""
     dialect = None
-    while job := await database_sync_to_async(_prepare)(conversation_id, dialect):
+    while job := await database_sync_to_async(_prepare_request)(
+        conversation_id, dialect
+    ):
         started, reply, dialect = monotonic(), AIMessage(""), None
         try:
             reply = await streaming.fetch_reply(
@@ -71,7 +73,7 @@ async def _ask(conversation_id: int) -> str:
             logger.info("no title conversation=%s error=%s", conversation_id, code)
             job.call.error = code
         job.call.total_ms = int((monotonic() - started) * 1000)
-        title = await database_sync_to_async(_finish)(job, reply)
+        title = await database_sync_to_async(_finish_title)(job, reply)
         # Refused in this form: the record of another request is another one.
         if title or dialect is None:
             return title
@@ -84,7 +86,7 @@ def may_be_due(conversation: Conversation) -> bool:
     return settings.TITLES_ENABLED and is_automatic
 
 
-def _untitled(conversation_id: int) -> Conversation | None:
+def _find_untitled(conversation_id: int) -> Conversation | None:
     """The conversation, if it is time to name it."""
     tries = ModelCall.objects.filter(
         conversation=OuterRef("pk"), purpose=ModelCall.Purpose.TITLE
@@ -102,14 +104,14 @@ def _untitled(conversation_id: int) -> Conversation | None:
 
 
 @transaction.atomic
-def _prepare(
+def _prepare_request(
     conversation_id: int, dialect: dialects.Dialect | None = None
 ) -> _Job | None:
     """Record the request before it is sent, so that no other process asks for it."""
     # Locked first: only then the requests of other processes are seen.
     rows = Conversation.objects.select_for_update().filter(pk=conversation_id)
     rows.order_by().values_list("pk").first()
-    conversation = _untitled(conversation_id)
+    conversation = _find_untitled(conversation_id)
     if conversation is None:
         return None
     done = conversation.turns.filter(state=Turn.State.DONE, reply__isnull=False)
@@ -136,17 +138,17 @@ def _prepare(
 
 
 @transaction.atomic
-def _finish(job: _Job, reply: AIMessage) -> str:
+def _finish_title(job: _Job, reply: AIMessage) -> str:
     """Close the books and set the title; "" where nothing came of it."""
     usage = reply.usage_metadata or {}
     meta = reply.response_metadata
-    title = _read(reply)
+    title = _read_title_reply(reply)
     # LangChain has no word for "unknown": 0 is none.
     job.call.tokens_input = usage.get("input_tokens") or None
     job.call.tokens_output = usage.get("output_tokens") or None
     job.call.attempts = meta.get("attempts", 1)
     job.call.error = job.call.error or ("" if title else "no_title")
-    if not _close(job.call):
+    if not _record_cost(job.call):
         return ""
     limits.charge(job.call, str(reply.text))
     rows = Conversation.objects.filter(
@@ -165,7 +167,7 @@ def _is_deleted(conversation: Conversation, call: ModelCall) -> bool:
     return read.exclude(deleted_at=None).exists()
 
 
-def _read(reply: AIMessage) -> str:
+def _read_title_reply(reply: AIMessage) -> str:
     text = replies.strip_reasoning(str(reply.text))
     is_whole = not replies.why_metadata_cut_off(reply.response_metadata)
     if not is_whole or is_blank(text) or replies.is_error_report(text):
@@ -173,7 +175,7 @@ def _read(reply: AIMessage) -> str:
     return naming.read_title(text)
 
 
-def _close(call: ModelCall) -> bool:
+def _record_cost(call: ModelCall) -> bool:
     """Write down what the request cost; False: its conversation is gone meanwhile."""
     names = ("tokens_input", "tokens_output", "attempts", "error", "total_ms")
     values = {name: getattr(call, name) for name in names}

@@ -26,7 +26,7 @@ for number in range({turns}):
     text = {message}
     # Together, or the sweep of the site that is running would claim it.
     with transaction.atomic():
-        commands.submit(made, text=text, client_id=str(number))
+        commands.submit_message(made, text=text, client_id=str(number))
         claim = lifecycle.claim(made.pk)
     lifecycle.finish(claim, lifecycle.Result("done", {reply}))
 print(json.dumps(str(made.uuid)))

@@ -71,11 +71,11 @@ def source(bob):
     summarise(made, 1, 4, replaces=[first], flags={"unsupported": ["1300"]})
     actions.pin_message(made, 2)
     actions.exclude_messages(made, [6])
-    commands.edit(made, seq=7, text="Four, better", client_id="better")
+    commands.edit_message(made, seq=7, text="Four, better", client_id="better")
     answer(made, "A better reply")
     talk_in_turns(made, "Five")
-    commands.regenerate(made, made.turns.order_by("pk").last().pk)
-    commands.stop(made, made.turns.order_by("pk").last().pk)
+    commands.regenerate_reply(made, made.turns.order_by("pk").last().pk)
+    commands.stop_turn(made, made.turns.order_by("pk").last().pk)
     return made
 
 

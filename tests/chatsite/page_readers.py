@@ -50,7 +50,7 @@ def make_conversation(user):
 
 def retry(conversation):
     last = conversation.turns.order_by("-pk").first()
-    commands.regenerate(conversation, last.pk)
+    commands.regenerate_reply(conversation, last.pk)
     claim = lifecycle.claim(conversation.pk)
     failed = lifecycle.Result("failed", "", error="timeout")
     lifecycle.finish(claim, failed)
@@ -110,8 +110,8 @@ class Reader:
             )
         empty = transcript.create(self.user)
         yield "empty", self.get("conversation-detail", empty.uuid)
-        commands.submit(empty, text="梨", client_id="1")
-        commands.submit(empty, text="梨", client_id="2")
+        commands.submit_message(empty, text="梨", client_id="1")
+        commands.submit_message(empty, text="梨", client_id="2")
         yield "queued", self.get("conversation-detail", empty.uuid)
         yield "row menu", self.get("conversation-menu", self.uuid)
         yield "branch", self.get("conversation-detail", self.branch())

@@ -41,7 +41,7 @@ def page_of(client, conversation):
 
 def submit(conversation, text="Hello", client_id=None):
     client_id = client_id or uuid.uuid4().hex
-    return commands.submit(conversation, text=text, client_id=client_id)
+    return commands.submit_message(conversation, text=text, client_id=client_id)
 
 
 def answer(conversation, text="Reply", state=Turn.State.DONE, **reported):
@@ -162,5 +162,5 @@ def propose(client, conversation, seq, **fields):
 
 def violations():
     """What the audits of the memory and of the turns find."""
-    checks = (audit.check_memory, turn_audit.check)
+    checks = (audit.check_memory, turn_audit.check_turns)
     return [str(found) for check in checks for found in check()]

@@ -103,7 +103,7 @@ def make_conversation(owner, word):
     made = transcript.create(owner, title=OWN, system_prompt=OWN)
     file = str(keep_file(owner, word, f"{word}.txt").pk)
     values = {"text": f"One {word}", "client_id": "a", "attachments": [file]}
-    commands.send(made, **values, run=False)
+    commands.send_message(made, **values, run=False)
     answer(made, word)
     talk_in_turns(made, "Always answer in French.")
     late = Use("remind_me", {"text": word}, late=f"Reminder: {word}")

@@ -105,7 +105,7 @@ class People:
             send_files(self.conversation, ("notes.txt", "Hello"), text=self.text())
             return
         values = {"text": self.text(), "client_id": uuid.uuid4().hex}
-        commands.send(self.conversation, **values, run=False)
+        commands.send_message(self.conversation, **values, run=False)
 
     do_send.weight = 5
 
@@ -216,11 +216,13 @@ class People:
 
     def do_stop(self):
         if turn := self.pick(self.conversation.turns.all()):
-            commands.stop(self.conversation, turn.pk)
+            commands.stop_turn(self.conversation, turn.pk)
 
     def do_retry(self):
         if turn := self.conversation.turns.last():
-            self.pick([commands.retry, commands.regenerate])(self.conversation, turn.pk)
+            self.pick([commands.retry_turn, commands.regenerate_reply])(
+                self.conversation, turn.pk
+            )
 
     do_retry.weight = 2
 
@@ -228,7 +230,7 @@ class People:
         rows = self.conversation.messages.filter(role="user")
         if seq := self.pick(rows.values_list("seq", flat=True)):
             values = {"text": self.text(), "client_id": uuid.uuid4().hex}
-            commands.edit(self.conversation, seq=seq, **values)
+            commands.edit_message(self.conversation, seq=seq, **values)
 
     # The memory.
 

@@ -55,6 +55,6 @@ def test_what_an_error_leaves_is_hidden_and_purged(long, alice):
     assert Message.objects.count() == 6
     assert not library.own(alice).exists()
     assert not library.deleted_lately(alice).exists()
-    assert not list(audit.check_memory()) + list(turn_audit.check())
+    assert not list(audit.check_memory()) + list(turn_audit.check_turns())
     assert library.purge_deleted() == 1
     assert not Prompt.objects.exists()

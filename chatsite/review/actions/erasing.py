@@ -96,7 +96,7 @@ def erase_with_tombstone(
         try:
             # From here on no one opens it, and nothing new begins for it.
             library.delete_conversation(conversation)
-            fence = commands.fence(conversation)
+            fence = commands.end_unfinished_turns(conversation)
             async_to_sync(account.end_all)(conversation.pk, fence)
             tombstone = _replace_by_tombstone(conversation, user, reason)
             logger.info("erased conversation=%s", conversation.pk)

@@ -276,7 +276,7 @@ class TestDelete:
         assert Conversation.objects.filter(owner=alice, deleted_at=None).exists()
 
     def test_it_stops_what_is_running(self, client, conversation):
-        commands.submit(conversation, text="One", client_id="1")
+        commands.submit_message(conversation, text="One", client_id="1")
         claim = lifecycle.claim(conversation.pk)
         post(client, "account-delete")
         assert lifecycle.checkpoint(claim, "More") is lifecycle.LeaseStatus.LOST

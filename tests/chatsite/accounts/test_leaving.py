@@ -144,13 +144,13 @@ class TestNothingIsLeft:
 class TestWhileThingsGoOn:
     def test_a_reply_that_goes_on_writes_nothing_more(self, alice):
         made = transcript.create(alice)
-        sent = commands.submit(made, text="One", client_id="1")
+        sent = commands.submit_message(made, text="One", client_id="1")
         claim = lifecycle.claim(made.pk)
-        commands.submit(made, text="Two", client_id="2")
+        commands.submit_message(made, text="Two", client_id="2")
         built = context.build_request_context(made, newest=sent.message, model="demo")
         claim = lifecycle.begin(claim, built, "demo")
         lifecycle.checkpoint(claim, "Half")
-        assert commands.fence(made) == [sent.turn.pk]
+        assert commands.end_unfinished_turns(made) == [sent.turn.pk]
         assert lifecycle.checkpoint(claim, "Half of it") is lifecycle.LeaseStatus.LOST
         assert lifecycle.begin(claim, built, "demo") is lifecycle.LeaseStatus.LOST
         states = Turn.objects.values_list("state", "text")

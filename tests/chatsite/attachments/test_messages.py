@@ -29,7 +29,7 @@ LONG = "\n".join(
 
 def send(conversation, *texts, text="What does the zebra cost?", **values):
     ids = [str(keep(conversation.owner, each, "prices.csv").pk) for each in texts]
-    return commands.send(
+    return commands.send_message(
         conversation,
         **{"text": text, "client_id": uuid.uuid4().hex, "attachments": ids},
         **{"run": False, **values},
@@ -74,8 +74,8 @@ class TestSending:
     def test_the_same_command_twice_makes_one_message(self, conversation):
         ids = [str(keep(conversation.owner).pk)]
         values = {"text": "Look", "client_id": "one", "attachments": ids}
-        first = commands.send(conversation, **values)
-        again = commands.send(conversation, **values)
+        first = commands.send_message(conversation, **values)
+        again = commands.send_message(conversation, **values)
         assert (first.created, again.created) == (True, False)
         assert first.message == again.message
 
@@ -83,9 +83,9 @@ class TestSending:
     def test_the_same_id_with_other_files_is_a_conflict(self, conversation, other):
         ids = [str(keep(conversation.owner).pk)]
         values = {"text": "Look", "client_id": "one", "attachments": ids}
-        commands.send(conversation, **values)
+        commands.send_message(conversation, **values)
         with pytest.raises(transcript.ClientIdConflictError):
-            commands.send(conversation, **{**values, **other})
+            commands.send_message(conversation, **{**values, **other})
 
     def test_a_refused_message_leaves_its_files(self, conversation, settings):
         settings.QUEUED_PER_USER = 1
@@ -152,10 +152,10 @@ class TestAfterwards:
         message = send(conversation, "a,b\n1,2")
         answer(conversation)
         values = {"seq": message.seq, "text": "And now?", "client_id": "edit"}
-        edited = commands.edit(conversation, **values).message
+        edited = commands.edit_message(conversation, **values).message
         assert edited.typed == "And now?"
         assert edited.files == message.files
-        again = commands.edit(conversation, **values)
+        again = commands.edit_message(conversation, **values)
         assert (again.message, again.created) == (edited, False)
 
     def test_deleting_the_message_erases_them(self, conversation):

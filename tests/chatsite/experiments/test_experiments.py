@@ -98,7 +98,7 @@ def live_through(conversation, policy, texts):
         say(conversation, text)
         async_to_sync(compactor.compact_conversation)(
             conversation.pk,
-            runner.summariser("demo", payer=conversation.owner_id),
+            runner.make_summariser("demo", payer=conversation.owner_id),
             context_window=32_000,
         )
     return Conversation.objects.get(pk=conversation.pk)
@@ -351,7 +351,7 @@ class TestProcesses:
     @played
     async def test_a_sweep_of_the_server_plays_it(self, start):
         experiment = await sync_to_async(start)()
-        await runner.sweep()
+        await runner.sweep_due_work()
         async with asyncio.timeout(30):
             while not experiment.is_finished:
                 await asyncio.sleep(0.05)

@@ -197,7 +197,9 @@ class TestTurn:
         return transcript.create(alice)
 
     def send(self, conversation, text="Hello"):
-        return commands.submit(conversation, text=text, client_id=f"id-{text}").turn
+        return commands.submit_message(
+            conversation, text=text, client_id=f"id-{text}"
+        ).turn
 
     def test_a_new_turn_is_appended_and_a_known_one_replaced(self, conversation):
         turn, known = self.send(conversation), fragments.Page()

@@ -259,7 +259,7 @@ async def test_a_summary_is_judged_and_recorded_as_it_was_sent(
 ):
     settings.SUMMARY_MODEL = mode
     await database_sync_to_async(add_turns)(conversation, 5)
-    model = runner.summariser(mode, payer=conversation.owner_id)
+    model = runner.make_summariser(mode, payer=conversation.owner_id)
     outcome = await compactor.compact_conversation(
         conversation.pk, model, context_window=32_000
     )

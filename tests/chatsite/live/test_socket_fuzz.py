@@ -106,4 +106,4 @@ async def test_any_frame_is_answered(
         else:
             await chat.html('data-client-id="last"')
     assert [r.getMessage() for r in caplog.records if r.levelname == "ERROR"] == []
-    assert not list(await database_sync_to_async(list)(audit.check()))
+    assert not list(await database_sync_to_async(list)(audit.check_turns()))

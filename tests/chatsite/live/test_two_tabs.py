@@ -151,12 +151,12 @@ class TestSummary:
 
 class TestMessage:
     def test_the_later_edit_names_what_took_its_place(self, conversation):
-        commands.edit(conversation, seq=3, text="First", client_id="one")
+        commands.edit_message(conversation, seq=3, text="First", client_id="one")
         answer(conversation, "Yes")
         talk_in_turns(conversation, "And more")
         with pytest.raises(CommandError, match="#3 was edited.*is #5 now") as refused:
-            commands.edit(conversation, seq=3, text="Second", client_id="two")
+            commands.edit_message(conversation, seq=3, text="Second", client_id="two")
         assert (refused.value.code, refused.value.seq) == ("superseded", 5)
-        commands.edit(conversation, seq=5, text="Second", client_id="two")
+        commands.edit_message(conversation, seq=5, text="Second", client_id="two")
         kept = conversation.messages.filter(superseded_at=None, role="user")
         assert [row.text for row in kept] == ["Hello", "Second"]

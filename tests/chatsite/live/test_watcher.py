@@ -153,7 +153,7 @@ class TestManySockets:
         made = Conversation.objects.bulk_create(
             [Conversation(owner_id=pk) for _, pk in holders]
         )
-        commands.submit(made[0], text="Hello", client_id="c")
+        commands.submit_message(made[0], text="Hello", client_id="c")
         with django_assert_num_queries(1):
             found = progress.read_progress({row.pk for row in made})
         assert len(found) == MANY
@@ -311,7 +311,7 @@ class TestCatchingUp:
         stages = [progress.read_progress([conversation.pk])]
         talk_in_turns(conversation, "Hello")
         stages.append(progress.read_progress([conversation.pk]))
-        commands.submit(conversation, text="And?", client_id="c")
+        commands.submit_message(conversation, text="And?", client_id="c")
         stages.append(progress.read_progress([conversation.pk]))
         lifecycle.claim(conversation.pk)
         stages.append(progress.read_progress([conversation.pk]))
@@ -443,7 +443,7 @@ class TestDatabaseAway:
             await asyncio.sleep(2 * watcher.SILENCE_SECONDS)
             await break_database(False)
             sent = {"text": "From elsewhere", "client_id": "c"}
-            await database_sync_to_async(commands.submit)(conversation, **sent)
+            await database_sync_to_async(commands.submit_message)(conversation, **sent)
             html = await page.socket.receive_from(timeout=5)
         assert "From elsewhere" in html
         assert not [r for r in caplog.records if "you typed" in r.getMessage()]

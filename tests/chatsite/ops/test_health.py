@@ -93,7 +93,7 @@ class TestMetrics:
 
     def test_they_count_what_waits_and_runs(self, scrape, conversation):
         for number in range(3):
-            commands.submit(conversation, text="Go", client_id=f"c{number}")
+            commands.submit_message(conversation, text="Go", client_id=f"c{number}")
         lifecycle.claim(conversation.pk)
         found = scrape()
         assert found["windowpane_turns", "queued"] == 2

@@ -30,7 +30,7 @@ def send(conversation, *files, text="Look"):
     kept = Message(text=whole, attachments=places)
     client_id = uuid.uuid4().hex
     values = {"text": text, "client_id": client_id, "kept": kept}
-    return commands.submit(conversation, **values).message
+    return commands.submit_message(conversation, **values).message
 
 
 @pytest.mark.parametrize("named", [["7"], "7", {"a": 1}])
@@ -38,9 +38,9 @@ def test_a_site_that_takes_no_files_says_so(conversation, monkeypatch, named):
     monkeypatch.setattr(hooks, "file_source", hooks.FileSource())
     values = {"text": "Look", "client_id": "one"}
     with pytest.raises(TextError) as caught:
-        commands.submit(conversation, **values, attachments=named)
+        commands.submit_message(conversation, **values, attachments=named)
     assert caught.value.code == "bad_attachments"
-    assert commands.submit(conversation, **values, attachments=[]).created
+    assert commands.submit_message(conversation, **values, attachments=[]).created
 
 
 class TestCard:

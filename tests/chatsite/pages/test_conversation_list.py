@@ -134,7 +134,7 @@ class TestDelete:
 
     def test_it_stops_what_is_running_and_what_waits(self, client, conversation):
         for text in ("One", "Two"):
-            commands.submit(conversation, text=text, client_id=text)
+            commands.submit_message(conversation, text=text, client_id=text)
         claim = lifecycle.claim(conversation.pk)
         client.post(url("delete", conversation))
         running, waiting = Turn.objects.order_by("pk")[2:]

@@ -33,7 +33,7 @@ async def test_it_ends_with_a_search_in_the_transcript(
     assert len(lines) == len(demo.SCRIPT) - 1
     await answer_all(conversation)
     for line in lines:
-        send = database_sync_to_async(commands.submit)
+        send = database_sync_to_async(commands.submit_message)
         await send(conversation, text=line.text, client_id=line.client_id)
         await answer_all(conversation)
     assert await database_sync_to_async(demo.find_lines)(conversation) == []
@@ -63,4 +63,6 @@ def check(conversation, words):
     assert not any("<" in row.text for row in conversation.summaries.all())
     saved = savings.measure_savings(conversation)
     assert saved.net > 0 or not saved.is_telling
-    assert [str(each) for each in (*turn_audit.check(), *audit.check_memory())] == []
+    assert [
+        str(each) for each in (*turn_audit.check_turns(), *audit.check_memory())
+    ] == []

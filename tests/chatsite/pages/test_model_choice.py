@@ -86,7 +86,7 @@ class TestNames:
         submit(conversation, "Who are you?")
         reply_by(conversation, "first-model", "One.")
         settings.PROVIDER_NAME = "Elsewhere"
-        commands.regenerate(conversation, conversation.turns.last().pk)
+        commands.regenerate_reply(conversation, conversation.turns.last().pk)
         reply_by(conversation, "second-model", "Two.")
         page = " ".join(page_of(client, conversation).split())
         names = re.findall(

@@ -114,9 +114,9 @@ def test_others_who_log_out_delete_nothing(bob, fleeting):
 
 
 def test_a_sweep_finds_what_has_expired(fleeting):
-    assert library.find_expired not in runner._backlog().find()
+    assert library.find_expired not in runner._make_backlog().find()
     Conversation.objects.update(temporary_until=fleeting.created_at)
-    assert library.find_expired in runner._backlog().find()
+    assert library.find_expired in runner._make_backlog().find()
 
 
 def test_a_reply_that_runs_writes_nothing_once_it_is_gone(fleeting):

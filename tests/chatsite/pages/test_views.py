@@ -215,7 +215,7 @@ class TestDetail:
 
     def test_it_shows_a_failed_turn_with_its_reason_and_a_retry(self, client, alice):
         made = transcript.create(alice)
-        sent = commands.submit(made, text="Hi", client_id="1")
+        sent = commands.submit_message(made, text="Hi", client_id="1")
         claim = lifecycle.claim(made.pk)
         lifecycle.finish(
             claim, lifecycle.Result(Turn.State.FAILED, "", error="timeout")
@@ -228,7 +228,7 @@ class TestDetail:
 
     def test_it_shows_a_running_reply_as_far_as_it_was_saved(self, client, alice):
         made = transcript.create(alice)
-        sent = commands.submit(made, text="Hi", client_id="1")
+        sent = commands.submit_message(made, text="Hi", client_id="1")
         lifecycle.checkpoint(lifecycle.claim(made.pk), "Half a <reply>")
         page = page_of(client, made)
         assert f'id="turn-{sent.turn.pk}-tail">Half a &lt;reply&gt;</div>' in page
@@ -321,7 +321,7 @@ class TestChanges:
 
     def test_it_deletes_everything_of_a_conversation(self, client, conversation):
         summarise(conversation, 1, 2)
-        commands.submit(conversation, text="Waiting", client_id="w")
+        commands.submit_message(conversation, text="Waiting", client_id="w")
         assert client.post(url("delete", conversation)).url == "/"
         assert client.get(url("detail", conversation)).status_code == 404
         Conversation.objects.update(deleted_at=timezone.now() - 2 * library.UNDO)

@@ -73,7 +73,7 @@ def test_what_is_done_with_the_whole(owner, conversation):
     owner.post(url("policy", conversation), {"preset": "langgraph"})
     owner.post(url("branch", conversation), {"seq": 4})
     turn = conversation.turns.order_by("pk").last()
-    commands.regenerate(conversation, turn.pk)
+    commands.regenerate_reply(conversation, turn.pk)
     assert recorded(conversation) == [
         (Action.TITLE, None, None),
         (Action.MODEL, None, None),
@@ -85,7 +85,7 @@ def test_what_is_done_with_the_whole(owner, conversation):
 
 def test_an_edit_is_recorded_once_however_often_it_comes(conversation):
     for _ in range(2):
-        commands.edit(conversation, seq=3, text="Other words", client_id="e1")
+        commands.edit_message(conversation, seq=3, text="Other words", client_id="e1")
     assert recorded(conversation) == [(Action.EDIT, 3, None)]
 
 

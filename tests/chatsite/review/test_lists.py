@@ -193,7 +193,7 @@ def staff_client(client, staff):
 
 def failed_turn(owner, text="Reply"):
     conversation = transcript.create(owner)
-    commands.submit(conversation, text="Hello", client_id="a")
+    commands.submit_message(conversation, text="Hello", client_id="a")
     claim = lifecycle.claim(conversation.pk)
     failed = lifecycle.Result(Turn.State.FAILED, text, error="timeout")
     return lifecycle.finish(claim, failed)

@@ -138,8 +138,8 @@ class TestErasing:
         assert digest != erasing.digest_rows(str(secret.uuid), value["messages"], [])
 
     def test_what_runs_is_stopped_and_comes_to_nothing(self, eraser, secret, caplog):
-        commands.submit(secret, text="One more", client_id="1")
-        commands.submit(secret, text="And one", client_id="2")
+        commands.submit_message(secret, text="One more", client_id="1")
+        commands.submit_message(secret, text="And one", client_id="2")
         claim = lifecycle.claim(secret.pk)
         purge(eraser, secret)
         assert lifecycle.checkpoint(claim, SECRET) is lifecycle.LeaseStatus.LOST
@@ -157,7 +157,7 @@ class TestErasing:
             ended.append((pk, running))
 
         monkeypatch.setattr(account, "end_all", end_all)
-        commands.submit(secret, text="One more", client_id="1")
+        commands.submit_message(secret, text="One more", client_id="1")
         claim = lifecycle.claim(secret.pk)
         purge(eraser, secret)
         assert ended == [(secret.pk, [claim.turn_id])]
@@ -234,7 +234,7 @@ class TestAsking:
             return []
 
         page = ask(eraser, secret)
-        monkeypatch.setattr(commands, "fence", vanish)
+        monkeypatch.setattr(commands, "end_unfinished_turns", vanish)
         code = re.search(r'desk-code">(\w+)<', page)[1]
         fields = {"uuid": str(secret.uuid), "code": code, "reason": "x"}
         answer = eraser.post(reverse("admin:desk-acts", args=["purge"]), fields)
@@ -267,7 +267,7 @@ class TestFiles:
         for n in range(8):
             talk_in_turns(kept, f"Stays {n} " * 20)
             talk_in_turns(gone, f"{SECRET} {n} " * (1 + n * 40))
-            commands.submit(gone, text="x", client_id=f"{n}")
+            commands.submit_message(gone, text="x", client_id=f"{n}")
             claim = lifecycle.claim(gone.pk)
             for length in (10, 500, 5000):
                 lifecycle.checkpoint(claim, (SECRET + " ") * length)

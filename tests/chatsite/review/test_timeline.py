@@ -364,7 +364,9 @@ class TestRequestInspector:
     def test_it_shows_the_request_of_a_turn_without_a_reply(
         self, inspector, conversation
     ):
-        message = commands.submit(conversation, text="Hm?", client_id="x").message
+        message = commands.submit_message(
+            conversation, text="Hm?", client_id="x"
+        ).message
         claim = lifecycle.claim(conversation.pk)
         built = context.build_request_context(conversation, newest=message, model="m")
         claim = lifecycle.begin(claim, built, "m")

@@ -236,7 +236,7 @@ class TestNothingElse:
         actions.exclude_messages(made, [3])
         actions.delete_message(made, 5)
         talk_in_turns(made, "the-replaced-one")
-        commands.edit(made, seq=7, text="Better", client_id="better")
+        commands.edit_message(made, seq=7, text="Better", client_id="better")
         answer(made, "Fine")
         share = create_share(made, with_view=True)
         talk_in_turns(made, "the-later-one")

@@ -118,15 +118,19 @@ class TestWhatItShows:
     def test_the_wording_of_then_after_an_edit_and_another_reply(
         self, conversation, share
     ):
-        commands.edit(conversation, seq=3, text="What is hers?", client_id="better")
+        commands.edit_message(
+            conversation, seq=3, text="What is hers?", client_id="better"
+        )
         answer(conversation, "800 euros")
         turn = conversation.turns.order_by("pk").last()
-        commands.regenerate(conversation, turn.pk)
+        commands.regenerate_reply(conversation, turn.pk)
         assert shown(share) == [1, 2, 3, 4]
         assert is_whole(share, 4)
 
     def test_not_what_had_been_replaced(self, conversation):
-        commands.edit(conversation, seq=3, text="What is hers?", client_id="better")
+        commands.edit_message(
+            conversation, seq=3, text="What is hers?", client_id="better"
+        )
         answer(conversation, "800 euros")
         assert shown(create_share(conversation)) == [1, 2, 5, 6]
 

@@ -80,12 +80,12 @@ def test_a_branch_at_a_question_has_its_reply_to_come(long):
     made = copies.branch(long, 7)
     turn = made.turns.order_by("pk").last()
     assert (turn.state, turn.error, turn.reply) == ("stopped", "no_reply", None)
-    assert commands.retry(made, turn.pk).state == Turn.State.QUEUED
+    assert commands.retry_turn(made, turn.pk).state == Turn.State.QUEUED
     assert violations() == []
 
 
 def test_it_goes_on_from_an_earlier_wording(long):
-    commands.edit(long, seq=7, text="Four, but better", client_id="better")
+    commands.edit_message(long, seq=7, text="Four, but better", client_id="better")
     talk_in_turns(long, "Six")
     made = copies.branch(long, 10)
     assert [text for _, text in shown(made)][-2:] == ["Five", "Reply to: Five"]
@@ -96,7 +96,7 @@ def test_it_goes_on_from_an_earlier_wording(long):
 def test_it_goes_on_from_an_earlier_reply(alice):
     made = transcript.create(alice)
     talk_in_turns(made, "One")
-    commands.regenerate(made, made.turns.get().pk)
+    commands.regenerate_reply(made, made.turns.get().pk)
     claim = lifecycle.claim(made.pk)
     built = context.build_request_context(
         made, newest=made.messages.get(seq=1), model="demo"
@@ -111,7 +111,7 @@ def test_it_goes_on_from_an_earlier_reply(alice):
 
 
 def test_it_copies_nothing_that_is_still_being_written(long):
-    commands.submit(long, text="Wait", client_id="w")
+    commands.submit_message(long, text="Wait", client_id="w")
     lifecycle.checkpoint(lifecycle.claim(long.pk), "Half a rep")
     made = copies.branch(long, 11)
     turn = made.turns.order_by("pk").last()
@@ -183,7 +183,7 @@ class TestRegenerate:
     @pytest.fixture
     def asked_again(self, conversation):
         turn = conversation.turns.order_by("pk").last()
-        commands.regenerate(conversation, turn.pk)
+        commands.regenerate_reply(conversation, turn.pk)
         return turn
 
     def test_it_queues_the_latest_reply_again_and_keeps_it(
@@ -214,18 +214,18 @@ class TestRegenerate:
     def test_only_the_latest_reply_can_be_written_again(self, conversation):
         first = conversation.turns.order_by("pk").first()
         with pytest.raises(CommandError, match="latest"):
-            commands.regenerate(conversation, first.pk)
+            commands.regenerate_reply(conversation, first.pk)
 
     def test_it_waits_for_a_reply_that_is_being_written(
         self, conversation, asked_again
     ):
         with pytest.raises(CommandError, match="still being written"):
-            commands.regenerate(conversation, asked_again.pk)
+            commands.regenerate_reply(conversation, asked_again.pk)
 
     def test_it_takes_back_what_a_summary_says_of_it(self, conversation):
         summarise(conversation, 1, 4)
         turn = conversation.turns.order_by("pk").last()
-        commands.regenerate(conversation, turn.pk)
+        commands.regenerate_reply(conversation, turn.pk)
         assert versions.active(conversation) == []
         assert violations() == []
 

@@ -34,8 +34,8 @@ class TestJson:
         assert (rows[3]["model"], rows[2]["model"]) == ("demo", "")
 
     def test_it_lists_a_running_reply_in_its_place(self, client, conversation):
-        commands.submit(conversation, text="One", client_id="1")
-        commands.submit(conversation, text="Two", client_id="2")
+        commands.submit_message(conversation, text="One", client_id="1")
+        commands.submit_message(conversation, text="Two", client_id="2")
         lifecycle.checkpoint(lifecycle.claim(conversation.pk), "Part")
         rows = client.get(url("transcript", conversation)).json()["messages"]
         assert [row["seq"] for row in rows] == [1, 2, 3, 4, 5, 6, 7]

@@ -272,7 +272,7 @@ class TestPrompts:
     def exported(self, bob):
         """With a request that brought no reply, and so is not imported."""
         made = transcript.create(bob, system_prompt=self.SECRET)
-        sent = commands.submit(made, text="Hello", client_id="a")
+        sent = commands.submit_message(made, text="Hello", client_id="a")
         claim = lifecycle.claim(made.pk)
         prepared = attempt.prepare(claim)
         begun = lifecycle.begin(claim, prepared.built, prepared.model)

@@ -61,7 +61,7 @@ def of(made):
 def attach(conversation, *texts, typed="What costs lamp 77?"):
     ids = [str(keep(conversation.owner, text, "a.txt").pk) for text in texts]
     client_id = f"id-{conversation.next_seq}-{len(texts)}"
-    sent = commands.submit(
+    sent = commands.submit_message(
         conversation, text=typed, client_id=client_id, attachments=ids
     )
     answer(conversation, "77 euros.")
@@ -185,7 +185,9 @@ class TestNumbers:
     def test_beyond_the_last_one_nothing_is_stored(self, chat):
         Conversation.objects.filter(pk=chat.pk).update(next_seq=LAST_SEQ)
         with pytest.raises(TextError) as caught:
-            commands.submit(Conversation.objects.get(), text="Hi", client_id="one")
+            commands.submit_message(
+                Conversation.objects.get(), text="Hi", client_id="one"
+            )
         assert caught.value.code == "full"
         assert not Message.objects.exists()
 

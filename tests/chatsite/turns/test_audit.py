@@ -23,7 +23,7 @@ def conversation(alice):
 
 def send(conversation, text="Hello"):
     client_id = f"id-{conversation.messages.count()}"
-    return commands.submit(conversation, text=text, client_id=client_id)
+    return commands.submit_message(conversation, text=text, client_id=client_id)
 
 
 def answer(conversation, state=State.DONE, text="Reply"):
@@ -35,7 +35,7 @@ def answer(conversation, state=State.DONE, text="Reply"):
 
 
 def found():
-    return {violation.code for violation in audit.check()}
+    return {violation.code for violation in audit.check_turns()}
 
 
 def plant(turn, **values):
@@ -62,23 +62,23 @@ def let_time_pass(conversation, minutes=5):
 def test_it_finds_nothing_after_any_end(conversation, state, text):
     answer(conversation, state, text)
     let_time_pass(conversation)
-    assert list(audit.check()) == []
+    assert list(audit.check_turns()) == []
 
 
 def test_it_finds_nothing_after_retry_and_edit(conversation):
     failed = answer(conversation, State.FAILED, "Half")
-    commands.retry(conversation, failed.pk)
+    commands.retry_turn(conversation, failed.pk)
     claim = lifecycle.claim(conversation.pk)
     lifecycle.finish(claim, lifecycle.Result(State.DONE, "Whole"))
-    commands.edit(conversation, seq=1, text="Other words", client_id="edited")
-    assert list(audit.check()) == []
+    commands.edit_message(conversation, seq=1, text="Other words", client_id="edited")
+    assert list(audit.check_turns()) == []
 
 
 def test_it_finds_nothing_while_a_reply_is_written(conversation):
     send(conversation)
     lifecycle.claim(conversation.pk)
     send(conversation)
-    assert list(audit.check()) == []
+    assert list(audit.check_turns()) == []
 
 
 def test_it_finds_two_running_turns(conversation):
@@ -90,7 +90,7 @@ def test_it_finds_two_running_turns(conversation):
     lifecycle.claim(conversation.pk)
     second = send(conversation).turn
     plant(second, state=State.RUNNING, lease_until=Now() + timedelta(minutes=1))
-    (violation,) = audit.check()
+    (violation,) = audit.check_turns()
     assert violation.code == "R3"
     assert violation.conversation_id == conversation.pk
 
@@ -107,7 +107,7 @@ def test_it_leaves_the_sweeper_its_time(conversation, settings):
     turn = send(conversation).turn
     lifecycle.claim(conversation.pk)
     plant(turn, lease_until=Now() - timedelta(seconds=settings.TURN_LEASE_SECONDS))
-    assert list(audit.check()) == []
+    assert list(audit.check_turns()) == []
 
 
 def test_it_finds_a_queued_turn_that_nobody_takes(conversation):
@@ -121,7 +121,7 @@ def test_it_accepts_a_turn_queued_behind_a_long_one(conversation):
     lifecycle.claim(conversation.pk)
     send(conversation)
     let_time_pass(conversation)
-    assert list(audit.check()) == []
+    assert list(audit.check_turns()) == []
 
 
 @pytest.mark.parametrize(
@@ -176,7 +176,7 @@ class TestMissing:
         for n in range(2):
             send(conversation, f"queued {n}")
         first = conversation.turns.filter(state=State.QUEUED).first()
-        commands.stop(conversation, first.pk)
+        commands.stop_turn(conversation, first.pk)
         assert found() == set()
         assert conversation.messages.filter(seq=4).exists() is False
 
@@ -205,7 +205,7 @@ class TestMissing:
             conversation=conversation, seq=seq, role="tool", text="Late", tokens=1
         )
         turn = lifecycle.finish(claim, lifecycle.Result(State.FAILED, ""))
-        commands.retry(conversation, turn.pk)
+        commands.retry_turn(conversation, turn.pk)
         assert list(audit.find_missing_messages()) == []
 
     def test_it_accepts_what_a_branch_has_left_out(self, conversation):

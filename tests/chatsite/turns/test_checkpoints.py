@@ -21,7 +21,9 @@ def running(alice, bob):
     claims = []
     for number in range(MANY):
         conversation = transcript.create((alice, bob)[number % 2])
-        message = commands.submit(conversation, text="Hello", client_id="c").message
+        message = commands.submit_message(
+            conversation, text="Hello", client_id="c"
+        ).message
         claim = lifecycle.claim(conversation.pk)
         if number:
             built = context.build_request_context(conversation, newest=message)
@@ -60,7 +62,7 @@ class TestStatement:
     def test_it_says_that_one_was_stopped_or_lost(self, running):
         texts = dict.fromkeys(running, "So far")
         stopped = rows_of(running)[1]
-        commands.stop(stopped.conversation, stopped.pk)
+        commands.stop_turn(stopped.conversation, stopped.pk)
         assert not lifecycle.checkpoint_all(texts)
         Turn.objects.filter(pk=running[2].turn_id).update(owner="another")
         assert not lifecycle.checkpoint_all(texts)

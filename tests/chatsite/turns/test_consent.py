@@ -139,7 +139,7 @@ class TestExactlyThisCall:
         assert error.value.code == "not_found"
 
     def test_a_stopped_turn_takes_no_answer(self, waiting):
-        commands.stop(waiting.conversation, waiting.turn_id)
+        commands.stop_turn(waiting.conversation, waiting.turn_id)
         refused(waiting, "not_waiting")
         assert again(waiting).result.text.startswith("No result")
 

@@ -89,11 +89,11 @@ class TestWords:
 
     def test_a_title_made_meanwhile_is_not_set(self, client, conversation, settings):
         settings.TITLES_ENABLED = True
-        job = titles._prepare(conversation.pk)
+        job = titles._prepare_request(conversation.pk)
         delete(client, conversation, 1)
         reply = type("Reply", (), {"text": KEY, "usage_metadata": None})()
         reply.response_metadata = {"finish_reason": "stop"}
-        assert titles._finish(job, reply) == ""
+        assert titles._finish_title(job, reply) == ""
         conversation.refresh_from_db()
         assert KEY not in conversation.title
 
@@ -126,8 +126,8 @@ class TestWords:
 
 class TestTurns:
     def test_one_that_waits_ends_and_says_why(self, client, conversation):
-        first = commands.submit(conversation, text="first", client_id="a").turn
-        second = commands.submit(conversation, text="second", client_id="b")
+        first = commands.submit_message(conversation, text="first", client_id="a").turn
+        second = commands.submit_message(conversation, text="second", client_id="b")
         delete(client, conversation, second.message.seq)
         turn = Turn.objects.get(pk=second.turn.pk)
         assert (turn.state, turn.error) == (State.STOPPED, "message_deleted")
@@ -137,16 +137,20 @@ class TestTurns:
         assert row["error"] == "message_deleted"
 
     def test_one_that_failed_cannot_be_retried(self, client, conversation):
-        sent = commands.submit(conversation, text="my card is 4111", client_id="a")
+        sent = commands.submit_message(
+            conversation, text="my card is 4111", client_id="a"
+        )
         claim = lifecycle.claim(conversation.pk)
         lifecycle.finish(claim, lifecycle.Result(State.FAILED, "", error="timeout"))
         delete(client, conversation, sent.message.seq)
         with pytest.raises(CommandError, match="is gone"):
-            commands.retry(conversation, sent.turn.pk)
+            commands.retry_turn(conversation, sent.turn.pk)
         assert 'value="retry"' not in page_of(client, conversation)
 
     def test_one_that_runs_is_stopped(self, client, conversation):
-        sent = commands.submit(conversation, text="my card is 4111", client_id="a")
+        sent = commands.submit_message(
+            conversation, text="my card is 4111", client_id="a"
+        )
         claim = lifecycle.claim(conversation.pk)
         delete(client, conversation, sent.message.seq)
         assert lifecycle.checkpoint(claim, "Your c") is lifecycle.LeaseStatus.CANCELLED
@@ -157,7 +161,9 @@ class TestTurns:
         assert violations() == []
 
     def test_one_whose_process_died_is_not_taken_over(self, client, conversation):
-        sent = commands.submit(conversation, text="my card is 4111", client_id="a")
+        sent = commands.submit_message(
+            conversation, text="my card is 4111", client_id="a"
+        )
         lifecycle.claim(conversation.pk)
         delete(client, conversation, sent.message.seq)
         Turn.objects.filter(pk=sent.turn.pk).update(lease_until="2000-01-01T00:00:00Z")
@@ -166,15 +172,15 @@ class TestTurns:
         assert lifecycle.claim(conversation.pk) is None
 
     def test_one_that_was_asked_to_stop_sends_no_request(self, conversation):
-        sent = commands.submit(conversation, text="Hello", client_id="a")
+        sent = commands.submit_message(conversation, text="Hello", client_id="a")
         claim = lifecycle.claim(conversation.pk)
-        commands.stop(conversation, sent.turn.pk)
+        commands.stop_turn(conversation, sent.turn.pk)
         assert attempt.prepare(claim).state == State.STOPPED
 
 
 class TestAttempts:
     def test_numbers_never_go_back_within_a_turn(self, conversation):
-        turn = commands.submit(conversation, text="Hello", client_id="a").turn
+        turn = commands.submit_message(conversation, text="Hello", client_id="a").turn
         seen = []
 
         def die():
@@ -182,7 +188,11 @@ class TestAttempts:
             rows = Turn.objects.filter(pk=turn.pk)
             rows.update(lease_until="2000-01-01T00:00:00Z")
 
-        for ask_again in (commands.retry, commands.retry, commands.regenerate):
+        for ask_again in (
+            commands.retry_turn,
+            commands.retry_turn,
+            commands.regenerate_reply,
+        ):
             die()
             die()
             [ended] = lifecycle.end_orphans(conversation.pk)

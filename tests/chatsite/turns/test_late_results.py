@@ -398,8 +398,10 @@ class TestCancel:
     @pytest.mark.parametrize(
         "act",
         [
-            lambda made, turn_id: commands.regenerate(made, turn_id),
-            lambda made, _: commands.edit(made, seq=1, text="x", client_id="x").turn,
+            lambda made, turn_id: commands.regenerate_reply(made, turn_id),
+            lambda made, _: (
+                commands.edit_message(made, seq=1, text="x", client_id="x").turn
+            ),
         ],
     )
     def test_another_reply_cancels_it(self, conversation, late, act):
@@ -415,7 +417,7 @@ class TestCancel:
     def test_another_reply_to_a_later_message_leaves_it(self, conversation, late):
         submit(conversation, "And now?")
         turn = reply(conversation, claim_next(conversation))
-        assert commands.regenerate(conversation, turn.pk).closed_calls == []
+        assert commands.regenerate_reply(conversation, turn.pk).closed_calls == []
         assert again(late).state == State.LATE
 
     def test_it_is_the_owners_to_cancel(self, late, bob):
@@ -433,7 +435,7 @@ class TestCancel:
     def test_a_stopped_turn_still_gets_its_late_result(self, conversation):
         claim, (call,) = ask(conversation, ORDER)
         call = postpone(claim, call)
-        commands.stop(conversation, claim.turn_id)
+        commands.stop_turn(conversation, claim.turn_id)
         lifecycle.finish(claim, lifecycle.Result(Turn.State.STOPPED, ""))
         assert late_results.deliver(call.pk, "Here.").call.state == State.DONE
         assert violations() == []

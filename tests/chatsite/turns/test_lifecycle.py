@@ -68,7 +68,7 @@ class TestSubmit:
     )
     def test_it_refuses_bad_text_and_stores_nothing(self, conversation, text, code):
         with pytest.raises(transcript.TextError) as refused:
-            commands.submit(conversation, text=text, client_id="x")
+            commands.submit_message(conversation, text=text, client_id="x")
         assert refused.value.code == code
         assert not conversation.messages.exists()
         conversation.refresh_from_db()
@@ -81,7 +81,7 @@ class TestSubmit:
     @pytest.mark.parametrize("client_id", ["", None, 7, "a b", "x" * 65, "é"])
     def test_it_refuses_a_bad_client_id(self, conversation, client_id):
         with pytest.raises(transcript.TextError) as refused:
-            commands.submit(conversation, text="Hello", client_id=client_id)
+            commands.submit_message(conversation, text="Hello", client_id=client_id)
         assert refused.value.code == "bad_client_id"
 
     def test_it_titles_the_conversation_once(self, conversation):
@@ -96,7 +96,7 @@ class TestSubmit:
 
 
 def send(conversation, text="Hello", **options):
-    return commands.send(conversation, text=text, client_id=text, **options)
+    return commands.send_message(conversation, text=text, client_id=text, **options)
 
 
 class TestSend:
@@ -139,7 +139,7 @@ class TestBegin:
         built = context.build_request_context(
             conversation, newest=claim.turn.user_message
         )
-        commands.stop(conversation, claim.turn_id)
+        commands.stop_turn(conversation, claim.turn_id)
         hold = lifecycle.begin(claim, built, "m")
         assert hold is lifecycle.LeaseStatus.CANCELLED
         assert not ModelCall.objects.exists()
@@ -193,7 +193,7 @@ class TestClaim:
     def test_it_ends_an_orphan_that_was_asked_to_stop(self, conversation):
         turn = submit(conversation).turn
         lifecycle.claim(conversation.pk)
-        commands.stop(conversation, turn.pk)
+        commands.stop_turn(conversation, turn.pk)
         assert lifecycle.end_orphans(conversation.pk) == []
         expire(turn.pk)
         assert lifecycle.claim(conversation.pk) is None
@@ -211,7 +211,7 @@ class TestClaim:
     ):
         turn = submit(conversation).turn
         lifecycle.claim(conversation.pk)
-        commands.stop(conversation, turn.pk)
+        commands.stop_turn(conversation, turn.pk)
         lifecycle.release()
         assert lifecycle.claim(conversation.pk) is None
         assert lifecycle.end_orphans(conversation.pk)[0].state == State.STOPPED
@@ -267,13 +267,13 @@ class TestStop:
     def test_a_queued_turn_ends_at_once(self, conversation):
         submit(conversation, "a")
         queued = submit(conversation, "b").turn
-        assert commands.stop(conversation, queued.pk).state == State.STOPPED
+        assert commands.stop_turn(conversation, queued.pk).state == State.STOPPED
         assert lifecycle.claim(conversation.pk).turn_id != queued.pk
 
     def test_a_running_turn_is_asked_and_keeps_its_text(self, conversation):
         turn = submit(conversation).turn
         claim = lifecycle.claim(conversation.pk)
-        commands.stop(conversation, turn.pk)
+        commands.stop_turn(conversation, turn.pk)
         assert lifecycle.checkpoint(claim, "So") is lifecycle.LeaseStatus.CANCELLED
         ended = lifecycle.finish(claim, lifecycle.Result(State.STOPPED, "So"))
         assert (ended.state, ended.reply.text) == (State.STOPPED, "So")
@@ -281,12 +281,12 @@ class TestStop:
     def test_a_finished_turn_stays_as_it_is(self, conversation):
         submit(conversation)
         turn = answer(conversation)
-        assert commands.stop(conversation, turn.pk).state == State.DONE
+        assert commands.stop_turn(conversation, turn.pk).state == State.DONE
 
     def test_a_foreign_turn_is_not_found(self, conversation, bob):
         other = submit(transcript.create(bob)).turn
         with pytest.raises(CommandError) as refused:
-            commands.stop(conversation, other.pk)
+            commands.stop_turn(conversation, other.pk)
         assert refused.value.code == "not_found"
 
 
@@ -294,7 +294,7 @@ class TestRetry:
     def test_it_runs_again_and_supersedes_the_partial_reply(self, conversation):
         submit(conversation)
         turn = answer(conversation, "Half", State.TRUNCATED, error="length")
-        commands.retry(conversation, turn.pk)
+        commands.retry_turn(conversation, turn.pk)
         again = answer(conversation, "Whole")
         assert again.pk == turn.pk
         kept = conversation.messages.filter(superseded_at=None)
@@ -305,7 +305,7 @@ class TestRetry:
         submit(conversation)
         turn = answer(conversation)
         with pytest.raises(CommandError) as refused:
-            commands.retry(conversation, turn.pk)
+            commands.retry_turn(conversation, turn.pk)
         assert refused.value.code == "not_retryable"
 
     def test_only_the_latest_turn_can_be_retried(self, conversation):
@@ -313,7 +313,7 @@ class TestRetry:
         turn = answer(conversation, "", State.FAILED, error="timeout")
         submit(conversation, "b")
         with pytest.raises(CommandError) as refused:
-            commands.retry(conversation, turn.pk)
+            commands.retry_turn(conversation, turn.pk)
         assert refused.value.code == "not_latest"
 
 
@@ -323,7 +323,7 @@ class TestEdit:
         answer(conversation, "A")
         submit(conversation, "b")
         answer(conversation, "B")
-        sent = commands.edit(conversation, seq=3, text="b2", client_id="new")
+        sent = commands.edit_message(conversation, seq=3, text="b2", client_id="new")
         assert sent.message.seq == 5
         kept = conversation.messages.filter(superseded_at=None)
         assert list(kept.values_list("text", flat=True)) == ["a", "A", "b2"]
@@ -334,15 +334,15 @@ class TestEdit:
         versions.append_version(
             conversation, first_seq=1, last_seq=2, text="v1", status="active"
         )
-        commands.edit(conversation, seq=1, text="a2", client_id="new")
+        commands.edit_message(conversation, seq=1, text="a2", client_id="new")
         assert versions.active(conversation) == []
         assert conversation.summaries.get().status == "stale"
 
     def test_the_same_edit_twice_is_one(self, conversation):
         submit(conversation, "a")
         answer(conversation)
-        first = commands.edit(conversation, seq=1, text="b", client_id="new")
-        again = commands.edit(conversation, seq=1, text="b", client_id="new")
+        first = commands.edit_message(conversation, seq=1, text="b", client_id="new")
+        again = commands.edit_message(conversation, seq=1, text="b", client_id="new")
         assert (again.created, again.message) == (False, first.message)
 
     @pytest.mark.parametrize("seq", [2, 9])
@@ -350,14 +350,14 @@ class TestEdit:
         submit(conversation, "a")
         answer(conversation)
         with pytest.raises(CommandError) as refused:
-            commands.edit(conversation, seq=seq, text="b", client_id="new")
+            commands.edit_message(conversation, seq=seq, text="b", client_id="new")
         assert refused.value.code == "not_found"
 
     def test_it_waits_for_the_running_reply(self, conversation):
         submit(conversation, "a")
         lifecycle.claim(conversation.pk)
         with pytest.raises(CommandError) as refused:
-            commands.edit(conversation, seq=1, text="b", client_id="new")
+            commands.edit_message(conversation, seq=1, text="b", client_id="new")
         assert refused.value.code == "busy"
 
 

@@ -122,7 +122,7 @@ class TestPace:
         sent_until_refused(sender)
         refusals._refused.clear()
         for turn in lifecycle.unfinished(conversation.pk):
-            commands.stop(conversation, turn.pk)
+            commands.stop_turn(conversation, turn.pk)
         turn = conversation.turns.latest("pk")
         with pytest.raises(CommandError, match="messages a minute"):
             sender.perform(events.Retry(turn.pk))
@@ -147,7 +147,7 @@ class TestBudget:
         assert Allowance.objects.get(user=alice).tokens_used == 2 * 47
 
     def test_what_was_not_reported_is_estimated(self, alice, conversation):
-        sent = commands.submit(conversation, text="More", client_id="m")
+        sent = commands.submit_message(conversation, text="More", client_id="m")
         built = context.build_request_context(
             conversation, newest=sent.message, model="demo"
         )
@@ -160,7 +160,7 @@ class TestBudget:
         ("read", "written"), [(None, 7), (0, 7), (40, None), (40, 0), (None, None)]
     )
     def test_half_a_report_is_completed(self, alice, conversation, read, written):
-        sent = commands.submit(conversation, text="More", client_id="m")
+        sent = commands.submit_message(conversation, text="More", client_id="m")
         built = context.build_request_context(
             conversation, newest=sent.message, model="demo"
         )
@@ -173,7 +173,7 @@ class TestBudget:
         assert used == 2 * 47 + (read or built.tokens) + (written or 2)
 
     def test_a_request_that_failed_at_once_is_free(self, alice, conversation):
-        sent = commands.submit(conversation, text="More", client_id="m")
+        sent = commands.submit_message(conversation, text="More", client_id="m")
         built = context.build_request_context(
             conversation, newest=sent.message, model="demo"
         )
@@ -185,7 +185,7 @@ class TestBudget:
         assert Allowance.objects.get(user=alice).tokens_used == 2 * 47
 
     def test_a_request_is_billed_once_even_if_asked_twice(self, alice, conversation):
-        sent = commands.submit(conversation, text="More", client_id="m")
+        sent = commands.submit_message(conversation, text="More", client_id="m")
         built = context.build_request_context(
             conversation, newest=sent.message, model="demo"
         )
@@ -261,7 +261,9 @@ class TestQueue:
         assert (count, error.code) == (3, "queue_full")
         assert error.retry_after > 0
         refusals._refused.clear()
-        commands.stop(conversation, lifecycle.unfinished(conversation.pk).last().pk)
+        commands.stop_turn(
+            conversation, lifecycle.unfinished(conversation.pk).last().pk
+        )
         send(sender)
 
 
@@ -274,7 +276,7 @@ class TestTurnsAtOnce:
     def waiting(self, alice):
         made = [transcript.create(alice) for _ in range(4)]
         for number, each in enumerate(made):
-            commands.submit(each, text="Go", client_id=f"c{number}")
+            commands.submit_message(each, text="Go", client_id=f"c{number}")
         return made
 
     def test_no_more_than_that_run(self, waiting):
@@ -290,7 +292,7 @@ class TestTurnsAtOnce:
 
     def test_whoever_waited_longer_goes_first(self, waiting):
         claim, *_ = [lifecycle.claim(each.pk) for each in waiting]
-        commands.submit(waiting[0], text="And?", client_id="again")
+        commands.submit_message(waiting[0], text="And?", client_id="again")
         lifecycle.finish(claim, lifecycle.Result(Turn.State.DONE, "Done"))
         assert lifecycle.claim(waiting[0].pk) is None
         assert lifecycle.claim(waiting[3].pk) is None
@@ -307,7 +309,7 @@ class TestTurnsAtOnce:
 
     def test_the_sweep_leaves_those_alone_that_have_to_wait(self, waiting, bob):
         theirs = transcript.create(bob)
-        commands.submit(theirs, text="Hi", client_id="b")
+        commands.submit_message(theirs, text="Hi", client_id="b")
         for each in waiting:
             lifecycle.claim(each.pk)
         assert lifecycle.due() == [theirs.pk]
@@ -316,7 +318,7 @@ class TestTurnsAtOnce:
         for each in waiting:
             lifecycle.claim(each.pk)
         theirs = transcript.create(bob)
-        commands.submit(theirs, text="Hi", client_id="b")
+        commands.submit_message(theirs, text="Hi", client_id="b")
         assert lifecycle.claim(theirs.pk)
 
 

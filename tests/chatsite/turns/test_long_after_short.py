@@ -15,7 +15,9 @@ def test_a_long_message_that_fits_is_taken(alice, settings, constant):
     settings.CONTEXT_WINDOW = 32_000
     conversation = transcript.create(alice)
     for number in range(6):
-        commands.submit(conversation, text=f"ok {number}", client_id=f"c{number}")
+        commands.submit_message(
+            conversation, text=f"ok {number}", client_id=f"c{number}"
+        )
         claim = lifecycle.claim(conversation.pk)
         request = attempt.prepare(claim)
         begun = lifecycle.begin(claim, request.built, request.model)
@@ -26,6 +28,6 @@ def test_a_long_message_that_fits_is_taken(alice, settings, constant):
         lifecycle.finish(begun, result)
     conversation.refresh_from_db()
     assert conversation.token_ratio == pytest.approx(1, abs=0.1)
-    commands.submit(conversation, text="水" * 12_000, client_id="big")
+    commands.submit_message(conversation, text="水" * 12_000, client_id="big")
     request = attempt.prepare(lifecycle.claim(conversation.pk))
     assert request.built.tokens < 32_000

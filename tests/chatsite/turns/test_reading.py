@@ -33,7 +33,7 @@ def conversation(alice):
 
 
 def send(conversation, text, client_id="one"):
-    return commands.send(conversation, text=text, client_id=client_id)
+    return commands.send_message(conversation, text=text, client_id=client_id)
 
 
 @pytest.mark.django_db(transaction=True)
@@ -46,7 +46,7 @@ class TestReading:
 
     def test_nor_while_one_is_edited(self, conversation, read):
         sent = send(conversation, "Hello.")
-        commands.stop(conversation, sent.turn.pk)
+        commands.stop_turn(conversation, sent.turn.pk)
         conversation.turns.update(state="stopped")
         values = {"client_id": "two", "text": LONG, "seq": 1}
         socket_client._edit_message(conversation, **values)

@@ -27,7 +27,7 @@ def words(source, count):
 
 
 def ask(conversation, text):
-    commands.submit(conversation, text=text, client_id=uuid.uuid4().hex)
+    commands.submit_message(conversation, text=text, client_id=uuid.uuid4().hex)
     claim = lifecycle.claim(conversation.pk)
     request = attempt.prepare(claim)
     return lifecycle.begin(claim, request.built, request.model), request
@@ -47,7 +47,7 @@ def test_no_request_leaves_out_what_no_summary_covers(alice, settings, window, p
         lifecycle.finish(claim, lifecycle.Result(Turn.State.DONE, words(source, 90)))
         async_to_sync(compactor.compact_conversation)(
             conversation.pk,
-            runner.summariser("demo", payer=alice.pk),
+            runner.make_summariser("demo", payer=alice.pk),
             open_from=lifecycle.open_from,
             context_window=window,
         )
@@ -72,10 +72,10 @@ def drive(conversation, text="And now?"):
     """Send a message and let the runner answer it, with the compactions it starts."""
 
     async def work():
-        await database_sync_to_async(commands.submit)(
+        await database_sync_to_async(commands.submit_message)(
             conversation, text=text, client_id=uuid.uuid4().hex
         )
-        await runner._drive(conversation.pk)
+        await runner._drive_turns(conversation.pk)
 
     async_to_sync(work)()
     call = ModelCall.objects.filter(purpose="reply").latest("pk")

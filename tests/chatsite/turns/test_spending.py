@@ -61,7 +61,7 @@ def recompaction(conversation):
             talk, text=f"Text {n}", client_id=f"more-{n}"
         )[0].seq
         transcript.append_reply(talk, seq=seq + 1, text="Yes.")
-    async_to_sync(runner._compact)(conversation.pk)
+    async_to_sync(runner._compact_if_due)(conversation.pk)
     return Conversation.objects.get(pk=conversation.pk)
 
 
@@ -87,7 +87,7 @@ class TestUsedUp:
         assert not Turn.objects.filter(state="queued").exists()
 
     def test_a_message_that_waited_while_others_used_them(self, used_up, conversation):
-        commands.submit(conversation, text="Waiting", client_id="w1")
+        commands.submit_message(conversation, text="Waiting", client_id="w1")
         claim = lifecycle.claim(conversation.pk)
         _, result = async_to_sync(runner.run_attempt)(claim)
         assert (result.state, result.error) == ("failed", "quota")
@@ -140,7 +140,7 @@ class TestUsedUp:
         Allowance.objects.update(tokens_used=0)
         talk_in_turns(made, "Hello there")
         Allowance.objects.update(tokens_used=1_000_000)
-        async_to_sync(titles.make)(made.pk)
+        async_to_sync(titles.name_conversation)(made.pk)
         assert used_up.calls == []
         assert not made.model_calls.filter(purpose="title").exists()
 
@@ -242,7 +242,7 @@ class TestCompactions:
 
         monkeypatch.setitem(fake.MODES, "sum", slow)
         await database_sync_to_async(make)()
-        await runner.sweep()
+        await runner.sweep_due_work()
         async with asyncio.timeout(60):
             await asyncio.gather(*runner._tasks)
         assert len(upstream.calls) >= 8
@@ -268,9 +268,9 @@ class TestCompactions:
             started.append(conversation_id)
             await asyncio.sleep(60)
 
-        monkeypatch.setattr(runner, "_compact", compact)
+        monkeypatch.setattr(runner, "_compact_if_due", compact)
         for _ in range(3):
-            await runner.sweep()
+            await runner.sweep_due_work()
             await asyncio.sleep(0.05)
         assert len(started) == len(set(started)) == runner.MAX_COMPACTING
         for task in list(runner._tasks):
@@ -292,11 +292,11 @@ class TestCompactions:
             started.append(conversation_id)
             await asyncio.sleep(60)
 
-        monkeypatch.setattr(runner, "_compact", compact)
+        monkeypatch.setattr(runner, "_compact_if_due", compact)
         await database_sync_to_async(make)(alice, runner.MAX_COMPACTING + 5)
-        await runner.sweep()
+        await runner.sweep_due_work()
         other = await database_sync_to_async(make)(bob, 1)
-        await runner.sweep()
+        await runner.sweep_due_work()
         await asyncio.sleep(0)
         assert started[runner.MAX_COMPACTING :] == [other]
         for task in list(runner._tasks):

@@ -32,7 +32,7 @@ def calls():
 
 
 async def make(conversation):
-    await titles.make(conversation.pk)
+    await titles.name_conversation(conversation.pk)
     title = await database_sync_to_async(title_of)(conversation)
     return title, await database_sync_to_async(calls)()
 

@@ -110,14 +110,14 @@ class TestWaitingForConsent:
         assert lifecycle.claim(conversation.pk).turn_id == turn.pk
 
     def test_it_can_be_stopped_at_once(self, conversation, turn):
-        assert commands.stop(conversation, asking(turn).pk).state == State.STOPPED
+        assert commands.stop_turn(conversation, asking(turn).pk).state == State.STOPPED
 
     def test_it_takes_no_place_of_its_owner(self, alice, turn, settings):
         settings.TURNS_PER_USER = 1
         asking(turn)
         other = transcript.create(alice)
         assert limits.next_waiting(other.pk) == []
-        sent = commands.send(other, text="Hello", client_id="x")
+        sent = commands.send_message(other, text="Hello", client_id="x")
         assert sent.claim is not None
 
 

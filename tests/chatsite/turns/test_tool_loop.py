@@ -60,7 +60,9 @@ def states(conversation):
 def check(conversation, site):
     """Everything is as the promises say, and each request is what was sent."""
     assert site.violations == []
-    assert [str(each) for each in (*turn_audit.check(), *audit.check_memory())] == []
+    assert [
+        str(each) for each in (*turn_audit.check_turns(), *audit.check_memory())
+    ] == []
     calls = ModelCall.objects.filter(conversation=conversation, purpose="reply")
     assert all(context.verify_context(call) for call in calls)
     assert all(call.message_id for call in calls)
@@ -128,7 +130,7 @@ async def test_a_server_without_tools_is_asked_without_them(
         assert refused == [None, own_tools.NAMES, own_tools.NAMES]
         assert all(context.verify_context(call) for call in calls)
         assert [
-            str(each) for each in (*turn_audit.check(), *audit.check_memory())
+            str(each) for each in (*turn_audit.check_turns(), *audit.check_memory())
         ] == []
         client, said = signed_in(conversation.owner), "takes no tools"
         for values in ({}, {"reply": first["seq"]}):

@@ -70,7 +70,9 @@ async def go_on(conversation):
 
 
 def look(conversation):
-    assert [str(each) for each in (*turn_audit.check(), *audit.check_memory())] == []
+    assert [
+        str(each) for each in (*turn_audit.check_turns(), *audit.check_memory())
+    ] == []
     calls = ToolCall.objects.filter(conversation=conversation).order_by("pk")
     return Turn.objects.get().state, [call.state for call in calls]
 
@@ -184,7 +186,7 @@ class TestNumbers:
         plain = transcript.create(alice)
         found = [submit(plain, text).message.seq for text in "abc"]
         assert found == [1, 3, 5]
-        assert commands.send(conversation, text="x", client_id="x").turn.room
+        assert commands.send_message(conversation, text="x", client_id="x").turn.room
 
     def test_a_message_sent_twice_gives_its_room_back(self, conversation):
         before = Conversation.objects.get(pk=conversation.pk).next_seq
@@ -211,7 +213,7 @@ class TestNumbers:
         assert turn.reply.seq == count + 3 < behind.seq
         # One more call and its result would take two numbers before the reply's.
         assert settled.has_room is (behind.seq - turn.reply.seq > 2)
-        assert [str(each) for each in turn_audit.check()] == []
+        assert [str(each) for each in turn_audit.check_turns()] == []
 
     def test_a_turn_without_room_stores_nothing(self, conversation):
         """The tools were taken away while it ran, and a message sent behind it."""
@@ -245,14 +247,14 @@ class TestLateBetween:
         return turn
 
     def test_another_reply_leaves_what_belongs_to_others(self, conversation, later):
-        commands.regenerate(conversation, later.pk)
+        commands.regenerate_reply(conversation, later.pk)
         gone = conversation.messages.exclude(superseded_at=None).order_by("seq")
         assert [row.seq for row in gone] == [6, 8, 9]
         assert conversation.messages.get(seq=7).late_for == 2
-        assert [str(each) for each in turn_audit.check()] == []
+        assert [str(each) for each in turn_audit.check_turns()] == []
 
     def test_so_does_an_edit(self, conversation, later):
-        commands.edit(conversation, seq=5, text="Or this?", client_id="edited")
+        commands.edit_message(conversation, seq=5, text="Or this?", client_id="edited")
         gone = conversation.messages.exclude(superseded_at=None).order_by("seq")
         assert [row.seq for row in gone] == [5, 6, 8, 9]
 
@@ -262,7 +264,7 @@ class TestEnds:
         claim, _ = ask(conversation, "write_down")
         ToolCall.objects.update(state=State.WAITING)
         assert records.wait(claim) is LeaseStatus.KEPT
-        turn = commands.stop(conversation, claim.turn_id)
+        turn = commands.stop_turn(conversation, claim.turn_id)
         assert look(conversation) == ("stopped", [State.CANCELLED])
         assert turn.reply is None
         assert conversation.messages.get(seq=3).text == answers.NOT_RUN
@@ -320,7 +322,7 @@ class TestAudit:
 
 
 def found_by_audit():
-    return {each.code for each in turn_audit.check()}
+    return {each.code for each in turn_audit.check_turns()}
 
 
 def test_the_event_of_a_call_says_what_the_row_does(conversation):

@@ -114,7 +114,7 @@ def test_an_idle_process_asks_twice_a_second(alice, session, settings):
     conversation = transcript.create(alice)
     presence.enter_presence(alice.pk, 1)
     rounds = (
-        (async_to_sync(runner.sweep), settings.TURN_SWEEP_SECONDS),
+        (async_to_sync(runner.sweep_due_work), settings.TURN_SWEEP_SECONDS),
         (lambda: progress.read_progress({conversation.pk}), watcher.SILENCE_SECONDS),
         (lambda: sessions.find_ended({(session, alice.pk)}), watcher.SESSION_SECONDS),
         (lambda: presence.renew_presence({alice.pk: 1}), watcher.RENEW_SECONDS),
@@ -146,7 +146,7 @@ FINISHED = 300
         lambda each: lifecycle.due(),
         lambda each: limits.may_run(each.turns.order_by("-pk").first()),
         lambda each: limits.next_waiting(each.pk),
-        lambda each: runner._backlog().find(),
+        lambda each: runner._make_backlog().find(),
     ],
 )
 def test_finished_turns_are_not_in_the_way(alice, look):

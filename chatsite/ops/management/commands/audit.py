@@ -24,7 +24,7 @@ class Command(BaseCommand):
             hashes=not options["skip_hashes"]
         )
         count = 0
-        for violation in chain(in_memory, chatsite.turns.audit.check()):
+        for violation in chain(in_memory, chatsite.turns.audit.check_turns()):
             self.stdout.write(str(violation))
             count += 1
         if count:

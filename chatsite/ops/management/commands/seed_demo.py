@@ -70,7 +70,9 @@ def _play_turn(conversation: Conversation, text: str, *, client_id: str) -> None
     """One turn, from the message to the reply that the demo model gives to it."""
     # In one transaction, or a server beside this command would take the queued turn.
     with transaction.atomic():
-        submitted = commands.submit(conversation, text=text, client_id=client_id)
+        submitted = commands.submit_message(
+            conversation, text=text, client_id=client_id
+        )
         claim = lifecycle.claim(conversation.pk)
     built = context.build_request_context(
         conversation,
