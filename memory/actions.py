@@ -173,10 +173,7 @@ def restore_version(
         template = templates.get(summary.status, failed)
         raise ActionError(template % {"version": version})
     versions.retract_to(conversation, summary.first_seq)
-    if (
-        versions.find_last_covered(versions.active(conversation))
-        != summary.first_seq - 1
-    ):
+    if versions.last_covered(versions.active(conversation)) != summary.first_seq - 1:
         template = _("No summary covers the messages before #%(seq)s.")
         raise ActionError(template % {"seq": summary.first_seq})
     new = versions.copy_version(conversation, summary, author=author)

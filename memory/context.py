@@ -144,7 +144,7 @@ def read_view(
     """The view to answer `newest` in, for which the model has done the `steps`; without
     it, of all that was said."""
     summaries = versions.active(conversation)
-    cutoff = versions.find_last_covered(summaries)
+    cutoff = versions.last_covered(summaries)
     edges = {"cutoff": cutoff} if cutoff else {}
     if newest:
         edges["before"] = newest.seq

@@ -31,7 +31,7 @@ def _select_active(conversation: Any) -> QuerySet[Summary]:
     return rows.filter(status=Summary.Status.ACTIVE).order_by("first_seq")
 
 
-def find_last_covered(summaries: Iterable[Summary]) -> int:
+def last_covered(summaries: Iterable[Summary]) -> int:
     """The last message number that a summary covers; the window comes after."""
     return max((summary.last_seq for summary in summaries), default=0)
 
@@ -101,7 +101,7 @@ def invalidate_summaries(
     after = (
         []
         if last is None
-        else [row for each in gone for row in _find_ancestors_after(each, last)]
+        else [row for each in gone for row in _ancestors_after(each, last)]
     )
     superseded = Summary.Status.SUPERSEDED
     again = [
@@ -137,13 +137,13 @@ def find_set_aside(conversation: Conversation) -> list[Summary]:
     covers their messages. Of several that overlap the first."""
     rows = Conversation.objects.filter(pk=conversation.pk)
     known = rows.values_list("set_aside", flat=True).get() or []
-    free = find_last_covered(active(conversation)) + 1
+    free = last_covered(active(conversation)) + 1
     found = conversation.summaries.filter(
         version__in=known, status=Summary.Status.SUPERSEDED, first_seq__gte=free
     )
     apart: list[Summary] = []
     for row in found.order_by("first_seq", "-last_seq", "-version"):
-        if row.first_seq > find_last_covered(apart):
+        if row.first_seq > last_covered(apart):
             apart.append(row)
     return apart
 
@@ -152,7 +152,7 @@ def resume_set_aside(conversation: Conversation) -> None:
     """Put what was set aside in force where it follows on; call it inside the
     transaction that locked the row."""
     rows = find_set_aside(conversation)
-    end = find_last_covered(active(conversation))
+    end = last_covered(active(conversation))
     back: list[Summary] = []
     for row in rows:
         if row.first_seq != end + 1:
@@ -189,7 +189,7 @@ def replace_all(
 def put_in_force(conversation: Conversation, wanted: Sequence[Summary]) -> None:
     """Undo: put these versions in force again as they are; they tile the messages from
     the first on. Those behind them stay, or wait for the messages between."""
-    end = find_last_covered(wanted)
+    end = last_covered(wanted)
     now = active(conversation)
     behind = [
         row for row in [*now, *find_set_aside(conversation)] if row.first_seq > end
@@ -218,7 +218,7 @@ def hidden_since(
     stale = [row for row in summaries if row.status == Summary.Status.STALE]
     if not stale:
         return {}
-    rows = conversation.messages.filter(seq__lte=find_last_covered(stale))
+    rows = conversation.messages.filter(seq__lte=last_covered(stale))
     rows = rows.exclude(excluded_at=None, superseded_at=None)
     times = [
         (seq, min(filter(None, when)))
@@ -259,7 +259,7 @@ def _retract_from(conversation: Conversation, seq: int) -> list[Summary]:
     return gone
 
 
-def _find_ancestors_after(summary: Summary, last: int) -> list[Summary]:
+def _ancestors_after(summary: Summary, last: int) -> list[Summary]:
     """The summary or those ancestors of it that begin after `last`."""
     if summary.first_seq > last:
         return [summary]

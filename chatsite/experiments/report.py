@@ -12,8 +12,8 @@ from chatsite.review.charts.drawing import (
     Series,
     Table,
     draw_lines,
-    format_number,
     format_percent,
+    to_digits,
 )
 
 from .comparing import Side
@@ -34,13 +34,13 @@ def list_costs(experiment: Experiment) -> list[tuple[str, list[Cell]]]:
     # The label, the attribute of a side, 1 if more is better and -1 if less is, and
     # how it is written.
     measures = (
-        (_("Turns compared"), "turns", 0, format_number),
-        (_("Prompt tokens per turn"), "mean_prompt", -1, format_number),
+        (_("Turns compared"), "turns", 0, to_digits),
+        (_("Prompt tokens per turn"), "mean_prompt", -1, to_digits),
         (_("Of these cacheable, estimated"), "cached_share", 1, format_percent),
-        (_("Largest prompt"), "largest", -1, format_number),
-        (_("Tokens of the summariser"), "summariser", -1, format_number),
-        (_("Cost (uncached tokens)"), "cost", -1, format_number),
-        (_("Facts nowhere in the view"), "facts_nowhere", -1, format_number),
+        (_("Largest prompt"), "largest", -1, to_digits),
+        (_("Tokens of the summariser"), "summariser", -1, to_digits),
+        (_("Cost (uncached tokens)"), "cost", -1, to_digits),
+        (_("Facts nowhere in the view"), "facts_nowhere", -1, to_digits),
     )
     lines = []
     for label, name, better, write in measures:
@@ -81,8 +81,8 @@ def draw(experiment: Experiment, steps: Steps) -> Chart:
         title,
         _("Turns: %(turns)s; summaries and merges in the experiment: %(folds)s.")
         % {
-            "turns": format_number(len(steps.turns)),
-            "folds": format_number(len(steps.versions)),
+            "turns": to_digits(len(steps.turns)),
+            "folds": to_digits(len(steps.versions)),
         },
         [
             Series("second", _("as it was"), was, "square"),
@@ -96,12 +96,7 @@ def draw(experiment: Experiment, steps: Steps) -> Chart:
         table=Table(
             (_("Turn"), _("Message"), _("As it was"), _("Tried")),
             tuple(
-                (
-                    numbers[n],
-                    f"#{group[0].seq}",
-                    format_number(was[n]),
-                    format_number(tried[n]),
-                )
+                (numbers[n], f"#{group[0].seq}", to_digits(was[n]), to_digits(tried[n]))
                 for n, group in enumerate(groups)
             ),
         ),

@@ -23,7 +23,7 @@ from django_htmx.http import HttpResponseClientRefresh
 from chatsite.llm import providers
 from chatsite.protocol.errors import CommandError, explain_code
 from chatsite.review import access_log
-from chatsite.review.pages import read_query_number, render_page, review_page
+from chatsite.review.pages import query_number, render_page, review_page
 from chatsite.review.rights import Rights
 from chatsite.turns import limits, requests
 from memory import context
@@ -153,7 +153,7 @@ def _compared(
     request: HttpRequest, experiment: Experiment, rights: Rights
 ) -> dict[str, Any]:
     steps = Steps.load(experiment.result["steps"])
-    turn = read_query_number(request, "turn")
+    turn = query_number(request, "turn")
     if turn and turn <= len(steps.turns):
         pair = sides.at_turn(experiment, steps, turn, rights)
     else:

@@ -11,11 +11,7 @@ from django.utils.translation import gettext_lazy as _
 
 from chatsite.llm import providers
 from chatsite.review.filters import ChoiceFilter
-from chatsite.review.readonly import (
-    ConversationPartAdmin,
-    beginning_of,
-    make_text_field,
-)
+from chatsite.review.readonly import ConversationPartAdmin, beginning_of, text_field
 from chatsite.turns.requests import with_model
 
 from .models import Feedback
@@ -56,7 +52,7 @@ class FeedbackAdmin(ConversationPartAdmin):
     )
 
     comment_shown = beginning_of("comment", _("comment"))
-    comment_wide = make_text_field("comment", _("comment"))
+    comment_wide = text_field("comment", _("comment"))
 
     def get_queryset(self, request: HttpRequest) -> QuerySet:
         # Not the message itself, whose whole text would be read.

@@ -212,7 +212,7 @@ def change_message(
     edited = _read_edited(request)
     with transaction.atomic():
         before = versions.active(conversation)
-        seen = versions.digest_view(conversation, versions.find_last_covered(before))
+        seen = versions.digest_view(conversation, versions.last_covered(before))
         do(conversation, seq, edited=edited)
         wanted = _read_versions(request.POST.get("versions", ""))
         is_undone = bool(wanted) and actions.put_back_versions(

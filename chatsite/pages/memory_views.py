@@ -38,7 +38,7 @@ MAX_VERSIONS = 200
 
 
 @conversation_view("GET")
-def preview_compaction(
+def show_preview(
     request: HttpRequest, conversation: Conversation, *, seq: int
 ) -> HttpResponse:
     """What compaction up to a message would do; no model is asked yet."""
@@ -85,7 +85,7 @@ def show_proposal(
     """How far the summary up to a message is; a dialog that waits is left alone."""
     job = summary_proposals.find_latest_proposal(conversation)
     if job is None or job.state == Job.State.CANCELLED or job.values["seq"] != seq:
-        return preview_compaction(request, uuid=conversation.uuid, seq=seq)
+        return show_preview(request, uuid=conversation.uuid, seq=seq)
     if "wait" in request.GET and not job.is_finished:
         return HttpResponse(status=204)
     return _render_proposal(request, conversation, job)
@@ -161,7 +161,7 @@ def show_summaries(request: HttpRequest, conversation: Conversation) -> HttpResp
     rows = conversation.summaries.order_by("-version").select_related("author")
     active = versions.active(conversation)
     covered = context.visible(conversation).filter(
-        seq__lte=versions.find_last_covered(active)
+        seq__lte=versions.last_covered(active)
     )
     tokens = covered.aggregate(sum=Sum("tokens"))["sum"] or 0
     shown = list(rows[:MAX_VERSIONS])
@@ -208,9 +208,7 @@ def edit_rule(
 
 
 @conversation_view("GET")
-def edit_system_prompt(
-    request: HttpRequest, conversation: Conversation
-) -> HttpResponse:
+def edit_prompt(request: HttpRequest, conversation: Conversation) -> HttpResponse:
     values = {
         "conversation": conversation,
         "site_prompt": settings.SYSTEM_PROMPT,

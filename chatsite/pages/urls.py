@@ -28,11 +28,7 @@ memory = [
         memory_actions.change_message,
         name="memory-message",
     ),
-    path(
-        "summarise/<number:seq>/",
-        memory_views.preview_compaction,
-        name="memory-preview",
-    ),
+    path("summarise/<number:seq>/", memory_views.show_preview, name="memory-preview"),
     path(
         "summarise/<number:seq>/propose/",
         memory_views.request_proposal,
@@ -76,9 +72,7 @@ memory = [
         "rules/<number:pk>/<slug:name>/", memory_actions.change_rule, name="memory-rule"
     ),
     path("reinstate/", memory_actions.reinstate_as_owner, name="memory-reinstate"),
-    path(
-        "system-prompt/", memory_views.edit_system_prompt, name="memory-system-prompt"
-    ),
+    path("system-prompt/", memory_views.edit_prompt, name="memory-system-prompt"),
     path(
         "system-prompt/set/",
         memory_actions.post_system_prompt,

@@ -9,7 +9,7 @@ from django.urls import reverse
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
-from .charts.drawing import Table, format_number, format_percent
+from .charts.drawing import Table, format_percent, to_digits
 from .site_figures import Day, SiteFigures, read_figures
 
 CHOICES = (7, 30, 90)
@@ -59,12 +59,12 @@ def _make_tiles(figures: SiteFigures) -> list[Tile]:
     return [
         Tile(
             _("Summaries"),
-            format_number(total.summaries),
+            to_digits(total.summaries),
             url=reverse("admin:memory_summary_changelist"),
         ),
         Tile(
             _("Failed summaries"),
-            format_number(total.failed_summaries),
+            to_digits(total.failed_summaries),
             format_percent(total.failed_summaries / tried)
             if total.failed_summaries
             else "",
@@ -74,30 +74,30 @@ def _make_tiles(figures: SiteFigures) -> list[Tile]:
         Tile(_("p95 reply time"), _format_seconds(total.reply_ms)),
         Tile(
             _("Requests"),
-            format_number(total.requests),
+            to_digits(total.requests),
             url=reverse("admin:memory_modelcall_changelist"),
         ),
         Tile(
             _("Tokens"),
-            format_number(total.read + total.written),
+            to_digits(total.read + total.written),
             _format_dollars(total),
         ),
         Tile(
             _("Turns that failed"),
-            format_number(total.failing_turns),
+            to_digits(total.failing_turns),
             url=reverse("admin:chat_turn_changelist"),
             is_bad=total.failing_turns > 0,
         ),
         Tile(
             _("Conversations where summarising stopped"),
-            format_number(figures.stopped),
+            to_digits(figures.stopped),
             _("now"),
             f"{conversations}?compaction=stopped",
             figures.stopped > 0,
         ),
         Tile(
             _("Conversations with gaps in their summaries"),
-            format_number(figures.gaps),
+            to_digits(figures.gaps),
             _("now"),
             is_bad=figures.gaps > 0,
         ),
@@ -119,19 +119,15 @@ def _make_table(figures: SiteFigures) -> Table:
 def _make_cells(when: date, day: Day) -> tuple[str, ...]:
     numbers = (day.failing_turns, day.requests, day.read, day.written)
     return (
-        *(
-            when.isoformat(),
-            format_number(day.summaries),
-            format_number(day.failed_summaries),
-        ),
+        *(when.isoformat(), to_digits(day.summaries), to_digits(day.failed_summaries)),
         *(format_percent(day.size), _format_seconds(day.reply_ms)),
-        *map(format_number, numbers),
+        *map(to_digits, numbers),
         *((_format_dollars(day),) if settings.PRICE_INPUT else ()),
     )
 
 
 def _format_seconds(ms: float | None) -> str:
-    return "–" if ms is None else _("%(n)s s") % {"n": format_number(ms / 1000)}
+    return "–" if ms is None else _("%(n)s s") % {"n": to_digits(ms / 1000)}
 
 
 def _format_dollars(day: Day) -> str:

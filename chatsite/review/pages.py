@@ -77,7 +77,7 @@ def timeline_link(conversation_id: int, text: str, **params: Any) -> SafeString:
     return format_html('<a href="{}">{}</a>', url, text)
 
 
-def read_query_number(request: HttpRequest, name: str) -> int | None:
+def query_number(request: HttpRequest, name: str) -> int | None:
     """A positive number from the address; None for anything else."""
     text = request.GET.get(name, "")
     is_number = text.isascii() and text.isdecimal() and len(text) <= 10

@@ -263,7 +263,7 @@ def beginning_of(name: str, label: Any) -> Callable[..., str]:
     )
 
 
-def make_text_field(name: str, label: Any) -> Callable[..., SafeString]:
+def text_field(name: str, label: Any) -> Callable[..., SafeString]:
     """A field of a page: the text `name`."""
     return admin.display(description=label)(
         lambda self, row: as_text(redaction.show_text(row, name))

@@ -368,7 +368,7 @@ def _make_backlog() -> backlog.Backlog:
     due = [job.due for job in jobs if job.due]
     kept_no_longer = (library.find_erasable, library.find_expired)
     return backlog.Backlog(
-        [lifecycle.waiting, lease.find_waiting_compactions, *kept_no_longer, *due]
+        [lifecycle.waiting, lease.waiting_compactions, *kept_no_longer, *due]
     )
 
 
@@ -381,7 +381,7 @@ async def sweep_due_work(waiting: backlog.Backlog | None = None) -> None:
         due = await database_sync_to_async(lifecycle.due)()
         for conversation_id in set(due) - busy:
             start(conversation_id)
-    if lease.find_waiting_compactions in found:
+    if lease.waiting_compactions in found:
         for conversation_id in await database_sync_to_async(_due_compactions)():
             start_compaction(conversation_id)
     if not found.isdisjoint((library.find_erasable, library.find_expired)):
@@ -411,7 +411,7 @@ def _due_compactions() -> list[int]:
     the rest."""
     room = MAX_COMPACTING - len(_compaction)
     return (
-        lease.find_due_compactions(room)
+        lease.due_compactions(room)
         if room > 0
         else lease.due_for_others(list(_compaction))
     )

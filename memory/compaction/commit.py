@@ -181,7 +181,7 @@ def tokens_after(job: Job, text: str) -> int:
     """The context's size once `text` is in place of what it summarises. What is pinned
     of that is quoted then."""
     step, active = job.step, versions.active(job.conversation)
-    cutoff = versions.find_last_covered(active)
+    cutoff = versions.last_covered(active)
     fence = context.get_fence(job.conversation)
     rows = context.visible(job.conversation).filter(pinned_at__isnull=False)
     pinned = read_langchain(rows.filter(seq__lte=max(cutoff, step.last_seq)))

@@ -51,19 +51,17 @@ def _may_retry() -> Q:
     return waited & Q(compaction_failures__lt=MAX_FAILURES)
 
 
-def find_due_compactions(limit: int = DUE_AT_ONCE) -> list[int]:
+def due_compactions(limit: int = DUE_AT_ONCE) -> list[int]:
     """Conversations to look at that no process compacts; a large import does not keep
     other users waiting."""
-    return _first_of(find_waiting_compactions(), limit)
+    return _first_of(waiting_compactions(), limit)
 
 
 def due_for_others(under_way: Collection[int]) -> list[int]:
     """The due conversations of people who own none of those under way: they don't wait
     until those are compacted."""
     busy = Conversation.objects.filter(pk__in=under_way).values("owner_id")
-    return _first_of(
-        find_waiting_compactions().exclude(owner_id__in=busy), OTHERS_AT_ONCE
-    )
+    return _first_of(waiting_compactions().exclude(owner_id__in=busy), OTHERS_AT_ONCE)
 
 
 def _first_of(rows: QuerySet[Conversation], limit: int) -> list[int]:
@@ -71,7 +69,7 @@ def _first_of(rows: QuerySet[Conversation], limit: int) -> list[int]:
     return list(ordered.values_list("pk", flat=True)[:limit])
 
 
-def find_waiting_compactions() -> QuerySet[Conversation]:
+def waiting_compactions() -> QuerySet[Conversation]:
     rows = Conversation.objects.filter(COMPACTION.free(), _may_retry(), deleted_at=None)
     return rows.filter(compaction_due_at__lte=Now())
 

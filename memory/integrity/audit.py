@@ -140,7 +140,7 @@ def find_covering_nothing() -> Iterator[Violation]:
         status=Status.ACTIVE, last_seq__gte=F("conversation__next_seq")
     )
     for summary in rows.order_by("pk"):
-        yield _make_violation(
+        yield _violation_of(
             summary, "R6.range", f"reaches beyond the newest message: {summary}"
         )
 
@@ -195,14 +195,14 @@ def find_bad_summaries() -> Iterator[Violation]:
         (unknown, "R7.status", "has an unknown status"),
     ):
         for summary in Summary.objects.filter(condition).order_by("pk"):
-            yield _make_violation(summary, code, f"{summary} {words}")
+            yield _violation_of(summary, code, f"{summary} {words}")
     # A restored version repeats the text of an older one and asked no model.
     answered = ModelCall.objects.filter(summary=OuterRef("pk"), error="")
     unread = Q(status=Status.ACTIVE, author=None) & ~Exists(answered)
     restored = Q(trigger__kind="restore")
     rows = Summary.objects.filter(unread).exclude(restored).exclude(trimmed)
     for summary in rows.order_by("pk"):
-        yield _make_violation(
+        yield _violation_of(
             summary, "R7.call", f"no answered model call made {summary}"
         )
 
@@ -224,7 +224,7 @@ def find_bad_ancestors() -> Iterator[Violation]:
             f"{link.from_summary} cannot be made of {source} of "
             f"conversation {source.conversation_id}"
         )
-        yield _make_violation(link.from_summary, "R7.ancestor", detail)
+        yield _violation_of(link.from_summary, "R7.ancestor", detail)
 
 
 def find_unexplained_replies() -> Iterator[Violation]:
@@ -294,7 +294,7 @@ def find_changed_contexts() -> Iterator[Violation]:
             yield Violation("R8.hash", call.conversation_id, detail)
 
 
-def _make_violation(summary: Summary, code: str, detail: str) -> Violation:
+def _violation_of(summary: Summary, code: str, detail: str) -> Violation:
     return Violation(code, summary.conversation_id, detail)
 
 

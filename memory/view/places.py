@@ -27,7 +27,7 @@ def count_places(conversation: Conversation, left_out: Ranges = ()) -> dict[str,
         When(excluded_at__isnull=False, then=Value("excluded")),
         When(covered, then=Value("summary")),
         When(left, then=Value("left")),
-        When(seq__lte=versions.find_last_covered(summaries), then=Value("lost")),
+        When(seq__lte=versions.last_covered(summaries), then=Value("lost")),
         When(within(left_out), then=Value("unsent")),
         default=Value("window"),
     )

@@ -203,7 +203,7 @@ class TestSetPolicy:
         compacted.compaction_failures = 3
         compacted.save()
         actions.set_policy(compacted, {"preset": "guide"})
-        assert lease.find_due_compactions() == [compacted.pk]
+        assert lease.due_compactions() == [compacted.pk]
 
 
 def test_no_action_changes_the_transcript(compacted, alice):

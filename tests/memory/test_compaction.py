@@ -275,7 +275,7 @@ def move(conversation, time):
 
 class TestDue:
     async def due(self):
-        return await database_sync_to_async(lease.find_due_compactions)()
+        return await database_sync_to_async(lease.due_compactions)()
 
     async def test_a_compaction_that_a_dead_process_left_is_due(self, conversation):
         await talked(conversation, 4)
@@ -410,7 +410,7 @@ class TestAnythingRaised:
                 compaction_retry_at=None
             )
         assert len(recorder.requests) == lease.MAX_FAILURES
-        assert await database_sync_to_async(lease.find_due_compactions)() == []
+        assert await database_sync_to_async(lease.due_compactions)() == []
 
     async def test_it_is_counted_before_there_is_a_step(self, conversation):
         await talked(conversation, 4)
@@ -453,7 +453,7 @@ class TestAnythingRaised:
                 compaction_lease_until=timezone.now() - timedelta(seconds=1)
             )
         assert not await claim(conversation.pk, "next", False)
-        assert await database_sync_to_async(lease.find_due_compactions)() == []
+        assert await database_sync_to_async(lease.due_compactions)() == []
 
     async def test_after_the_limit_a_new_message_asks_once_more(self, conversation):
         await talked(conversation, 4)

@@ -330,7 +330,7 @@ class TestCompaction:
                 built = context.build_request_context(conversation, newest=message)
                 assert find_faults(built.wire) == []
         check_places(conversation)
-        assert versions.find_last_covered(versions.active(conversation)) > 400
+        assert versions.last_covered(versions.active(conversation)) > 400
 
 
 class TestSearch:

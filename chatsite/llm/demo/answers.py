@@ -12,14 +12,7 @@ from langchain_core.messages import BaseMessage
 
 from .extractive import is_question, split_sentences
 from .phrases import CHINESE, ENGLISH
-from .statements import (
-    Place,
-    Sent,
-    Statement,
-    read_message,
-    read_sent,
-    search_statements,
-)
+from .statements import Place, Sent, Statement, find_similar, read_message, read_sent
 
 MAX_QUOTE = 300
 
@@ -146,7 +139,7 @@ def look_up_fact(asked: Asked) -> str:
     if NAME_QUESTION.search(question):
         name, place = asked.find_name()
         return asked.say("name", name=name, where=asked.where(place)) if name else ""
-    hits = search_statements(asked.sent.statements, question)
+    hits = find_similar(asked.sent.statements, question)
     return asked.quote(hits[0][1]) if hits else ""
 
 

@@ -142,7 +142,7 @@ def _split_statements(text: str, is_user: bool, place: Place) -> Iterator[Statem
     return (Statement(each, is_user, place) for each in split_sentences(text))
 
 
-def search_statements(
+def find_similar(
     statements: Sequence[Statement], query: str
 ) -> list[tuple[float, Statement]]:
     """Statements that share words with the query, best first, later before earlier.

@@ -24,7 +24,7 @@ from .answers import (
 )
 from .extractive import is_question
 from .phrases import CHINESE, ENGLISH
-from .statements import read_fenced, search_statements
+from .statements import find_similar, read_fenced
 
 Arguments = dict[str, Any]
 MAX_CHARS = 300  # of a message that may want a tool
@@ -202,5 +202,5 @@ def _tell_found(asked: Asked, query: str, result: str) -> str:
     statements = [s for s in read_fenced(result) if not s.is_question]
     if not statements:
         return asked.say("not_found", query=query)
-    hits = [statement for _, statement in search_statements(statements, query)]
+    hits = [statement for _, statement in find_similar(statements, query)]
     return asked.quote((hits or statements)[0])

@@ -18,7 +18,7 @@ from ..readonly import (
     beginning_of,
     format_duration,
     link_to,
-    make_text_field,
+    text_field,
     whole_json,
 )
 from ..rights import rights_of
@@ -131,7 +131,7 @@ class ModelCallAdmin(ConversationPartAdmin):
         if obj.purpose != ModelCall.Purpose.REPLY or not rights.content:
             return {}
         return {
-            "sent": request_inspector.rebuild_sent(obj.conversation, obj, rights),
+            "sent": request_inspector.build_sent(obj.conversation, obj, rights),
             "rights": rights,
         }
 
@@ -146,7 +146,7 @@ class PromptAdmin(ReadOnlyAdmin):
     heads = ("text",)
 
     beginning = beginning_of("text", _("text"))
-    wide_text = make_text_field("text", _("text"))
+    wide_text = text_field("text", _("text"))
 
     def without_temporary(self, rows: QuerySet) -> QuerySet:
         """Those that were sent in any other conversation."""

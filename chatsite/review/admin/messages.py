@@ -7,7 +7,7 @@ from django.utils.translation import gettext_lazy as _
 from memory.models import Message
 
 from .. import redaction
-from ..readonly import ConversationPartAdmin, beginning_of, make_text_field, whole_json
+from ..readonly import ConversationPartAdmin, beginning_of, text_field, whole_json
 
 
 @admin.register(Message)
@@ -47,8 +47,8 @@ class MessageAdmin(ConversationPartAdmin):
     )
 
     beginning = beginning_of("text", _("text"))
-    wide_text = make_text_field("text", _("text"))
-    wide_sent_text = make_text_field("sent_text", _("sent to a model instead"))
+    wide_text = text_field("text", _("text"))
+    wide_sent_text = text_field("sent_text", _("sent to a model instead"))
     wide_tool_calls = whole_json("tool_calls", _("tool calls"))
 
     def target_of(self, row: Message) -> str:

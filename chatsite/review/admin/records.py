@@ -20,7 +20,7 @@ from ..readonly import (
     as_text,
     beginning_of,
     link_to_list,
-    make_text_field,
+    text_field,
     uuid_span,
 )
 
@@ -124,7 +124,7 @@ class ReviewAdmin(ConversationPartAdmin):
     )
 
     note_shown = beginning_of("note", _("note"))
-    note_wide = make_text_field("note", _("note"))
+    note_wide = text_field("note", _("note"))
 
     def target_of(self, row: Review) -> str:
         return f"review {row.pk}"

@@ -24,7 +24,7 @@ from ..filters import (
     TriggerFilter,
 )
 from ..pages import timeline_link
-from ..readonly import ConversationPartAdmin, link_to, make_text_field, whole_json
+from ..readonly import ConversationPartAdmin, link_to, text_field, whole_json
 
 RANGES = Summary.objects.only("first_seq", "last_seq", "version")
 
@@ -80,7 +80,7 @@ class SummaryAdmin(ConversationPartAdmin):
     class Media:
         css = {"all": ["css/review-timeline.css"]}
 
-    wide_text = make_text_field("text", gettext_lazy("text"))
+    wide_text = text_field("text", gettext_lazy("text"))
     wide_structured = whole_json("structured", gettext_lazy("structured"))
     wide_flags = whole_json("flags", gettext_lazy("found by the checks"))
 

@@ -12,7 +12,7 @@ from ..readonly import (
     ConversationPartAdmin,
     beginning_of,
     link_to,
-    make_text_field,
+    text_field,
     whole_json,
 )
 
@@ -51,9 +51,9 @@ class ToolCallAdmin(ConversationPartAdmin):
     )
 
     name_shown = beginning_of("name", _("tool"))
-    wide_name = make_text_field("name", _("tool"))
+    wide_name = text_field("name", _("tool"))
     wide_arguments = whole_json("arguments", _("arguments"))
-    wide_reason = make_text_field("reason", _("reason"))
+    wide_reason = text_field("reason", _("reason"))
 
     @admin.display(description=_("asked in"))
     def asked_in(self, row: ToolCall) -> SafeString:

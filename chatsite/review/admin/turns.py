@@ -11,7 +11,7 @@ from chatsite.protocol.errors import explain_code
 from chatsite.turns.models import FAILING_FIRST, Turn
 
 from .. import redaction
-from ..readonly import ConversationPartAdmin, format_duration, link_to, make_text_field
+from ..readonly import ConversationPartAdmin, format_duration, link_to, text_field
 
 
 @admin.register(Turn)
@@ -53,7 +53,7 @@ class TurnAdmin(ConversationPartAdmin):
         ("created_at", "started_at", "finished_at"),
     )
 
-    wide_text = make_text_field("text", _("text as far as it was saved"))
+    wide_text = text_field("text", _("text as far as it was saved"))
 
     def target_of(self, row: Turn) -> str:
         return f"turn #{row.reply_seq}"

@@ -23,7 +23,7 @@ from memory.models import Conversation, Summary
 
 from ..pages import render_page, review_page
 from ..rights import Rights
-from .drawing import Chart, Series, Table, draw_lines, format_number
+from .drawing import Chart, Series, Table, draw_lines, to_digits
 
 # More turns than these are drawn as the largest of several neighbours.
 MAX_POINTS = 400
@@ -46,10 +46,7 @@ def describe_limit(policy: Policy, context_window: int) -> Limit:
             "Summarises at %(least)s to %(most)s tokens in the window, "
             "depending on its turns."
         )
-        values = {
-            "least": format_number(ADAPTIVE_MIN),
-            "most": format_number(ADAPTIVE_MAX),
-        }
+        values = {"least": to_digits(ADAPTIVE_MIN), "most": to_digits(ADAPTIVE_MAX)}
         return Limit(None, words % values)
     window = policy.context_window or context_window
     sizes = [
@@ -60,9 +57,9 @@ def describe_limit(policy: Policy, context_window: int) -> Limit:
     ]
     if sizes:
         words = _("summarises at %(tokens)s tokens in the window")
-        return Limit(min(sizes), words % {"tokens": format_number(min(sizes))})
+        return Limit(min(sizes), words % {"tokens": to_digits(min(sizes))})
     units = ", ".join(
-        f"{format_number(n)} {UNITS[kind]}"
+        f"{to_digits(n)} {UNITS[kind]}"
         for clause in policy.trigger
         for kind, n in clause
     )
@@ -124,9 +121,9 @@ def draw_prompts(conversation: Conversation) -> Chart:
         (
             numbers[n],
             f"#{group[-1].seq}",
-            format_number(sent[n]),
+            to_digits(sent[n]),
             _("report") if all(p.is_reported for p in group) else _("estimate"),
-            format_number(round(whole[n])),
+            to_digits(round(whole[n])),
             ", ".join(made.get(n, ())),
         )
         for n, group in enumerate(groups)
@@ -156,11 +153,11 @@ def _describe_prompts(prompts: Sequence[Prompt], compactions: int, limit: Limit)
         "Turns: %(turns)s, summaries: %(folds)s. Prompt tokens: %(sent)s in total, at "
         "most %(most)s at once. With the full transcript: %(whole)s."
     ) % {
-        "turns": format_number(len(prompts)),
-        "folds": format_number(compactions),
-        "sent": format_number(sent),
-        "most": format_number(max(prompt.sent for prompt in prompts)),
-        "whole": format_number(whole),
+        "turns": to_digits(len(prompts)),
+        "folds": to_digits(compactions),
+        "sent": to_digits(sent),
+        "most": to_digits(max(prompt.sent for prompt in prompts)),
+        "whole": to_digits(whole),
     }
     return words if limit.tokens else f"{words} {limit.text}"
 

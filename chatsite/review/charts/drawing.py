@@ -86,12 +86,10 @@ class Plot:
         return {
             "plot": self,
             "x_ticks": [
-                {"at": format_coordinate(self.x(n)), "text": self.labels[n]}
-                for n in places
+                {"at": to_svg(self.x(n)), "text": self.labels[n]} for n in places
             ],
             "y_ticks": [
-                {"at": format_coordinate(self.y(n)), "text": format_number(n)}
-                for n in self.ticks
+                {"at": to_svg(self.y(n)), "text": to_digits(n)} for n in self.ticks
             ],
         }
 
@@ -129,10 +127,8 @@ def draw_lines(
         y_label=y_label,
         **plot.axes(),
         lines=[_draw_line(each, plot) for each in series],
-        marks=[
-            {"x": format_coordinate(plot.x(place)), "tip": tip} for place, tip in marks
-        ],
-        level={"at": format_coordinate(plot.y(level[0]))} if level else None,
+        marks=[{"x": to_svg(plot.x(place)), "tip": tip} for place, tip in marks],
+        level={"at": to_svg(plot.y(level[0]))} if level else None,
         keys=keys,
         table=table,
     )
@@ -142,10 +138,10 @@ def _draw_line(series: Series, plot: Plot) -> Shape:
     steps, dots, goes_on = [], [], False
     for place, value in enumerate(series.values):
         if value is not None:
-            x, y = format_coordinate(plot.x(place)), format_coordinate(plot.y(value))
+            x, y = to_svg(plot.x(place)), to_svg(plot.y(value))
             # The line is broken where nothing is known.
             steps.append(f"{'L' if goes_on else 'M'}{x} {y}")
-            part = f"{series.label} {format_number(value)}"
+            part = f"{series.label} {to_digits(value)}"
             tip = _("%(what)s: %(part)s") % {"what": plot.labels[place], "part": part}
             dots.append({"x": x, "y": y, "tip": tip})
         goes_on = value is not None
@@ -173,7 +169,7 @@ def round_up(step: float) -> float:
     return next(size for size in sizes if size >= step * (1 - 1e-9))
 
 
-def format_number(value: float | None) -> str:
+def to_digits(value: float | None) -> str:
     """With separators of thousands and no digits that say nothing; "–" if unknown."""
     if value is None:
         return "–"
@@ -186,7 +182,7 @@ def format_percent(share: float | None) -> str:
     return "–" if share is None else f"{share:.0%}".replace("%", "\u00a0%")
 
 
-def format_coordinate(value: float) -> str:
+def to_svg(value: float) -> str:
     """A coordinate, written the same in every language."""
     return f"{value:.1f}".removesuffix(".0")
 

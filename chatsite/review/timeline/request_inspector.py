@@ -79,7 +79,7 @@ def call_of(conversation: Conversation, seq: int) -> ModelCall | None:
     return call
 
 
-def rebuild_sent(conversation: Conversation, call: ModelCall, rights: Rights) -> Sent:
+def build_sent(conversation: Conversation, call: ModelCall, rights: Rights) -> Sent:
     call.conversation = conversation
     refs = _indent_json(call.refs) if rights.content else ""
     try:

@@ -15,7 +15,7 @@ from memory.integrity import signatures
 from memory.models import Conversation, Message, Summary
 
 from .. import access_log, redaction
-from ..pages import read_query_number, render_page, review_page, timeline_url
+from ..pages import query_number, render_page, review_page, timeline_url
 from ..redaction import select_readable, show_row_text
 from ..rights import Rights
 from . import log, picture, request_inspector, steps
@@ -54,15 +54,13 @@ def show_timeline(
 def _show_steps(
     request: HttpRequest, conversation: Conversation, rights: Rights
 ) -> Values:
-    wanted = read_query_number(request, "v") or read_query_number(request, "b")
+    wanted = query_number(request, "v") or query_number(request, "b")
     shown = steps.find_step_version(conversation, rights, wanted)
     if shown is None:
         return {"step": None, "missing": wanted, "target": ""}
-    step = steps.step_of(
-        conversation, rights, shown, read_query_number(request, "page")
-    )
+    step = steps.step_of(conversation, rights, shown, query_number(request, "page"))
     # Two versions, as asked for; else the shown one with the one it went on from.
-    old, new = read_query_number(request, "a"), read_query_number(request, "b")
+    old, new = query_number(request, "a"), query_number(request, "b")
     if not old and not new and len(step["sources"]) == 1 and step["pieces"]:
         old = step["sources"][0]["row"].version
     new = new or shown.version
@@ -85,7 +83,7 @@ def _show_transcript(
     request: HttpRequest, conversation: Conversation, rights: Rights
 ) -> Values:
     """The whole transcript, and where the model sees each message."""
-    page, seq = read_query_number(request, "page"), read_query_number(request, "seq")
+    page, seq = query_number(request, "page"), query_number(request, "seq")
     if seq and not page:
         page = conversation.messages.filter(seq__lt=seq).count() // PAGE_MESSAGES + 1
     rows = select_readable(conversation.messages, rights, redaction.MESSAGE).order_by(
@@ -131,11 +129,11 @@ def _show_view(
 ) -> Values:
     replies = conversation.messages.filter(role=Message.Role.ASSISTANT).order_by("seq")
     numbers = replies.values_list("seq", flat=True)
-    seq = read_query_number(request, "reply") or numbers.last()
+    seq = query_number(request, "reply") or numbers.last()
     call = request_inspector.call_of(conversation, seq) if seq else None
     return {
         "seq": seq,
-        "sent": request_inspector.rebuild_sent(conversation, call, rights)
+        "sent": request_inspector.build_sent(conversation, call, rights)
         if call
         else None,
         "previous": numbers.filter(seq__lt=seq).last() if seq else None,
@@ -147,7 +145,7 @@ def _show_view(
 def _show_log(
     request: HttpRequest, conversation: Conversation, rights: Rights
 ) -> Values:
-    found = log.build_log(conversation, rights, read_query_number(request, "page"))
+    found = log.build_log(conversation, rights, query_number(request, "page"))
     # The notes of reviews are in it.
     return {"log": found, "target": "log"}
 
@@ -189,9 +187,7 @@ def inspect_request(
         turn=turns.defer("text").last(),
         parent=reverse("admin:desk-timeline", args=[conversation.pk]),
         parent_title=_("Timeline"),
-        sent=request_inspector.rebuild_sent(conversation, call, rights)
-        if call
-        else None,
+        sent=request_inspector.build_sent(conversation, call, rights) if call else None,
         leaf_parts=[draw(conversation, rights, seq) for draw in inspector_parts],
     )
 

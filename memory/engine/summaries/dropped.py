@@ -235,10 +235,7 @@ def _find_sentences(messages: Sequence[BaseMessage], summary: str) -> Iterator[D
         each for message in messages for each in _read_said(message, _split_sentences)
     ]
     for place, each in enumerate(said):
-        if (
-            len(each.words) < LEAST_TERMS
-            or _measure_overlap(each.words, words) >= ABSENT
-        ):
+        if len(each.words) < LEAST_TERMS or _overlap_of(each.words, words) >= ABSENT:
             continue
         if OPEN.search(each.text):
             later = said[place + 1 :]
@@ -250,7 +247,7 @@ def _find_sentences(messages: Sequence[BaseMessage], summary: str) -> Iterator[D
 
 def _settles_point(other: _Said, point: _Said) -> bool:
     is_decision = DECISION.search(other.text) and not OPEN.search(other.text)
-    return bool(is_decision) and _measure_overlap(point.words, other.words) >= ABSENT
+    return bool(is_decision) and _overlap_of(point.words, other.words) >= ABSENT
 
 
 def _find_changed(messages: Sequence[BaseMessage], summary: str) -> Iterator[Dropped]:
@@ -267,14 +264,12 @@ def _find_changed(messages: Sequence[BaseMessage], summary: str) -> Iterator[Dro
             if not cue.search(each.text) or len(each.words) < LEAST_TERMS:
                 continue
             same = [
-                line
-                for line, words in lines
-                if _measure_overlap(each.words, words) >= SAME
+                line for line, words in lines if _overlap_of(each.words, words) >= SAME
             ]
             is_kept = any(cue.search(line) or softer.search(line) for line in same)
             # Someone said it plainly, too: the summary need not be wrong.
             is_said = any(
-                _measure_overlap(each.words, other.words) >= SAME for other in plain
+                _overlap_of(each.words, other.words) >= SAME for other in plain
             )
             if same and not is_kept and not is_said:
                 yield Dropped(each.seq, kind, _shorten_quote(each.text))
@@ -312,7 +307,7 @@ def _split_clauses(message: BaseMessage) -> list[str]:
     return [part.strip() for part in parts if part and part.strip()]
 
 
-def _measure_overlap(words: frozenset[str], others: frozenset[str]) -> float:
+def _overlap_of(words: frozenset[str], others: frozenset[str]) -> float:
     return len(words & others) / len(words) if words else 0.0
 
 

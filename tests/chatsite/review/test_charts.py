@@ -15,8 +15,8 @@ from chatsite.review.charts.drawing import (
     Table,
     draw_lines,
     find_ticks,
-    format_number,
     spread_places,
+    to_digits,
 )
 from memory import transcript
 from memory.engine.policy import Policy
@@ -141,7 +141,7 @@ class TestDrawing:
         assert find_ticks(top) == expected
 
     def test_numbers_are_parted_by_thousands(self):
-        assert [format_number(n) for n in (0, 1234567, 8.5, 0.125, None)] == [
+        assert [to_digits(n) for n in (0, 1234567, 8.5, 0.125, None)] == [
             *("0", "1,234,567", "8.5", "0.12", "–")
         ]
 

@@ -147,7 +147,7 @@ class TestErasing:
             lifecycle.finish(claim, lifecycle.Result(Turn.State.DONE, SECRET)) is None
         )
         assert tables_with(SECRET) == set()
-        assert lease.find_due_compactions() == []
+        assert lease.due_compactions() == []
         assert SECRET not in caplog.text
 
     def test_sockets_close_and_runners_are_woken(self, eraser, secret, monkeypatch):

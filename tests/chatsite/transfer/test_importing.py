@@ -473,7 +473,7 @@ class TestStaging:
         assert not library.own(alice).exists()
         assert not library.deleted_lately(alice).exists()
         assert conversation_search.find_messages(alice, "better") == []
-        assert made.pk not in lease.find_due_compactions()
+        assert made.pk not in lease.due_compactions()
         with pytest.raises(Conversation.DoesNotExist):
             transcript.get_for(alice, made.uuid)
         with pytest.raises(Conversation.DoesNotExist):

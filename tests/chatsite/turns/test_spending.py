@@ -253,8 +253,8 @@ class TestCompactions:
         other = transcript.create(bob)
         for row in (*mine, other):
             lease.mark_due(row.pk)
-        assert other.pk in lease.find_due_compactions(2)
-        assert len(lease.find_due_compactions()) == 4
+        assert other.pk in lease.due_compactions(2)
+        assert len(lease.due_compactions()) == 4
 
     async def test_a_sweep_starts_no_more_than_a_few(self, alice, monkeypatch):
         def make():
@@ -314,7 +314,7 @@ class TestCompactions:
         [shown] = activity.list_activities(row)
         assert "Stopping" in shown.text
         lease.release_compaction(conversation.pk, "me")
-        assert conversation.pk not in lease.find_due_compactions()
+        assert conversation.pk not in lease.due_compactions()
 
 
 class TestBounds:
