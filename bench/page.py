@@ -15,7 +15,7 @@ from urllib.parse import urlparse
 
 from playwright.sync_api import Browser, BrowserContext, Page, expect, sync_playwright
 
-from tests.browser.pages import CREATE
+from tests.browser.pages import ConversationPage
 from tests.servers import Site, find_chromium
 
 from .provider import running_provider
@@ -200,7 +200,9 @@ def main(chars: int) -> None:
         browser = playwright.chromium.launch(**options)
         context = browser.new_context(viewport={"width": 1440, "height": 900})
         page = sign_in(context, site)
-        address = page.evaluate(CREATE, "layered")
+        opened = ConversationPage(page, site)
+        opened.create()
+        address = opened.url
         cookies = context.cookies()
         measure_paint(browser, "login", f"{site.url}/accounts/login/", [])
         measure_paint(browser, "home", f"{site.url}/", cookies)

@@ -2,12 +2,23 @@
 
 from django.conf import settings
 from django.template.loader import render_to_string
+from django.templatetags.static import static
+from django.utils.html import format_html
 
 from memory.transcript import WHOLE_CHARS
+
+# In the head of a page with a message box; the script before that of the box.
+STYLES = '<link rel="stylesheet" href="{}">'
+SCRIPTS = '<script src="{}" data-module="{}" defer></script>'
 
 
 def draw_composer_part(place: str) -> str:
     """The part at this place of a page with a message box."""
+    if place == "styles":
+        return format_html(STYLES, static("attachments/attachments.css"))
+    if place == "scripts":
+        names = ("attachments/attachments.js", "attachments/attachment-cards.js")
+        return format_html(SCRIPTS, *map(static, names))
     # The page says at once what the server would say in a moment.
     values = {"max_mb": settings.ATTACHMENT_MAX_MB, "max_chars": WHOLE_CHARS}
     values["max_bytes"] = values["max_mb"] * 1024 * 1024

@@ -156,6 +156,6 @@ urlpatterns = [
     path("demo/", list_views.begin_demo, name="conversation-demo"),
     path("several/", include(several)),
     path("labels/", include(label)),
-    path("c/", list_views.create, name="conversation-create"),
+    path("c/", list_views.begin_conversation, name="conversation-create"),
     path("c/<uuid:uuid>/", include(conversation)),
 ]

@@ -161,7 +161,7 @@ def attachment(
     if place >= len(files):
         raise Http404
     response = HttpResponse(files[place].text, content_type="text/plain; charset=utf-8")
-    return _download(response, conversation, f"{seq}-{place + 1}.txt")
+    return _name_download(response, conversation, f"{seq}-{place + 1}.txt")
 
 
 @conversation_view("GET")

@@ -39,7 +39,7 @@ def draw_readers(conversation: Conversation) -> str:
     if not _can_have_links(conversation):
         return ""
     text = _("Anyone with a link that you made can see what it shows.")
-    return f"{languages.space()}{text}"
+    return f"{languages.find_sentence_space()}{text}"
 
 
 def _can_have_links(conversation: Conversation) -> bool:
