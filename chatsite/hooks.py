@@ -134,6 +134,12 @@ composer_parts: list[Callable[[str], str]] = []
 
 # Brought along by a message.
 file_source = FileSource()
+# Links in the menu of a person: the words of each, by the name of its address.
+user_menu_links: dict[str, Any] = {}
+
+# What people call the sites that conversations come from, by the word before the colon
+# in `imported_from`.
+source_names: dict[str, str] = {}
 
 # Told over the socket, by the type of the event.
 event_kinds: dict[str, type[LeafEvent]] = {}
@@ -141,6 +147,9 @@ event_kinds: dict[str, type[LeafEvent]] = {}
 # For staff: HTML in the inspector of a request, given the number of its reply; and what
 # the access log calls the pages and lists of the leaf, by the target or its first word.
 inspector_parts: list[Callable[["Conversation", "Rights", int], str]] = []
+# Buttons of a form among the actions on a conversation, by the name of the address that
+# it posts to, with its `pk`; "" shows no form.
+staff_forms: dict[str, Callable[["Rights"], str]] = {}
 access_log_names: dict[str, Any] = {}
 # Also what the access log calls their actions, and links from a conversation to pages
 # about it: the words of each, by the name of an address with its `pk`.
@@ -153,6 +162,11 @@ spending_tables: list[type[Model]] = []
 
 # Audited: rules of `manage.py audit`.
 audit_rules: list["Finder"] = []
+
+
+def name_source(imported_from: str | None) -> str:
+    """The site that an imported conversation comes from; "": it is not known."""
+    return source_names.get((imported_from or "").partition(":")[0], "")
 
 
 def message_columns() -> Iterator[tuple[str, F]]:

@@ -42,6 +42,7 @@ LEAVES = [
     "chatsite.attachments",
     "chatsite.experiments",
     "chatsite.feedback",
+    "chatsite.importing",
     "chatsite.sharing",
 ]
 INSTALLED_APPS = [
@@ -59,7 +60,6 @@ INSTALLED_APPS = [
     "memory",
     "chatsite.turns",
     "chatsite.jobs",
-    "chatsite.transfer",
     "chatsite.ops",
     "chatsite.pages",
     "chatsite.review",

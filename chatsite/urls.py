@@ -12,7 +12,6 @@ from django.views.i18n import set_language
 
 from .accounts import appearance, views
 from .ops import health
-from .pages import list_views
 
 urlpatterns = [
     path("", include("chatsite.pages.urls")),
@@ -31,11 +30,8 @@ urlpatterns = [
     ),
     path("account/", views.show_account, name="account"),
     path("account/display/", views.set_display, name="account-display"),
-    path("account/export.json", views.export_account, name="account-export"),
     path("account/sign-out/", views.sign_out, name="account-sign-out"),
     path("account/delete/", views.delete_own_account, name="account-delete"),
-    path("import/", list_views.import_file, name="import"),
-    path("import/progress/", list_views.import_progress, name="import-progress"),
     path("theme/", appearance.set_theme, name="theme"),
     path("language/", set_language, name="language"),
     # Django's own page for it counts no wrong guesses.

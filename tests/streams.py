@@ -76,9 +76,9 @@ POSTGRESQL = (
     "chatsite/test_doors.py",
     # What is left in any column.
     "chatsite/test_forgotten.py",
-    "chatsite/transfer/test_branching.py",
-    "chatsite/transfer/test_export.py",
-    "chatsite/transfer/test_importing.py",
+    "chatsite/turns/test_branching.py",
+    "chatsite/importing/test_export.py",
+    "chatsite/importing/test_importing.py",
     "test_upgrade.py",
 )
 
@@ -103,7 +103,7 @@ SLOW = (
     "chatsite/review/test_rights.py",
     "chatsite/test_doors.py",
     "chatsite/tools/test_mcp.py",
-    "chatsite/transfer/test_fuzzed_imports.py",
+    "chatsite/importing/test_fuzzed_imports.py",
     "chatsite/test_random_actions.py",
     "chatsite/turns/test_small_windows.py",
     "chatsite/turns/test_tool_loop.py",

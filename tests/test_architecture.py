@@ -29,7 +29,7 @@ PRODUCTION = {
 
 # From top to bottom; what has no place here (settings, URLs) may import anything.
 LAYERS = (
-    *("review", "live", "pages", "ops", "accounts", "transfer", "jobs", "turns"),
+    *("review", "live", "pages", "ops", "accounts", "jobs", "turns"),
     *("protocol", "tools", "llm"),
 )
 # The same for the modules and packages of `memory`. The longest name that fits counts:
@@ -182,7 +182,7 @@ class TestImports:
     @pytest.mark.parametrize("leaf", settings.LEAVES)
     def test_a_leaf_is_one_folder_with_its_tests_and_its_page(self, leaf):
         folder, label = leaf.replace(".", "/"), leaf.rpartition(".")[2]
-        wanted = [f"{folder}/{name}.py" for name in ("apps", "models", "urls")]
+        wanted = [f"{folder}/{name}.py" for name in ("apps", "urls")]
         wanted += [f"tests/{folder}/__init__.py", f"docs/features/{label}.md"]
         assert [path for path in wanted if not (ROOT / path).exists()] == []
 

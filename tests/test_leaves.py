@@ -15,6 +15,7 @@ WORDS = {
     "chatsite.attachments": r"\battach(?:ed|ments?)?[ -]|\bpdf|upload",
     "chatsite.experiments": "experiment|another policy",
     "chatsite.feedback": "feedback|good reply|bad reply",
+    "chatsite.importing": r"\bimport(?:s|ed|ing)?\b|export|download everything",
     "chatsite.sharing": r"\bshar(?:e[ds]?|ing)\b|revoke|<token",
 }
 TEXTS = ("Hello", "Where is Kyoto?", "How far is it?", "Thank you")
@@ -46,7 +47,10 @@ def test_the_site_works_without_it_and_shows_no_trace(site, leaf):
     printed = site.manage("shell", "--no-imports", "-c", SHOW)
     shown = json.loads(printed.splitlines()[-1])
     assert shown.pop("summaries")
-    assert shown.pop("messages") == shown.pop("imported") == 2 * len(TEXTS)
+    assert shown.pop("messages") == 2 * len(TEXTS)
+    assert shown.pop("imported", None) == (
+        None if leaf == "chatsite.importing" else 2 * len(TEXTS)
+    )
     traces = {
         name: re.findall(rf"(?i).{{0,40}}(?:{WORDS[leaf]}).{{0,40}}", text)
         for name, text in shown.items()

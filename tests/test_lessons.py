@@ -10,10 +10,9 @@ import pytest
 from asgiref.sync import async_to_sync
 
 from chatsite.live import fragments
-from chatsite.pages.presenters import context_pane, transcript_pane
+from chatsite.pages.presenters import context_pane, thread_json, transcript_pane
 from chatsite.protocol import events
 from chatsite.protocol.errors import CommandError
-from chatsite.transfer import export
 from chatsite.turns import commands, lifecycle
 from memory import actions, context, transcript
 from memory.compaction import compactor
@@ -81,7 +80,7 @@ def test_marks_bar_request_and_header_say_the_same(compacted):
     items = transcript_pane.show_latest_turns(compacted).items
     marks = [e.location for item in items for e in getattr(item, "messages", ())]
     view = context_pane.model_view(compacted)
-    sent = export.context_of(compacted, None)
+    sent = thread_json.describe_context(compacted, None)
     counts = Counter({"queued": "window"}.get(mark.kind, mark.kind) for mark in marks)
     assert counts == view.counts
     assert view.accounted == view.total == len(marks) == 27

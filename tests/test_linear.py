@@ -8,11 +8,11 @@ import pytest
 from langchain_core.messages import HumanMessage, SystemMessage
 from pydantic import BaseModel
 
+from chatsite.importing.files import citations, reading
 from chatsite.llm.demo import chat_model, extractive, structured, tool_use
 from chatsite.pages import diff, incremental, markdown
 from chatsite.protocol import events
 from chatsite.tools import results
-from chatsite.transfer.importing import citations, reading
 from chatsite.turns.tool_loop import asked
 from memory.engine import replies
 from memory.engine.cut_points import LATE

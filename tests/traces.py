@@ -3,6 +3,7 @@
 import io
 import json
 
+from django.apps import apps
 from django.contrib import admin
 from django.contrib.auth import get_user_model
 from django.core.management import call_command
@@ -11,12 +12,11 @@ from django.urls import get_resolver
 
 from chatsite import hooks
 from chatsite.jobs import queue
-from chatsite.transfer.importing import storing
-from chatsite.transfer.importing.outcome import KIND
 from chatsite.turns.audit import FINDERS
 from memory.models import Conversation
 
 PAGES = ("", "context/", "transcript.json", "context.json", "summaries.json")
+# Where the app of imports is installed.
 FILES = ("export.json", "export.md")
 
 
@@ -32,7 +32,12 @@ def show():
         "admin": " ".join(model._meta.label for model in admin.site._registry),
     }
     client = sign_in(conversation.owner)
-    for name in ("/", "/account/", *(address(conversation, n) for n in PAGES + FILES)):
+    files = FILES if apps.is_installed("chatsite.importing") else ()
+    for name in (
+        "/",
+        "/account/",
+        *(address(conversation, n) for n in (*PAGES, *files)),
+    ):
         shown[name] = read(client, name)
     staff = get_user_model().objects.create_superuser("staff")
     client = sign_in(staff)
@@ -41,7 +46,9 @@ def show():
     for name in ("/admin/", "/admin/desk/accessevent/", *pages):
         path = name if name.startswith("/") else staff_page(conversation, name)
         shown[path] = read(client, path)
-    shown["imported"] = import_into(staff, shown[address(conversation, "export.json")])
+    if files:
+        text = shown[address(conversation, "export.json")]
+        shown["imported"] = import_into(staff, text)
     print(json.dumps(shown))  # noqa: T201
 
 
@@ -78,7 +85,10 @@ def read(client, path):
 
 def import_into(user, text):
     """How many messages came with it."""
+    from chatsite.importing.outcome import KIND
+    from chatsite.importing.storing import import_conversations
+
     claim = queue.add(KIND, user, f"{KIND}:{user.pk}")
     queue.begin(claim, 1)
-    storing.take(claim, io.BytesIO(text.encode()))
+    import_conversations(claim, io.BytesIO(text.encode()))
     return Conversation.objects.get(owner=user).messages.count()

@@ -1,80 +1,30 @@
-"""What happens to a whole account: everything of it as data, its end, its sessions."""
+"""What happens to a whole account: its end and its sessions."""
 
-import json
 import logging
-from collections.abc import AsyncIterator
 from contextlib import suppress
 from typing import Any
 
 from asgiref.sync import async_to_sync
 from axes.models import AccessAttempt, AccessFailureLog, AccessLog
-from channels.db import database_sync_to_async
 from django.contrib.admin.models import LogEntry
 from django.contrib.auth import SESSION_KEY, get_user_model, user_logged_out
 from django.contrib.auth.models import AbstractBaseUser
 from django.contrib.contenttypes.models import ContentType
 from django.contrib.sessions.models import Session
-from django.core.serializers.json import DjangoJSONEncoder
 from django.db import IntegrityError, OperationalError, transaction
 from django.db.models.functions import Now
 from django.dispatch import receiver
 
-from chatsite import hooks
 from chatsite.protocol import events
-from chatsite.transfer import export
 from chatsite.turns import commands
 from chatsite.turns.models import Job
 from memory import library
 from memory.database import name_of
-from memory.labels import store as labels
 from memory.models import Conversation
-
-from . import preferences
 
 logger = logging.getLogger(__name__)
 
 ATTEMPTS = 5
-
-
-async def export_all(user: AbstractBaseUser) -> AsyncIterator[str]:
-    """The account as one JSON document, conversation by conversation."""
-    head, ids = await database_sync_to_async(_describe_account)(user)
-    yield head[:-1] + ', "conversations": ['
-    for number, pk in enumerate(ids):
-        text = await database_sync_to_async(_export_conversation)(pk)
-        yield f"{',' if number and text else ''}\n{text}"
-    yield "\n]}\n"
-
-
-def _describe_account(user: AbstractBaseUser) -> tuple[str, list[int]]:
-    preferred = preferences.find_preferences(user)
-    value = {
-        "format": export.FORMAT,
-        "account": {
-            "username": user.get_username(),
-            "email": getattr(user, "email", ""),
-            "date_joined": getattr(user, "date_joined", None),
-            "last_login": user.last_login,
-            "preferences": {
-                name: getattr(preferred, name)
-                for name in (*preferences.FIELDS, "tool_cards", "time_zone")
-            },
-            "labels": list(labels.of(user).values_list("name", flat=True)),
-            **{name: read(user) for name, read in hooks.account_rows.items()},
-        },
-    }
-    ids = library.own(user).order_by("pk").values_list("pk", flat=True)
-    return _dump_account(value), list(ids)
-
-
-def _export_conversation(pk: int) -> str:
-    """Empty when it was deleted while the others were written."""
-    row = Conversation.objects.filter(pk=pk, deleted_at=None).first()
-    return _dump_account(export.whole(row)) if row else ""
-
-
-def _dump_account(value: dict[str, Any]) -> str:
-    return json.dumps(value, cls=DjangoJSONEncoder, ensure_ascii=False)
 
 
 class BusyError(Exception):

@@ -6,15 +6,13 @@ from django.conf import settings
 from django.contrib import messages
 from django.contrib.auth import login, logout, update_session_auth_hash
 from django.contrib.auth import views as auth
-from django.http import Http404, HttpRequest, HttpResponse, StreamingHttpResponse
+from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse_lazy
-from django.utils import timezone
 from django.utils.decorators import method_decorator
 from django.utils.translation import gettext as _
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import (
-    require_GET,
     require_http_methods,
     require_POST,
 )
@@ -100,17 +98,6 @@ def _render_account(request: HttpRequest, **forms: object) -> HttpResponse:
     is_wrong = any(getattr(form, "errors", None) for form in forms.values())
     status = 422 if is_wrong else 200
     return render(request, "registration/account.html", values, status=status)
-
-
-@require_GET
-@private
-def export_account(request: HttpRequest) -> HttpResponse:
-    answer = StreamingHttpResponse(
-        account.export_all(request.user), content_type="application/json"
-    )
-    name = f"windowpane-{timezone.localdate():%Y-%m-%d}.json"
-    answer["Content-Disposition"] = f'attachment; filename="{name}"'
-    return answer
 
 
 @require_POST

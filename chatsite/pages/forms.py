@@ -7,7 +7,6 @@ from math import isfinite
 from typing import Any, ClassVar
 
 from django import forms
-from django.conf import settings
 from django.forms import BoundField
 from django.forms.fields import InvalidJSONInput
 from django.utils.translation import gettext
@@ -442,23 +441,6 @@ class ListForm(SearchForm):
     label = forms.IntegerField(min_value=1, max_value=2**31 - 1, required=False)
     # With boxes, to choose several.
     select = forms.BooleanField(required=False)
-
-
-class ImportForm(forms.Form):
-    file = forms.FileField(
-        label=_("File"),
-        widget=forms.ClearableFileInput(attrs={"accept": ".json,.zip"}),
-    )
-
-    def __init__(self, *args: Any) -> None:
-        super().__init__(*args)
-        limit, field = settings.IMPORT_MAX_MB, self.fields["file"]
-        field.help_text = _("At most %(limit)s MB.") % {"limit": limit}
-        too_large = _("The file is larger than %(limit)s MB.") % {"limit": limit}
-        field.widget.attrs |= {
-            "data-max-bytes": limit * 1024 * 1024,
-            "data-too-large": too_large,
-        }
 
 
 class BranchForm(forms.Form):

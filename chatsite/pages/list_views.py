@@ -1,5 +1,5 @@
 """The home page, where a conversation begins, with the list; and what people do to one
-whole conversation: name, pin, archive, delete, branch, import.
+whole conversation: name, pin, archive, delete, branch.
 """
 
 from collections.abc import Callable
@@ -14,18 +14,17 @@ from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.utils.translation import gettext as _
-from django.views.decorators.http import require_GET, require_http_methods, require_POST
+from django.views.decorators.http import require_GET, require_POST
 from django_htmx.http import HttpResponseClientRedirect
 
 from chatsite import hooks
 from chatsite.accounts import account, preferences
 from chatsite.accounts.access import conversation_view, private
-from chatsite.jobs import queue
 from chatsite.llm import providers
 from chatsite.protocol import events
 from chatsite.protocol.errors import CommandError
-from chatsite.transfer import copies, importing
 from chatsite.turns import commands, limits
+from chatsite.turns.copying import copies
 from chatsite.turns.tool_loop import reminders
 from memory import library, transcript
 from memory.engine import policy
@@ -35,7 +34,6 @@ from memory.models import Conversation, Label
 from . import demo as demo_conversation
 from .forms import (
     BranchForm,
-    ImportForm,
     NewConversationForm,
     RenameForm,
     name_error,
@@ -257,7 +255,7 @@ def begin_branch(request: HttpRequest, conversation: Conversation) -> HttpRespon
     if not form.is_valid():
         raise Http404
     try:
-        made = copies.branch(conversation, form.cleaned_data["seq"])
+        made = copies.branch_conversation(conversation, form.cleaned_data["seq"])
     except CommandError as error:
         if error.code == "not_found":
             raise Http404 from None
@@ -267,38 +265,3 @@ def begin_branch(request: HttpRequest, conversation: Conversation) -> HttpRespon
             return render(request, "chat/_error.html", values)
         return retry_later(render(request, "chat/refused.html", values), error)
     return _lead_to(request, made)
-
-
-@require_http_methods(["GET", "POST"])
-@private
-def import_file(request: HttpRequest) -> HttpResponse:
-    sent = (request.POST, request.FILES) if request.method == "POST" else ()
-    form = ImportForm(*sent)
-    if sent and form.is_valid():
-        try:
-            importing.add(request.user, form.cleaned_data["file"])
-            return redirect("import")
-        except importing.ImportFileError as error:
-            form.add_error("file", str(error))
-        except queue.JobBusyError:
-            form.add_error(
-                "file",
-                _(
-                    "Another import of yours is still running, so this file was not "
-                    "imported. Wait until it has finished, then choose the file again."
-                ),
-            )
-    values = {"form": form, **_import_values(request)}
-    status = 422 if form.errors else 200
-    return render(request, "chat/import.html", values, status=status)
-
-
-@require_GET
-@private
-def import_progress(request: HttpRequest) -> HttpResponse:
-    return render(request, "chat/_import_progress.html", _import_values(request))
-
-
-def _import_values(request: HttpRequest) -> dict[str, object]:
-    job = queue.latest(importing.KIND, request.user)
-    return {"job": job, "outcome": importing.Outcome.of(job) if job else None}

@@ -131,8 +131,6 @@ conversation = [
     path("transcript.json", views.transcript_json, name="conversation-transcript"),
     path("context.json", views.context_json, name="conversation-context-json"),
     path("summaries.json", views.summaries_json, name="conversation-summaries"),
-    path("export.json", views.export_json, name="conversation-export-json"),
-    path("export.md", views.export_md, name="conversation-export-md"),
 ]
 
 several = [

@@ -1,4 +1,4 @@
-"""The split page, its fragments, and the JSON and exports of one conversation."""
+"""The split page, its fragments, and the JSON of one conversation."""
 
 from mimetypes import guess_extension
 from typing import Any
@@ -12,7 +12,6 @@ from chatsite.accounts import preferences
 from chatsite.accounts.access import conversation_view
 from chatsite.jobs import activity
 from chatsite.llm import providers
-from chatsite.transfer import export, export_markdown
 from chatsite.turns.requests import model_of
 from chatsite.turns.tool_loop import reminders
 from memory.engine.file_names import clean_file_name
@@ -24,6 +23,7 @@ from .presenters import (
     conversation_list,
     guide,
     result_files,
+    thread_json,
     tool_cards,
     transcript_pane,
 )
@@ -104,18 +104,20 @@ def context_values(request: HttpRequest, conversation: Conversation) -> dict[str
 
 @conversation_view("GET")
 def transcript_json(request: HttpRequest, conversation: Conversation) -> HttpResponse:
-    return _answer_json({"messages": list(export.messages(conversation))})
+    return respond_with_json(
+        {"messages": list(thread_json.list_messages(conversation))}
+    )
 
 
 @conversation_view("GET")
 def context_json(request: HttpRequest, conversation: Conversation) -> HttpResponse:
-    return _answer_json(find_context(request, conversation))
+    return respond_with_json(find_context(request, conversation))
 
 
 def find_context(request: HttpRequest, conversation: Conversation) -> dict[str, Any]:
     """The request of the next turn, or of the reply that the address names."""
     try:
-        return export.context_of(conversation, read_number(request, "reply"))
+        return thread_json.describe_context(conversation, read_number(request, "reply"))
     except ModelCall.DoesNotExist:
         raise Http404 from None
 
@@ -128,7 +130,7 @@ def result(request: HttpRequest, conversation: Conversation, seq: int) -> HttpRe
     if text is None:
         raise Http404
     response = HttpResponse(text, content_type="text/plain; charset=utf-8")
-    return _name_download(response, conversation, f"{seq}.txt")
+    return respond_with_file(response, conversation, f"{seq}.txt")
 
 
 @conversation_view("GET")
@@ -161,7 +163,7 @@ def attachment(
     if place >= len(files):
         raise Http404
     response = HttpResponse(files[place].text, content_type="text/plain; charset=utf-8")
-    return _name_download(response, conversation, f"{seq}-{place + 1}.txt")
+    return respond_with_file(response, conversation, f"{seq}-{place + 1}.txt")
 
 
 @conversation_view("GET")
@@ -175,33 +177,21 @@ def arguments(
         raise Http404
     text = tool_cards.arguments_of(calls[place].get("args", {}))
     response = HttpResponse(text, content_type="application/json")
-    return _name_download(response, conversation, f"{seq}-{place}.json")
+    return respond_with_file(response, conversation, f"{seq}-{place}.json")
 
 
 @conversation_view("GET")
 def summaries_json(request: HttpRequest, conversation: Conversation) -> HttpResponse:
-    return _answer_json({"summaries": list(export.summaries(conversation))})
-
-
-@conversation_view("GET")
-def export_json(request: HttpRequest, conversation: Conversation) -> HttpResponse:
-    return _name_download(
-        _answer_json(export.whole(conversation)), conversation, "json"
+    return respond_with_json(
+        {"summaries": list(thread_json.list_summaries(conversation))}
     )
 
 
-@conversation_view("GET")
-def export_md(request: HttpRequest, conversation: Conversation) -> HttpResponse:
-    text = export_markdown.markdown(conversation)
-    response = HttpResponse(text, content_type="text/markdown; charset=utf-8")
-    return _name_download(response, conversation, "md")
-
-
-def _answer_json(value: dict[str, Any]) -> JsonResponse:
+def respond_with_json(value: dict[str, Any]) -> JsonResponse:
     return JsonResponse(value, json_dumps_params={"ensure_ascii": False})
 
 
-def _name_download(
+def respond_with_file(
     response: HttpResponse, conversation: Conversation, extension: str
 ) -> HttpResponse:
     """The name is made here: a title could carry anything into the header."""

@@ -29,7 +29,6 @@ PARTS = {
     "call": _("model call"),
     "cause": _("reason:"),
     "conversation": _("conversation"),
-    "export": _("export"),
     "request": _("reply and its request"),
     "glass": _("reply and its request"),  # as it was once called
     "log": _("log"),

@@ -33,7 +33,6 @@ class AccessEvent(AppendOnly):
 
     class Action(models.TextChoices):
         VIEW = "view", _("read")
-        EXPORT = "export", _("exported")
         RESTORE = "restore", _("restored a version")
         REBUILD = "rebuild", _("rebuilt the summaries")
         REVIEW = "review", _("marked reviewed")

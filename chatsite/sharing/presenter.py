@@ -9,6 +9,7 @@ from typing import Any
 
 from django.utils.safestring import SafeString
 
+from chatsite.hooks import name_source
 from chatsite.llm import providers
 from chatsite.pages.html_cache import Cache
 from chatsite.pages.parts import render_once
@@ -25,7 +26,6 @@ from chatsite.pages.presenters.tool_cards import (
     visible,
     without_long_texts,
 )
-from chatsite.transfer import importing
 from chatsite.turns.requests import reply_call, with_model
 from memory import context
 from memory.models import Message, ModelCall
@@ -119,7 +119,7 @@ def _present_message(share: Share, row: Message) -> SharedMessage:
     is_reply = row.role == Message.Role.ASSISTANT
     model = row.model or ""
     if row.imported_at and not model:
-        model = importing.site_of(share.conversation.imported_from)
+        model = name_source(share.conversation.imported_from)
     return SharedMessage(
         seq=row.seq,
         role=row.role,

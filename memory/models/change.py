@@ -55,7 +55,6 @@ class Change(models.Model):
         CANCEL_CALL = "cancel-call", _("cancelled a tool call")
         # Of the whole.
         BRANCH = "branch", _("branched it")
-        IMPORT = "import", _("imported it")
 
     conversation = models.ForeignKey(
         Conversation, models.CASCADE, related_name="changes"

@@ -7,9 +7,9 @@ from django.contrib.auth.models import Permission
 from django.template import Template
 from django.test import Client
 
+from chatsite.importing import worker
 from chatsite.live import watcher
 from chatsite.pages import parts
-from chatsite.transfer.importing import worker
 from chatsite.turns import commands
 from memory import actions, transcript
 from tests.memory.scenes import summarise

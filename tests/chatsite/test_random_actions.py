@@ -15,11 +15,12 @@ from asgiref.sync import async_to_sync
 from django.db.models.functions import Now
 
 from chatsite.feedback.services import give_feedback
+from chatsite.importing.exporting.thread import export_thread
 from chatsite.protocol.errors import CommandError
 from chatsite.sharing import services as sharing
 from chatsite.tools.context import CallCancelledError, Pending
-from chatsite.transfer import copies, export
 from chatsite.turns import commands, consent, late_results, lifecycle
+from chatsite.turns.copying import copies
 from chatsite.turns.models import ToolCall, Turn
 from chatsite.turns.tool_loop import records
 from chatsite.turns.tool_loop.answers import Answer, NoRoomError
@@ -33,9 +34,9 @@ from tests.fakes import own_tools
 from tests.memory.scenes import compact
 from tests.remembered import read_tables
 
+from .importing.test_importing import as_json, take
 from .pages.test_attachments import send as send_files
 from .scenes import HTMX, memory_url, signed_in, url, violations
-from .transfer.test_importing import as_json, take
 
 SEED = int(os.environ.get("FUZZ_SEED", "20261122"))
 # The same steps on PostgreSQL, where each takes twice as long: the first half of them.
@@ -288,10 +289,12 @@ class People:
     # What goes elsewhere.
 
     def do_branch(self):
-        self.copied.append(copies.branch(self.conversation, self.pick_seq()))
+        self.copied.append(
+            copies.branch_conversation(self.conversation, self.pick_seq())
+        )
 
     def do_import(self):
-        value = as_json(export.whole(self.conversation))
+        value = as_json(export_thread(self.conversation))
         value["conversation"]["uuid"] = str(uuid.uuid4())
         self.copied += take(self.owner, value).imported
 

@@ -14,10 +14,9 @@ from typing import Any
 from django.db.models import Count, OuterRef, Q, QuerySet, Subquery
 from django.utils.translation import gettext as _
 
-from chatsite.hooks import message_columns
+from chatsite.hooks import message_columns, name_source
 from chatsite.llm import providers
 from chatsite.protocol.errors import explain_code
-from chatsite.transfer import importing
 from chatsite.turns.models import ToolCall, Turn
 from chatsite.turns.requests import model_of, with_model
 from memory import context, versions
@@ -393,7 +392,7 @@ def _author_of(row: Message, turn: Turn, conversation: Conversation) -> str:
     if row.model:
         return row.model
     if row.imported_at and (turn.call_id or not turn.model):
-        return importing.site_of(conversation.imported_from)
+        return name_source(conversation.imported_from)
     return turn.model or model_of(conversation)
 
 

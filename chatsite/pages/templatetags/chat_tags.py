@@ -7,6 +7,7 @@ from django import template
 from django.conf import settings
 from django.forms import Form
 from django.templatetags.static import static
+from django.urls import reverse
 from django.utils.formats import date_format
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
@@ -17,7 +18,6 @@ from django.utils.translation import gettext_lazy, ngettext
 from chatsite import hooks, languages
 from chatsite.llm import providers
 from chatsite.protocol import errors
-from chatsite.transfer import importing
 from memory import transcript
 from memory.engine.summaries.dropped import Dropped, Lacking
 from memory.models import Conversation, Message, Summary
@@ -35,7 +35,7 @@ register = template.Library()
 # A person's text that is longer is folded to about 12 lines (transcript.css).
 FOLD_LINES, FOLD_CHARS = 16, 2_000
 # Pages that show themselves again when a form on them is wrong.
-FORMS = ("login", "signup", "account", "import", "password-change")
+FORMS = ("login", "signup", "account", "password-change")
 # What a summary can have lost of a message.
 DROPPED_KINDS = {
     "decision": gettext_lazy("decision"),
@@ -69,7 +69,7 @@ def address(context: template.Context) -> str:
     if request is None:
         return "/"
     name = request.resolver_match.url_name if request.resolver_match else ""
-    again = request.method == "GET" or name in FORMS
+    again = request.method == "GET" or name in FORMS or context.get("opens_again")
     return request.get_full_path() if again else "/"
 
 
@@ -208,7 +208,15 @@ def model_label(name: str) -> str:
 
 @register.filter
 def site_name(source: str | None) -> str:
-    return importing.site_of(source)
+    return hooks.name_source(source)
+
+
+@register.simple_tag
+def leaf_user_menu() -> SafeString:
+    """Links of leaf apps in the menu of a person."""
+    links = hooks.user_menu_links.items()
+    found = ((reverse(name), words) for name, words in links)
+    return format_html_join("", '<a href="{}">{}</a>', found)
 
 
 @register.simple_tag

@@ -28,7 +28,7 @@ from .. import redaction
 from ..models import Tombstone
 from ..pages import review_page
 from ..rights import Rights, rights_of
-from . import erasing, exporting, services
+from . import erasing, services
 from .forms import ActionForm, PurgeForm, RebuildForm, ReviewForm, code_of, first_error
 from .services import State
 
@@ -103,6 +103,7 @@ def post_action(*needs: str) -> Callable[[View], Callable[..., HttpResponse]]:
             page = reverse("admin:memory_conversation_change", args=[pk])
             return lead_back(request, otherwise=page)
 
+        perform.needs = needs
         return admin.site.admin_view(never_cache(perform))
 
     return decorate
@@ -164,16 +165,6 @@ def post_review(
     return services.mark_reviewed(
         request, conversation, **_read_form(request, ReviewForm)
     )
-
-
-@post_action("export")
-def post_export(
-    request: HttpRequest, conversation: Conversation, rights: Rights
-) -> HttpResponseBase:
-    form = request.POST.get("format", "")
-    if form not in exporting.WRITERS:
-        raise ActionError(_("Choose a format: JSON or Markdown."))
-    return exporting.export_one(request, conversation, rights, form)
 
 
 def show_confirmation(
@@ -268,7 +259,6 @@ urlpatterns = [
     path("<int:pk>/rebuild/", post_rebuild, name="desk-rebuild"),
     path("<int:pk>/restore/", post_restore, name="desk-restore"),
     path("<int:pk>/review/", post_review, name="desk-review"),
-    path("<int:pk>/export/", post_export, name="desk-export"),
     path("<int:pk>/purge/", purge_page, name="desk-purge"),
     path("acts/<slug:name>/", perform_bulk, name="desk-acts"),
 ]

@@ -7,7 +7,7 @@ from django.contrib.admin import EmptyFieldListFilter
 from django.db.models import Count, F, IntegerField, Model, OuterRef, QuerySet, Subquery
 from django.db.models.fields.json import KT
 from django.db.models.functions import Coalesce
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpRequest
 from django.urls import URLPattern
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
@@ -20,7 +20,6 @@ from memory.engine.policy import DEFAULT_PRESET, PRESETS
 from memory.models import Conversation, Message, ModelCall, Summary
 
 from .. import labels, redaction
-from ..actions import exporting
 from ..actions import views as action_views
 from ..actions.views import ask_about_chosen
 from ..charts import conversation as chart_views
@@ -47,7 +46,7 @@ def _count_related(model: type[Model], **lookups: Any) -> Coalesce:
 
 @admin.register(Conversation)
 class ConversationAdmin(ReadOnlyAdmin):
-    actions = ("export_json", "export_zip", "mark_reviewed", "rebuild", "purge")
+    actions = ("mark_reviewed", "rebuild", "purge")
     list_display = (
         "short_id",
         "title_shown",
@@ -195,19 +194,6 @@ class ConversationAdmin(ReadOnlyAdmin):
 
     def has_purge_permission(self, request: HttpRequest) -> bool:
         return rights_of(request.user).purge
-
-    @admin.action(description=gettext_lazy("Export as JSON"), permissions=["export"])
-    def export_json(self, request: HttpRequest, queryset: QuerySet) -> HttpResponse:
-        ids = list(queryset.order_by("pk").values_list("pk", flat=True))
-        return exporting.many_as_json(request, ids, rights_of(request.user))
-
-    @admin.action(
-        description=gettext_lazy("Export as Markdown and JSON (zip)"),
-        permissions=["export"],
-    )
-    def export_zip(self, request: HttpRequest, queryset: QuerySet) -> HttpResponse:
-        ids = list(queryset.order_by("pk").values_list("pk", flat=True))
-        return exporting.many_as_zip(request, ids, rights_of(request.user))
 
     @admin.action(description=gettext_lazy("Mark reviewed…"), permissions=["content"])
     def mark_reviewed(self, request: HttpRequest, queryset: QuerySet) -> Any:

@@ -16,7 +16,7 @@ from .. import access_log, labels, redaction
 from ..actions.forms import RebuildForm, ReviewForm
 from ..actions.services import State, is_outdated
 from ..dashboard import Dashboard, build_dashboard
-from ..rights import rights_of
+from ..rights import Rights, rights_of
 
 PAGE = 20
 
@@ -32,6 +32,13 @@ register.filter("summary_span", labels.format_span)
 register.filter("summary_status", labels.name_status)
 register.filter("preset", labels.name_preset)
 register.filter("summary_tokens", labels.format_tokens)
+
+
+@register.simple_tag
+def staff_forms(rights: Rights) -> list[tuple[str, str]]:
+    """The forms of leaf apps: the names of their addresses, and their buttons."""
+    drawn = ((name, draw(rights)) for name, draw in hooks.staff_forms.items())
+    return [(name, buttons) for name, buttons in drawn if buttons]
 
 
 @register.simple_tag(takes_context=True)

@@ -21,8 +21,8 @@ from memory.labels import store as labels
 from memory.models import Conversation, Message, ModelCall, Prompt, RecallEntry
 from tests.memory.scenes import summarise
 
+from ..importing.test_importing import take
 from ..scenes import page_of, signed_in, talk_in_turns, url
-from ..transfer.test_importing import take
 
 PAGES = ("account", "account-export", "import", "password-change")
 POSTS = ("account-sign-out", "account-delete")

@@ -6,18 +6,20 @@ import uuid
 import pytest
 
 from chatsite.attachments.models import Upload
+from chatsite.importing.exporting.as_markdown import write_markdown
+from chatsite.importing.exporting.thread import export_thread
 from chatsite.protocol import events
 from chatsite.protocol.errors import CommandError
-from chatsite.transfer import copies, export, export_markdown
 from chatsite.turns import commands, requests
+from chatsite.turns.copying import copies
 from memory import actions, context, transcript
 from memory.engine.attachments import SHORTENED
 from memory.integrity import audit
 from memory.models import Conversation, Message, Rule
 from memory.search import recall
 
+from ..importing.test_importing import as_json, refusal, take
 from ..scenes import answer, signed_in, submit, url
-from ..transfer.test_importing import as_json, refusal, take
 from .test_uploads import keep
 
 pytestmark = pytest.mark.django_db
@@ -175,7 +177,7 @@ class TestAfterwards:
     def test_a_branch_has_them(self, conversation):
         message = send(conversation, "a,b\n1,2")
         answer(conversation)
-        branch = copies.branch(conversation, message.seq + 1)
+        branch = copies.branch_conversation(conversation, message.seq + 1)
         assert branch.messages.get(seq=message.seq).files == message.files
 
     def test_the_download_is_text_and_only_the_owners(self, conversation, bob):
@@ -193,7 +195,7 @@ class TestAfterwards:
     def test_markdown_shows_each_under_its_name(self, conversation):
         send(conversation, "a,b\n1,2")
         answer(conversation)
-        said = export_markdown.markdown(conversation)
+        said = write_markdown(conversation)
         assert "What does the zebra cost?\n\nAttachment **prices.csv**" in said
         assert "```\na,b\n1,2\n```" in said
         assert "<attachment-" not in said
@@ -202,7 +204,7 @@ class TestAfterwards:
         settings.ATTACHMENT_TOKENS = 600
         message = send(conversation, LONG, "Second")
         call = answer(conversation, "3210 euros.").call
-        take(bob, as_json(export.whole(conversation)))
+        take(bob, as_json(export_thread(conversation)))
         made = Conversation.objects.get(owner=bob)
         row = made.messages.get(seq=message.seq)
         assert (row.text, row.sent_text) == (message.text, message.sent_text)
@@ -214,7 +216,7 @@ class TestAfterwards:
     def test_places_beyond_the_text_are_refused(self, conversation, bob, wrong):
         message = send(conversation, "a,b\n1,2")
         answer(conversation)
-        whole = as_json(export.whole(conversation))
+        whole = as_json(export_thread(conversation))
         [said] = [row for row in whole["messages"] if row["seq"] == message.seq]
         said["attachments"][0] |= wrong
         assert "attachments" in refusal(bob, whole)

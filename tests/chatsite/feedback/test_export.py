@@ -9,11 +9,12 @@ from django.db import transaction
 
 from chatsite.feedback import services
 from chatsite.feedback.export import read_feedback, write_feedback
-from chatsite.review.actions.exporting import mask_export, mask_text
-from chatsite.transfer import copies, export
-from chatsite.transfer.export_markdown import markdown
-from chatsite.transfer.importing import own
-from chatsite.transfer.importing.reading import ImportItemError
+from chatsite.importing.exporting.as_markdown import write_markdown
+from chatsite.importing.exporting.for_staff import mask_export, mask_text
+from chatsite.importing.exporting.thread import export_thread
+from chatsite.importing.files import own
+from chatsite.importing.files.reading import ImportItemError
+from chatsite.turns.copying import copies
 from memory import bundle, transcript
 
 from ..scenes import talk_in_turns, violations
@@ -34,7 +35,7 @@ def chat(alice):
 
 @pytest.fixture
 def exported(chat):
-    return as_json(export.whole(chat))
+    return as_json(export_thread(chat))
 
 
 def as_json(value):
@@ -89,14 +90,14 @@ def test_another_form_is_refused_with_its_place(exported, bob, change):
 
 
 def test_a_branch_has_none_of_its_own(chat):
-    assert feedback_of(copies.branch(chat, 4)) == []
+    assert feedback_of(copies.branch_conversation(chat, 4)) == []
 
 
 def test_it_is_in_the_file_to_read(chat):
-    text = markdown(chat)
+    text = write_markdown(chat)
     assert f"**Feedback: Bad**\n\n> {WHY}" in text
     assert text.count("**Feedback:") == 2
-    masked = markdown(chat, show=mask_text)
+    masked = write_markdown(chat, show=mask_text)
     assert WHY not in masked
     assert "**Feedback: Bad**" in masked
 

@@ -10,7 +10,7 @@ from django.db import models
 from django.db.models.functions import Now
 from django.test import Client
 
-from chatsite.transfer import export
+from chatsite.pages.presenters import thread_json
 from chatsite.turns import checkpoints, runner
 from memory import actions, context, transcript
 from memory.compaction import compactor
@@ -231,7 +231,7 @@ async def test_a_refused_form_is_changed_recorded_and_remembered(
         assert calls.last().refs["shape"]
         answered = [call for call in calls if not call.error]
         assert len(answered) == 2
-        page = export.context_of(conversation, answered[0].message.seq)
+        page = thread_json.describe_context(conversation, answered[0].message.seq)
         assert (page["messages"], page["sha256"]) == (bodies[-2], answered[0].sha256)
         turn = conversation.turns.last()
         assert turn.attempt == 1
@@ -289,7 +289,7 @@ async def test_reasoning_is_kept_beside_the_answer(
     assert "greets me" not in str(second.messages)
 
     def check():
-        told = list(export.messages(conversation))[1]
+        told = list(thread_json.list_messages(conversation))[1]
         assert told["reasoning"] == reply.reasoning
         assert signatures.has_valid_signature(reply)
         assert list(audit.check_memory()) == []

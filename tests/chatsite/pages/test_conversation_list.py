@@ -107,7 +107,7 @@ class TestActs:
 
 
 class TestDelete:
-    PAGES = ("detail", "messages", "context", "transcript", "export-json", "menu")
+    PAGES = ("detail", "messages", "context", "transcript", "menu")
 
     def test_it_is_gone_from_every_page_at_once(self, client, conversation):
         client.post(url("delete", conversation))

@@ -8,12 +8,10 @@ from asgiref.sync import async_to_sync
 from chatsite.live import fragments
 from chatsite.pages.presenters import context_pane
 from chatsite.protocol import events
-from chatsite.transfer.importing import own
-from chatsite.transfer.importing.reading import ImportItemError
 from memory import transcript
 from tests.memory.scenes import compact, run_compaction
 
-from ..scenes import HTMX, memory_url, page_of, talk_in_turns, url, violations
+from ..scenes import HTMX, memory_url, page_of, talk_in_turns, violations
 
 pytestmark = pytest.mark.django_db(transaction=True)
 POLICY = {"strategy": "window", "trigger": ["messages", 6], "keep": ["messages", 2]}
@@ -88,18 +86,3 @@ def test_the_form_says_what_would_leave(client, alice):
     target = memory_url("estimate", made)
     shown = client.post(target, values, headers=HTMX).content.decode()
     assert "messages #1–#4 leave the window right away, without a summary" in shown
-
-
-def test_an_export_brings_them_back(client, left, alice):
-    exported = client.get(url("export-json", left)).json()
-    (version,) = exported["summaries"]
-    assert (version["text"], version["model"], version["status"]) == ("", "", "active")
-    (row,) = own.read(exported, alice.pk).bundle.summaries
-    assert (row["first_seq"], row["last_seq"], row["status"]) == (1, 4, "active")
-    # A summary of a model that has lost its text is refused as before.
-    version["model"] = "m"
-    with pytest.raises(ImportItemError, match="current, but has no text"):
-        own.read(exported, alice.pk)
-    written = client.get(url("export-md", left)).content.decode()
-    assert "summarised here" not in written
-    assert "left the window here: #1–#4" in written

@@ -7,8 +7,8 @@ from django.db.models import QuerySet
 
 from chatsite.live import fragments
 from chatsite.llm import providers
-from chatsite.transfer import copies
 from chatsite.turns import attempt, commands, lifecycle
+from chatsite.turns.copying import copies
 from memory import actions, context
 from memory.models import ModelCall
 
@@ -153,8 +153,6 @@ class TestTemperature:
         self.save(client, conversation, **fields)
         assert conversation.temperature is None
 
-    def test_branches_and_exports_have_it(self, client, conversation):
+    def test_branches_have_it(self, conversation):
         actions.set_temperature(conversation, 0.5)
-        assert copies.branch(conversation, 2).temperature == 0.5
-        exported = client.get(url("export-json", conversation)).json()
-        assert exported["conversation"]["temperature"] == 0.5
+        assert copies.branch_conversation(conversation, 2).temperature == 0.5

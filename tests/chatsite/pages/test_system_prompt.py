@@ -6,7 +6,7 @@ import re
 import pytest
 from django.conf import settings
 
-from chatsite.transfer import copies
+from chatsite.turns.copying import copies
 from memory import actions, context, library, transcript
 from memory.models import Conversation, Prompt
 
@@ -119,12 +119,7 @@ class TestNew:
 class TestCopies:
     def test_a_branch_keeps_it(self, conversation):
         actions.set_system_prompt(conversation, OWN)
-        assert copies.branch(conversation, 2).system_prompt == OWN
-
-    def test_an_export_has_it(self, client, conversation):
-        actions.set_system_prompt(conversation, OWN)
-        exported = client.get(url("export-json", conversation)).json()
-        assert exported["conversation"]["system_prompt"] == OWN
+        assert copies.branch_conversation(conversation, 2).system_prompt == OWN
 
     def test_it_is_erased_with_the_conversation(self, alice):
         made = transcript.create(alice, system_prompt=OWN)

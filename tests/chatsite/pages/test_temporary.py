@@ -1,17 +1,13 @@
 """A temporary conversation from its switch on the home page to its end."""
 
-import json
-
 import pytest
-from asgiref.sync import async_to_sync
 from django.contrib.admin import site
 from django.test import Client
 from django.urls import reverse
 
-from chatsite.accounts import account
 from chatsite.feedback.models import Feedback
-from chatsite.transfer import copies
 from chatsite.turns import runner, titles
+from chatsite.turns.copying import copies
 from chatsite.turns.models import Allowance, Turn
 from memory import library, transcript
 from memory.models import Conversation, ModelCall, Prompt
@@ -129,7 +125,7 @@ def test_a_reply_that_runs_writes_nothing_once_it_is_gone(fleeting):
 
 
 def test_a_branch_of_it_is_temporary(fleeting):
-    assert copies.branch(fleeting, 2).is_temporary
+    assert copies.branch_conversation(fleeting, 2).is_temporary
 
 
 def test_replies_can_not_be_marked(client, fleeting):
@@ -138,15 +134,6 @@ def test_replies_can_not_be_marked(client, fleeting):
     refused = client.post(target, {"verdict": "bad"}, headers=HTMX)
     assert "temporary conversation" in refused.content.decode()
     assert not Feedback.objects.exists()
-
-
-def test_the_takeout_does_not_have_it(alice, fleeting):
-    async def take():
-        return "".join([part async for part in account.export_all(alice)])
-
-    taken = async_to_sync(take)()
-    assert SECRET not in taken
-    assert json.loads(taken)["conversations"] == []
 
 
 def test_staff_find_nothing_of_it_in_any_list(reviewer, fleeting):

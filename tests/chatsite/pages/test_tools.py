@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from chatsite.transfer import copies
+from chatsite.turns.copying import copies
 from memory import transcript
 from memory.models import Conversation
 
@@ -102,7 +102,7 @@ def test_new_conversations_begin_with_those_of_the_setting(client, alice, settin
 
 def test_a_branch_has_the_same(conversation):
     transcript.set_tools(conversation, ["calculate"])
-    assert copies.branch(conversation, 2).tools == ["calculate"]
+    assert copies.branch_conversation(conversation, 2).tools == ["calculate"]
 
 
 def test_what_was_sent_before_says_nothing_of_them(client, conversation):

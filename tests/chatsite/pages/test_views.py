@@ -21,7 +21,6 @@ from ..scenes import HTMX, page_of, signed_in, talk_in_turns, url
 
 GET_VIEWS = (
     *("detail", "messages", "context", "transcript", "context-json", "summaries"),
-    *("export-json", "export-md"),
 )
 POST_VIEWS = ("rename", "delete", "compact", "policy", "model")
 LISTS = ("conversation-list", "conversation-create", "conversation-demo")

@@ -184,12 +184,8 @@ ARGUMENTS = {
 }
 # What takes more than the right to see numbers, where the view does not say so itself.
 NEEDS = {
-    "desk-export": ("export",),
     "desk-purge": ("purge",),
     "desk-acts": ("purge",),
-    "desk-rebuild": ("content",),
-    "desk-restore": ("content",),
-    "desk-review": ("content",),
 }
 MOST_LINKS = 8
 # Not pages, or the end of the walker's own session.

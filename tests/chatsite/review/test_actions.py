@@ -23,7 +23,6 @@ ACTS = {
     "rebuild": {"cause": "lost"},
     "restore": {"version": "1"},
     "review": {"note": "Nothing is missing."},
-    "export": {"format": "json"},
 }
 
 
@@ -68,7 +67,7 @@ def changelist(client, **params):
 def test_each_act_needs_metadata_and_its_own_right(
     client, staff_with, versions, conversation
 ):
-    needs = {**dict.fromkeys(ACTS, "content"), "export": "export", "purge": "purge"}
+    needs = {**dict.fromkeys(ACTS, "content"), "purge": "purge"}
     rights = ("content", "export", "purge")
     users = {right: staff_with("metadata", right) for right in rights}
     nearly = [staff_with(), staff_with(*rights)]
@@ -90,8 +89,7 @@ def test_no_one_reads_or_acts_where_staff_may_not_read(
     settings.STAFF_CAN_READ_CHATS = False
     client.force_login(staff)
     for name in ACTS:
-        allowed = 200 if name == "export" else 403
-        assert post(client, name, conversation).status_code == allowed
+        assert post(client, name, conversation).status_code == 403
 
 
 def test_acts_demand_a_csrf_token(staff_with, conversation):
@@ -107,13 +105,13 @@ def test_the_page_offers_what_may_be_done(client, staff_with, versions, conversa
     url = reverse("admin:memory_conversation_change", args=[conversation.pk])
     offers = {
         "content": ["desk-review", "desk-rebuild"],
-        "export": ["desk-export"],
+        "export": [],
         "purge": ["desk-purge"],
     }
     for right, names in offers.items():
         client.force_login(staff_with("metadata", right))
         text = client.get(url).content.decode()
-        for name in ("desk-review", "desk-rebuild", "desk-export", "desk-purge"):
+        for name in ("desk-review", "desk-rebuild", "desk-purge"):
             address = reverse(f"admin:{name}", args=[conversation.pk])
             assert (f'"{address}"' in text) is (name in names), (right, name)
 

@@ -12,7 +12,7 @@ from django.db.models.functions import Now
 from chatsite.accounts import account
 from chatsite.review.actions import erasing
 from chatsite.review.models import AccessEvent, Review, Tombstone
-from chatsite.transfer import copies
+from chatsite.turns.copying import copies
 from memory import actions, transcript
 from memory.models import Message, ModelCall, Prompt, Summary
 from tests.memory.scenes import summarise, talk
@@ -176,7 +176,7 @@ def test_the_documented_triggers_allow_what_the_site_does(
     actions.pin_message(conversation, 1)
     actions.delete_message(conversation, 1)
     actions.rebuild_memory(conversation)
-    branch = copies.branch(conversation, 4)
+    branch = copies.branch_conversation(conversation, 4)
     talk(conversation, 2)
     summarise(conversation, 1, 4)
     erasing.erase_with_tombstone(branch, user=alice, reason="x")

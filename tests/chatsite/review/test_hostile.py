@@ -104,7 +104,7 @@ def test_it_is_text_on_every_page_of_the_admin(client, staff, walked):
 
 def test_what_is_downloaded_is_no_page(client, staff, walked):
     client.force_login(staff)
-    found = [place for place in walked if place.name == "desk-export"]
+    found = [place for place in walked if place.name == "staff-export"]
     for place, kind in product(found, ("json", "md")):
         answer = client.post(place.url, {"format": kind})
         assert not answer["Content-Type"].startswith("text/html")

@@ -15,11 +15,12 @@ from django.urls import reverse
 
 from chatsite.accounts import account
 from chatsite.experiments.models import Experiment
+from chatsite.importing.exporting.thread import export_thread
 from chatsite.review.actions import erasing
 from chatsite.review.actions.services import State
 from chatsite.review.models import AccessEvent, Review, Tombstone
-from chatsite.transfer import copies, export
 from chatsite.turns import commands, lifecycle
+from chatsite.turns.copying import copies
 from chatsite.turns.models import Turn
 from memory import library, transcript
 from memory.compaction import lease
@@ -126,7 +127,7 @@ class TestErasing:
         assert str(entry) == f"Deleted “{secret}.”"
 
     def test_the_hash_can_be_had_from_an_export(self, secret):
-        value = json.loads(json.dumps(export.whole(secret), default=str))
+        value = json.loads(json.dumps(export_thread(secret), default=str))
         names = ("seq", "role", "text", "tool_calls")
         digest = erasing.digest_rows(
             value["conversation"]["uuid"],
@@ -163,7 +164,7 @@ class TestErasing:
         assert ended == [(secret.pk, [claim.turn_id])]
 
     def test_branches_stay_and_forget_where_they_are_from(self, eraser, secret):
-        branch = copies.branch(secret, 2)
+        branch = copies.branch_conversation(secret, 2)
         page = ask(eraser, secret)
         assert "1 other conversation holds copies" in page
         purge(eraser, secret)

@@ -10,7 +10,7 @@ from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
 from bench.long_conversation import make
-from chatsite.accounts import account
+from chatsite.importing.exporting.account import _describe_account
 from chatsite.pages import parts
 from chatsite.sharing import pace as pacing
 from chatsite.sharing import presenter
@@ -462,7 +462,7 @@ class TestDialog:
         assert share.token not in theirs
 
     def test_the_download_names_links_without_their_addresses(self, share):
-        text, _ids = account._describe_account(share.conversation.owner)
+        text, _ids = _describe_account(share.conversation.owner)
         assert '"share_links": [{' in text
         assert str(share.conversation.uuid) in text
         assert share.token not in text

@@ -23,8 +23,8 @@ from chatsite.sharing.shown import (
     shown_replies,
     title_of_share,
 )
-from chatsite.transfer import copies
 from chatsite.turns import commands
+from chatsite.turns.copying import copies
 from chatsite.turns.models import Turn
 from chatsite.turns.requests import reply_call
 from memory import actions, library, transcript
@@ -249,7 +249,7 @@ class TestOpening:
         assert not Share.objects.exists()
 
     def test_a_copy_has_no_link(self, conversation, share):
-        assert not copies.branch(conversation, 4).shares.exists()
+        assert not copies.branch_conversation(conversation, 4).shares.exists()
 
     def test_opens_are_counted(self, share):
         count_opening(share)

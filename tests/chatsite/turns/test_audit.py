@@ -7,8 +7,8 @@ from django.db import connection
 from django.db.models import QuerySet
 from django.db.models.functions import Now
 
-from chatsite.transfer import copies
 from chatsite.turns import audit, commands, lifecycle
+from chatsite.turns.copying import copies
 from chatsite.turns.models import Turn
 from memory import context, transcript
 from memory.models import Conversation, Message
@@ -212,7 +212,9 @@ class TestMissing:
         answer(conversation, State.FAILED, "")
         send(conversation)
         answer(conversation)
-        made = copies.branch(conversation, conversation.messages.last().seq)
+        made = copies.branch_conversation(
+            conversation, conversation.messages.last().seq
+        )
         answer(made)
         assert list(audit.find_missing_messages()) == []
 

@@ -4,9 +4,9 @@ import json
 
 import pytest
 
+from chatsite.importing.exporting.thread import export_thread
 from chatsite.jobs import queue, summary_proposals
 from chatsite.protocol.errors import CommandError, explain_code
-from chatsite.transfer import export
 from chatsite.turns import attempt, commands, lifecycle, titles
 from chatsite.turns.models import Job, Turn
 from memory import context, transcript
@@ -34,7 +34,7 @@ def delete(client, conversation, seq):
 
 
 def exported(conversation):
-    return json.loads(json.dumps(export.whole(conversation), default=str))
+    return json.loads(json.dumps(export_thread(conversation), default=str))
 
 
 class TestWords:

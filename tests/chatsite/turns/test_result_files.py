@@ -6,19 +6,20 @@ import pytest
 from channels.db import database_sync_to_async
 from django.test import Client
 
-from chatsite.review.actions import exporting
-from chatsite.transfer import copies, export
-from chatsite.transfer.thread_state import build_thread_state
+from chatsite.importing.exporting.for_staff import mask_export
+from chatsite.importing.exporting.thread import dump_json, export_thread
+from chatsite.importing.thread_state import build_thread_state
 from chatsite.turns import late_results
+from chatsite.turns.copying import copies
 from chatsite.turns.models import ResultFile, ToolCall
 from memory import actions, library, transcript
 from memory.models import Conversation
 from tests.fakes import own_tools
 from tests.fakes.calling import calling
 
+from ..importing.test_importing import take
 from ..scenes import Use, page_of, signed_in, use_tools
 from ..sockets import Chat
-from ..transfer.test_importing import take
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -112,7 +113,7 @@ def test_they_go_with_the_conversation(conversation, drawn):
 
 
 def test_they_are_exported_and_imported(conversation, drawn):
-    whole = json.loads(exporting._dump_export(export.whole(conversation)))
+    whole = json.loads(dump_json(export_thread(conversation)))
     build_thread_state().model_validate(whole)
     assert [file["name"] for file in whole["files"]] == ["map.png", "map.svg"]
     assert whole["files"][0]["data"].startswith("iVBOR")
@@ -124,11 +125,11 @@ def test_they_are_exported_and_imported(conversation, drawn):
 
 
 def test_staff_who_may_not_read_export_no_word_of_them(conversation, drawn):
-    masked = json.dumps(exporting.mask_export(export.whole(conversation)), default=str)
+    masked = json.dumps(mask_export(export_thread(conversation)), default=str)
     assert "map.png" not in masked
     assert "iVBOR" not in masked
 
 
 def test_a_branch_has_them(conversation, drawn):
-    made = copies.branch(conversation, drawn.seq)
+    made = copies.branch_conversation(conversation, drawn.seq)
     assert bytes(made.result_files.get(place=0).data) == own_tools.PNG

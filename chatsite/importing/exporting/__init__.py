@@ -1,0 +1,1 @@
+"""Files that people and staff take away: one conversation, an account, many."""

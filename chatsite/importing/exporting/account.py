@@ -1,0 +1,51 @@
+"""Everything that a person has here, as one JSON document."""
+
+from collections.abc import AsyncIterator
+
+from channels.db import database_sync_to_async
+from django.contrib.auth.models import AbstractBaseUser
+
+from chatsite.accounts import preferences
+from chatsite.hooks import account_rows
+from memory import library
+from memory.labels import store as labels
+from memory.models import Conversation
+
+from .thread import FORMAT, dump_json, export_thread
+
+
+async def export_account(user: AbstractBaseUser) -> AsyncIterator[str]:
+    """The account as one JSON document, conversation by conversation."""
+    head, ids = await database_sync_to_async(_describe_account)(user)
+    yield head[:-1] + ', "conversations": ['
+    for number, pk in enumerate(ids):
+        text = await database_sync_to_async(_dump_thread)(pk)
+        yield f"{',' if number and text else ''}\n{text}"
+    yield "\n]}\n"
+
+
+def _describe_account(user: AbstractBaseUser) -> tuple[str, list[int]]:
+    preferred = preferences.find_preferences(user)
+    value = {
+        "format": FORMAT,
+        "account": {
+            "username": user.get_username(),
+            "email": getattr(user, "email", ""),
+            "date_joined": getattr(user, "date_joined", None),
+            "last_login": user.last_login,
+            "preferences": {
+                name: getattr(preferred, name)
+                for name in (*preferences.FIELDS, "tool_cards", "time_zone")
+            },
+            "labels": list(labels.of(user).values_list("name", flat=True)),
+            **{name: read(user) for name, read in account_rows.items()},
+        },
+    }
+    ids = library.own(user).order_by("pk").values_list("pk", flat=True)
+    return dump_json(value), list(ids)
+
+
+def _dump_thread(pk: int) -> str:
+    """Empty when it was deleted while the others were written."""
+    row = Conversation.objects.filter(pk=pk, deleted_at=None).first()
+    return dump_json(export_thread(row)) if row else ""

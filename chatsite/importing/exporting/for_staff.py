@@ -1,0 +1,231 @@
+"""Copies of conversations to hand over: one or many, as JSON, as Markdown, as a zip.
+
+They are written while they are sent, conversation by conversation, and each is in the
+access log before any of it is sent. Without the right to read, the texts are masked.
+"""
+
+import hashlib
+import json
+import zipfile
+from collections.abc import AsyncIterator, Callable, Iterable
+from io import RawIOBase
+from typing import Any
+
+from channels.db import database_sync_to_async
+from django.http import HttpRequest, StreamingHttpResponse
+from django.utils import timezone
+from django.utils.translation import gettext as _
+
+from chatsite.hooks import export_sections
+from chatsite.review import access_log
+from chatsite.review.redaction import ERROR_CODES
+from chatsite.review.rights import Rights
+from memory.models import Conversation
+
+from .as_markdown import write_markdown
+from .thread import FORMAT, dump_json, export_thread
+
+TYPES = {"json": "application/json", "md": "text/markdown; charset=utf-8"}
+
+ACTION = "export"  # in the access log
+
+Writer = Callable[[Conversation, Rights], str]
+Values = dict[str, Any]
+
+# What is masked.
+OF_CONVERSATION = ("title", "system_prompt", "own_policy")
+OF_POLICY = (
+    "important",
+    "focus",
+    "initial_prompt",
+    "extend_prompt",
+    "merge_prompt",
+    "final_prompt",
+)
+OF_MESSAGE = (
+    *("text", "sent_text", "reasoning", "tool_calls", "tool_call_id", "client_id"),
+    "attachments",
+    "error",
+)
+OF_TOOL_CALL = ("call_id", "name", "reason", "error")
+OF_SUMMARY = ("text", "structured", "flags", "error")
+OF_CALL = ("error",)
+OF_RULE = ("text",)
+OF_FILE = ("name", "title", "kind", "url", "data")
+# An import may have brought more of them, with whatever in it.
+REFS = (
+    *("system", "fence", "summaries", "pinned", "window", "left_out", "recalled"),
+    *("excerpts", "replaced", "newest", "rules", "messages", "steps", "shortened"),
+    *("clipped", "tools", "tools_sha256", "tool_choice", "tools_refused"),
+)
+
+
+def write_json(conversation: Conversation, rights: Rights) -> str:
+    value = export_thread(conversation)
+    value = value if rights.content else mask_export(value)
+    return dump_json({**value, "texts": rights.content})
+
+
+def write_text(conversation: Conversation, rights: Rights) -> str:
+    show = str if rights.content else mask_text
+    return write_markdown(conversation, show=show)
+
+
+WRITERS: dict[str, Writer] = {"json": write_json, "md": write_text}
+
+
+def send_one(
+    request: HttpRequest, conversation: Conversation, rights: Rights, form: str
+) -> StreamingHttpResponse:
+    async def parts() -> AsyncIterator[str]:
+        for _file, text in await _write_files(request, conversation.pk, rights, form):
+            yield text
+
+    return _send(parts(), TYPES[form], f"{_name_file(conversation)}.{form}")
+
+
+def send_many_as_json(
+    request: HttpRequest, ids: Iterable[int], rights: Rights
+) -> StreamingHttpResponse:
+    """One document in the form of the account's own export, so it can be imported."""
+    head = {
+        "format": FORMAT,
+        "exported_at": timezone.now(),
+        "exported_by": request.user.get_username(),
+        "texts": rights.content,
+    }
+
+    async def parts() -> AsyncIterator[str]:
+        yield dump_json(head)[:-1] + ', "conversations": ['
+        separator = "\n"
+        for pk in ids:
+            for _file, text in await _write_files(request, pk, rights, "json"):
+                yield separator + text
+                separator = ",\n"
+        yield "\n]}\n"
+
+    return _send(parts(), TYPES["json"], _name_archive("json"))
+
+
+def send_many_as_zip(
+    request: HttpRequest, ids: Iterable[int], rights: Rights
+) -> StreamingHttpResponse:
+    """Each conversation as a file to read and a file to check, in one archive."""
+
+    async def parts() -> AsyncIterator[bytes]:
+        pipe = _Pipe()
+        with zipfile.ZipFile(pipe, "w", zipfile.ZIP_DEFLATED) as archive:
+            for pk in ids:
+                for name, text in await _write_files(request, pk, rights, *WRITERS):
+                    archive.writestr(name, text)
+                    yield pipe.take()
+        yield pipe.take()
+
+    return _send(parts(), "application/zip", _name_archive("zip"))
+
+
+class _Pipe(RawIOBase):
+    """A file that an archive is written to and that is read as it grows."""
+
+    def __init__(self) -> None:
+        self.waiting = bytearray()
+
+    def writable(self) -> bool:
+        return True
+
+    def write(self, data: bytes) -> int:
+        self.waiting += data
+        return len(data)
+
+    def take(self) -> bytes:
+        taken, self.waiting = bytes(self.waiting), bytearray()
+        return taken
+
+
+@database_sync_to_async
+def _write_files(
+    request: HttpRequest, pk: int, rights: Rights, *forms: str
+) -> list[tuple[str, str]]:
+    """Names and texts; nothing when it was erased while the others were written."""
+    conversation = Conversation.objects.select_related("owner").filter(pk=pk).first()
+    if conversation is None:
+        return []
+    note = "" if rights.content else ", without texts"
+    target = f"export {' '.join(forms)}{note}"
+    access_log.record_access(request, ACTION, conversation, target)
+    name = _name_file(conversation)
+    return [(f"{name}.{form}", WRITERS[form](conversation, rights)) for form in forms]
+
+
+def _name_file(conversation: Conversation) -> str:
+    return f"conversation-{conversation.uuid}"
+
+
+def _send(
+    parts: AsyncIterator[str | bytes], content_type: str, name: str
+) -> StreamingHttpResponse:
+    answer = StreamingHttpResponse(parts, content_type=content_type)
+    answer["Content-Disposition"] = f'attachment; filename="{name}"'
+    answer["X-Content-Type-Options"] = "nosniff"
+    return answer
+
+
+def _name_archive(form: str) -> str:
+    return f"conversations-{timezone.localdate():%Y-%m-%d}.{form}"
+
+
+def mask_export(value: Values) -> Values:
+    """What export_thread() gave, with null in place of each text, its length and its
+    hash, so that a copy can be compared without being read. The numbers stay."""
+    conversation = _hide_texts(value["conversation"], OF_CONVERSATION)
+    policy = _hide_texts(conversation["policy"], OF_POLICY)
+    prompts = value["prompts"]
+    return value | {
+        "conversation": conversation | {"policy": policy},
+        "messages": [_hide_texts(row, OF_MESSAGE) for row in value["messages"]],
+        "tool_calls": [_hide_texts(row, OF_TOOL_CALL) for row in value["tool_calls"]],
+        "summaries": [_hide_texts(row, OF_SUMMARY) for row in value["summaries"]],
+        "model_calls": [_hide_refs(row) for row in value["model_calls"]],
+        "rules": [_hide_texts(row, OF_RULE) for row in value["rules"]],
+        "files": [_hide_texts(row, OF_FILE) for row in value["files"]],
+        "prompts": dict.fromkeys(prompts),
+        "prompts_length": {sha256: len(text) for sha256, text in prompts.items()},
+        **{
+            each.name: [_hide_texts(row, each.texts) for row in value[each.name]]
+            for each in export_sections
+        },
+    }
+
+
+def mask_text(text: str) -> str:
+    """For a text to read: how long it is, and its hash."""
+    if not text:
+        return ""
+    redaction = _("hidden, %(count)s characters") % {"count": len(text)}
+    return f"[{redaction}, sha256 {_hash_hidden(text)}]"
+
+
+def _hide_texts(row: Values, names: tuple[str, ...]) -> Values:
+    shown = dict(row)
+    for name in names:
+        value = row.get(name)
+        # Errors are codes of the site, unless an import has brought its own.
+        if value and not (name == "error" and value in ERROR_CODES):
+            text = value
+            if not isinstance(value, str):
+                text = json.dumps(
+                    value, ensure_ascii=False, sort_keys=True, separators=(",", ":")
+                )
+            hidden = {f"{name}_length": len(text), f"{name}_sha256": _hash_hidden(text)}
+            shown |= {name: None, **hidden}
+    return shown
+
+
+def _hide_refs(row: Values) -> Values:
+    refs = row["refs"] if isinstance(row["refs"], dict) else {}
+    known = {name: refs[name] for name in REFS if name in refs}
+    return _hide_texts(row, OF_CALL) | {"refs": known}
+
+
+def _hash_hidden(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()

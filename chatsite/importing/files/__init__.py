@@ -1,0 +1,1 @@
+"""Files that people import, read and checked: from an upload to drafts."""

@@ -1,0 +1,355 @@
+"""This site's own export, read strictly: what an audit would object to is refused, and
+a reply that can't be proved is marked as imported.
+"""
+
+from collections.abc import Iterator
+from dataclasses import replace
+from datetime import datetime
+from itertools import pairwise
+from typing import Any
+
+from django.conf import settings
+from django.utils import timezone
+from django.utils.translation import gettext as _
+from pydantic import ValidationError
+
+from chatsite.hooks import export_sections
+from chatsite.tools import results
+from chatsite.turns.copying.copies import CallInfo, TurnInfo
+from memory.bundle import Bundle
+from memory.engine import attachments
+from memory.engine.exceptions import PolicyError
+from memory.engine.file_names import clean_file_name
+from memory.engine.policy import Policy
+from memory.engine.rules.detection import MAX_CHARS
+from memory.engine.wording import reason
+from memory.models import Rule
+
+from ..exporting.thread import FORMAT
+from .draft import Draft, check_count, check_length
+from .own_format import (
+    OwnCall,
+    OwnCallState,
+    OwnExport,
+    OwnMessage,
+    OwnReplyRefs,
+    OwnRule,
+    OwnSummary,
+    OwnSummaryRefs,
+    build_own_export,
+)
+from .reading import ImportItemError, check_values, place
+
+# States of turns that may still be written.
+UNFINISHED = ("queued", "running", "waiting")
+
+
+def read(item: dict[str, Any], user_id: int) -> Draft:
+    """Raises ImportItemError, with the place in the file."""
+    _check_format(item["format"])
+    check_values(item)
+    try:
+        own = build_own_export().model_validate(item)
+    except ValidationError as error:
+        first = error.errors()[0]
+        where = tuple(n + 1 if isinstance(n, int) else n for n in first["loc"])
+        values = {"place": place(where), "why": reason(first).say(_)}
+        raise ImportItemError(_("%(place)s: %(why)s.") % values) from None
+    # A reply that was being written is not final anywhere; what calls tools is.
+    said = [
+        row
+        for row in own.messages
+        if row.role != "assistant" or row.state not in UNFINISHED or row.tool_calls
+    ]
+    _check_messages(said)
+    _check_summaries(own.summaries, said)
+    replies = {row.seq for row in said if row.role == "assistant"}
+    calls = [_call(row) for row in own.model_calls if _is_known(row, replies)]
+    prompt = own.conversation.system_prompt
+    for text in (*own.prompts.values(), prompt):
+        check_length(0, text)
+    explained = {call["seq"] for call in calls}
+    return Draft(
+        source=f"windowpane:{own.conversation.uuid}",
+        title=own.conversation.title,
+        bundle=Bundle(
+            messages=[_message(row, row.seq in explained) for row in said],
+            summaries=_summaries(own.summaries, calls, user_id),
+            calls=calls,
+            prompts=own.prompts,
+            rules=list(_rules(own.rules, said)),
+        ),
+        infos=_infos(said),
+        calls=_tool_calls(own.tool_calls, said),
+        files=[row.model_dump() for row in own.files],
+        sections={each.name: getattr(own, each.name) for each in export_sections},
+        policy=_policy(own),
+        model=own.conversation.model,
+        temperature=own.conversation.temperature,
+        # Only one of the conversation's own; the site's may change.
+        system_prompt="" if prompt == settings.SYSTEM_PROMPT else prompt,
+        labels=own.conversation.labels,
+    )
+
+
+def _check_format(number: Any) -> None:
+    if isinstance(number, int) and number > FORMAT:
+        raise ImportItemError(
+            _(
+                "it was written by a newer version of this site (format %(number)s); "
+                "this one reads up to %(known)s. Update it first."
+            )
+            % {"number": str(number)[:20], "known": FORMAT}
+        )
+
+
+def _check_messages(rows: list[OwnMessage]) -> None:
+    if not rows:
+        raise ImportItemError(_("it has no messages."))
+    check_count(len(rows))
+    ids = [row.client_id for row in rows if row.client_id]
+    if len(set(ids)) < len(ids):
+        raise ImportItemError(_("two messages have the same client_id."))
+    for earlier, later in pairwise(rows):
+        if later.seq <= earlier.seq:
+            raise _bad_message(later, _("its number is not above the one before."))
+    for row in rows:
+        check_length(row.seq, row.text)
+        check_length(row.seq, row.sent_text)
+        if not _are_in_order(row):
+            raise _bad_message(row, _("its attachments are not in its text."))
+    _check_replies(rows)
+
+
+def _are_in_order(row: OwnMessage) -> bool:
+    """Whether the attachments are one after the other in the text."""
+    places = [p for each in row.attachments for p in (each.at, each.start, each.end)]
+    is_in = not places or places[-1] <= len(row.text) or bool(row.deleted_at)
+    return is_in and places == sorted(places)
+
+
+def _check_replies(rows: list[OwnMessage]) -> None:
+    """A message has one reply in force, behind the calls of tools that led to it; no
+    reply comes without a message, and no result without a call."""
+    answered, asked = True, set()
+    for row in rows:
+        asked |= {call.id for call in row.tool_calls}
+        if row.role == "user":
+            answered = False
+        elif row.role == "tool":
+            if row.tool_call_id not in asked:
+                raise _bad_message(row, _("it answers no tool call."))
+            # A late result can have a turn, and so a reply, of its own.
+            answered = answered and row.late_for is None
+        elif not (row.superseded or row.superseded_at):
+            if answered:
+                raise _bad_message(row, _("it answers no message of its own."))
+            answered = not row.tool_calls
+
+
+def _bad_message(row: OwnMessage, why: str) -> ImportItemError:
+    return ImportItemError(_("message %(seq)s: %(why)s") % {"seq": row.seq, "why": why})
+
+
+def _check_summaries(rows: list[OwnSummary], said: list[OwnMessage]) -> None:
+    versions = [row.version for row in rows]
+    if len(set(versions)) < len(versions):
+        raise ImportItemError(_("two summaries have the same version."))
+    free = 1
+    for row in sorted(rows, key=lambda row: row.first_seq):
+        if why := _wrong_with(row, rows, said[-1].seq, free):
+            raise ImportItemError(
+                _("summary version %(version)s: %(why)s")
+                % {"version": row.version, "why": why}
+            )
+        free = row.last_seq + 1 if row.status == "active" else free
+
+
+def _wrong_with(row: OwnSummary, rows: list[OwnSummary], last: int, free: int) -> str:
+    if not row.first_seq <= row.last_seq <= last:
+        return _("it covers messages that are not there.")
+    if row.status == "active" and row.first_seq != free:
+        return _("the current summaries leave a message out, or cover one twice.")
+    # One that no model wrote says that its messages have left the window.
+    is_empty = not row.text and bool(row.model)
+    if row.status in ("active", "superseded") and (row.error or is_empty):
+        return _("it is current, but has no text or has an error.")
+    if row.status == "erased" and (row.text or row.structured or row.flags):
+        return _("it was erased, but has a text.")
+    if row.status in ("failed", "rejected") and row.text:
+        return _("it failed, but has a text.")
+    check_length(row.last_seq, row.text)
+    known = {other.version: other for other in rows}
+    for version in row.folded_from:
+        source = known.get(version)
+        if source is None or not _is_inside(source, row):
+            return _("it can't be based on version %(version)s.") % {"version": version}
+    return ""
+
+
+def _is_inside(source: OwnSummary, made: OwnSummary) -> bool:
+    covered = made.first_seq <= source.first_seq and source.last_seq <= made.last_seq
+    return covered and source.version < made.version
+
+
+def _is_known(row: OwnCall, replies: set[int]) -> bool:
+    """Requests that made something that is in the file, and can be built again."""
+    if row.purpose == "summary" and row.summary__version is not None:
+        refs = OwnSummaryRefs
+    elif row.purpose == "reply" and row.message__seq in replies:
+        refs = OwnReplyRefs
+    else:
+        return False
+    try:
+        refs.model_validate(row.refs)
+    except ValidationError:
+        return False
+    return True
+
+
+def _call(row: OwnCall) -> dict[str, Any]:
+    values = row.model_dump(exclude={"message__seq", "summary__version"})
+    return {
+        **values,
+        "seq": row.message__seq if row.purpose == "reply" else None,
+        "version": row.summary__version if row.purpose == "summary" else None,
+    }
+
+
+def _message(row: OwnMessage, explained: bool) -> dict[str, Any]:
+    is_reply = row.role == "assistant"
+    written = row.created_at or timezone.now()
+
+    def mark(flag: bool, at: datetime | None) -> datetime | None:
+        return at or (written if flag else None)
+
+    deleted_at = mark(row.deleted, row.deleted_at)
+    is_file = row.role == "user" and bool(row.attachments) and not deleted_at
+    is_shortened = (row.role == "tool" or is_file) and not deleted_at
+    return {
+        "seq": row.seq,
+        "role": row.role,
+        "text": "" if deleted_at else row.text,
+        "sent_text": _sent_text(row) if is_shortened else "",
+        "attachments": [
+            {**each.model_dump(), "name": clean_file_name(each.name)}
+            for each in (row.attachments if is_file else ())
+        ],
+        "reasoning": "" if deleted_at or not is_reply else row.reasoning,
+        "tool_calls": [call.model_dump(exclude_unset=True) for call in row.tool_calls],
+        "tool_call_id": row.tool_call_id,
+        "late_for": row.late_for if row.role == "tool" else None,
+        "client_id": row.client_id,
+        "created_at": written,
+        "pinned_at": mark(row.pinned, row.pinned_at),
+        "excluded_at": mark(row.excluded, row.excluded_at),
+        "superseded_at": mark(row.superseded, row.superseded_at),
+        "deleted_at": deleted_at,
+        "imported_at": timezone.now() if is_reply and not explained else None,
+    }
+
+
+def _sent_text(row: OwnMessage) -> str:
+    """What models get instead of the text, as the file says, if it is a part of it. A
+    file can say anything, and the page shows the text: of other words it is not taken,
+    and requests that had them are not proved."""
+    if not row.sent_text:
+        return ""
+    if row.role == "tool":
+        if results.is_shortened(row.text, row.sent_text):
+            return row.sent_text
+        return results.refine(row.text, None, row.seq).sent
+    places = [each.model_dump() for each in row.attachments]
+    if attachments.is_shortened(row.text, places, row.sent_text):
+        return row.sent_text
+    room = settings.ATTACHMENT_TOKENS
+    return attachments.shorten(row.text, places, room=room, seq=row.seq)
+
+
+def _summaries(
+    rows: list[OwnSummary], calls: list[dict[str, Any]], user_id: int
+) -> list[dict[str, Any]]:
+    """The first one in force without an author or a request makes all later ones stale,
+    and is stale itself."""
+    answered = {call["version"] for call in calls if not call["error"]}
+    made, trusted = [], True
+    for row in sorted(rows, key=lambda row: row.first_seq):
+        values = row.model_dump(exclude={"author"})
+        if row.status == "active":
+            is_trimmed = not row.text
+            is_known = bool(is_trimmed or row.author or row.version in answered)
+            trusted = trusted and is_known
+            values["status"] = "active" if trusted else "stale"
+        values["author_id"] = user_id if row.author else None
+        made.append(values)
+    return made
+
+
+def _rules(rows: list[OwnRule], said: list[OwnMessage]) -> Iterator[dict[str, Any]]:
+    """Those that are a part of what the person said. A file can say anything, so what
+    was in force in it is only offered here."""
+    texts = {
+        row.seq: row.text
+        for row in said
+        if row.role == "user" and not (row.deleted or row.deleted_at)
+    }
+    places = set()
+    for row in rows:
+        place = (row.seq, row.start)
+        is_part = row.start < row.end <= len(texts.get(row.seq, ""))
+        is_short = row.end - row.start <= MAX_CHARS
+        if not (is_part and is_short) or place in places:
+            continue
+        places.add(place)
+        in_force = row.state in Rule.IN_FORCE
+        state = Rule.State.OFFERED if in_force else row.state
+        yield row.model_dump(exclude={"created_at"}) | {"state": state}
+
+
+def _infos(said: list[OwnMessage]) -> dict[int, TurnInfo]:
+    """Every message of the file carries the state of its turn."""
+    infos, user = {}, None
+    for before, row in pairwise([None, *said]):
+        has_turn = row.late_for and before and row.turn != before.turn
+        if row.role == "user" or has_turn:
+            user = row
+            infos[row.seq] = TurnInfo(
+                state=row.state, error=row.error, finished_at=row.created_at
+            )
+        elif row.role == "assistant" and user:
+            info = infos[user.seq]
+            infos[user.seq] = replace(
+                info, model=info.model or row.model, finished_at=row.created_at
+            )
+    return infos
+
+
+def _tool_calls(rows: list[OwnCallState], said: list[OwnMessage]) -> list[CallInfo]:
+    """What is said of calls that are in the file; each result is of one call."""
+    asked = {row.seq: len(row.tool_calls) for row in said}
+    results = {row.seq for row in said if row.role == "tool"}
+    made, seen = [], set()
+    for row in rows:
+        key = row.seq, row.place
+        if key in seen or row.place >= asked.get(row.seq, 0):
+            raise ImportItemError(
+                _("tool_calls: message %(seq)s has no such call.") % {"seq": row.seq}
+            )
+        seen.add(key)
+        values = row.model_dump()
+        for name in ("result_seq", "late_seq"):
+            if values[name] not in results:
+                values[name] = None
+            results.discard(values[name])
+        made.append(CallInfo(**values))
+    return made
+
+
+def _policy(own: OwnExport) -> dict[str, Any]:
+    value = own.conversation.own_policy
+    value = own.conversation.policy if value is None else value
+    try:
+        Policy.load(value)
+    except PolicyError as error:
+        raise ImportItemError(_("policy: %(why)s") % {"why": error.say(_)}) from None
+    return value

@@ -1,0 +1,180 @@
+"""One import from its file to conversations that can be seen, in batches that keep the
+database's lock for a moment each.
+"""
+
+import logging
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from typing import IO, Any
+from uuid import UUID
+
+from django.contrib.auth.models import AbstractBaseUser
+from django.db import transaction
+from django.utils.translation import gettext as _
+
+from chatsite.hooks import export_sections
+from chatsite.jobs import queue
+from chatsite.llm import providers
+from chatsite.turns.copying import copies
+from chatsite.turns.models import Job
+from chatsite.turns.tool_loop import result_files
+from memory import bundle, library, staging, transcript
+from memory.labels import store as labels
+from memory.models import Conversation
+
+from .files import foreign, own, reading
+from .files.draft import Draft, clean_title
+from .files.reading import ImportFileError, ImportItemError
+from .outcome import Outcome
+
+logger = logging.getLogger(__name__)
+
+ACTION = "import"  # in the log of a conversation
+# Between two batches the lock is free for others, as long as the batch had it.
+MAX_PAUSE = 0.1
+
+
+class LostError(Exception):
+    """The job was ended, or erased with its person."""
+
+
+def import_conversations(claim: queue.Claim, file: IO[bytes]) -> None:
+    """Do the whole job; however it ends, it says so in its row."""
+    job = queue.held(claim).select_related("user").first()
+    if job is None:
+        return
+    try:
+        outcome = _Import(claim, job).take(reading.read(file))
+        queue.finish(claim, outcome.dump())
+    except ImportFileError as error:
+        queue.fail(claim, str(error))
+    except MemoryError:
+        queue.fail(claim, reading.too_much().args[0])
+    except LostError:
+        staging.abandon(claim.owner)
+        logger.info("import lost job=%s", claim.job_id)
+
+
+class _Import:
+    def __init__(self, claim: queue.Claim, job: Job) -> None:
+        self.claim, self.user, self.done = claim, job.user, 0
+
+    def take(self, items: list[Any]) -> Outcome:
+        outcome = Outcome()
+        queue.renew(self.claim, total=sum(map(reading.count, items)))
+        items.reverse()
+        number, counted = 0, 0
+        while items:
+            # What is done with does not stay in memory.
+            item, number = items.pop(), number + 1
+            counted += reading.count(item)
+            try:
+                draft = _read_item(item, self.user)
+            except ImportItemError as error:
+                outcome.tell(_tell_why(number, item, str(error)))
+            else:
+                if left_out := self._take(draft, outcome):
+                    outcome.tell(_tell_why(number, item, left_out))
+            self.done = counted
+        return outcome
+
+    def _take(self, draft: Draft, outcome: Outcome) -> str:
+        """What of it was left out, in words."""
+        if known := self._find(draft.source):
+            outcome.known.append(known)
+            return ""
+        made = self._store(draft)
+        outcome.imported.append(made)
+        return _tell_left_out(made, draft)
+
+    def _find(self, source: str) -> Conversation | None:
+        """Imported before or just now, or the very one that was exported here."""
+        if found := staging.staged(self.claim.owner).filter(imported_from=source):
+            return found[0]
+        rows = library.own(self.user)
+        if found := rows.filter(imported_from=source).first():
+            return found
+        with suppress(ValueError):
+            return rows.filter(uuid=UUID(source.removeprefix("windowpane:"))).first()
+        return None
+
+    def _store(self, draft: Draft) -> Conversation:
+        made = self._create(draft)
+        messages = bundle.write(made, draft.bundle, self._batch)
+        bundle.drop_unproved(made, self._batch)
+        copies.write_turns(made, messages, draft.infos, self._batch)
+        copies.write_calls(made, messages, draft.calls, self._batch)
+        result_files.write(made, messages, draft.files, self._batch)
+        for each in export_sections:
+            each.write(made, messages, draft.sections.get(each.name, ()), self._batch)
+        latest = max(row.created_at for row in messages.values())
+        with self._batch(0):
+            Conversation.objects.filter(pk=made.pk).update(updated_at=latest)
+        return made
+
+    def _create(self, draft: Draft) -> Conversation:
+        known = draft.model in providers.models()
+        with self._batch(0):
+            made = transcript.create(
+                self.user,
+                title=draft.title,
+                # Who named it elsewhere is not known.
+                title_set_by=Conversation.TitleSource.COPY,
+                policy=draft.policy,
+                model=draft.model if known else "",
+                temperature=draft.temperature,
+                system_prompt=draft.system_prompt,
+            )
+            made.imported_from = draft.source
+            made.save(update_fields=["imported_from"])
+            staging.hide(made, self.claim.owner)
+            made.changes.create(action=ACTION)
+            if draft.labels:
+                labels.give(labels.named(self.user, draft.labels), [made])
+        return made
+
+    @contextmanager
+    def _batch(self, count: int) -> Iterator[None]:
+        """A short transaction of a job that is still ours."""
+        self.done += count
+        with transaction.atomic():
+            begun = time.monotonic()
+            if not queue.renew(self.claim, done=self.done):
+                raise LostError
+            yield
+        time.sleep(min(MAX_PAUSE, time.monotonic() - begun))
+
+
+def _read_item(item: Any, user: AbstractBaseUser) -> Draft:
+    match reading.kind_of(item):
+        case "windowpane":
+            return own.read(item, user.pk)
+        case "chatgpt":
+            return foreign.read_chatgpt(item)
+        case "claude":
+            return foreign.read_claude(item)
+    raise ImportItemError(_("its format is unknown."))
+
+
+def _tell_left_out(made: Conversation, draft: Draft) -> str:
+    given = {label.key for label in made.labels.all()} if draft.labels else set()
+    names = [name for name in draft.labels if labels.key_of(name) not in given]
+    if not names:
+        return ""
+    text = _(
+        "imported without the labels %(names)s: you have %(limit)s, the most there can "
+        "be."
+    )
+    return text % {"names": ", ".join(names), "limit": labels.MOST}
+
+
+def _tell_why(number: int, item: Any, why: str) -> str:
+    inner = item.get("conversation", item) if isinstance(item, dict) else {}
+    inner = inner if isinstance(inner, dict) else {}
+    title = clean_title(inner.get("title") or inner.get("name"))
+    title = title.encode(errors="replace").decode().replace("\0", "")[:60]
+    text = _("Conversation %(number)s “%(title)s”: %(why)s")
+    if not title:
+        text = _("Conversation %(number)s: %(why)s")
+    return text % {"number": number, "title": title, "why": why}

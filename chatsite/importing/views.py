@@ -1,0 +1,95 @@
+"""The page that takes a file, and the files that people and staff take away."""
+
+from django.http import HttpRequest, HttpResponse, StreamingHttpResponse
+from django.http.response import HttpResponseBase
+from django.shortcuts import redirect, render
+from django.utils import timezone
+from django.utils.translation import gettext as _
+from django.views.decorators.http import require_GET, require_http_methods
+
+from chatsite.accounts.access import conversation_view, private
+from chatsite.jobs import queue
+from chatsite.pages.views import respond_with_file, respond_with_json
+from chatsite.review.actions.views import post_action
+from chatsite.review.rights import Rights
+from memory.actions import ActionError
+from memory.models import Conversation
+
+from . import worker
+from .exporting import for_staff
+from .exporting.account import export_account
+from .exporting.as_markdown import write_markdown
+from .exporting.thread import export_thread
+from .files.reading import ImportFileError
+from .forms import ImportForm
+from .outcome import KIND, Outcome
+
+
+@require_http_methods(["GET", "POST"])
+@private
+def import_file(request: HttpRequest) -> HttpResponse:
+    sent = (request.POST, request.FILES) if request.method == "POST" else ()
+    form = ImportForm(*sent)
+    if sent and form.is_valid():
+        try:
+            worker.keep_upload(request.user, form.cleaned_data["file"])
+            return redirect("import")
+        except ImportFileError as error:
+            form.add_error("file", str(error))
+        except queue.JobBusyError:
+            form.add_error(
+                "file",
+                _(
+                    "Another import of yours is still running, so this file was not "
+                    "imported. Wait until it has finished, then choose the file again."
+                ),
+            )
+    values = {"form": form, "opens_again": True, **_describe_latest(request)}
+    status = 422 if form.errors else 200
+    return render(request, "importing/import.html", values, status=status)
+
+
+@require_GET
+@private
+def show_progress(request: HttpRequest) -> HttpResponse:
+    return render(request, "importing/_progress.html", _describe_latest(request))
+
+
+def _describe_latest(request: HttpRequest) -> dict[str, object]:
+    """The person's latest import, and what came of it."""
+    job = queue.latest(KIND, request.user)
+    return {"job": job, "outcome": Outcome.of(job) if job else None}
+
+
+@conversation_view("GET")
+def export_json(request: HttpRequest, conversation: Conversation) -> HttpResponse:
+    whole = respond_with_json(export_thread(conversation))
+    return respond_with_file(whole, conversation, "json")
+
+
+@conversation_view("GET")
+def export_markdown(request: HttpRequest, conversation: Conversation) -> HttpResponse:
+    text = write_markdown(conversation)
+    response = HttpResponse(text, content_type="text/markdown; charset=utf-8")
+    return respond_with_file(response, conversation, "md")
+
+
+@require_GET
+@private
+def export_everything(request: HttpRequest) -> HttpResponse:
+    answer = StreamingHttpResponse(
+        export_account(request.user), content_type="application/json"
+    )
+    name = f"windowpane-{timezone.localdate():%Y-%m-%d}.json"
+    answer["Content-Disposition"] = f'attachment; filename="{name}"'
+    return answer
+
+
+@post_action("export")
+def export_for_staff(
+    request: HttpRequest, conversation: Conversation, rights: Rights
+) -> HttpResponseBase:
+    form = request.POST.get("format", "")
+    if form not in for_staff.WRITERS:
+        raise ActionError(_("Choose a format: JSON or Markdown."))
+    return for_staff.send_one(request, conversation, rights, form)

@@ -1,0 +1,160 @@
+"""Files that wait in this process, and the processes that read them.
+
+One import of each person waits or runs, and few run on the whole site.
+"""
+
+import logging
+import subprocess
+import sys
+import tempfile
+import threading
+from dataclasses import dataclass
+from time import monotonic
+from typing import IO
+
+from channels.db import database_sync_to_async
+from django.conf import settings
+from django.contrib.auth.models import AbstractBaseUser
+from django.core.files.uploadedfile import UploadedFile
+from django.db import connections
+from django.utils.translation import get_language, gettext, gettext_noop, override
+
+from chatsite.database import TRANSIENT_DB_ERRORS, name_of
+from chatsite.jobs import queue
+from chatsite.turns import runner
+from chatsite.turns.models import Job
+
+from .files.reading import check_size
+from .outcome import KIND
+
+logger = logging.getLogger(__name__)
+
+RENEW_SECONDS = 1.0
+TOO_LONG = gettext_noop(
+    "The import was stopped after %(minutes)s minutes, and nothing was stored. Split "
+    "the file, or ask the site administrator to allow more."
+)
+CRASHED = gettext_noop(
+    "The import was stopped: the file took more memory than an import may use, or "
+    "something failed on this site. Nothing was stored. Split the file and try again."
+)
+
+
+@dataclass(slots=True)
+class _Import:
+    """A file with its job, and the process that reads it."""
+
+    claim: queue.Claim
+    file: IO[bytes]
+    language: str
+    process: subprocess.Popen | None = None
+
+
+waiting: list[_Import] = []
+running: list[_Import] = []
+
+
+def keep_upload(user: AbstractBaseUser, upload: UploadedFile) -> Job:
+    """Keep the file for its turn. Raises ImportFileError and JobBusyError."""
+    wanted = _store_upload(user, upload)
+    waiting.append(wanted)
+    return Job.objects.get(pk=wanted.claim.job_id)
+
+
+def _store_upload(user: AbstractBaseUser, upload: UploadedFile) -> _Import:
+    check_size(upload.size or 0)
+    # Without a name: it is gone with the process.
+    file = tempfile.TemporaryFile()  # noqa: SIM115
+    try:
+        for chunk in upload.chunks():
+            file.write(chunk)
+        file.flush()
+        claim = queue.add(KIND, user, f"{KIND}:{user.pk}")
+    except BaseException:
+        file.close()
+        raise
+    return _Import(claim, file, get_language() or settings.LANGUAGE_CODE)
+
+
+async def sweep() -> None:
+    await database_sync_to_async(_sweep)()
+
+
+def _sweep() -> None:
+    queue.keep(each.claim for each in waiting)
+    for each in [*waiting]:
+        if queue.begin(each.claim, settings.IMPORTS_AT_ONCE):
+            waiting.remove(each)
+            running.append(each)
+            _start(each)
+            threading.Thread(target=_see_through, args=[each], daemon=True).start()
+        elif not queue.held(each.claim).exists():
+            waiting.remove(each)
+            each.file.close()
+
+
+def release() -> None:
+    """Without this process the files are gone: its imports end with it."""
+    for each in running:
+        each.process.kill()
+    for each in [*waiting, *running]:
+        queue.fail(each.claim, queue.DIED)
+    while waiting:
+        waiting.pop().file.close()
+
+
+JOB = runner.Job(sweep, release)
+
+
+def _start(wanted: _Import) -> None:
+    """Read it in a process of its own, whose standard input ends with this one."""
+    claim, number = wanted.claim, wanted.file.fileno()
+    arguments = [str(claim.job_id), claim.owner, str(number), wanted.language]
+    wanted.process = subprocess.Popen(  # noqa: S603
+        [sys.executable, "manage.py", "import_file", *arguments],
+        cwd=settings.BASE_DIR,
+        stdin=subprocess.PIPE,
+        pass_fds=[number],
+    )
+
+
+def _see_through(wanted: _Import) -> None:
+    try:
+        _watch(wanted)
+    except TRANSIENT_DB_ERRORS as error:
+        # The sweep ends it when its lease has ended.
+        logger.warning("import left job=%s: %s", wanted.claim.job_id, name_of(error))
+    finally:
+        running.remove(wanted)
+        connections.close_all()
+
+
+def _watch(wanted: _Import) -> None:
+    """Keep the job alive as long as its process works within its time."""
+    end, why = monotonic() + settings.IMPORT_MAX_SECONDS, CRASHED
+    try:
+        while wanted.process.poll() is None and _is_held(wanted.claim):
+            if monotonic() > end:
+                why = TOO_LONG
+                break
+            try:
+                wanted.process.wait(RENEW_SECONDS)
+            except subprocess.TimeoutExpired:
+                continue
+    finally:
+        wanted.process.kill()
+        wanted.process.wait()
+        wanted.process.stdin.close()
+        wanted.file.close()
+    with override(wanted.language):
+        minutes = round(settings.IMPORT_MAX_SECONDS / 60)
+        if queue.fail(wanted.claim, gettext(why) % {"minutes": minutes}):
+            logger.warning("import stopped job=%s", wanted.claim.job_id)
+
+
+def _is_held(claim: queue.Claim) -> bool:
+    try:
+        return queue.renew(claim)
+    except TRANSIENT_DB_ERRORS as error:
+        logger.warning("import not renewed: %s", name_of(error))
+        return True

@@ -1,0 +1,113 @@
+"""A conversation as JSON for its owner: the transcript, the summaries, the context. The
+files of an export hold the same rows.
+"""
+
+from collections.abc import Iterator
+from typing import Any
+
+from chatsite.turns import requests
+from chatsite.turns.models import Turn
+from memory import context
+from memory.models import Conversation, Message, ModelCall
+
+TIMES = ("superseded_at", "excluded_at", "pinned_at", "deleted_at", "imported_at")
+SUMMARY_FIELDS = (
+    *("version", "level", "generation", "first_seq", "last_seq", "text", "status"),
+    *("trigger", "model", "tokens_in", "tokens_out", "tokens_before", "tokens_after"),
+    *("ms", "error", "policy_hash", "prompt_hash", "structured", "flags"),
+    "created_at",
+)
+
+
+def list_messages(conversation: Conversation) -> Iterator[dict[str, Any]]:
+    """Every message in order, and the running reply as far as it was saved."""
+    rows = conversation.turns.select_related("user_message").order_by("id")
+    turns = {turn.user_message.seq: turn for turn in rows}
+    turn = None
+    for row in requests.with_model(conversation.messages.order_by("seq")):
+        # Messages come in order, so each turn begins at its user message.
+        if row.seq in turns:
+            yield from _list_running(turn, conversation)
+            turn = turns[row.seq]
+        is_reply = row.role == Message.Role.ASSISTANT
+        yield {
+            "seq": row.seq,
+            "role": row.role,
+            "text": row.text,
+            "sent_text": row.sent_text,
+            "reasoning": row.reasoning,
+            "state": turn.state if turn else Turn.State.DONE,
+            "created_at": row.created_at,
+            "client_id": row.client_id,
+            "turn": turn.pk if turn else None,
+            "model": (row.model or _name_model(turn, conversation)) if is_reply else "",
+            "error": turn.error if turn else "",
+            "tool_calls": row.tool_calls,
+            "tool_call_id": row.tool_call_id,
+            "attachments": row.attachments,
+            "late_for": row.late_for,
+            "superseded": row.superseded_at is not None,
+            "excluded": row.excluded_at is not None,
+            "pinned": row.pinned_at is not None,
+            "deleted": row.deleted_at is not None,
+            **{name: getattr(row, name) for name in TIMES},
+        }
+    yield from _list_running(turn, conversation)
+
+
+def _list_running(
+    turn: Turn | None, conversation: Conversation
+) -> Iterator[dict[str, Any]]:
+    if turn and turn.state == Turn.State.RUNNING and turn.text:
+        yield {
+            "seq": turn.reply_seq,
+            "role": Message.Role.ASSISTANT,
+            "text": turn.text,
+            "state": turn.state,
+            "created_at": turn.started_at,
+            "client_id": None,
+            "turn": turn.pk,
+            "model": _name_model(turn, conversation),
+            "superseded": False,
+            "excluded": False,
+            "pinned": False,
+        }
+
+
+def _name_model(turn: Turn | None, conversation: Conversation) -> str:
+    return (turn.model if turn else "") or requests.model_of(conversation)
+
+
+def describe_context(conversation: Conversation, reply: int | None) -> dict[str, Any]:
+    """What was sent for reply `reply`, or would be sent now.
+
+    Raises ModelCall.DoesNotExist for a number that is no reply.
+    """
+    call = None
+    if reply is not None:
+        call = requests.reply_call(conversation, reply)
+        if call is None:
+            raise ModelCall.DoesNotExist
+    built = context.rebuild(call) if call else requests.next_turn(conversation)
+    return {
+        "messages": built.wire,
+        "sha256": built.sha256,
+        "tokens": {
+            "estimated": call.tokens_estimated if call else built.tokens,
+            "reported": call.tokens_input if call else None,
+            "cached": call.tokens_cached if call else None,
+            "output": call.tokens_output if call else None,
+        },
+        "refs": built.refs,
+        "model": call.model if call else requests.model_of(conversation),
+    }
+
+
+def list_summaries(conversation: Conversation) -> Iterator[dict[str, Any]]:
+    rows = conversation.summaries.select_related("author").order_by("version")
+    for row in rows.prefetch_related("folded_from"):
+        yield {
+            **{name: getattr(row, name) for name in SUMMARY_FIELDS},
+            "author": row.author.get_username() if row.author else "",
+            "folded_from": [older.version for older in row.folded_from.all()],
+        }

@@ -1,0 +1,1 @@
+"""Conversations made of others: branches, and the turns and calls of copied rows."""

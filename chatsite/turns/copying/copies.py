@@ -1,0 +1,254 @@
+"""Conversations made of others: a branch from any message, and the turns of rows that
+were copied or imported.
+"""
+
+from bisect import bisect_right
+from collections.abc import Container, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+
+from django.db import transaction
+from django.db.models import F
+from django.utils import timezone
+from django.utils.translation import gettext as _
+
+from chatsite.protocol.errors import CommandError
+from memory import bundle, transcript
+from memory.compaction import lease
+from memory.labels import store as labels
+from memory.models import Change, Conversation, Message, ModelCall, Summary
+
+from .. import limits
+from ..models import ToolCall, Turn
+from ..models.tool_call import digest_of
+from ..tool_loop import result_files
+
+State = Turn.State
+Source = Conversation.TitleSource
+NO_REPLY = "no_reply"
+# What becomes of calls that were not finished: a copy runs nothing and gets no result.
+ENDED = {
+    ToolCall.State.ASKED: ToolCall.State.CANCELLED,
+    ToolCall.State.WAITING: ToolCall.State.CANCELLED,
+    ToolCall.State.LATE: ToolCall.State.CANCELLED,
+    ToolCall.State.RUNNING: ToolCall.State.UNKNOWN,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class TurnInfo:
+    """What is known of the turn of a copied message besides its messages."""
+
+    state: str = State.DONE
+    model: str = ""
+    error: str = ""
+    reply_seq: int = 0
+    started_at: datetime | None = None
+    finished_at: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class CallInfo:
+    """What is known of a copied call of a tool besides its messages."""
+
+    seq: int  # of the message that asked for it
+    place: int
+    state: str = ToolCall.State.DONE
+    error: str = ""
+    result_seq: int | None = None
+    late_seq: int | None = None
+    allowed: bool | None = None
+    answered_at: datetime | None = None
+    reason: str = ""
+    started_at: datetime | None = None
+    finished_at: datetime | None = None
+
+
+@transaction.atomic
+def branch_conversation(conversation: Conversation, seq: int) -> Conversation:
+    """A new conversation that goes on after message `seq` as if nothing came then.
+
+    Raises CommandError when there is no such message, or too many were made lately.
+    """
+    message = conversation.messages.filter(seq=seq, deleted_at=None).first()
+    if message is None:
+        missing = _("There is no message #%(seq)s.") % {"seq": seq}
+        raise CommandError("not_found", missing)
+    title = conversation.title or _("New conversation")
+    made = transcript.create(
+        conversation.owner,
+        title=(_("%(title)s (branch)") % {"title": title})[:200],
+        title_set_by=Source.USER
+        if conversation.title_set_by == Source.USER
+        else Source.COPY,
+        policy=conversation.policy,
+        model=conversation.model,
+        temperature=conversation.temperature,
+        system_prompt=conversation.system_prompt,
+        tools=conversation.tools,
+        temporary=conversation.is_temporary,
+    )
+    labels.give(conversation.labels.all(), [made])
+    made.branched_from, made.branched_seq = conversation, seq
+    made.token_ratio = conversation.token_ratio
+    made.token_overhead = conversation.token_overhead
+    made.token_sums = conversation.token_sums
+    made.save()
+    messages = bundle.write(made, _read_as_it_was(conversation, message))
+    rows = conversation.turns.filter(user_message__seq__lte=seq).order_by("pk")
+    values = rows.values("user_message__seq", *TurnInfo.__slots__)
+    infos = {row.pop("user_message__seq"): TurnInfo(**row) for row in values}
+    write_turns(made, messages, infos)
+    wanted = conversation.tool_calls.filter(request__seq__lte=seq).order_by("pk")
+    numbers = {
+        "seq": F("request__seq"),
+        "result_seq": F("result__seq"),
+        "late_seq": F("late_result__seq"),
+    }
+    columns = [name for name in CallInfo.__slots__ if name not in numbers]
+    calls = wanted.values(*columns, **numbers)
+    write_calls(made, messages, [CallInfo(**row) for row in calls])
+    files = conversation.result_files.filter(message__seq__lte=seq)
+    result_files.write(made, messages, result_files.export(files))
+    lease.mark_due(made.pk)
+    conversation.changes.create(action=Change.Action.BRANCH, seq=seq)
+    limits.admit_conversation(conversation.owner_id)
+    return made
+
+
+def _read_as_it_was(conversation: Conversation, last: Message) -> bundle.Bundle:
+    """The rows up to a message; what was superseded together with it is not yet."""
+    rows = bundle.read(conversation, last.seq)
+    since = last.superseded_at
+    if since is None:
+        return rows
+    revived = []
+    for row in rows.messages:
+        if row["superseded_at"] and row["superseded_at"] >= since:
+            row["superseded_at"] = None
+            revived.append(row["seq"])
+    for row in rows.summaries:
+        # Such a version may cover messages that were hidden when it was written.
+        if row["last_seq"] >= revived[0] and row["status"] == Summary.Status.ACTIVE:
+            row["status"] = Summary.Status.STALE
+    return rows
+
+
+def write_turns(
+    conversation: Conversation,
+    messages: Mapping[int, Message],
+    infos: Mapping[int, TurnInfo],
+    batch: bundle.Batch = bundle.at_once,
+) -> None:
+    """Give every user message its turn."""
+    calls = {
+        call.message_id: call
+        for call in conversation.model_calls.filter(
+            purpose=ModelCall.Purpose.REPLY, message__isnull=False
+        ).order_by("pk")
+    }
+    turns = []
+    for user, following in _split_exchanges(messages.values(), infos):
+        info = infos.get(user.seq, TurnInfo())
+        replies = [
+            row
+            for row in following
+            if row.role == Message.Role.ASSISTANT
+            and not row.tool_calls
+            # One that is deleted may have asked for calls.
+            and (not row.deleted_at or info.reply_seq in (0, row.seq))
+        ]
+        reply = replies[-1] if replies else None
+        # The reply in force, or the last one if the message itself was superseded.
+        if reply and reply.superseded_at and not user.superseded_at:
+            reply = None
+        call = calls.get(reply.pk) if reply else None
+        ended_at = info.finished_at or (reply or user).created_at or timezone.now()
+        state, error = _end_turn(reply, info)
+        turns.append(
+            Turn(
+                conversation=conversation,
+                user_message=user,
+                reply=reply,
+                call=call,
+                model=info.model or (call.model if call else ""),
+                state=state,
+                error=error,
+                text=reply.text if reply else "",
+                reply_seq=reply.seq if reply else info.reply_seq or user.seq + 1,
+                started_at=info.started_at,
+                finished_at=ended_at,
+            )
+        )
+    for some in bundle.batches(turns, lambda turn: len(turn.text)):
+        with batch(0):
+            Turn.objects.bulk_create(some)
+
+
+def write_calls(
+    conversation: Conversation,
+    messages: Mapping[int, Message],
+    infos: Iterable[CallInfo],
+    batch: bundle.Batch = bundle.at_once,
+) -> None:
+    """Give calls of tools what is known of them, once their turns are written; none of
+    them can run."""
+    turns = dict(conversation.turns.values_list("user_message__seq", "pk"))
+    starts, calls = sorted(turns), []
+    for info in infos:
+        request = messages.get(info.seq)
+        at = bisect_right(starts, info.seq) - 1
+        if request is None or at < 0 or info.place >= len(request.tool_calls):
+            continue
+        asked = request.tool_calls[info.place]
+        state = ENDED.get(info.state, info.state)
+        call = ToolCall(
+            conversation=conversation,
+            turn_id=turns[starts[at]],
+            request=request,
+            place=info.place,
+            call_id=asked.get("id") or "",
+            name=asked["name"],
+            arguments=asked["args"],
+            digest=digest_of(asked["name"], asked["args"]),
+            state=state,
+            error=info.error,
+            result=messages.get(info.result_seq),
+            late_result=messages.get(info.late_seq),
+            allowed=info.allowed,
+            answered_by=conversation.owner if info.allowed is not None else None,
+            answered_at=info.answered_at,
+            reason=info.reason,
+            started_at=info.started_at,
+            finished_at=info.finished_at,
+        )
+        calls.append(call)
+    for some in bundle.batches(calls, lambda call: len(str(call.arguments))):
+        with batch(0):
+            ToolCall.objects.bulk_create(some)
+
+
+def _split_exchanges(
+    rows: Iterable[Message], starts: Container[int]
+) -> Iterator[tuple[Message, list[Message]]]:
+    """Each message that begins a turn with what follows it, from the first one on:
+    every user message, and late results among `starts`, which had a turn of their own.
+    """
+    user, following = None, []
+    for row in rows:
+        if row.role == Message.Role.USER or row.seq in starts:
+            if user:
+                yield user, following
+            user, following = row, []
+        else:
+            following.append(row)
+    if user:
+        yield user, following
+
+
+def _end_turn(reply: Message | None, info: TurnInfo) -> tuple[str, str]:
+    """State and error: no copied turn is unfinished, none is done without a reply."""
+    ended = info.state not in Turn.UNFINISHED
+    if reply is None and (info.state == State.DONE or not ended):
+        return State.STOPPED, NO_REPLY
+    return (info.state if ended else State.DONE), info.error
