@@ -11,7 +11,8 @@ from memory import library
 from memory.labels import store as labels
 from memory.models import Conversation
 
-from .thread import FORMAT, dump_json, export_thread
+from ..thread_format import FORMAT
+from .thread import dump_json, export_thread
 
 
 async def export_account(user: AbstractBaseUser) -> AsyncIterator[str]:

@@ -22,8 +22,16 @@ from chatsite.review.redaction import ERROR_CODES
 from chatsite.review.rights import Rights
 from memory.models import Conversation
 
+from ..thread_format import (
+    FORMAT,
+    ReplyReferences,
+    SummaryReferences,
+    list_masked,
+    list_rows,
+)
+from ..thread_format import Conversation as ThreadSettings
 from .as_markdown import write_markdown
-from .thread import FORMAT, dump_json, export_thread
+from .thread import dump_json, export_thread
 
 TYPES = {"json": "application/json", "md": "text/markdown; charset=utf-8"}
 
@@ -32,32 +40,13 @@ ACTION = "export"  # in the access log
 Writer = Callable[[Conversation, Rights], str]
 Values = dict[str, Any]
 
-# What is masked.
-OF_CONVERSATION = ("title", "system_prompt", "own_policy")
+# Texts of a policy.
 OF_POLICY = (
-    "important",
-    "focus",
-    "initial_prompt",
-    "extend_prompt",
-    "merge_prompt",
+    *("important", "focus", "initial_prompt", "extend_prompt", "merge_prompt"),
     "final_prompt",
 )
-OF_MESSAGE = (
-    *("text", "sent_text", "reasoning", "tool_calls", "tool_call_id", "client_id"),
-    "attachments",
-    "error",
-)
-OF_TOOL_CALL = ("call_id", "name", "reason", "error")
-OF_SUMMARY = ("text", "structured", "flags", "error")
-OF_CALL = ("error",)
-OF_RULE = ("text",)
-OF_FILE = ("name", "title", "kind", "url", "data")
 # An import may have brought more of them, with whatever in it.
-REFS = (
-    *("system", "fence", "summaries", "pinned", "window", "left_out", "recalled"),
-    *("excerpts", "replaced", "newest", "rules", "messages", "steps", "shortened"),
-    *("clipped", "tools", "tools_sha256", "tool_choice", "tools_refused"),
-)
+REFERENCES = {**ReplyReferences.model_fields, **SummaryReferences.model_fields}
 
 
 def write_json(conversation: Conversation, rights: Rights) -> str:
@@ -177,22 +166,19 @@ def _name_archive(form: str) -> str:
 def mask_export(value: Values) -> Values:
     """What export_thread() gave, with null in place of each text, its length and its
     hash, so that a copy can be compared without being read. The numbers stay."""
-    conversation = _hide_texts(value["conversation"], OF_CONVERSATION)
-    policy = _hide_texts(conversation["policy"], OF_POLICY)
+    masked = value["conversation"] | {
+        "policy": _hide_texts(value["conversation"]["policy"], OF_POLICY)
+    }
     prompts = value["prompts"]
+    lists = {name: list_masked(row) for name, row in list_rows().items()}
+    lists |= {each.name: each.texts for each in export_sections}
     return value | {
-        "conversation": conversation | {"policy": policy},
-        "messages": [_hide_texts(row, OF_MESSAGE) for row in value["messages"]],
-        "tool_calls": [_hide_texts(row, OF_TOOL_CALL) for row in value["tool_calls"]],
-        "summaries": [_hide_texts(row, OF_SUMMARY) for row in value["summaries"]],
-        "model_calls": [_hide_refs(row) for row in value["model_calls"]],
-        "rules": [_hide_texts(row, OF_RULE) for row in value["rules"]],
-        "files": [_hide_texts(row, OF_FILE) for row in value["files"]],
+        "conversation": _hide_texts(masked, list_masked(ThreadSettings)),
         "prompts": dict.fromkeys(prompts),
         "prompts_length": {sha256: len(text) for sha256, text in prompts.items()},
         **{
-            each.name: [_hide_texts(row, each.texts) for row in value[each.name]]
-            for each in export_sections
+            name: [_hide_texts(_hide_references(row), texts) for row in value[name]]
+            for name, texts in lists.items()
         },
     }
 
@@ -205,7 +191,7 @@ def mask_text(text: str) -> str:
     return f"[{redaction}, sha256 {_hash_hidden(text)}]"
 
 
-def _hide_texts(row: Values, names: tuple[str, ...]) -> Values:
+def _hide_texts(row: Values, names: Iterable[str]) -> Values:
     shown = dict(row)
     for name in names:
         value = row.get(name)
@@ -221,10 +207,12 @@ def _hide_texts(row: Values, names: tuple[str, ...]) -> Values:
     return shown
 
 
-def _hide_refs(row: Values) -> Values:
+def _hide_references(row: Values) -> Values:
+    """A request with those of its references that are numbers and hashes."""
+    if "refs" not in row:
+        return row
     refs = row["refs"] if isinstance(row["refs"], dict) else {}
-    known = {name: refs[name] for name in REFS if name in refs}
-    return _hide_texts(row, OF_CALL) | {"refs": known}
+    return row | {"refs": {name: refs[name] for name in REFERENCES if name in refs}}
 
 
 def _hash_hidden(text: str) -> str:

@@ -15,37 +15,28 @@ from chatsite.turns.tool_loop import result_files
 from memory import bundle, context, prompts
 from memory.models import Conversation, Prompt
 
-FORMAT = 1
-CALL_FIELDS = (
-    *("purpose", "message__seq", "summary__version", "refs", "sha256", "model"),
-    *("provider", "tokens_estimated", "tokens_input", "tokens_cached", "tokens_output"),
-    *("first_token_ms", "total_ms", "attempts", "error", "created_at"),
-)
-
-
-TOOL_CALL_FIELDS = (
-    *("place", "call_id", "name", "state", "error", "allowed", "answered_at"),
-    *("reason", "expires_at", "deadline_at", "created_at", "started_at"),
-    "finished_at",
-)
+from ..thread_format import FORMAT, ModelCall, ToolCall
 
 
 def list_tool_calls(conversation: Conversation) -> Iterator[dict[str, Any]]:
     """How far each call of a tool is; what was asked and answered is in messages."""
-    rows = conversation.tool_calls.order_by("pk").values(
-        *TOOL_CALL_FIELDS,
-        seq=F("request__seq"),
-        result_seq=F("result__seq"),
-        late_seq=F("late_result__seq"),
-        by=F(f"answered_by__{get_user_model().USERNAME_FIELD}"),
-    )
+    numbers = {
+        "seq": F("request__seq"),
+        "result_seq": F("result__seq"),
+        "late_seq": F("late_result__seq"),
+    }
+    computed = {*numbers, "answered_by"}
+    columns = [name for name in ToolCall.model_fields if name not in computed]
+    by = F(f"answered_by__{get_user_model().USERNAME_FIELD}")
+    rows = conversation.tool_calls.order_by("pk").values(*columns, **numbers, by=by)
     for row in rows:
         yield {"answered_by": row.pop("by") or "", **row}
 
 
 def export_thread(conversation: Conversation) -> dict[str, Any]:
     """Both views to keep: every message, every summary, every request by reference."""
-    calls = list(conversation.model_calls.order_by("id").values(*CALL_FIELDS))
+    requested = conversation.model_calls.order_by("id")
+    calls = list(requested.values(*ModelCall.model_fields))
     hashes = {name for call in calls for name in prompts.named_in(call["refs"])}
     return {
         "format": FORMAT,

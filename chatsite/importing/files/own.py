@@ -16,6 +16,7 @@ from pydantic import ValidationError
 from chatsite.hooks import export_sections
 from chatsite.tools import results
 from chatsite.turns.copying.copies import CallInfo, TurnInfo
+from memory import models
 from memory.bundle import Bundle
 from memory.engine import attachments
 from memory.engine.exceptions import PolicyError
@@ -23,21 +24,20 @@ from memory.engine.file_names import clean_file_name
 from memory.engine.policy import Policy
 from memory.engine.rules.detection import MAX_CHARS
 from memory.engine.wording import reason
-from memory.models import Rule
 
-from ..exporting.thread import FORMAT
-from .draft import Draft, check_count, check_length
-from .own_format import (
-    OwnCall,
-    OwnCallState,
-    OwnExport,
-    OwnMessage,
-    OwnReplyRefs,
-    OwnRule,
-    OwnSummary,
-    OwnSummaryRefs,
-    build_own_export,
+from ..thread_format import (
+    FORMAT,
+    CoreState,
+    Message,
+    ModelCall,
+    ReplyReferences,
+    Rule,
+    Summary,
+    SummaryReferences,
+    ToolCall,
+    build_thread_state,
 )
+from .draft import Draft, check_count, check_length
 from .reading import ImportItemError, check_values, place
 
 # States of turns that may still be written.
@@ -49,7 +49,7 @@ def read(item: dict[str, Any], user_id: int) -> Draft:
     _check_format(item["format"])
     check_values(item)
     try:
-        own = build_own_export().model_validate(item)
+        own = build_thread_state().model_validate(item)
     except ValidationError as error:
         first = error.errors()[0]
         where = tuple(n + 1 if isinstance(n, int) else n for n in first["loc"])
@@ -64,7 +64,7 @@ def read(item: dict[str, Any], user_id: int) -> Draft:
     _check_messages(said)
     _check_summaries(own.summaries, said)
     replies = {row.seq for row in said if row.role == "assistant"}
-    calls = [_call(row) for row in own.model_calls if _is_known(row, replies)]
+    calls = [_read_call(row) for row in own.model_calls if _can_be_proved(row, replies)]
     prompt = own.conversation.system_prompt
     for text in (*own.prompts.values(), prompt):
         check_length(0, text)
@@ -73,17 +73,17 @@ def read(item: dict[str, Any], user_id: int) -> Draft:
         source=f"windowpane:{own.conversation.uuid}",
         title=own.conversation.title,
         bundle=Bundle(
-            messages=[_message(row, row.seq in explained) for row in said],
-            summaries=_summaries(own.summaries, calls, user_id),
+            messages=[_read_message(row, row.seq in explained) for row in said],
+            summaries=_read_summaries(own.summaries, calls, user_id),
             calls=calls,
             prompts=own.prompts,
-            rules=list(_rules(own.rules, said)),
+            rules=list(_read_rules(own.rules, said)),
         ),
-        infos=_infos(said),
-        calls=_tool_calls(own.tool_calls, said),
+        infos=_read_turns(said),
+        calls=_read_tool_calls(own.tool_calls, said),
         files=[row.model_dump() for row in own.files],
         sections={each.name: getattr(own, each.name) for each in export_sections},
-        policy=_policy(own),
+        policy=_read_policy(own),
         model=own.conversation.model,
         temperature=own.conversation.temperature,
         # Only one of the conversation's own; the site's may change.
@@ -103,7 +103,7 @@ def _check_format(number: Any) -> None:
         )
 
 
-def _check_messages(rows: list[OwnMessage]) -> None:
+def _check_messages(rows: list[Message]) -> None:
     if not rows:
         raise ImportItemError(_("it has no messages."))
     check_count(len(rows))
@@ -116,19 +116,19 @@ def _check_messages(rows: list[OwnMessage]) -> None:
     for row in rows:
         check_length(row.seq, row.text)
         check_length(row.seq, row.sent_text)
-        if not _are_in_order(row):
+        if not _has_attachments_in_order(row):
             raise _bad_message(row, _("its attachments are not in its text."))
     _check_replies(rows)
 
 
-def _are_in_order(row: OwnMessage) -> bool:
+def _has_attachments_in_order(row: Message) -> bool:
     """Whether the attachments are one after the other in the text."""
     places = [p for each in row.attachments for p in (each.at, each.start, each.end)]
     is_in = not places or places[-1] <= len(row.text) or bool(row.deleted_at)
     return is_in and places == sorted(places)
 
 
-def _check_replies(rows: list[OwnMessage]) -> None:
+def _check_replies(rows: list[Message]) -> None:
     """A message has one reply in force, behind the calls of tools that led to it; no
     reply comes without a message, and no result without a call."""
     answered, asked = True, set()
@@ -147,17 +147,17 @@ def _check_replies(rows: list[OwnMessage]) -> None:
             answered = not row.tool_calls
 
 
-def _bad_message(row: OwnMessage, why: str) -> ImportItemError:
+def _bad_message(row: Message, why: str) -> ImportItemError:
     return ImportItemError(_("message %(seq)s: %(why)s") % {"seq": row.seq, "why": why})
 
 
-def _check_summaries(rows: list[OwnSummary], said: list[OwnMessage]) -> None:
+def _check_summaries(rows: list[Summary], said: list[Message]) -> None:
     versions = [row.version for row in rows]
     if len(set(versions)) < len(versions):
         raise ImportItemError(_("two summaries have the same version."))
     free = 1
     for row in sorted(rows, key=lambda row: row.first_seq):
-        if why := _wrong_with(row, rows, said[-1].seq, free):
+        if why := _find_fault_of(row, rows, said[-1].seq, free):
             raise ImportItemError(
                 _("summary version %(version)s: %(why)s")
                 % {"version": row.version, "why": why}
@@ -165,7 +165,7 @@ def _check_summaries(rows: list[OwnSummary], said: list[OwnMessage]) -> None:
         free = row.last_seq + 1 if row.status == "active" else free
 
 
-def _wrong_with(row: OwnSummary, rows: list[OwnSummary], last: int, free: int) -> str:
+def _find_fault_of(row: Summary, rows: list[Summary], last: int, free: int) -> str:
     if not row.first_seq <= row.last_seq <= last:
         return _("it covers messages that are not there.")
     if row.status == "active" and row.first_seq != free:
@@ -182,22 +182,22 @@ def _wrong_with(row: OwnSummary, rows: list[OwnSummary], last: int, free: int) -
     known = {other.version: other for other in rows}
     for version in row.folded_from:
         source = known.get(version)
-        if source is None or not _is_inside(source, row):
+        if source is None or not _is_source_of(source, row):
             return _("it can't be based on version %(version)s.") % {"version": version}
     return ""
 
 
-def _is_inside(source: OwnSummary, made: OwnSummary) -> bool:
+def _is_source_of(source: Summary, made: Summary) -> bool:
     covered = made.first_seq <= source.first_seq and source.last_seq <= made.last_seq
     return covered and source.version < made.version
 
 
-def _is_known(row: OwnCall, replies: set[int]) -> bool:
+def _can_be_proved(row: ModelCall, replies: set[int]) -> bool:
     """Requests that made something that is in the file, and can be built again."""
     if row.purpose == "summary" and row.summary__version is not None:
-        refs = OwnSummaryRefs
+        refs = SummaryReferences
     elif row.purpose == "reply" and row.message__seq in replies:
-        refs = OwnReplyRefs
+        refs = ReplyReferences
     else:
         return False
     try:
@@ -207,7 +207,7 @@ def _is_known(row: OwnCall, replies: set[int]) -> bool:
     return True
 
 
-def _call(row: OwnCall) -> dict[str, Any]:
+def _read_call(row: ModelCall) -> dict[str, Any]:
     values = row.model_dump(exclude={"message__seq", "summary__version"})
     return {
         **values,
@@ -216,7 +216,7 @@ def _call(row: OwnCall) -> dict[str, Any]:
     }
 
 
-def _message(row: OwnMessage, explained: bool) -> dict[str, Any]:
+def _read_message(row: Message, explained: bool) -> dict[str, Any]:
     is_reply = row.role == "assistant"
     written = row.created_at or timezone.now()
 
@@ -230,7 +230,7 @@ def _message(row: OwnMessage, explained: bool) -> dict[str, Any]:
         "seq": row.seq,
         "role": row.role,
         "text": "" if deleted_at else row.text,
-        "sent_text": _sent_text(row) if is_shortened else "",
+        "sent_text": _read_sent_text(row) if is_shortened else "",
         "attachments": [
             {**each.model_dump(), "name": clean_file_name(each.name)}
             for each in (row.attachments if is_file else ())
@@ -249,7 +249,7 @@ def _message(row: OwnMessage, explained: bool) -> dict[str, Any]:
     }
 
 
-def _sent_text(row: OwnMessage) -> str:
+def _read_sent_text(row: Message) -> str:
     """What models get instead of the text, as the file says, if it is a part of it. A
     file can say anything, and the page shows the text: of other words it is not taken,
     and requests that had them are not proved."""
@@ -266,8 +266,8 @@ def _sent_text(row: OwnMessage) -> str:
     return attachments.shorten(row.text, places, room=room, seq=row.seq)
 
 
-def _summaries(
-    rows: list[OwnSummary], calls: list[dict[str, Any]], user_id: int
+def _read_summaries(
+    rows: list[Summary], calls: list[dict[str, Any]], user_id: int
 ) -> list[dict[str, Any]]:
     """The first one in force without an author or a request makes all later ones stale,
     and is stale itself."""
@@ -285,7 +285,7 @@ def _summaries(
     return made
 
 
-def _rules(rows: list[OwnRule], said: list[OwnMessage]) -> Iterator[dict[str, Any]]:
+def _read_rules(rows: list[Rule], said: list[Message]) -> Iterator[dict[str, Any]]:
     """Those that are a part of what the person said. A file can say anything, so what
     was in force in it is only offered here."""
     texts = {
@@ -301,12 +301,12 @@ def _rules(rows: list[OwnRule], said: list[OwnMessage]) -> Iterator[dict[str, An
         if not (is_part and is_short) or place in places:
             continue
         places.add(place)
-        in_force = row.state in Rule.IN_FORCE
-        state = Rule.State.OFFERED if in_force else row.state
+        in_force = row.state in models.Rule.IN_FORCE
+        state = models.Rule.State.OFFERED if in_force else row.state
         yield row.model_dump(exclude={"created_at"}) | {"state": state}
 
 
-def _infos(said: list[OwnMessage]) -> dict[int, TurnInfo]:
+def _read_turns(said: list[Message]) -> dict[int, TurnInfo]:
     """Every message of the file carries the state of its turn."""
     infos, user = {}, None
     for before, row in pairwise([None, *said]):
@@ -324,7 +324,7 @@ def _infos(said: list[OwnMessage]) -> dict[int, TurnInfo]:
     return infos
 
 
-def _tool_calls(rows: list[OwnCallState], said: list[OwnMessage]) -> list[CallInfo]:
+def _read_tool_calls(rows: list[ToolCall], said: list[Message]) -> list[CallInfo]:
     """What is said of calls that are in the file; each result is of one call."""
     asked = {row.seq: len(row.tool_calls) for row in said}
     results = {row.seq for row in said if row.role == "tool"}
@@ -336,7 +336,7 @@ def _tool_calls(rows: list[OwnCallState], said: list[OwnMessage]) -> list[CallIn
                 _("tool_calls: message %(seq)s has no such call.") % {"seq": row.seq}
             )
         seen.add(key)
-        values = row.model_dump()
+        values = row.model_dump(include=set(CallInfo.__slots__))
         for name in ("result_seq", "late_seq"):
             if values[name] not in results:
                 values[name] = None
@@ -345,7 +345,7 @@ def _tool_calls(rows: list[OwnCallState], said: list[OwnMessage]) -> list[CallIn
     return made
 
 
-def _policy(own: OwnExport) -> dict[str, Any]:
+def _read_policy(own: CoreState) -> dict[str, Any]:
     value = own.conversation.own_policy
     value = own.conversation.policy if value is None else value
     try:

@@ -7,16 +7,12 @@ from typing import Any
 
 from chatsite.turns import requests
 from chatsite.turns.models import Turn
-from memory import context
+from memory import bundle, context
 from memory.models import Conversation, Message, ModelCall
 
 TIMES = ("superseded_at", "excluded_at", "pinned_at", "deleted_at", "imported_at")
-SUMMARY_FIELDS = (
-    *("version", "level", "generation", "first_seq", "last_seq", "text", "status"),
-    *("trigger", "model", "tokens_in", "tokens_out", "tokens_before", "tokens_after"),
-    *("ms", "error", "policy_hash", "prompt_hash", "structured", "flags"),
-    "created_at",
-)
+# Who wrote a version is named there.
+SUMMARY_FIELDS = [n for n in bundle.SUMMARY_FIELDS if n not in ("author_id", "preset")]
 
 
 def list_messages(conversation: Conversation) -> Iterator[dict[str, Any]]:

@@ -1,0 +1,400 @@
+"""The form of export.json, part by part, with its bounds. What is written has these
+names, what is imported is read by these models, and the schema in
+docs/thread-state.schema.json is made of them.
+
+A field without a default is one that no file can lack. In the schema every name is
+required, and no other is there.
+"""
+
+import json
+from datetime import datetime
+from functools import cache
+from typing import Annotated, Any, Literal, TypeVar, get_args, get_origin
+
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    ConfigDict,
+    Field,
+    GetJsonSchemaHandler,
+    SkipValidation,
+    TypeAdapter,
+    create_model,
+    model_validator,
+)
+from pydantic_core import CoreSchema, PydanticCustomError
+
+from chatsite.hooks import Seq, Time, export_sections
+from chatsite.tools.results import MAX_FILES
+from memory.engine.rules.detection import MAX_CHARS
+from memory.labels.store import MOST as MOST_LABELS
+from memory.labels.store import LabelError, clean
+
+from .files.reading import STRING, depth
+
+FORMAT = 1
+MAX_SMALL, MAX_INT = 2**15 - 1, 2**31 - 2
+# Of values that the site only keeps, such as the arguments of a tool.
+MAX_JSON_DEPTH, MAX_JSON_CHARS = 20, 100_000
+MASKED = "masked"
+
+
+def _check_small(value: Any) -> Any:
+    """Nothing here is deep: the whole file was measured before."""
+    text = json.dumps(value, ensure_ascii=False)
+    if len(text) > MAX_JSON_CHARS:
+        raise PydanticCustomError("too_large", "it is too large")
+    if depth(STRING.sub(b"", text.encode())) > MAX_JSON_DEPTH:
+        raise PydanticCustomError("too_deep", "it is nested too deeply")
+    return value
+
+
+def _clean_label(value: str) -> str:
+    try:
+        return clean(value)
+    except LabelError:
+        raise PydanticCustomError("label", "expected the name of a label") from None
+
+
+class ShownAs:
+    """What the schema says in place of the type that is read."""
+
+    def __init__(self, shown: Any) -> None:
+        self.shown = TypeAdapter(shown)
+
+    def __get_pydantic_json_schema__(
+        self, _core: CoreSchema, handler: GetJsonSchemaHandler
+    ) -> dict[str, Any]:
+        return handler(self.shown.core_schema)
+
+
+T = TypeVar("T")
+# Text of a conversation: staff who may not read get its length and hash.
+Masked = Annotated[T, MASKED]
+# Written, and not read again.
+Unread = SkipValidation
+Count = Annotated[int, Field(ge=0, le=MAX_INT)]
+Small = Annotated[int, Field(ge=0, le=MAX_SMALL)]
+Name = Annotated[str, Field(max_length=100)]
+Title = Annotated[str, Field(max_length=200)]
+Code = Annotated[str, Field(max_length=40)]
+Hash = Annotated[str, Field(max_length=64)]
+Sha256 = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
+Day = Annotated[str, Field(pattern=r"^\d{4}-\d\d-\d\d$")]
+LabelName = Annotated[str, AfterValidator(_clean_label)]
+Json = Annotated[dict[str, Any], AfterValidator(_check_small)]
+Rows = Annotated[list[T], Field(max_length=100_000)]
+Few = Annotated[list[T], Field(max_length=1_000)]
+Pair = Annotated[list[T], Field(min_length=2, max_length=2)]
+Triple = Annotated[list[T], Field(min_length=3, max_length=3)]
+# From the first to the last message. They are asked for one by one; a true context has
+# few.
+Ranges = Annotated[list[Pair[Seq]], Field(max_length=500)]
+Role = Literal["user", "assistant", "tool"]
+TurnState = Literal[
+    *("queued", "running", "waiting", "done", "stopped", "failed", "truncated"),
+    "interrupted",
+]
+CallState = Literal[
+    *("asked", "waiting", "running", "done", "failed", "late", "cancelled"), "unknown"
+]
+Part = Literal["result", "arguments", "words"]
+LOOSE = ConfigDict(
+    json_schema_extra={"additionalProperties": True},
+    json_schema_serialization_defaults_required=False,
+)
+
+
+class Row(BaseModel):
+    model_config = ConfigDict(
+        extra="ignore",
+        json_schema_extra={"additionalProperties": False},
+        json_schema_serialization_defaults_required=True,
+    )
+
+
+class AskedCall(Row):
+    """A call of a tool as the model asked for it."""
+
+    model_config = ConfigDict(json_schema_serialization_defaults_required=False)
+
+    name: Name
+    args: Json
+    id: Name | None
+    type: Literal["tool_call"] = "tool_call"
+
+
+class Attachment(Row):
+    """A file in the text of a message: its own text is from `start` to `end`, and the
+    mark before it begins `at`; what was typed ends before the first. `size` is in bytes
+    of the file, `id` that of the upload."""
+
+    id: Name
+    name: Annotated[str, Field(max_length=120)]
+    kind: Annotated[str, Field(max_length=20)] = ""
+    size: Count = 0
+    tokens: Count = 0
+    at: Count
+    start: Count
+    end: Count
+
+
+class RunningReply(Row):
+    """Transcript: the reply that is being written, as far as it was saved."""
+
+    seq: Seq
+    role: Role
+    text: Masked[str]
+    state: TurnState
+    created_at: Time
+    client_id: Masked[Annotated[str, Field(pattern=r"^[\x21-\x7e]{1,64}$")] | None] = (
+        None
+    )
+    turn: Count | None = None
+    model: Name = ""
+    superseded: bool = False
+    excluded: bool = False
+    pinned: bool = False
+
+
+class Message(RunningReply):
+    """Transcript: one entry, as people see it, with the files attached to it.
+    `sent_text` is what a model gets in its place, "" where that is the text itself;
+    `late_for` is the message that asked for a result that came after its turn. `state`
+    and `error` are those of its turn."""
+
+    sent_text: Masked[str] = ""
+    reasoning: Masked[Annotated[str, Field(max_length=200_000)]] = ""
+    error: Masked[Code] = ""
+    tool_calls: Masked[Annotated[list[AskedCall], Field(max_length=100)]] = []
+    tool_call_id: Masked[Name] = ""
+    attachments: Masked[Annotated[list[Attachment], Field(max_length=20)]] = []
+    late_for: Seq | None = None
+    deleted: bool = False
+    superseded_at: Time = None
+    excluded_at: Time = None
+    pinned_at: Time = None
+    deleted_at: Time = None
+    imported_at: Unread[datetime | None] = None
+
+
+class ToolCall(Row):
+    """Execution: how far a call is. `seq` is the message that asked for it, `place`
+    its place there, `result_seq` what answers it, `late_seq` what came later."""
+
+    seq: Seq
+    place: Small
+    call_id: Masked[Unread[str]] = ""
+    name: Masked[Unread[str]] = ""
+    state: CallState
+    error: Masked[Code] = ""
+    result_seq: Seq | None = None
+    late_seq: Seq | None = None
+    allowed: bool | None = None
+    answered_at: Time = None
+    answered_by: Unread[str] = ""
+    reason: Masked[Annotated[str, Field(max_length=2_000)]] = ""
+    expires_at: Unread[datetime | None] = None
+    deadline_at: Unread[datetime | None] = None
+    created_at: Unread[datetime | None] = None
+    started_at: Time = None
+    finished_at: Time = None
+
+
+class Trigger(Row):
+    """Why a summary was due."""
+
+    model_config = LOOSE
+
+    kind: Name
+    value: Count | float | Name | None = None
+    limit: Count | float | Name | None = None
+
+
+class Summary(Row):
+    """Summaries: one version. Those that are active tile the messages from the first
+    one on; the messages behind the last of them are the window."""
+
+    version: Seq
+    level: Small = 0
+    generation: Small = 1
+    first_seq: Seq
+    last_seq: Seq
+    text: Masked[str]
+    structured: Masked[Json | None] = None
+    flags: Masked[Annotated[dict[Name, list[str]], AfterValidator(_check_small)]] = {}
+    trigger: Trigger
+    policy_hash: Hash = ""
+    prompt_hash: Hash = ""
+    model: Name = ""
+    tokens_in: Count = 0
+    tokens_out: Count = 0
+    tokens_before: Count = 0
+    tokens_after: Count = 0
+    ms: Count = 0
+    status: Literal["active", "superseded", "stale", "erased", "failed", "rejected"]
+    error: Masked[Name] = ""
+    created_at: Time = None
+    author: Annotated[str, Field(max_length=150)] = ""
+    folded_from: Few[Seq] = []
+
+
+class References(BaseModel):
+    """What is added to references later is kept, if it is small."""
+
+    model_config = ConfigDict(extra="allow", strict=True)
+
+    @model_validator(mode="after")
+    def _check_rest(self) -> "References":
+        _check_small(self.model_extra)
+        return self
+
+
+class ReplyReferences(References):
+    """What a request for a reply was made of: by these it is built again. An entry of
+    `replaced` is a recalled message with an older value, and the message with the
+    newest; one of `rules` is from where to where in a message, or the hash and the date
+    of other words, which are in `prompts`. `steps` are calls and results of the turn
+    that ran, and `shortened` says how messages were cut: number, part, characters;
+    longer arguments than `clipped` were cut. `tools` are the names that the model was
+    offered, with the hash of their schemas; or, refused, those that its server did not
+    take."""
+
+    system: Sha256
+    fence: Sha256
+    summaries: Few[Seq]
+    pinned: Ranges
+    window: Ranges
+    recalled: Few[Seq]
+    newest: Seq | None
+    left_out: Ranges = []
+    steps: Ranges = []
+    tools: Few[Name] = []
+    tools_sha256: Sha256 | None = None
+    tool_choice: Name = ""
+    tools_refused: Few[Name] = []
+    excerpts: Few[Triple[Count]] = []
+    replaced: Few[Pair[Seq]] = []
+    rules: Few[Triple[Count | Sha256 | Day]] = []
+    shortened: Annotated[list[Triple[Count | Part]], Field(max_length=4_000)] = []
+    clipped: Count = 0
+
+
+class SummaryReferences(References):
+    """What a request for a summary was made of: by these it is known; it is not built
+    again."""
+
+    system: Sha256 | None = None
+    fence: Sha256 | None = None
+    messages: Pair[Seq] | None = None
+    summaries: Few[Seq] = []
+
+
+class ModelCall(Row):
+    """One request to a model, by reference; `sha256` is of what was sent."""
+
+    purpose: Literal["reply", "summary", "title", "result"]
+    message__seq: Seq | None = None
+    summary__version: Seq | None = None
+    refs: Annotated[dict[str, Any], ShownAs(ReplyReferences | SummaryReferences)] = {}
+    sha256: Hash
+    model: Name
+    provider: Name = ""
+    tokens_estimated: Count
+    tokens_input: Count | None = None
+    tokens_cached: Count | None = None
+    tokens_output: Count | None = None
+    first_token_ms: Count | None = None
+    total_ms: Count = 0
+    attempts: Small = 1
+    error: Masked[Name] = ""
+    created_at: Time = None
+
+
+class Rule(Row):
+    """What a person wants to hold for the whole conversation: from `start` to `end` of
+    the text of message `seq`, or in the words of `text`."""
+
+    seq: Seq | None = None
+    start: Count = 0
+    end: Count = 0
+    text: Masked[Annotated[str, Field(max_length=MAX_CHARS)]] = ""
+    kind: Literal["", "instruction", "preference", "constraint"] = ""
+    state: Literal["offered", "kept", "confirmed", "dismissed", "replaced"]
+    created_at: Time = None
+
+
+class ResultFile(Row):
+    """A file or an address in the result of a call; `data` is base64."""
+
+    seq: Seq
+    place: Annotated[int, Field(ge=0, lt=MAX_FILES)]
+    name: Masked[Title] = ""
+    title: Masked[Title] = ""
+    kind: Masked[Annotated[str, Field(max_length=130)]] = ""
+    url: Masked[Annotated[str, Field(max_length=2_000)]] = ""
+    size: Annotated[int, Field(ge=0, le=2**53)] | None = None
+    data: Masked[str | None] = None
+
+
+class Conversation(Row):
+    """Its settings; `labels` are those that its owner has given to it."""
+
+    model_config = ConfigDict(json_schema_extra={"additionalProperties": True})
+
+    uuid: Annotated[str, Field(min_length=1, max_length=100)]
+    title: Masked[Title] = ""
+    created_at: Unread[datetime | None] = None
+    policy: Json = {}
+    own_policy: Masked[Json | None] = None
+    model: Name = ""
+    temperature: Annotated[float, Field(ge=0, le=2)] | None = None
+    system_prompt: Masked[str] = ""
+    labels: Annotated[list[LabelName], Field(max_length=MOST_LABELS)] = []
+
+
+class CoreState(Row):
+    """All that is kept of a conversation."""
+
+    model_config = ConfigDict(
+        title="The state of a thread", json_schema_extra={"additionalProperties": True}
+    )
+
+    format: Literal[FORMAT]
+    conversation: Conversation
+    messages: Annotated[Rows[Message], ShownAs(list[Message | RunningReply])]
+    summaries: Rows[Summary] = []
+    model_calls: Rows[ModelCall] = []
+    tool_calls: Rows[ToolCall] = []
+    rules: Few[Rule] = []
+    files: Rows[ResultFile] = []
+    prompts: dict[Sha256, str] = {}
+
+
+def list_rows() -> dict[str, type[Row]]:
+    """The lists of a file without leaf apps, with the form of their rows."""
+    return {
+        name: get_args(each.annotation)[0]
+        for name, each in CoreState.model_fields.items()
+        if get_origin(each.annotation) is list
+    }
+
+
+def list_masked(row: type[Row]) -> list[str]:
+    """The names of what is text of the conversation."""
+    fields = row.model_fields.items()
+    return [name for name, each in fields if MASKED in each.metadata]
+
+
+@cache
+def build_thread_state() -> type[CoreState]:
+    """The form of a whole file, with the sections of the leaf apps that are there."""
+    sections = {}
+    for each in export_sections:
+        row = create_model(
+            each.row.__name__, __base__=(each.row, Row), __doc__=each.row.__doc__
+        )
+        sections[each.name] = (Rows[row], [])
+    return create_model(
+        "ThreadState", __base__=CoreState, __doc__=CoreState.__doc__, **sections
+    )
