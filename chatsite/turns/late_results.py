@@ -30,6 +30,8 @@ from memory.sql import person_by_person
 from . import consent, runner
 from .models import ToolCall, Turn
 from .tool_loop import answers, call_context, reminders, result_files, summaries
+from .tool_loop.answers import Answer
+from .tool_loop.ending import end_calls
 
 logger = logging.getLogger(__name__)
 
@@ -63,25 +65,13 @@ class Delivered:
     turn: Turn | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Outcome:
-    """How a late call ends, with the result as results.refine() takes it."""
-
-    state: str
-    content: Any
-    error: str = ""
-    # Whether the tool has to hear that its result is not awaited.
-    is_news: bool = False
-    summary: results.Summary | None = None
-
-
 def deliver(pk: int, content: Any, *, failed: bool = False) -> Delivered | None:
     """Store the result of a late call, once. None: it has ended already, or is gone.
 
     Any process that learns of a result may call it; tell() lets the pages know.
     """
     state, error = (State.FAILED, "tool_error") if failed else (State.DONE, "")
-    return _end(pk, Outcome(state, content, error))
+    return _end(pk, Answer(state, content, error))
 
 
 @transaction.atomic
@@ -93,8 +83,7 @@ def cancel(conversation: Conversation, pk: int) -> Delivered:
         raise CommandError(
             "not_found", _("There is no such tool call in this conversation.")
         )
-    outcome = Outcome(State.CANCELLED, CANCELLED, "cancelled", is_news=True)
-    done = _end(pk, outcome)
+    done = _end(pk, Answer(State.CANCELLED, CANCELLED, "cancelled"), tells_tool=True)
     if done is None:
         raise CommandError("not_late", _("No result of this call is expected."))
     conversation.changes.create(action=Change.Action.CANCEL_CALL)
@@ -106,19 +95,14 @@ def forget(conversation: Conversation, seq: int, **_: object) -> None:
     for no late result any more. Its tool is told, where it wants to be, and what it was
     asked with is gone at once, or when it was told."""
     calls = ToolCall.of_message(conversation, seq)
-    calls.filter(state=State.LATE).update(
-        state=State.CANCELLED,
-        error=CALL_DELETED,
-        owner="",
-        next_look_at=Now(),
-        finished_at=Now(),
-    )
+    late = calls.filter(state=State.LATE)
+    end_calls(late, State.CANCELLED, CALL_DELETED, tells_tool=True)
     told = [tool.name for tool in registry.available().values() if tool.cancel]
     calls.exclude(name__in=told, next_look_at__isnull=False).update(**OVER)
 
 
 @transaction.atomic
-def _end(pk: int, outcome: Outcome) -> Delivered | None:
+def _end(pk: int, answer: Answer, *, tells_tool: bool = False) -> Delivered | None:
     found = ToolCall.objects.filter(pk=pk, state=State.LATE)
     conversation = Conversation.objects.filter(tool_calls__in=found).first()
     if conversation is None:
@@ -129,18 +113,18 @@ def _end(pk: int, outcome: Outcome) -> Delivered | None:
     if call is None:
         return None
     conversation.refresh_from_db()
-    has_turn = _starts_turn(conversation, call, outcome)
+    has_turn = _starts_turn(conversation, call, answer)
     room = answers.find_room(conversation) if has_turn else 0
     seq = transcript.reserve(conversation, room + 1 + has_turn) + room
-    message = _store(conversation, call, outcome, seq)
-    is_wanted = outcome.state == State.DONE and call.request.superseded_at is None
-    found.update(
-        state=outcome.state,
-        is_unread=is_wanted and bool(reminders.text_of(call)),
-        error=outcome.error,
+    message = _store(conversation, call, answer, seq)
+    is_wanted = answer.state == State.DONE and call.request.superseded_at is None
+    end_calls(
+        found,
+        answer.state,
+        answer.error,
+        tells_tool=tells_tool,
         late_result=message,
-        finished_at=Now(),
-        **({"next_look_at": Now()} if outcome.is_news else OVER),
+        is_unread=is_wanted and bool(reminders.text_of(call)),
     )
     turn = None
     if has_turn:
@@ -154,10 +138,10 @@ def _end(pk: int, outcome: Outcome) -> Delivered | None:
 
 
 def _store(
-    conversation: Conversation, call: ToolCall, outcome: Outcome, seq: int
+    conversation: Conversation, call: ToolCall, answer: Answer, seq: int
 ) -> Message:
     tool = registry.available().get(call.name)
-    refined = results.refine(outcome.content, tool, seq, outcome.summary)
+    refined = results.refine(answer.content, tool, seq, answer.summary)
     message = transcript.append_result(
         conversation,
         seq=seq,
@@ -167,7 +151,7 @@ def _store(
         late_for=call.request.seq,
         request=call.request,
     )
-    result_files.keep(message, outcome.content)
+    result_files.keep(message, answer.content)
     return message
 
 
@@ -175,10 +159,10 @@ def _is_seen(message: Message) -> bool:
     return not (message.excluded_at or message.superseded_at or message.deleted_at)
 
 
-def _starts_turn(conversation: Conversation, call: ToolCall, outcome: Outcome) -> bool:
+def _starts_turn(conversation: Conversation, call: ToolCall, answer: Answer) -> bool:
     """Whether the model is told in a turn of its own: as the conversation has it, and
     not for what a person has cancelled or taken away."""
-    is_wanted = conversation.answers_late and outcome.state != State.CANCELLED
+    is_wanted = conversation.answers_late and answer.state != State.CANCELLED
     if not is_wanted or conversation.deleted_at or not _is_seen(call.request):
         return False
     turns = conversation.turns.order_by("-pk").values_list("user_message__role")
@@ -253,7 +237,7 @@ async def look(call: ToolCall) -> None:
 
 async def _give_up(call: ToolCall) -> None:
     if call.state == State.LATE:
-        await _finish(call, Outcome(State.FAILED, NOT_IN_TIME, "deadline"))
+        await _finish(call, Answer(State.FAILED, NOT_IN_TIME, "deadline"))
     else:
         await database_sync_to_async(_let_go)(call)
 
@@ -263,9 +247,9 @@ async def _ask(call: ToolCall, ask: registry.Look) -> None:
         async with asyncio.timeout(LOOK_SECONDS):
             found = await ask(call.handle or {}, call_context.of(call))
     except CallCancelledError as error:
-        await _finish(call, Outcome(State.CANCELLED, str(error), "tool_cancelled"))
+        await _finish(call, Answer(State.CANCELLED, str(error), "tool_cancelled"))
     except ToolException as error:
-        await _finish(call, Outcome(State.FAILED, str(error), "tool_error"))
+        await _finish(call, Answer(State.FAILED, str(error), "tool_error"))
     except Exception as error:  # noqa: BLE001 - a tool may raise anything
         await _try_later(call, name_of(error))
     else:
@@ -274,7 +258,7 @@ async def _ask(call: ToolCall, ask: registry.Look) -> None:
             await _postpone(call, found.seconds, **values)
         else:
             summary = await summaries.make(call.pk, found)
-            await _finish(call, Outcome(State.DONE, found, summary=summary))
+            await _finish(call, Answer(State.DONE, found, summary=summary))
 
 
 async def _tell_tool(call: ToolCall, cancel: registry.Cancel | None) -> None:
@@ -298,8 +282,8 @@ async def _try_later(call: ToolCall, why: str) -> None:
     await _postpone(call, max(LOOK_SECONDS, waited / FAILED_SHARE))
 
 
-async def _finish(call: ToolCall, outcome: Outcome) -> None:
-    done = await database_sync_to_async(_end)(call.pk, outcome)
+async def _finish(call: ToolCall, answer: Answer) -> None:
+    done = await database_sync_to_async(_end)(call.pk, answer)
     if done:
         await tell(done)
 

@@ -4,17 +4,21 @@ here belongs into a transaction that has locked the conversation.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import timedelta
 from typing import Any
 
+from django.conf import settings
 from django.db.models import F, Max, QuerySet
 from django.db.models.functions import Now
 
 from chatsite.tools import registry, results
+from chatsite.tools.context import Pending
 from memory import transcript
-from memory.models import Conversation
+from memory.models import Conversation, Message
 
 from ..models import ToolCall, Turn
 from . import result_files
+from .ending import end_calls
 
 # Numbers that a message leaves free for the turn before it, which may need more than
 # it has when it calls tools: for each of its calls and requests one. They can't be
@@ -97,14 +101,40 @@ def _find_last(turn: Turn, following: int) -> int:
     return max(last, turn.reply_seq)
 
 
-def store(call: ToolCall, turn: Turn, answer: Answer, **values: object) -> ToolCall:
-    """Answer a call in its place. The row of the call as it is then.
+def store(call: ToolCall, turn: Turn, answer: Answer, **values: Any) -> ToolCall:
+    """Answer a call in its place, which ends it: `values` are those of end_calls().
+    The row of the call as it is then.
 
     `call.request` has to be read under the lock: what is deleted or hidden while a tool
     runs takes its result along.
     """
+    message = _append_result(call, turn, answer.content, answer.summary)
+    row = ToolCall.objects.filter(pk=call.pk)
+    end_calls(row, answer.state, answer.error, result=message, **values)
+    return read(call.pk)
+
+
+def store_pending(call: ToolCall, turn: Turn, pending: Pending) -> ToolCall:
+    """Answer a call in its place whose result comes later: it does not end."""
+    most = pending.deadline or settings.TOOL_DEADLINE_SECONDS
+    # The look at the deadline is the one that ends the call.
+    pause = min(pending.seconds, most)
+    message = _append_result(call, turn, pending.text)
+    ToolCall.objects.filter(pk=call.pk).update(
+        state=State.LATE,
+        result=message,
+        handle=pending.handle,
+        next_look_at=Now() + timedelta(seconds=pause),
+        deadline_at=Now() + timedelta(seconds=most),
+    )
+    return read(call.pk)
+
+
+def _append_result(
+    call: ToolCall, turn: Turn, content: Any, summary: results.Summary | None = None
+) -> Message:
     tool = registry.available().get(call.name)
-    refined = results.refine(answer.content, tool, turn.reply_seq, answer.summary)
+    refined = results.refine(content, tool, turn.reply_seq, summary)
     message = transcript.append_result(
         turn.conversation,
         seq=turn.reply_seq,
@@ -113,13 +143,9 @@ def store(call: ToolCall, turn: Turn, answer: Answer, **values: object) -> ToolC
         sent_text=refined.sent,
         request=call.request,
     )
-    result_files.keep(message, answer.content)
+    result_files.keep(message, content)
     advance(turn)
-    values |= {"state": answer.state, "error": answer.error, "result": message}
-    if answer.state not in ToolCall.UNFINISHED:
-        values["finished_at"] = Now()
-    ToolCall.objects.filter(pk=call.pk).update(**values)
-    return read(call.pk)
+    return message
 
 
 def store_all(
@@ -142,7 +168,7 @@ def store_all(
     for answer in {(answer.state, answer.error) for _, answer in answered}:
         same = [c.pk for c, a in answered if (a.state, a.error) == answer]
         state, error = answer
-        rows.filter(pk__in=same).update(state=state, error=error, finished_at=Now())
+        end_calls(rows.filter(pk__in=same), state, error)
     finished_at = rows.values_list("finished_at", flat=True).first()
     for message, (call, answer) in zip(messages, answered, strict=True):
         call.state, call.error, call.result = answer.state, answer.error, message
@@ -192,9 +218,8 @@ def give_up_late(conversation: Conversation) -> list[ToolCall]:
     tools know. The calls, as they are then."""
     late = ToolCall.objects.filter(conversation=conversation, state=State.LATE)
     keys = list(late.exclude(request__superseded_at=None).values_list("pk", flat=True))
-    late.filter(pk__in=keys).update(
-        state=State.CANCELLED, error="replaced", next_look_at=Now(), finished_at=Now()
-    )
+    ended = late.filter(pk__in=keys)
+    end_calls(ended, State.CANCELLED, "replaced", tells_tool=True)
     return [read(pk) for pk in keys]
 
 

@@ -156,18 +156,7 @@ def finish(claim: Claim, pk: int, answer: Answer | Pending) -> ToolCall | None:
         return answers.store(call, turn, answer)
     if _has_too_many_late(turn):
         return _refuse_late(call, turn, answer)
-    late = Answer(State.LATE, answer.text)
-    most = answer.deadline or settings.TOOL_DEADLINE_SECONDS
-    # The look at the deadline is the one that ends the call.
-    pause = min(answer.seconds, most)
-    return answers.store(
-        call,
-        turn,
-        late,
-        handle=answer.handle,
-        next_look_at=Now() + timedelta(seconds=pause),
-        deadline_at=Now() + timedelta(seconds=most),
-    )
+    return answers.store_pending(call, turn, answer)
 
 
 def _has_too_many_late(turn: Turn) -> bool:
@@ -191,8 +180,8 @@ def _refuse_late(call: ToolCall, turn: Turn, pending: Pending) -> ToolCall:
         return answers.store(call, turn, refused)
     # It has begun its work. A sweep lets it know that no one waits.
     most = Now() + timedelta(seconds=settings.TOOL_DEADLINE_SECONDS)
-    more = {"handle": pending.handle, "next_look_at": Now(), "deadline_at": most}
-    return answers.store(call, turn, refused, **more)
+    told = {"handle": pending.handle, "deadline_at": most}
+    return answers.store(call, turn, refused, tells_tool=True, **told)
 
 
 @transaction.atomic

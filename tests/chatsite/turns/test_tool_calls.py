@@ -1,11 +1,14 @@
 """The tables of tools: what a call keeps, and a turn that waits for consent."""
 
+from pathlib import Path
+
 import pytest
 from django.db import IntegrityError, connection, transaction
 from django.db.models.functions import Now
 from django.test.utils import CaptureQueriesContext
 from langchain_core.messages.tool import tool_call_chunk
 
+import chatsite
 from chatsite.turns import commands, lifecycle, limits
 from chatsite.turns.models import ToolCall, Turn
 from chatsite.turns.models.tool_call import digest_of
@@ -219,3 +222,12 @@ class TestManyAtOnce:
         with pytest.raises(answers.NoRoomError):
             answers.store_all(turn, crowd)
         assert not made.messages.filter(role=Message.Role.TOOL).exists()
+
+
+def test_one_function_ends_calls():
+    """What ends a call writes the time at which it ended, and nothing else does."""
+    folder = Path(chatsite.__file__).parent
+    paths = [*(folder / "turns" / "tool_loop").glob("*.py")]
+    paths += [folder / "turns" / f"{name}.py" for name in ("consent", "late_results")]
+    writers = [path.name for path in paths if "finished_at=" in path.read_text()]
+    assert writers == ["ending.py"]
