@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
-from django.db.models import F, Model
+from django.db.models import F, Model, Q, Value
 from django.utils.translation import gettext as _
 from pydantic import AfterValidator, AwareDatetime, BaseModel, Field
 from pydantic_core import PydanticCustomError
@@ -23,10 +23,14 @@ from memory.transcript import LAST_SEQ, TextError
 
 if TYPE_CHECKING:
     from django.contrib.auth.base_user import AbstractBaseUser
+    from django.db.models.expressions import Combinable
     from django.http import HttpRequest
 
     from chatsite.pages.presenters.transcript_pane import ShownMessage
     from chatsite.review.rights import Rights
+    from chatsite.turns.attempt import MakeRoom
+    from chatsite.turns.lifecycle import Claim, Result
+    from chatsite.turns.models import Turn
     from memory.bundle import Batch
     from memory.integrity.audit import Finder
     from memory.models import Conversation, Message
@@ -167,6 +171,44 @@ audit_rules: list["Finder"] = []
 def name_source(imported_from: str | None) -> str:
     """The site that an imported conversation comes from; "": it is not known."""
     return source_names.get((imported_from or "").partition(":")[0], "")
+class TurnSteps:
+    """How turns run that take more than one request, and what they store between their
+    message and their reply. As it is here, no turn does; one leaf may know better."""
+
+    def runs(self, turn: "Turn") -> bool:
+        """Whether the turn runs with them."""
+        return False
+
+    async def run(
+        self, claim: "Claim", turn: "Turn", make_room: "MakeRoom"
+    ) -> tuple["Claim", "Result"] | None:
+        """An attempt of a turn that runs with them; None: lost, or left to wait."""
+        raise NotImplementedError
+
+    def has_open(self) -> "Combinable":
+        """Of a row of the turns: whether it has steps that close() has to end."""
+        return Value(False)
+
+    def close(self, turn: "Turn") -> None:
+        """The turn ends: so do its open steps, which it has `also_told` then."""
+
+    def is_removed(self) -> "Combinable | Q":
+        """Of a row of the turns: whether a person has taken steps of it away."""
+        return Q(pk__in=())
+
+    def find_room(self, conversation: "Conversation") -> int:
+        """Numbers to leave free before the next message of the user, for the steps of
+        the turns that are open."""
+        return 0
+
+    def supersede(self, conversation: "Conversation") -> list[LeafEvent]:
+        """Messages were superseded, and with them what still comes for them; what the
+        pages are told of it."""
+        return []
+
+
+# Run: turns that take more than one request.
+turn_steps = TurnSteps()
 
 
 def message_columns() -> Iterator[tuple[str, F]]:

@@ -268,8 +268,8 @@ def _retry_turn(act: Any, conversation: Conversation, turn_id: int) -> Turn:
 
 
 def _announce_turn(turn: Turn, position: int = 0) -> tuple[events.Event, ...]:
-    """The calls of what the turn replaces, and the turn."""
-    return (*map(events.Tool.of, turn.closed_calls), _state_of(turn, position))
+    """What ended with what the turn replaces, and the turn."""
+    return (*turn.also_told, _state_of(turn, position))
 
 
 def _state_of(turn: Turn, position: int = 0) -> events.State:

@@ -171,8 +171,8 @@ def _tell_cancelled(conversation: Conversation, turns: Sequence[Turn]) -> None:
             for event in events.of_end(turn):
                 _publish_event(conversation, event)
         else:
-            for call in turn.closed_calls:
-                _publish_event(conversation, events.Tool.of(call))
+            for event in turn.also_told:
+                _publish_event(conversation, event)
             async_to_sync(events.hint_stop)(turn.pk)
 
 

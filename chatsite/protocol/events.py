@@ -270,8 +270,7 @@ class EndedTurn(Protocol):
     state: str
     text: str
     reply: Message | None
-    # Those that were closed with it.
-    closed_calls: Sequence[Call]
+    also_told: Sequence["Event"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -288,9 +287,9 @@ class End:
         return cls(turn.pk, turn.state, seq, turn.text)
 
 
-def of_end(turn: EndedTurn) -> Iterator["Tool | End"]:
+def of_end(turn: EndedTurn) -> Iterator["Event"]:
     """What is told of a turn that has just ended, in this order."""
-    yield from map(Tool.of, turn.closed_calls)
+    yield from turn.also_told
     yield End.of(turn)
 
 

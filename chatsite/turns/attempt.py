@@ -11,6 +11,7 @@ from typing import Any
 
 from django.conf import settings
 
+from chatsite import hooks
 from chatsite.database import retry
 from chatsite.llm import dialects, providers, streaming
 from chatsite.llm.errors import LLMError
@@ -121,7 +122,7 @@ def prepare(
 ) -> Request | lifecycle.Result | Turn:
     """What to send; a result where a person wants no reply any more, has deleted the
     message that it would answer, or may not spend any more. The turn itself, where it
-    needs `tools` and none were given."""
+    runs in steps and no `tools` were given."""
     turn = claim.turn
     if turn is None:
         rows = Turn.objects.select_related("conversation", "user_message")
@@ -129,7 +130,7 @@ def prepare(
         if refused := _find_refusal(turn):
             return refused
     conversation = turn.conversation
-    if tools is None and calls_tools(turn):
+    if tools is None and hooks.turn_steps.runs(turn):
         return turn
     model, bound = requests.model_of(conversation), tools or Tools()
     dialect = dialect or dialects.of(model)
@@ -151,15 +152,6 @@ def prepare(
         **bound.to_options(),
     }
     return Request(claim, model, built, options, dialect, tools, limit)
-
-
-def calls_tools(turn: Turn) -> bool:
-    """Whether the turn runs with tools: its conversation has some, or had some when
-    another attempt began."""
-    if turn.conversation.tools:
-        return True
-    calls = turn.tool_calls.filter(request__superseded_at=None)
-    return turn.may_have_rows and calls.exists()
 
 
 def _find_refusal(turn: Turn) -> lifecycle.Result | None:

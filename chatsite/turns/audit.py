@@ -12,7 +12,6 @@ from memory.integrity.audit import Finder, Violation, without_staged
 from memory.models import Change, Conversation, Message
 
 from .models import Turn
-from .tool_loop import audit as tool_audit
 
 State = Turn.State
 
@@ -159,5 +158,4 @@ FINDERS: tuple[Finder, ...] = (
     find_lost_replies,
     find_misplaced_replies,
     find_missing_messages,
-    *tool_audit.FINDERS,
 )

@@ -9,7 +9,7 @@ from time import monotonic
 from typing import Any
 
 from django.db import transaction
-from django.db.models import Exists, OuterRef, Q, QuerySet
+from django.db.models import Q
 from django.db.models.functions import Coalesce, Now
 from django.utils.translation import gettext as _
 
@@ -23,8 +23,7 @@ from memory.rules.store import Heard
 
 from . import limits, requests
 from .lifecycle import LEASE, Claim, State, end, position, unfinished
-from .models import ToolCall, Turn
-from .tool_loop import answers
+from .models import Turn
 
 # Longer texts are read only for those who may send now.
 LONG_CHARS = 2_000
@@ -82,7 +81,7 @@ def submit_message(
     Raises transcript.TextError when the text, an id or a file cannot be stored,
     CommandError when the model could never take the text.
     """
-    room = answers.find_room(conversation)
+    room = hooks.turn_steps.find_room(conversation)
     files = _find_files(conversation, attachments, kept)
     message, created = transcript.append_user_message(
         conversation,
@@ -131,7 +130,7 @@ def _store_message(
     heard: Heard | None,
     run: bool,
 ) -> Submitted:
-    room = answers.find_room(conversation)
+    room = hooks.turn_steps.find_room(conversation)
     files = _find_files(conversation, attachments)
     message, created = transcript.append_user_message(
         conversation,
@@ -270,11 +269,11 @@ def edit_message(
     transcript.check_message_text(text, may_be_blank=bool(message.attachments))
     transcript.supersede_messages(conversation, seq)
     conversation.changes.create(action=Change.Action.EDIT, seq=seq)
-    given_up = answers.give_up_late(conversation)
+    given_up = hooks.turn_steps.supersede(conversation)
     sent = submit_message(
         conversation, text=text, client_id=client_id, kept=message, heard=heard
     )
-    sent.turn.closed_calls = given_up
+    sent.turn.also_told = given_up
     return sent
 
 
@@ -317,7 +316,7 @@ def _answer_again(conversation: Conversation, turn: Turn, not_latest: str) -> Tu
     # With all that it has stored: calls of tools and their results, and the reply.
     if turn.reply or turn.may_have_rows:
         transcript.supersede_messages(conversation, message.seq + 1, turn.reply_seq)
-        turn.closed_calls = answers.give_up_late(conversation)
+        turn.also_told = hooks.turn_steps.supersede(conversation)
     # If no message took that number, this row is where it is known.
     conversation.changes.create(action=Change.Action.REGENERATE, seq=turn.reply_seq)
     turn.reply_seq = transcript.reserve(conversation, 1)
@@ -372,7 +371,9 @@ def cancel_unanswerable(conversation: Conversation) -> list[Turn]:
     Call it inside the transaction that locked the conversation.
     """
     is_deleted = Q(user_message__deleted_at__isnull=False)
-    found = unfinished(conversation.pk).filter(is_deleted | Exists(_removed_steps()))
+    found = unfinished(conversation.pk).filter(
+        is_deleted | hooks.turn_steps.is_removed()
+    )
     gone = list(found.select_related("conversation", "user_message"))
     for turn in reversed(gone):
         row = Turn.objects.filter(pk=turn.pk)
@@ -383,12 +384,5 @@ def cancel_unanswerable(conversation: Conversation) -> list[Turn]:
                 cancel_requested_at=Coalesce("cancel_requested_at", Now()), error=error
             )
             # What its tools still bring comes too late: nothing of it is stored.
-            answers.close(turn)
+            hooks.turn_steps.close(turn)
     return [turn.read_again() for turn in gone]
-
-
-def _removed_steps() -> QuerySet[ToolCall]:
-    """Calls of the turn, not of another reply before, that are out of the view."""
-    calls = ToolCall.objects.filter(turn=OuterRef("pk"), request__superseded_at=None)
-    is_hidden = Q(request__excluded_at__isnull=False)
-    return calls.filter(is_hidden | Q(request__deleted_at__isnull=False))

@@ -13,6 +13,7 @@ from django.db.models import Case, Exists, F, OuterRef, Q, Subquery, Value, When
 from django.db.models.functions import Coalesce, Now
 from langchain_core.messages.tool import ToolCallChunk
 
+from chatsite import hooks
 from chatsite.llm import providers
 from memory import calibration, context, transcript
 from memory.compaction import lease
@@ -21,8 +22,7 @@ from memory.models import Conversation, Message, ModelCall
 from memory.sql import Update, prepared_rows, prepared_update
 
 from . import limits
-from .models import ToolCall, Turn
-from .tool_loop import answers
+from .models import Turn
 
 
 def end(
@@ -36,7 +36,7 @@ def end(
     """Move a turn to its last state and store its reply, if the fence still holds."""
     if not fenced.update(**_ended_as(turn, state, error), **ENDED):
         return False
-    answers.close(turn)
+    hooks.turn_steps.close(turn)
     if reply := _store_reply(turn, reasoning):
         Turn.objects.filter(pk=turn.pk).update(reply=reply)
         ModelCall.objects.filter(pk=turn.call_id).update(message=reply)
@@ -226,7 +226,7 @@ def _held(turn: Any, owner: Any) -> models.QuerySet[Turn]:
 
 def lock_held(claim: Claim) -> Turn | None:
     """The turn, locked together with its conversation, and whether it
-    `has_open_calls`. None: lost."""
+    `has_open_steps`. None: lost."""
     found = _locked(turn=claim.turn_id, owner=claim.owner)
     return found[0] if found else None
 
@@ -236,10 +236,7 @@ def _locked(turn: Any, owner: Any) -> models.QuerySet[Turn]:
     rows = _held(turn, owner).order_by()
     # In the order of stop(): each waiting for what the other holds would be a deadlock.
     rows = rows.select_for_update(of=("conversation", "self"))
-    open_calls = ToolCall.objects.filter(
-        turn=OuterRef("pk"), state__in=ToolCall.UNANSWERED
-    )
-    rows = rows.annotate(has_open_calls=Exists(open_calls))
+    rows = rows.annotate(has_open_steps=hooks.turn_steps.has_open())
     return rows.select_related("conversation")
 
 
@@ -300,8 +297,8 @@ def finish(claim: Claim, result: Result) -> Turn | None:
     turn = lock_held(claim)
     if turn is None:
         return _ended(claim)
-    if turn.has_open_calls:
-        answers.close(turn)
+    if turn.has_open_steps:
+        hooks.turn_steps.close(turn)
     # An attempt that died before its first word leaves what an earlier one had saved.
     reasoning = ""
     if result.text:

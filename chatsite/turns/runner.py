@@ -13,7 +13,6 @@ from dataclasses import dataclass, replace
 from functools import partial
 from operator import attrgetter
 from time import monotonic
-from types import ModuleType
 from typing import Any
 
 from channels.db import database_sync_to_async
@@ -22,7 +21,7 @@ from django.db.models import QuerySet
 from langchain_core.messages import AIMessage, BaseMessage
 from pydantic import BaseModel
 
-from chatsite import metrics
+from chatsite import hooks, metrics
 from chatsite.database import (
     TRANSIENT_DB_ERRORS,
     keep_connection,
@@ -233,16 +232,8 @@ async def run_attempt(
     """
     prepared = await retry(attempt.prepare, claim, until=claim.lease_end)
     if isinstance(prepared, Turn):
-        tool_loop = await asyncio.to_thread(_load_tool_loop)
-        return await tool_loop.run(claim, prepared, make_room)
+        return await hooks.turn_steps.run(claim, prepared, make_room)
     return await attempt.answer(claim, prepared, make_room)
-
-
-def _load_tool_loop() -> ModuleType:
-    # LangGraph takes a fifth of a second to import, which most commands can spare.
-    from .tool_loop import loop
-
-    return loop
 
 
 async def _finish_turn(claim: lifecycle.Claim, result: lifecycle.Result) -> Turn | None:

@@ -43,9 +43,8 @@ class Turn(models.Model):
         TRUNCATED = "truncated", _("Truncated")
         INTERRUPTED = "interrupted", _("Interrupted")
 
-    # Calls of tools that were closed as it ended or was begun again: for events, not
-    # stored.
-    closed_calls: Sequence[Any] = ()
+    # Events of what ended with it, or as it was begun again: told with it, not stored.
+    also_told: Sequence[Any] = ()
 
     # Asked for with `one_of` (chatsite/database.py): there are indexes over these.
     UNFINISHED = (State.QUEUED, State.RUNNING, State.WAITING)
@@ -136,7 +135,7 @@ class Turn(models.Model):
     def read_again(self) -> Self:
         """The turn with its reply as it is stored now, and what its end has closed."""
         found = type(self).objects.select_related("reply").get(pk=self.pk)
-        found.closed_calls = self.closed_calls
+        found.also_told = self.also_told
         return found
 
     @property

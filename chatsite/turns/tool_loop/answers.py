@@ -202,15 +202,15 @@ def broken_off(name: str) -> Answer:
     return Answer(State.UNKNOWN, MAY_HAVE_RUN)
 
 
-def close(turn: Turn) -> None:
+def close_calls(turn: Turn) -> list[ToolCall]:
     """Answer what is open as the turn ends: every request needs a result for each
-    call. The turn then knows which were closed."""
+    call."""
     not_run = Answer(State.CANCELLED, NOT_RUN)
     answered = [
         (call, broken_off(call.name) if call.state == State.RUNNING else not_run)
         for call in open_calls(turn)
     ]
-    turn.closed_calls = store_all(turn, answered)
+    return store_all(turn, answered)
 
 
 def give_up_late(conversation: Conversation) -> list[ToolCall]:

@@ -405,10 +405,10 @@ class TestCancel:
         ],
     )
     def test_another_reply_cancels_it(self, conversation, late, act):
-        (told,) = act(conversation, late.turn_id).closed_calls
+        (told,) = act(conversation, late.turn_id).also_told
         call = again(late)
         assert (call.state, call.error) == (State.CANCELLED, "replaced")
-        assert (told, told.state) == (call, call.state)
+        assert (told.call, told.state) == (call.pk, call.state)
         assert late_results.deliver(late.pk, "Here.") is None
         sweep()
         assert own_tools.cancelled == [{"n": 1}]
@@ -417,7 +417,7 @@ class TestCancel:
     def test_another_reply_to_a_later_message_leaves_it(self, conversation, late):
         submit(conversation, "And now?")
         turn = reply(conversation, claim_next(conversation))
-        assert commands.regenerate_reply(conversation, turn.pk).closed_calls == []
+        assert commands.regenerate_reply(conversation, turn.pk).also_told == []
         assert again(late).state == State.LATE
 
     def test_it_is_the_owners_to_cancel(self, late, bob):

@@ -173,8 +173,7 @@ class TestManyAtOnce:
     def cut_off(claim, asked):
         turn = lifecycle.lock_held(claim)
         with transaction.atomic():
-            answers.close(turn)
-        return turn.closed_calls
+            return answers.close_calls(turn)
 
     @staticmethod
     def settle(claim, asked):
@@ -207,7 +206,7 @@ class TestManyAtOnce:
         following = submit(made, "And then?").turn.user_message.seq
         with transaction.atomic():
             turn = lifecycle.lock_held(claim)
-            answers.close(turn)
+            answers.close_calls(turn)
         results = made.messages.filter(role=Message.Role.TOOL)
         assert results.count() == 20
         assert max(row.seq for row in results) < turn.reply_seq < following
