@@ -8,7 +8,7 @@ owners in `memory.models.change.LEAF_ACTIONS`, background work in
 `chatsite.ops.open_paths.paths`.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
@@ -26,6 +26,9 @@ if TYPE_CHECKING:
     from django.db.models.expressions import Combinable
     from django.http import HttpRequest
 
+    from chatsite.live.fragments import Page
+    from chatsite.live.socket_client import Client, Done
+    from chatsite.pages.presenters.locations import Location
     from chatsite.pages.presenters.transcript_pane import ShownMessage
     from chatsite.review.rights import Rights
     from chatsite.turns.attempt import MakeRoom
@@ -83,12 +86,51 @@ class MessagePart:
 
 
 class LeafEvent:
-    """An event over the socket: a frozen dataclass. JSON clients get its fields; pages
-    that show turn `turn` get the HTML of draw(), to be swapped by its id."""
+    """An event over the socket: a frozen dataclass. JSON clients get its fields, pages
+    HTML of which each part is swapped by its id."""
 
     __slots__ = ()
     type: ClassVar[str]
+    # Whether it says what a client reads as well when it is brought up to date.
+    is_synced: ClassVar[bool] = False
     turn: int
+
+    def draw(self, conversation: "Conversation") -> str:
+        """For pages that show its turn. What a page has loaded besides its latest turns
+        is not known; that is drawn again when it is loaded again."""
+        raise NotImplementedError
+
+    def draw_on(self, page: "Page", client: "Client") -> Iterator[str]:
+        if self.turn in page.shown:
+            yield self.draw(client.conversation())
+
+    def draw_at_once(self, page: "Page") -> str | None:
+        """The same, where the database need not be asked. None: it has to be."""
+        return None
+
+    def say(self) -> str:
+        """What a screen reader is told."""
+        return ""
+
+
+class LeafCommand:
+    """What a client of the socket wants: a frozen dataclass."""
+
+    __slots__ = ()
+
+    def perform(self, conversation: "Conversation") -> "Done":
+        """In the database thread. Raises CommandError for what can't be done."""
+        raise NotImplementedError
+
+
+class StepCard:
+    """A step of a turn, as the transcript shows it below a message."""
+
+    __slots__ = ()
+    # What tells it from others in events; None: nothing is told of it.
+    pk: int | None
+    # Whether the turn goes on with it, and not with its reply.
+    is_open: bool
 
     def draw(self, conversation: "Conversation") -> str:
         raise NotImplementedError
@@ -127,6 +169,9 @@ stylesheets: list[str] = []
 conversation_parts: dict[
     Literal["menu", "readers"], list[Callable[["Conversation"], str]]
 ] = {"menu": [], "readers": []}
+# HTML in the home page and the split page, for a person; and as a fragment, when a page
+# is brought up to date.
+person_parts: list[Callable[[int, bool], str]] = []
 
 # The account: sections of its page, given the request, and rows of its download.
 account_sections: list[Callable[["HttpRequest"], str]] = []
@@ -145,11 +190,20 @@ user_menu_links: dict[str, Any] = {}
 # in `imported_from`.
 source_names: dict[str, str] = {}
 
-# Told over the socket, by the type of the event.
+# Told over the socket, by the type of the event; and what a client is told when it is
+# brought up to date, given its turns that are open.
 event_kinds: dict[str, type[LeafEvent]] = {}
+standing_events: list[Callable[["Client", set[int]], Iterable[LeafEvent]]] = []
 
-# For staff: HTML in the inspector of a request, given the number of its reply; and what
+# Commands of the socket: what reads each, by its type.
+command_readers: dict[str, Callable[[dict[str, Any]], LeafCommand]] = {}
+
+# For staff: HTML below messages in the timeline, by their keys, and in the inspector
+# of a request, given the number of its reply; and what
 # the access log calls the pages and lists of the leaf, by the target or its first word.
+timeline_parts: list[
+    Callable[["Conversation", "Rights", Sequence["Message"]], Mapping[int, str]]
+] = []
 inspector_parts: list[Callable[["Conversation", "Rights", int], str]] = []
 # Buttons of a form among the actions on a conversation, by the name of the address that
 # it posts to, with its `pk`; "" shows no form.
@@ -171,6 +225,8 @@ audit_rules: list["Finder"] = []
 def name_source(imported_from: str | None) -> str:
     """The site that an imported conversation comes from; "": it is not known."""
     return source_names.get((imported_from or "").partition(":")[0], "")
+
+
 class TurnSteps:
     """How turns run that take more than one request, and what they store between their
     message and their reply. As it is here, no turn does; one leaf may know better."""
@@ -204,6 +260,30 @@ class TurnSteps:
     def supersede(self, conversation: "Conversation") -> list[LeafEvent]:
         """Messages were superseded, and with them what still comes for them; what the
         pages are told of it."""
+        return []
+
+    def find_cards(
+        self,
+        conversation: "Conversation",
+        turns: Sequence["Turn"],
+        rows: Sequence["Message"],
+        locate: Callable[["Message"], "Location"],
+    ) -> Mapping[int, tuple[StepCard, ...]]:
+        """What the transcript shows of the steps of these turns, by the number of the
+        message that it stands below; () for a message that a card of another shows.
+        `rows`: the messages of the turns."""
+        return {}
+
+    def offered(self, conversation: "Conversation") -> tuple[str, ...]:
+        """The names of the tools that the next request offers to the model."""
+        return ()
+
+    def label(self, name: str) -> str:
+        """What people see of a tool."""
+        return name
+
+    def defaults(self) -> list[str]:
+        """The names of the tools that new conversations have."""
         return []
 
 

@@ -63,6 +63,7 @@ INSTALLED_APPS = [
     "chatsite.ops",
     "chatsite.pages",
     "chatsite.review",
+    "chatsite.tools",
     *LEAVES,
 ]
 

@@ -15,6 +15,7 @@ from .ops import health
 
 urlpatterns = [
     path("", include("chatsite.pages.urls")),
+    path("", include("chatsite.tools.urls")),
     *(
         path("", include(f"{leaf}.urls"))
         for leaf in settings.LEAVES

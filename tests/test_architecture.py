@@ -30,7 +30,7 @@ PRODUCTION = {
 # From top to bottom; what has no place here (settings, URLs) may import anything.
 LAYERS = (
     *("review", "live", "pages", "ops", "accounts", "jobs", "turns"),
-    *("protocol", "tools", "llm"),
+    *("protocol", "llm"),
 )
 # The same for the modules and packages of `memory`. The longest name that fits counts:
 # signatures are a field of the models, the audit reads everything.
@@ -173,6 +173,16 @@ class TestImports:
         folders = [f"{leaf.replace('.', '/')}/" for leaf in settings.LEAVES]
         found = [f for top in PACKAGES for f in find_imports(top, settings.LEAVES)]
         assert [line for line in found if not line.startswith(tuple(folders))] == []
+
+    def test_only_import_and_export_know_the_tables_of_tools(self):
+        found = [f for top in PACKAGES for f in find_imports(top, ["chatsite.tools"])]
+        known = (
+            "chatsite/tools/",
+            "chatsite/importing/",
+            "chatsite/turns/copying/",
+            "chatsite/urls.py",
+        )
+        assert [line for line in found if not line.startswith(known)] == []
 
     @pytest.mark.parametrize("leaf", settings.LEAVES)
     def test_no_leaf_imports_another(self, leaf):

@@ -101,10 +101,11 @@ class TestProtocol:
             r'`\{"type":"(\w+)"(.*?)\}`', section("Commands of the client")
         )
         written = {name: re.findall(r'"(\w+)"', rest) for name, rest in rows}
-        kinds = events.Command.__args__
+        kinds = {*events.Command.__args__, *hooks.LeafCommand.__subclasses__()}
+        kinds.remove(hooks.LeafCommand)
         names = {re.sub(r"(?<!^)(?=[A-Z])", "_", k.__name__).lower(): k for k in kinds}
         known = {name: [f.name for f in fields_of(k)] for name, k in names.items()}
-        assert known.keys() == events.READERS.keys()
+        assert known.keys() == {*events.READERS, *hooks.command_readers}
         assert written == known
 
     def test_every_close_code_is_there_and_no_other(self):

@@ -13,7 +13,7 @@ from chatsite.llm.demo import chat_model, extractive, structured, tool_use
 from chatsite.pages import diff, incremental, markdown
 from chatsite.protocol import events
 from chatsite.tools import results
-from chatsite.turns.tool_loop import asked
+from chatsite.tools.tool_loop import asked
 from memory.engine import replies
 from memory.engine.cut_points import LATE
 from memory.engine.rules import detection

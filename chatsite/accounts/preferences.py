@@ -3,14 +3,14 @@ rules; and what is known of the person besides.
 """
 
 from typing import Any
+from zoneinfo import ZoneInfo
 
 from django.contrib.auth.models import AbstractBaseUser
 from django.db.models import QuerySet
 from django.http import HttpRequest
 
+from chatsite import hooks
 from chatsite.llm import providers
-from chatsite.tools import registry
-from chatsite.tools.context import find_zone
 from chatsite.turns.models import Preferences
 from chatsite.turns.requests import name_to_store
 from memory.engine import policy
@@ -42,6 +42,15 @@ def follow_browser(request: HttpRequest) -> Preferences:
     return preferred
 
 
+def find_zone(name: str) -> ZoneInfo | None:
+    """The time zone of this IANA name; None for anything else."""
+    try:
+        return ZoneInfo(name) if name else None
+    except (KeyError, ValueError, OSError):
+        # Not known, not a name, the name of a folder.
+        return None
+
+
 def values_for(user: AbstractBaseUser, **chosen: Any) -> dict[str, Any]:
     """Fields of a new conversation: what was chosen now, or else what is preferred."""
     preferred = find_preferences(user)
@@ -52,7 +61,7 @@ def values_for(user: AbstractBaseUser, **chosen: Any) -> dict[str, Any]:
         **chosen,
         "preset": preset if preset in known else "",
         "model": name_to_store(model) if model in providers.models() else "",
-        "tools": registry.defaults(),
+        "tools": hooks.turn_steps.defaults(),
         "policy": {"rules": preferred.rules} if preferred.rules else {},
         "own_rules": preferred.own_rules.splitlines() * preferred.with_own_rules,
     }

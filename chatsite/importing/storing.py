@@ -16,9 +16,9 @@ from django.utils.translation import gettext as _
 from chatsite.hooks import export_sections
 from chatsite.jobs import queue
 from chatsite.llm import providers
+from chatsite.tools.tool_loop import result_files
 from chatsite.turns.copying import copies
 from chatsite.turns.models import Job
-from chatsite.turns.tool_loop import result_files
 from memory import bundle, library, staging, transcript
 from memory.labels import store as labels
 from memory.models import Conversation

@@ -13,11 +13,10 @@ from django.utils.translation import gettext as _
 from chatsite.hooks import LeafEvent
 from chatsite.jobs import activity
 from chatsite.pages import parts
-from chatsite.pages.presenters import tool_cards, transcript_pane
+from chatsite.pages.presenters import transcript_pane
 from chatsite.protocol import events
-from chatsite.turns.models import ToolCall, Turn
+from chatsite.turns.models import Turn
 from chatsite.turns.requests import model_of
-from chatsite.turns.tool_loop import reminders
 from memory.models import Conversation, Summary
 
 from .live_reply import LiveReply
@@ -28,7 +27,7 @@ class Page:
     """The state of one browser page, as far as its socket has brought it."""
 
     shown: set[int] = field(default_factory=set)
-    calls: set[int | None] = field(default_factory=set)  # those that have their card
+    steps: set[int | None] = field(default_factory=set)  # those that have their card
     live: dict[int, LiveReply] = field(default_factory=dict)
 
     def sync(self, conversation: Conversation, status: str = "") -> Iterator[str]:
@@ -39,7 +38,7 @@ class Page:
             item for item in pane.items if isinstance(item, transcript_pane.TurnView)
         ]
         self.shown = {view.id for view in views}
-        self.calls = {card.call for view in views for card in view.cards}
+        self.steps = {card.pk for view in views for card in view.cards}
         self.live = {
             view.id: LiveReply.of(view) for view in views if view.partial is not None
         }
@@ -47,19 +46,15 @@ class Page:
         for part in pane.one_by_one():
             values = {"conversation": conversation, "pane": part}
             yield render_to_string("chat/_turns.html", values)
-        yield (
-            "</div>"
-            + render_activities(conversation)
-            + _render_refresh(conversation)
-            + _render_status(status)
-        )
-        yield _render_model_choice(conversation) + render_unread(conversation)
+        yield "</div>" + render_activities(conversation) + _render_refresh(conversation)
+        yield parts.render_status(status) + _render_model_choice(conversation)
+        yield parts.render_for_person(conversation.owner_id, is_fragment=True)
 
     def turn(self, conversation_id: int, turn_id: int, status: str) -> str:
         """One turn as it stands in the database. Raises Turn.DoesNotExist."""
         conversation, view = transcript_pane.turn_view(conversation_id, turn_id)
         html = parts.render_turn(conversation, view)
-        self.calls.update(card.call for card in view.cards)
+        self.steps.update(card.pk for card in view.cards)
         if view.partial is None:
             self.live.pop(view.id, None)
         else:
@@ -68,35 +63,7 @@ class Page:
         if view.id not in self.shown:
             self.shown.add(view.id)
             html = format_html('<div hx-swap-oob="beforeend:#turns">{}</div>', html)
-        return html + _render_refresh(conversation) + _render_status(status)
-
-    def tool(
-        self, conversation_id: int, event: events.Tool, status: str
-    ) -> Iterator[str]:
-        """What a change of a call has changed on the page: its card, or its turn where
-        there is no card yet. What comes in late has a place of its own."""
-        conversation, view = transcript_pane.turn_view(conversation_id, event.turn)
-        [card] = [card for card in view.cards if card.call == event.call] or [None]
-        is_here = event.turn in self.shown or event.turn > max(self.shown, default=0)
-        if card is None or card.has_late_answer or not is_here:
-            yield from self.sync(conversation, status)
-        elif event.call in self.calls and event.state != ToolCall.State.LATE:
-            yield parts.tool_card(conversation, card) + _render_status(status)
-        else:
-            yield self.turn(conversation_id, event.turn, status)
-
-    def leaf_event(self, conversation: Conversation, event: LeafEvent) -> Iterator[str]:
-        """What a leaf draws in a turn. What a page has loaded besides its latest turns
-        is not known here; that is drawn again when it is loaded again."""
-        if event.turn in self.shown:
-            yield event.draw(conversation)
-
-    def progress(self, event: events.Tool) -> str | None:
-        """How far a running call is. None: the page lacks its card."""
-        if event.progress is None or event.call not in self.calls:
-            return None
-        values = {"call": event.call, "progress": event.progress, "oob": True}
-        return render_to_string("chat/_tool_progress.html", values)
+        return html + _render_refresh(conversation) + parts.render_status(status)
 
     def frame(self, frame: events.Frame) -> str | None:
         """The next words of a reply. "" = nothing new, None = this page must sync."""
@@ -125,17 +92,6 @@ def render_title(conversation: Conversation) -> str:
     return render_to_string("chat/_title.html", {"conversation": conversation})
 
 
-def render_unread(
-    conversation: Conversation, event: events.Unread | None = None
-) -> str:
-    """The reminders that the person has not looked at, in all conversations; a screen
-    reader is told of one that has come into this."""
-    values = {"unread": reminders.find_unread(conversation.owner_id), "oob": True}
-    is_here = event and event.count and event.conversation == str(conversation.uuid)
-    said = _("⏰ Reminder: %(text)s") % {"text": event.text} if is_here else ""
-    return render_to_string("chat/_unread.html", values) + _render_status(said)
-
-
 def render_activities(conversation: Conversation) -> str:
     return render_to_string(
         "chat/_activities.html", activity.template_values(conversation, oob=True)
@@ -154,19 +110,11 @@ def _render_model_choice(conversation: Conversation) -> str:
     return format_html(template, model_of(conversation))
 
 
-def _render_status(message: str) -> str:
-    """Nothing to say leaves the line as it is."""
-    if not message:
-        return ""
-    return render_to_string("chat/_status.html", {"message": message})
-
-
 def status_of(event: events.Event, conversation_id: int) -> str:
     """What a screen reader is told: boundaries only, never the words of a reply."""
     match event:
-        case events.Tool(state=ToolCall.State.WAITING):
-            label = tool_cards.label_of(event.name)
-            return _("%(name)s is waiting for your answer") % {"name": label}
+        case LeafEvent():
+            return event.say()
         case events.State(state=Turn.State.RUNNING):
             return _("Generating")
         case events.End(state=Turn.State.DONE):

@@ -31,7 +31,7 @@ FAILED = 1011
 # Events that wait; with more, the page is brought up to date instead.
 MAX_QUEUED = 500
 # Events that say of a turn what a sync reads from the database.
-OF_TURNS = (events.Frame, events.State, events.Tool, events.End)
+OF_TURNS = (events.Frame, events.State, events.End)
 
 Message = dict[str, Any]
 
@@ -184,7 +184,7 @@ class Outbox:
     def _make_room(self) -> None:
         """Of what waits, a sync brings what is known of turns. Of all else the oldest
         is forgotten."""
-        kept = [event for event in self._queue if not isinstance(event, OF_TURNS)]
+        kept = [event for event in self._queue if not _is_synced(event)]
         self._queue = deque(kept[-MAX_QUEUED:])
         self.sync()
 
@@ -273,3 +273,7 @@ def _replaces_frame(event: events.Event, earlier: events.Event) -> bool:
         and (event.turn, event.attempt) == (earlier.turn, earlier.attempt)
         and event.base <= earlier.base
     )
+
+
+def _is_synced(event: events.Event) -> bool:
+    return isinstance(event, OF_TURNS) or getattr(event, "is_synced", False)

@@ -4,30 +4,23 @@ thread, views beside it.
 """
 
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, Final
 
 from django.db import IntegrityError, transaction
-from django.db.models import DateTimeField, Q, QuerySet, UUIDField
+from django.db.models import DateTimeField, QuerySet, UUIDField
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
+from chatsite import hooks
 from chatsite.accounts import sessions
-from chatsite.hooks import LeafEvent
+from chatsite.hooks import LeafCommand, LeafEvent
 from chatsite.protocol import events
 from chatsite.protocol.errors import CommandError
-from chatsite.turns import (
-    commands,
-    consent,
-    late_results,
-    lifecycle,
-    limits,
-    runner,
-)
-from chatsite.turns.models import ToolCall, Turn
-from chatsite.turns.tool_loop import reminders
+from chatsite.turns import commands, lifecycle, limits, runner
+from chatsite.turns.models import Turn
 from memory import transcript
 from memory.models import Conversation
 from memory.sql import prepared_rows
@@ -184,30 +177,9 @@ def _perform_command(conversation: Conversation, command: events.Command) -> Don
         case events.Regenerate(turn_id):
             turn = _retry_turn(commands.regenerate_reply, conversation, turn_id)
             return Done(published=_announce_turn(turn), has_work=True)
-        case events.Consent() | events.CancelCall() | events.Seen():
-            return _decide_call(conversation, command)
+        case LeafCommand():
+            return command.perform(conversation)
     return Done(has_work=True)
-
-
-def _decide_call(
-    conversation: Conversation,
-    command: events.Consent | events.CancelCall | events.Seen,
-) -> Done:
-    """What a person does about a call of a tool, or about the reminders that came."""
-    if isinstance(command, events.Seen):
-        return Done(personal=reminders.look_at(conversation))
-    if isinstance(command, events.CancelCall):
-        cancelled = late_results.cancel(conversation, command.call)
-        return Done(published=late_results.events_of(cancelled))
-    answered = consent.answer(
-        conversation,
-        command.call,
-        conversation.owner,
-        allowed=command.allow,
-        digest=command.digest,
-        reason=command.reason,
-    )
-    return Done(published=(events.Tool.of(answered),), has_work=True)
 
 
 def _submit_message(
@@ -312,13 +284,8 @@ class JsonView:
             if turn.state == Turn.State.RUNNING:
                 frame = events.Frame(turn.pk, turn.text_attempt, 0, turn.text)
                 yield _in_pieces(frame)
-        yield [
-            _dump_event(events.Tool.of(call))
-            for call in _select_calls(client, found_live)
-        ]
-        yield [
-            _dump_event(each) for each in reminders.events_of(client.user_id).values()
-        ]
+        for find in hooks.standing_events:
+            yield [_dump_event(each) for each in find(client, found_live)]
 
     def at_once(self, event: events.Event) -> list[str]:
         if isinstance(event, events.Frame):
@@ -333,17 +300,6 @@ class JsonView:
 
     def answer(self, event: events.Ack | events.Error) -> list[str]:
         return [_dump_event(event)]
-
-
-def _select_calls(client: Client, turns: set[int]) -> Iterable[ToolCall]:
-    """The calls of these turns, and those whose results come later."""
-    rows = ToolCall.objects.filter(conversation_id=client.conversation_id)
-    rows = rows.filter(Q(turn__in=turns) | Q(state=ToolCall.State.LATE))
-    rows = rows.select_related("request", "result", "late_result").order_by("pk")
-    return rows.only(
-        *("turn", "name", "state", "arguments", "digest", "started_at", "finished_at"),
-        *("error", "request__seq", "result__seq", "late_result__seq"),
-    )
 
 
 def _dump_event(event: events.Event) -> str:
@@ -373,9 +329,9 @@ class HtmlView:
 
     def at_once(self, event: events.Event) -> list[str] | None:
         """What the page gets of an event where the database need not be asked: of the
-        next words of a reply, and how far a call is. None: it has to be asked."""
-        if isinstance(event, events.Tool):
-            text = self._page.progress(event)
+        next words of a reply, and of some leaves. None: it has to be asked."""
+        if isinstance(event, LeafEvent):
+            text = event.draw_at_once(self._page)
         elif isinstance(event, events.Frame):
             text = self._page.frame(event)
         else:
@@ -390,16 +346,12 @@ class HtmlView:
         match event:
             case events.State() | events.End():
                 parts = [self._page.turn(conversation_id, event.turn, status)]
-            case events.Tool():
-                parts = self._page.tool(conversation_id, event, status)
             case events.Title():
                 parts = [fragments.render_title(client.conversation())]
             case events.Job():
                 parts = [fragments.render_activities(client.conversation())]
             case LeafEvent():
-                parts = self._page.leaf_event(client.conversation(), event)
-            case events.Unread():
-                parts = [fragments.render_unread(client.conversation(), event)]
+                parts = event.draw_on(self._page, client)
             case _:
                 parts = self._page.sync(client.conversation(), status)
         yield from pieces.cut_fragment(parts)

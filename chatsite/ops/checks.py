@@ -16,7 +16,6 @@ from django.db import connection
 from langchain_core.messages import SystemMessage
 
 from chatsite.llm import providers
-from chatsite.tools import mcp, registry
 from memory import context
 from memory.engine import budget
 from memory.engine.policy import PRESETS, Policy
@@ -237,20 +236,3 @@ def check_tracing(app_configs: Apps, **kwargs: Any) -> list[CheckMessage]:
         for name in TRACING_VARIABLES
         if os.environ.get(name, "").strip().lower() in ("true", "1")
     ]
-
-
-@register()
-def check_tools(app_configs: Apps, **kwargs: Any) -> list[CheckMessage]:
-    messages: list[CheckMessage] = [
-        Error(
-            f"TOOLS: {problem}.",
-            hint="Each is the dotted path of a function with a docstring or of a "
-            "LangChain tool.",
-            id="chat.E004",
-        )
-        for problem in registry.problems()
-    ]
-    if problem := mcp.problem():
-        hint = 'It is a JSON file: {"mcpServers": {"name": {"command": …}}}.'
-        messages.append(Error(f"MCP_SERVERS: {problem}.", hint=hint, id="chat.E005"))
-    return messages

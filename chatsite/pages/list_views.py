@@ -25,7 +25,6 @@ from chatsite.protocol import events
 from chatsite.protocol.errors import CommandError
 from chatsite.turns import commands, limits
 from chatsite.turns.copying import copies
-from chatsite.turns.tool_loop import reminders
 from memory import library, transcript
 from memory.engine import policy
 from memory.labels import store as labels
@@ -68,7 +67,6 @@ def _render_home(
         "model": wanted if wanted in dict(models) else providers.default_model(),
         "models": models,
         "max_chars": settings.MESSAGE_MAX_CHARS,
-        "unread": reminders.find_unread(request.user.pk),
         **conversation_list.listed(request.user, request.GET),
     }
     return render(request, "chat/home.html", values)

@@ -9,15 +9,16 @@ from collections.abc import Callable, Hashable
 from django.forms import Form
 from django.template.loader import render_to_string
 from django.utils import timezone
+from django.utils.html import format_html_join
 from django.utils.safestring import SafeString
 from django.utils.translation import get_language
 
+from chatsite import hooks
 from chatsite.languages import of_text
 from memory.models import Conversation, Summary
 
 from .html_cache import Cache
 from .presenters.context_pane import SeenMessage
-from .presenters.tool_cards import ToolCard
 from .presenters.transcript_pane import Divider, TurnView
 
 # Enough for the latest page of some hundred conversations.
@@ -35,10 +36,17 @@ def render_turn(conversation: Conversation, view: TurnView) -> SafeString:
     return _render_once(template, values, conversation.uuid, view.id, view.digest)
 
 
-def tool_card(conversation: Conversation, card: ToolCard) -> SafeString:
-    """One call's card in place of the one that a page has."""
-    values = {"conversation": conversation, "card": card}
-    return render_to_string("chat/_tool_card_alone.html", values)
+def render_for_person(user_id: int, *, is_fragment: bool = False) -> SafeString:
+    """What leaf apps show in the pages of a person."""
+    drawn = ((draw(user_id, is_fragment),) for draw in hooks.person_parts)
+    return format_html_join("", "{}", drawn)
+
+
+def render_status(message: str) -> str:
+    """What a screen reader is told. Nothing to say leaves the line as it is."""
+    if not message:
+        return ""
+    return render_to_string("chat/_status.html", {"message": message})
 
 
 def render_row(

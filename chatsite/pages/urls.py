@@ -7,8 +7,6 @@ from . import (
     list_views,
     memory_actions,
     memory_views,
-    tool_actions,
-    tool_views,
     views,
 )
 from .list_actions import bulk, labels
@@ -78,8 +76,6 @@ memory = [
         memory_actions.post_system_prompt,
         name="memory-set-system-prompt",
     ),
-    path("tools/", tool_views.choose, name="memory-tools"),
-    path("tools/set/", tool_views.set_tools, name="memory-set-tools"),
     path("policy/", memory_views.show_policy, name="memory-policy"),
     path("estimate/", memory_views.show_estimate, name="memory-estimate"),
     path("find/", memory_views.search_memory, name="memory-find"),
@@ -107,21 +103,8 @@ conversation = [
     path("policy/undo/", memory_actions.undo_policy, name="conversation-policy-undo"),
     path("summarise/", memory_actions.retry_compaction, name="conversation-compact"),
     path("memory/", include(memory)),
-    path("calls/<number:call>/answer/", tool_actions.answer, name="call-answer"),
-    path("calls/<number:call>/cancel/", tool_actions.cancel, name="call-cancel"),
     path("guide/", views.show_guide, name="conversation-guide"),
     path("messages/", views.show_more_turns, name="conversation-messages"),
-    path("messages/<number:seq>/result/", views.result, name="conversation-result"),
-    path(
-        "messages/<number:seq>/files/<int:place>/",
-        views.result_file,
-        name="conversation-result-file",
-    ),
-    path(
-        "messages/<number:seq>/arguments/<int:place>/",
-        views.arguments,
-        name="conversation-arguments",
-    ),
     path(
         "messages/<number:seq>/attachments/<int:place>/",
         views.attachment,

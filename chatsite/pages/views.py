@@ -1,30 +1,24 @@
 """The split page, its fragments, and the JSON of one conversation."""
 
-from mimetypes import guess_extension
 from typing import Any
 
 from django.conf import settings
 from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
 from django.shortcuts import render
-from django.utils.http import content_disposition_header
 
 from chatsite.accounts import preferences
 from chatsite.accounts.access import conversation_view
 from chatsite.jobs import activity
 from chatsite.llm import providers
 from chatsite.turns.requests import model_of
-from chatsite.turns.tool_loop import reminders
-from memory.engine.file_names import clean_file_name
-from memory.models import Conversation, Message, ModelCall
+from memory.models import Conversation, ModelCall
 
 from .forms import NumberForm
 from .presenters import (
     context_pane,
     conversation_list,
     guide,
-    result_files,
     thread_json,
-    tool_cards,
     transcript_pane,
 )
 
@@ -52,7 +46,6 @@ def show_conversation(request: HttpRequest, conversation: Conversation) -> HttpR
         **conversation_list.listed(request.user, request.GET),
         "guide": "guide" in request.GET and guide.find_guide_step(conversation),
         **activity.template_values(conversation),
-        "unread": reminders.find_unread(request.user.pk),
     }
     return render(request, "chat/conversation.html", values)
 
@@ -123,37 +116,6 @@ def find_context(request: HttpRequest, conversation: Conversation) -> dict[str, 
 
 
 @conversation_view("GET")
-def result(request: HttpRequest, conversation: Conversation, seq: int) -> HttpResponse:
-    """The whole result of a tool's call: a file, and never a page."""
-    texts = conversation.messages.filter(seq=seq, role=Message.Role.TOOL)
-    text = texts.values_list("text", flat=True).first()
-    if text is None:
-        raise Http404
-    response = HttpResponse(text, content_type="text/plain; charset=utf-8")
-    return respond_with_file(response, conversation, f"{seq}.txt")
-
-
-@conversation_view("GET")
-def result_file(
-    request: HttpRequest, conversation: Conversation, seq: int, place: int
-) -> HttpResponse:
-    """A file in the result of a tool's call. A browser saves it, or shows it as part of
-    the card where it is a picture; nothing in it can run."""
-    rows = conversation.result_files.filter(message__seq=seq, place=place)
-    row = rows.exclude(data=None).first()
-    if row is None:
-        raise Http404
-    response = HttpResponse(bytes(row.data), content_type=result_files.kind_of(row))
-    name = clean_file_name(
-        row.name or f"{seq}-{place}{guess_extension(row.kind) or ''}"
-    )
-    response["Content-Disposition"] = content_disposition_header(True, name)
-    response["X-Content-Type-Options"] = "nosniff"
-    response["Content-Security-Policy"] = "default-src 'none'; sandbox"
-    return response
-
-
-@conversation_view("GET")
 def attachment(
     request: HttpRequest, conversation: Conversation, seq: int, place: int
 ) -> HttpResponse:
@@ -164,20 +126,6 @@ def attachment(
         raise Http404
     response = HttpResponse(files[place].text, content_type="text/plain; charset=utf-8")
     return respond_with_file(response, conversation, f"{seq}-{place + 1}.txt")
-
-
-@conversation_view("GET")
-def arguments(
-    request: HttpRequest, conversation: Conversation, seq: int, place: int
-) -> HttpResponse:
-    """All arguments of the call at this place of message `seq`, as on its card."""
-    rows = conversation.messages.filter(seq=seq).values_list("tool_calls", flat=True)
-    calls = rows.first() or []
-    if place >= len(calls):
-        raise Http404
-    text = tool_cards.arguments_of(calls[place].get("args", {}))
-    response = HttpResponse(text, content_type="application/json")
-    return respond_with_file(response, conversation, f"{seq}-{place}.json")
 
 
 @conversation_view("GET")

@@ -9,12 +9,11 @@ import json
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
-from datetime import datetime, timedelta
 from typing import Any, ClassVar, Protocol
 
 from django.utils.translation import gettext as _
 
-from chatsite.hooks import LeafEvent, event_kinds
+from chatsite.hooks import LeafCommand, LeafEvent, command_readers, event_kinds
 from memory.compaction.compactor import Outcome
 from memory.models import Message
 
@@ -24,8 +23,6 @@ from .errors import CommandError
 # A text of 32,000 characters, each escaped as a surrogate pair, and some air.
 MAX_FRAME_CHARS = 400_000
 MAX_ID = 2**63 - 1
-# Of a call's arguments, as JSON.
-MAX_ARGUMENTS = 8_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,58 +57,24 @@ class Edit:
 
 
 @dataclass(frozen=True, slots=True)
-class Seen:
-    """The person looks at the conversation, and so at its reminders."""
-
-
-@dataclass(frozen=True, slots=True)
 class Sync:
     pass
 
 
-@dataclass(frozen=True, slots=True)
-class Consent:
-    """A person's answer to whether a call of a tool may run; `digest` is that of the
-    call that they have seen."""
-
-    call: int
-    allow: bool
-    digest: str
-    reason: object = ""
-
-
-@dataclass(frozen=True, slots=True)
-class CancelCall:
-    """Wait no longer for the late result of a call."""
-
-    call: int
-
-
-Command = Send | Stop | Retry | Regenerate | Edit | Consent | CancelCall | Seen | Sync
+Command = Send | Stop | Retry | Regenerate | Edit | Sync | LeafCommand
 
 
 def parse_command(text: str | None) -> Command:
     """The command in a text frame. Raises CommandError, whatever the frame holds."""
     value = _decode_frame(text)
     kind = value.get("type")
-    if isinstance(kind, str) and (read := READERS.get(kind)):
+    readers = READERS | command_readers
+    if isinstance(kind, str) and (read := readers.get(kind)):
         return read(value)
     raise CommandError(
         "unknown_command",
-        _("The type must be one of %(types)s.") % {"types": ", ".join(READERS)},
+        _("The type must be one of %(types)s.") % {"types": ", ".join(readers)},
         client_id=client_id_of(value),
-    )
-
-
-def read_consent(value: Mapping[str, Any]) -> Consent:
-    """The answer in a frame or a form. Raises CommandError."""
-    allow = {"true": True, "false": False}.get(str(value.get("allow")).lower())
-    digest = value.get("digest")
-    if allow is None or not isinstance(digest, str):
-        detail = _("A consent has a call, allow (true or false) and its digest.")
-        raise CommandError("bad_frame", detail)
-    return Consent(
-        _read_integer(value, "call"), allow, digest, value.get("reason") or ""
     )
 
 
@@ -139,7 +102,7 @@ def _decode_frame(text: str | None) -> dict[str, Any]:
     return value
 
 
-def _read_integer(value: Mapping[str, Any], key: str) -> int:
+def read_integer(value: Mapping[str, Any], key: str) -> int:
     """A number; as digits too, which is how forms send it."""
     number = value.get(key)
     if isinstance(number, str) and number.isascii() and number.isdigit():
@@ -155,15 +118,12 @@ READERS: dict[str, Callable[[dict[str, Any]], Command]] = {
     "send": lambda value: Send(
         value.get("client_id"), value.get("text"), value.get("attachments", ())
     ),
-    "stop": lambda value: Stop(_read_integer(value, "turn")),
-    "retry": lambda value: Retry(_read_integer(value, "turn")),
-    "regenerate": lambda value: Regenerate(_read_integer(value, "turn")),
+    "stop": lambda value: Stop(read_integer(value, "turn")),
+    "retry": lambda value: Retry(read_integer(value, "turn")),
+    "regenerate": lambda value: Regenerate(read_integer(value, "turn")),
     "edit": lambda value: Edit(
-        _read_integer(value, "seq"), value.get("client_id"), value.get("text")
+        read_integer(value, "seq"), value.get("client_id"), value.get("text")
     ),
-    "consent": read_consent,
-    "cancel_call": lambda value: CancelCall(_read_integer(value, "call")),
-    "seen": lambda value: Seen(),
     "sync": lambda value: Sync(),
 }
 
@@ -203,64 +163,6 @@ class Frame:
         for at in range(0, len(self.tail), most):
             tail = self.tail[at : at + most]
             yield replace(self, base=self.base + at, tail=tail)
-
-
-class Call(Protocol):
-    """What an event says of a tool's call (chatsite.turns.models.ToolCall)."""
-
-    pk: int
-    turn_id: int
-    name: str
-    state: str
-    arguments: dict[str, Any]
-    digest: str
-    request: Message
-    result: Message | None
-    late_result: Message | None
-    started_at: datetime | None
-    finished_at: datetime | None
-    error: str
-
-
-@dataclass(frozen=True, slots=True)
-class Tool:
-    """A tool's call has changed. `seq` is the message that asked for it, `result_seq`
-    the newest that answers it; arguments beyond MAX_ARGUMENTS characters are left out.
-    `progress`: how far a running one is, as its tool has reported.
-    """
-
-    type: ClassVar = "tool"
-    turn: int
-    call: int
-    name: str
-    state: str
-    arguments: dict[str, Any] | None
-    seq: int
-    result_seq: int | None
-    ms: int | None
-    error: str
-    digest: str
-    progress: dict[str, Any] | None = None
-
-    @classmethod
-    def of(cls, call: Call) -> "Tool":
-        answer = call.late_result or call.result
-        took = None
-        if call.started_at and call.finished_at:
-            took = (call.finished_at - call.started_at) // timedelta(milliseconds=1)
-        is_long = len(json.dumps(call.arguments)) > MAX_ARGUMENTS
-        return cls(
-            turn=call.turn_id,
-            call=call.pk,
-            name=call.name,
-            state=call.state,
-            arguments=None if is_long else call.arguments,
-            seq=call.request.seq,
-            result_seq=answer.seq if answer else None,
-            ms=took,
-            error=call.error,
-            digest=call.digest,
-        )
 
 
 class EndedTurn(Protocol):
@@ -325,18 +227,6 @@ class Job:
 
 
 @dataclass(frozen=True, slots=True)
-class Unread:
-    """A conversation has `count` reminders that its owner has not looked at. `seq` is
-    the message of the newest one, `text` what it reminds of."""
-
-    type: ClassVar = "unread"
-    conversation: str
-    count: int
-    seq: int | None
-    text: str
-
-
-@dataclass(frozen=True, slots=True)
 class Error:
     type: ClassVar = "error"
     code: str
@@ -352,9 +242,7 @@ class Error:
         )
 
 
-Event = (
-    Ack | State | Frame | Tool | End | Memory | Title | Job | Unread | LeafEvent | Error
-)
+Event = Ack | State | Frame | End | Memory | Title | Job | LeafEvent | Error
 
 
 def to_json(event: Event) -> dict[str, Any]:
@@ -366,7 +254,7 @@ def to_json(event: Event) -> dict[str, Any]:
     return value
 
 
-TOLD = (State, Frame, Tool, End, Memory, Title, Job, Unread)
+TOLD = (State, Frame, End, Memory, Title, Job)
 EVENTS = {kind.type: kind for kind in TOLD}
 
 

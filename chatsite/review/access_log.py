@@ -39,13 +39,11 @@ PARTS = {
     "rule": _("rule"),
     "timeline": _("timeline"),
     "transcript": _("transcript"),
-    "toolcall": _("tool call"),
     "turn": _("turn"),
     "version": _("version"),
     "list conversation": _("title (in a list)"),
     "list message": _("beginnings of messages (in a list)"),
     "list prompt": _("beginnings of prompts (in a list)"),
-    "list toolcall": _("tool calls (in a list)"),
     "list review": _("beginnings of notes (in a list)"),
 }
 

@@ -4,6 +4,7 @@ Named here and not on the models: no migration has to know a translation.
 """
 
 from django.apps import apps
+from django.db.models import Model
 from django.utils.translation import gettext_lazy
 from django.utils.translation import gettext_noop as _
 
@@ -42,7 +43,6 @@ TABLES = {
     "memory.Prompt": (_("prompt"), _("prompts")),
     "memory.ModelCall": (_("model call"), _("model calls")),
     "chat.Turn": (_("turn"), _("turns")),
-    "chat.ToolCall": (_("tool call"), _("tool calls")),
     "chat.Job": (_("job"), _("jobs")),
     "chat.Allowance": (_("usage and limits"), _("usage and limits")),
     "desk.Tombstone": (_("deletion record"), _("deletion records")),
@@ -61,10 +61,14 @@ OTHERS = (
 def apply_names() -> None:
     apps.get_app_config("axes").verbose_name = gettext_lazy("Log-ins")
     for label, (one, several) in TABLES.items():
-        model = apps.get_model(label)
-        model._meta.verbose_name = gettext_lazy(one)
-        model._meta.verbose_name_plural = gettext_lazy(several)
-        for field in model._meta.local_fields:
-            name = field.verbose_name
-            if name in SAID or name in COLUMNS:
-                field.verbose_name = gettext_lazy(SAID.get(name, name))
+        name_table(apps.get_model(label), one, several)
+
+
+def name_table(model: type[Model], one: str, several: str) -> None:
+    """What staff read of a table, and of its columns that are known here."""
+    model._meta.verbose_name = gettext_lazy(one)
+    model._meta.verbose_name_plural = gettext_lazy(several)
+    for field in model._meta.local_fields:
+        name = field.verbose_name
+        if name in SAID or name in COLUMNS:
+            field.verbose_name = gettext_lazy(SAID.get(name, name))

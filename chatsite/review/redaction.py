@@ -28,7 +28,6 @@ CALL = ("refs",)
 PROMPT = ("text",)
 RULE = ("text",)
 TURN = ("text",)
-TOOL_CALL = ("call_id", "name", "arguments", "reason", "handle")
 
 # What the error columns hold, unless an import brought something else.
 ERROR_CODES = {

@@ -19,13 +19,13 @@ from chatsite.pages.presenters.attachment_cards import (
     find_typed_text,
     make_attachment_cards,
 )
-from chatsite.pages.presenters.context_pane import MAX_REPLIES, ContextPane
-from chatsite.pages.presenters.tool_cards import (
+from chatsite.pages.presenters.calls import (
     ARGUMENT_CHARS,
     arguments_of,
     visible,
     without_long_texts,
 )
+from chatsite.pages.presenters.context_pane import MAX_REPLIES, ContextPane
 from chatsite.turns.requests import reply_call, with_model
 from memory import context
 from memory.models import Message, ModelCall

@@ -13,6 +13,8 @@ from django.conf import settings
 from langchain_core.messages import ToolMessage
 from langchain_core.tools import ToolException
 
+from chatsite.accounts.preferences import find_zone
+
 # Of progress: what JSON of a browser can hold.
 MOST_DONE = 2**53
 
@@ -38,15 +40,6 @@ class CallContext:
     def zone(self) -> ZoneInfo:
         """The person's time zone, or else the site's."""
         return find_zone(self.time_zone) or ZoneInfo(settings.TIME_ZONE)
-
-
-def find_zone(name: str) -> ZoneInfo | None:
-    """The time zone of this IANA name; None for anything else."""
-    try:
-        return ZoneInfo(name) if name else None
-    except (KeyError, ValueError, OSError):
-        # Not known, not a name, the name of a folder.
-        return None
 
 
 @dataclass(frozen=True, slots=True)

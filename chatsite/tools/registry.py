@@ -17,6 +17,8 @@ from django.conf import settings
 from django.utils.module_loading import import_string
 from langchain_core.tools import BaseTool, tool
 
+from chatsite.pages.presenters.calls import visible
+
 from .context import CallContext
 
 logger = logging.getLogger(__name__)
@@ -149,8 +151,8 @@ def site_tool(**marks: Any) -> Callable[[Any], SiteTool]:
 def available() -> dict[str, SiteTool]:
     """All tools that conversations can have, by name. Never waits and never raises:
     servers that have not answered yet have no tools so far, see ready()."""
-    from . import mcp
-    from .builtin import TOOLS
+    from .builtin.listed import TOOLS
+    from .mcp import mcp_servers as mcp
 
     found: dict[str, SiteTool] = {}
     own, _ = _load_own(tuple(settings.TOOLS))
@@ -163,7 +165,7 @@ def available() -> dict[str, SiteTool]:
 async def ready() -> None:
     """Wait until each MCP server was asked for its tools once, a few seconds at most;
     later calls return at once."""
-    from . import mcp
+    from .mcp import mcp_servers as mcp
 
     await mcp.ready()
 
@@ -172,6 +174,12 @@ def chosen(names: Iterable[str]) -> list[SiteTool]:
     """The tools of these names, in this order; those that do not exist are skipped."""
     found = available()
     return [found[name] for name in dict.fromkeys(names) if name in found]
+
+
+def label_of(name: str) -> str:
+    """What people see of a tool: its label, or its name if it has none or is gone."""
+    tool = available().get(name)
+    return visible(tool.title if tool else name)
 
 
 def missing(names: Iterable[str]) -> list[str]:

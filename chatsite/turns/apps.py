@@ -17,18 +17,8 @@ class TurnsConfig(AppConfig):
     def ready(self) -> None:
         connection_created.connect(watch_values)
         request_finished.connect(close_connection)
-        from chatsite import hooks
         from memory.actions import message_deleted
 
-        from . import late_results, runner
-        from .models import ToolCall, Turn
-        from .tool_loop import audit as tool_audit
-        from .tool_loop import result_files
-        from .tool_loop.steps import ToolSteps
+        from .models import Turn
 
-        for table in (ToolCall, Turn, late_results, result_files):
-            message_deleted.connect(table.forget)
-
-        hooks.turn_steps = ToolSteps()
-        hooks.audit_rules += tool_audit.FINDERS
-        runner.jobs += [late_results.LOOKS, late_results.QUESTIONS]
+        message_deleted.connect(Turn.forget)

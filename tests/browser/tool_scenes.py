@@ -7,7 +7,8 @@ from datetime import timedelta
 from django.contrib.auth import get_user_model
 from django.utils import timezone
 
-from chatsite.turns.models import ToolCall, Turn
+from chatsite.tools.models import ToolCall
+from chatsite.turns.models import Turn
 from memory import transcript
 from tests.chatsite.scenes import Use, arrive, talk_in_turns, use_tools
 

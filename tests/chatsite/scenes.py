@@ -11,9 +11,10 @@ from django.urls import reverse
 from django.utils import timezone
 
 from chatsite.jobs import queue, tasks
+from chatsite.tools.models import ToolCall
 from chatsite.turns import audit as turn_audit
 from chatsite.turns import commands, lifecycle
-from chatsite.turns.models import Job, ToolCall, Turn
+from chatsite.turns.models import Job, Turn
 from memory import context, transcript
 from memory.integrity import audit
 from memory.models import Message

@@ -19,8 +19,9 @@ from chatsite.feedback.services import give_feedback
 from chatsite.review.actions import erasing
 from chatsite.review.models import Review
 from chatsite.sharing.models import Share
+from chatsite.tools.models import ResultFile
 from chatsite.turns import commands
-from chatsite.turns.models import Job, ResultFile
+from chatsite.turns.models import Job
 from memory import library, transcript
 from memory.models import Conversation, Message, RecallEntry, Rule
 from memory.search import recall

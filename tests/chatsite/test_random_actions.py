@@ -18,13 +18,15 @@ from chatsite.feedback.services import give_feedback
 from chatsite.importing.exporting.thread import export_thread
 from chatsite.protocol.errors import CommandError
 from chatsite.sharing import services as sharing
+from chatsite.tools import consent, late_results
 from chatsite.tools.context import CallCancelledError, Pending
-from chatsite.turns import commands, consent, late_results, lifecycle
+from chatsite.tools.models import ToolCall
+from chatsite.tools.tool_loop import records
+from chatsite.tools.tool_loop.answers import Answer, NoRoomError
+from chatsite.tools.tool_loop.asked import Asked
+from chatsite.turns import commands, lifecycle
 from chatsite.turns.copying import copies
-from chatsite.turns.models import ToolCall, Turn
-from chatsite.turns.tool_loop import records
-from chatsite.turns.tool_loop.answers import Answer, NoRoomError
-from chatsite.turns.tool_loop.asked import Asked
+from chatsite.turns.models import Turn
 from memory import actions, context, library, transcript
 from memory.compaction import lease
 from memory.labels import store as labels

@@ -13,7 +13,7 @@ from django.utils.translation import gettext_lazy as _
 from chatsite import hooks
 from chatsite.pages.presenters.thread_json import list_messages
 from chatsite.protocol.errors import explain_compaction
-from chatsite.turns.models import ToolCall
+from chatsite.tools.models import ToolCall
 from memory.engine.attachments import typed_part
 from memory.models import Conversation, ModelCall, Summary
 

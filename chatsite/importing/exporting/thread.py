@@ -10,8 +10,8 @@ from django.db.models import F
 
 from chatsite import hooks
 from chatsite.pages.presenters.thread_json import list_messages, list_summaries
+from chatsite.tools.tool_loop import result_files
 from chatsite.turns import requests
-from chatsite.turns.tool_loop import result_files
 from memory import bundle, context, prompts
 from memory.models import Conversation, Prompt
 

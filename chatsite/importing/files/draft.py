@@ -11,8 +11,8 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 
 from chatsite.hooks import NEWEST, OLDEST
+from chatsite.tools.models import ToolCall
 from chatsite.turns.copying.copies import CallInfo, TurnInfo
-from chatsite.turns.models import ToolCall
 from memory.bundle import Bundle
 from memory.engine.blank import is_blank
 

@@ -13,6 +13,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 from langchain_core.messages import AIMessage, BaseMessage
 
+from chatsite import hooks
 from chatsite.languages import group_thousands
 from chatsite.llm import dialects, providers
 from chatsite.turns.requests import (
@@ -256,7 +257,7 @@ def _tools_of(
     if call:
         refs = call.refs
         return tuple(refs.get("tools", ())), tuple(refs.get("tools_refused", ()))
-    chosen = tuple(conversation.tools)
+    chosen = hooks.turn_steps.offered(conversation)
     has_tools = dialects.of(model_of(conversation)).has_tools
     return (chosen, ()) if has_tools else ((), chosen)
 

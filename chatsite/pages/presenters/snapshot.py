@@ -14,8 +14,8 @@ from chatsite.turns.requests import with_model
 from memory.models import Conversation, Message, ModelCall, Summary
 
 from .attachment_cards import find_typed_text
+from .calls import visible, without_long_texts
 from .locations import Location, location_behind
-from .tool_cards import visible, without_long_texts
 
 PAGE = 100
 

@@ -14,26 +14,27 @@ from typing import Any
 from django.db.models import Count, OuterRef, Q, QuerySet, Subquery
 from django.utils.translation import gettext as _
 
-from chatsite.hooks import message_columns, name_source
+from chatsite import hooks
+from chatsite.hooks import StepCard, message_columns, name_source
 from chatsite.llm import providers
 from chatsite.protocol.errors import explain_code
-from chatsite.turns.models import ToolCall, Turn
+from chatsite.turns.models import Turn
 from chatsite.turns.requests import model_of, with_model
 from memory import context, versions
 from memory.models import Conversation, Message, Summary
 from memory.sql import prepared_rows
 
 from .. import incremental
-from . import rules, tool_cards
+from . import rules
 from .attachment_cards import (
     AttachmentCard,
     count_sent_chars,
     find_typed_text,
     make_attachment_cards,
 )
+from .calls import without_long_texts
 from .locations import Location, location_of
 from .rules import StatedRule
-from .tool_cards import ToolCard
 
 # A few screens: the first paint waits for them, and the way up loads more in time.
 PAGE_TURNS = 30
@@ -60,8 +61,9 @@ class ShownMessage:
     has_request: bool = True
     is_imported: bool = False
     superseded_at: datetime | None = None
-    # The calls of tools that it asked for; of a result that stands alone, its own.
-    cards: tuple[ToolCard, ...] = ()
+    # The steps that it asked for; of a result that stands alone, its own.
+    is_step: bool = False
+    cards: tuple[StepCard, ...] = ()
     rules: tuple[StatedRule, ...] = ()
     attachments: tuple[AttachmentCard, ...] = ()
     # Characters that models get of a message with attachments, where that is less.
@@ -72,7 +74,7 @@ class ShownMessage:
     @property
     def is_reply(self) -> bool:
         """Whether it ends its turn: what calls tools goes on."""
-        return self.role == Message.Role.ASSISTANT and not self.cards
+        return self.role == Message.Role.ASSISTANT and not self.is_step
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,14 +108,13 @@ class TurnView:
         return kinds == {"superseded"}
 
     @property
-    def cards(self) -> tuple[ToolCard, ...]:
+    def cards(self) -> tuple[StepCard, ...]:
         return tuple(card for message in self.messages for card in message.cards)
 
     @property
-    def is_running_tools(self) -> bool:
+    def is_in_steps(self) -> bool:
         """Whether calls go on before the model does."""
-        states = {card.state for card in self.cards}
-        return not states.isdisjoint(ToolCall.UNANSWERED)
+        return any(card.is_open for card in self.cards)
 
     @property
     def versions(self) -> tuple[tuple[ShownMessage, ...], ...]:
@@ -312,7 +313,7 @@ def _view_turns(
         return location_of(row, states.get(row.seq), summaries)
 
     every = [row for rows in messages.values() for row in rows]
-    cards = tool_cards.read(conversation, turns, every, locate)
+    cards = hooks.turn_steps.find_cards(conversation, turns, every, locate)
     waiting = _find_waiting(conversation, turns)
     stated = rules.stated(conversation, turns[0].user_message.seq, end)
     for turn in turns:
@@ -382,7 +383,7 @@ def _select_messages(
     rows = Message.objects.filter(conversation=conversation, seq__gte=start)
     if end:
         rows = rows.filter(seq__lt=end)
-    rows = with_model(tool_cards.without_long_texts(rows.order_by("seq")))
+    rows = with_model(without_long_texts(rows.order_by("seq")))
     return rows.annotate(**dict(message_columns()))
 
 
@@ -416,6 +417,7 @@ def _show_message(row: Message, location: Location, model: str) -> ShownMessage:
         has_request=row.model is not None,
         is_imported=row.imported_at is not None,
         superseded_at=row.superseded_at,
+        is_step=bool(row.tool_calls),
         attachments=make_attachment_cards(row),
         sent=sent,
         extra={name: getattr(row, name) for name, _column in message_columns()},

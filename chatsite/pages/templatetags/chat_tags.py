@@ -26,7 +26,6 @@ from memory.ranges import Ranges
 from .. import parts
 from ..markdown import render_markdown
 from ..presenters.context_pane import SeenMessage
-from ..presenters.tool_cards import label_of
 from ..presenters.transcript_pane import Divider, ShownMessage, TurnView
 
 register = template.Library()
@@ -110,6 +109,17 @@ def composer_parts(place: str) -> SafeString:
 
 
 @register.simple_tag(takes_context=True)
+def leaf_person_parts(context: template.Context) -> SafeString:
+    """What leaf apps show in the pages of the person who asks."""
+    return parts.render_for_person(context["request"].user.pk)
+
+
+@register.simple_tag(takes_context=True)
+def step_card(context: template.Context, card: hooks.StepCard) -> str:
+    return card.draw(context["conversation"])
+
+
+@register.simple_tag(takes_context=True)
 def conversation_row(
     context: template.Context, row: Conversation, opened: object
 ) -> SafeString:
@@ -181,7 +191,7 @@ def local_time(time: datetime) -> SafeString:
 
 @register.filter
 def tool_labels(names: Iterable[str]) -> str:
-    return _(", ").join(map(label_of, names))
+    return _(", ").join(map(hooks.turn_steps.label, names))
 
 
 @register.filter

@@ -8,7 +8,6 @@ from . import (
     records,
     rules,
     summaries,
-    tool_calls,
     turns,
 )
 
@@ -20,6 +19,5 @@ __all__ = [
     "records",
     "rules",
     "summaries",
-    "tool_calls",
     "turns",
 ]

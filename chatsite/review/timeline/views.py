@@ -8,9 +8,9 @@ from django.urls import path, reverse
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
-from chatsite.hooks import inspector_parts
+from chatsite.hooks import inspector_parts, timeline_parts
 from chatsite.pages.presenters.locations import location_of, states_of
-from chatsite.turns.models import ToolCall, Turn
+from chatsite.turns.models import Turn
 from memory.integrity import signatures
 from memory.models import Conversation, Message, Summary
 
@@ -94,11 +94,11 @@ def _show_transcript(
     states = states_of(conversation, [row.seq for row in found])
     active = conversation.summaries.filter(status=Summary.Status.ACTIVE)
     summaries = list(active.order_by("first_seq").defer(*redaction.SUMMARY))
-    calls = _group_calls(conversation, rights, found)
+    drawn = [draw(conversation, rights, found) for draw in timeline_parts]
     entries = [
         {
             "row": row,
-            "calls": calls.get(row.pk, ()),
+            "parts": [part[row.pk] for part in drawn if row.pk in part],
             "text": show_row_text(row, rights),
             "mark": location_of(row, states.get(row.seq), summaries),
             "holds": signatures.has_valid_signature(row) if rights.content else None,
@@ -107,21 +107,6 @@ def _show_transcript(
     ]
     target = f"transcript #{found[0].seq}–#{found[-1].seq}" if found else ""
     return {"page": shown, "entries": entries, "wanted": seq, "target": target}
-
-
-def _group_calls(
-    conversation: Conversation, rights: Rights, messages: list[Message]
-) -> dict[int, list[ToolCall]]:
-    """The calls that these messages asked for, and who allowed them, by message."""
-    rows = select_readable(conversation.tool_calls, rights, redaction.TOOL_CALL)
-    rows = rows.filter(request__in=messages).select_related("answered_by")
-    found: dict[int, list[ToolCall]] = {}
-    for call in rows.order_by("pk"):
-        call.shown_name = (
-            call.name if rights.content else redaction.show_text(call, "name")
-        )
-        found.setdefault(call.request_id, []).append(call)
-    return found
 
 
 def _show_view(

@@ -13,15 +13,15 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 
 from chatsite.protocol.errors import CommandError
+from chatsite.tools.models import ToolCall, digest_of
+from chatsite.tools.tool_loop import result_files
 from memory import bundle, transcript
 from memory.compaction import lease
 from memory.labels import store as labels
 from memory.models import Change, Conversation, Message, ModelCall, Summary
 
 from .. import limits
-from ..models import ToolCall, Turn
-from ..models.tool_call import digest_of
-from ..tool_loop import result_files
+from ..models import Turn
 
 State = Turn.State
 Source = Conversation.TitleSource

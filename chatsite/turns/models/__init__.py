@@ -1,12 +1,9 @@
-"""The tables of the execution state: turns with calls of tools and files of their
-results, jobs, and what a person has used and prefers. What was said lives in
-memory.models.
+"""The tables of the execution state: turns, jobs, and what a person has used and
+prefers. What was said lives in memory.models.
 """
 
 from .job import Job
 from .people import Allowance, Preferences, Presence
-from .result_file import ResultFile
-from .tool_call import ToolCall
 from .turn import FAILING_FIRST, Turn
 
 __all__ = [
@@ -15,7 +12,5 @@ __all__ = [
     "Job",
     "Preferences",
     "Presence",
-    "ResultFile",
-    "ToolCall",
     "Turn",
 ]

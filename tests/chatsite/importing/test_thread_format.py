@@ -10,12 +10,13 @@ import pytest
 from chatsite.feedback.services import give_feedback
 from chatsite.importing.exporting.thread import dump_json, export_thread
 from chatsite.importing.thread_format import build_thread_state
-from chatsite.turns import late_results, lifecycle
+from chatsite.tools import late_results
+from chatsite.turns import lifecycle
 from tests.fakes import own_tools
 from tests.memory.scenes import summarise
 
 from ..scenes import answer, submit
-from ..turns import calls
+from ..tools import calls
 
 pytestmark = pytest.mark.django_db
 PARTS = (

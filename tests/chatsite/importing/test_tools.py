@@ -8,8 +8,9 @@ from django.utils import timezone
 from chatsite.importing.exporting.as_markdown import write_markdown
 from chatsite.importing.exporting.thread import export_thread
 from chatsite.pages.presenters import transcript_pane
+from chatsite.tools.models import ToolCall
 from chatsite.turns.copying import copies
-from chatsite.turns.models import ToolCall, Turn
+from chatsite.turns.models import Turn
 from memory import transcript
 
 from ..scenes import Use, arrive, signed_in, talk_in_turns, url, use_tools

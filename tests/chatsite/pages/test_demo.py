@@ -8,9 +8,9 @@ from django.utils import translation
 
 from chatsite.pages import demo
 from chatsite.pages.presenters import savings
+from chatsite.tools.models import ToolCall
 from chatsite.turns import audit as turn_audit
 from chatsite.turns import commands, runner
-from chatsite.turns.models import ToolCall
 from memory.integrity import audit
 
 pytestmark = pytest.mark.django_db(transaction=True)

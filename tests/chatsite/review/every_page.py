@@ -21,7 +21,7 @@ from memory.models import Conversation, Message, Rule
 from tests.memory.scenes import plant, say, summarise
 
 APPS = (
-    *("memory", "chat", "desk"),
+    *("memory", "chat", "desk", "tools"),
     *(each.label for each in apps.get_app_configs() if each.name in settings.LEAVES),
 )
 TEXTS = {"CharField", "TextField", "JSONField", "SlugField", "EmailField"}
@@ -67,7 +67,7 @@ def make_conversation(owner, word):
     Feedback.objects.create(
         conversation=row, message=reply, verdict="bad", comment=f"{word}, why"
     )
-    for app in {*APPS} - {"memory", "chat"}:
+    for app in {*APPS} - {"memory", "chat", "tools"}:
         for model in apps.get_app_config(app).get_models():
             if not rows_of(model, row).exists():
                 fill(model, row)

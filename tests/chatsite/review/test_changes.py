@@ -10,7 +10,7 @@ from tests.fakes import own_tools
 from tests.memory.scenes import state_rule, summarise
 
 from ..scenes import memory_url, signed_in, talk_in_turns, url
-from ..turns import calls
+from ..tools import calls
 from .test_timeline import url_of
 
 pytestmark = pytest.mark.django_db

@@ -2,7 +2,8 @@
 
 import pytest
 
-from chatsite.tools import mcp, mcp_link
+from chatsite.tools.mcp import mcp_link
+from chatsite.tools.mcp import mcp_servers as mcp
 from tests.patience import PATIENCE
 
 from .mcp_servers import write

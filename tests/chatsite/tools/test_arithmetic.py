@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from langchain_core.tools import ToolException
 
-from chatsite.tools.arithmetic import work_out as calculated
+from chatsite.tools.builtin.arithmetic import work_out as calculated
 from tests.patience import within
 
 

@@ -6,8 +6,8 @@ import pytest
 from django.utils import timezone
 from langchain_core.tools import ToolException
 
-from chatsite.tools import clock
-from chatsite.tools.clock import current_time, look_for_reminder, remind_me
+from chatsite.tools.builtin import clock
+from chatsite.tools.builtin.clock import current_time, look_for_reminder, remind_me
 from chatsite.tools.context import Pending, find_zone
 
 from .calls import context_of, run

@@ -11,8 +11,7 @@ import pytest
 from langchain_core.tools import ToolException
 from langchain_core.utils.function_calling import convert_to_openai_tool
 
-from chatsite.ops import checks
-from chatsite.tools import mcp, registry
+from chatsite.tools import checks, registry
 from chatsite.tools.context import (
     AnswerLostError,
     CallCancelledError,
@@ -20,6 +19,7 @@ from chatsite.tools.context import (
     Progress,
     listener,
 )
+from chatsite.tools.mcp import mcp_servers as mcp
 from chatsite.tools.results import refine
 from memory.engine.tokens import count_text
 from tests.patience import PATIENCE

@@ -11,9 +11,11 @@ from pathlib import Path
 import pytest
 from langchain_core.tools import ToolException
 
-from chatsite.tools import mcp, mcp_config, results
+from chatsite.tools import results
 from chatsite.tools.context import AnswerLostError
-from chatsite.turns.tool_loop.loop import offer
+from chatsite.tools.mcp import mcp_config
+from chatsite.tools.mcp import mcp_servers as mcp
+from chatsite.tools.tool_loop.loop import offer
 from tests.fakes.mcp_raw import PICTURE
 
 from .calls import context_of, run

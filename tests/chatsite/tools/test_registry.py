@@ -9,8 +9,7 @@ from langchain.tools import ToolRuntime
 from langchain_core.tools import tool
 from langchain_core.utils.function_calling import convert_to_openai_tool
 
-from chatsite.ops import checks
-from chatsite.tools import registry
+from chatsite.tools import checks, registry
 from chatsite.tools.context import CallContext
 from chatsite.tools.registry import SiteTool, available, chosen, missing, site_tool
 from tests.patience import PATIENCE

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from langchain_core.messages import ToolMessage
 
 from chatsite.tools import results
-from chatsite.tools.builtin import TOOLS
+from chatsite.tools.builtin.listed import TOOLS
 from chatsite.tools.results import NOTHING, refine
 from memory.engine.tokens import MESSAGE_OVERHEAD, count_text
 from memory.transcript import is_storable

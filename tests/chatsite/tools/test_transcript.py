@@ -7,7 +7,11 @@ import pytest
 from asgiref.sync import async_to_sync
 from langchain_core.tools import ToolException
 
-from chatsite.tools.transcript import NOT_INSTRUCTIONS, read_messages, search_transcript
+from chatsite.tools.builtin.transcript import (
+    NOT_INSTRUCTIONS,
+    read_messages,
+    search_transcript,
+)
 from memory import actions, transcript
 from memory.engine.attachments import Attachment
 from memory.engine.tokens import count_text

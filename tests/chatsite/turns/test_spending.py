@@ -354,7 +354,7 @@ REACHES = {
     "chatsite/turns/requests.py": "complete",  # for runner.py alone
     "chatsite/turns/runner.py": "complete",  # summariser(), by its door
     "chatsite/turns/titles.py": "complete",
-    "chatsite/turns/tool_loop/summaries.py": "complete",
+    "chatsite/tools/tool_loop/summaries.py": "complete",
     "chatsite/ops/management/commands/doctor.py": "complete",  # the operator's own
 }
 

@@ -1,0 +1,69 @@
+"""Calls of tools in the admin: what ran, how it ended, and who allowed it."""
+
+from django.contrib import admin
+from django.contrib.admin import EmptyFieldListFilter
+from django.utils.safestring import SafeString
+from django.utils.translation import gettext_lazy as _
+
+from chatsite.review import redaction
+from chatsite.review.readonly import (
+    ConversationPartAdmin,
+    beginning_of,
+    link_to,
+    text_field,
+    whole_json,
+)
+
+from .models import ToolCall
+
+
+@admin.register(ToolCall)
+class ToolCallAdmin(ConversationPartAdmin):
+    list_display = (
+        *("id", "name_shown", "state", "error_code", "in_conversation", "owner_name"),
+        *("asked_in", "allowed", "answered_by", "answered_at", "created_at"),
+    )
+    list_filter = (
+        *("state", "allowed", ("error", EmptyFieldListFilter), "created_at"),
+    )
+    ordering = ("-id",)
+    texts = ToolCall.TEXTS
+    heads = ("name",)
+    related_texts = (
+        *redaction.prefix_names("conversation", redaction.CONVERSATION),
+        *redaction.prefix_names("request", redaction.MESSAGE),
+        *redaction.prefix_names("result", redaction.MESSAGE),
+        *redaction.prefix_names("late_result", redaction.MESSAGE),
+    )
+    select_related = (
+        *("conversation__owner", "request", "result", "late_result", "answered_by"),
+    )
+    fields = (
+        ("in_conversation", "state", "error_code"),
+        ("wide_name", "asked_in", "place"),
+        ("answer", "late_answer"),
+        "wide_arguments",
+        "digest",
+        ("allowed", "answered_by", "answered_at", "expires_at"),
+        "wide_reason",
+        ("deadline_at", "next_look_at"),
+        ("created_at", "started_at", "finished_at"),
+    )
+
+    name_shown = beginning_of("name", _("tool"))
+    wide_name = text_field("name", _("tool"))
+    wide_arguments = whole_json("arguments", _("arguments"))
+    wide_reason = text_field("reason", _("reason"))
+
+    @admin.display(description=_("asked in"))
+    def asked_in(self, row: ToolCall) -> SafeString:
+        return link_to(row.request, f"#{row.request.seq}")
+
+    @admin.display(description=_("result"))
+    def answer(self, row: ToolCall) -> SafeString | str:
+        return link_to(row.result, f"#{row.result.seq}") if row.result else "–"
+
+    @admin.display(description=_("late result"))
+    def late_answer(self, row: ToolCall) -> SafeString | str:
+        late = row.late_result
+        return link_to(late, f"#{late.seq}") if late else "–"

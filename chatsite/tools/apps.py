@@ -1,0 +1,39 @@
+"""The app of tools, and what it adds to the core."""
+
+from django.apps import AppConfig
+from django.utils.translation import gettext_lazy as _
+from django.utils.translation import gettext_noop
+
+
+class ToolsConfig(AppConfig):
+    name = "chatsite.tools"
+    verbose_name = _("Tools")
+
+    def ready(self) -> None:
+        from chatsite import hooks
+        from chatsite.review import naming
+        from chatsite.turns import runner
+        from memory.actions import message_deleted
+
+        from . import checks, commands, events, late_results, parts  # noqa: F401
+        from .models import ToolCall
+        from .tool_loop import audit, result_files
+        from .tool_loop.steps import ToolSteps
+
+        for table in (ToolCall, late_results, result_files):
+            message_deleted.connect(table.forget)
+        hooks.turn_steps = ToolSteps()
+        hooks.stylesheets.append("tools/tools.css")
+        hooks.person_parts.append(parts.draw_unread)
+        hooks.conversation_parts["menu"].append(parts.draw_menu_item)
+        for kind in (events.Tool, events.Unread):
+            hooks.event_kinds[kind.type] = kind
+        hooks.standing_events.append(commands.find_standing)
+        hooks.command_readers.update(commands.READERS)
+        named = gettext_noop("tool call"), gettext_noop("tool calls")
+        naming.name_table(ToolCall, *named)
+        hooks.access_log_names["toolcall"] = _("tool call")
+        hooks.access_log_names["list toolcall"] = _("tool calls (in a list)")
+        hooks.timeline_parts.append(parts.draw_called)
+        hooks.audit_rules += audit.FINDERS
+        runner.jobs += [late_results.LOOKS, late_results.QUESTIONS]

@@ -1,0 +1,60 @@
+"""Files in results of tools as people get them: on the card, and to keep."""
+
+import re
+from collections import defaultdict
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from django.db.models import Q
+
+from chatsite.tools.models import ResultFile
+
+# Kinds that are shown on the page, with how such bytes begin: no other is, since a
+# picture could hold scripts.
+PICTURES = {
+    "image/png": (b"\x89PNG\r\n\x1a\n",),
+    "image/jpeg": (b"\xff\xd8\xff",),
+    "image/gif": (b"GIF87a", b"GIF89a"),
+    "image/webp": (b"RIFF",),
+}
+OTHER = "application/octet-stream"
+ADDRESS = re.compile(r"https?://[^\s/]", re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True)
+class FileCard:
+    """One of them on the card of its call."""
+
+    place: int
+    name: str
+    title: str
+    kind: str
+    size: int | None
+    # Only where it is one of the web.
+    address: str
+    text_of_address: str
+    is_kept: bool
+
+    @property
+    def is_picture(self) -> bool:
+        return self.is_kept and self.kind in PICTURES
+
+
+def read(messages: Iterable[int]) -> dict[int, tuple[FileCard, ...]]:
+    """The files of these messages, by key, without their bytes."""
+    rows = ResultFile.objects.filter(message__in=messages).order_by("place")
+    found = defaultdict(list)
+    columns = ("place", "name", "title", "kind", "size", "url")
+    for key, *values, url, is_kept in rows.annotate(
+        is_kept=Q(data__isnull=False)
+    ).values_list("message", *columns, "is_kept"):
+        address = url if ADDRESS.match(url) else ""
+        found[key].append(FileCard(*values, address, url, is_kept))
+    return {key: tuple(files) for key, files in found.items()}
+
+
+def kind_of(file: ResultFile) -> str:
+    """As what a browser gets it: a picture only if that is what it is."""
+    starts = PICTURES.get(file.kind)
+    is_picture = starts and bytes(file.data).startswith(starts)
+    return file.kind if is_picture else OTHER

@@ -1,0 +1,92 @@
+"""What people do about calls over the socket, or about the reminders that came."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from django.db.models import Q
+from django.utils.translation import gettext as _
+
+from chatsite.hooks import LeafCommand, LeafEvent
+from chatsite.live.socket_client import Client, Done
+from chatsite.protocol.errors import CommandError
+from chatsite.protocol.events import read_integer
+from memory.models import Conversation
+
+from . import consent, late_results
+from .events import Tool
+from .models import ToolCall
+from .tool_loop import reminders
+
+
+@dataclass(frozen=True, slots=True)
+class Consent(LeafCommand):
+    """A person's answer to whether a call of a tool may run; `digest` is that of the
+    call that they have seen."""
+
+    call: int
+    allow: bool
+    digest: str
+    reason: object = ""
+
+    def perform(self, conversation: Conversation) -> Done:
+        answered = consent.answer(
+            conversation,
+            self.call,
+            conversation.owner,
+            allowed=self.allow,
+            digest=self.digest,
+            reason=self.reason,
+        )
+        return Done(published=(Tool.of(answered),), has_work=True)
+
+
+@dataclass(frozen=True, slots=True)
+class CancelCall(LeafCommand):
+    """Wait no longer for the late result of a call."""
+
+    call: int
+
+    def perform(self, conversation: Conversation) -> Done:
+        cancelled = late_results.cancel(conversation, self.call)
+        return Done(published=late_results.events_of(cancelled))
+
+
+@dataclass(frozen=True, slots=True)
+class Seen(LeafCommand):
+    """The person looks at the conversation, and so at its reminders."""
+
+    def perform(self, conversation: Conversation) -> Done:
+        return Done(personal=reminders.look_at(conversation))
+
+
+def read_consent(value: Mapping[str, Any]) -> Consent:
+    """The answer in a frame or a form. Raises CommandError."""
+    allow = {"true": True, "false": False}.get(str(value.get("allow")).lower())
+    digest = value.get("digest")
+    if allow is None or not isinstance(digest, str):
+        detail = _("A consent has a call, allow (true or false) and its digest.")
+        raise CommandError("bad_frame", detail)
+    call = read_integer(value, "call")
+    return Consent(call, allow, digest, value.get("reason") or "")
+
+
+READERS = {
+    "consent": read_consent,
+    "cancel_call": lambda value: CancelCall(read_integer(value, "call")),
+    "seen": lambda value: Seen(),
+}
+
+
+def find_standing(client: Client, turns: Iterable[int]) -> Iterable[LeafEvent]:
+    """The calls of these turns, those whose results come later, and reminders that were
+    not looked at."""
+    rows = ToolCall.objects.filter(conversation_id=client.conversation_id)
+    rows = rows.filter(Q(turn__in=turns) | Q(state=ToolCall.State.LATE))
+    rows = rows.select_related("request", "result", "late_result").order_by("pk")
+    calls = rows.only(
+        *("turn", "name", "state", "arguments", "digest", "started_at", "finished_at"),
+        *("error", "request__seq", "result__seq", "late_result__seq"),
+    )
+    yield from map(Tool.of, calls)
+    yield from reminders.events_of(client.user_id).values()

@@ -1,0 +1,114 @@
+"""What is told of calls over the socket: to JSON clients as it is, to pages as HTML."""
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any, ClassVar, Self
+
+from django.template.loader import render_to_string
+from django.utils.translation import gettext as _
+
+from chatsite.hooks import LeafEvent
+from chatsite.pages import parts
+from chatsite.pages.presenters import transcript_pane
+
+from .models import ToolCall
+from .registry import label_of
+
+if TYPE_CHECKING:
+    from chatsite.live.fragments import Page
+    from chatsite.live.socket_client import Client
+
+# Of a call's arguments, as JSON.
+MAX_ARGUMENTS = 8_000
+
+
+@dataclass(frozen=True, slots=True)
+class Tool(LeafEvent):
+    """A tool's call has changed. `seq` is the message that asked for it, `result_seq`
+    the newest that answers it; arguments beyond MAX_ARGUMENTS characters are left out.
+    `progress`: how far a running one is, as its tool has reported.
+    """
+
+    type: ClassVar = "tool"
+    is_synced: ClassVar = True
+    turn: int
+    call: int
+    name: str
+    state: str
+    arguments: dict[str, Any] | None
+    seq: int
+    result_seq: int | None
+    ms: int | None
+    error: str
+    digest: str
+    progress: dict[str, Any] | None = None
+
+    @classmethod
+    def of(cls, call: ToolCall) -> Self:
+        answer = call.late_result or call.result
+        took = None
+        if call.started_at and call.finished_at:
+            took = (call.finished_at - call.started_at) // timedelta(milliseconds=1)
+        is_long = len(json.dumps(call.arguments)) > MAX_ARGUMENTS
+        return cls(
+            turn=call.turn_id,
+            call=call.pk,
+            name=call.name,
+            state=call.state,
+            arguments=None if is_long else call.arguments,
+            seq=call.request.seq,
+            result_seq=answer.seq if answer else None,
+            ms=took,
+            error=call.error,
+            digest=call.digest,
+        )
+
+    def say(self) -> str:
+        if self.state != ToolCall.State.WAITING:
+            return ""
+        return _("%(name)s is waiting for your answer") % {"name": label_of(self.name)}
+
+    def draw_at_once(self, page: "Page") -> str | None:
+        """How far a running call is. None: the page lacks its card."""
+        if self.progress is None or self.call not in page.steps:
+            return None
+        values = {"call": self.call, "progress": self.progress, "oob": True}
+        return render_to_string("tools/_progress.html", values)
+
+    def draw_on(self, page: "Page", client: "Client") -> Iterator[str]:
+        """Its card, or its turn where there is no card yet. What comes in late has a
+        place of its own."""
+        found = transcript_pane.turn_view(client.conversation_id, self.turn)
+        conversation, view = found
+        [card] = [card for card in view.cards if card.pk == self.call] or [None]
+        is_here = self.turn in page.shown or self.turn > max(page.shown, default=0)
+        if card is None or card.has_late_answer or not is_here:
+            yield from page.sync(conversation, self.say())
+        elif self.call in page.steps and self.state != ToolCall.State.LATE:
+            yield card.draw_alone(conversation) + parts.render_status(self.say())
+        else:
+            yield page.turn(client.conversation_id, self.turn, self.say())
+
+
+@dataclass(frozen=True, slots=True)
+class Unread(LeafEvent):
+    """A conversation has `count` reminders that its owner has not looked at. `seq` is
+    the message of the newest one, `text` what it reminds of."""
+
+    type: ClassVar = "unread"
+    turn: ClassVar = 0
+    conversation: str
+    count: int
+    seq: int | None
+    text: str
+
+    def draw_on(self, page: "Page", client: "Client") -> Iterator[str]:
+        """The reminders of all conversations; a screen reader is told of one that has
+        come into this."""
+        is_here = self.count and self.conversation == str(client.uuid)
+        said = _("⏰ Reminder: %(text)s") % {"text": self.text} if is_here else ""
+        yield parts.render_for_person(
+            client.user_id, is_fragment=True
+        ) + parts.render_status(said)

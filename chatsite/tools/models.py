@@ -1,0 +1,194 @@
+"""How far each call of a tool is, and the files in results: what was asked and what
+came of it are messages of the transcript.
+"""
+
+import hashlib
+import json
+import uuid
+from typing import Any
+
+from django.conf import settings
+from django.db import models
+from django.db.models import Q
+from django.utils.translation import gettext
+from django.utils.translation import gettext_lazy as _
+
+from chatsite.turns.models import Turn
+from memory.models import Conversation, Message
+
+
+def digest_of(name: str, arguments: Any) -> str:
+    """SHA-256, in hex, of a tool's name and its arguments: what a consent is bound to.
+
+    Equal arguments have one digest, whatever the order of their keys.
+    """
+    parts = [name, arguments]
+    canonical = json.dumps(
+        parts, ensure_ascii=False, sort_keys=True, separators=(",", ":")
+    )
+    return hashlib.sha256(canonical.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+class ToolCall(models.Model):
+    """One call of a tool, and how far it is."""
+
+    class State(models.TextChoices):
+        ASKED = "asked", _("Asked")
+        # For the consent of a person.
+        WAITING = "waiting", _("Waiting for consent")
+        RUNNING = "running", _("Running")
+        DONE = "done", _("Done")
+        FAILED = "failed", _("Failed")
+        # The tool answers after the turn.
+        LATE = "late", _("Late")
+        CANCELLED = "cancelled", _("Cancelled")
+        # Its process ended while it ran, so it may have run or not.
+        UNKNOWN = "unknown", _("Unknown")
+
+    # Those that the loop of its turn still has to answer.
+    UNANSWERED = (State.ASKED, State.WAITING, State.RUNNING)
+    UNFINISHED = (*UNANSWERED, State.LATE)
+    # What can have words of the conversation: hidden from staff who may not read it.
+    TEXTS = ("call_id", "name", "arguments", "reason", "handle")
+
+    conversation = models.ForeignKey(
+        Conversation, models.CASCADE, related_name="tool_calls"
+    )
+    turn = models.ForeignKey(Turn, models.CASCADE, related_name="tool_calls")
+    # The message that asked for it, and its place among that message's calls.
+    request = models.ForeignKey(Message, models.CASCADE, related_name="calls_asked")
+    place = models.PositiveSmallIntegerField()
+    call_id = models.CharField(max_length=100)
+    name = models.CharField(max_length=100)
+    arguments = models.JSONField(default=dict)
+    digest = models.CharField(max_length=64)
+    state = models.CharField(max_length=9, choices=State, default=State.ASKED)
+    # Of the claim of the turn under which the call began: the fence of its writes.
+    owner = models.CharField(max_length=36, blank=True)
+    idempotency_key = models.UUIDField(default=uuid.uuid4, editable=False)
+    # The message that answers it in its place; the one that came after the turn.
+    result = models.OneToOneField(
+        Message, models.CASCADE, null=True, blank=True, related_name="call_answered"
+    )
+    late_result = models.OneToOneField(
+        Message, models.CASCADE, null=True, blank=True, related_name="late_call"
+    )
+    # What a tool that answers later is asked with, and when next; of a cancelled call,
+    # when the tool is told so.
+    handle = models.JSONField(null=True, blank=True)
+    deadline_at = models.DateTimeField(null=True, blank=True)
+    next_look_at = models.DateTimeField(null=True, blank=True)
+    # Of the question for consent: until when, and what the tool was then (consent.py);
+    # and of its answer: by whom, when, and why not.
+    expires_at = models.DateTimeField(null=True, blank=True)
+    tool_digest = models.CharField(max_length=64, blank=True, db_default="")
+    answered_by = models.ForeignKey(
+        settings.AUTH_USER_MODEL,
+        models.SET_NULL,
+        null=True,
+        blank=True,
+        related_name="tool_calls_answered",
+    )
+    answered_at = models.DateTimeField(null=True, blank=True)
+    allowed = models.BooleanField(null=True, blank=True)
+    reason = models.TextField(blank=True)
+    error = models.CharField(
+        max_length=40, blank=True, help_text=_("Code of the error.")
+    )
+    created_at = models.DateTimeField(auto_now_add=True)
+    started_at = models.DateTimeField(null=True, blank=True)
+    finished_at = models.DateTimeField(null=True, blank=True)
+    # A reminder that came, and that the person has not looked at (reminders.py).
+    is_unread = models.BooleanField(default=False, db_default=False)
+
+    class Meta:
+        # Named before the app; existing databases keep it.
+        db_table = "chat_toolcall"
+        ordering = ["id"]
+        default_permissions = ()
+        constraints = [
+            models.UniqueConstraint(
+                fields=["request", "call_id", "place"], name="tool_call_unique"
+            ),
+        ]
+        indexes = [
+            # What a sweep looks for: few of many rows.
+            models.Index(
+                fields=["next_look_at"],
+                condition=Q(next_look_at__isnull=False),
+                name="tool_call_due",
+            ),
+            models.Index(
+                fields=["expires_at"],
+                condition=Q(state="waiting"),
+                name="tool_call_waiting",
+            ),
+            models.Index(
+                fields=["conversation"],
+                condition=Q(is_unread=True),
+                name="tool_call_unread",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return gettext("Call %(id)s of %(name)s") % {"id": self.pk, "name": self.name}
+
+    def save(self, **options: Any) -> None:
+        self.digest = self.digest or digest_of(self.name, self.arguments)
+        super().save(**options)
+
+    @classmethod
+    def of_message(
+        cls, conversation: Conversation, seq: int
+    ) -> models.QuerySet["ToolCall"]:
+        """The calls that message `seq` asked for, or that it answers."""
+        sides = ("request", "result", "late_result")
+        is_side = Q(*((f"{side}__seq", seq) for side in sides), _connector=Q.OR)
+        return cls.objects.filter(is_side, conversation=conversation)
+
+    @classmethod
+    def forget(cls, conversation: Conversation, seq: int, **_: object) -> None:
+        """Message `seq` was deleted: so is what the rows of its calls repeat of it. The
+        reason of a no is a part of the result, too."""
+        calls = cls.of_message(conversation, seq)
+        calls.filter(request__seq=seq).update(arguments={}, digest="")
+        calls.update(reason="")
+
+    @property
+    def is_finished(self) -> bool:
+        return self.state not in self.UNFINISHED
+
+
+class ResultFile(models.Model):
+    """A file or an address in the result of a call, for people: the model has a note of
+    it in the text. It is deleted with that text.
+
+    Without `data` and `url` it was too large to be kept.
+    """
+
+    conversation = models.ForeignKey(
+        Conversation, models.CASCADE, related_name="result_files"
+    )
+    message = models.ForeignKey(Message, models.CASCADE, related_name="result_files")
+    place = models.PositiveSmallIntegerField()
+    name = models.CharField(max_length=200, blank=True)
+    title = models.CharField(max_length=200, blank=True)
+    kind = models.CharField(
+        max_length=130, blank=True, help_text=_("Its media type, as the tool says.")
+    )
+    url = models.TextField(blank=True)
+    size = models.PositiveBigIntegerField(null=True, blank=True)
+    data = models.BinaryField(null=True, blank=True)
+
+    class Meta:
+        db_table = "chat_resultfile"
+        default_permissions = ()
+        constraints = [
+            models.UniqueConstraint(
+                fields=["message", "place"], name="result_file_place"
+            ),
+        ]
+
+    def __str__(self) -> str:
+        # Never the name, which a tool chose.
+        return f"ResultFile {self.pk}"

@@ -1,0 +1,39 @@
+"""What is drawn of calls beside their cards: for people, and for staff."""
+
+from collections.abc import Iterable
+
+from django.template.loader import render_to_string
+
+from chatsite.review.redaction import select_readable, show_text
+from chatsite.review.rights import Rights
+from memory.models import Conversation, Message
+
+from .models import ToolCall
+from .tool_loop import reminders
+
+
+def draw_menu_item(conversation: Conversation) -> str:
+    return render_to_string("tools/_menu_item.html", {"conversation": conversation})
+
+
+def draw_unread(user_id: int, is_fragment: bool = False) -> str:
+    """The reminders that the person has not looked at, for a page."""
+    unread = reminders.find_unread(user_id)
+    values = {"unread": unread, "is_fragment": is_fragment}
+    return render_to_string("tools/_unread.html", values)
+
+
+def draw_called(
+    conversation: Conversation, rights: Rights, messages: Iterable[Message]
+) -> dict[int, str]:
+    """The calls that these messages asked for, and who allowed them, by message."""
+    rows = select_readable(conversation.tool_calls, rights, ToolCall.TEXTS)
+    rows = rows.filter(request__in=messages).select_related("answered_by")
+    found: dict[int, list[ToolCall]] = {}
+    for call in rows.order_by("pk"):
+        call.shown_name = call.name if rights.content else show_text(call, "name")
+        found.setdefault(call.request_id, []).append(call)
+    return {
+        pk: render_to_string("tools/_called.html", {"calls": calls})
+        for pk, calls in found.items()
+    }

@@ -1,0 +1,35 @@
+"""The one place where calls of tools end."""
+
+from typing import Any
+
+from django.db.models import QuerySet
+from django.db.models.functions import Now
+
+from chatsite.tools.models import ToolCall
+
+
+def end_calls(
+    calls: QuerySet[ToolCall],
+    state: str,
+    error: str = "",
+    *,
+    tells_tool: bool = False,
+    **columns: Any,
+) -> int:
+    """Move these calls to their last state, in one statement; how many they were.
+
+    "done", "failed" and "cancelled" end a call, and "unknown", where it may have run or
+    not. "late" does not: its request has an answer, but the result is still to come.
+
+    Stored are the state, the code of the error, the time, and what else the caller has
+    in `columns`, such as the message with the result. What the tool is asked with for a
+    late result can have the words of the call, so it is taken away, unless the tool has
+    work that no one waits for any more (`tells_tool`): then the next sweep tells the
+    tool, and takes it away. The pages are told by those who commit, with events.Tool.
+    """
+    if tells_tool:
+        # Of who looks for its result just now: that comes too late.
+        columns |= {"owner": "", "next_look_at": Now()}
+    else:
+        columns |= {"handle": None, "next_look_at": None}
+    return calls.update(state=state, error=error, finished_at=Now(), **columns)

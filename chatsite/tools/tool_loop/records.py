@@ -1,0 +1,247 @@
+"""The steps of a turn that calls tools, in the database: asked, begun, answered, left
+waiting. Each is one short transaction, fenced by the lease of who runs the turn, and
+finds what it did where the answer of its first try got lost.
+"""
+
+from collections.abc import Container, Sequence
+from dataclasses import replace
+from datetime import timedelta
+from typing import NamedTuple
+
+from django.conf import settings
+from django.contrib.auth import get_user_model
+from django.db import transaction
+from django.db.models import Count, QuerySet
+from django.db.models.functions import Now
+
+from chatsite.tools import consent, registry
+from chatsite.tools.context import Pending
+from chatsite.tools.models import ToolCall, digest_of
+from chatsite.turns import lifecycle
+from chatsite.turns.lifecycle import LEASE, Claim, Result, held
+from chatsite.turns.models import Turn
+from memory import transcript
+from memory.compaction import lease
+from memory.leases import LeaseStatus
+from memory.models import ModelCall
+
+from . import answers, call_context
+from .answers import Answer, NoRoomError
+from .asked import Asked
+
+State = ToolCall.State
+
+OVER_LIMIT = "No result: this turn may not call more tools. Answer with what you have."
+TOO_MANY_LATE = (
+    "No result: the user already waits for {count} results of tools, reminders among "
+    "them, the most there can be. The user can cancel some of them, or wait."
+)
+
+
+class Settled(NamedTuple):
+    """`still_open`: the calls to run, or those that wait for consent; `answered`: those
+    that were answered just now; `has_room`: whether more can be asked for."""
+
+    still_open: list[ToolCall]
+    answered: list[ToolCall]
+    has_room: bool
+
+
+@transaction.atomic
+def ask(
+    claim: Claim, result: Result, asked: Sequence[Asked]
+) -> tuple[Claim, list[ToolCall]] | None:
+    """Store a reply that asks for calls, and its calls; bill its request. The claim of
+    what follows, whose frames begin again. None: the turn was lost.
+
+    With a message behind the turn, only as many calls as there are numbers for; raises
+    NoRoomError where there is none, and nothing is stored.
+    """
+    turn = lifecycle.lock_held(claim)
+    if turn is None:
+        return None
+    following = replace(
+        claim, attempt=claim.attempt + 1, call_id=None, tokens=0, view=None
+    )
+    request = ModelCall.objects.select_related("message").get(pk=claim.call_id)
+    if request.message:
+        calls = request.message.calls_asked.select_related("request", "result")
+        return following, list(calls.order_by("place"))
+    asked = asked[: answers.count_space(turn)]
+    if not asked:
+        raise NoRoomError
+    message = transcript.append_reply(
+        turn.conversation,
+        seq=turn.reply_seq,
+        text=result.text,
+        reasoning=result.reasoning,
+        tool_calls=[each.to_langchain() for each in asked],
+    )
+    answers.advance(turn)
+    # As a new attempt, and as the first one since something came of it.
+    held(claim).update(
+        text="",
+        call=None,
+        attempt=following.attempt,
+        text_attempt=following.attempt,
+        attempts_before=claim.attempt,
+    )
+    lifecycle.bill(turn.conversation, claim, result, message=message)
+    reported = lifecycle.calibrated(turn.conversation, claim, result)
+    lease.mark_due(turn.conversation_id, **reported)
+    calls = ToolCall.objects.bulk_create(
+        ToolCall(
+            conversation=turn.conversation,
+            turn=turn,
+            request=message,
+            place=place,
+            call_id=each.call_id,
+            name=each.name,
+            arguments=each.arguments,
+            digest=digest_of(each.name, each.arguments),
+            error=each.error,
+        )
+        for place, each in enumerate(asked)
+    )
+    return following, calls
+
+
+@transaction.atomic
+def keep_cut_off(
+    claim: Claim, result: Result, asked: Sequence[Asked]
+) -> tuple[Claim, list[ToolCall]] | None:
+    """ask() for a reply that was cut off: its calls are answered at once, as not run.
+
+    Raises NoRoomError, and nothing is stored.
+    """
+    stored = ask(claim, result, asked)
+    turn = lifecycle.lock_held(claim)
+    if stored is None or turn is None:
+        return None
+    following, calls = stored
+    not_run = Answer(State.CANCELLED, answers.CUT_OFF, "not_run")
+    asked_for = [call for call in calls if call.state == State.ASKED]
+    stored_now = answers.store_all(turn, [(call, not_run) for call in asked_for])
+    known = {call.pk: call for call in stored_now}
+    return following, [known.get(call.pk, call) for call in calls]
+
+
+@transaction.atomic
+def begin(claim: Claim, pk: int) -> ToolCall | LeaseStatus:
+    """Note that a call runs, before it does; without a consent that it needs, it waits
+    instead. With what its tool is told of it. CANCELLED, LOST: it may not run."""
+    hold = LEASE.renew_unless_cancelled(held(claim))
+    if hold is not LeaseStatus.KEPT:
+        return hold
+    row = ToolCall.objects.filter(pk=pk, turn_id=claim.turn_id)
+    asked = row.filter(state=State.ASKED)
+    tool = registry.available().get(row.values_list("name", flat=True).get())
+    if tool and tool.needs_consent and not consent.holds(asked, tool):
+        consent.ask(asked, tool)
+    asked.update(state=State.RUNNING, owner=claim.owner, started_at=Now())
+    return answers.read(pk, *call_context.RELATED)
+
+
+@transaction.atomic
+def finish(claim: Claim, pk: int, answer: Answer | Pending) -> ToolCall | None:
+    """Store the result of a call that this attempt runs. None: the turn was lost."""
+    turn = lifecycle.lock_held(claim)
+    if turn is None:
+        return None
+    LEASE.renew(held(claim))
+    call = answers.read(pk)
+    if call.state != State.RUNNING:
+        return call
+    if isinstance(answer, Answer):
+        return answers.store(call, turn, answer)
+    if _has_too_many_late(turn):
+        return _refuse_late(call, turn, answer)
+    return answers.store_pending(call, turn, answer)
+
+
+def _has_too_many_late(turn: Turn) -> bool:
+    limit = settings.LATE_CALLS_PER_USER
+    if limit <= 0:
+        return False
+    owner = turn.conversation.owner_id
+    # The row is the lock: calls of several conversations are counted one by one.
+    people = get_user_model().objects.select_for_update(no_key=True)
+    people.filter(pk=owner).values("pk").first()
+    # Few of all calls have a next look, for which there is an index.
+    late = ToolCall.objects.filter(state=State.LATE, next_look_at__isnull=False)
+    return late.filter(conversation__owner=owner).count() >= limit
+
+
+def _refuse_late(call: ToolCall, turn: Turn, pending: Pending) -> ToolCall:
+    words = TOO_MANY_LATE.format(count=settings.LATE_CALLS_PER_USER)
+    refused = Answer(State.FAILED, words, "too_many_late")
+    tool = registry.available().get(call.name)
+    if tool is None or tool.cancel is None:
+        return answers.store(call, turn, refused)
+    # It has begun its work. A sweep lets it know that no one waits.
+    most = Now() + timedelta(seconds=settings.TOOL_DEADLINE_SECONDS)
+    told = {"handle": pending.handle, "deadline_at": most}
+    return answers.store(call, turn, refused, tells_tool=True, **told)
+
+
+@transaction.atomic
+def settle(claim: Claim, limit: int | None = None) -> Settled | None:
+    """What is open before the next request. None: the turn was lost.
+
+    A call that runs in no process any more is run again only where that is the same as
+    running it once. `limit`: so many calls of the turn, the first ones, may run.
+    """
+    turn = lifecycle.lock_held(claim)
+    if turn is None:
+        return None
+    still_open, answered = [], []
+    over_limit = set()
+    if limit is not None:
+        in_order = _calls_of(claim).order_by("pk").values_list("pk", flat=True)
+        over_limit.update(in_order[limit:])
+    for call in answers.open_calls(turn):
+        if answer := _why_not(call, over_limit):
+            answered.append((call, answer))
+            continue
+        if call.state == State.RUNNING:
+            call.state = State.ASKED
+            ToolCall.objects.filter(pk=call.pk).update(state=call.state, owner="")
+        still_open.append(call)
+    closed = answers.store_all(turn, answered)
+    has_room = bool(still_open) or answers.count_space(turn) != 0
+    return Settled(still_open, closed, has_room)
+
+
+def _why_not(call: ToolCall, over_limit: Container[int]) -> Answer | None:
+    """The answer of a call that can't be run (any more)."""
+    tool = registry.available().get(call.name)
+    if call.state == State.RUNNING and not (tool and tool.runs_again):
+        return answers.broken_off(call.name)
+    if call.pk in over_limit:
+        return Answer(State.FAILED, OVER_LIMIT, "tool_limit")
+    return None
+
+
+@transaction.atomic
+def wait(claim: Claim) -> LeaseStatus | None:
+    """Let the turn wait for consent: KEPT, and no process has it until the answer.
+    None: that has come meanwhile."""
+    turn = lifecycle.lock_held(claim)
+    if turn is None:
+        return LeaseStatus.LOST
+    if turn.cancel_requested_at:
+        return LeaseStatus.CANCELLED
+    if not turn.tool_calls.filter(state=State.WAITING).exists():
+        return None
+    LEASE.release(held(claim), state=Turn.State.WAITING)
+    return LeaseStatus.KEPT
+
+
+def count_used(claim: Claim) -> tuple[int, int]:
+    """How many replies of a turn have asked for calls so far, and for how many."""
+    used = _calls_of(claim).aggregate(Count("request", distinct=True), Count("pk"))
+    return used["request__count"], used["pk__count"]
+
+
+def _calls_of(claim: Claim) -> QuerySet[ToolCall]:
+    return ToolCall.objects.filter(turn=claim.turn_id, request__superseded_at=None)

@@ -1,0 +1,84 @@
+"""What calls of tools are to the turns that make them: steps of their own."""
+
+import asyncio
+from collections.abc import Callable, Mapping, Sequence
+from types import ModuleType
+
+from django.db.models import Exists, OuterRef, Q
+
+from chatsite.hooks import LeafEvent, StepCard, TurnSteps
+from chatsite.pages.presenters.locations import Location
+from chatsite.tools import registry
+from chatsite.tools.cards import tool_cards
+from chatsite.tools.events import Tool
+from chatsite.tools.models import ToolCall
+from chatsite.turns.attempt import MakeRoom
+from chatsite.turns.lifecycle import Claim, Result
+from chatsite.turns.models import Turn
+from memory.models import Conversation, Message
+
+from . import answers
+
+
+class ToolSteps(TurnSteps):
+    """Requests and calls, one after the other, until a reply asks for no call."""
+
+    def runs(self, turn: Turn) -> bool:
+        """Its conversation has tools, or had some when another attempt began."""
+        if turn.conversation.tools:
+            return True
+        calls = turn.tool_calls.filter(request__superseded_at=None)
+        return turn.may_have_rows and calls.exists()
+
+    async def run(
+        self, claim: Claim, turn: Turn, make_room: MakeRoom
+    ) -> tuple[Claim, Result] | None:
+        tool_loop = await asyncio.to_thread(_load_tool_loop)
+        return await tool_loop.run(claim, turn, make_room)
+
+    def has_open(self) -> Exists:
+        calls = ToolCall.objects.filter(turn=OuterRef("pk"))
+        return Exists(calls.filter(state__in=ToolCall.UNANSWERED))
+
+    def close(self, turn: Turn) -> None:
+        closed = answers.close_calls(turn)
+        turn.also_told = [Tool.of(call) for call in closed]
+
+    def is_removed(self) -> Exists:
+        """Calls of the turn, not of another reply before, are out of the view."""
+        calls = ToolCall.objects.filter(
+            turn=OuterRef("pk"), request__superseded_at=None
+        )
+        is_hidden = Q(request__excluded_at__isnull=False)
+        return Exists(calls.filter(is_hidden | Q(request__deleted_at__isnull=False)))
+
+    def find_room(self, conversation: Conversation) -> int:
+        return answers.find_room(conversation)
+
+    def supersede(self, conversation: Conversation) -> list[LeafEvent]:
+        return [Tool.of(call) for call in answers.give_up_late(conversation)]
+
+    def find_cards(
+        self,
+        conversation: Conversation,
+        turns: Sequence[Turn],
+        rows: Sequence[Message],
+        locate: Callable[[Message], Location],
+    ) -> Mapping[int, tuple[StepCard, ...]]:
+        return tool_cards.read_cards(conversation, turns, rows, locate)
+
+    def offered(self, conversation: Conversation) -> tuple[str, ...]:
+        return tuple(conversation.tools)
+
+    def label(self, name: str) -> str:
+        return registry.label_of(name)
+
+    def defaults(self) -> list[str]:
+        return registry.defaults()
+
+
+def _load_tool_loop() -> ModuleType:
+    # LangGraph takes a fifth of a second to import, which most commands can spare.
+    from . import loop
+
+    return loop
