@@ -8,12 +8,13 @@ owners in `memory.models.change.LEAF_ACTIONS`, background work in
 `chatsite.ops.open_paths.paths`.
 """
 
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
-from django.db.models import F, Model, Q, Value
+from django.db.models import F, Model, Q, QuerySet, Value
 from django.utils.translation import gettext as _
 from pydantic import AfterValidator, AwareDatetime, BaseModel, Field
 from pydantic_core import PydanticCustomError
@@ -37,6 +38,8 @@ if TYPE_CHECKING:
     from memory.bundle import Batch
     from memory.integrity.audit import Finder
     from memory.models import Conversation, Message
+
+    Rows = QuerySet[Conversation]
 
 # Outside of these a date is a mistake, and at the ends of what Python knows it can't be
 # written in another zone.
@@ -83,6 +86,38 @@ class MessagePart:
     place: Literal["actions", "menu"]
     columns: Mapping[str, F]
     draw: Callable[["Conversation", "ShownMessage"], str]
+
+
+@dataclass(frozen=True, slots=True)
+class ConversationField:
+    """A value of a conversation in export.json, of the form that pydantic reads.
+    `write` gives it to a conversation that is imported, and says what was left out;
+    `copy` gives that of a conversation to a branch of it."""
+
+    name: str
+    form: Any
+    read: Callable[["Conversation"], Any]
+    write: Callable[["Conversation", Any], str]
+    copy: Callable[["Conversation", "Conversation"], None]
+
+
+@dataclass(frozen=True, slots=True)
+class ListFilter:
+    """What the list of conversations can be narrowed to, by a number in its address.
+    `find_choices` gives those of a person as rows that have `pk`, `name` and `key`;
+    they are read in one statement with what the list counts. `describe_choices` makes
+    of them and of the chosen number what the templates of the list's parts need."""
+
+    name: str
+    narrow: Callable[["Rows", Any], "Rows"]
+    find_choices: Callable[[Any], QuerySet[Any]]
+    describe_choices: Callable[
+        [Sequence[tuple[int, str, str]], int | None], dict[str, Any]
+    ]
+    # Shows the choices above the list, if there are any.
+    template: str
+    # What the list says when it finds nothing.
+    nothing: Any
 
 
 class LeafEvent:
@@ -158,12 +193,17 @@ class FileSource:
     take: Callable[[int, Sequence[str]], list[Attachment]] = _find_no_files
 
 
-# Exported, and copied by an import.
+# Exported, and copied by an import; fields also by a branch.
 export_sections: list[ExportSection] = []
+conversation_fields: list[ConversationField] = []
 
 # Shown: parts of messages, and stylesheets of the page, by their static path.
 message_parts: list[MessagePart] = []
 stylesheets: list[str] = []
+# Templates that are included at a place of a page, with its values.
+page_parts: dict[str, list[str]] = defaultdict(list)
+# What narrows the list of conversations.
+list_filters: list[ListFilter] = []
 # HTML on the page of a conversation: items of its menu, and sentences that follow who
 # can read it. "" shows nothing.
 conversation_parts: dict[

@@ -43,6 +43,7 @@ LEAVES = [
     "chatsite.experiments",
     "chatsite.feedback",
     "chatsite.importing",
+    "chatsite.labels",
     "chatsite.sharing",
 ]
 INSTALLED_APPS = [

@@ -43,13 +43,10 @@ def own(user: AbstractBaseUser) -> QuerySet[Conversation]:
 
 
 def list_conversations(
-    user: AbstractBaseUser, *, archived: bool = False, label: int | None = None
+    user: AbstractBaseUser, *, archived: bool = False
 ) -> QuerySet[Conversation]:
-    """What the list shows: pinned ones first, then by the latest change; of those with
-    the label of this key, if one is given."""
+    """What the list shows: pinned ones first, then by the latest change."""
     rows = own(user).filter(archived_at__isnull=not archived)
-    if label is not None:
-        rows = rows.filter(labels=label)
     return rows.order_by(F("pinned_at").desc(nulls_last=True), "-updated_at", "-id")
 
 

@@ -19,7 +19,6 @@ POSTGRESQL = (
     "memory/test_compaction.py",
     "memory/test_context.py",
     "memory/test_erasing.py",
-    "memory/test_labels.py",
     "memory/test_library.py",
     "memory/test_mending.py",
     "memory/test_migrations.py",
@@ -34,6 +33,7 @@ POSTGRESQL = (
     "memory/test_temporary.py",
     # Claims, leases and deadlines; two processes at the same rows.
     "chatsite/feedback/",
+    "chatsite/labels/",
     "chatsite/sharing/",
     "chatsite/jobs/",
     "chatsite/protocol/test_layer.py",

@@ -36,7 +36,7 @@ LAYERS = (
 # signatures are a field of the models, the audit reads everything.
 MEMORY_LAYERS = (
     *("management", "integrity.audit", "library", "actions", "compaction", "bundle"),
-    *("staging", "context", "transcript", "rules", "labels", "search", "view"),
+    *("staging", "context", "transcript", "rules", "search", "view"),
     "versions",
     "prompts",
     *("agent_threads", "calibration", "models", "integrity", "leases", "database"),

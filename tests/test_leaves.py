@@ -16,6 +16,7 @@ WORDS = {
     "chatsite.experiments": "experiment|another policy",
     "chatsite.feedback": "feedback|good reply|bad reply",
     "chatsite.importing": r"\bimport(?:s|ed|ing)?\b|export|download everything",
+    "chatsite.labels": r'(?<![<\-/"])\blabels?\b',
     "chatsite.sharing": r"\bshar(?:e[ds]?|ing)\b|revoke|<token",
 }
 TEXTS = ("Hello", "Where is Kyoto?", "How far is it?", "Thank you")

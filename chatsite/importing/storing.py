@@ -13,14 +13,13 @@ from django.contrib.auth.models import AbstractBaseUser
 from django.db import transaction
 from django.utils.translation import gettext as _
 
-from chatsite.hooks import export_sections
+from chatsite.hooks import conversation_fields, export_sections
 from chatsite.jobs import queue
 from chatsite.llm import providers
 from chatsite.tools.tool_loop import result_files
 from chatsite.turns.copying import copies
 from chatsite.turns.models import Job
 from memory import bundle, library, staging, transcript
-from memory.labels import store as labels
 from memory.models import Conversation
 
 from .files import foreign, own, reading
@@ -84,9 +83,9 @@ class _Import:
         if known := self._find(draft.source):
             outcome.known.append(known)
             return ""
-        made = self._store(draft)
+        made, left_out = self._store(draft)
         outcome.imported.append(made)
-        return _tell_left_out(made, draft)
+        return left_out
 
     def _find(self, source: str) -> Conversation | None:
         """Imported before or just now, or the very one that was exported here."""
@@ -99,8 +98,9 @@ class _Import:
             return rows.filter(uuid=UUID(source.removeprefix("windowpane:"))).first()
         return None
 
-    def _store(self, draft: Draft) -> Conversation:
-        made = self._create(draft)
+    def _store(self, draft: Draft) -> tuple[Conversation, str]:
+        """The conversation, and what of it was left out, in words."""
+        made, left_out = self._create(draft)
         messages = bundle.write(made, draft.bundle, self._batch)
         bundle.drop_unproved(made, self._batch)
         copies.write_turns(made, messages, draft.infos, self._batch)
@@ -111,9 +111,9 @@ class _Import:
         latest = max(row.created_at for row in messages.values())
         with self._batch(0):
             Conversation.objects.filter(pk=made.pk).update(updated_at=latest)
-        return made
+        return made, left_out
 
-    def _create(self, draft: Draft) -> Conversation:
+    def _create(self, draft: Draft) -> tuple[Conversation, str]:
         known = draft.model in providers.models()
         with self._batch(0):
             made = transcript.create(
@@ -130,9 +130,11 @@ class _Import:
             made.save(update_fields=["imported_from"])
             staging.hide(made, self.claim.owner)
             made.changes.create(action=ACTION)
-            if draft.labels:
-                labels.give(labels.named(self.user, draft.labels), [made])
-        return made
+            left_out = [
+                each.write(made, draft.fields.get(each.name, ()))
+                for each in conversation_fields
+            ]
+        return made, " ".join(filter(None, left_out))
 
     @contextmanager
     def _batch(self, count: int) -> Iterator[None]:
@@ -155,18 +157,6 @@ def _read_item(item: Any, user: AbstractBaseUser) -> Draft:
         case "claude":
             return foreign.read_claude(item)
     raise ImportItemError(_("its format is unknown."))
-
-
-def _tell_left_out(made: Conversation, draft: Draft) -> str:
-    given = {label.key for label in made.labels.all()} if draft.labels else set()
-    names = [name for name in draft.labels if labels.key_of(name) not in given]
-    if not names:
-        return ""
-    text = _(
-        "imported without the labels %(names)s: you have %(limit)s, the most there can "
-        "be."
-    )
-    return text % {"names": ", ".join(names), "limit": labels.MOST}
 
 
 def _tell_why(number: int, item: Any, why: str) -> str:

@@ -24,11 +24,9 @@ from pydantic import (
 )
 from pydantic_core import CoreSchema, PydanticCustomError
 
-from chatsite.hooks import Seq, Time, export_sections
+from chatsite.hooks import Seq, Time, conversation_fields, export_sections
 from chatsite.tools.results import MAX_FILES
 from memory.engine.rules.detection import MAX_CHARS
-from memory.labels.store import MOST as MOST_LABELS
-from memory.labels.store import LabelError, clean
 
 from .files.reading import STRING, depth
 
@@ -47,13 +45,6 @@ def _check_small(value: Any) -> Any:
     if depth(STRING.sub(b"", text.encode())) > MAX_JSON_DEPTH:
         raise PydanticCustomError("too_deep", "it is nested too deeply")
     return value
-
-
-def _clean_label(value: str) -> str:
-    try:
-        return clean(value)
-    except LabelError:
-        raise PydanticCustomError("label", "expected the name of a label") from None
 
 
 class ShownAs:
@@ -81,7 +72,6 @@ Code = Annotated[str, Field(max_length=40)]
 Hash = Annotated[str, Field(max_length=64)]
 Sha256 = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
 Day = Annotated[str, Field(pattern=r"^\d{4}-\d\d-\d\d$")]
-LabelName = Annotated[str, AfterValidator(_clean_label)]
 Json = Annotated[dict[str, Any], AfterValidator(_check_small)]
 Rows = Annotated[list[T], Field(max_length=100_000)]
 Few = Annotated[list[T], Field(max_length=1_000)]
@@ -338,7 +328,7 @@ class ResultFile(Row):
 
 
 class Conversation(Row):
-    """Its settings; `labels` are those that its owner has given to it."""
+    """Its settings."""
 
     model_config = ConfigDict(json_schema_extra={"additionalProperties": True})
 
@@ -350,7 +340,6 @@ class Conversation(Row):
     model: Name = ""
     temperature: Annotated[float, Field(ge=0, le=2)] | None = None
     system_prompt: Masked[str] = ""
-    labels: Annotated[list[LabelName], Field(max_length=MOST_LABELS)] = []
 
 
 class CoreState(Row):
@@ -388,8 +377,12 @@ def list_masked(row: type[Row]) -> list[str]:
 
 @cache
 def build_thread_state() -> type[CoreState]:
-    """The form of a whole file, with the sections of the leaf apps that are there."""
-    sections = {}
+    """The form of a whole file, with what the leaf apps add that are there."""
+    fields = {each.name: (each.form, []) for each in conversation_fields}
+    own = create_model(
+        "Conversation", __base__=Conversation, __doc__=Conversation.__doc__, **fields
+    )
+    sections = {"conversation": (own, ...)}
     for each in export_sections:
         row = create_model(
             each.row.__name__, __base__=(each.row, Row), __doc__=each.row.__doc__

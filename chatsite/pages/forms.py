@@ -12,6 +12,7 @@ from django.forms.fields import InvalidJSONInput
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
+from chatsite import hooks
 from memory import transcript
 from memory.engine import policy
 from memory.engine.blank import is_blank
@@ -438,9 +439,15 @@ class ListForm(SearchForm):
     view = forms.ChoiceField(choices=[("archived", "archived")], required=False)
     open = forms.UUIDField(required=False)
     show = forms.IntegerField(min_value=1, max_value=2_000, required=False)
-    label = forms.IntegerField(min_value=1, max_value=2**31 - 1, required=False)
     # With boxes, to choose several.
     select = forms.BooleanField(required=False)
+
+    def __init__(self, *args: Any) -> None:
+        super().__init__(*args)
+        for each in hooks.list_filters:
+            self.fields[each.name] = forms.IntegerField(
+                min_value=1, max_value=2**31 - 1, required=False
+            )
 
 
 class BranchForm(forms.Form):

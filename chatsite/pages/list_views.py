@@ -27,8 +27,7 @@ from chatsite.turns import commands, limits
 from chatsite.turns.copying import copies
 from memory import library, transcript
 from memory.engine import policy
-from memory.labels import store as labels
-from memory.models import Conversation, Label
+from memory.models import Conversation
 
 from . import demo as demo_conversation
 from .forms import (
@@ -173,13 +172,7 @@ def _refuse_new(
 @conversation_view("GET")
 def show_menu(request: HttpRequest, conversation: Conversation) -> HttpResponse:
     """What can be done to one row, fetched when its menu is opened."""
-    values = {
-        "row": conversation,
-        "labels": labels.of(request.user),
-        "given": set(conversation.labels.values_list("pk", flat=True)),
-        "label_max": Label.MAX_CHARS,
-    }
-    return render(request, "chat/_conversation_menu.html", values)
+    return render(request, "chat/_conversation_menu.html", {"row": conversation})
 
 
 @conversation_view("POST")

@@ -54,20 +54,20 @@ def render_row(
     *,
     is_open: bool,
     query: str,
-    label: int | None = None,
+    chosen: str = "",
     selecting: bool = False,
 ) -> SafeString:
-    """One conversation of the list: a link, which keeps the label that the list shows,
+    """One conversation of the list: a link, which keeps what is chosen of its filters,
     or a box to choose it."""
     is_marked = bool(query and listed.archived_at)
     values = {
         "row": listed,
         "is_open": is_open,
         "is_marked": is_marked,
-        "label": label,
+        "chosen": chosen,
         "selecting": selecting,
     }
-    shown = (listed.uuid, listed.title, listed.updated_at, is_open, is_marked, label)
+    shown = (listed.uuid, listed.title, listed.updated_at, is_open, is_marked, chosen)
     return _render_once("chat/_conversation_row.html", values, *shown, selecting)
 
 

@@ -9,7 +9,7 @@ from . import (
     memory_views,
     views,
 )
-from .list_actions import bulk, labels
+from .list_actions import bulk
 
 
 class NumberConverter(IntConverter):
@@ -96,7 +96,6 @@ conversation = [
     path("unarchive/", list_views.unarchive, name="conversation-unarchive"),
     path("delete/", list_views.delete_in_list, name="conversation-delete"),
     path("undelete/", list_views.undelete_in_list, name="conversation-undelete"),
-    path("labels/", labels.choose, name="conversation-labels"),
     path("branch/", list_views.begin_branch, name="conversation-branch"),
     path("model/", memory_actions.post_model, name="conversation-model"),
     path("policy/", memory_actions.post_policy, name="conversation-policy"),
@@ -124,19 +123,10 @@ several = [
     path("keep-deleted/", bulk.keep_deleted, name="several-keep-deleted"),
 ]
 
-label = [
-    path("give/", labels.give, name="label-new"),
-    path("<number:pk>/give/", labels.give, name="label-give"),
-    path("<number:pk>/take/", labels.take, name="label-take"),
-    path("<number:pk>/rename/", labels.rename, name="label-rename"),
-    path("<number:pk>/delete/", labels.delete, name="label-delete"),
-]
-
 urlpatterns = [
     path("", list_views.show_home, name="conversation-list"),
     path("demo/", list_views.begin_demo, name="conversation-demo"),
     path("several/", include(several)),
-    path("labels/", include(label)),
     path("c/", list_views.begin_conversation, name="conversation-create"),
     path("c/<uuid:uuid>/", include(conversation)),
 ]

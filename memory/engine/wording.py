@@ -49,7 +49,6 @@ REASONS = {
     "int_from_float": _("expected a whole number"),
     "int_parsing": _("expected a whole number"),
     "int_type": _("expected a whole number"),
-    "label": _("expected the name of a label"),
     "less_than_equal": _("expected %(le)s or less"),
     "list_type": _("expected a list"),
     "literal_error": _("expected one of %(expected)s"),

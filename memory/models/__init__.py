@@ -8,7 +8,6 @@ from .agent_thread import AgentThread
 from .call import ModelCall, Prompt
 from .change import Change
 from .conversation import Conversation, validate_policy
-from .label import Label
 from .message import SENT, Message, RecallEntry, as_langchain, read_langchain
 from .rule import Rule
 from .summary import Summary
@@ -18,7 +17,6 @@ __all__ = [
     "AgentThread",
     "Change",
     "Conversation",
-    "Label",
     "Message",
     "ModelCall",
     "Prompt",

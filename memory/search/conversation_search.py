@@ -51,16 +51,16 @@ class Found:
 def find_messages(
     user: AbstractBaseUser,
     query: str,
+    among: QuerySet[Conversation] | None = None,
     *,
-    label: int | None = None,
     limit: int = LIMIT,
 ) -> list[Found]:
-    """The user's messages that have all words of the query, the newest first; of
-    conversations with the label of this key, if one is given."""
+    """The user's messages that have all words of the query, the newest first; among
+    these of list_searched(), if they are given."""
     rows = Message.objects.filter(
         conversation__owner=user, conversation__deleted_at=None, deleted_at=None
     )
-    own = _list_searched(user, label)
+    own = list_searched(user) if among is None else among
     # By their latest change, the newest first.
     ids = list(own.values_list("pk", flat=True)[:MAX_CONVERSATIONS])
     found = set(_find_words(ids, query, limit))
@@ -74,17 +74,11 @@ def find_messages(
     return [_excerpt_message(row, query) for row in shown.order_by("-pk")[:limit]]
 
 
-def find_titles(
-    user: AbstractBaseUser, query: str, *, label: int | None = None
-) -> QuerySet[Conversation]:
-    return _list_searched(user, label).filter(title__icontains=query)
-
-
-def _list_searched(user: AbstractBaseUser, label: int | None) -> QuerySet[Conversation]:
-    rows = Conversation.objects.filter(
+def list_searched(user: AbstractBaseUser) -> QuerySet[Conversation]:
+    """The conversations that a search of the user looks at."""
+    return Conversation.objects.filter(
         owner=user, deleted_at=None, temporary_until=None
     )
-    return rows if label is None else rows.filter(labels=label)
 
 
 def _find_words(ids: list[int], query: str, limit: int) -> list[int]:

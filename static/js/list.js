@@ -1,9 +1,9 @@
-/* Ranges of boxes in the list, and labels that take what is dropped on them. */
+/* Ranges of boxes in the list, and what takes conversations that are dropped on it. */
 (() => {
   const on = (name, act) => document.addEventListener(name, act);
   const boxes = () => [...document.querySelectorAll(".pick")];
   const chosen = () => boxes().filter((box) => box.checked);
-  // The box of the last click; what is dragged, and the label that it is over.
+  // The box of the last click; what is dragged, and what it is over.
   let last, dragged, over;
 
   on("click", ({ target, shiftKey }) => {
@@ -18,9 +18,9 @@
     document.getElementById("several-count").textContent = chosen().length;
   });
 
-  function aim(label) {
+  function aim(target) {
     over?.classList.remove("over");
-    over = label;
+    over = target;
     over?.classList.add("over");
   }
 
@@ -40,11 +40,13 @@
   });
 
   // The same list after a reload.
-  on("htmx:afterSwap", ({ target: { id, dataset } }) => {
-    if (id !== "conversation-list") return;
+  on("htmx:afterSwap", ({ target }) => {
+    if (target.id !== "conversation-list") return;
     const page = new URL(location);
-    page.searchParams.delete("label");
-    if (dataset.label) page.searchParams.set("label", dataset.label);
+    for (const { name, value } of document.querySelectorAll("#list-state [data-filter]")) {
+      page.searchParams.delete(name);
+      if (value) page.searchParams.set(name, value);
+    }
     history.replaceState(null, "", page);
   });
 })();

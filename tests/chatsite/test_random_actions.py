@@ -16,6 +16,7 @@ from django.db.models.functions import Now
 
 from chatsite.feedback.services import give_feedback
 from chatsite.importing.exporting.thread import export_thread
+from chatsite.labels import services as labels
 from chatsite.protocol.errors import CommandError
 from chatsite.sharing import services as sharing
 from chatsite.tools import consent, late_results
@@ -29,7 +30,6 @@ from chatsite.turns.copying import copies
 from chatsite.turns.models import Turn
 from memory import actions, context, library, transcript
 from memory.compaction import lease
-from memory.labels import store as labels
 from memory.models import Conversation
 from tests import plugin
 from tests.fakes import own_tools
@@ -312,7 +312,10 @@ class People:
         sharing.create_share(self.conversation, with_view=self.random.random() < 0.5)
 
     def do_label(self):
-        labels.give(labels.named(self.owner, [self.text()[:30]]), [self.conversation])
+        labels.give_labels(
+            labels.find_or_make_labels(self.owner, [self.text()[:30]]),
+            [self.conversation],
+        )
 
     def do_feedback(self):
         verdict = self.pick(["good", "bad", ""])

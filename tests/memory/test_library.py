@@ -104,6 +104,39 @@ class TestDelete:
         assert library.purge_deleted() == 1
 
 
+class TestSeveral:
+    @pytest.fixture
+    def some(self, alice):
+        return [transcript.create(alice, title=title) for title in "abc"]
+
+    def test_they_are_archived_deleted_and_restored(self, alice, some):
+        library.archive_all(some[:2])
+        assert list(library.list_conversations(alice)) == some[2:]
+        library.unarchive_all(some)
+        library.delete_all(some[:2])
+        [at] = {row.deleted_at for row in library.deleted_lately(alice)}
+        assert at
+        uuids = [each.uuid for each in some]
+        assert library.restore_all(alice, uuids) == 2
+        assert library.own(alice).count() == 3
+        library.delete_all(some)
+        late = timezone.now() - library.UNDO - timedelta(seconds=5)
+        Conversation.objects.update(deleted_at=late)
+        with pytest.raises(Conversation.DoesNotExist):
+            library.restore_all(alice, uuids)
+
+    def test_one_that_is_not_theirs_is_missing_with_all(self, alice, bob, some):
+        other = transcript.create(bob)
+        for wrong in ([some[0].uuid, other.uuid], [other.uuid]):
+            with pytest.raises(Conversation.DoesNotExist):
+                library.pick(alice, wrong)
+        library.delete_all(some)
+        with pytest.raises(Conversation.DoesNotExist):
+            library.restore_all(bob, [each.uuid for each in some])
+        with pytest.raises(Conversation.DoesNotExist):
+            library.pick(alice, [some[0].uuid])
+
+
 class TestFind:
     def test_it_finds_whole_words_in_any_conversation(self, alice, conversation):
         other = transcript.create(alice)
@@ -151,7 +184,7 @@ class TestFind:
             plant(alice, conversations)
             with django_assert_max_num_queries(6):
                 found = conversation_search.find_messages(alice, "harbour of w1")
-                list(conversation_search.find_titles(alice, "w1"))
+                list(conversation_search.list_searched(alice))
             assert found
 
 

@@ -40,7 +40,7 @@ def test_its_owner_has_it_by_its_address_alone(alice, bob, fleeting):
         assert not library.list_conversations(alice, archived=archived)
     assert not library.own(alice)
     assert not conversation_search.find_messages(alice, "budget")
-    assert not conversation_search.find_titles(alice, "Temporary")
+    assert not conversation_search.list_searched(alice).exists()
 
 
 def test_nothing_of_it_is_left_when_its_time_is_over(alice, fleeting):

@@ -8,7 +8,6 @@ from django.contrib.auth.models import AbstractBaseUser
 from chatsite.accounts import preferences
 from chatsite.hooks import account_rows
 from memory import library
-from memory.labels import store as labels
 from memory.models import Conversation
 
 from ..thread_format import FORMAT
@@ -38,7 +37,6 @@ def _describe_account(user: AbstractBaseUser) -> tuple[str, list[int]]:
                 name: getattr(preferred, name)
                 for name in (*preferences.FIELDS, "tool_cards", "time_zone")
             },
-            "labels": list(labels.of(user).values_list("name", flat=True)),
             **{name: read(user) for name, read in account_rows.items()},
         },
     }

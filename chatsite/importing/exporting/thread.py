@@ -49,7 +49,7 @@ def export_thread(conversation: Conversation) -> dict[str, Any]:
             "model": requests.model_of(conversation),
             "temperature": conversation.temperature,
             "system_prompt": context.system_prompt(conversation),
-            "labels": list(conversation.labels.values_list("name", flat=True)),
+            **{f.name: f.read(conversation) for f in hooks.conversation_fields},
         },
         "messages": list(list_messages(conversation)),
         "tool_calls": list(list_tool_calls(conversation)),

@@ -32,12 +32,12 @@ class Draft:
     calls: Sequence[CallInfo] = ()
     # Of leaf apps, by their names.
     sections: Mapping[str, Sequence[Any]] = field(default_factory=dict)
+    fields: Mapping[str, Any] = field(default_factory=dict)
     files: Sequence[Mapping[str, Any]] = ()
     policy: dict[str, Any] = field(default_factory=dict)
     model: str = ""
     temperature: float | None = None
     system_prompt: str = ""
-    labels: Sequence[str] = ()
 
 
 @dataclass(slots=True)

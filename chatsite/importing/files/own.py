@@ -13,7 +13,7 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 from pydantic import ValidationError
 
-from chatsite.hooks import export_sections
+from chatsite.hooks import conversation_fields, export_sections
 from chatsite.tools import results
 from chatsite.turns.copying.copies import CallInfo, TurnInfo
 from memory import models
@@ -83,12 +83,12 @@ def read(item: dict[str, Any], user_id: int) -> Draft:
         calls=_read_tool_calls(own.tool_calls, said),
         files=[row.model_dump() for row in own.files],
         sections={each.name: getattr(own, each.name) for each in export_sections},
+        fields={f.name: getattr(own.conversation, f.name) for f in conversation_fields},
         policy=_read_policy(own),
         model=own.conversation.model,
         temperature=own.conversation.temperature,
         # Only one of the conversation's own; the site's may change.
         system_prompt="" if prompt == settings.SYSTEM_PROMPT else prompt,
-        labels=own.conversation.labels,
     )
 
 

@@ -1,1 +1,1 @@
-"""What people do to their list: labels, and several conversations at once."""
+"""What people do to several conversations of their list at once."""

@@ -16,7 +16,6 @@ from django_htmx.http import reswap, retarget
 
 from chatsite.accounts.access import private
 from memory import library
-from memory.labels.store import LabelError
 from memory.models import Conversation
 
 from ..presenters import conversation_list
@@ -39,10 +38,10 @@ def answering(view: Callable[..., HttpResponse]) -> Callable[..., HttpResponse]:
     def acted(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
         try:
             return view(request, *args, **kwargs)
-        except (LabelError, ListError) as error:
+        except ListError as error:
             return refuse(request, str(error))
         except IntegrityError:
-            # A label or a conversation was erased in between.
+            # What it is about was erased in between.
             raise Http404 from None
 
     return acted

@@ -1,23 +1,24 @@
-"""The list of conversations as plain values for the templates: labels, and sections by
-date or what a search has found.
+"""The list of conversations as plain values for the templates: sections by date, or
+what a search has found, narrowed by the filters of leaf apps.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import date
 from itertools import groupby, islice
 from typing import Any
+from urllib.parse import urlencode
 
 from django.contrib.auth.models import AbstractBaseUser
-from django.db.models import QuerySet
+from django.db.models import CharField, Count, QuerySet, Value
 from django.http import QueryDict
 from django.utils import timezone
 from django.utils.formats import date_format
 from django.utils.translation import gettext as _
 
+from chatsite import hooks
 from memory import library
-from memory.labels import store as labels
-from memory.models import Conversation, Label
+from memory.models import Conversation
 from memory.search import conversation_search
 from memory.sql import prepared_rows
 
@@ -28,8 +29,6 @@ PAGE = 200
 COLUMNS = ("uuid", "title", "updated_at", "pinned_at", "archived_at")
 MAX_TITLES = 20
 MAX_UNDO = 3
-# Of the address, what the links of the list keep.
-STATE = ("q", "view", "label", "select")
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,42 +57,60 @@ def listed(user: AbstractBaseUser, data: QueryDict) -> dict[str, Any]:
         return {"sections": [], "query": data.get("q", ""), "found": []}
     asked = form.cleaned_data
     query, archived = asked["q"], asked["view"] == "archived"
-    only = {"label": asked["label"]} if asked["label"] is not None else {}
-    known, archived_count = labels.split(_with_archived(user=user.pk, **only))
+    filters = {each.name: asked[each.name] for each in hooks.list_filters}
+    keys = {name: key for name, key in filters.items() if key is not None}
+    counted = _with_archived(user=user.pk, **keys)
     shown: dict[str, Any] = {
         "query": query,
         "archived": archived,
         "open_uuid": asked["open"],
         "undo": list(_list_deletions(user)),
-        "labels": known,
-        "label_pk": asked["label"],
-        "label": next((each for each in known if each.pk == asked["label"]), None),
+        "filters": filters,
+        "choosers": [],
+        "chosen": urlencode(keys),
+        "nothing": next((f.nothing for f in hooks.list_filters if f.name in keys), ""),
         "selecting": asked["select"],
-        "label_max": Label.MAX_CHARS,
         "most_at_once": library.MOST_AT_ONCE,
         "state": _keep_state(asked),
     }
+    for each in hooks.list_filters:
+        choices = [row for name, *row in counted if name == each.name]
+        shown |= each.describe_choices(choices, filters[each.name])
+        if choices:
+            shown["choosers"].append(each.template)
     if query:
-        titles = conversation_search.find_titles(user, query, label=asked["label"])
+        searched = _narrow_by_filters(conversation_search.list_searched(user), keys)
+        titles = searched.filter(title__icontains=query)
         titles = list(titles.only(*COLUMNS)[:MAX_TITLES])
         shown["sections"] = [Section(_("Titles"), titles)] if titles else []
-        shown["found"] = conversation_search.find_messages(
-            user, query, label=asked["label"]
-        )
+        shown["found"] = conversation_search.find_messages(user, query, searched)
         return shown
     most = asked["show"] or PAGE
-    found = library.list_conversations(user, archived=archived, label=asked["label"])
+    found = _narrow_by_filters(
+        library.list_conversations(user, archived=archived), keys
+    )
     rows = list(found.only(*COLUMNS)[: most + 1])
     shown["sections"] = list(group_by_day(rows[:most]))
     shown["more"] = most + PAGE if len(rows) > most else None
-    shown["archived_count"] = archived_count
+    shown["archived_count"] = sum(count for name, count, *_ in counted if not name)
     return shown
 
 
 def _keep_state(asked: dict[str, Any]) -> QueryDict:
+    """Of the address, what the links of the list keep."""
+    names = ("q", "view", *(each.name for each in hooks.list_filters), "select")
     state = QueryDict(mutable=True)
-    state.update({name: asked[name] for name in STATE if asked[name]})
+    state.update({name: asked[name] for name in names if asked[name]})
     return state
+
+
+def _narrow_by_filters(
+    rows: QuerySet[Conversation], keys: Mapping[str, Any]
+) -> QuerySet[Conversation]:
+    for each in hooks.list_filters:
+        if each.name in keys:
+            rows = each.narrow(rows, keys[each.name])
+    return rows
 
 
 def _list_deletions(user: AbstractBaseUser) -> Iterator[Deletion]:
@@ -105,10 +122,17 @@ def _list_deletions(user: AbstractBaseUser) -> Iterator[Deletion]:
 
 
 @prepared_rows()
-def _with_archived(user: Any, label: Any = None) -> QuerySet[Any, Any]:
-    return labels.with_count(
-        user, library.list_conversations(user, archived=True, label=label)
-    )
+def _with_archived(user: Any, **keys: Any) -> QuerySet[Any, Any]:
+    """Rows of the choices of each filter, behind its name, and how many conversations
+    are archived, behind none: in one statement, as every page with the list asks."""
+    none = Value("", CharField())
+    counted = _narrow_by_filters(library.list_conversations(user, archived=True), keys)
+    count = counted.order_by().values("owner").annotate(count=Count("pk"))
+    found = count.values_list(none, "count", none, none)
+    for each in hooks.list_filters:
+        columns = (Value(each.name, CharField()), "pk", "name", "key")
+        found = each.find_choices(user).values_list(*columns).union(found, all=True)
+    return found
 
 
 @prepared_rows()

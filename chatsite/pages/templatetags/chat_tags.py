@@ -1,6 +1,6 @@
 """Filters of the pages: safe HTML of a text, and numbers as people write them."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from datetime import datetime, timedelta
 
 from django import template
@@ -96,6 +96,12 @@ def leaf_conversation_parts(context: template.Context, place: str) -> SafeString
 
 
 @register.simple_tag
+def page_parts(place: str) -> Sequence[str]:
+    """The templates that leaf apps have at this place of a page."""
+    return hooks.page_parts.get(place, ())
+
+
+@register.simple_tag
 def leaf_stylesheets() -> SafeString:
     """Links to the stylesheets of leaf apps."""
     link = '<link rel="stylesheet" href="{}">'
@@ -127,7 +133,7 @@ def conversation_row(
         row,
         is_open=str(row.uuid) == str(opened),
         query=context["query"],
-        label=context["label_pk"],
+        chosen=context["chosen"],
         selecting=context["selecting"],
     )
 

@@ -12,12 +12,12 @@ from django.db.models import F
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
+from chatsite.hooks import conversation_fields
 from chatsite.protocol.errors import CommandError
 from chatsite.tools.models import ToolCall, digest_of
 from chatsite.tools.tool_loop import result_files
 from memory import bundle, transcript
 from memory.compaction import lease
-from memory.labels import store as labels
 from memory.models import Change, Conversation, Message, ModelCall, Summary
 
 from .. import limits
@@ -88,7 +88,8 @@ def branch_conversation(conversation: Conversation, seq: int) -> Conversation:
         tools=conversation.tools,
         temporary=conversation.is_temporary,
     )
-    labels.give(conversation.labels.all(), [made])
+    for each in conversation_fields:
+        each.copy(conversation, made)
     made.branched_from, made.branched_seq = conversation, seq
     made.token_ratio = conversation.token_ratio
     made.token_overhead = conversation.token_overhead

@@ -11,13 +11,13 @@ from django.test import AsyncClient, Client
 from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
+from chatsite.labels import services as labels
 from chatsite.live import socket_client
 from chatsite.protocol import events
 from chatsite.protocol.errors import CommandError
 from chatsite.turns import commands, lifecycle
 from chatsite.turns.models import Preferences, Turn
 from memory import library, transcript
-from memory.labels import store as labels
 from memory.models import Conversation, Message, ModelCall, Prompt, RecallEntry
 from tests.memory.scenes import summarise
 
@@ -184,8 +184,8 @@ class TestExport:
                 summarise(made, 1, 2)
             library.delete_conversation(made)
             transcript.create(bob, title="Secret of Bob")
-            work, _unused = labels.named(alice, ["Work", "Unused"])
-            labels.give([work], library.own(alice))
+            work, _unused = labels.find_or_make_labels(alice, ["Work", "Unused"])
+            labels.give_labels([work], library.own(alice))
 
         def take_in(text):
             talked = [c for c in json.loads(text)["conversations"] if c["messages"]]

@@ -19,12 +19,12 @@ from django.urls import reverse
 from chatsite.accounts import account
 from chatsite.experiments.models import Experiment
 from chatsite.feedback.services import give_feedback
+from chatsite.labels import services as labels
 from chatsite.review.actions import erasing
 from chatsite.turns import commands, lifecycle
 from chatsite.turns.models import Turn
 from memory import bundle, context, library, prompts, transcript
 from memory.integrity import audit
-from memory.labels import store as labels
 from memory.models import Conversation, Message, ModelCall
 from memory.search import recall
 from tests.clients import Person
@@ -42,7 +42,7 @@ def plant(user, staff, word=WORD):
     for n in range(5):
         talk_in_turns(made, f"{word} {n}")
     give_feedback(made, 2, "bad", f"F {word}")
-    labels.give(labels.named(user, [f"L {word}"]), [made])
+    labels.give_labels(labels.find_or_make_labels(user, [f"L {word}"]), [made])
     summarise(made, 1, 4, text=f"S {word}", flags={"unsupported": [word]})
     texts = {prompts.name_of(f"I {word}"): f"I {word}"}
     bundle.write(transcript.create(user), bundle.Bundle(prompts=texts))

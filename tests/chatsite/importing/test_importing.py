@@ -24,7 +24,6 @@ from chatsite.jobs import queue
 from chatsite.turns.models import Job
 from memory import bundle, context, library, transcript, versions
 from memory.compaction import lease
-from memory.labels import store as labels
 from memory.models import Conversation, Message, Prompt
 from memory.search import conversation_search
 from tests.memory.scenes import unguarded
@@ -122,26 +121,6 @@ class TestOwn:
         assert not made.model_calls.filter(message__seq=2).exists()
         assert violations() == []
 
-    def test_it_brings_its_labels_as_far_as_there_is_room(
-        self, alice, source, exported, monkeypatch
-    ):
-        assert exported["conversation"]["labels"] == []
-        labels.give(labels.named(source.owner, ["Travel", "Work"]), [source])
-        written = as_json(export_thread(source))
-        monkeypatch.setattr(labels, "MOST", 2)
-        known = labels.named(alice, ["work", "Home"])
-        outcome = take(alice, written)
-        [made] = outcome.imported
-        assert list(made.labels.all()) == known[:1]
-        assert labels.of(alice).count() == 2
-        [told] = outcome.told
-        assert "without the labels Travel: you have 2" in told
-
-    def test_a_file_from_before_there_were_labels_has_none(self, alice, exported):
-        del exported["conversation"]["labels"]
-        [made] = take(alice, exported).imported
-        assert not made.labels.exists()
-
     def test_a_second_import_is_told_and_not_doubled(self, alice, exported):
         [made] = take(alice, exported).imported
         outcome = take(alice, exported)
@@ -217,9 +196,6 @@ WRONG = {
     "flags": (change(["summaries", 0, "flags"], {"unsupported": 5}), "flags"),
     "ancestor": (change(["summaries", 1, "folded_from"], [2]), "version 2"),
     "policy": (change(["conversation", "own_policy"], {"preset": "x"}), "policy"),
-    "label": (change(["conversation", "labels"], ["x", " "]), "labels, 2"),
-    "long label": (change(["conversation", "labels"], ["x" * 41]), "labels, 1"),
-    "labels": (change(["conversation", "labels"], ["x"] * 51), "labels: "),
     "inf": (change(["summaries", 0, "trigger", "value"], 1e308), "trigger, value"),
 }
 
@@ -506,7 +482,7 @@ class TestStaging:
     def test_it_stops_when_its_person_is_gone(self, alice):
         claim = queue.add(KIND, alice, f"import:{alice.pk}")
         importer = storing._Import(claim, queue.held(claim).get())
-        made = importer._create(storing._read_item(CLAUDE, alice))
+        made, _left_out = importer._create(storing._read_item(CLAUDE, alice))
         account.delete_account(alice)
         with pytest.raises(storing.LostError), importer._batch(0):
             pass

@@ -7,7 +7,6 @@ from chatsite.turns import commands, lifecycle
 from chatsite.turns.copying import copies
 from chatsite.turns.models import Turn
 from memory import actions, bundle, context, transcript, versions
-from memory.labels import store as labels
 from memory.models import Conversation, Message, ModelCall, Summary
 from memory.search import recall
 from tests.memory.scenes import summarise
@@ -44,12 +43,6 @@ def test_it_copies_everything_up_to_the_message(long):
     assert (made.title, made.system_prompt) == ("Long (branch)", "Be brief.")
     assert made.next_seq == 7
     assert violations() == []
-
-
-def test_it_has_the_labels_of_its_conversation(long):
-    labels.give(labels.named(long.owner, ["Work", "Home"]), [long])
-    made = copies.branch_conversation(long, 2)
-    assert [label.name for label in made.labels.all()] == ["Home", "Work"]
 
 
 def test_it_takes_the_summaries_along_that_lie_before(long):

@@ -5,17 +5,19 @@ used. The conversations that are passed in are the owner's; the callers see to t
 """
 
 from collections.abc import Iterable, Sequence
-from typing import Any
 from unicodedata import normalize
 
 from django.contrib.auth import get_user_model
 from django.contrib.auth.base_user import AbstractBaseUser
 from django.db import transaction
-from django.db.models import CharField, Count, QuerySet, Value
+from django.db.models import QuerySet
 from django.utils.translation import gettext as _
 
+from chatsite.pages.list_actions.answers import ListError
 from memory.engine.blank import is_blank
-from memory.models import Conversation, Label
+from memory.models import Conversation
+
+from .models import Label
 
 # Of one person.
 MOST = 50
@@ -23,35 +25,20 @@ MOST = 50
 Link = Label.conversations.through
 
 
-class LabelError(ValueError):
+class LabelError(ListError):
     """A name that no label can have now; the message says why and what to do."""
 
 
-def of(user: AbstractBaseUser) -> QuerySet[Label]:
-    """All labels of a user, by name."""
+def list_labels(user: AbstractBaseUser | int) -> QuerySet[Label]:
+    """All labels of a user, or of the key of one, by name."""
     return Label.objects.filter(owner=user)
 
 
-def with_count(
-    user: AbstractBaseUser, counted: QuerySet[Conversation]
-) -> QuerySet[Any, Any]:
-    """Rows for split(): the user's labels, and how many of their conversations are
-    `counted`, in one statement, because every page with the list asks for both."""
-    name, key = Value("", CharField()), Value("", CharField())
-    count = counted.order_by().values("owner").annotate(count=Count("pk"))
-    rows = of(user).order_by().values_list("pk", "name", "key")
-    return rows.union(count.values_list("count", name, key), all=True)
+def list_names(user: AbstractBaseUser) -> list[str]:
+    return list(list_labels(user).values_list("name", flat=True))
 
 
-def split(rows: Iterable[tuple[int, str, str]]) -> tuple[list[Label], int]:
-    """The labels by name, and the count, of with_count()."""
-    rows = list(rows)
-    labels = [Label(pk=pk, name=name, key=key) for pk, name, key in rows if key]
-    number = sum(count for count, _name, key in rows if not key)
-    return sorted(labels, key=lambda label: label.key), number
-
-
-def clean(name: str) -> str:
+def clean_name(name: str) -> str:
     """A name as it is stored: on one line, its accents composed. Raises LabelError."""
     name = normalize("NFC", " ".join(name.split()))
     if is_blank(name):
@@ -62,30 +49,30 @@ def clean(name: str) -> str:
     return name
 
 
-def key_of(name: str) -> str:
+def make_key(name: str) -> str:
     """What two names have in common that only differ in capitals."""
     return name.casefold()
 
 
 @transaction.atomic
-def named(user: AbstractBaseUser, names: Sequence[str]) -> list[Label]:
+def find_or_make_labels(user: AbstractBaseUser, names: Sequence[str]) -> list[Label]:
     """The user's labels of these names, in their order. Those that are missing are made
     as long as there is room; the others are left out."""
     wanted: dict[str, str] = {}
-    for name in map(clean, names):
-        wanted.setdefault(key_of(name), name)
-    known = {label.key: label for label in _lock(user).filter(key__in=wanted)}
+    for name in map(clean_name, names):
+        wanted.setdefault(make_key(name), name)
+    known = {label.key: label for label in _lock_labels(user).filter(key__in=wanted)}
     missing = [key for key in wanted if key not in known]
-    room = MOST - of(user).count() if missing else 0
+    room = MOST - list_labels(user).count() if missing else 0
     made = [Label(owner=user, name=wanted[key], key=key) for key in missing]
     for label in Label.objects.bulk_create(made[: max(0, room)]):
         known[label.key] = label
     return [known[key] for key in wanted if key in known]
 
 
-def find_or_make(user: AbstractBaseUser, name: str) -> Label:
+def find_or_make_label(user: AbstractBaseUser, name: str) -> Label:
     """The user's label of this name. Raises LabelError when there are too many."""
-    found = named(user, [name])
+    found = find_or_make_labels(user, [name])
     if not found:
         text = _("You have %(limit)s labels, the most there can be. Delete one first.")
         raise LabelError(text % {"limit": MOST})
@@ -93,24 +80,24 @@ def find_or_make(user: AbstractBaseUser, name: str) -> Label:
 
 
 @transaction.atomic
-def rename(label: Label, name: str) -> None:
+def rename_label(label: Label, name: str) -> None:
     """Raises LabelError for a name that another label of the owner has."""
-    label.name = clean(name)
-    label.key = key_of(label.name)
-    if _lock(label.owner).filter(key=label.key).exclude(pk=label.pk).exists():
+    label.name = clean_name(name)
+    label.key = make_key(label.name)
+    if _lock_labels(label.owner).filter(key=label.key).exclude(pk=label.pk).exists():
         text = _("You already have a label “%(name)s”. Choose another name.")
         raise LabelError(text % {"name": label.name})
     label.save(update_fields=["name", "key"])
 
 
-def _lock(user: AbstractBaseUser) -> QuerySet[Label]:
-    """The user's labels; no other transaction names one until this one ends."""
+def _lock_labels(user: AbstractBaseUser) -> QuerySet[Label]:
+    """The user's labels; no other transaction names a label until this one ends."""
     people = get_user_model().objects.select_for_update(no_key=True)
     people.filter(pk=user.pk).values_list("pk").first()
-    return of(user)
+    return list_labels(user)
 
 
-def give(labels: Iterable[Label], conversations: Iterable[Conversation]) -> None:
+def give_labels(labels: Iterable[Label], conversations: Iterable[Conversation]) -> None:
     """Every label to every conversation; what has it already keeps it."""
     rows = [
         Link(label_id=label.pk, conversation_id=each.pk)
@@ -120,6 +107,6 @@ def give(labels: Iterable[Label], conversations: Iterable[Conversation]) -> None
     Link.objects.bulk_create(rows, ignore_conflicts=True)
 
 
-def take(labels: Iterable[Label], conversations: Iterable[Conversation]) -> None:
+def take_labels(labels: Iterable[Label], conversations: Iterable[Conversation]) -> None:
     """Every label off every conversation."""
     Link.objects.filter(label__in=labels, conversation__in=conversations).delete()

@@ -1,9 +1,9 @@
-"""The labels that people give to their conversations."""
+"""The table of labels that people give to their conversations."""
 
 from django.conf import settings
 from django.db import models
 
-from .conversation import Conversation
+from memory.models import Conversation
 
 
 class Label(models.Model):
@@ -23,6 +23,8 @@ class Label(models.Model):
     )
 
     class Meta:
+        # Named before the app; existing databases keep it.
+        db_table = "memory_label"
         ordering = ["key"]
         default_permissions = ()
         constraints = [

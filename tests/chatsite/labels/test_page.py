@@ -1,6 +1,4 @@
-"""Labels on the page, and several conversations at once: what each door does, refuses
-and costs.
-"""
+"""Labels on the page: what each door does, refuses and costs."""
 
 import pytest
 from django.db import connection
@@ -8,18 +6,19 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
-from chatsite.turns import commands, lifecycle
-from chatsite.turns.models import Turn
+from chatsite.labels import services
+from chatsite.labels.models import Label
+from chatsite.labels.services import (
+    find_or_make_label,
+    find_or_make_labels,
+    give_labels,
+    list_labels,
+)
 from memory import library, transcript
-from memory.labels import store as labels
-from memory.models import Conversation, Label
 
-from ..scenes import HTMX, signed_in, submit, talk_in_turns, url
+from ..scenes import HTMX, signed_in, talk_in_turns, url
 
 pytestmark = pytest.mark.django_db
-# Of nothing; the same in each process, as the names of tests are.
-UNKNOWN = "7a1c0000-0000-4000-8000-000000000000"
-ACTS = ("archive", "unarchive", "delete")
 
 
 @pytest.fixture
@@ -29,8 +28,8 @@ def some(alice):
 
 @pytest.fixture
 def work(alice, some):
-    label = labels.find_or_make(alice, "Work")
-    labels.give([label], some[:1])
+    label = find_or_make_label(alice, "Work")
+    give_labels([label], some[:1])
     return label
 
 
@@ -40,11 +39,6 @@ def ids_of(conversations):
 
 def send(client, address, **fields):
     return client.post(address, fields, headers=HTMX)
-
-
-def several(client, name, conversations, **fields):
-    fields["conversation"] = ids_of(conversations)
-    return send(client, reverse(f"several-{name}"), **fields)
 
 
 def give(client, label, conversations):
@@ -62,11 +56,11 @@ class TestGiving:
         for name in ("Home", "hOME"):
             fields = {"conversation": ids_of(some[:2]), "name": name}
             send(client, reverse("label-new"), **fields)
-        assert [each.name for each in labels.of(alice)] == ["Home", "Work"]
+        assert [each.name for each in list_labels(alice)] == ["Home", "Work"]
         assert some[0].labels.count() == 2
 
     def test_the_menu_of_a_row_has_its_labels(self, client, alice, some, work):
-        home = labels.find_or_make(alice, "Home")
+        home = find_or_make_label(alice, "Home")
         menu = client.get(url("menu", some[0])).content.decode()
         assert f'value="{work.pk}" checked' in menu
         assert f'value="{home.pk}">' in menu
@@ -74,8 +68,8 @@ class TestGiving:
     def test_the_menu_changes_what_was_switched_and_no_more(
         self, client, alice, some, work
     ):
-        home, elsewhere = labels.named(alice, ["Home", "Given in another tab"])
-        labels.give([elsewhere], some[:1])
+        home, elsewhere = find_or_make_labels(alice, ["Home", "Given in another tab"])
+        give_labels([elsewhere], some[:1])
         fields = {"had": [work.pk], "on": [home.pk], "name": "New"}
         page = send(client, url("labels", some[0]), **fields).content.decode()
         names = {label.name for label in some[0].labels.all()}
@@ -98,7 +92,7 @@ class TestGiving:
 
 class TestNaming:
     def test_a_label_is_renamed(self, client, alice, work):
-        labels.find_or_make(alice, "Home")
+        find_or_make_label(alice, "Home")
         address = reverse("label-rename", args=[work.pk])
         refused = send(client, address, name="HOME")
         assert "already have a label" in refused.content.decode()
@@ -122,7 +116,7 @@ class TestList:
             assert f"{url('detail', some[0])}?label={work.pk}" in page
 
     def test_it_goes_with_the_search_and_the_archive(self, client, some, work):
-        labels.give([work], some[1:2])
+        give_labels([work], some[1:2])
         library.archive_conversation(some[1])
         shown = {"label": work.pk, "view": "archived"}
         page = client.get("/", shown, headers=HTMX).content.decode()
@@ -152,15 +146,8 @@ class TestList:
         assert answer.status_code == 200
         assert some[0].title not in answer.content.decode()
 
-    def test_boxes_are_drawn_on_request(self, client, some):
-        page = client.get("/", {"select": 1}, headers=HTMX).content.decode()
-        assert page.count('class="pick"') == 3
-        assert "row-menu" not in page
-        page = client.get("/", headers=HTMX).content.decode()
-        assert 'class="pick"' not in page
-
     def test_names_are_text(self, client, alice, some):
-        label = labels.find_or_make(alice, "<b>x</b>")
+        label = find_or_make_label(alice, "<b>x</b>")
         page = client.get("/", {"label": label.pk}).content.decode()
         assert "<b>x</b>" not in page
         assert "&lt;b&gt;x" in page
@@ -174,116 +161,24 @@ class TestList:
             return len(queries)
 
         before = count()
-        many = labels.named(alice, [f"Label {n}" for n in range(labels.MOST)])
+        many = find_or_make_labels(alice, [f"Label {n}" for n in range(services.MOST)])
         for each in range(20):
             made = transcript.create(alice, title=f"Talk more {each}")
-            labels.give(many, [made])
+            give_labels(many, [made])
         assert count() == count(label=many[0].pk) == count(select=1) == before
 
 
-class TestSeveral:
-    def test_they_are_archived_and_unarchived(self, client, alice, some):
-        page = several(client, "archive", some[:2], select="1").content.decode()
-        assert "2 conversations archived." in page
-        assert 'class="pick"' not in page
-        assert list(library.list_conversations(alice)) == some[2:]
-        several(client, "unarchive", some[:1])
-        assert library.list_conversations(alice).count() == 2
-
-    def test_they_are_deleted_and_brought_back_together(self, client, alice, some):
-        page = several(client, "delete", some[:2]).content.decode()
-        assert "2 conversations were deleted." in page
-        for each in some[:2]:
-            assert client.get(url("detail", each)).status_code == 404
-        several(client, "undelete", some[:2])
-        assert library.own(alice).count() == 3
-
-    def test_each_deletion_is_undone_by_itself(self, client, some):
-        several(client, "delete", some[:2])
-        page = several(client, "delete", some[2:]).content.decode()
-        assert "2 conversations were deleted." in page
-        assert url("undelete", some[2]) in page
-
-    def test_the_offer_to_undo_can_be_closed(self, client, alice, some, bob):
-        several(client, "delete", some[:2])
-        several(client, "delete", some[2:])
-        several(signed_in(bob), "keep-deleted", some)
-        assert library.deleted_lately(alice).count() == 3
-        page = several(client, "keep-deleted", some[:2]).content.decode()
-        assert "2 conversations were deleted." not in page
-        assert url("undelete", some[2]) in page
-        assert several(client, "undelete", some[:2]).status_code == 404
-
-    def test_it_leaves_the_page_of_the_open_one(self, client, some):
-        answer = several(client, "delete", some[:2], open=str(some[1].uuid))
-        assert answer["HX-Redirect"] == reverse("conversation-list")
-
-    def test_their_replies_stop(self, client, some):
-        for text in ("One", "Two"):
-            submit(some[0], text)
-        claim = lifecycle.claim(some[0].pk)
-        several(client, "delete", some)
-        running, waiting = Turn.objects.order_by("pk")
-        assert waiting.state == Turn.State.STOPPED
-        assert lifecycle.checkpoint(claim, "More") is lifecycle.LeaseStatus.CANCELLED
-        assert running.pk == claim.turn_id
-
-    def test_only_those_that_run_cost_statements_to_stop(self, alice, some):
+def test_as_many_as_there_may_be_take_the_statements_of_one(client, alice, work):
+    def count(number):
+        made = [transcript.create(alice) for _ in range(number)]
         with CaptureQueriesContext(connection) as queries:
-            stopped = commands.stop_each(some)
-        assert stopped == {each.pk: [] for each in some}
-        assert len(queries) == 1
+            assert give(client, work, made).status_code == 200
+        return len(queries)
 
-    @pytest.mark.parametrize("name", [*ACTS, "undelete", "give"])
-    def test_as_many_as_there_may_be_take_the_statements_of_one(
-        self, client, alice, work, name
-    ):
-        def count(number):
-            made = [transcript.create(alice) for _ in range(number)]
-            if name == "undelete":
-                library.delete_all(made)
-            with CaptureQueriesContext(connection) as queries:
-                if name == "give":
-                    answer = give(client, work, made)
-                else:
-                    answer = several(client, name, made)
-            assert answer.status_code == 200
-            Conversation.objects.filter(deleted_at__isnull=False).delete()
-            return len(queries)
-
-        assert count(1) == count(library.MOST_AT_ONCE)
-
-    def test_too_many_and_none_are_refused(self, client, some, monkeypatch):
-        monkeypatch.setattr(library, "MOST_AT_ONCE", 2)
-        page = several(client, "delete", some).content.decode()
-        assert "Choose at most 2 conversations at a time." in page
-        assert (
-            "Choose conversations first."
-            in several(client, "delete", []).content.decode()
-        )
-        assert library.deleted_lately(some[0].owner).count() == 0
-
-    def test_without_a_script_it_leads_to_the_list(self, client, some):
-        fields = {"conversation": ids_of(some)}
-        assert client.post(reverse("several-archive"), fields).url == "/"
-        refused = client.post(reverse("several-archive"))
-        assert refused.status_code == 409
+    assert count(1) == count(library.MOST_AT_ONCE)
 
 
 class TestStrangers:
-    @pytest.mark.parametrize("name", [*ACTS, "undelete"])
-    def test_their_conversations_are_missing(self, bob, some, name):
-        theirs = signed_in(bob)
-        own = transcript.create(bob)
-        assert (
-            several(theirs, name, [own, some[0]][name == "undelete" :]).status_code
-            == 404
-        )
-        stored = Conversation.objects.get(pk=some[0].pk)
-        assert (stored.archived_at, stored.deleted_at) == (None, None)
-        own.refresh_from_db()
-        assert (own.archived_at, own.deleted_at) == (None, None)
-
     @pytest.mark.parametrize("name", ["give", "take", "rename", "delete"])
     def test_their_labels_are_missing(self, bob, work, name):
         theirs, own = signed_in(bob), transcript.create(bob)
@@ -294,7 +189,7 @@ class TestStrangers:
         assert (work.name, work.conversations.count()) == ("Work", 1)
 
     def test_their_conversations_get_no_label_of_mine(self, bob, some):
-        mine = labels.find_or_make(bob, "Mine")
+        mine = find_or_make_label(bob, "Mine")
         assert give(signed_in(bob), mine, some).status_code == 404
         answer = send(signed_in(bob), url("labels", some[0]), on=[mine.pk])
         assert answer.status_code == 404
@@ -307,19 +202,10 @@ class TestStrangers:
         send(signed_in(bob), url("labels", own), on=[work.pk])
         assert not own.labels.exists()
 
-    @pytest.mark.parametrize("value", ["x", UNKNOWN, "../", "\u202e"])
-    def test_what_is_no_conversation_is_missing(self, client, some, value):
-        fields = {"conversation": [*ids_of(some), value]}
-        answer = send(client, reverse("several-archive"), **fields)
-        assert answer.status_code == 404
-        assert library.list_conversations(some[0].owner).count() == 3
+    def test_they_log_in_first(self, db):
+        assert Client().post(reverse("label-new")).url.startswith(reverse("login"))
 
-    @pytest.mark.parametrize("name", ["several-delete", "label-new"])
-    def test_they_log_in_first(self, db, name):
-        assert Client().post(reverse(name)).url.startswith(reverse("login"))
-
-    @pytest.mark.parametrize("name", ["several-archive", "label-new"])
-    def test_it_needs_a_post_with_a_token(self, alice, name):
+    def test_it_needs_a_post_with_a_token(self, alice):
         strict = signed_in(alice, enforce_csrf_checks=True)
-        assert strict.get(reverse(name)).status_code == 405
-        assert strict.post(reverse(name)).status_code == 403
+        assert strict.get(reverse("label-new")).status_code == 405
+        assert strict.post(reverse("label-new")).status_code == 403

@@ -7,29 +7,35 @@ from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
 from chatsite.accounts.access import conversation_view
-from memory.labels import store
-from memory.models import Conversation, Label
+from chatsite.pages.list_actions.answers import (
+    answering,
+    list_action,
+    list_again,
+    read_conversations,
+)
+from memory.models import Conversation
 
-from .answers import answering, list_action, list_again, read_conversations
+from . import services
+from .models import Label
 
 
-def _own(request: HttpRequest, pk: int) -> Label:
-    label = store.of(request.user).filter(pk=pk).first()
+def _find_label(request: HttpRequest, pk: int) -> Label:
+    label = services.list_labels(request.user).filter(pk=pk).first()
     if label is None:
         raise Http404
     return label
 
 
 @list_action
-def give(request: HttpRequest, pk: int | None = None) -> HttpResponse:
+def give_label(request: HttpRequest, pk: int | None = None) -> HttpResponse:
     """A label to conversations: one that is there, or the one of a name that was
     typed, which is made if it is new."""
     found = read_conversations(request)
     if pk is None:
-        label = store.find_or_make(request.user, request.POST.get("name", ""))
+        label = services.find_or_make_label(request.user, request.POST.get("name", ""))
     else:
-        label = _own(request, pk)
-    store.give([label], found)
+        label = _find_label(request, pk)
+    services.give_labels([label], found)
     text = ngettext(
         "%(count)s conversation labelled “%(name)s”.",
         "%(count)s conversations labelled “%(name)s”.",
@@ -40,9 +46,9 @@ def give(request: HttpRequest, pk: int | None = None) -> HttpResponse:
 
 
 @list_action
-def take(request: HttpRequest, pk: int) -> HttpResponse:
-    found, label = read_conversations(request), _own(request, pk)
-    store.take([label], found)
+def take_label(request: HttpRequest, pk: int) -> HttpResponse:
+    found, label = read_conversations(request), _find_label(request, pk)
+    services.take_labels([label], found)
     text = ngettext(
         "“%(name)s” was removed from %(count)s conversation.",
         "“%(name)s” was removed from %(count)s conversations.",
@@ -53,15 +59,15 @@ def take(request: HttpRequest, pk: int) -> HttpResponse:
 
 
 @list_action
-def rename(request: HttpRequest, pk: int) -> HttpResponse:
-    label = _own(request, pk)
-    store.rename(label, request.POST.get("name", ""))
+def rename_label(request: HttpRequest, pk: int) -> HttpResponse:
+    label = _find_label(request, pk)
+    services.rename_label(label, request.POST.get("name", ""))
     return list_again(request, _("The label is “%(name)s” now.") % {"name": label.name})
 
 
 @list_action
-def delete(request: HttpRequest, pk: int) -> HttpResponse:
-    label = _own(request, pk)
+def delete_label(request: HttpRequest, pk: int) -> HttpResponse:
+    label = _find_label(request, pk)
     label.delete()
     text = _("The label “%(name)s” was deleted. Its conversations are still here.")
     return list_again(request, text % {"name": label.name}, label="")
@@ -69,21 +75,21 @@ def delete(request: HttpRequest, pk: int) -> HttpResponse:
 
 @conversation_view("POST")
 @answering
-def choose(request: HttpRequest, conversation: Conversation) -> HttpResponse:
+def choose_labels(request: HttpRequest, conversation: Conversation) -> HttpResponse:
     """The labels of one conversation as its menu has them: those that were switched on
     or off there change, and what was done elsewhere meanwhile stays."""
-    known = {str(label.pk): label for label in store.of(request.user)}
+    known = {str(label.pk): label for label in services.list_labels(request.user)}
     on, had = set(request.POST.getlist("on")), set(request.POST.getlist("had"))
     given = [label for pk, label in known.items() if pk in on - had]
     taken = [label for pk, label in known.items() if pk in had - on]
     if name := request.POST.get("name", "").strip():
-        given.append(store.find_or_make(request.user, name))
-    store.give(given, [conversation])
-    store.take(taken, [conversation])
-    return list_again(request, _summarise(conversation.labels.all()))
+        given.append(services.find_or_make_label(request.user, name))
+    services.give_labels(given, [conversation])
+    services.take_labels(taken, [conversation])
+    return list_again(request, _describe_labels(conversation.labels.all()))
 
 
-def _summarise(labels: Sequence[Label]) -> str:
+def _describe_labels(labels: Sequence[Label]) -> str:
     names = ", ".join(label.name for label in labels)
     if not names:
         return _("The conversation has no labels.")

@@ -1,0 +1,21 @@
+"""The app of labels, and what it adds to the core."""
+
+from django.apps import AppConfig
+from django.utils.translation import gettext_lazy as _
+
+
+class LabelsConfig(AppConfig):
+    name = "chatsite.labels"
+    verbose_name = _("Labels")
+
+    def ready(self) -> None:
+        from chatsite import hooks
+
+        from . import export, listing, services
+
+        hooks.list_filters.append(listing.LIST_FILTER)
+        hooks.page_parts["list-several"].append("labels/_several.html")
+        hooks.page_parts["row-menu"].append("labels/_row_menu.html")
+        hooks.stylesheets.append("labels/labels.css")
+        hooks.conversation_fields.append(export.FIELD)
+        hooks.account_rows["labels"] = services.list_names
