@@ -10,7 +10,7 @@ owners in `memory.models.change.LEAF_ACTIONS`, background work in
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
@@ -25,10 +25,13 @@ from memory.transcript import LAST_SEQ, TextError
 if TYPE_CHECKING:
     from django.contrib.auth.base_user import AbstractBaseUser
     from django.db.models.expressions import Combinable
+    from django.forms import ChoiceField
+    from django.forms import Field as FormField
     from django.http import HttpRequest
 
     from chatsite.live.fragments import Page
     from chatsite.live.socket_client import Client, Done
+    from chatsite.pages.presenters.context_pane import ContextSection
     from chatsite.pages.presenters.locations import Location
     from chatsite.pages.presenters.transcript_pane import ShownMessage
     from chatsite.review.rights import Rights
@@ -36,6 +39,7 @@ if TYPE_CHECKING:
     from chatsite.turns.lifecycle import Claim, Result
     from chatsite.turns.models import Turn
     from memory.bundle import Batch
+    from memory.context import Built
     from memory.integrity.audit import Finder
     from memory.models import Conversation, Message
 
@@ -81,11 +85,15 @@ class ExportSection:
 @dataclass(frozen=True, slots=True)
 class MessagePart:
     """HTML in messages of the transcript, at a place of `chat/_message.html`; "" shows
-    nothing. `columns` are read with the message's row and are its `extra`."""
+    nothing. `columns` are read with the message's row and are its `extra`, as are
+    `rows`: of the messages from one number to before another, each by its number."""
 
-    place: Literal["actions", "menu"]
+    place: Literal["below", "actions", "menu"]
     columns: Mapping[str, F]
     draw: Callable[["Conversation", "ShownMessage"], str]
+    rows: Mapping[
+        str, Callable[["Conversation", int, int | None], Mapping[int, Any]]
+    ] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -197,6 +205,12 @@ class FileSource:
 export_sections: list[ExportSection] = []
 conversation_fields: list[ConversationField] = []
 
+# Copied by a branch: what takes rows of the conversation over to the branch, given its
+# messages by number.
+branch_parts: list[
+    Callable[["Conversation", "Conversation", Mapping[int, "Message"]], None]
+] = []
+
 # Shown: parts of messages, and stylesheets of the page, by their static path.
 message_parts: list[MessagePart] = []
 stylesheets: list[str] = []
@@ -220,6 +234,15 @@ account_rows: dict[str, Callable[["AbstractBaseUser"], list[Any]]] = {}
 # Also HTML of pages with a message box, by its place: "styles" and "scripts" of the
 # page, "above" the box, and "inside" of it; "" shows nothing.
 composer_parts: list[Callable[[str], str]] = []
+
+# In the right pane: the HTML of a kind of section, and what is below all sections of
+# the next request.
+section_bodies: dict[str, Callable[["Conversation", "ContextSection"], str]] = {}
+context_parts: list[Callable[["Conversation", "Built"], str]] = []
+
+# Chosen: fields of settings of the policy, and of columns of a person's preferences.
+policy_fields: dict[str, Callable[[], "ChoiceField"]] = {}
+preference_fields: dict[str, Callable[[], "FormField"]] = {}
 
 # Brought along by a message.
 file_source = FileSource()
@@ -335,3 +358,11 @@ def message_columns() -> Iterator[tuple[str, F]]:
     """All columns that parts of messages want."""
     for part in message_parts:
         yield from part.columns.items()
+
+
+def read_message_rows(
+    conversation: "Conversation", first: int, end: int | None
+) -> dict[str, Mapping[int, Any]]:
+    """All rows that parts of messages want, of those from `first` to before `end`."""
+    wanted = (item for part in message_parts for item in part.rows.items())
+    return {name: read(conversation, first, end) for name, read in wanted}

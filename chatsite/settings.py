@@ -44,6 +44,7 @@ LEAVES = [
     "chatsite.feedback",
     "chatsite.importing",
     "chatsite.labels",
+    "chatsite.rules",
     "chatsite.sharing",
 ]
 INSTALLED_APPS = [

@@ -10,17 +10,14 @@ from django.contrib.auth.base_user import AbstractBaseUser
 from django.db import models, transaction
 from django.db.models.functions import Now
 from django.dispatch import Signal
-from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
-from . import context, transcript, versions
+from . import prompts, transcript, versions
 from .compaction import lease
 from .engine.policy import Policy
-from .engine.rules import choice, detection
 from .integrity import signatures
-from .models import Conversation, Message, Rule, Summary
-from .rules import store as rules
+from .models import Conversation, Message, Summary
 from .search import recall
 from .transcript import ActionError
 from .view import tool_groups
@@ -136,7 +133,7 @@ def delete_message(
     recall.index_message(row)
     signatures.renew_signature(row)
     versions.erase_versions(conversation, seq)
-    rules.forget(conversation, seq)
+    prompts.release_deleted_rules(conversation)
     transcript.forget_title(conversation, seq)
     message_deleted.send(Message, conversation=conversation, seq=seq)
 
@@ -334,58 +331,6 @@ def _set_column(
     setattr(conversation, column, value)
     conversation.save(update_fields=[column])
     versions.bump_memory_version(conversation)
-
-
-@transaction.atomic
-def confirm_rule(
-    conversation: Conversation, pk: int, *, room: int, text: object = None
-) -> Rule:
-    """Send a rule with every request from now on: as it was said, or as `text`. Earlier
-    ones that it contradicts are replaced.
-
-    Raises ActionError when there is no such rule or no room for it, which is `room`
-    tokens for all confirmed ones; TextError when the text can't be stored.
-    """
-    rule = _find_rule(conversation, pk)
-    if text is not None:
-        text = transcript.check_message_text(text).strip()
-        if len(text) > detection.MAX_CHARS:
-            values = {"count": len(text), "limit": detection.MAX_CHARS}
-            shorten = _("The rule has %(count)s characters; the limit is %(limit)s.")
-            raise ActionError(shorten % values)
-        if text != rule.words:
-            rule.text, rule.created_at = text, timezone.now()
-    rule.state, rule.replaced_by = Rule.State.CONFIRMED, None
-    rule.save()
-    said = rule.text or rule.words
-    rules.replace_older(conversation, [said], before=rule.seq, by=rule)
-    rules.bound(conversation)
-    confirmed = [r for r in rules.standing(conversation) if r.is_confirmed]
-    count = choice.make_rule_counter(context.counter(conversation))
-    tokens = sum(count(each.block) for each in confirmed)
-    if len(confirmed) > rules.MOST_CONFIRMED or tokens > room:
-        raise ActionError(
-            _("There is no room for another rule. Remove one on the right first.")
-        )
-    return rule
-
-
-@transaction.atomic
-def set_rule(conversation: Conversation, pk: int, state: str) -> Rule:
-    """Dismiss a rule, or offer it again. Raises ActionError when there is none."""
-    rule = _find_rule(conversation, pk)
-    rule.state, rule.replaced_by = state, None
-    rule.save(update_fields=["state", "replaced_by"])
-    rules.bound(conversation)
-    return rule
-
-
-def _find_rule(conversation: Conversation, pk: int) -> Rule:
-    transcript.lock(conversation)
-    rule = rules.with_words(conversation.rules).filter(pk=pk).first()
-    if rule is None:
-        raise ActionError(_("There is no such rule."))
-    return rule
 
 
 def _lock_messages(

@@ -13,13 +13,12 @@ from itertools import islice
 from typing import Any, TypeVar
 
 from django.db import connection
-from django.db.models import F, Model, Q, QuerySet
+from django.db.models import F, Model, QuerySet
 
 from . import context, prompts
 from .engine.tokens import count_message
 from .integrity import signatures
-from .models import Conversation, Message, ModelCall, RecallEntry, Rule, Summary
-from .rules import store as rules
+from .models import Conversation, Message, ModelCall, RecallEntry, Summary
 from .search import recall
 
 # At most so many rows and characters in one transaction; a larger row is alone in one.
@@ -42,8 +41,6 @@ CALL_FIELDS = (
     *("total_ms", "attempts", "error", "created_at"),
 )
 
-RULE_FIELDS = ("start", "end", "text", "kind", "state", "created_at")
-
 Values = dict[str, Any]
 T = TypeVar("T")
 # Opens the transaction of a batch, given how many messages or requests are in it.
@@ -58,13 +55,12 @@ def at_once(count: int) -> AbstractContextManager[None]:
 @dataclass(frozen=True, slots=True)
 class Bundle:
     """Values of rows by column. A summary also has the versions it was `folded_from`,
-    a call the `seq` or `version` that it made, and a rule the `seq` of its message."""
+    and a call the `seq` or `version` that it made."""
 
     messages: Sequence[Values] = ()
     summaries: Sequence[Values] = ()
     calls: Sequence[Values] = ()
     prompts: dict[str, str] = field(default_factory=dict)
-    rules: Sequence[Values] = ()
 
 
 def read(conversation: Conversation, last: int) -> Bundle:
@@ -91,16 +87,7 @@ def read(conversation: Conversation, last: int) -> Bundle:
             )
         ),
         prompts=dict(conversation.prompts.values_list("sha256", "text")),
-        rules=read_rules(conversation, last),
     )
-
-
-def read_rules(conversation: Conversation, last: int | None = None) -> list[Values]:
-    """Its rules; those of messages up to `last`, and of none."""
-    rows = conversation.rules.order_by("pk")
-    if last is not None:
-        rows = rows.filter(Q(message=None) | Q(message__seq__lte=last))
-    return list(rows.values(*RULE_FIELDS, seq=F("message__seq")))
 
 
 def write(
@@ -109,8 +96,6 @@ def write(
     """Write everything into an empty conversation; its messages by number."""
     messages = _write_messages(conversation, bundle.messages, batch)
     summaries = _write_summaries(conversation, bundle.summaries, batch)
-    with batch(0):
-        _write_rules(conversation, bundle.rules, messages)
     for some in batches(bundle.calls):
         calls = []
         for values in some:
@@ -146,19 +131,6 @@ def _write_messages(
             RecallEntry.objects.bulk_create(entries)
         written |= {row.seq: row for row in rows}
     return written
-
-
-def _write_rules(
-    conversation: Conversation, values: Iterable[Values], messages: dict[int, Message]
-) -> None:
-    rows = []
-    for each in values:
-        own = dict(each)
-        message = messages.get(own.pop("seq"))
-        rows.append(Rule(conversation=conversation, message=message, **own))
-    if rows:
-        Rule.objects.bulk_create(rows)
-        rules.bound(conversation)
 
 
 def _write_summaries(

@@ -42,8 +42,8 @@ from .models import (
     read_langchain,
 )
 from .ranges import Ranges, to_ranges, within
-from .rules import store as rules
-from .rules.store import StandingRule
+from .rules import rule_source
+from .rules.rule_source import StandingRule
 from .search import recall
 from .sql import prepared_rows
 
@@ -162,7 +162,9 @@ def read_view(
         conversation.memory_version,
         [row.to_langchain() for row in steps],
         choice.choose_rules(
-            rules.standing(conversation, before=newest.seq if newest else None),
+            rule_source.current.list_standing(
+                conversation, before=newest.seq if newest else None
+            ),
             room=budget.for_rules(limit),
             count_tokens=counter(conversation),
         ),
@@ -321,7 +323,7 @@ def refer_prefix(
         "pinned": to_ranges(int(message.id or 0) for message in view.pinned),
     }
     if view.rules:
-        # What a reference is: memory/rules/store.py.
+        # What a reference is: memory/rules/rule_source.py.
         refs["rules"] = [rule.ref for rule in view.rules]
     own = {rule.ref[1]: rule.block.text for rule in view.rules if rule.own_words}
     return refs, {refs["system"]: system, refs["fence"]: around, **own}
@@ -420,7 +422,9 @@ def rebuild(call: ModelCall) -> Built:
         fence=texts.get(refs["fence"], ""),
         blocks=[versions.to_block(row) for row in blocks.order_by("first_seq")],
         pinned=read(refs["pinned"]),
-        rules=list(rules.rebuild(conversation, refs.get("rules", ()), texts)),
+        rules=list(
+            rule_source.rebuild_rules(conversation, refs.get("rules", ()), texts)
+        ),
         window=fitting.prepare_messages(
             read(refs["window"]), clip=refs.get("clipped", 0), cuts=cuts
         ),
@@ -461,7 +465,8 @@ def is_erased(call: ModelCall) -> bool:
 def missing_rules(conversation: Conversation) -> list[int]:
     """The messages of confirmed rules that are not, word for word, in what would be
     sent now: there must be none."""
-    confirmed = [rule for rule in rules.standing(conversation) if rule.is_confirmed]
+    standing = rule_source.current.list_standing(conversation)
+    confirmed = [rule for rule in standing if rule.is_confirmed]
     if not confirmed:
         return []
     sent = "\n".join(

@@ -28,8 +28,8 @@ def named_in(refs: Mapping[str, Any]) -> list[str]:
 
 
 def rules_in(refs: Mapping[str, Any]) -> list[Any]:
-    """A request's references to rules (memory/rules/store.py), as far as they have that
-    shape: those of an imported request for a summary can have any."""
+    """A request's references to rules (memory/rules/rule_source.py), as far as they
+    have that shape: those of an imported request for a summary can have any."""
     rules = refs.get("rules")
     return [
         each
@@ -103,6 +103,30 @@ def release(conversation: Conversation, names: set[str]) -> None:
     links = Prompt.conversations.through.objects.filter(conversation=conversation)
     links.filter(prompt__in=names).delete()
     drop_unused(sorted(names))
+
+
+def release_deleted_rules(conversation: Conversation) -> None:
+    """Unlink other words for rules of deleted messages; call it in a transaction."""
+    release(conversation, _find_deleted_rules(conversation))
+
+
+def _find_deleted_rules(conversation: Conversation) -> set[str]:
+    """The hashes of other words for rules of deleted messages that requests were sent
+    with, and that no request was sent for anything else. The rows of these rules may
+    have been given new words since, or be gone."""
+    calls = conversation.model_calls.order_by()
+    if not calls.filter(refs__has_key="rules").exists():
+        return set()
+    deleted = conversation.messages.exclude(deleted_at=None)
+    gone = set(deleted.values_list("seq", flat=True))
+    erased: set[str] = set()
+    needed: set[str] = set()
+    for refs in calls.values_list("refs", flat=True).iterator():
+        kept = [ref for ref in rules_in(refs) if ref[0] not in gone]
+        rest = named_in(refs | {"rules": kept})
+        needed.update(rest)
+        erased.update(set(named_in(refs)) - set(rest))
+    return erased - needed
 
 
 def drop_unused(names: list[str]) -> None:

@@ -22,7 +22,7 @@ from .engine.blank import is_blank
 from .engine.policy import Policy
 from .engine.tokens import count_message
 from .models import Change, Conversation, Message
-from .rules import store as rules
+from .rules import rule_source
 from .search import recall
 from .sql import Update, prepared_rows, prepared_update
 from .view import tool_groups
@@ -107,7 +107,7 @@ def create(
         tools=list(tools),
         temporary_until=timezone.now() + TEMPORARY if temporary else None,
     )
-    rules.begin_with(made, own_rules)
+    rule_source.current.begin(made, own_rules)
     return made
 
 
@@ -322,7 +322,7 @@ def append_user_message(
     client_id: object,
     room: int = 0,
     files: Files | None = None,
-    heard: rules.Heard | None = None,
+    heard: Any = None,
 ) -> tuple[Message, bool]:
     """Store what a user sent; returns the message, and whether it is new.
 
@@ -360,7 +360,7 @@ def append_user_message(
         client_id=client_id,
     )
     _save_message(message)
-    rules.note(message, heard)
+    rule_source.current.note(message, heard)
     return message, True
 
 

@@ -17,6 +17,8 @@ WORDS = {
     "chatsite.feedback": "feedback|good reply|bad reply",
     "chatsite.importing": r"\bimport(?:s|ed|ing)?\b|export|download everything",
     "chatsite.labels": r'(?<![<\-/"])\blabels?\b',
+    "chatsite.rules": r"\brules? that you|own rules|/rules/|memory-rule|_rules\b"
+    r"|\"rules\": \[",
     "chatsite.sharing": r"\bshar(?:e[ds]?|ing)\b|revoke|<token",
 }
 TEXTS = ("Hello", "Where is Kyoto?", "How far is it?", "Thank you")

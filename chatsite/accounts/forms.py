@@ -9,14 +9,12 @@ from django.http import HttpRequest
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
+from chatsite.hooks import preference_fields
 from chatsite.llm import providers
 from chatsite.turns.models import Preferences
 from memory.engine import policy
-from memory.engine.blank import is_blank
-from memory.engine.rules.detection import MAX_CHARS
-from memory.rules.store import MOST_OWN
 
-from .preferences import FIELDS
+from .preferences import FIELDS, LEAF_FIELDS
 
 
 class PreferencesForm(forms.ModelForm):
@@ -41,30 +39,9 @@ class PreferencesForm(forms.ModelForm):
             choices=[("", _("Site default")), *policy.list_presets(gettext)],
             required=False,
         )
-        self.fields["rules"] = forms.ChoiceField(
-            label=_("Rules that you state in a conversation"),
-            choices=[("", _("Site default")), *policy.rule_choices(gettext)],
-            required=False,
-        )
-        self.fields["own_rules"] = forms.CharField(
-            label=_("Your own rules"),
-            widget=forms.Textarea(attrs={"rows": 3, "dir": "auto"}),
-            required=False,
-            help_text=_("One per line, such as “Answer in British English.”"),
-        )
-        self.fields["with_own_rules"] = forms.BooleanField(
-            label=_("Begin new conversations with my own rules"), required=False
-        )
-
-    def clean_own_rules(self) -> str:
-        lines = [line.strip() for line in self.cleaned_data["own_rules"].splitlines()]
-        lines = list(dict.fromkeys(line for line in lines if not is_blank(line)))
-        longest = max(map(len, lines), default=0)
-        if len(lines) > MOST_OWN or longest > MAX_CHARS:
-            values = {"count": MOST_OWN, "limit": MAX_CHARS}
-            text = _("At most %(count)s rules of up to %(limit)s characters each.")
-            raise forms.ValidationError(text, params=values)
-        return "\n".join(lines)
+        for name in LEAF_FIELDS:
+            del self.fields[name]
+        self.fields |= {name: make() for name, make in preference_fields.items()}
 
 
 class DisplayForm(forms.ModelForm):

@@ -16,7 +16,9 @@ from chatsite.turns.requests import name_to_store
 from memory.engine import policy
 from memory.sql import prepared_rows
 
-FIELDS = ("model", "preset", "rules", "own_rules", "with_own_rules")
+# Those of them that a leaf app offers.
+LEAF_FIELDS = ("rules", "own_rules", "with_own_rules")
+FIELDS = ("model", "preset", *LEAF_FIELDS)
 
 
 def find_preferences(user: AbstractBaseUser) -> Preferences:

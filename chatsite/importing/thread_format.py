@@ -26,7 +26,6 @@ from pydantic_core import CoreSchema, PydanticCustomError
 
 from chatsite.hooks import Seq, Time, conversation_fields, export_sections
 from chatsite.tools.results import MAX_FILES
-from memory.engine.rules.detection import MAX_CHARS
 
 from .files.reading import STRING, depth
 
@@ -301,19 +300,6 @@ class ModelCall(Row):
     created_at: Time = None
 
 
-class Rule(Row):
-    """What a person wants to hold for the whole conversation: from `start` to `end` of
-    the text of message `seq`, or in the words of `text`."""
-
-    seq: Seq | None = None
-    start: Count = 0
-    end: Count = 0
-    text: Masked[Annotated[str, Field(max_length=MAX_CHARS)]] = ""
-    kind: Literal["", "instruction", "preference", "constraint"] = ""
-    state: Literal["offered", "kept", "confirmed", "dismissed", "replaced"]
-    created_at: Time = None
-
-
 class ResultFile(Row):
     """A file or an address in the result of a call; `data` is base64."""
 
@@ -355,7 +341,6 @@ class CoreState(Row):
     summaries: Rows[Summary] = []
     model_calls: Rows[ModelCall] = []
     tool_calls: Rows[ToolCall] = []
-    rules: Few[Rule] = []
     files: Rows[ResultFile] = []
     prompts: dict[Sha256, str] = {}
 

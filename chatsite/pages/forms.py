@@ -13,6 +13,7 @@ from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from chatsite import hooks
+from chatsite.hooks import policy_fields
 from memory import transcript
 from memory.engine import policy
 from memory.engine.blank import is_blank
@@ -233,8 +234,9 @@ def _can_hold(name: str, value: object) -> bool:
     """Whether the field of a setting gives back what it is given."""
     if name == "strategy":
         return isinstance(value, str) and value in STRATEGIES
-    if name == "rules":
-        return isinstance(value, str) and value in policy.RULES
+    if name in policy_fields:
+        choices = dict(policy_fields[name]().choices)
+        return isinstance(value, str) and value in choices and value != ""
     if name == "focus":
         # A line of a form has no line breaks, and no blanks at its ends.
         is_line = isinstance(value, str) and value == value.strip() != ""
@@ -264,7 +266,7 @@ class PolicyForm(DetailedForm):
     """
 
     # Settings with a field of the same name, beside the sizes.
-    SETTINGS: ClassVar[tuple[str, ...]] = ("strategy", "important", "rules", "focus")
+    SETTINGS: ClassVar[tuple[str, ...]] = ("strategy", "important", "focus")
     DETAILS: ClassVar = ("trigger_size", "keep_size", *SETTINGS, "overrides")
     details_label = _("Override the preset")
     details_help = _("Empty fields follow the preset.")
@@ -291,11 +293,6 @@ class PolicyForm(DetailedForm):
         help_text=_(
             "Regular expressions, one per line. What they match stays in full."
         ),
-    )
-    rules = forms.ChoiceField(
-        label=_("Rules that you state"),
-        choices=lambda: [("", _("As the preset says")), *policy.rule_choices(gettext)],
-        required=False,
     )
     focus = forms.CharField(
         label=_("Summaries should keep"),
@@ -328,6 +325,17 @@ class PolicyForm(DetailedForm):
         *("no_compaction", "no_recall"),
     )
 
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.fields |= {name: make() for name, make in policy_fields.items()}
+        self.DETAILS = (*self.DETAILS, *policy_fields)
+        self.order_fields(self.field_order)
+
+    @classmethod
+    def list_settings(cls) -> tuple[str, ...]:
+        """Settings with a field of the same name, those of leaf apps with them."""
+        return (*cls.SETTINGS, *policy_fields)
+
     @classmethod
     def of(cls, conversation: Conversation, *, preset: str = "") -> "PolicyForm":
         """The settings of the conversation, or of a `preset` to replace them."""
@@ -355,7 +363,7 @@ class PolicyForm(DetailedForm):
                 case [str(kind), int() | float() as size] if kind in UNITS:
                     initial |= {f"{name}_kind": kind, f"{name}_size": size}
                     del own[name]
-        for name in cls.SETTINGS:
+        for name in cls.list_settings():
             if name in own and _can_hold(name, own[name]):
                 initial[name] = own.pop(name)
         return {**initial, "overrides": own or None}
@@ -390,7 +398,7 @@ class PolicyForm(DetailedForm):
                 kind = self.cleaned_data.get(f"{name}_kind")
                 is_whole = kind not in policy.SHARES and size == int(size)
                 yield name, [kind, int(size) if is_whole else size]
-        for name in self.SETTINGS:
+        for name in self.list_settings():
             if self.cleaned_data.get(name) not in (None, ""):
                 yield name, self.cleaned_data[name]
 

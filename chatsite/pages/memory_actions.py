@@ -25,12 +25,11 @@ from chatsite.protocol import events
 from chatsite.protocol.errors import CommandError
 from chatsite.turns import commands, lifecycle, limits, runner
 from chatsite.turns.models import Turn
-from chatsite.turns.requests import limit_of, model_of, name_to_store
+from chatsite.turns.requests import model_of, name_to_store
 from memory import actions, context, transcript, versions
 from memory.compaction import lease, proposals
-from memory.engine import budget
 from memory.engine.exceptions import PolicyError
-from memory.models import Change, Conversation, Rule, Summary
+from memory.models import Change, Conversation, Summary
 
 from .forms import (
     PolicyForm,
@@ -42,7 +41,6 @@ from .forms import (
 from .list_views import retry_later
 from .views import context_values
 
-State = Rule.State
 Action = Change.Action
 # What the log says of a view whose address does not name it.
 CHANGES = {
@@ -50,7 +48,6 @@ CHANGES = {
     "rebuild_as_owner": Action.REBUILD,
     "reinstate_as_owner": Action.REINSTATE,
     "restore_as_owner": Action.RESTORE,
-    "reword_rule": Action.REWORD,
     "rewrite_as_owner": Action.REWRITE,
     "post_model": Action.MODEL,
     "post_system_prompt": Action.SYSTEM_PROMPT,
@@ -86,7 +83,7 @@ def memory_action(view: Callable[..., Notice]) -> Callable[..., HttpResponse]:
             notice = view(request, conversation, **kwargs)
             action = kwargs.pop("name", "") or CHANGES[view.__name__]
             kwargs.pop("pk", None)
-            conversation.changes.create(action=Action(action), **kwargs)
+            conversation.changes.create(action=action, **kwargs)
         except actions.EditedError as error:
             notice = Notice(str(error), is_error=True, asks=request.path)
         except (actions.ActionError, transcript.TextError) as error:
@@ -260,51 +257,6 @@ def _shown_reply(conversation: Conversation, seq: int) -> int | None:
     the message said."""
     seen = context.visible(conversation).filter(turn__user_message__seq=seq)
     return seen.values_list("seq", flat=True).first()
-
-
-# Name in the address -> the state that a rule gets, and what to say then.
-RULE_STATES = {
-    "dismiss": (State.DISMISSED, gettext_lazy("The rule was removed.")),
-    "offer": (State.OFFERED, gettext_lazy("The rule is offered again.")),
-    "unconfirm": (State.KEPT, gettext_lazy("The rule is kept, unconfirmed.")),
-    "replace": (State.REPLACED, gettext_lazy("The rule counts as replaced.")),
-}
-UNDO_RULE = {
-    State.OFFERED: "offer",
-    State.KEPT: "unconfirm",
-    State.CONFIRMED: "keep",
-    State.DISMISSED: "dismiss",
-    State.REPLACED: "replace",
-}
-
-
-@memory_action
-def change_rule(
-    request: HttpRequest, conversation: Conversation, *, pk: int, name: str
-) -> Notice:
-    if name not in ("keep", *RULE_STATES):
-        raise Http404
-    before = conversation.rules.filter(pk=pk).values_list("state", flat=True).first()
-    if name == "keep":
-        actions.confirm_rule(conversation, pk, room=_rule_room(conversation))
-        text = _("The model is sent this rule with every request.")
-    else:
-        state, text = RULE_STATES[name]
-        actions.set_rule(conversation, pk, state)
-    undo = address_of(conversation, "rule", pk=pk, name=UNDO_RULE[State(before)])
-    return Notice(str(text), undo)
-
-
-@memory_action
-def reword_rule(request: HttpRequest, conversation: Conversation, *, pk: int) -> Notice:
-    text = request.POST.get("text", "")
-    room = _rule_room(conversation)
-    actions.confirm_rule(conversation, pk, room=room, text=text)
-    return Notice(_("Rule saved. The model reads it from the next message on."))
-
-
-def _rule_room(conversation: Conversation) -> int:
-    return budget.for_rules(limit_of(model_of(conversation)))
 
 
 def _in_force(conversation: Conversation) -> list[int]:

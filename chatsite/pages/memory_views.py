@@ -24,9 +24,7 @@ from memory import actions, context, transcript, versions
 from memory.compaction import lease, proposals
 from memory.engine.exceptions import PolicyError
 from memory.engine.policy import Policy, parse_focus
-from memory.engine.rules.detection import MAX_CHARS
 from memory.models import Conversation
-from memory.rules import store as rules
 from memory.transcript import TextError
 
 from .diff import diff_words as compare
@@ -196,15 +194,6 @@ def edit_summary(
     summary = get_object_or_404(conversation.summaries, version=version)
     values = {"conversation": conversation, "summary": summary}
     return render(request, "chat/_summary_edit.html", values)
-
-
-@conversation_view("GET")
-def edit_rule(
-    request: HttpRequest, conversation: Conversation, *, pk: int
-) -> HttpResponse:
-    rule = get_object_or_404(rules.with_words(conversation.rules), pk=pk)
-    values = {"conversation": conversation, "rule": rule, "max_chars": MAX_CHARS}
-    return render(request, "chat/_rule_edit.html", values)
 
 
 @conversation_view("GET")

@@ -60,15 +60,6 @@ memory = [
         memory_actions.restore_as_owner,
         name="memory-restore",
     ),
-    path("rules/<number:pk>/edit/", memory_views.edit_rule, name="memory-rule-edit"),
-    path(
-        "rules/<number:pk>/reword/",
-        memory_actions.reword_rule,
-        name="memory-rule-reword",
-    ),
-    path(
-        "rules/<number:pk>/<slug:name>/", memory_actions.change_rule, name="memory-rule"
-    ),
     path("reinstate/", memory_actions.reinstate_as_owner, name="memory-reinstate"),
     path("system-prompt/", memory_views.edit_prompt, name="memory-system-prompt"),
     path(

@@ -36,7 +36,6 @@ PARTS = {
     "policy": _("policy"),
     "prompt": _("prompt"),
     "review": _("review"),
-    "rule": _("rule"),
     "timeline": _("timeline"),
     "transcript": _("transcript"),
     "turn": _("turn"),

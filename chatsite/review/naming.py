@@ -38,7 +38,6 @@ SAID = {
 TABLES = {
     "memory.Conversation": (_("conversation"), _("conversations")),
     "memory.Message": (_("message"), _("messages")),
-    "memory.Rule": (_("rule"), _("rules")),
     "memory.Summary": (_("summary"), _("summaries")),
     "memory.Prompt": (_("prompt"), _("prompts")),
     "memory.ModelCall": (_("model call"), _("model calls")),

@@ -26,7 +26,6 @@ MESSAGE = (
 SUMMARY = ("text", "structured", "flags")
 CALL = ("refs",)
 PROMPT = ("text",)
-RULE = ("text",)
 TURN = ("text",)
 
 # What the error columns hold, unless an import brought something else.

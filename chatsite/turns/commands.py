@@ -18,8 +18,7 @@ from chatsite.protocol.errors import CommandError
 from memory import transcript
 from memory.leases import new_owner
 from memory.models import Change, Conversation, Message
-from memory.rules import store as rules
-from memory.rules.store import Heard
+from memory.rules import rule_source
 
 from . import limits, requests
 from .lifecycle import LEASE, Claim, State, end, position, unfinished
@@ -41,7 +40,7 @@ class Submitted:
     claim: Claim | None = None  # where this process is to run it at once
 
 
-def hear_rules(owner_id: int, text: object) -> Heard | None:
+def hear_rules(owner_id: int, text: object) -> Any:
     """The rules in a text that is about to be sent. Call it before the transaction, in
     which others wait: a long text is read only if its owner may send now.
 
@@ -50,12 +49,10 @@ def hear_rules(owner_id: int, text: object) -> Heard | None:
     text = transcript.check_message_text(text, may_be_blank=True)
     if len(text) > LONG_CHARS:
         limits.check_turn(owner_id)
-    return rules.hear(text)
+    return rule_source.current.hear(text)
 
 
-def hear_new(
-    conversation: Conversation, *, text: object, client_id: object
-) -> Heard | None:
+def hear_new(conversation: Conversation, *, text: object, client_id: object) -> Any:
     """hear_rules(), unless this long message came in before: what is acknowledged needs
     no leave to be sent, and is not read again."""
     is_long = isinstance(text, str) and len(text) > LONG_CHARS
@@ -72,7 +69,7 @@ def submit_message(
     client_id: object,
     attachments: object = (),
     kept: Message | None = None,
-    heard: Heard | None = None,
+    heard: Any = None,
 ) -> Submitted:
     """Store a message and queue its turn; running turns never make it wait or fail.
     `attachments` are ids of the owner's files; `kept`: a message whose attachments it
@@ -127,7 +124,7 @@ def _store_message(
     text: object,
     client_id: object,
     attachments: object,
-    heard: Heard | None,
+    heard: Any,
     run: bool,
 ) -> Submitted:
     room = hooks.turn_steps.find_room(conversation)
@@ -249,7 +246,7 @@ def edit_message(
     seq: int,
     text: object,
     client_id: object,
-    heard: Heard | None = None,
+    heard: Any = None,
 ) -> Submitted:
     """Send message `seq` again in other words and with the same attachments; it and all
     after it are superseded."""

@@ -7,10 +7,9 @@ from itertools import groupby
 from operator import itemgetter
 
 from django.db.models import Count, Exists, F, Max, Min, OuterRef, Q
-from django.db.models.functions import Length
 
 from memory import context
-from memory.models import Conversation, Message, ModelCall, Rule, Summary
+from memory.models import Conversation, Message, ModelCall, Summary
 
 
 @dataclass(frozen=True, slots=True)
@@ -249,34 +248,6 @@ def find_foreign_calls() -> Iterator[Violation]:
         yield Violation("R8.foreign", call.conversation_id, detail)
 
 
-def find_bad_rules() -> Iterator[Violation]:
-    """Rules that are not a part of a message of a person that is still there."""
-    foreign = ~Q(message__conversation=F("conversation"))
-    not_said = ~Q(message__role=Message.Role.USER) | Q(
-        message__deleted_at__isnull=False
-    )
-    beyond = Q(start__gte=F("end")) | Q(end__gt=Length("message__text"))
-    rows = Rule.objects.filter(foreign | not_said | beyond, message__isnull=False)
-    for rule in rows.order_by("pk"):
-        detail = f"{rule} is no part of what a person said"
-        yield Violation("rules.place", rule.conversation_id, detail)
-
-
-def find_missing_rules() -> Iterator[Violation]:
-    """Confirmed rules that the next request would not have, word for word."""
-    confirmed = Rule.objects.filter(
-        conversation=OuterRef("pk"), state=Rule.State.CONFIRMED
-    )
-    rows = Conversation.objects.filter(Exists(confirmed)).order_by("pk")
-    for conversation in rows.iterator(chunk_size=500):
-        if not conversation.rule_count:
-            detail = "has confirmed rules and counts none"
-            yield Violation("rules.count", conversation.pk, detail)
-        elif missing := context.missing_rules(conversation):
-            detail = f"the next request has no rules of messages {missing}"
-            yield Violation("rules.missing", conversation.pk, detail)
-
-
 def find_changed_contexts() -> Iterator[Violation]:
     """Requests that can't be rebuilt from their references to what was sent."""
     rows = ModelCall.objects.filter(purpose=ModelCall.Purpose.REPLY)
@@ -311,10 +282,8 @@ FINDERS: tuple[Finder, ...] = (
     find_missing_versions,
     find_unexplained_replies,
     find_foreign_calls,
-    find_bad_rules,
 )
 HASHING: tuple[Finder, ...] = (
     find_broken_signatures,
-    find_missing_rules,
     find_changed_contexts,
 )

@@ -9,7 +9,6 @@ from .call import ModelCall, Prompt
 from .change import Change
 from .conversation import Conversation, validate_policy
 from .message import SENT, Message, RecallEntry, as_langchain, read_langchain
-from .rule import Rule
 from .summary import Summary
 
 __all__ = [
@@ -21,7 +20,6 @@ __all__ = [
     "ModelCall",
     "Prompt",
     "RecallEntry",
-    "Rule",
     "Summary",
     "as_langchain",
     "read_langchain",

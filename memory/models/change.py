@@ -36,13 +36,6 @@ class Change(models.Model):
         REINSTATE = "reinstate", _("undid a change of the summaries")
         REBUILD = "rebuild", _("had everything summarised again")
         ACCEPT = "accept", _("summarised up to a message")
-        # Of the rules.
-        KEEP = "keep", _("kept a rule")
-        REWORD = "reword", _("reworded a rule")
-        DISMISS = "dismiss", _("removed a rule")
-        OFFER = "offer", _("had a rule offered again")
-        UNCONFIRM = "unconfirm", _("no longer confirmed a rule")
-        REPLACE = "replace", _("replaced a rule")
         # Of the settings.
         POLICY = "policy", _("changed the memory settings")
         SYSTEM_PROMPT = "system-prompt", _("changed the system prompt")

@@ -82,7 +82,7 @@ class Conversation(models.Model):
     # edit); a compaction commits only if it still has the value the compaction was
     # planned on.
     memory_version = models.PositiveIntegerField(default=0)
-    # Rules that are not dismissed (memory/rules): with none, no request looks.
+    # Rules that are not dismissed: with none, no request looks for them.
     rule_count = models.PositiveSmallIntegerField(default=0, db_default=0)
     # What the provider reports is token_overhead + token_ratio * estimate.
     token_ratio = models.FloatField(default=1.0)

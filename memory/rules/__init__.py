@@ -1,2 +1,1 @@
-"""The rules of a conversation in the database: found when a message is stored, kept
-within bounds, and read for every request."""
+"""The rules in a request: where they come from, and how a request refers to them."""

@@ -18,12 +18,13 @@ from chatsite.experiments.models import Experiment
 from chatsite.feedback.services import give_feedback
 from chatsite.review.actions import erasing
 from chatsite.review.models import Review
+from chatsite.rules.models import Rule
 from chatsite.sharing.models import Share
 from chatsite.tools.models import ResultFile
 from chatsite.turns import commands
 from chatsite.turns.models import Job
 from memory import library, transcript
-from memory.models import Conversation, Message, RecallEntry, Rule
+from memory.models import Conversation, Message, RecallEntry
 from memory.search import recall
 from tests.memory.scenes import plant, summarise
 

@@ -18,6 +18,7 @@ from chatsite.feedback.services import give_feedback
 from chatsite.importing.exporting.thread import export_thread
 from chatsite.labels import services as labels
 from chatsite.protocol.errors import CommandError
+from chatsite.rules.services import confirm_rule
 from chatsite.sharing import services as sharing
 from chatsite.tools import consent, late_results
 from chatsite.tools.context import CallCancelledError, Pending
@@ -286,7 +287,7 @@ class People:
 
     def do_confirm_a_rule(self):
         if rule := self.pick(self.conversation.rules.all()):
-            actions.confirm_rule(self.conversation, rule.pk, room=1_000)
+            confirm_rule(self.conversation, rule.pk, room=1_000)
 
     # What goes elsewhere.
 

@@ -6,7 +6,7 @@ from django.db import connection, transaction
 from django.db.models import QuerySet
 from langchain_core.messages import AIMessage
 
-from memory import actions, context, transcript, versions
+from memory import context, transcript, versions
 from memory.compaction import compactor
 from memory.engine.summaries.material import read_request
 from memory.integrity import audit
@@ -91,22 +91,6 @@ def say(conversation, text, **reported):
     built = context.build_request_context(conversation, newest=message, model="m")
     reply = reply_to(message, f"Reply to: {text}")
     return record(conversation, built, reply, **reported)
-
-
-def confirm_rule(conversation, *, room=1000, **options):
-    """Confirm the rule that was stated last."""
-    conversation.refresh_from_db()
-    rule = conversation.rules.latest("pk")
-    return actions.confirm_rule(conversation, rule.pk, room=room, **options)
-
-
-def state_rule(conversation, said, **options):
-    """A message with a rule, confirmed, and its reply."""
-    message = ask(conversation, said)
-    reply_to(message, "All right.")
-    confirm_rule(conversation, **options)
-    conversation.refresh_from_db()
-    return message
 
 
 def talk(conversation, count):

@@ -20,10 +20,7 @@ from .scenes import (
     call_tools,
     compact,
     plant,
-    record,
-    reply_to,
     say,
-    state_rule,
 )
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -145,7 +142,7 @@ def test_after_a_failure_the_messages_are_a_document(conversation):
     assert conversation.summaries.filter(status="active").count() == 1
 
 
-@pytest.mark.parametrize("change", ["prompt", "pin", "rule", "shortened"])
+@pytest.mark.parametrize("change", ["prompt", "pin", "shortened"])
 def test_what_begins_in_another_way_by_now_is_in_no_cache(conversation, change):
     talk(conversation, **CACHED)
     if change == "prompt":
@@ -155,39 +152,10 @@ def test_what_begins_in_another_way_by_now_is_in_no_cache(conversation, change):
         for n in (3, 4):
             say(conversation, f"Text {n}", **CACHED)
         actions.pin_message(conversation, 2)
-    elif change == "rule":
-        state_rule(conversation, "Always answer in rhyme.")
     else:
         call = conversation.model_calls.latest("id")
         plant(call, refs=call.refs | {"left_out": [[1, 2]]})
     assert not is_in_place(compact(conversation).requests[0])
-
-
-def test_rules_are_part_of_the_beginning(conversation):
-    state_rule(conversation, "Always answer in rhyme.", text="Answer in couplets.")
-    talk(conversation, **CACHED)
-    (request,) = compact(conversation).requests
-    assert is_in_place(request)
-    assert "Answer in couplets." in request[1].text
-    call = conversation.model_calls.get(purpose=ModelCall.Purpose.SUMMARY)
-    assert context.verify_context(call)
-
-
-def test_rules_for_which_there_was_no_room_are_in_no_beginning(alice):
-    limit, policy = 4000, {"trigger": ["turns", 3], "keep": ["turns", 1]}
-    conversation = transcript.create(alice, policy=policy | {"rules": "keep"})
-    cities = [f"Always mention city number {n}." for n in range(10)]
-    for text in (" ".join(cities[:5]), " ".join(cities[5:]), "Go on"):
-        newest = ask(conversation, text)
-        built = context.build_request_context(
-            conversation, newest=newest, model="m", limit=limit
-        )
-        record(conversation, built, reply_to(newest, "Yes."), **CACHED)
-        conversation.refresh_from_db()
-    assert 0 < len(built.refs["rules"]) < len(cities)
-    (request,) = compact(conversation, limit=limit).requests
-    assert is_in_place(request)
-    assert request[0] == built.messages[0]
 
 
 def test_it_can_be_switched_off(alice):

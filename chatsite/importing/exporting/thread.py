@@ -12,7 +12,7 @@ from chatsite import hooks
 from chatsite.pages.presenters.thread_json import list_messages, list_summaries
 from chatsite.tools.tool_loop import result_files
 from chatsite.turns import requests
-from memory import bundle, context, prompts
+from memory import context, prompts
 from memory.models import Conversation, Prompt
 
 from ..thread_format import FORMAT, ModelCall, ToolCall
@@ -55,7 +55,6 @@ def export_thread(conversation: Conversation) -> dict[str, Any]:
         "tool_calls": list(list_tool_calls(conversation)),
         "summaries": list(list_summaries(conversation)),
         "model_calls": calls,
-        "rules": bundle.read_rules(conversation),
         "files": result_files.export(conversation.result_files),
         "prompts": {
             prompt.sha256: prompt.text

@@ -2,7 +2,6 @@
 a reply that can't be proved is marked as imported.
 """
 
-from collections.abc import Iterator
 from dataclasses import replace
 from datetime import datetime
 from itertools import pairwise
@@ -16,13 +15,11 @@ from pydantic import ValidationError
 from chatsite.hooks import conversation_fields, export_sections
 from chatsite.tools import results
 from chatsite.turns.copying.copies import CallInfo, TurnInfo
-from memory import models
 from memory.bundle import Bundle
 from memory.engine import attachments
 from memory.engine.exceptions import PolicyError
 from memory.engine.file_names import clean_file_name
 from memory.engine.policy import Policy
-from memory.engine.rules.detection import MAX_CHARS
 from memory.engine.wording import reason
 
 from ..thread_format import (
@@ -31,7 +28,6 @@ from ..thread_format import (
     Message,
     ModelCall,
     ReplyReferences,
-    Rule,
     Summary,
     SummaryReferences,
     ToolCall,
@@ -77,7 +73,6 @@ def read(item: dict[str, Any], user_id: int) -> Draft:
             summaries=_read_summaries(own.summaries, calls, user_id),
             calls=calls,
             prompts=own.prompts,
-            rules=list(_read_rules(own.rules, said)),
         ),
         infos=_read_turns(said),
         calls=_read_tool_calls(own.tool_calls, said),
@@ -283,27 +278,6 @@ def _read_summaries(
         values["author_id"] = user_id if row.author else None
         made.append(values)
     return made
-
-
-def _read_rules(rows: list[Rule], said: list[Message]) -> Iterator[dict[str, Any]]:
-    """Those that are a part of what the person said. A file can say anything, so what
-    was in force in it is only offered here."""
-    texts = {
-        row.seq: row.text
-        for row in said
-        if row.role == "user" and not (row.deleted or row.deleted_at)
-    }
-    places = set()
-    for row in rows:
-        place = (row.seq, row.start)
-        is_part = row.start < row.end <= len(texts.get(row.seq, ""))
-        is_short = row.end - row.start <= MAX_CHARS
-        if not (is_part and is_short) or place in places:
-            continue
-        places.add(place)
-        in_force = row.state in models.Rule.IN_FORCE
-        state = models.Rule.State.OFFERED if in_force else row.state
-        yield row.model_dump(exclude={"created_at"}) | {"state": state}
 
 
 def _read_turns(said: list[Message]) -> dict[int, TurnInfo]:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from django.db.models.functions import Length
+from django.utils.html import format_html_join
 from django.utils.text import capfirst
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
@@ -34,8 +35,7 @@ from memory.models import Conversation, Message, ModelCall, Summary
 from memory.view import places
 
 from ..forms import preset_name
-from . import rules
-from .rules import SentRule
+from .rules import SentRule, list_sent_rules
 
 MAX_REPLIES = 200
 AHEAD_OF_WINDOW = ("system", "summaries", "pinned", "rules")
@@ -163,11 +163,8 @@ class ContextPane:
     tools: tuple[str, ...] = ()
     # Those that a request goes without, because the model's server refuses tools.
     tools_refused: tuple[str, ...] = ()
-    # In force and not sent: there is no room for them.
-    rules_left: tuple[SentRule, ...] = ()
-    # What later words of the person have replaced.
-    rules_replaced: tuple[SentRule, ...] = ()
-    replaced_count: int = 0
+    # What leaf apps show below the sections of the next request, as HTML.
+    below: str = ""
 
     @property
     def total(self) -> int:
@@ -223,7 +220,7 @@ def model_view(
     # Only replies with a known request: there is nothing to show for the others.
     replies = conversation.messages.filter(has_request(), role=Message.Role.ASSISTANT)
     replies = replies.order_by("-seq").values_list("seq", flat=True)[:MAX_REPLIES]
-    replaced, replaced_count = ((), 0) if call else rules.replaced(conversation)
+    parts = [] if call else hooks.context_parts
     return ContextPane(
         reply=reply,
         sections=sections,
@@ -244,9 +241,9 @@ def model_view(
         compaction_stopped=not lease.may_compact(conversation),
         tools=tools,
         tools_refused=refused,
-        rules_left=() if call else rules.left_out(conversation, built),
-        rules_replaced=replaced,
-        replaced_count=replaced_count,
+        below=format_html_join(
+            "", "{}", ((draw(conversation, built),) for draw in parts)
+        ),
     )
 
 
@@ -296,7 +293,9 @@ def _make_sections(
             tokens=count_tokens(section.messages),
             messages=messages,
             summaries=tuple(summaries.order_by("first_seq")) if versions_sent else (),
-            rules=rules.sent(conversation, built) if section.kind == "rules" else (),
+            rules=list_sent_rules(conversation, built)
+            if section.kind == "rules"
+            else (),
             # What is quoted in one message has no rows of its own: its text is shown.
             text="" if messages else str(section.messages[0].content),
         )

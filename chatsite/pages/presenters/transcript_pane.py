@@ -15,7 +15,12 @@ from django.db.models import Count, OuterRef, Q, QuerySet, Subquery
 from django.utils.translation import gettext as _
 
 from chatsite import hooks
-from chatsite.hooks import StepCard, message_columns, name_source
+from chatsite.hooks import (
+    StepCard,
+    message_columns,
+    name_source,
+    read_message_rows,
+)
 from chatsite.llm import providers
 from chatsite.protocol.errors import explain_code
 from chatsite.turns.models import Turn
@@ -25,7 +30,6 @@ from memory.models import Conversation, Message, Summary
 from memory.sql import prepared_rows
 
 from .. import incremental
-from . import rules
 from .attachment_cards import (
     AttachmentCard,
     count_sent_chars,
@@ -34,7 +38,6 @@ from .attachment_cards import (
 )
 from .calls import without_long_texts
 from .locations import Location, location_of
-from .rules import StatedRule
 
 # A few screens: the first paint waits for them, and the way up loads more in time.
 PAGE_TURNS = 30
@@ -64,11 +67,10 @@ class ShownMessage:
     # The steps that it asked for; of a result that stands alone, its own.
     is_step: bool = False
     cards: tuple[StepCard, ...] = ()
-    rules: tuple[StatedRule, ...] = ()
     attachments: tuple[AttachmentCard, ...] = ()
     # Characters that models get of a message with attachments, where that is less.
     sent: tuple[int, int] | None = None
-    # The columns that leaves have asked for: see MessagePart.
+    # What leaves have asked for: see MessagePart.
     extra: Mapping[str, Any] = field(default_factory=dict)
 
     @property
@@ -315,7 +317,7 @@ def _view_turns(
     every = [row for rows in messages.values() for row in rows]
     cards = hooks.turn_steps.find_cards(conversation, turns, every, locate)
     waiting = _find_waiting(conversation, turns)
-    stated = rules.stated(conversation, turns[0].user_message.seq, end)
+    beside = read_message_rows(conversation, turns[0].user_message.seq, end)
     for turn in turns:
         model = turn.model or model_of(conversation)
         finished = turn.is_finished
@@ -332,10 +334,9 @@ def _view_turns(
             messages=tuple(
                 replace(
                     _show_message(
-                        row, locate(row), _author_of(row, turn, conversation)
+                        row, locate(row), _author_of(row, turn, conversation), beside
                     ),
                     cards=shown or (),
-                    rules=stated.get(row.seq, ()),
                 )
                 for row in messages.get(turn.pk, [])
                 if (shown := cards.get(row.seq)) or row.role != Message.Role.TOOL
@@ -397,7 +398,12 @@ def _author_of(row: Message, turn: Turn, conversation: Conversation) -> str:
     return turn.model or model_of(conversation)
 
 
-def _show_message(row: Message, location: Location, model: str) -> ShownMessage:
+def _show_message(
+    row: Message,
+    location: Location,
+    model: str,
+    beside: Mapping[str, Mapping[int, Any]],
+) -> ShownMessage:
     is_reply = row.role != Message.Role.USER
     sent = count_sent_chars(row)
     if sent and location.kind == "window":
@@ -420,5 +426,8 @@ def _show_message(row: Message, location: Location, model: str) -> ShownMessage:
         is_step=bool(row.tool_calls),
         attachments=make_attachment_cards(row),
         sent=sent,
-        extra={name: getattr(row, name) for name, _column in message_columns()},
+        extra={
+            **{name: getattr(row, name) for name, _column in message_columns()},
+            **{name: found.get(row.seq) for name, found in beside.items()},
+        },
     )

@@ -25,7 +25,7 @@ from memory.ranges import Ranges
 
 from .. import parts
 from ..markdown import render_markdown
-from ..presenters.context_pane import SeenMessage
+from ..presenters.context_pane import ContextSection, SeenMessage
 from ..presenters.transcript_pane import Divider, ShownMessage, TurnView
 
 register = template.Library()
@@ -106,6 +106,13 @@ def leaf_stylesheets() -> SafeString:
     """Links to the stylesheets of leaf apps."""
     link = '<link rel="stylesheet" href="{}">'
     return format_html_join("", link, ((static(path),) for path in hooks.stylesheets))
+
+
+@register.simple_tag(takes_context=True)
+def section_body(context: template.Context, section: ContextSection) -> str:
+    """What a leaf app shows in a section of the right pane; "" = as the core does."""
+    draw = hooks.section_bodies.get(section.kind)
+    return draw(context["conversation"], section) if draw else ""
 
 
 @register.simple_tag

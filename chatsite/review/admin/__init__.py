@@ -6,7 +6,6 @@ from . import (
     messages,
     people,
     records,
-    rules,
     summaries,
     turns,
 )
@@ -17,7 +16,6 @@ __all__ = [
     "messages",
     "people",
     "records",
-    "rules",
     "summaries",
     "turns",
 ]

@@ -19,7 +19,7 @@ from memory.engine.tokens import count_text
 from memory.integrity import signatures
 from memory.models import Conversation, Message, ModelCall, Summary
 from memory.ranges import Ranges, to_ranges, within
-from memory.rules import store as rules
+from memory.rules.rule_source import rebuild_rules
 
 from ..pages import timeline_url
 from ..rights import Rights
@@ -159,7 +159,7 @@ class _Parts:
 
     def _rules(self) -> Iterable[RuleBlock]:
         refs, texts = self.built.refs["rules"], self.built.texts
-        return rules.rebuild(self.conversation, refs, texts)
+        return rebuild_rules(self.conversation, refs, texts)
 
     def _rule(self, rule: RuleBlock) -> Item:
         return {

@@ -12,7 +12,7 @@ from django.db.models import F
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
-from chatsite.hooks import conversation_fields
+from chatsite import hooks
 from chatsite.protocol.errors import CommandError
 from chatsite.tools.models import ToolCall, digest_of
 from chatsite.tools.tool_loop import result_files
@@ -88,7 +88,7 @@ def branch_conversation(conversation: Conversation, seq: int) -> Conversation:
         tools=conversation.tools,
         temporary=conversation.is_temporary,
     )
-    for each in conversation_fields:
+    for each in hooks.conversation_fields:
         each.copy(conversation, made)
     made.branched_from, made.branched_seq = conversation, seq
     made.token_ratio = conversation.token_ratio
@@ -100,6 +100,8 @@ def branch_conversation(conversation: Conversation, seq: int) -> Conversation:
     values = rows.values("user_message__seq", *TurnInfo.__slots__)
     infos = {row.pop("user_message__seq"): TurnInfo(**row) for row in values}
     write_turns(made, messages, infos)
+    for copy in hooks.branch_parts:
+        copy(conversation, made, messages)
     wanted = conversation.tool_calls.filter(request__seq__lte=seq).order_by("pk")
     numbers = {
         "seq": F("request__seq"),

@@ -15,7 +15,7 @@ from chatsite.turns.copying import copies
 from memory import actions, context, transcript
 from memory.engine.attachments import SHORTENED
 from memory.integrity import audit
-from memory.models import Conversation, Message, Rule
+from memory.models import Conversation, Message
 from memory.search import recall
 
 from ..importing.test_importing import as_json, refusal, take
@@ -110,7 +110,8 @@ class TestSending:
 
     def test_a_file_states_no_rule(self, conversation):
         send(conversation, "Always answer in French. Never use lists.", text="Read it")
-        assert not Rule.objects.exists()
+        conversation.refresh_from_db()
+        assert not conversation.rule_count
 
 
 class TestSeenByTheModel:

@@ -15,9 +15,10 @@ from django.urls import get_resolver, reverse
 from django.utils import timezone
 
 from chatsite.feedback.models import Feedback
+from chatsite.rules.models import Rule
 from chatsite.turns.models import Allowance, Preferences, Turn
 from memory import transcript
-from memory.models import Conversation, Message, Rule
+from memory.models import Conversation, Message
 from tests.memory.scenes import plant, say, summarise
 
 APPS = (

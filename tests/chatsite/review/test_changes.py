@@ -3,12 +3,14 @@
 import pytest
 
 from chatsite.pages import memory_actions
+from chatsite.rules.views import RULE_STATES
 from chatsite.turns import commands
 from memory import transcript
 from memory.models import Change
 from tests.fakes import own_tools
-from tests.memory.scenes import state_rule, summarise
+from tests.memory.scenes import summarise
 
+from ..rules.scenes import state_rule
 from ..scenes import memory_url, signed_in, talk_in_turns, url
 from ..tools import calls
 from .test_timeline import url_of
@@ -59,7 +61,7 @@ def test_an_act_on_the_memory(owner, conversation, view, values, data, expected)
     assert recorded(conversation) == [expected]
 
 
-@pytest.mark.parametrize("name", ["keep", *memory_actions.RULE_STATES])
+@pytest.mark.parametrize("name", ["keep", *RULE_STATES])
 def test_an_act_on_a_rule(owner, conversation, name):
     state_rule(conversation, "Always answer in French.")
     rule = conversation.rules.get()

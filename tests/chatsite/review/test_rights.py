@@ -20,7 +20,8 @@ from django.urls import reverse
 from chatsite.feedback.models import Feedback
 from chatsite.review import redaction
 from chatsite.review.rights import Rights, rights_of
-from memory.models import Conversation, Message, ModelCall, Prompt, Rule, Summary
+from chatsite.rules.models import Rule
+from memory.models import Conversation, Message, ModelCall, Prompt, Summary
 
 from ..conftest import CODENAMES
 from .every_page import Place, links, make_conversation, places, plant_everywhere
@@ -36,7 +37,7 @@ SHOWN = {
     *("memory_message_changelist", "memory_message_change"),
     *("memory_prompt_changelist", "memory_prompt_change"),
     *("memory_summary_change", "memory_modelcall_change", "chat_turn_change"),
-    *("memory_rule_change", "feedback_feedback_changelist", "feedback_feedback_change"),
+    *("rules_rule_change", "feedback_feedback_changelist", "feedback_feedback_change"),
 }
 COLUMNS = {
     Conversation: redaction.CONVERSATION,
@@ -44,7 +45,7 @@ COLUMNS = {
     Summary: redaction.SUMMARY,
     ModelCall: redaction.CALL,
     Prompt: redaction.PROMPT,
-    Rule: redaction.RULE,
+    Rule: Rule.TEXTS,
     Feedback: Feedback.TEXTS,
 }
 

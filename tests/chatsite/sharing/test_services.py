@@ -28,8 +28,9 @@ from chatsite.turns.copying import copies
 from chatsite.turns.models import Turn
 from chatsite.turns.requests import reply_call
 from memory import actions, library, transcript
-from tests.memory.scenes import state_rule, summarise
+from tests.memory.scenes import summarise
 
+from ..rules.scenes import state_rule
 from ..scenes import Use, answer, submit, talk_in_turns, use_tools
 
 pytestmark = pytest.mark.django_db

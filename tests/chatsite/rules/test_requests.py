@@ -10,12 +10,14 @@ from django.db import connection
 from django.db.models import QuerySet
 from django.test.utils import CaptureQueriesContext
 
+from chatsite.rules import services
+from chatsite.rules.audit import find_bad_rules, find_missing_rules
+from chatsite.rules.models import Rule
 from memory import actions, context, transcript
 from memory.compaction import commit
 from memory.integrity import audit
-from memory.models import Conversation, Message, ModelCall, Prompt, Rule
-
-from .scenes import (
+from memory.models import Conversation, Message, ModelCall, Prompt
+from tests.memory.scenes import (
     add_turns,
     ask,
     call_tools,
@@ -23,9 +25,10 @@ from .scenes import (
     plant,
     record,
     reply_to,
-    state_rule,
     summarise,
 )
+
+from .scenes import state_rule
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -57,7 +60,8 @@ def sent(conversation, **options):
 
 
 def violations():
-    return [each.code for each in audit.check_memory() if each.code[:2] != "R8"]
+    found = (*audit.check_memory(), *find_bad_rules(), *find_missing_rules())
+    return [each.code for each in found if each.code[:2] != "R8"]
 
 
 class TestRequests:
@@ -108,7 +112,7 @@ class TestRequests:
         )
         assert call.refs["rules"][0] == [1, 0, len(RULES[0])]
         for rule in chat.rules.all():
-            actions.set_rule(chat, rule.pk, Rule.State.DISMISSED)
+            services.set_rule(chat, rule.pk, Rule.State.DISMISSED)
         assert sent(chat) == ""
         assert context.verify_context(ModelCall.objects.get(pk=call.pk))
         assert "all nuts" in str(context.rebuild(call).wire)
@@ -203,7 +207,7 @@ class TestErasing:
             context.build_request_context(chat, newest=newest),
             reply_to(newest, "Yes."),
         )
-        actions.confirm_rule(chat, chat.rules.get().pk, room=1000, text="In haiku.")
+        services.confirm_rule(chat, chat.rules.get().pk, room=1000, text="In haiku.")
         actions.delete_message(chat, message.seq)
         assert not Prompt.objects.filter(text__contains="couplets").exists()
 

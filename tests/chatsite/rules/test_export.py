@@ -8,8 +8,10 @@ from django.core.serializers.json import DjangoJSONEncoder
 
 from chatsite.importing.exporting.thread import export_thread
 from chatsite.importing.files import own
+from chatsite.rules.export import write_rules
+from chatsite.rules.services import confirm_rule
 from chatsite.turns.copying import copies
-from memory import actions, bundle, context, transcript
+from memory import bundle, context, transcript
 
 from ..scenes import talk_in_turns, violations
 
@@ -24,8 +26,8 @@ def chat(alice):
     talk_in_turns(made, f"Hello. {WORDS}", "I'm allergic to nuts.")
     made.refresh_from_db()
     first, second = made.rules.order_by("pk")
-    actions.confirm_rule(made, first.pk, room=1000)
-    actions.confirm_rule(made, second.pk, room=1000, text="I can't eat nuts.")
+    confirm_rule(made, first.pk, room=1000)
+    confirm_rule(made, second.pk, room=1000, text="I can't eat nuts.")
     talk_in_turns(made, "Go on")
     made.refresh_from_db()
     return made
@@ -41,6 +43,7 @@ def imported(user, value):
     messages = bundle.write(made, draft.bundle)
     assert bundle.drop_unproved(made) == 0
     copies.write_turns(made, messages, draft.infos)
+    write_rules(made, messages, draft.sections["rules"])
     made.refresh_from_db()
     return made
 

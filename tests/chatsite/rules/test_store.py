@@ -6,12 +6,14 @@ import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
+from chatsite.rules import services, store
+from chatsite.rules.models import Rule
 from memory import actions, context, transcript
 from memory.engine.rules import choice
-from memory.models import Conversation, Rule
-from memory.rules import store
+from memory.models import Conversation
+from tests.memory.scenes import ask, reply_to
 
-from .scenes import ask, confirm_rule, reply_to, state_rule
+from .scenes import confirm_rule, state_rule
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -35,19 +37,19 @@ def keeping(alice):
 
 
 def states(conversation):
-    rows = store.with_words(conversation.rules.order_by("pk"))
+    rows = store.with_rule_words(conversation.rules.order_by("pk"))
     return list(rows.values_list("words", "state"))
 
 
 def standing(conversation):
-    return [rule.block.text for rule in store.standing(conversation)]
+    return [rule.block.text for rule in store.list_standing_rules(conversation)]
 
 
 class TestDetection:
     def test_a_rule_is_offered(self, chat):
         ask(chat, f"Hello. {RULES[0]}")
         assert states(chat) == [(RULES[0], "offered")]
-        assert store.standing(chat) == []
+        assert store.list_standing_rules(chat) == []
 
     def test_by_setting_it_is_kept(self, keeping):
         ask(keeping, RULES[3])
@@ -111,9 +113,9 @@ class TestDecisions:
     def test_a_dismissed_rule_leaves_and_can_come_back(self, chat):
         state_rule(chat, RULES[0])
         rule = chat.rules.get()
-        actions.set_rule(chat, rule.pk, Rule.State.DISMISSED)
+        services.set_rule(chat, rule.pk, Rule.State.DISMISSED)
         assert (standing(chat), chat.rule_count) == ([], 0)
-        actions.confirm_rule(chat, rule.pk, room=ROOM)
+        services.confirm_rule(chat, rule.pk, room=ROOM)
         assert standing(chat) == [RULES[0]]
 
     def test_a_message_that_the_model_does_not_see_has_no_rules(self, chat):
@@ -136,22 +138,22 @@ class TestDecisions:
         ask(chat, RULES[1])
         rule = chat.rules.latest("pk")
         with pytest.raises(actions.ActionError, match="no room"):
-            actions.confirm_rule(chat, rule.pk, room=20)
+            services.confirm_rule(chat, rule.pk, room=20)
         rule.refresh_from_db()
         assert rule.state == "offered"
 
     def test_a_rule_has_the_room_of_the_one_that_it_replaces(self, chat):
         state_rule(chat, "Call me Sam.")
-        [rule] = store.standing(chat)
+        [rule] = store.list_standing_rules(chat)
         room = choice.make_rule_counter(context.counter(chat))(rule.block)
         ask(chat, "Call me Kim.")
-        actions.confirm_rule(chat, chat.rules.latest("pk").pk, room=room)
+        services.confirm_rule(chat, chat.rules.latest("pk").pk, room=room)
         assert [state for _, state in states(chat)] == ["replaced", "confirmed"]
 
     def test_another_conversation_s_rule_is_not_found(self, chat, keeping):
         ask(keeping, RULES[0])
         with pytest.raises(actions.ActionError):
-            actions.set_rule(chat, keeping.rules.get().pk, Rule.State.OFFERED)
+            services.set_rule(chat, keeping.rules.get().pk, Rule.State.OFFERED)
 
 
 class TestBounds:
@@ -167,14 +169,14 @@ class TestBounds:
             )
             for n in range(1, 1_001)
         )
-        store.bound(keeping)
+        store.bound_rules(keeping)
         assert keeping.rules.count() == store.MOST_UNCONFIRMED + store.MOST_PAST
         with CaptureQueriesContext(connection) as queries:
-            assert 0 < len(store.standing(keeping)) < store.MOST_UNCONFIRMED
+            assert 0 < len(store.list_standing_rules(keeping)) < store.MOST_UNCONFIRMED
         assert len(queries) == 1
 
     def test_its_number_is_bounded(self, chat, monkeypatch):
-        monkeypatch.setattr(store, "MOST_CONFIRMED", 2)
+        monkeypatch.setattr(services, "MOST_CONFIRMED", 2)
         for text in RULES[:2]:
             state_rule(chat, text)
         ask(chat, RULES[3])

@@ -4,8 +4,7 @@ from django.db import models
 from django.db.models import Q
 from django.utils.translation import gettext_lazy as _
 
-from .conversation import Conversation
-from .message import Message
+from memory.models import Conversation, Message
 
 
 class Rule(models.Model):
@@ -26,6 +25,9 @@ class Rule(models.Model):
         PREFERENCE = "preference", _("Preference")
         CONSTRAINT = "constraint", _("Constraint")
 
+    # What is content: hidden from staff who may not read it.
+    TEXTS = ("text",)
+
     # Those that the model sees.
     IN_FORCE = (State.KEPT, State.CONFIRMED)
     # Those that a person sees, beside the replaced ones.
@@ -39,14 +41,17 @@ class Rule(models.Model):
     start = models.PositiveIntegerField(default=0)
     end = models.PositiveIntegerField(default=0)
     text = models.TextField(blank=True, help_text=_("Empty: as it is in the message."))
-    kind = models.CharField(max_length=11, choices=Kind, blank=True)
-    state = models.CharField(max_length=9, choices=State)
+    kind = models.CharField(_("kind"), max_length=11, choices=Kind, blank=True)
+    state = models.CharField(_("state"), max_length=9, choices=State)
     replaced_by = models.ForeignKey(
         "self", models.SET_NULL, null=True, blank=True, related_name="replaces"
     )
-    created_at = models.DateTimeField(auto_now_add=True)
+    created_at = models.DateTimeField(_("created at"), auto_now_add=True)
 
     class Meta:
+        # Named before the app; existing databases keep it.
+        db_table = "memory_rule"
+        verbose_name, verbose_name_plural = _("rule"), _("rules")
         ordering = ["conversation", "pk"]
         default_permissions = ()
         constraints = [

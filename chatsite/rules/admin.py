@@ -5,12 +5,12 @@ from django.db.models import F, QuerySet
 from django.http import HttpRequest
 from django.utils.translation import gettext_lazy as _
 
-from memory.models import Rule
-from memory.rules import store
+from chatsite.review import redaction
+from chatsite.review.readonly import ConversationPartAdmin
+from chatsite.review.rights import describe_hidden
 
-from .. import redaction
-from ..readonly import ConversationPartAdmin
-from ..rights import describe_hidden
+from .models import Rule
+from .store import with_rule_words
 
 
 @admin.register(Rule)
@@ -26,7 +26,7 @@ class RuleAdmin(ConversationPartAdmin):
     )
     list_filter = ("state", "kind", "created_at")
     ordering = ("-id",)
-    texts = redaction.RULE
+    texts = Rule.TEXTS
     fields = (
         "in_conversation",
         ("message_seq", "kind", "state"),
@@ -51,5 +51,5 @@ class RuleAdmin(ConversationPartAdmin):
             return describe_hidden(row.end - row.start) or redaction.show_text(
                 row, "text"
             )
-        rows = store.with_words(Rule.objects.filter(pk=row.pk))
+        rows = with_rule_words(Rule.objects.filter(pk=row.pk))
         return rows.values_list("words", flat=True).get() or ""

@@ -6,10 +6,10 @@ from django.db import connection
 
 from chatsite.live import socket_client
 from chatsite.protocol.errors import CommandError
+from chatsite.rules.models import Rule
 from chatsite.turns import commands
 from memory import transcript
 from memory.engine.rules import detection
-from memory.models import Rule
 
 LONG = "Always answer in English. " + "We talked on. " * 200
 

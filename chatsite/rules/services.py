@@ -1,0 +1,82 @@
+"""What a person decides about rules."""
+
+from django.db import transaction
+from django.utils import timezone
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+
+from memory import context, transcript
+from memory.engine.rules import choice, detection
+from memory.models import Conversation
+from memory.transcript import ActionError
+
+from .models import Rule
+from .store import (
+    MOST_CONFIRMED,
+    bound_rules,
+    list_standing_rules,
+    replace_older_rules,
+    with_rule_words,
+)
+
+# In the log of what the owner has done.
+ACTIONS = {
+    "keep": gettext_lazy("kept a rule"),
+    "reword": gettext_lazy("reworded a rule"),
+    "dismiss": gettext_lazy("removed a rule"),
+    "offer": gettext_lazy("had a rule offered again"),
+    "unconfirm": gettext_lazy("no longer confirmed a rule"),
+    "replace": gettext_lazy("replaced a rule"),
+}
+
+
+@transaction.atomic
+def confirm_rule(
+    conversation: Conversation, pk: int, *, room: int, text: object = None
+) -> Rule:
+    """Send a rule with every request from now on: as it was said, or as `text`. Earlier
+    ones that it contradicts are replaced.
+
+    Raises ActionError when there is no such rule or no room for it, which is `room`
+    tokens for all confirmed ones; TextError when the text can't be stored.
+    """
+    rule = _lock_rule(conversation, pk)
+    if text is not None:
+        text = transcript.check_message_text(text).strip()
+        if len(text) > detection.MAX_CHARS:
+            values = {"count": len(text), "limit": detection.MAX_CHARS}
+            shorten = _("The rule has %(count)s characters; the limit is %(limit)s.")
+            raise ActionError(shorten % values)
+        if text != rule.words:
+            rule.text, rule.created_at = text, timezone.now()
+    rule.state, rule.replaced_by = Rule.State.CONFIRMED, None
+    rule.save()
+    said = rule.text or rule.words
+    replace_older_rules(conversation, [said], before=rule.seq, by=rule)
+    bound_rules(conversation)
+    confirmed = [r for r in list_standing_rules(conversation) if r.is_confirmed]
+    count = choice.make_rule_counter(context.counter(conversation))
+    tokens = sum(count(each.block) for each in confirmed)
+    if len(confirmed) > MOST_CONFIRMED or tokens > room:
+        raise ActionError(
+            _("There is no room for another rule. Remove one on the right first.")
+        )
+    return rule
+
+
+@transaction.atomic
+def set_rule(conversation: Conversation, pk: int, state: str) -> Rule:
+    """Dismiss a rule, or offer it again. Raises ActionError when there is none."""
+    rule = _lock_rule(conversation, pk)
+    rule.state, rule.replaced_by = state, None
+    rule.save(update_fields=["state", "replaced_by"])
+    bound_rules(conversation)
+    return rule
+
+
+def _lock_rule(conversation: Conversation, pk: int) -> Rule:
+    transcript.lock(conversation)
+    rule = with_rule_words(conversation.rules).filter(pk=pk).first()
+    if rule is None:
+        raise ActionError(_("There is no such rule."))
+    return rule

@@ -1,0 +1,73 @@
+"""What a person does with a rule on the page: keep, dismiss or reword it."""
+
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, render
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+
+from chatsite.accounts.access import conversation_view
+from chatsite.pages.memory_actions import Notice, address_of, memory_action
+from chatsite.turns.requests import limit_of, model_of
+from memory.engine import budget
+from memory.engine.rules.detection import MAX_CHARS
+from memory.models import Conversation
+
+from .models import Rule
+from .services import confirm_rule, set_rule
+from .store import with_rule_words
+
+State = Rule.State
+# Name in the address -> the state that a rule gets, and what to say then.
+RULE_STATES = {
+    "dismiss": (State.DISMISSED, gettext_lazy("The rule was removed.")),
+    "offer": (State.OFFERED, gettext_lazy("The rule is offered again.")),
+    "unconfirm": (State.KEPT, gettext_lazy("The rule is kept, unconfirmed.")),
+    "replace": (State.REPLACED, gettext_lazy("The rule counts as replaced.")),
+}
+UNDO_RULE = {
+    State.OFFERED: "offer",
+    State.KEPT: "unconfirm",
+    State.CONFIRMED: "keep",
+    State.DISMISSED: "dismiss",
+    State.REPLACED: "replace",
+}
+
+
+@memory_action
+def decide_rule(
+    request: HttpRequest, conversation: Conversation, *, pk: int, name: str
+) -> Notice:
+    if name not in ("keep", *RULE_STATES):
+        raise Http404
+    before = conversation.rules.filter(pk=pk).values_list("state", flat=True).first()
+    if name == "keep":
+        confirm_rule(conversation, pk, room=_find_rule_room(conversation))
+        text = _("The model is sent this rule with every request.")
+    else:
+        state, text = RULE_STATES[name]
+        set_rule(conversation, pk, state)
+    undo = address_of(conversation, "rule", pk=pk, name=UNDO_RULE[State(before)])
+    return Notice(str(text), undo)
+
+
+@memory_action
+def reword_rule(
+    request: HttpRequest, conversation: Conversation, *, pk: int, **kwargs: str
+) -> Notice:
+    text = request.POST.get("text", "")
+    room = _find_rule_room(conversation)
+    confirm_rule(conversation, pk, room=room, text=text)
+    return Notice(_("Rule saved. The model reads it from the next message on."))
+
+
+def _find_rule_room(conversation: Conversation) -> int:
+    return budget.for_rules(limit_of(model_of(conversation)))
+
+
+@conversation_view("GET")
+def edit_rule(
+    request: HttpRequest, conversation: Conversation, *, pk: int
+) -> HttpResponse:
+    rule = get_object_or_404(with_rule_words(conversation.rules), pk=pk)
+    values = {"conversation": conversation, "rule": rule, "max_chars": MAX_CHARS}
+    return render(request, "rules/_edit.html", values)

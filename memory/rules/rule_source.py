@@ -1,0 +1,79 @@
+"""Where the rules of requests come from, which a leaf app puts in its place, and how
+those of a request are read again.
+
+The memory knows rules as a part of a request, word for word and by reference; whose
+words are rules, and what a person decides about them, only a leaf knows.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from datetime import UTC
+from typing import TYPE_CHECKING, Any
+
+from memory.engine.compose import RuleBlock
+
+if TYPE_CHECKING:
+    from memory.models import Conversation, Message
+
+# What a request refers to a rule by: the number of its message and from where to where
+# it is in the text; or the number, the hash of other words, and their date.
+RuleRef = list[Any]
+
+
+@dataclass(frozen=True, slots=True)
+class StandingRule:
+    """A rule in force: what is sent, and the reference to it."""
+
+    pk: int
+    block: RuleBlock
+    ref: RuleRef
+    is_confirmed: bool
+    own_words: bool
+
+
+class RuleSource:
+    """Where the rules of conversations come from. As it is here, there are none."""
+
+    def hear(self, typed: str) -> Any:
+        """What a text of a person states as rules. No row is needed for it, so it can
+        be done before any is locked."""
+        return None
+
+    def note(self, message: "Message", heard: Any) -> None:
+        """Keep the rules of a message of a person; call it inside the transaction that
+        stores it. `heard`: what it states, if that was read before."""
+
+    def begin(self, conversation: "Conversation", texts: Iterable[str]) -> None:
+        """Give a new conversation the rules of its owner's own list, confirmed."""
+
+    def list_standing(
+        self, conversation: "Conversation", before: int | None = None
+    ) -> list[StandingRule]:
+        """The rules in force of messages that the model may see, the oldest first; of
+        those before number `before`."""
+        return []
+
+
+# The one that is asked.
+current = RuleSource()
+
+
+def rebuild_rules(
+    conversation: "Conversation",
+    refs: Iterable[RuleRef],
+    texts: Mapping[str, str],
+) -> Iterator[RuleBlock]:
+    """The rules of a request from its references; `texts` by their hashes. One whose
+    text is gone is "", so the hash of the whole differs."""
+    refs = list(refs)
+    rows = conversation.messages.filter(seq__in={seq for seq, *_ in refs})
+    said = {
+        seq: (text, f"{at.astimezone(UTC):%Y-%m-%d}")
+        for seq, text, at in rows.values_list("seq", "text", "created_at")
+    }
+    for seq, first, last in refs:
+        if isinstance(first, str):
+            yield RuleBlock(seq, last, texts.get(first, ""))
+        else:
+            text, date = said[seq]
+            yield RuleBlock(seq, date, text[first:last])
