@@ -341,6 +341,14 @@ class TurnSteps:
         """The names of the tools that the next request offers to the model."""
         return ()
 
+    def outcomes(self, conversation: "Conversation") -> Mapping[tuple[int, int], str]:
+        """What became of steps, in words, by the message that asked and the place."""
+        return {}
+
+    def shorten_again(self, text: str, sent: str, seq: int) -> str:
+        """What a model gets of the result of a step, where a file says `sent`."""
+        return ""
+
     def label(self, name: str) -> str:
         """What people see of a tool."""
         return name

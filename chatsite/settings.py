@@ -46,6 +46,7 @@ LEAVES = [
     "chatsite.labels",
     "chatsite.rules",
     "chatsite.sharing",
+    "chatsite.tools",
 ]
 INSTALLED_APPS = [
     "daphne",
@@ -65,7 +66,6 @@ INSTALLED_APPS = [
     "chatsite.ops",
     "chatsite.pages",
     "chatsite.review",
-    "chatsite.tools",
     *LEAVES,
 ]
 

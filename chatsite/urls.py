@@ -15,7 +15,6 @@ from .ops import health
 
 urlpatterns = [
     path("", include("chatsite.pages.urls")),
-    path("", include("chatsite.tools.urls")),
     *(
         path("", include(f"{leaf}.urls"))
         for leaf in settings.LEAVES
@@ -30,7 +29,6 @@ urlpatterns = [
         name="password-change",
     ),
     path("account/", views.show_account, name="account"),
-    path("account/display/", views.set_display, name="account-display"),
     path("account/sign-out/", views.sign_out, name="account-sign-out"),
     path("account/delete/", views.delete_own_account, name="account-delete"),
     path("theme/", appearance.set_theme, name="theme"),

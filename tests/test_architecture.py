@@ -174,16 +174,6 @@ class TestImports:
         found = [f for top in PACKAGES for f in find_imports(top, settings.LEAVES)]
         assert [line for line in found if not line.startswith(tuple(folders))] == []
 
-    def test_only_import_and_export_know_the_tables_of_tools(self):
-        found = [f for top in PACKAGES for f in find_imports(top, ["chatsite.tools"])]
-        known = (
-            "chatsite/tools/",
-            "chatsite/importing/",
-            "chatsite/turns/copying/",
-            "chatsite/urls.py",
-        )
-        assert [line for line in found if not line.startswith(known)] == []
-
     @pytest.mark.parametrize("leaf", settings.LEAVES)
     def test_no_leaf_imports_another(self, leaf):
         others = [other for other in settings.LEAVES if other != leaf]

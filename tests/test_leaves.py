@@ -19,6 +19,7 @@ WORDS = {
     "chatsite.labels": r'(?<![<\-/"])\blabels?\b',
     "chatsite.rules": r"\brules? that you|own rules|/rules/|memory-rule|_rules\b"
     r"|\"rules\": \[",
+    "chatsite.tools": r"(?<!object-)(?<!user-)\btools?\b|\btool[ -]|consent|remind",
     "chatsite.sharing": r"\bshar(?:e[ds]?|ing)\b|revoke|<token",
 }
 TEXTS = ("Hello", "Where is Kyoto?", "How far is it?", "Thank you")

@@ -44,15 +44,6 @@ class PreferencesForm(forms.ModelForm):
         self.fields |= {name: make() for name, make in preference_fields.items()}
 
 
-class DisplayForm(forms.ModelForm):
-    """How conversations look to one person, in every browser."""
-
-    class Meta:
-        model = Preferences
-        fields = ("tool_cards",)
-        labels = {"tool_cards": _("Tool calls")}
-
-
 class PasswordForm(forms.Form):
     """The user's password, required before what can't be undone."""
 

@@ -23,7 +23,6 @@ from . import account, preferences
 from .access import private
 from .forms import (
     ChangePasswordForm,
-    DisplayForm,
     PasswordForm,
     PreferencesForm,
     SignupForm,
@@ -71,24 +70,10 @@ def show_account(request: HttpRequest) -> HttpResponse:
     return _render_account(request, preferences=form)
 
 
-@require_POST
-@private
-def set_display(request: HttpRequest) -> HttpResponse:
-    form = DisplayForm(
-        request.POST, instance=preferences.find_preferences(request.user)
-    )
-    if not form.is_valid():
-        return _render_account(request, display=form)
-    form.save()
-    messages.success(request, _("Saved."))
-    return redirect("account")
-
-
 def _render_account(request: HttpRequest, **forms: object) -> HttpResponse:
     preferred = preferences.find_preferences(request.user)
     values = {
         "preferences": PreferencesForm(instance=preferred),
-        "display": DisplayForm(instance=preferred),
         "sign_out": PasswordForm(request, prefix="sign_out"),
         "deletion": PasswordForm(request, prefix="deletion"),
         "staff_can_read": settings.STAFF_CAN_READ_CHATS,

@@ -16,7 +16,6 @@ from django.utils.translation import gettext as _
 from chatsite.hooks import conversation_fields, export_sections
 from chatsite.jobs import queue
 from chatsite.llm import providers
-from chatsite.tools.tool_loop import result_files
 from chatsite.turns.copying import copies
 from chatsite.turns.models import Job
 from memory import bundle, library, staging, transcript
@@ -104,8 +103,6 @@ class _Import:
         messages = bundle.write(made, draft.bundle, self._batch)
         bundle.drop_unproved(made, self._batch)
         copies.write_turns(made, messages, draft.infos, self._batch)
-        copies.write_calls(made, messages, draft.calls, self._batch)
-        result_files.write(made, messages, draft.files, self._batch)
         for each in export_sections:
             each.write(made, messages, draft.sections.get(each.name, ()), self._batch)
         latest = max(row.created_at for row in messages.values())

@@ -25,7 +25,6 @@ from pydantic import (
 from pydantic_core import CoreSchema, PydanticCustomError
 
 from chatsite.hooks import Seq, Time, conversation_fields, export_sections
-from chatsite.tools.results import MAX_FILES
 
 from .files.reading import STRING, depth
 
@@ -83,9 +82,6 @@ Role = Literal["user", "assistant", "tool"]
 TurnState = Literal[
     *("queued", "running", "waiting", "done", "stopped", "failed", "truncated"),
     "interrupted",
-]
-CallState = Literal[
-    *("asked", "waiting", "running", "done", "failed", "late", "cancelled"), "unknown"
 ]
 Part = Literal["result", "arguments", "words"]
 LOOSE = ConfigDict(
@@ -165,29 +161,6 @@ class Message(RunningReply):
     pinned_at: Time = None
     deleted_at: Time = None
     imported_at: Unread[datetime | None] = None
-
-
-class ToolCall(Row):
-    """Execution: how far a call is. `seq` is the message that asked for it, `place`
-    its place there, `result_seq` what answers it, `late_seq` what came later."""
-
-    seq: Seq
-    place: Small
-    call_id: Masked[Unread[str]] = ""
-    name: Masked[Unread[str]] = ""
-    state: CallState
-    error: Masked[Code] = ""
-    result_seq: Seq | None = None
-    late_seq: Seq | None = None
-    allowed: bool | None = None
-    answered_at: Time = None
-    answered_by: Unread[str] = ""
-    reason: Masked[Annotated[str, Field(max_length=2_000)]] = ""
-    expires_at: Unread[datetime | None] = None
-    deadline_at: Unread[datetime | None] = None
-    created_at: Unread[datetime | None] = None
-    started_at: Time = None
-    finished_at: Time = None
 
 
 class Trigger(Row):
@@ -300,19 +273,6 @@ class ModelCall(Row):
     created_at: Time = None
 
 
-class ResultFile(Row):
-    """A file or an address in the result of a call; `data` is base64."""
-
-    seq: Seq
-    place: Annotated[int, Field(ge=0, lt=MAX_FILES)]
-    name: Masked[Title] = ""
-    title: Masked[Title] = ""
-    kind: Masked[Annotated[str, Field(max_length=130)]] = ""
-    url: Masked[Annotated[str, Field(max_length=2_000)]] = ""
-    size: Annotated[int, Field(ge=0, le=2**53)] | None = None
-    data: Masked[str | None] = None
-
-
 class Conversation(Row):
     """Its settings."""
 
@@ -340,8 +300,6 @@ class CoreState(Row):
     messages: Annotated[Rows[Message], ShownAs(list[Message | RunningReply])]
     summaries: Rows[Summary] = []
     model_calls: Rows[ModelCall] = []
-    tool_calls: Rows[ToolCall] = []
-    files: Rows[ResultFile] = []
     prompts: dict[Sha256, str] = {}
 
 

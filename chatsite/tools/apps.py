@@ -15,7 +15,7 @@ class ToolsConfig(AppConfig):
         from chatsite.turns import runner
         from memory.actions import message_deleted
 
-        from . import checks, commands, events, late_results, parts  # noqa: F401
+        from . import checks, commands, events, export, late_results, parts  # noqa: F401
         from .models import ToolCall
         from .tool_loop import audit, result_files
         from .tool_loop.steps import ToolSteps
@@ -23,7 +23,10 @@ class ToolsConfig(AppConfig):
         for table in (ToolCall, late_results, result_files):
             message_deleted.connect(table.forget)
         hooks.turn_steps = ToolSteps()
+        hooks.export_sections += export.SECTIONS
+        hooks.branch_parts.append(export.copy_calls)
         hooks.stylesheets.append("tools/tools.css")
+        hooks.account_sections.append(parts.draw_account_section)
         hooks.person_parts.append(parts.draw_unread)
         hooks.conversation_parts["menu"].append(parts.draw_menu_item)
         for kind in (events.Tool, events.Unread):

@@ -2,18 +2,38 @@
 
 from collections.abc import Iterable
 
+from django import forms
+from django.http import HttpRequest
 from django.template.loader import render_to_string
+from django.utils.translation import gettext_lazy as _
 
+from chatsite.accounts.preferences import find_preferences
 from chatsite.review.redaction import select_readable, show_text
 from chatsite.review.rights import Rights
+from chatsite.turns.models import Preferences
 from memory.models import Conversation, Message
 
 from .models import ToolCall
 from .tool_loop import reminders
 
 
+class DisplayForm(forms.ModelForm):
+    """How conversations look to one person, in every browser."""
+
+    class Meta:
+        model = Preferences
+        fields = ("tool_cards",)
+        labels = {"tool_cards": _("Tool calls")}
+
+
 def draw_menu_item(conversation: Conversation) -> str:
     return render_to_string("tools/_menu_item.html", {"conversation": conversation})
+
+
+def draw_account_section(request: HttpRequest) -> str:
+    """How calls are shown to the person."""
+    form = DisplayForm(instance=find_preferences(request.user))
+    return render_to_string("tools/_account.html", {"form": form}, request)
 
 
 def draw_unread(user_id: int, is_fragment: bool = False) -> str:

@@ -24,4 +24,7 @@ conversation = [
     ),
 ]
 
-urlpatterns = [path("c/<uuid:uuid>/", include(conversation))]
+urlpatterns = [
+    path("account/display/", views.post_display, name="account-display"),
+    path("c/<uuid:uuid>/", include(conversation)),
+]

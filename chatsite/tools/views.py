@@ -5,12 +5,15 @@ and files of calls; and what people do about calls where no socket is open.
 from mimetypes import guess_extension
 
 from asgiref.sync import async_to_sync
+from django.contrib import messages
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.utils.http import content_disposition_header
 from django.utils.translation import gettext as _
+from django.views.decorators.http import require_POST
 
-from chatsite.accounts.access import conversation_view
+from chatsite.accounts import preferences
+from chatsite.accounts.access import conversation_view, private
 from chatsite.llm import dialects
 from chatsite.pages.memory_actions import Notice, address_of, memory_action
 from chatsite.pages.presenters.calls import arguments_of
@@ -25,6 +28,7 @@ from memory.models import Conversation, Message
 from . import consent, late_results
 from .cards import file_cards
 from .commands import read_consent
+from .parts import DisplayForm
 
 
 @conversation_view("GET")
@@ -143,3 +147,17 @@ def cancel_call(
 def _refuse_command(error: CommandError) -> HttpResponse:
     status = 404 if error.code == "not_found" else 409
     return HttpResponse(error.detail, status=status, content_type="text/plain")
+
+
+@require_POST
+@private
+def post_display(request: HttpRequest) -> HttpResponse:
+    """How calls are shown to the person, from the account page."""
+    preferred = preferences.find_preferences(request.user)
+    form = DisplayForm(request.POST, instance=preferred)
+    if not form.is_valid():
+        text = " ".join(why for found in form.errors.values() for why in found)
+        return HttpResponse(text, status=422, content_type="text/plain")
+    form.save()
+    messages.success(request, _("Saved."))
+    return redirect("account")

@@ -11,7 +11,6 @@ from django.urls import reverse
 from django.utils import timezone
 
 from chatsite.jobs import queue, tasks
-from chatsite.tools.models import ToolCall
 from chatsite.turns import audit as turn_audit
 from chatsite.turns import commands, lifecycle
 from chatsite.turns.models import Job, Turn
@@ -105,8 +104,7 @@ def use_tools(
             "started_at": None if use.state in ("asked", "waiting") else began,
             "finished_at": began + timedelta(seconds=1.2) if is_over else None,
         }
-        ToolCall.objects.create(
-            conversation=conversation,
+        conversation.tool_calls.create(
             turn=turn,
             request=request,
             place=place,
@@ -140,7 +138,7 @@ def arrive(call, text):
     values = {"role": "tool", "text": text, "tool_call_id": call.call_id}
     values["late_for"] = call.request.seq
     row = Message(conversation=call.conversation, seq=seq, **values)
-    call.late_result, call.state = transcript._save_message(row), ToolCall.State.DONE
+    call.late_result, call.state = transcript._save_message(row), "done"
     call.finished_at = call.started_at + timedelta(hours=2)
     call.save()
     return row

@@ -13,11 +13,8 @@ from django.utils.translation import gettext_lazy as _
 from chatsite import hooks
 from chatsite.pages.presenters.thread_json import list_messages
 from chatsite.protocol.errors import explain_compaction
-from chatsite.tools.models import ToolCall
 from memory.engine.attachments import typed_part
 from memory.models import Conversation, ModelCall, Summary
-
-from .thread import list_tool_calls
 
 SPEAKERS = {"user": _("You"), "assistant": _("Assistant"), "tool": _("Tool")}
 NOTES = {
@@ -61,10 +58,7 @@ class _ToolWords:
 
     def __init__(self, conversation: Conversation, show: Callable[[str], str]) -> None:
         self.show = show
-        self.states = {
-            (call["seq"], call["place"]): call["state"]
-            for call in list_tool_calls(conversation)
-        }
+        self.states = hooks.turn_steps.outcomes(conversation)
         self.names: dict[str, str] = {}  # of the calls so far, by their ids
 
     def describe(self, row: dict[str, Any]) -> Iterator[str]:
@@ -78,7 +72,7 @@ class _ToolWords:
             name, id_ = str(call.get("name")), str(call.get("id"))
             self.names[id_] = name
             state = self.states.get((row["seq"], place))
-            note = f" ({ToolCall.State(state).label})" if state else ""
+            note = f" ({state})" if state else ""
             yield gettext("Call of %(name)s") % {"name": f"**{self.show(name)}**{note}"}
             arguments = json.dumps(call.get("args"), ensure_ascii=False, indent=2)
             yield _fence_code(self.show(arguments), "json")

@@ -1,36 +1,17 @@
 """A conversation as one value, to keep and to import again."""
 
 import json
-from collections.abc import Iterator
 from typing import Any
 
-from django.contrib.auth import get_user_model
 from django.core.serializers.json import DjangoJSONEncoder
-from django.db.models import F
 
 from chatsite import hooks
 from chatsite.pages.presenters.thread_json import list_messages, list_summaries
-from chatsite.tools.tool_loop import result_files
 from chatsite.turns import requests
 from memory import context, prompts
 from memory.models import Conversation, Prompt
 
-from ..thread_format import FORMAT, ModelCall, ToolCall
-
-
-def list_tool_calls(conversation: Conversation) -> Iterator[dict[str, Any]]:
-    """How far each call of a tool is; what was asked and answered is in messages."""
-    numbers = {
-        "seq": F("request__seq"),
-        "result_seq": F("result__seq"),
-        "late_seq": F("late_result__seq"),
-    }
-    computed = {*numbers, "answered_by"}
-    columns = [name for name in ToolCall.model_fields if name not in computed]
-    by = F(f"answered_by__{get_user_model().USERNAME_FIELD}")
-    rows = conversation.tool_calls.order_by("pk").values(*columns, **numbers, by=by)
-    for row in rows:
-        yield {"answered_by": row.pop("by") or "", **row}
+from ..thread_format import FORMAT, ModelCall
 
 
 def export_thread(conversation: Conversation) -> dict[str, Any]:
@@ -52,10 +33,8 @@ def export_thread(conversation: Conversation) -> dict[str, Any]:
             **{f.name: f.read(conversation) for f in hooks.conversation_fields},
         },
         "messages": list(list_messages(conversation)),
-        "tool_calls": list(list_tool_calls(conversation)),
         "summaries": list(list_summaries(conversation)),
         "model_calls": calls,
-        "files": result_files.export(conversation.result_files),
         "prompts": {
             prompt.sha256: prompt.text
             for prompt in Prompt.objects.filter(pk__in=hashes)

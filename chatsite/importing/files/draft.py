@@ -9,10 +9,10 @@ from typing import Any
 from django.conf import settings
 from django.utils import timezone
 from django.utils.translation import gettext as _
+from pydantic import BaseModel
 
-from chatsite.hooks import NEWEST, OLDEST
-from chatsite.tools.models import ToolCall
-from chatsite.turns.copying.copies import CallInfo, TurnInfo
+from chatsite.hooks import NEWEST, OLDEST, export_sections
+from chatsite.turns.copying.copies import TurnInfo
 from memory.bundle import Bundle
 from memory.engine.blank import is_blank
 
@@ -29,11 +29,9 @@ class Draft:
     title: str
     bundle: Bundle
     infos: Mapping[int, TurnInfo] = field(default_factory=dict)
-    calls: Sequence[CallInfo] = ()
     # Of leaf apps, by their names.
     sections: Mapping[str, Sequence[Any]] = field(default_factory=dict)
     fields: Mapping[str, Any] = field(default_factory=dict)
-    files: Sequence[Mapping[str, Any]] = ()
     policy: dict[str, Any] = field(default_factory=dict)
     model: str = ""
     temperature: float | None = None
@@ -92,18 +90,21 @@ def from_talk(source: str, title: object, talk: Iterable[Said], site: str) -> Dr
                 "imported_at": None if is_user else now,
             }
         )
-    calls = list(_failed(said))
-    return Draft(source, clean_title(title), Bundle(messages=rows), infos, calls)
+    sections = {"tool_calls": list(_failed(said))}
+    return Draft(source, clean_title(title), Bundle(messages=rows), infos, sections)
 
 
-def _failed(said: list[Said]) -> Iterator[CallInfo]:
+def _failed(said: list[Said]) -> Iterator[BaseModel]:
     """The calls that have failed; of the others their messages tell enough."""
     places = {}
     for seq, each in enumerate(said, 1):
         places |= {call["id"]: (seq, n) for n, call in enumerate(each.calls)}
         if each.failed:
             request, place = places[each.answers]
-            yield CallInfo(request, place, ToolCall.State.FAILED, result_seq=seq)
+            values = {"seq": request, "place": place, "result_seq": seq}
+            for each in export_sections:
+                if each.name == "tool_calls":
+                    yield each.row(**values, state="failed")
 
 
 def _in_turns(talk: Iterable[Said]) -> list[Said]:

@@ -12,9 +12,9 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 from pydantic import ValidationError
 
+from chatsite import hooks
 from chatsite.hooks import conversation_fields, export_sections
-from chatsite.tools import results
-from chatsite.turns.copying.copies import CallInfo, TurnInfo
+from chatsite.turns.copying.copies import TurnInfo
 from memory.bundle import Bundle
 from memory.engine import attachments
 from memory.engine.exceptions import PolicyError
@@ -30,7 +30,6 @@ from ..thread_format import (
     ReplyReferences,
     Summary,
     SummaryReferences,
-    ToolCall,
     build_thread_state,
 )
 from .draft import Draft, check_count, check_length
@@ -75,8 +74,6 @@ def read(item: dict[str, Any], user_id: int) -> Draft:
             prompts=own.prompts,
         ),
         infos=_read_turns(said),
-        calls=_read_tool_calls(own.tool_calls, said),
-        files=[row.model_dump() for row in own.files],
         sections={each.name: getattr(own, each.name) for each in export_sections},
         fields={f.name: getattr(own.conversation, f.name) for f in conversation_fields},
         policy=_read_policy(own),
@@ -251,9 +248,7 @@ def _read_sent_text(row: Message) -> str:
     if not row.sent_text:
         return ""
     if row.role == "tool":
-        if results.is_shortened(row.text, row.sent_text):
-            return row.sent_text
-        return results.refine(row.text, None, row.seq).sent
+        return hooks.turn_steps.shorten_again(row.text, row.sent_text, row.seq)
     places = [each.model_dump() for each in row.attachments]
     if attachments.is_shortened(row.text, places, row.sent_text):
         return row.sent_text
@@ -296,27 +291,6 @@ def _read_turns(said: list[Message]) -> dict[int, TurnInfo]:
                 info, model=info.model or row.model, finished_at=row.created_at
             )
     return infos
-
-
-def _read_tool_calls(rows: list[ToolCall], said: list[Message]) -> list[CallInfo]:
-    """What is said of calls that are in the file; each result is of one call."""
-    asked = {row.seq: len(row.tool_calls) for row in said}
-    results = {row.seq for row in said if row.role == "tool"}
-    made, seen = [], set()
-    for row in rows:
-        key = row.seq, row.place
-        if key in seen or row.place >= asked.get(row.seq, 0):
-            raise ImportItemError(
-                _("tool_calls: message %(seq)s has no such call.") % {"seq": row.seq}
-            )
-        seen.add(key)
-        values = row.model_dump(include=set(CallInfo.__slots__))
-        for name in ("result_seq", "late_seq"):
-            if values[name] not in results:
-                values[name] = None
-            results.discard(values[name])
-        made.append(CallInfo(**values))
-    return made
 
 
 def _read_policy(own: CoreState) -> dict[str, Any]:

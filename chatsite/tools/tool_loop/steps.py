@@ -8,7 +8,7 @@ from django.db.models import Exists, OuterRef, Q
 
 from chatsite.hooks import LeafEvent, StepCard, TurnSteps
 from chatsite.pages.presenters.locations import Location
-from chatsite.tools import registry
+from chatsite.tools import registry, results
 from chatsite.tools.cards import tool_cards
 from chatsite.tools.events import Tool
 from chatsite.tools.models import ToolCall
@@ -69,6 +69,17 @@ class ToolSteps(TurnSteps):
 
     def offered(self, conversation: Conversation) -> tuple[str, ...]:
         return tuple(conversation.tools)
+
+    def outcomes(self, conversation: Conversation) -> Mapping[tuple[int, int], str]:
+        rows = conversation.tool_calls.values_list("request__seq", "place", "state")
+        return {
+            (seq, place): str(ToolCall.State(state).label) for seq, place, state in rows
+        }
+
+    def shorten_again(self, text: str, sent: str, seq: int) -> str:
+        if results.is_shortened(text, sent):
+            return sent
+        return results.refine(text, None, seq).sent
 
     def label(self, name: str) -> str:
         return registry.label_of(name)

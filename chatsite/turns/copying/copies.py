@@ -2,20 +2,16 @@
 were copied or imported.
 """
 
-from bisect import bisect_right
 from collections.abc import Container, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 
 from django.db import transaction
-from django.db.models import F
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
 from chatsite import hooks
 from chatsite.protocol.errors import CommandError
-from chatsite.tools.models import ToolCall, digest_of
-from chatsite.tools.tool_loop import result_files
 from memory import bundle, transcript
 from memory.compaction import lease
 from memory.models import Change, Conversation, Message, ModelCall, Summary
@@ -26,13 +22,6 @@ from ..models import Turn
 State = Turn.State
 Source = Conversation.TitleSource
 NO_REPLY = "no_reply"
-# What becomes of calls that were not finished: a copy runs nothing and gets no result.
-ENDED = {
-    ToolCall.State.ASKED: ToolCall.State.CANCELLED,
-    ToolCall.State.WAITING: ToolCall.State.CANCELLED,
-    ToolCall.State.LATE: ToolCall.State.CANCELLED,
-    ToolCall.State.RUNNING: ToolCall.State.UNKNOWN,
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,23 +32,6 @@ class TurnInfo:
     model: str = ""
     error: str = ""
     reply_seq: int = 0
-    started_at: datetime | None = None
-    finished_at: datetime | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class CallInfo:
-    """What is known of a copied call of a tool besides its messages."""
-
-    seq: int  # of the message that asked for it
-    place: int
-    state: str = ToolCall.State.DONE
-    error: str = ""
-    result_seq: int | None = None
-    late_seq: int | None = None
-    allowed: bool | None = None
-    answered_at: datetime | None = None
-    reason: str = ""
     started_at: datetime | None = None
     finished_at: datetime | None = None
 
@@ -102,17 +74,6 @@ def branch_conversation(conversation: Conversation, seq: int) -> Conversation:
     write_turns(made, messages, infos)
     for copy in hooks.branch_parts:
         copy(conversation, made, messages)
-    wanted = conversation.tool_calls.filter(request__seq__lte=seq).order_by("pk")
-    numbers = {
-        "seq": F("request__seq"),
-        "result_seq": F("result__seq"),
-        "late_seq": F("late_result__seq"),
-    }
-    columns = [name for name in CallInfo.__slots__ if name not in numbers]
-    calls = wanted.values(*columns, **numbers)
-    write_calls(made, messages, [CallInfo(**row) for row in calls])
-    files = conversation.result_files.filter(message__seq__lte=seq)
-    result_files.write(made, messages, result_files.export(files))
     lease.mark_due(made.pk)
     conversation.changes.create(action=Change.Action.BRANCH, seq=seq)
     limits.admit_conversation(conversation.owner_id)
@@ -186,49 +147,6 @@ def write_turns(
     for some in bundle.batches(turns, lambda turn: len(turn.text)):
         with batch(0):
             Turn.objects.bulk_create(some)
-
-
-def write_calls(
-    conversation: Conversation,
-    messages: Mapping[int, Message],
-    infos: Iterable[CallInfo],
-    batch: bundle.Batch = bundle.at_once,
-) -> None:
-    """Give calls of tools what is known of them, once their turns are written; none of
-    them can run."""
-    turns = dict(conversation.turns.values_list("user_message__seq", "pk"))
-    starts, calls = sorted(turns), []
-    for info in infos:
-        request = messages.get(info.seq)
-        at = bisect_right(starts, info.seq) - 1
-        if request is None or at < 0 or info.place >= len(request.tool_calls):
-            continue
-        asked = request.tool_calls[info.place]
-        state = ENDED.get(info.state, info.state)
-        call = ToolCall(
-            conversation=conversation,
-            turn_id=turns[starts[at]],
-            request=request,
-            place=info.place,
-            call_id=asked.get("id") or "",
-            name=asked["name"],
-            arguments=asked["args"],
-            digest=digest_of(asked["name"], asked["args"]),
-            state=state,
-            error=info.error,
-            result=messages.get(info.result_seq),
-            late_result=messages.get(info.late_seq),
-            allowed=info.allowed,
-            answered_by=conversation.owner if info.allowed is not None else None,
-            answered_at=info.answered_at,
-            reason=info.reason,
-            started_at=info.started_at,
-            finished_at=info.finished_at,
-        )
-        calls.append(call)
-    for some in bundle.batches(calls, lambda call: len(str(call.arguments))):
-        with batch(0):
-            ToolCall.objects.bulk_create(some)
 
 
 def _split_exchanges(

@@ -22,7 +22,7 @@ from memory.models import Conversation, Message
 from tests.memory.scenes import plant, say, summarise
 
 APPS = (
-    *("memory", "chat", "desk", "tools"),
+    *("memory", "chat", "desk"),
     *(each.label for each in apps.get_app_configs() if each.name in settings.LEAVES),
 )
 TEXTS = {"CharField", "TextField", "JSONField", "SlugField", "EmailField"}

@@ -369,10 +369,10 @@ class TestSearch:
 
 class TestPreference:
     def test_calls_can_be_lines(self, client, conversation, alice):
-        assert 'data-tools="card"' in page_of(client, conversation)
+        assert 'data-steps="card"' in page_of(client, conversation)
         client.post(reverse("account-display"), {"tool_cards": "line"})
         assert preferences.find_preferences(alice).tool_cards == "line"
-        assert 'data-tools="line"' in page_of(client, conversation)
+        assert 'data-steps="line"' in page_of(client, conversation)
 
     def test_nothing_else_can_be_chosen(self, client, alice):
         answer = client.post(reverse("account-display"), {"tool_cards": "bubble"})
