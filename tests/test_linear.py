@@ -98,7 +98,7 @@ OTHERS = {
     "write_incrementally": write_incrementally,
     "import": lambda text: reading._check_shape(text.encode()),
     "import a string": lambda text: reading._check_shape(b'"' + text.encode()),
-    "citations": lambda text: citations.draw(text, []),
+    "citations": lambda text: citations.draw_citations(text, []),
     "events.parse": events.parse_command,
     "result of a tool": results.to_text,
 }

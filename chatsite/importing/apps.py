@@ -22,7 +22,7 @@ class ImportingConfig(AppConfig):
         hooks.source_names |= foreign.SITES
         hooks.user_menu_links["import"] = _("Import conversations")
         hooks.conversation_parts["menu"].append(parts.draw_menu_items)
-        hooks.account_sections.append(parts.draw_account_section)
+        hooks.account_sections.append(parts.draw_data_section)
         hooks.staff_forms["staff-export"] = parts.draw_staff_buttons
         hooks.access_log_actions[for_staff.ACTION] = _("exported")
         hooks.access_log_names["export"] = _("export")

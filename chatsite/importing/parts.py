@@ -22,7 +22,7 @@ def draw_menu_items(conversation: Conversation) -> str:
     return format_html_join("", '<a href="{}" download>{}</a>', found)
 
 
-def draw_account_section(request: HttpRequest) -> str:
+def draw_data_section(request: HttpRequest) -> str:
     return render_to_string("importing/_account.html", request=request)
 
 

@@ -43,7 +43,7 @@ def import_conversations(claim: queue.Claim, file: IO[bytes]) -> None:
     if job is None:
         return
     try:
-        outcome = _Import(claim, job).take(reading.read(file))
+        outcome = _Import(claim, job).take(reading.read_file(file))
         queue.finish(claim, outcome.dump())
     except ImportFileError as error:
         queue.fail(claim, str(error))
@@ -60,13 +60,13 @@ class _Import:
 
     def take(self, items: list[Any]) -> Outcome:
         outcome = Outcome()
-        queue.renew(self.claim, total=sum(map(reading.count, items)))
+        queue.renew(self.claim, total=sum(map(reading.count_work, items)))
         items.reverse()
         number, counted = 0, 0
         while items:
             # What is done with does not stay in memory.
             item, number = items.pop(), number + 1
-            counted += reading.count(item)
+            counted += reading.count_work(item)
             try:
                 draft = _read_item(item, self.user)
             except ImportItemError as error:
@@ -146,9 +146,9 @@ class _Import:
 
 
 def _read_item(item: Any, user: AbstractBaseUser) -> Draft:
-    match reading.kind_of(item):
+    match reading.find_format(item):
         case "windowpane":
-            return own.read(item, user.pk)
+            return own.read_export(item, user.pk)
         case "chatgpt":
             return foreign.read_chatgpt(item)
         case "claude":

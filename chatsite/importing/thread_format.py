@@ -26,7 +26,7 @@ from pydantic_core import CoreSchema, PydanticCustomError
 
 from chatsite.hooks import Seq, Time, conversation_fields, export_sections
 
-from .files.reading import STRING, depth
+from .files.reading import STRING, measure_depth
 
 FORMAT = 1
 MAX_SMALL, MAX_INT = 2**15 - 1, 2**31 - 2
@@ -40,7 +40,7 @@ def _check_small(value: Any) -> Any:
     text = json.dumps(value, ensure_ascii=False)
     if len(text) > MAX_JSON_CHARS:
         raise PydanticCustomError("too_large", "it is too large")
-    if depth(STRING.sub(b"", text.encode())) > MAX_JSON_DEPTH:
+    if measure_depth(STRING.sub(b"", text.encode())) > MAX_JSON_DEPTH:
         raise PydanticCustomError("too_deep", "it is nested too deeply")
     return value
 

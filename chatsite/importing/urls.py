@@ -6,17 +6,17 @@ from . import views
 
 imports = [
     path("", views.import_file, name="import"),
-    path("progress/", views.show_progress, name="import-progress"),
+    path("progress/", views.show_import_progress, name="import-progress"),
 ]
 conversation = [
-    path("export.json", views.export_json, name="conversation-export-json"),
-    path("export.md", views.export_markdown, name="conversation-export-md"),
+    path("export.json", views.download_json, name="conversation-export-json"),
+    path("export.md", views.download_markdown, name="conversation-export-md"),
 ]
 
 urlpatterns = [
     path("import/", include(imports)),
     path("c/<uuid:uuid>/", include(conversation)),
-    path("account/export.json", views.export_everything, name="account-export"),
+    path("account/export.json", views.download_account, name="account-export"),
     path(
         "admin/memory/conversation/<int:pk>/export/",
         views.export_for_staff,

@@ -51,7 +51,7 @@ def import_file(request: HttpRequest) -> HttpResponse:
 
 @require_GET
 @private
-def show_progress(request: HttpRequest) -> HttpResponse:
+def show_import_progress(request: HttpRequest) -> HttpResponse:
     return render(request, "importing/_progress.html", _describe_latest(request))
 
 
@@ -62,13 +62,13 @@ def _describe_latest(request: HttpRequest) -> dict[str, object]:
 
 
 @conversation_view("GET")
-def export_json(request: HttpRequest, conversation: Conversation) -> HttpResponse:
+def download_json(request: HttpRequest, conversation: Conversation) -> HttpResponse:
     whole = respond_with_json(export_thread(conversation))
     return respond_with_file(whole, conversation, "json")
 
 
 @conversation_view("GET")
-def export_markdown(request: HttpRequest, conversation: Conversation) -> HttpResponse:
+def download_markdown(request: HttpRequest, conversation: Conversation) -> HttpResponse:
     text = write_markdown(conversation)
     response = HttpResponse(text, content_type="text/markdown; charset=utf-8")
     return respond_with_file(response, conversation, "md")
@@ -76,7 +76,7 @@ def export_markdown(request: HttpRequest, conversation: Conversation) -> HttpRes
 
 @require_GET
 @private
-def export_everything(request: HttpRequest) -> HttpResponse:
+def download_account(request: HttpRequest) -> HttpResponse:
     answer = StreamingHttpResponse(
         export_account(request.user), content_type="application/json"
     )

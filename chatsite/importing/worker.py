@@ -76,24 +76,24 @@ def _store_upload(user: AbstractBaseUser, upload: UploadedFile) -> _Import:
     return _Import(claim, file, get_language() or settings.LANGUAGE_CODE)
 
 
-async def sweep() -> None:
-    await database_sync_to_async(_sweep)()
+async def sweep_imports() -> None:
+    await database_sync_to_async(_start_waiting)()
 
 
-def _sweep() -> None:
+def _start_waiting() -> None:
     queue.keep(each.claim for each in waiting)
     for each in [*waiting]:
         if queue.begin(each.claim, settings.IMPORTS_AT_ONCE):
             waiting.remove(each)
             running.append(each)
-            _start(each)
+            _start_process(each)
             threading.Thread(target=_see_through, args=[each], daemon=True).start()
         elif not queue.held(each.claim).exists():
             waiting.remove(each)
             each.file.close()
 
 
-def release() -> None:
+def end_imports() -> None:
     """Without this process the files are gone: its imports end with it."""
     for each in running:
         each.process.kill()
@@ -103,10 +103,10 @@ def release() -> None:
         waiting.pop().file.close()
 
 
-JOB = runner.Job(sweep, release)
+JOB = runner.Job(sweep_imports, end_imports)
 
 
-def _start(wanted: _Import) -> None:
+def _start_process(wanted: _Import) -> None:
     """Read it in a process of its own, whose standard input ends with this one."""
     claim, number = wanted.claim, wanted.file.fileno()
     arguments = [str(claim.job_id), claim.owner, str(number), wanted.language]
@@ -120,7 +120,7 @@ def _start(wanted: _Import) -> None:
 
 def _see_through(wanted: _Import) -> None:
     try:
-        _watch(wanted)
+        _watch_process(wanted)
     except TRANSIENT_DB_ERRORS as error:
         # The sweep ends it when its lease has ended.
         logger.warning("import left job=%s: %s", wanted.claim.job_id, name_of(error))
@@ -129,7 +129,7 @@ def _see_through(wanted: _Import) -> None:
         connections.close_all()
 
 
-def _watch(wanted: _Import) -> None:
+def _watch_process(wanted: _Import) -> None:
     """Keep the job alive as long as its process works within its time."""
     end, why = monotonic() + settings.IMPORT_MAX_SECONDS, CRASHED
     try:

@@ -11,7 +11,7 @@ from memory import library
 from memory.models import Conversation
 
 from ..thread_format import FORMAT
-from .thread import dump_json, export_thread
+from .thread import dump_export, export_thread
 
 
 async def export_account(user: AbstractBaseUser) -> AsyncIterator[str]:
@@ -41,10 +41,10 @@ def _describe_account(user: AbstractBaseUser) -> tuple[str, list[int]]:
         },
     }
     ids = library.own(user).order_by("pk").values_list("pk", flat=True)
-    return dump_json(value), list(ids)
+    return dump_export(value), list(ids)
 
 
 def _dump_thread(pk: int) -> str:
     """Empty when it was deleted while the others were written."""
     row = Conversation.objects.filter(pk=pk, deleted_at=None).first()
-    return dump_json(export_thread(row)) if row else ""
+    return dump_export(export_thread(row)) if row else ""

@@ -32,7 +32,7 @@ def write_markdown(
     """`show` changes every text before it is written, such as to mask it."""
     summaries = list(conversation.summaries.order_by("version"))
     ends = {row.last_seq: row for row in summaries if row.status == "active"}
-    calls = _find_calls(conversation)
+    calls = _find_requests(conversation)
     title = " ".join(show(conversation.title).split()) or gettext("Conversation")
     blocks = [f"# {title}"]
     rows = list(list_messages(conversation))
@@ -101,7 +101,7 @@ def _fence_code(text: str, language: str = "") -> str:
     return f"{fence}{language}\n{text}\n{fence}"
 
 
-def _find_calls(conversation: Conversation) -> dict[int, ModelCall]:
+def _find_requests(conversation: Conversation) -> dict[int, ModelCall]:
     """The request that each reply came from, the latest if there were several."""
     rows = conversation.model_calls.filter(
         purpose=ModelCall.Purpose.REPLY, message__isnull=False

@@ -31,7 +31,7 @@ from ..thread_format import (
 )
 from ..thread_format import Conversation as ThreadSettings
 from .as_markdown import write_markdown
-from .thread import dump_json, export_thread
+from .thread import dump_export, export_thread
 
 TYPES = {"json": "application/json", "md": "text/markdown; charset=utf-8"}
 
@@ -52,7 +52,7 @@ REFERENCES = {**ReplyReferences.model_fields, **SummaryReferences.model_fields}
 def write_json(conversation: Conversation, rights: Rights) -> str:
     value = export_thread(conversation)
     value = value if rights.content else mask_export(value)
-    return dump_json({**value, "texts": rights.content})
+    return dump_export({**value, "texts": rights.content})
 
 
 def write_text(conversation: Conversation, rights: Rights) -> str:
@@ -70,7 +70,7 @@ def send_one(
         for _file, text in await _write_files(request, conversation.pk, rights, form):
             yield text
 
-    return _send(parts(), TYPES[form], f"{_name_file(conversation)}.{form}")
+    return _send_file(parts(), TYPES[form], f"{_name_file(conversation)}.{form}")
 
 
 def send_many_as_json(
@@ -85,7 +85,7 @@ def send_many_as_json(
     }
 
     async def parts() -> AsyncIterator[str]:
-        yield dump_json(head)[:-1] + ', "conversations": ['
+        yield dump_export(head)[:-1] + ', "conversations": ['
         separator = "\n"
         for pk in ids:
             for _file, text in await _write_files(request, pk, rights, "json"):
@@ -93,7 +93,7 @@ def send_many_as_json(
                 separator = ",\n"
         yield "\n]}\n"
 
-    return _send(parts(), TYPES["json"], _name_archive("json"))
+    return _send_file(parts(), TYPES["json"], _name_archive("json"))
 
 
 def send_many_as_zip(
@@ -110,7 +110,7 @@ def send_many_as_zip(
                     yield pipe.take()
         yield pipe.take()
 
-    return _send(parts(), "application/zip", _name_archive("zip"))
+    return _send_file(parts(), "application/zip", _name_archive("zip"))
 
 
 class _Pipe(RawIOBase):
@@ -150,7 +150,7 @@ def _name_file(conversation: Conversation) -> str:
     return f"conversation-{conversation.uuid}"
 
 
-def _send(
+def _send_file(
     parts: AsyncIterator[str | bytes], content_type: str, name: str
 ) -> StreamingHttpResponse:
     answer = StreamingHttpResponse(parts, content_type=content_type)

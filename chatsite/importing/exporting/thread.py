@@ -43,5 +43,5 @@ def export_thread(conversation: Conversation) -> dict[str, Any]:
     }
 
 
-def dump_json(value: dict[str, Any]) -> str:
+def dump_export(value: dict[str, Any]) -> str:
     return json.dumps(value, cls=DjangoJSONEncoder, ensure_ascii=False)

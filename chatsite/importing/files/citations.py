@@ -16,7 +16,7 @@ ADDRESS = re.compile(r"https?://\S+")
 NAME = re.compile(r'\["[^"]*", ?"([^"]*)"')
 
 
-def draw(text: str, references: object) -> str:
+def draw_citations(text: str, references: object) -> str:
     """The text with the words and links that its readers saw in place of the marks; of
     a mark that the export does not explain, what can be read off itself, or nothing."""
     shown = _by_mark(references)
@@ -24,7 +24,7 @@ def draw(text: str, references: object) -> str:
     def replace(found: re.Match[str]) -> str:
         space, mark, inside = found.groups()
         known = shown.get(mark)
-        words = known.pop() if known else _read(inside)
+        words = known.pop() if known else _read_mark(inside)
         return space + words if words else ""
 
     return STRAY.sub("", MARK.sub(replace, text))
@@ -42,7 +42,7 @@ def _by_mark(references: object) -> dict[str, list[str]]:
     return shown
 
 
-def _read(inside: str) -> str:
+def _read_mark(inside: str) -> str:
     kind, *parts = inside.split(SEPARATOR)
     if kind == "url" and len(parts) == 2:
         label, address = parts

@@ -64,7 +64,7 @@ def clean_title(title: object) -> str:
 def from_talk(source: str, title: object, talk: Iterable[Said], site: str) -> Draft:
     """A draft of messages in turns: replies that follow each other become one, by the
     model of the last. `site` is who wrote them, as people know it."""
-    said = _in_turns(talk)
+    said = _join_turns(talk)
     if not said:
         raise ImportItemError(_("it contains no text."))
     check_count(len(said))
@@ -90,11 +90,11 @@ def from_talk(source: str, title: object, talk: Iterable[Said], site: str) -> Dr
                 "imported_at": None if is_user else now,
             }
         )
-    sections = {"tool_calls": list(_failed(said))}
+    sections = {"tool_calls": list(_list_failed_calls(said))}
     return Draft(source, clean_title(title), Bundle(messages=rows), infos, sections)
 
 
-def _failed(said: list[Said]) -> Iterator[BaseModel]:
+def _list_failed_calls(said: list[Said]) -> Iterator[BaseModel]:
     """The calls that have failed; of the others their messages tell enough."""
     places = {}
     for seq, each in enumerate(said, 1):
@@ -107,7 +107,7 @@ def _failed(said: list[Said]) -> Iterator[BaseModel]:
                     yield each.row(**values, state="failed")
 
 
-def _in_turns(talk: Iterable[Said]) -> list[Said]:
+def _join_turns(talk: Iterable[Said]) -> list[Said]:
     said: list[Said] = []
     results: dict[str, Said | None] = {}  # by the ids of the calls so far
     for each in talk:

@@ -24,9 +24,9 @@ def read_chatgpt(item: dict[str, Any]) -> Draft:
     if not isinstance(mapping, dict):
         raise ImportItemError(_("mapping: it isn't an object."))
     key = item.get("conversation_id") or item.get("id") or item.get("create_time")
-    talk = _of_nodes(_open_branch(mapping, item))
-    source, site = f"chatgpt:{_short(key)}", SITES["chatgpt"]
-    return from_talk(source, _text(item.get("title")), talk, site)
+    talk = _read_nodes(_open_branch(mapping, item))
+    source, site = f"chatgpt:{_shorten_id(key)}", SITES["chatgpt"]
+    return from_talk(source, _clean_text(item.get("title")), talk, site)
 
 
 def _open_branch(mapping: dict[str, Any], item: dict[str, Any]) -> list[Any]:
@@ -44,7 +44,7 @@ def _open_branch(mapping: dict[str, Any], item: dict[str, Any]) -> list[Any]:
     return path[::-1]
 
 
-def _of_nodes(nodes: list[Any]) -> Iterator[Said]:
+def _read_nodes(nodes: list[Any]) -> Iterator[Said]:
     """What was said, with calls of tools: those are messages to another recipient, and
     the tool's messages behind one are its result."""
     asked = ""
@@ -54,43 +54,43 @@ def _of_nodes(nodes: list[Any]) -> Iterator[Said]:
             continue
         author, content = message.get("author"), message.get("content")
         author = author if isinstance(author, dict) else {}
-        role = CHATGPT_ROLES.get(_text(author.get("role")))
+        role = CHATGPT_ROLES.get(_clean_text(author.get("role")))
         if not role or not isinstance(content, dict):
             continue
         at, to = read_time(message.get("create_time")), message.get("recipient")
-        said = Said(role, "", at, model=_model(message))
+        said = Said(role, "", at, model=_read_model(message))
         if role == "tool":
             if not asked:
                 asked, name = f"call-{number}", author.get("name")
-                call = tool_parts.call(asked, name, {})
+                call = tool_parts.make_call(asked, name, {})
                 yield Said("assistant", "", at, calls=[call])
-            said.text, said.answers = tool_parts.text_of(content), asked
+            said.text, said.answers = tool_parts.read_words(content), asked
         elif role == "assistant" and isinstance(to, str) and to not in ("", "all"):
-            asked, value = f"call-{number}", tool_parts.arguments(content)
-            said.calls = [tool_parts.call(asked, to, value)]
+            asked, value = f"call-{number}", tool_parts.read_arguments(content)
+            said.calls = [tool_parts.make_call(asked, to, value)]
         else:
-            asked, said.text = "", "\n\n".join(_parts(content))
+            asked, said.text = "", "\n\n".join(_list_parts(content))
             if role == "assistant":
-                references = _metadata(message, "content_references")
-                said.text = citations.draw(said.text, references)
+                references = _read_metadata(message, "content_references")
+                said.text = citations.draw_citations(said.text, references)
         yield said
 
 
-def _metadata(message: dict[str, Any], name: str) -> Any:
+def _read_metadata(message: dict[str, Any], name: str) -> Any:
     metadata = message.get("metadata")
     return metadata.get(name) if isinstance(metadata, dict) else None
 
 
-def _model(message: dict[str, Any]) -> str:
-    return _text(_metadata(message, "model_slug"))[:60]
+def _read_model(message: dict[str, Any]) -> str:
+    return _clean_text(_read_metadata(message, "model_slug"))[:60]
 
 
 def _is_hidden(message: dict[str, Any]) -> bool:
     """What was never shown."""
-    return bool(_metadata(message, "is_visually_hidden_from_conversation"))
+    return bool(_read_metadata(message, "is_visually_hidden_from_conversation"))
 
 
-def _parts(content: dict[str, Any]) -> Iterator[str]:
+def _list_parts(content: dict[str, Any]) -> Iterator[str]:
     if content.get("content_type") not in ("text", "multimodal_text", None):
         return
     parts = content.get("parts")
@@ -111,69 +111,75 @@ def read_claude(item: dict[str, Any]) -> Draft:
             raise ImportItemError(
                 _("chat_messages, %(number)s: it isn't an object.") % {"number": number}
             )
-        role = CLAUDE_ROLES.get(_text(message.get("sender")))
+        role = CLAUDE_ROLES.get(_clean_text(message.get("sender")))
         if role == "user":
-            text = "\n\n".join(_blocks(message))
+            text = "\n\n".join(_list_texts(message))
             talk.append(Said(role, text, read_time(message.get("created_at"))))
         elif role:
-            talk += _of_blocks(message, number)
-    source, site = f"claude:{_short(item.get('uuid'))}", SITES["claude"]
-    return from_talk(source, _text(item.get("name")), talk, site)
+            talk += _read_blocks(message, number)
+    source, site = f"claude:{_shorten_id(item.get('uuid'))}", SITES["claude"]
+    return from_talk(source, _clean_text(item.get("name")), talk, site)
 
 
-def _of_blocks(message: dict[str, Any], number: int) -> Iterator[Said]:
+def _read_blocks(message: dict[str, Any], number: int) -> Iterator[Said]:
     """A reply in its order: texts, calls of tools and their results."""
     at, content = read_time(message.get("created_at")), message.get("content")
-    blocks = [block for block in _list(content) if isinstance(block, dict)]
+    blocks = [block for block in _as_list(content) if isinstance(block, dict)]
     open_ids: list[str] = []
     for place, block in enumerate(blocks):
         if block.get("type") == "tool_use":
-            own = _text(block.get("id"))[:100]
+            own = _clean_text(block.get("id"))[:100]
             is_new = own and own not in open_ids
             open_ids.append(own if is_new else f"call-{number}-{place}")
-            call = tool_parts.call(open_ids[-1], block.get("name"), block.get("input"))
+            call = tool_parts.make_call(
+                open_ids[-1], block.get("name"), block.get("input")
+            )
             yield Said("assistant", "", at, calls=[call])
         elif block.get("type") == "tool_result" and open_ids:
-            named = _text(block.get("tool_use_id"))[:100]
+            named = _clean_text(block.get("tool_use_id"))[:100]
             # Older exports do not say whose result it is.
             asked = named if named in open_ids else open_ids[-1]
-            text, failed = tool_parts.text_of(block), block.get("is_error") is True
+            text, failed = tool_parts.read_words(block), block.get("is_error") is True
             yield Said("tool", text, at, answers=asked, failed=failed)
         elif block.get("type") == "text":
-            yield Said("assistant", _text(block.get("text")), at)
-    rest = _attached(message) if blocks else _blocks(message)
+            yield Said("assistant", _clean_text(block.get("text")), at)
+    rest = _list_attached(message) if blocks else _list_texts(message)
     yield Said("assistant", "\n\n".join(rest), at)
 
 
-def _blocks(message: dict[str, Any]) -> Iterator[str]:
+def _list_texts(message: dict[str, Any]) -> Iterator[str]:
     """The text, and the text of what was attached to it."""
     content = message.get("content")
     blocks = [
         block["text"]
-        for block in _list(content)
+        for block in _as_list(content)
         if isinstance(block, dict)
         and block.get("type") == "text"
         and isinstance(block.get("text"), str)
     ]
-    yield from (clean(text) for text in blocks or [_text(message.get("text"))] if text)
-    yield from _attached(message)
+    yield from (
+        clean(text) for text in blocks or [_clean_text(message.get("text"))] if text
+    )
+    yield from _list_attached(message)
 
 
-def _attached(message: dict[str, Any]) -> Iterator[str]:
-    for each in _list(message.get("attachments")):
-        if isinstance(each, dict) and (text := _text(each.get("extracted_content"))):
-            yield f"{_text(each.get('file_name'))}:\n\n{text}"
+def _list_attached(message: dict[str, Any]) -> Iterator[str]:
+    for each in _as_list(message.get("attachments")):
+        if isinstance(each, dict) and (
+            text := _clean_text(each.get("extracted_content"))
+        ):
+            yield f"{_clean_text(each.get('file_name'))}:\n\n{text}"
 
 
-def _list(value: object) -> list[Any]:
+def _as_list(value: object) -> list[Any]:
     return value if isinstance(value, list) else []
 
 
-def _text(value: object) -> str:
+def _clean_text(value: object) -> str:
     return clean(value) if isinstance(value, str) else ""
 
 
-def _short(value: object) -> str:
+def _shorten_id(value: object) -> str:
     if not isinstance(value, (str, int, float)) or value in ("", None):
         raise ImportItemError(
             _("it has no id, so importing it again would duplicate it.")

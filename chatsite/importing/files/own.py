@@ -33,13 +33,13 @@ from ..thread_format import (
     build_thread_state,
 )
 from .draft import Draft, check_count, check_length
-from .reading import ImportItemError, check_values, place
+from .reading import ImportItemError, check_values, name_place
 
 # States of turns that may still be written.
 UNFINISHED = ("queued", "running", "waiting")
 
 
-def read(item: dict[str, Any], user_id: int) -> Draft:
+def read_export(item: dict[str, Any], user_id: int) -> Draft:
     """Raises ImportItemError, with the place in the file."""
     _check_format(item["format"])
     check_values(item)
@@ -48,7 +48,7 @@ def read(item: dict[str, Any], user_id: int) -> Draft:
     except ValidationError as error:
         first = error.errors()[0]
         where = tuple(n + 1 if isinstance(n, int) else n for n in first["loc"])
-        values = {"place": place(where), "why": reason(first).say(_)}
+        values = {"place": name_place(where), "why": reason(first).say(_)}
         raise ImportItemError(_("%(place)s: %(why)s.") % values) from None
     # A reply that was being written is not final anywhere; what calls tools is.
     said = [
@@ -59,7 +59,9 @@ def read(item: dict[str, Any], user_id: int) -> Draft:
     _check_messages(said)
     _check_summaries(own.summaries, said)
     replies = {row.seq for row in said if row.role == "assistant"}
-    calls = [_read_call(row) for row in own.model_calls if _can_be_proved(row, replies)]
+    calls = [
+        _read_request(row) for row in own.model_calls if _can_be_proved(row, replies)
+    ]
     prompt = own.conversation.system_prompt
     for text in (*own.prompts.values(), prompt):
         check_length(0, text)
@@ -199,7 +201,7 @@ def _can_be_proved(row: ModelCall, replies: set[int]) -> bool:
     return True
 
 
-def _read_call(row: ModelCall) -> dict[str, Any]:
+def _read_request(row: ModelCall) -> dict[str, Any]:
     values = row.model_dump(exclude={"message__seq", "summary__version"})
     return {
         **values,

@@ -32,16 +32,16 @@ class ImportItemError(Exception):
     """One conversation of a file that can't be imported."""
 
 
-def read(file: IO[bytes]) -> list[Any]:
+def read_file(file: IO[bytes]) -> list[Any]:
     """The conversations of the file. Raises ImportFileError."""
     limit = settings.IMPORT_MAX_MB * MEGABYTE
     data = file.read(limit + 1)
     if data.startswith(ZIP_MARK):
-        data = _unzip(data, limit)
+        data = _unzip_member(data, limit)
     check_size(len(data))
     _check_shape(data)
-    value = _decode(data)
-    items = _items(value)
+    value = _decode_json(data)
+    items = _list_items(value)
     if not items:
         raise ImportFileError(_("There is no conversation in this file."))
     if len(items) > settings.IMPORT_MAX_CONVERSATIONS:
@@ -60,7 +60,7 @@ def check_size(size: int) -> None:
         )
 
 
-def _unzip(data: bytes, limit: int) -> bytes:
+def _unzip_member(data: bytes, limit: int) -> bytes:
     """The one file of an archive that matters; never more of it than the limit."""
     try:
         with zipfile.ZipFile(io.BytesIO(data)) as archive:
@@ -89,14 +89,14 @@ def _check_shape(data: bytes) -> None:
     bare = STRING.sub(b"", data)
     if sum(map(bare.count, (b",", b"[", b"{"))) > MAX_VALUES:
         raise too_much()
-    if depth(bare) > MAX_DEPTH:
+    if measure_depth(bare) > MAX_DEPTH:
         raise ImportFileError(
             _("The file is nested too deeply: more than %(limit)s levels.")
             % {"limit": MAX_DEPTH}
         )
 
 
-def depth(bare: bytes) -> int:
+def measure_depth(bare: bytes) -> int:
     """How deep JSON without its strings is nested."""
     marks = bare.translate(None, NO_BRACKETS)
     return max(accumulate(map(STEPS.__getitem__, marks)), default=0)
@@ -111,7 +111,7 @@ def too_much() -> ImportFileError:
     )
 
 
-def _decode(data: bytes) -> Any:
+def _decode_json(data: bytes) -> Any:
     try:
         return json.loads(data.decode("utf-8-sig"), parse_constant=_refuse_constant)
     except UnicodeDecodeError as error:
@@ -134,11 +134,11 @@ def _refuse_constant(name: str) -> None:
     raise ValueError(name)
 
 
-def _items(value: Any) -> list[Any]:
+def _list_items(value: Any) -> list[Any]:
     if isinstance(value, dict) and isinstance(value.get("conversations"), list):
         value = value["conversations"]
     items = value if isinstance(value, list) else [value]
-    if not any(kind_of(item) for item in items) and items:
+    if not any(find_format(item) for item in items) and items:
         raise ImportFileError(
             _(
                 "This isn't a Windowpane, ChatGPT or Claude export. Choose "
@@ -148,7 +148,7 @@ def _items(value: Any) -> list[Any]:
     return items
 
 
-def kind_of(item: Any) -> str:
+def find_format(item: Any) -> str:
     """ "windowpane", "chatgpt", "claude", or "" for something else."""
     if not isinstance(item, dict):
         return ""
@@ -159,7 +159,7 @@ def kind_of(item: Any) -> str:
     return "claude" if "chat_messages" in item else ""
 
 
-def count(item: Any) -> int:
+def count_work(item: Any) -> int:
     """About how much of the work it is: its messages, and the requests to prove."""
     inner = item if isinstance(item, dict) else {}
     lists = (inner.get(n) for n in ("messages", "model_calls", "chat_messages"))
@@ -180,7 +180,7 @@ def check_values(item: Any) -> None:
         elif not _is_storable(value):
             raise ImportItemError(
                 _("%(place)s: it has characters or a number that can't be stored.")
-                % {"place": place(path)}
+                % {"place": name_place(path)}
             )
 
 
@@ -192,6 +192,6 @@ def _is_storable(value: Any) -> bool:
     return not isinstance(value, int) or abs(value) < 2**63
 
 
-def place(path: tuple[Any, ...]) -> str:
+def name_place(path: tuple[Any, ...]) -> str:
     """Where in the file, in words: "messages, 12, text"."""
     return ", ".join(str(part)[:40] for part in path if part != "key") or _("the file")

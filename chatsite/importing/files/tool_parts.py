@@ -9,33 +9,33 @@ from django.utils.translation import gettext as _
 
 from chatsite.llm.streaming import clean
 
-from .reading import STRING, depth
+from .reading import STRING, measure_depth
 
 MAX_DEPTH = 20
 # Where the blocks of a result have words, in the order that they are read in.
 TEXTS = ("title", "url", "text", "result", "summary")
 
 
-def call(call_id: str, name: object, arguments: object) -> dict[str, Any]:
+def make_call(call_id: str, name: object, arguments: object) -> dict[str, Any]:
     """A call in LangChain's form."""
-    value = plain(arguments)
+    value = make_plain(arguments)
     return {
-        "name": plain(name)[:100] if isinstance(name, str) else "",
+        "name": make_plain(name)[:100] if isinstance(name, str) else "",
         "args": value if isinstance(value, dict) else {"input": value},
         "id": call_id,
         "type": "tool_call",
     }
 
 
-def plain(value: Any) -> Any:
+def make_plain(value: Any) -> Any:
     """The value without characters and numbers that no database holds."""
     match value:
         case str():
             return clean(value)
         case list():
-            return [plain(part) for part in value]
+            return [make_plain(part) for part in value]
         case dict():
-            return {clean(str(key)): plain(part) for key, part in value.items()}
+            return {clean(str(key)): make_plain(part) for key, part in value.items()}
         case bool() | None:
             return value
         case int():
@@ -45,11 +45,11 @@ def plain(value: Any) -> Any:
     return str(value)
 
 
-def arguments(content: dict[str, Any]) -> dict[str, Any]:
+def read_arguments(content: dict[str, Any]) -> dict[str, Any]:
     """What ChatGPT wrote to a tool: an object as JSON, code, or words."""
-    text = text_of(content)
+    text = read_words(content)
     bare = STRING.sub(b"", text.encode())
-    if text.lstrip().startswith("{") and depth(bare) <= MAX_DEPTH:
+    if text.lstrip().startswith("{") and measure_depth(bare) <= MAX_DEPTH:
         try:
             value = json.loads(text, parse_constant=str)
         except ValueError:
@@ -60,7 +60,7 @@ def arguments(content: dict[str, Any]) -> dict[str, Any]:
     return {"code" if is_code else "input": text}
 
 
-def text_of(block: dict[str, Any]) -> str:
+def read_words(block: dict[str, Any]) -> str:
     """The words of a result: its own, those of its parts, and marks where the export
     left something out."""
     found = [clean(block[name]) for name in TEXTS if _has_words(block.get(name))]

@@ -44,7 +44,7 @@ def as_json(value):
 
 @transaction.atomic
 def imported(user, value):
-    draft = own.read(copy.deepcopy(value), user.pk)
+    draft = own.read_export(copy.deepcopy(value), user.pk)
     made = transcript.create(user, policy=draft.policy)
     messages = bundle.write(made, draft.bundle)
     copies.write_turns(made, messages, draft.infos)
@@ -86,7 +86,7 @@ def test_a_reply_has_one(exported, bob):
 def test_another_form_is_refused_with_its_place(exported, bob, change):
     exported["feedback"] = [exported["feedback"][0] | change]
     with pytest.raises(ImportItemError, match="feedback"):
-        own.read(exported, bob.pk)
+        own.read_export(exported, bob.pk)
 
 
 def test_a_branch_has_none_of_its_own(chat):

@@ -115,12 +115,12 @@ def test_messages_that_left_the_window_come_back_as_they_were(client, alice):
     exported = client.get(url("export-json", left)).json()
     (version,) = exported["summaries"]
     assert (version["text"], version["model"], version["status"]) == ("", "", "active")
-    (row,) = own.read(exported, alice.pk).bundle.summaries
+    (row,) = own.read_export(exported, alice.pk).bundle.summaries
     assert (row["first_seq"], row["last_seq"], row["status"]) == (1, 4, "active")
     # A summary of a model that has lost its text is refused as before.
     version["model"] = "m"
     with pytest.raises(ImportItemError, match="current, but has no text"):
-        own.read(exported, alice.pk)
+        own.read_export(exported, alice.pk)
     written = client.get(url("export-md", left)).content.decode()
     assert "summarised here" not in written
     assert "left the window here: #1–#4" in written

@@ -549,7 +549,7 @@ class TestPage:
 
     def test_a_restart_is_told(self, client):
         client.post(reverse("import"), {"file": upload([CLAUDE])})
-        worker.release()
+        worker.end_imports()
         page = client.get(reverse("import")).content.decode()
         assert "The server was restarted" in page
 

@@ -8,7 +8,7 @@ import jsonschema
 import pytest
 
 from chatsite.feedback.services import give_feedback
-from chatsite.importing.exporting.thread import dump_json, export_thread
+from chatsite.importing.exporting.thread import dump_export, export_thread
 from chatsite.importing.thread_format import build_thread_state
 from chatsite.tools import late_results
 from chatsite.turns import lifecycle
@@ -43,7 +43,7 @@ def exported(alice, settings):
     picture = own_tools._file(own_tools.PNG, "image/png", "tea.png")
     text = {"type": "text", "text": "The tea is here."}
     late_results.deliver(late.pk, [text, picture])
-    return json.loads(dump_json(export_thread(conversation)))
+    return json.loads(dump_export(export_thread(conversation)))
 
 
 @pytest.fixture(scope="module")
@@ -66,7 +66,7 @@ def test_an_export_follows_it(schema, exported):
 def test_a_reply_that_is_being_written_follows_it(schema, conversation):
     submit(conversation, "Go on")
     lifecycle.checkpoint(lifecycle.claim(conversation.pk), "Part")
-    whole = json.loads(dump_json(export_thread(conversation)))
+    whole = json.loads(dump_export(export_thread(conversation)))
     assert whole["messages"][-1]["text"] == "Part"
     jsonschema.validate(whole, schema)
 

@@ -38,7 +38,7 @@ def exported(chat):
 
 
 def imported(user, value):
-    draft = own.read(copy.deepcopy(value), user.pk)
+    draft = own.read_export(copy.deepcopy(value), user.pk)
     made = transcript.create(user, policy=draft.policy)
     messages = bundle.write(made, draft.bundle)
     assert bundle.drop_unproved(made) == 0

@@ -7,7 +7,7 @@ from channels.db import database_sync_to_async
 from django.test import Client
 
 from chatsite.importing.exporting.for_staff import mask_export
-from chatsite.importing.exporting.thread import dump_json, export_thread
+from chatsite.importing.exporting.thread import dump_export, export_thread
 from chatsite.tools import late_results
 from chatsite.tools.models import ResultFile, ToolCall
 from chatsite.turns.copying import copies
@@ -112,7 +112,7 @@ def test_they_go_with_the_conversation(conversation, drawn):
 
 
 def test_they_are_exported_and_imported(conversation, drawn):
-    whole = json.loads(dump_json(export_thread(conversation)))
+    whole = json.loads(dump_export(export_thread(conversation)))
     assert [file["name"] for file in whole["files"]] == ["map.png", "map.svg"]
     assert whole["files"][0]["data"].startswith("iVBOR")
     whole["conversation"]["uuid"] = "another"
