@@ -351,18 +351,18 @@ ROOT = Path(site_settings.BASE_DIR)
 # Who may reach a model, and where its requests pass the door; see the tests above.
 REACHES = {
     "chatsite/turns/attempt.py": "ReplyStream",  # admitted with the turn, and in run()
-    "chatsite/turns/requests.py": "complete",  # for runner.py alone
-    "chatsite/turns/runner.py": "complete",  # summariser(), by its door
-    "chatsite/turns/titles.py": "complete",
+    "chatsite/turns/requests.py": "fetch_reply",  # for runner.py alone
+    "chatsite/turns/runner.py": "complete",  # make_summariser(), by its door
+    "chatsite/turns/titles.py": "fetch_reply",
     "chatsite/tools/tool_loop/summaries.py": "complete",
-    "chatsite/ops/management/commands/doctor.py": "complete",  # the operator's own
+    "chatsite/ops/management/commands/doctor.py": "fetch_reply",  # the operator's own
 }
 
 
 def test_nothing_else_reaches_a_model():
     found = {}
     for path in sorted((ROOT / "chatsite").rglob("*.py")):
-        calls = r"await requests\.(complete)\(|streaming\.(complete|ReplyStream)\("
+        calls = r"await requests\.(complete)\(|streaming\.(fetch_reply|ReplyStream)\("
         match = re.search(calls, path.read_text())
         name = str(path.relative_to(ROOT))
         if match and not name.startswith("chatsite/llm/"):
@@ -371,7 +371,8 @@ def test_nothing_else_reaches_a_model():
 
 
 def test_turns_are_queued_only_where_they_are_admitted():
-    wanted = r"commands\.(submit|send|edit|retry|regenerate)\b"
+    names = "submit_message|send_message|edit_message|retry_turn|regenerate_reply"
+    wanted = rf"commands\.({names})\b"
     found = {
         path.name: path.read_text().count("admit_turn")
         for path in (ROOT / "chatsite").rglob("*.py")
