@@ -115,6 +115,6 @@ def _try_a_policy(camera: Camera, page: Page, pk: int) -> None:
 def _erase(camera: Camera, page: Page, pk: int) -> None:
     _go(camera, page, "memory/conversation/{pk}/purge/", pk)
     page.fill("[name=reason]", "Its owner asked for it on 20 November.")
-    page.fill("[name=code]", page.locator(".desk-code").inner_text())
+    page.fill("[name=code]", page.locator(".review-code").inner_text())
     page.locator(".submit-row input").click()
     expect(page.locator(".messagelist .success")).to_be_visible()

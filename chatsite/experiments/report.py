@@ -79,10 +79,10 @@ def draw(experiment: Experiment, steps: Steps) -> Chart:
     return draw_lines(
         name,
         title,
-        _("Turns: %(turns)s; summaries and merges in the experiment: %(folds)s.")
+        _("Turns: %(turns)s; summaries and merges in the experiment: %(summaries)s.")
         % {
             "turns": to_digits(len(steps.turns)),
-            "folds": to_digits(len(steps.versions)),
+            "summaries": to_digits(len(steps.versions)),
         },
         [
             Series("second", _("as it was"), was, "square"),

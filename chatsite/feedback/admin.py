@@ -64,7 +64,7 @@ class FeedbackAdmin(ConversationPartAdmin):
 
     @admin.display(description=_("reply"))
     def reply(self, row: Feedback) -> SafeString:
-        url = reverse("admin:desk-request", args=[row.conversation_id, row.seq])
+        url = reverse("admin:review-request", args=[row.conversation_id, row.seq])
         text = gettext("#%(seq)s: what the model saw") % {"seq": row.seq}
         return format_html('<a href="{}">{}</a>', url, text)
 

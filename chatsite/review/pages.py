@@ -68,7 +68,7 @@ def render_page(
 
 
 def timeline_url(conversation_id: int, **params: Any) -> str:
-    url = reverse("admin:desk-timeline", args=[conversation_id])
+    url = reverse("admin:review-timeline", args=[conversation_id])
     return f"{url}?{urlencode(params)}" if params else url
 
 

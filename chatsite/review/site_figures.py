@@ -117,7 +117,7 @@ def read_figures(count: int) -> SiteFigures:
     stopped = Conversation.objects.filter(
         compaction_failures__gte=lease.MAX_FAILURES, deleted_at=None
     )
-    gaps = cache.get_or_set("desk-gaps", _count_gaps, OLD_SECONDS)
+    gaps = cache.get_or_set("review-gaps", _count_gaps, OLD_SECONDS)
     return SiteFigures(days, total, stopped.count(), gaps)
 
 

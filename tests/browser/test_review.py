@@ -1,4 +1,4 @@
-"""The desk in a browser: nothing on it breaks the security policy of the site."""
+"""The admin in a browser: nothing on it breaks the security policy of the site."""
 
 import pytest
 from playwright.sync_api import expect
@@ -36,7 +36,7 @@ IS_CUT = """() => [...document.querySelectorAll("#changelist .results")].some(
 
 
 @pytest.fixture
-def desk(browser, site, errors):
+def admin(browser, site, errors):
     """Signed in as one of the staff, in a browser of their own."""
     site.manage("create_user", "inspector", PASSWORD, "--staff")
     context = browser.new_context(viewport={"width": 1440, "height": 900})
@@ -53,30 +53,30 @@ def desk(browser, site, errors):
     context.close()
 
 
-def test_the_browser_has_nothing_to_report_about_the_desk(chat, desk, site):
+def test_the_browser_has_nothing_to_report_about_the_admin(chat, admin, site):
     chat.say("My sister is called Ada.")
     site.manage("shell", "-c", LONG_TITLE)
-    desk.goto(f"{site.url}/admin/memory/conversation/")
-    link = desk.locator("#result_list tbody tr").first.locator("a").first
+    admin.goto(f"{site.url}/admin/memory/conversation/")
+    link = admin.locator("#result_list tbody tr").first.locator("a").first
     pk = link.get_attribute("href").split("/")[-3]
     for place in PLACES:
-        answer = desk.goto(f"{site.url}/admin/{place.format(pk=pk)}")
+        answer = admin.goto(f"{site.url}/admin/{place.format(pk=pk)}")
         assert answer.status == 200, place
         assert answer.header_value("content-security-policy")
-        desk.locator("#content").wait_for()
-        assert not desk.evaluate(IS_CUT), place
+        admin.locator("#content").wait_for()
+        assert not admin.evaluate(IS_CUT), place
     chat.say("Her cat is called Tom.")
-    check_steps(desk, f"{site.url}/admin/memory/conversation/{pk}/timeline/")
+    check_steps(admin, f"{site.url}/admin/memory/conversation/{pk}/timeline/")
 
 
-def check_steps(desk, url):
+def check_steps(admin, url):
     """The keys go from reply to reply, but not while the user types."""
-    desk.goto(f"{url}?tab=view")
-    desk.keyboard.press("[")
-    expect(desk).to_have_url(f"{url}?tab=view&reply=2")
-    desk.wait_for_load_state("load")
-    desk.keyboard.press("]")
-    expect(desk).to_have_url(f"{url}?tab=view&reply=4")
-    desk.wait_for_load_state("load")
-    desk.locator("[name=reply]").press("[")
-    expect(desk).to_have_url(f"{url}?tab=view&reply=4")
+    admin.goto(f"{url}?tab=view")
+    admin.keyboard.press("[")
+    expect(admin).to_have_url(f"{url}?tab=view&reply=2")
+    admin.wait_for_load_state("load")
+    admin.keyboard.press("]")
+    expect(admin).to_have_url(f"{url}?tab=view&reply=4")
+    admin.wait_for_load_state("load")
+    admin.locator("[name=reply]").press("[")
+    expect(admin).to_have_url(f"{url}?tab=view&reply=4")

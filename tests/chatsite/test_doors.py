@@ -138,7 +138,7 @@ def fuzz(door, shots):
 def test_a_form_leads_back_to_a_page_of_this_site_only(
     browser, conversation, next_page
 ):
-    for url in ("/theme/", reverse("admin:desk-rebuild", args=[conversation.pk])):
+    for url in ("/theme/", reverse("admin:review-rebuild", args=[conversation.pk])):
         body = form({"next": next_page, "theme": "dark"})
         answer = post(browser, url, body, {})
         assert answer.status_code in (302, 400)

@@ -18,7 +18,7 @@ Status = Summary.Status
 @remembered
 def conversation(alice):
     """v1 was merged into v2; message #9 and v3 were never sent to a model."""
-    made = transcript.create(alice, title="Sealed")
+    made = transcript.create(alice, title="Signed")
     talk(made, 4)
     first = summarise(made, 1, 4)
     merged = summarise(made, 1, 6, replaces=[first], flags={"unsupported": ["Kafka"]})
@@ -173,4 +173,4 @@ def test_a_new_key_takes_signing_again(conversation, settings, capsys):
     assert len(found()) == 4
     call_command("sign_history", again=True)
     assert found() == {}
-    assert "Sealed 0 rows." in capsys.readouterr().out
+    assert "Signed 0 rows." in capsys.readouterr().out

@@ -189,7 +189,7 @@ def show_confirmation(
         values["copies"] = sum(erasing.find_copies(row).count() for row in rows)
         values["code"] = code_of(uuids)
     status = 422 if form else 200
-    return render(request, "admin/desk/confirm_action.html", values, status=status)
+    return render(request, "admin/review/confirm_action.html", values, status=status)
 
 
 def ask_about_chosen(
@@ -256,9 +256,9 @@ def _perform_each(
 perform_bulk = admin.site.admin_view(never_cache(_perform_bulk))
 
 urlpatterns = [
-    path("<int:pk>/rebuild/", post_rebuild, name="desk-rebuild"),
-    path("<int:pk>/restore/", post_restore, name="desk-restore"),
-    path("<int:pk>/review/", post_review, name="desk-review"),
-    path("<int:pk>/purge/", purge_page, name="desk-purge"),
-    path("acts/<slug:name>/", perform_bulk, name="desk-acts"),
+    path("<int:pk>/rebuild/", post_rebuild, name="review-rebuild"),
+    path("<int:pk>/restore/", post_restore, name="review-restore"),
+    path("<int:pk>/review/", post_review, name="review-review"),
+    path("<int:pk>/purge/", purge_page, name="review-purge"),
+    path("acts/<slug:name>/", perform_bulk, name="review-bulk"),
 ]

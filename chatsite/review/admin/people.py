@@ -87,7 +87,7 @@ def _sum_uses(user: Any) -> list[dict[str, Any]]:
 class FiguresAdmin(admin.ModelAdmin):
     """Shows below a form what the person has used, to staff who may see numbers."""
 
-    change_form_template = "admin/desk/person.html"
+    change_form_template = "admin/review/person.html"
     paginator = ShortPaginator
     show_full_result_count = False
     show_facets = admin.ShowFacets.NEVER

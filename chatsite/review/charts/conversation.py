@@ -76,7 +76,7 @@ def show_figures(
 ) -> HttpResponse:
     return render_page(
         request,
-        "admin/desk/figures.html",
+        "admin/review/figures.html",
         conversation,
         _("Figures"),
         chart=draw_prompts(conversation),
@@ -84,7 +84,7 @@ def show_figures(
     )
 
 
-urlpatterns = [path("<int:pk>/figures/", show_figures, name="desk-figures")]
+urlpatterns = [path("<int:pk>/figures/", show_figures, name="review-figures")]
 
 
 def draw_prompts(conversation: Conversation) -> Chart:
@@ -150,11 +150,11 @@ def _describe_prompts(prompts: Sequence[Prompt], compactions: int, limit: Limit)
     sent = sum(prompt.sent for prompt in prompts)
     whole = round(sum(prompt.whole for prompt in prompts))
     words = _(
-        "Turns: %(turns)s, summaries: %(folds)s. Prompt tokens: %(sent)s in total, at "
-        "most %(most)s at once. With the full transcript: %(whole)s."
+        "Turns: %(turns)s, summaries: %(summaries)s. Prompt tokens: %(sent)s in total, "
+        "at most %(most)s at once. With the full transcript: %(whole)s."
     ) % {
         "turns": to_digits(len(prompts)),
-        "folds": to_digits(compactions),
+        "summaries": to_digits(compactions),
         "sent": to_digits(sent),
         "most": to_digits(max(prompt.sent for prompt in prompts)),
         "whole": to_digits(whole),

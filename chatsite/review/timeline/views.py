@@ -41,7 +41,7 @@ def show_timeline(
     ]
     return render_page(
         request,
-        f"admin/desk/timeline/{name}.html",
+        f"admin/review/timeline/{name}.html",
         conversation,
         _("Timeline"),
         tab=name,
@@ -160,7 +160,7 @@ def inspect_request(
     turns = Turn.objects.filter(conversation=conversation, reply_seq=seq)
     return render_page(
         request,
-        "admin/desk/timeline/request.html",
+        "admin/review/timeline/request.html",
         conversation,
         _("Request for reply #%(seq)s") % {"seq": seq},
         seq=seq,
@@ -170,7 +170,7 @@ def inspect_request(
         if reply and rights.content
         else None,
         turn=turns.defer("text").last(),
-        parent=reverse("admin:desk-timeline", args=[conversation.pk]),
+        parent=reverse("admin:review-timeline", args=[conversation.pk]),
         parent_title=_("Timeline"),
         sent=request_inspector.build_sent(conversation, call, rights) if call else None,
         leaf_parts=[draw(conversation, rights, seq) for draw in inspector_parts],
@@ -178,6 +178,6 @@ def inspect_request(
 
 
 urlpatterns = [
-    path("<int:pk>/timeline/", show_timeline, name="desk-timeline"),
-    path("<int:pk>/request/<int:seq>/", inspect_request, name="desk-request"),
+    path("<int:pk>/timeline/", show_timeline, name="review-timeline"),
+    path("<int:pk>/request/<int:seq>/", inspect_request, name="review-request"),
 ]

@@ -31,4 +31,4 @@ class Command(BaseCommand):
             )
             # Code that wrote rows without a signature may not have linked prompts.
             prompts.link_all()
-        self.stdout.write(self.style.SUCCESS(f"Sealed {count:,} rows."))
+        self.stdout.write(self.style.SUCCESS(f"Signed {count:,} rows."))

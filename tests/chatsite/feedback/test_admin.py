@@ -34,7 +34,7 @@ def look(client, **params):
 
 
 def request_of(conversation, seq):
-    return reverse("admin:desk-request", args=[conversation.pk, seq])
+    return reverse("admin:review-request", args=[conversation.pk, seq])
 
 
 def listed(text, conversation):

@@ -152,9 +152,9 @@ def test_staff_open_no_page_of_it(reviewer, fleeting):
     pk = fleeting.pk
     message, call = fleeting.messages.first().pk, fleeting.model_calls.first().pk
     for name, *args in (
-        ("desk-timeline", pk),
-        ("desk-request", pk, 2),
-        ("desk-figures", pk),
+        ("review-timeline", pk),
+        ("review-request", pk, 2),
+        ("review-figures", pk),
     ):
         assert reviewer.get(reverse(f"admin:{name}", args=args)).status_code == 404
     for name, key in (
@@ -166,6 +166,6 @@ def test_staff_open_no_page_of_it(reviewer, fleeting):
     ):
         page = reviewer.get(reverse(f"admin:{name}_change", args=[key]), follow=True)
         assert SECRET not in page.content.decode()
-    purge = reverse("admin:desk-purge", args=[pk])
+    purge = reverse("admin:review-purge", args=[pk])
     reviewer.post(purge, {})
     assert Conversation.objects.filter(pk=pk).exists()

@@ -185,8 +185,8 @@ ARGUMENTS = {
 }
 # What takes more than the right to see numbers, where the view does not say so itself.
 NEEDS = {
-    "desk-purge": ("purge",),
-    "desk-acts": ("purge",),
+    "review-purge": ("purge",),
+    "review-bulk": ("purge",),
 }
 MOST_LINKS = 8
 # Not pages, or the end of the walker's own session.
@@ -204,7 +204,7 @@ class Place:
     @property
     def is_own(self):
         """A page of the review app, not one of Django's five for each table."""
-        return self.name.startswith(("desk-", "experiment"))
+        return self.name.startswith(("review-", "experiment"))
 
 
 def patterns():

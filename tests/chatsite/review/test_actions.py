@@ -47,7 +47,7 @@ def post(client, name, conversation, **fields):
         **ACTS.get(name, {}),
         **fields,
     }
-    return client.post(reverse(f"admin:desk-{name}", args=[conversation.pk]), values)
+    return client.post(reverse(f"admin:review-{name}", args=[conversation.pk]), values)
 
 
 def said(response):
@@ -73,7 +73,7 @@ def test_each_act_needs_metadata_and_its_own_right(
     nearly = [staff_with(), staff_with(*rights)]
     for name, needed in needs.items():
         others = [user for right, user in users.items() if right != needed]
-        many = reverse("admin:desk-acts", args=[name])
+        many = reverse("admin:review-bulk", args=[name])
         for user in (*nearly, *others):
             client.force_login(user)
             assert post(client, name, conversation).status_code in (403, 405), name
@@ -97,21 +97,21 @@ def test_acts_demand_a_csrf_token(staff_with, conversation):
     strict.force_login(staff_with("metadata", "content", "export", "purge"))
     for name in ACTS:
         assert post(strict, name, conversation).status_code == 403
-    many = reverse("admin:desk-acts", args=["purge"])
+    many = reverse("admin:review-bulk", args=["purge"])
     assert strict.post(many, {"uuid": conversation.uuid}).status_code == 403
 
 
 def test_the_page_offers_what_may_be_done(client, staff_with, versions, conversation):
     url = reverse("admin:memory_conversation_change", args=[conversation.pk])
     offers = {
-        "content": ["desk-review", "desk-rebuild"],
+        "content": ["review-review", "review-rebuild"],
         "export": [],
-        "purge": ["desk-purge"],
+        "purge": ["review-purge"],
     }
     for right, names in offers.items():
         client.force_login(staff_with("metadata", right))
         text = client.get(url).content.decode()
-        for name in ("desk-review", "desk-rebuild", "desk-purge"):
+        for name in ("review-review", "review-rebuild", "review-purge"):
             address = reverse(f"admin:{name}", args=[conversation.pk])
             assert (f'"{address}"' in text) is (name in names), (right, name)
 
@@ -190,7 +190,7 @@ class TestRebuild:
         uuids = re.findall(r'name="uuid" value="([^"]+)"', page.content.decode())
         assert sorted(uuids) == sorted([str(conversation.uuid), str(empty.uuid)])
         assert in_force(conversation) == [2]
-        url = reverse("admin:desk-acts", args=["rebuild"])
+        url = reverse("admin:review-bulk", args=["rebuild"])
         words = said(reviewer.post(url, {"uuid": uuids, "cause": "outdated"}))
         assert in_force(conversation) == []
         assert any("nothing to summarise again" in each for each in words)
@@ -237,7 +237,7 @@ class TestRestore:
                 "rights": Rights(metadata=True, content=True),
                 "version": version,
             }
-            template = "admin/desk/_actions.html"
+            template = "admin/review/_actions.html"
             text = render_to_string(template, values, rf.get("/here/"))
             assert ("Restore v1" in text) is offered
 
@@ -320,14 +320,14 @@ class TestAddress:
     def test_what_is_gone_is_said_to_be(self, client, staff, conversation):
         client.force_login(staff)
         for name in ACTS:
-            url = reverse(f"admin:desk-{name}", args=[conversation.pk + 1000])
+            url = reverse(f"admin:review-{name}", args=[conversation.pk + 1000])
             answer = client.post(url, {"uuid": conversation.uuid, **ACTS[name]})
             assert answer.status_code == 302
             assert "no longer exists" in said(answer)[-1]
 
     def test_a_forged_id_is_a_404(self, client, staff, conversation):
         client.force_login(staff)
-        many = reverse("admin:desk-acts", args=["purge"])
+        many = reverse("admin:review-bulk", args=["purge"])
         assert client.post(many, {"uuid": "../../x"}).status_code == 404
-        none = reverse("admin:desk-acts", args=["none"])
+        none = reverse("admin:review-bulk", args=["none"])
         assert client.post(none).status_code == 404

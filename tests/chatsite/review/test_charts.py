@@ -81,12 +81,12 @@ class TestConversationFigures:
 
     def test_an_empty_conversation_says_so(self, alice, reviewer):
         empty = transcript.create(alice)
-        page = reviewer.get(reverse("admin:desk-figures", args=[empty.pk]))
+        page = reviewer.get(reverse("admin:review-figures", args=[empty.pk]))
         assert "nothing to draw" in page.content.decode()
 
     def test_the_page_shows_numbers_and_no_word(self, client, staff_with, talked):
         client.force_login(staff_with("metadata"))
-        page = client.get(reverse("admin:desk-figures", args=[talked.pk]))
+        page = client.get(reverse("admin:review-figures", args=[talked.pk]))
         text = page.content.decode()
         assert "chart-line" in text
         assert "SECRET" not in text
@@ -95,7 +95,7 @@ class TestConversationFigures:
     def test_the_page_is_linked_and_closed_to_others(
         self, client, reviewer, talked, bob
     ):
-        url = reverse("admin:desk-figures", args=[talked.pk])
+        url = reverse("admin:review-figures", args=[talked.pk])
         page = reverse("admin:memory_conversation_change", args=[talked.pk])
         assert url in reviewer.get(page).content.decode()
         client.force_login(bob)
@@ -107,7 +107,7 @@ HOSTILE = '<script>alert(1)</script>"&'
 
 def parse(chart):
     """The figure that the template makes of a chart, as a tree: it has to be XML."""
-    text = render_to_string("admin/desk/_chart.html", {"chart": chart})
+    text = render_to_string("admin/review/_chart.html", {"chart": chart})
     return ElementTree.fromstring(text.strip())  # noqa: S314
 
 

@@ -194,13 +194,13 @@ class TestDashboard:
     def test_those_who_see_numbers_see_the_dashboard(self, client, staff_with, old):
         client.force_login(staff_with("metadata"))
         text = client.get(reverse("admin:index")).content.decode()
-        assert "desk-dashboard" in text
+        assert "review-dashboard" in text
         assert "SECRET" not in text
 
     def test_it_is_for_no_one_else(self, client, django_user_model):
         client.force_login(django_user_model.objects.create_user("new", is_staff=True))
         text = client.get(reverse("admin:index")).content.decode()
-        assert "desk-dashboard" not in text
+        assert "review-dashboard" not in text
 
     def test_an_empty_site_has_a_row_for_each_day(self, reviewer):
         text = reviewer.get(reverse("admin:index")).content.decode()
@@ -243,4 +243,4 @@ class TestDashboard:
 
     def test_an_app_has_its_list_alone(self, reviewer):
         text = reviewer.get(reverse("admin:app_list", args=["memory"])).content.decode()
-        assert "desk-dashboard" not in text
+        assert "review-dashboard" not in text

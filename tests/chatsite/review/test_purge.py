@@ -57,14 +57,14 @@ def eraser(client, staff_with):
 def purge(client, *rows, code=None, reason="Asked for by its owner."):
     uuids = [str(row.uuid) for row in rows]
     page = ask(client, *rows)
-    shown = re.search(r'desk-code">(\w+)<', page)[1]
+    shown = re.search(r'review-code">(\w+)<', page)[1]
     fields = {"uuid": uuids, "reason": reason, "code": code or shown}
-    return client.post(reverse("admin:desk-acts", args=["purge"]), fields)
+    return client.post(reverse("admin:review-bulk", args=["purge"]), fields)
 
 
 def ask(client, *rows):
     if len(rows) == 1:
-        url = reverse("admin:desk-purge", args=[rows[0].pk])
+        url = reverse("admin:review-purge", args=[rows[0].pk])
         return client.get(url).content.decode()
     fields = {"action": "purge", "_selected_action": [row.pk for row in rows]}
     url = reverse("admin:memory_conversation_changelist")
@@ -223,7 +223,7 @@ class TestAsking:
     def test_the_second_of_two_clicks_is_told(self, eraser, secret):
         purge(eraser, secret)
         fields = {"uuid": str(secret.uuid), "code": str(secret.uuid)[:8], "reason": "x"}
-        again = eraser.post(reverse("admin:desk-acts", args=["purge"]), fields)
+        again = eraser.post(reverse("admin:review-bulk", args=["purge"]), fields)
         assert "staff-metadata-purge has already erased" in said(again)[-1]
         assert Tombstone.objects.count() == 1
 
@@ -236,9 +236,9 @@ class TestAsking:
 
         page = ask(eraser, secret)
         monkeypatch.setattr(commands, "end_unfinished_turns", vanish)
-        code = re.search(r'desk-code">(\w+)<', page)[1]
+        code = re.search(r'review-code">(\w+)<', page)[1]
         fields = {"uuid": str(secret.uuid), "code": code, "reason": "x"}
-        answer = eraser.post(reverse("admin:desk-acts", args=["purge"]), fields)
+        answer = eraser.post(reverse("admin:review-bulk", args=["purge"]), fields)
         assert "no longer exists" in said(answer)[-1]
         assert not Tombstone.objects.exists()
 

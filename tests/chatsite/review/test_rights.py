@@ -141,7 +141,7 @@ def shorter(walked):
 
 
 def lists(walked):
-    """Of Django's own places the lists alone, and one of each that the desk has."""
+    """Of Django's own places the lists alone, and one of each of the review app."""
     places = shorter(walked)
     return [one for one in places if one.is_own or one.name.endswith("_changelist")]
 
@@ -179,7 +179,7 @@ def test_words_are_shown_to_those_alone_who_may_read(signed_in, walked, may_read
 
 
 def test_lists_and_rows_are_not_even_loaded_with_their_words(signed_in, walked):
-    """The desk's own pages count and hash what they do not show."""
+    """The own pages of the review app count and hash what they do not show."""
     tables = [place for place in shorter(walked) if not place.is_own]
     found = walk(signed_in("metadata", "export", "purge"), tables)
     assert [(one.url, one.loaded) for one in found if one.loaded] == []

@@ -91,7 +91,7 @@ def test_it_says_of_a_mended_one_that_messages_had_changed(reviewer, page, alice
     text = page(LIST, trigger="change")
     assert rows_of(text) == ["v3"]
     assert ">messages changed<" in text
-    address = reverse("admin:desk-timeline", args=[made.pk])
+    address = reverse("admin:review-timeline", args=[made.pk])
     steps = " ".join(reviewer.get(address, {"v": 3}).content.decode().split())
     assert "<dt>Trigger</dt> <dd> messages changed" in steps
 

@@ -46,7 +46,7 @@ def told(conversation):
 
 
 def url_of(conversation):
-    return reverse("admin:desk-timeline", args=[conversation.pk])
+    return reverse("admin:review-timeline", args=[conversation.pk])
 
 
 def marked(text, kind):
@@ -186,7 +186,7 @@ def test_the_transcript_has_a_hundred_messages_a_page(timeline, conversation):
     )
     assert timeline(tab="transcript").count('<li id="m') == 100
     text = timeline(tab="transcript", seq=230)
-    assert 'id="m230" class="desk-wanted"' in text
+    assert 'id="m230" class="review-wanted"' in text
     assert text.count('<li id="m') == 50
     assert "page 3 of 3" in text
 
@@ -269,7 +269,7 @@ def test_it_asks_as_much_for_many_as_for_few(reviewer, alice):
 
 
 def request_url(conversation, seq):
-    return reverse("admin:desk-request", args=[conversation.pk, seq])
+    return reverse("admin:review-request", args=[conversation.pk, seq])
 
 
 @pytest.fixture
@@ -301,7 +301,7 @@ def execute(statement, *values):
 class TestRequestInspector:
     def test_it_shows_where_each_part_comes_from(self, inspector, replied):
         text = inspector(10)
-        parts = re.findall(r'class="desk-part desk-part-(\w+)"', text)
+        parts = re.findall(r'class="review-part review-part-(\w+)"', text)
         assert parts == ["system", "summaries", "pinned", "window", "newest", "reply"]
         for name in ("v1 of #1–#4", "#2", "#5", "#9"):
             assert f">{name}</a>" in text
