@@ -69,7 +69,7 @@ class Among(Lookup):
     def get_db_prep_save(
         self, value: Collection[Any], connection: BaseDatabaseWrapper
     ) -> Any:
-        """Of what a prepared statement is given."""
+        """The value that a prepared statement is given, as the database takes it."""
         _, [prepared] = self.get_db_prep_lookup(value, connection)
         return prepared
 

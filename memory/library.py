@@ -86,8 +86,8 @@ def unarchive_all(conversations: Iterable[Conversation]) -> None:
 
 
 def delete_all(conversations: Iterable[Conversation]) -> None:
-    """As delete_conversation() does. They have one time of deletion, by which the list
-    offers to undo all of it."""
+    """Delete several as delete_conversation() does one. They have one time of deletion,
+    by which the list offers to undo all of it."""
     _select_conversations(conversations).update(deleted_at=Now())
 
 

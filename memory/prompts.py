@@ -55,8 +55,8 @@ def keep_texts(conversation: Conversation, texts: Mapping[str, str]) -> None:
 
 
 def _lock_existing(names: list[str]) -> set[str]:
-    """Those that exist. On PostgreSQL erasures and this wait for each other; SQLite has
-    one writer at a time anyway."""
+    """Lock the texts that exist. On PostgreSQL erasures and this wait for each other;
+    SQLite has one writer at a time anyway."""
     return _lock_texts(Prompt, "sha256", names, "FOR KEY SHARE")
 
 

@@ -50,7 +50,7 @@ class Totals:
         self._sums = list(accumulate((values[seq] for seq in self._seqs), initial=0))
 
     def up_to(self, seq: int) -> int:
-        """With this number."""
+        """The sum up to this number."""
         return self._sums[bisect_right(self._seqs, seq)]
 
     def within(self, ranges: Iterable[Sequence[int]]) -> int:

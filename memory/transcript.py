@@ -266,8 +266,9 @@ def _check_number(last: int) -> None:
 
 
 def lock(conversation: Conversation, count: int = 0) -> None:
-    """Keep other writers of this conversation out until the transaction ends; `count`
-    message numbers are taken. Raises Conversation.DoesNotExist when it is gone."""
+    """Begin a change of this conversation: other writers wait until the transaction
+    ends, it counts as changed now, and `count` message numbers are taken. Raises
+    Conversation.DoesNotExist when it is gone."""
     if not _take_numbers(pk=conversation.pk, count=count):
         raise Conversation.DoesNotExist
 

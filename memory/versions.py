@@ -203,8 +203,8 @@ def put_in_force(conversation: Conversation, wanted: Sequence[Summary]) -> None:
 
 
 def by_hand(conversation: Conversation, first: int, last: int) -> list[Summary]:
-    """Those that a person wrote, in force or set aside, that cover any of the messages
-    `first`..`last`."""
+    """The versions that a person wrote, in force or set aside, that cover any of the
+    messages `first`..`last`."""
     known = [*active(conversation), *find_set_aside(conversation)]
     rows = [row for row in known if row.is_by_hand]
     return [row for row in rows if row.first_seq <= last and row.last_seq >= first]
@@ -213,8 +213,8 @@ def by_hand(conversation: Conversation, first: int, last: int) -> list[Summary]:
 def hidden_since(
     conversation: Conversation, summaries: Iterable[Summary]
 ) -> dict[int, Ranges]:
-    """Of each that is out of date, by its version: the messages that the model saw when
-    it was written, and sees no more."""
+    """Of each version that is out of date, by its number: the messages that the model
+    saw when it was written, and sees no more."""
     stale = [row for row in summaries if row.status == Summary.Status.STALE]
     if not stale:
         return {}

@@ -282,6 +282,19 @@ class TestDocumentation:
         ]
         assert missing == []
 
+    def test_names_of_functions_can_be_searched_for(self):
+        """Few functions of a module have a namesake, or a name of a single word."""
+        names = Counter(
+            node.name
+            for path in product()
+            for node in tree_of(path).body
+            if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef))
+        )
+        namesakes = {name: count for name, count in names.items() if count > 1}
+        one_word = {name: n for name, n in names.items() if "_" not in name.strip("_")}
+        assert sum(namesakes.values()) <= 0.1 * names.total(), namesakes
+        assert sum(one_word.values()) <= 0.2 * names.total(), one_word
+
 
 class TestChecks:
     def test_no_model_lacks_its_migration(self):

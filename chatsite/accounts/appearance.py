@@ -31,7 +31,7 @@ def _read_cookie(request: HttpRequest, name: str, allowed: dict | tuple) -> str:
 
 @require_POST
 def set_theme(request: HttpRequest) -> HttpResponse:
-    """For browsers without scripts; with them the page sets the cookie itself."""
+    """Set the theme without scripts; with them the page sets the cookie itself."""
     answer = lead_back(request)
     if request.POST.get("theme") in THEMES:
         answer.set_cookie(

@@ -32,7 +32,7 @@ class Activity:
 
 
 def template_values(conversation: Conversation, *, oob: bool = False) -> dict[str, Any]:
-    """For chat/_activities.html; `oob`: it comes with something else."""
+    """Values for chat/_activities.html; `oob`: it comes with something else."""
     found = list_activities(conversation)
     return {
         "conversation": conversation,

@@ -160,7 +160,7 @@ class _PaidAnswers:
         return invoke
 
     async def forget_last(self) -> None:
-        """It was not good enough: the next attempt asks again."""
+        """Drop an answer that was not good enough: the next attempt asks again."""
         saved = self.running.job.saved
         await self.running.save({k: v for k, v in saved.items() if k != self.last})
 

@@ -42,7 +42,7 @@ RESULTS_KEPT = timedelta(days=1)
 
 
 class JobError(Exception):
-    """It can't be done; the sentence says why, in the user's language."""
+    """A job can't be done; the sentence says why, in the user's language."""
 
 
 class LostError(Exception):

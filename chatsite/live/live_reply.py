@@ -56,7 +56,7 @@ class LiveReply:
         return parts + self._open()
 
     def _body(self) -> SafeString:
-        """All of it, in place of what another attempt had."""
+        """The whole reply as HTML, in place of what another attempt had."""
         shown = {"turn": {"id": self.turn, "rendered": self.view}}
         return format_html(
             '<div id="turn-{}-body" hx-swap-oob="innerHTML">{}</div>',

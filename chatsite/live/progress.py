@@ -33,7 +33,7 @@ class Progress(tuple[Row, ...]):
 
 
 def read_progress(conversation_ids: Collection[int]) -> dict[int, Progress]:
-    """One query, however many; conversations that are gone are missing."""
+    """The progress of each conversation that is not gone, in one query."""
     found: dict[int, list[Row]] = {}
     for row in _select_progress(conversation_ids=conversation_ids):
         found.setdefault(row[0], []).append(row)

@@ -49,7 +49,8 @@ def provider(name: str) -> str:
 
 
 def find_provider_host() -> str:
-    """Of the base URL, which can hold a password; "" where that is no full address."""
+    """The host of the base URL, which can hold a password; "" where that is no full
+    address."""
     if not settings.OPENAI_BASE_URL:
         return OPENAI_HOST
     try:

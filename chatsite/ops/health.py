@@ -74,7 +74,7 @@ def _is_migrated() -> bool:
 @never_cache
 @require_GET
 def show_metrics(request: HttpRequest) -> HttpResponse:
-    """For Prometheus, with METRICS_TOKEN as bearer token; without one, nothing."""
+    """Metrics for Prometheus, with METRICS_TOKEN as bearer token; else nothing."""
     if not settings.METRICS_TOKEN:
         raise Http404
     sent = request.headers.get("Authorization", "")

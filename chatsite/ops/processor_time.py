@@ -123,7 +123,7 @@ def _forget_some() -> None:
 
 
 def forget_accounts() -> None:
-    """For tests."""
+    """Forget all accounts; for tests."""
     with _accounts_lock:
         _accounts.clear()
 
@@ -154,7 +154,7 @@ class ProcessorTimeMiddleware:
 
 
 def _charge_parts(account: Account, parts: Any) -> Iterator[bytes]:
-    """The same parts, each paid for when it is made."""
+    """The same parts of a response, each paid for when it is made."""
     waiting = iter(parts)
     while True:
         with account.timed():

@@ -108,7 +108,7 @@ class DetailedForm(forms.Form):
 
 
 class TemperatureField(forms.FloatField):
-    """Of a conversation's replies; empty: the site's own."""
+    """The temperature of a conversation's replies; empty: the site's own."""
 
     def __init__(self) -> None:
         super().__init__(

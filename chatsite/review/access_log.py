@@ -63,7 +63,7 @@ def record_access(
 def record_list(
     request: HttpRequest, conversations: Iterable[Conversation | None], target: str
 ) -> None:
-    """Each conversation once of which a list shows something."""
+    """Record once each conversation of which a list shows something."""
     found = {row.pk if row else None: row for row in conversations}
     AccessEvent.objects.bulk_create(
         _make_event(request, Action.VIEW, row, target) for row in found.values()
@@ -85,7 +85,7 @@ def _make_event(
 
 
 def _read_address(request: HttpRequest) -> str | None:
-    """None where a proxy sends what is no address: the event must be written."""
+    """The reader's address; None where a proxy sends none: the event is written."""
     address = client_address(request)
     try:
         validate_ipv46_address(address or "")

@@ -191,7 +191,7 @@ class ConversationPartAdmin(ReadOnlyAdmin):
 
     @admin.display(description=_("error"))
     def error_code(self, row: Any) -> str:
-        """For lists, which are not logged for it: only codes."""
+        """The error as a code alone, for lists, which are not logged for it."""
         return redaction.show_error_code(row.error)
 
     @admin.display(description=_("error"))

@@ -61,12 +61,12 @@ def mark_readable(
 
 
 def select_lasting() -> QuerySet[Conversation]:
-    """Those that staff may see anything of: a temporary one is its owner's alone."""
+    """The conversations that staff may see: a temporary one is its owner's alone."""
     return Conversation.objects.filter(temporary_until=None)
 
 
 def select_conversations(rights: Rights) -> QuerySet[Conversation]:
-    """For pages about one of them: whole for staff who may read."""
+    """Conversations for pages about one of them: whole for staff who may read."""
     rows = select_lasting().select_related("owner")
     if rights.content:
         return rows.annotate(may_read=Value(value=True))
@@ -93,7 +93,7 @@ def show_text(row: Model, name: str) -> str:
 
 
 def show_beginning(row: Model, name: str) -> str:
-    """For lists: as much as the database sent, for staff who may read."""
+    """The beginning of a text in a list, as the database sent it, for who may read."""
     head = getattr(row, f"{name}_head", None) if may_read(row) else None
     if head is None:
         return _hide_column(row, name)

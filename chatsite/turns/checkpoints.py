@@ -82,8 +82,9 @@ async def _write_checkpoints(loop: asyncio.AbstractEventLoop) -> None:
 
 
 def _save_all(due: list[_Checkpoint]) -> list[lifecycle.LeaseStatus | Exception]:
-    """One statement for all. Where it did not find every lease as it should be, or the
-    database refuses a value, each reply is saved on its own: none pays for another."""
+    """Save all replies in one statement. Where it did not find every lease as it should
+    be, or the database refuses a value, each reply is saved on its own: none pays for
+    another."""
     if len(due) > 1:
         try:
             if lifecycle.checkpoint_all({each.claim: each.text for each in due}):

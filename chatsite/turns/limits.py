@@ -143,7 +143,7 @@ def _select_locked(user: Any) -> QuerySet[Allowance]:
 
 
 def _keep_pace(allowance: Allowance, field: str, limit: int, words: str) -> None:
-    """One act more, unless the acts so far are further ahead than the burst allows."""
+    """Count one act more, unless those so far are further ahead than a burst may be."""
     if due := _check_pace(allowance, field, limit, words):
         _update_allowance(user=allowance.pk, **{field: due})
 
@@ -327,7 +327,7 @@ def charge_tokens(user_id: int, tokens: int) -> None:
 
 @cache
 def _prepare_charge(time_zone: str) -> PreparedUpdate:
-    """In this time zone, by which the database finds out what day it is."""
+    """The statement that charges tokens; by this time zone it finds out the day."""
 
     @prepared_update()
     def charge_one(user: Any, tokens: Any) -> Update:
@@ -339,6 +339,6 @@ def _prepare_charge(time_zone: str) -> PreparedUpdate:
 
 
 def _count_charged(call: ModelCall, text: str) -> Iterator[int]:
-    """Of what was read and written, each that was not reported is estimated."""
+    """Tokens read and tokens written; what was not reported is estimated."""
     yield call.tokens_input or call.tokens_estimated
     yield call.tokens_output or count_text(text)

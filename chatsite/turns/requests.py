@@ -33,7 +33,7 @@ def name_to_store(model: str) -> str:
 
 
 def temperature_of(conversation: Conversation) -> float | None:
-    """Of its replies; None = the provider's own."""
+    """The temperature of a conversation's replies; None = the provider's own."""
     own = conversation.temperature
     return settings.CHAT_TEMPERATURE if own is None else own
 

@@ -310,7 +310,7 @@ def _look_for_compaction(
 def announce_first_request(
     summariser: compactor.Summariser, conversation_id: int
 ) -> compactor.Summariser:
-    """The same, which tells the pages before its first request."""
+    """A summariser that tells the pages before its first request."""
     told = False
 
     @asynccontextmanager

@@ -362,7 +362,7 @@ class WindowpaneMiddleware(AgentMiddleware):
         return self._compactor.start(replace(last, body=body))
 
     def _wait(self, job: futures.Future[None] | None) -> None:
-        """For a job that was too slow once nothing waits again."""
+        """Wait for the job; for one that was too slow before, nothing waits again."""
         if job and job not in self._slow:
             late = futures.wait([job], self.compaction_timeout).not_done
             self._slow |= late

@@ -132,8 +132,8 @@ def postpone_compaction(conversation_id: int, seconds: float) -> None:
 
 
 def filter_unmarked(rows: QuerySet[Conversation]) -> QuerySet[Conversation]:
-    """Those that have not been marked due since the job began: `mark_due` sets a time
-    that is past, the job one that is ahead."""
+    """The rows that have not been marked due since the job began: `mark_due` sets a
+    time that is past, the job one that is ahead."""
     return rows.filter(compaction_due_at__gt=Now())
 
 

@@ -127,7 +127,7 @@ class Context:
         return next(found, ())
 
     def with_section(self, kind: Kind, messages: Sequence[BaseMessage]) -> "Context":
-        """The same with other messages in a section that it has."""
+        """The context with other messages in a section that it has."""
         sections = (
             replace(each, messages=tuple(messages)) if each.kind == kind else each
             for each in self.sections

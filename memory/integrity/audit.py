@@ -29,7 +29,7 @@ Status = Summary.Status
 
 
 def without_staged(violations: Iterator[Violation]) -> Iterator[Violation]:
-    """Those of conversations that are whole, not of those being imported or erased."""
+    """The violations of whole conversations, not of those being imported or erased."""
     for violation in violations:
         rows = Conversation.objects.filter(pk=violation.conversation_id)
         if not rows.filter(staged_by__isnull=False).exists():

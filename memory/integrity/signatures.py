@@ -90,7 +90,7 @@ def _derive_key(secret: str) -> bytes:
 
 
 def _normalize_value(value: Any) -> Any:
-    """As either database returns it: a whole number is no fraction."""
+    """The value as either database returns it: a whole number is no fraction."""
     if isinstance(value, datetime):
         return value.astimezone(UTC).isoformat()
     if isinstance(value, float) and value.is_integer():

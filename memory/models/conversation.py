@@ -59,7 +59,8 @@ class Conversation(models.Model):
     answers_late = models.BooleanField(default=False, db_default=False)
     pinned_at = models.DateTimeField(null=True, blank=True)
     archived_at = models.DateTimeField(null=True, blank=True)
-    # Hidden on every page; the row is deleted when the time to undo it has passed.
+    # Hidden on every page; the row is deleted when the time to undo it has passed. Of
+    # one that is being imported or erased: staging.HIDDEN, which has no undo.
     deleted_at = models.DateTimeField(null=True, blank=True)
     # Of a temporary one, which is not listed and not kept: when it is deleted, unless
     # a page of it is open by then (library.py).

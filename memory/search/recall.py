@@ -177,7 +177,7 @@ class _Entries:
         return {terms: found[keys] for terms, keys in zip(wanted, coded, strict=True)}
 
     def read(self, seqs: Iterable[int], terms: Sequence[str]) -> Iterator[Document]:
-        """Those that were not taken out of the view."""
+        """The messages of these numbers that were not taken out of the view."""
         # As one list of numbers: given a range as well, SQLite would read all of it.
         rows = RecallEntry.objects.filter(
             message__conversation=self.conversation,

@@ -184,7 +184,7 @@ def mask_export(value: Values) -> Values:
 
 
 def mask_text(text: str) -> str:
-    """For a text to read: how long it is, and its hash."""
+    """In place of a text to read: how long it is, and its hash."""
     if not text:
         return ""
     redaction = _("hidden, %(count)s characters") % {"count": len(text)}

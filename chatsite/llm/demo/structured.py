@@ -67,8 +67,8 @@ def fill_shape(shape: dict[str, Any], lines: Sequence[str]) -> dict[str, Any]:
 
 
 def _date_lines(lines: Sequence[str]) -> Iterator[str]:
-    """Each with its day: a mark such as "(2026-05-07)" is on the first of a day, and
-    the lines do not stay together."""
+    """Each line with its day: a mark such as "(2026-05-07)" is on the first of a day,
+    and the lines do not stay together."""
     mark = ""
     for line in lines:
         known = MARKED.match(line)

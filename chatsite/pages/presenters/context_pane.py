@@ -86,7 +86,7 @@ class SeenMessage:
 
 
 def dump_arguments(call: Mapping[str, Any]) -> str:
-    """As they are in a request."""
+    """Arguments of a call as they are in a request."""
     return json.dumps(call["args"], ensure_ascii=False)
 
 
@@ -262,7 +262,8 @@ def _tools_of(
 def _policy_in_force(
     conversation: Conversation, built: context.Built, sections: Sequence[ContextSection]
 ) -> Policy:
-    """With the threshold that an adaptive policy has for the turns of this window."""
+    """The policy with the threshold that an adaptive one has for this window's
+    turns."""
     measures = triggers.measure_window(
         built.context.section("window"), count_tokens=context.counter(conversation)
     )

@@ -90,7 +90,8 @@ def list_prompts(conversation: Conversation) -> list[Prompt]:
 
 
 def _select_own_calls(conversation: Conversation, purpose: str) -> QuerySet[ModelCall]:
-    """Those that were made here: a branch or an import has older ones as copies."""
+    """The requests that were made here: a branch or an import has older ones as
+    copies."""
     rows = conversation.model_calls.filter(purpose=purpose)
     return rows.filter(created_at__gte=conversation.created_at)
 
@@ -126,8 +127,8 @@ def spent_on_summaries(conversation: Conversation) -> Spent:
 
 
 def _price_tokens(tokens_in: int, tokens_out: int) -> float | None:
-    """By the prices of fresh tokens; what a provider's cache saved beside is left out
-    on both sides."""
+    """Dollars by the prices of fresh tokens; what a provider's cache saved beside is
+    left out on both sides."""
     if not settings.PRICE_INPUT:
         return None
     cost = tokens_in * settings.PRICE_INPUT + tokens_out * settings.PRICE_OUTPUT

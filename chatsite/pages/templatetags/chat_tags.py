@@ -261,14 +261,14 @@ def percent(permille: int) -> str:
 
 @register.filter
 def dropped(summary: Summary) -> list[Dropped]:
-    """What of its messages it did not carry over, as far as that was noticed."""
+    """What of its messages a summary did not carry over, as far as was noticed."""
     lines = summary.flags.get("dropped", ())
     return list(filter(None, map(Dropped.parse, lines)))
 
 
 @register.filter
 def lacking(summary: Summary) -> list[Lacking]:
-    """The same counted, by messages. Older versions did not note that."""
+    """What it did not carry over, counted by messages; old versions noted no counts."""
     lines = summary.flags.get("dropped_from", ())
     return list(filter(None, map(Lacking.parse, lines)))
 

@@ -195,7 +195,7 @@ def show_confirmation(
 def ask_about_chosen(
     request: HttpRequest, name: str, queryset: QuerySet
 ) -> HttpResponse | None:
-    """For the list's actions; None: back to the list, with a message."""
+    """The page before an action of the list; None: back to it, with a message."""
     rows = list(queryset.select_related("owner").order_by("pk")[: MAX_AT_ONCE + 1])
     if len(rows) <= MAX_AT_ONCE:
         return show_confirmation(request, name, rows)

@@ -78,7 +78,7 @@ class ModelCallAdmin(ConversationPartAdmin):
 
     @admin.display(description=_("tokens in"), ordering="tokens_estimated")
     def tokens_in(self, row: ModelCall) -> str:
-        """As estimated, and as reported."""
+        """Tokens of the request as estimated, and as reported."""
         estimated = f"≈{row.tokens_estimated:,}"
         if row.tokens_input is None:
             return estimated
@@ -149,7 +149,7 @@ class PromptAdmin(ReadOnlyAdmin):
     wide_text = text_field("text", _("text"))
 
     def without_temporary(self, rows: QuerySet) -> QuerySet:
-        """Those that were sent in any other conversation."""
+        """The requests that were sent in any other conversation."""
         return rows.filter(
             Exists(redaction.select_lasting().filter(prompts=OuterRef("pk")).order_by())
         )

@@ -74,7 +74,7 @@ class AccessEventAdmin(RecordAdmin):
     )
 
     def find_by_name(self, rows: QuerySet, name: str) -> QuerySet:
-        """By or of this person."""
+        """Rows by or of this person."""
         people = get_user_model().objects.filter(username=name)
         owners = list(people.values_list("pk", flat=True))
         return rows.filter(Q(username=name) | Q(owner__in=owners))
@@ -92,7 +92,7 @@ class AccessEventAdmin(RecordAdmin):
         return self._link(row, str(row.conversation))
 
     def _link(self, row: AccessEvent, name: str) -> SafeString | str:
-        """To the conversation, which may be erased: then the list is empty."""
+        """A link to the conversation, which may be erased: then the list is empty."""
         if not row.conversation:
             return "–"
         return link_to_list(Conversation, name, q=str(row.conversation))

@@ -170,7 +170,7 @@ def round_up(step: float) -> float:
 
 
 def to_digits(value: float | None) -> str:
-    """With separators of thousands and no digits that say nothing; "–" if unknown."""
+    """The number with separators and no digits that say nothing; "–" if unknown."""
     if value is None:
         return "–"
     digits = 0 if value == round(value) or abs(value) >= 100 else 2

@@ -102,7 +102,7 @@ class Picture:
         self._add_bar(start, self.newest, kind="step-window", tip=tip)
 
     def _add_bar(self, first: int, last: int, **values: Any) -> int:
-        """In the last row; returns how wide it is."""
+        """Add a bar to the last row; returns how wide it is."""
         x = self._x(first)
         width = max(LEAST, min(self._x(last + 1), RIGHT) - x)
         y = int(self.floor) - ROW

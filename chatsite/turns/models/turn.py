@@ -57,6 +57,7 @@ class Turn(models.Model):
     conversation = models.ForeignKey(
         Conversation, models.CASCADE, related_name="turns", db_index=False
     )
+    # What the turn answers: a person's message, or a late result of a tool.
     user_message = models.ForeignKey(Message, models.CASCADE, related_name="turns")
     reply = models.OneToOneField(
         Message, models.CASCADE, null=True, blank=True, related_name="turn"

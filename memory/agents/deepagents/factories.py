@@ -33,7 +33,8 @@ def create_summarization_middleware(
     token_counter: TokenCounter = count_tokens_approximately,
     summarizer: str | Summarizer | None = None,
 ) -> SummarizationMiddleware:
-    """With the numbers that suit the model. Raises TypeError for a model's name."""
+    """The middleware with the numbers that suit the model. Raises TypeError for a
+    model's name."""
     if not isinstance(model, BaseChatModel):
         raise TypeError(f"expected a BaseChatModel, got {type(model).__name__}")
     return SummarizationMiddleware(

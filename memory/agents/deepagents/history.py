@@ -229,7 +229,8 @@ def to_memory(
 
 
 def find_digest(messages: Sequence[BaseMessage], end: int) -> str:
-    """Of the messages of the state before this index; "" if there are not so many."""
+    """The digest of the state's messages before this index; "" if there are not so
+    many."""
     head, body = threads.split_system(messages)
     (digest,) = threads.digest_prefixes(body, [end - len(head)])
     return digest

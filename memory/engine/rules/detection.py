@@ -113,7 +113,7 @@ def mask_quotes(text: str) -> str:
 
 
 def _split_rule_sentences(text: str) -> Iterator[tuple[int, int]]:
-    """From where to where they are, without the marks of a list."""
+    """From where to where the sentences are, without the marks of a list."""
     found = list(SENTENCE.finditer(text))
     if len(found) > MOST_SENTENCES:
         found = found[: MOST_SENTENCES // 2] + found[-MOST_SENTENCES // 2 :]

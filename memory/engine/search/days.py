@@ -147,7 +147,7 @@ def _count_unit_days(unit: str) -> int:
 
 
 def _count_days_to(which: str, weekday: str, today: date) -> int:
-    """To the last one before today, the next one after it, or that of this week."""
+    """Days to the last such weekday, to the next one, or to that of this week."""
     away = WEEKDAYS.index(weekday[:3].casefold()) - today.weekday()
     if which.casefold() == "last":
         return away - 7 * (away >= 0)
@@ -155,13 +155,13 @@ def _count_days_to(which: str, weekday: str, today: date) -> int:
 
 
 def _han_step(found: dict[str, str], today: date) -> int:
-    """To a day of the week before, of this or the next; weeks begin on Monday."""
+    """Days to one of the week before, of this or the next; weeks begin on Monday."""
     weekday = min(HAN_WEEKDAYS.index(found["han_weekday"]), 6)
     return weekday - today.weekday() + 7 * HAN_WEEKS[found["han_which"]]
 
 
 def _parse_number(number: str) -> int:
-    """Of digits, an English word or Chinese characters up to 99."""
+    """The number that digits, an English word or Chinese characters (to 99) say."""
     if number.isdecimal():
         return int(number)
     if number.casefold() in NUMBERS:

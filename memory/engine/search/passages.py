@@ -79,6 +79,6 @@ def _trim_span(text: str, start: int, end: int) -> Iterator[Span]:
 
 
 def _count_words(text: str) -> int:
-    """Of Chinese, two characters are a word."""
+    """How many words a text has; of Chinese, two characters are a word."""
     chinese = sum(map(len, CHINESE.findall(text)))
     return len(text.split()) + chinese // 2

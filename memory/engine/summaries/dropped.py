@@ -203,7 +203,7 @@ def to_flags(found: Sequence[Dropped]) -> dict[str, list[str]]:
 
 
 def _to_spans(seqs: Iterable[int]) -> str:
-    """As in "#3, #5–#8"."""
+    """Numbers of messages as in "#3, #5–#8"."""
     # Of consecutive numbers, all are as far from their places.
     runs = groupby(enumerate(sorted(seqs)), key=lambda pair: pair[1] - pair[0])
     ends = [[seq for _, seq in run] for _, run in runs]

@@ -174,7 +174,7 @@ def find_unsupported(
 def find_said(
     wanted: Iterable[Fact], sources: Iterable[str], dates: Iterable[date] = ()
 ) -> set[Fact]:
-    """Those of the facts that one of the sources says."""
+    """The facts that one of the sources says."""
     known = _Known(sources, dates)
     return {fact for fact in wanted if known.has(fact)}
 
@@ -191,7 +191,7 @@ def find_missing(
 def not_carried_over(
     texts: Iterable[str], summaries: Iterable[str]
 ) -> Iterator[list[str]]:
-    """The same as texts alone, each once."""
+    """The missing facts as texts alone, each once."""
     for missing in find_missing(texts, summaries):
         yield list(dict.fromkeys(fact.text for fact in missing))
 
@@ -310,6 +310,6 @@ def _list_name_forms(word: str) -> set[str]:
 
 
 def _normalize_text(text: str) -> str:
-    """For comparison: case, white space and the shape of quotation marks aside."""
+    """The text to compare: case, white space and shape of quotation marks aside."""
     text = text.casefold().replace("’", "'").replace("‘", "'")
     return " ".join(text.split())

@@ -35,7 +35,7 @@ def prepare_messages(
 
 
 def number_of(message: BaseMessage) -> int | None:
-    """Its number in the transcript; None: it stands for one that is not there."""
+    """A message's number in the transcript; None: it is not there itself."""
     return int(message.id) if message.id else None
 
 

@@ -116,7 +116,7 @@ def order_turn_cuts(
 
 
 def all_of_turn(messages: Sequence[BaseMessage]) -> Iterator[tuple[Part, int, int]]:
-    """The same, with all of the newest round."""
+    """What to cut in the turn that runs, with all of the newest round."""
     return order_turn_cuts(messages, newest=LEVELS)
 
 
