@@ -170,7 +170,10 @@ def restore_version(
         template = templates.get(summary.status, failed)
         raise ActionError(template % {"version": version})
     versions.retract_to(conversation, summary.first_seq)
-    if versions.last_covered(versions.active(conversation)) != summary.first_seq - 1:
+    if (
+        versions.last_covered(versions.active_summaries(conversation))
+        != summary.first_seq - 1
+    ):
         template = _("No summary covers the messages before #%(seq)s.")
         raise ActionError(template % {"seq": summary.first_seq})
     new = versions.copy_version(conversation, summary, author=author)
@@ -248,7 +251,7 @@ def rewrite_summary(
 
 
 def _raise_replaced(conversation: Conversation, summary: Summary) -> NoReturn:
-    for row in versions.active(conversation):
+    for row in versions.active_summaries(conversation):
         if (row.first_seq, row.last_seq) == (summary.first_seq, summary.last_seq):
             text = _(
                 "v%(new)s has replaced v%(old)s in the meantime. Your text is still "

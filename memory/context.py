@@ -19,7 +19,7 @@ from .engine.compose import (
     Context,
     Section,
     Shape,
-    compose,
+    compose_context,
     digest,
     make_fence,
     quote_rule,
@@ -143,7 +143,7 @@ def read_view(
 ) -> View:
     """The view to answer `newest` in, for which the model has done the `steps`; without
     it, of all that was said."""
-    summaries = versions.active(conversation)
+    summaries = versions.active_summaries(conversation)
     cutoff = versions.last_covered(summaries)
     edges = {"cutoff": cutoff} if cutoff else {}
     if newest:
@@ -196,7 +196,7 @@ def _compose_view(
     window = fitting.prepare_messages(
         view.window, clip=policy.truncate_tool_args, cuts=cuts
     )
-    context = compose(
+    context = compose_context(
         system_prompt=system_prompt(conversation),
         blocks=[versions.to_block(summary) for summary in view.summaries],
         pinned=view.pinned,
@@ -417,7 +417,7 @@ def rebuild(call: ModelCall) -> Built:
     cuts: dict[int, dict[str, int]] = {}
     for seq, part, chars in refs.get("shortened", ()):
         cuts.setdefault(seq, {})[part] = chars
-    context = compose(
+    context = compose_context(
         system_prompt=texts.get(refs["system"], ""),
         fence=texts.get(refs["fence"], ""),
         blocks=[versions.to_block(row) for row in blocks.order_by("first_seq")],

@@ -17,7 +17,7 @@ from .ranges import Ranges, to_ranges
 from .sql import prepared_rows
 
 
-def active(conversation: Conversation) -> list[Summary]:
+def active_summaries(conversation: Conversation) -> list[Summary]:
     """The summaries in force, oldest messages first; their ranges tile 1..cutoff."""
     rows = _select_active(conversation=conversation.pk)
     for row in rows:
@@ -137,7 +137,7 @@ def find_set_aside(conversation: Conversation) -> list[Summary]:
     covers their messages. Of several that overlap the first."""
     rows = Conversation.objects.filter(pk=conversation.pk)
     known = rows.values_list("set_aside", flat=True).get() or []
-    free = last_covered(active(conversation)) + 1
+    free = last_covered(active_summaries(conversation)) + 1
     found = conversation.summaries.filter(
         version__in=known, status=Summary.Status.SUPERSEDED, first_seq__gte=free
     )
@@ -152,7 +152,7 @@ def resume_set_aside(conversation: Conversation) -> None:
     """Put what was set aside in force where it follows on; call it inside the
     transaction that locked the row."""
     rows = find_set_aside(conversation)
-    end = last_covered(active(conversation))
+    end = last_covered(active_summaries(conversation))
     back: list[Summary] = []
     for row in rows:
         if row.first_seq != end + 1:
@@ -190,7 +190,7 @@ def put_in_force(conversation: Conversation, wanted: Sequence[Summary]) -> None:
     """Undo: put these versions in force again as they are; they tile the messages from
     the first on. Those behind them stay, or wait for the messages between."""
     end = last_covered(wanted)
-    now = active(conversation)
+    now = active_summaries(conversation)
     behind = [
         row for row in [*now, *find_set_aside(conversation)] if row.first_seq > end
     ]
@@ -205,7 +205,7 @@ def put_in_force(conversation: Conversation, wanted: Sequence[Summary]) -> None:
 def by_hand(conversation: Conversation, first: int, last: int) -> list[Summary]:
     """The versions that a person wrote, in force or set aside, that cover any of the
     messages `first`..`last`."""
-    known = [*active(conversation), *find_set_aside(conversation)]
+    known = [*active_summaries(conversation), *find_set_aside(conversation)]
     rows = [row for row in known if row.is_by_hand]
     return [row for row in rows if row.first_seq <= last and row.last_seq >= first]
 
@@ -251,7 +251,7 @@ def _bring_back(conversation: Conversation, gone: list[Summary], seq: int) -> No
 
 def _retract_from(conversation: Conversation, seq: int) -> list[Summary]:
     """Put the active summaries from message `seq` on out of force; returns them."""
-    gone = [row for row in active(conversation) if row.last_seq >= seq]
+    gone = [row for row in active_summaries(conversation) if row.last_seq >= seq]
     Summary.objects.filter(pk__in=[row.pk for row in gone]).update(
         status=Summary.Status.SUPERSEDED
     )

@@ -12,7 +12,7 @@ from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
 from memory.engine.search.archive import MessageIndex
 from memory.engine.search.ranking import Document
 from memory.engine.tokens import count_text, count_tokens
-from memory.evaluation.metrics import Tally, cacheable, shared_tokens
+from memory.evaluation.metrics import Tally, count_cacheable, shared_tokens
 from memory.evaluation.replay import RECALLED, Question, Recording, has_number
 
 from .ledger import Ledger, plain_texts
@@ -67,7 +67,7 @@ class Meter:
         self.tally.turns += 1
         self.tally.prompts.append(tokens)
         self.tally.prompt_tokens += tokens
-        self.tally.cached_tokens += cacheable(shared_tokens(self.sent, prompt))
+        self.tally.cached_tokens += count_cacheable(shared_tokens(self.sent, prompt))
         self.tally.blocked_turns += isinstance(events[0], Summarised)
         self.tally.without_user_message += prompt[-1].text != asked.text
         self.sent = prompt
@@ -78,7 +78,7 @@ class Meter:
             if isinstance(event, Summarised):
                 self.tally.summary_tokens_in += count_tokens(event.request)
                 shared = shared_tokens(self.sent, event.request)
-                self.tally.summary_tokens_cached += cacheable(shared)
+                self.tally.summary_tokens_cached += count_cacheable(shared)
                 self.tally.summary_tokens_out += count_text(event.text)
                 self.ledger.read(event)
 

@@ -19,7 +19,7 @@ from memory.evaluation.metrics import WRITTEN_PRICE
 from . import real
 from .models import Experiment
 from .player import ExperimentPlayer
-from .steps import Steps, Turn, cutoff
+from .steps import Steps, Turn, find_covered_end
 
 # Looking up more of them would hold up the replies that this process streams.
 MAX_FACTS = 2_000
@@ -63,10 +63,12 @@ class Side:
         )
 
 
-async def compare(experiment_id: int, player: ExperimentPlayer) -> dict[str, Any]:
+async def compare_memories(
+    experiment_id: int, player: ExperimentPlayer
+) -> dict[str, Any]:
     """The experiment's whole result, with what was real when it ended."""
     steps = player.steps
-    read = database_sync_to_async(_read)
+    read = database_sync_to_async(_read_sides)
     turns, sides, blocks = await read(experiment_id, steps)
     # Of an experiment that was stopped, what it has played.
     played = player.messages[: steps.place]
@@ -82,7 +84,7 @@ async def compare(experiment_id: int, player: ExperimentPlayer) -> dict[str, Any
     }
 
 
-def _read(
+def _read_sides(
     experiment_id: int, steps: Steps
 ) -> tuple[list[Turn], dict[str, Side], dict[str, Sequence[SummaryBlock]]]:
     experiment = Experiment.objects.select_related("conversation").get(pk=experiment_id)
@@ -93,15 +95,15 @@ def _read(
     # With nothing real to compare with: all that was played.
     played = [turn for turn in steps.turns if turn.seq in both or not both]
     sides = {
-        "real": _side(
+        "real": _make_side(
             [turn for turn in turns if turn.seq in both], spent.read, spent.written
         ),
-        "experiment": _side(played, experiment.tokens_in, experiment.tokens_out),
+        "experiment": _make_side(played, experiment.tokens_in, experiment.tokens_out),
     }
     blocks = {
         "real": [
             versions.to_block(summary)
-            for summary in versions.active(conversation)
+            for summary in versions.active_summaries(conversation)
             if summary.last_seq <= experiment.last_seq
         ],
         "experiment": steps.versions_at(len(steps.turns)),
@@ -109,7 +111,7 @@ def _read(
     return turns, sides, blocks
 
 
-def _side(turns: Sequence[Turn], read: int, written: int) -> Side:
+def _make_side(turns: Sequence[Turn], read: int, written: int) -> Side:
     return Side(
         turns=len(turns),
         prompt_tokens=sum(turn.tokens for turn in turns),
@@ -134,7 +136,7 @@ def _look_up_facts(
     wanted = known[-MAX_FACTS:]
     days = [message.additional_kwargs["created_at"] for message in messages]
     for name, side in sides.items():
-        end = cutoff(blocks[name])
+        end = find_covered_end(blocks[name])
         window = [message for message in messages if int(message.id or 0) > end]
         said = facts.find_said(wanted, map(documents.describe_text, window))
         texts = [block.text for block in blocks[name]]

@@ -19,7 +19,7 @@ BUDGET_FACTOR = 4
 PROMPTS = ("initial_prompt", "extend_prompt", "merge_prompt")
 
 
-def _prompt(label: Any) -> forms.CharField:
+def _prompt_field(label: Any) -> forms.CharField:
     return forms.CharField(
         label=label,
         required=False,
@@ -36,9 +36,9 @@ class ExperimentForm(PolicyForm):
     max_summary_tokens = forms.IntegerField(
         label=gettext_lazy("Longest summary, in tokens"), required=False
     )
-    initial_prompt = _prompt(gettext_lazy("Prompt for the first summary"))
-    extend_prompt = _prompt(gettext_lazy("Prompt to extend a summary"))
-    merge_prompt = _prompt(gettext_lazy("Prompt to merge summaries"))
+    initial_prompt = _prompt_field(gettext_lazy("Prompt for the first summary"))
+    extend_prompt = _prompt_field(gettext_lazy("Prompt to extend a summary"))
+    merge_prompt = _prompt_field(gettext_lazy("Prompt to merge summaries"))
     budget = forms.IntegerField(
         label=gettext_lazy("Budget, in tokens"),
         min_value=1,

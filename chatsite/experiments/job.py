@@ -98,7 +98,7 @@ class _Play:
             state, error = Experiment.State.STOPPED, str(stop)
         except InvokeError as failure:
             state, error = Experiment.State.FAILED, failure.code
-        compared = comparing.compare(self.experiment.pk, self.player)
+        compared = comparing.compare_memories(self.experiment.pk, self.player)
         result = await self._under_lease(compared, heed=False)
         await _finish(self.claim, state, error, result, self.player.steps.place)
         logger.info(

@@ -18,20 +18,20 @@ from memory import context
 from memory.compaction.commit import MAX_PINNED
 from memory.compaction.lease import MAX_FAILURES
 from memory.engine.compaction import MemoryState, find_important
-from memory.engine.compose import compose, fit, make_fence
+from memory.engine.compose import compose_context, fit_context, make_fence
 from memory.engine.plan import Step
 from memory.engine.policy import Policy
 from memory.engine.search import excerpts
 from memory.engine.search.excerpts import Note
 from memory.engine.summaries.summarizer import Invoke, SummaryText
 from memory.engine.tokens import TokenCounter, count_message, count_text
-from memory.evaluation.metrics import cacheable, shared_tokens
+from memory.evaluation.metrics import count_cacheable, shared_tokens
 from memory.evaluation.replay import Player, Recording
 from memory.models import Conversation
 from memory.search import recall
 
 from .models import Experiment
-from .steps import Steps, Turn, Version, cutoff, name_of
+from .steps import Steps, Turn, Version, find_covered_end, name_messages
 
 Save = Callable[[], Awaitable[None]]
 
@@ -67,11 +67,11 @@ class ExperimentPlayer(Player):
         self._continue((experiment.result or {}).get("steps"))
 
     def _continue(self, saved: dict[str, Any] | None) -> None:
-        self.steps = steps = Steps(name_of(self.by_number))
+        self.steps = steps = Steps(name_messages(self.by_number))
         if saved and saved["of"] == steps.of:
             self.steps = steps = Steps.load(saved)
         active = steps.versions_at(len(steps.turns))
-        start = cutoff(active)
+        start = find_covered_end(active)
         played = self.messages[: steps.place]
         self.state = MemoryState(
             self.policy,
@@ -93,7 +93,7 @@ class ExperimentPlayer(Player):
 
     async def _ask(self, newest: BaseMessage) -> None:
         found = await self._recall(newest)
-        built = compose(
+        built = compose_context(
             system_prompt=self.system_prompt,
             blocks=self.state.blocks,
             pinned=self._pinned(newest),
@@ -102,12 +102,12 @@ class ExperimentPlayer(Player):
             newest=newest,
             fence=make_fence(self.policy.final_prompt),
         )
-        request = fit(built, self.limit, self.count_tokens).messages
+        request = fit_context(built, self.limit, self.count_tokens).messages
         shared = shared_tokens(self.sent, request)
         turn = Turn(
             seq=int(newest.id or 0),
             tokens=self.count_tokens(request),
-            cached=cacheable(ceil(shared * self.conversation.token_ratio)),
+            cached=count_cacheable(ceil(shared * self.conversation.token_ratio)),
             recalled=[note.seq for note in found],
         )
         self.steps.turns.append(turn)

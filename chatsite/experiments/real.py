@@ -9,7 +9,7 @@ from typing import Any
 from memory import versions
 from memory.engine.compose import quote_summary
 from memory.engine.tokens import MESSAGE_OVERHEAD, count_text
-from memory.evaluation.metrics import cacheable
+from memory.evaluation.metrics import count_cacheable
 from memory.models import Conversation, ModelCall, Prompt
 from memory.ranges import Totals
 
@@ -32,19 +32,19 @@ def read_turns(conversation: Conversation, last_seq: int) -> list[Turn]:
     values = rows.order_by("id").values_list(
         "pk", "refs", "tokens_input", "tokens_estimated"
     )
-    latest = {each[1]["newest"]: each for each in values if is_whole(each[1])}
+    latest = {each[1]["newest"]: each for each in values if is_whole_request(each[1])}
     sizes, ratio = _Sizes(conversation), conversation.token_ratio
     turns, before = [], None
     for seq, (pk, refs, reported, estimated) in sorted(latest.items()):
         shared = sizes.shared(before, refs) if before else 0
         tokens = estimated if reported is None else reported
-        cached = min(cacheable(ceil(shared * ratio)), tokens)
+        cached = min(count_cacheable(ceil(shared * ratio)), tokens)
         turns.append(Turn(seq, tokens, cached, refs["recalled"], pk))
         before = refs
     return turns
 
 
-def is_whole(refs: object) -> bool:
+def is_whole_request(refs: object) -> bool:
     """False if the references of a request were tampered with."""
     return isinstance(refs, dict) and refs.keys() >= REFS
 

@@ -53,7 +53,7 @@ def list_costs(experiment: Experiment) -> list[tuple[str, list[Cell]]]:
     return lines
 
 
-def draw(experiment: Experiment, steps: Steps) -> Chart:
+def draw_sides(experiment: Experiment, steps: Steps) -> Chart:
     """Prompt tokens per turn of both memories, with the compactions of the
     experiment."""
     name, title = "experiment", _("Prompt tokens per turn")

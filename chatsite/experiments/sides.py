@@ -12,7 +12,7 @@ from memory import context
 from memory.models import ModelCall
 
 from .models import Experiment
-from .steps import Steps, Turn, cutoff
+from .steps import Steps, Turn, find_covered_end
 
 # What one memory sends, or would send: see _view.
 View = dict[str, Any]
@@ -27,8 +27,8 @@ def at_end(experiment: Experiment, steps: Steps, rights: Rights) -> dict[str, Vi
     is_done = experiment.state == Experiment.State.DONE or not steps.turns
     played = experiment.last_seq if is_done else steps.turns[-1].seq
     return {
-        "real": _view(experiment, was, experiment.last_seq, rights),
-        "experiment": _view(experiment, tried, played, rights),
+        "real": _make_view(experiment, was, experiment.last_seq, rights),
+        "experiment": _make_view(experiment, tried, played, rights),
     }
 
 
@@ -45,16 +45,16 @@ def at_turn(
     versions = steps.versions_at(number - 1)
     return {
         "real": {"reply": reply["message__seq"]} if reply else {},
-        "experiment": _view(experiment, versions, turn.seq, rights) | values,
+        "experiment": _make_view(experiment, versions, turn.seq, rights) | values,
     }
 
 
-def _view(
+def _make_view(
     experiment: Experiment, versions: Iterable[Any], last_seq: int, rights: Rights
 ) -> View:
     """The summaries with their texts, and which messages are in the window."""
     rows = context.visible(experiment.conversation)
-    window = rows.filter(seq__gt=cutoff(versions), seq__lte=last_seq)
+    window = rows.filter(seq__gt=find_covered_end(versions), seq__lte=last_seq)
     return {
         "blocks": [(each, rights.shown(each.text)) for each in versions],
         **window.aggregate(first=Min("seq"), last=Max("seq"), count=Count("pk")),

@@ -90,10 +90,10 @@ def without_words(result: dict[str, Any], seq: int) -> dict[str, Any]:
     }
 
 
-def name_of(seqs: Iterable[int]) -> str:
+def name_messages(seqs: Iterable[int]) -> str:
     return hashlib.sha256(",".join(map(str, seqs)).encode()).hexdigest()
 
 
-def cutoff(versions: Iterable[Any]) -> int:
+def find_covered_end(versions: Iterable[Any]) -> int:
     """The last message in these versions, blocks or summaries."""
     return max((each.last_seq for each in versions), default=0)

@@ -7,7 +7,7 @@ from . import views
 experiment = [
     path("", views.show_experiment, name="experiment"),
     path("progress/", views.show_progress, name="experiment-progress"),
-    path("cancel/", views.cancel, name="experiment-cancel"),
+    path("cancel/", views.cancel_experiment, name="experiment-cancel"),
 ]
 experiments = [
     path("", views.show_experiments, name="experiments"),

@@ -51,7 +51,9 @@ def show_experiments(
         if not rights.content:
             raise PermissionDenied
         form = ExperimentForm(request.POST)
-        if experiment := _start(request, conversation, form, size["last_seq"]):
+        if experiment := _start_experiment(
+            request, conversation, form, size["last_seq"]
+        ):
             access_log.record_access(
                 request, "try", conversation, f"experiment {experiment.pk}"
             )
@@ -66,12 +68,12 @@ def show_experiments(
         conversation,
         _("Policy experiments"),
         experiments=rows[:MAX_LISTED],
-        form=form and form.in_admin(_summariser(conversation)),
+        form=form and form.in_admin(_name_summariser(conversation)),
         is_empty=size["last_seq"] is None,
     )
 
 
-def _start(
+def _start_experiment(
     request: HttpRequest,
     conversation: Conversation,
     form: ExperimentForm,
@@ -81,21 +83,21 @@ def _start(
     values."""
     if not form.is_valid():
         return None
-    if error := _why_not(request.user.pk, last_seq):
+    if error := _find_obstacle(request.user.pk, last_seq):
         form.add_error(None, error)
         return None
     return Experiment.objects.create(
         conversation=conversation,
         user=request.user,
         policy=form.cleaned_data["policy"],
-        model=_summariser(conversation),
+        model=_name_summariser(conversation),
         budget=form.cleaned_data["budget"],
         last_seq=last_seq,
         all_messages=context.visible(conversation).filter(seq__lte=last_seq).count(),
     )
 
 
-def _why_not(user_id: int, last_seq: int | None) -> str:
+def _find_obstacle(user_id: int, last_seq: int | None) -> str:
     """Why no experiment can be started; "": it can."""
     try:
         limits.admit_spending(user_id)
@@ -115,11 +117,11 @@ def _why_not(user_id: int, last_seq: int | None) -> str:
     return ""
 
 
-def _summariser(conversation: Conversation) -> str:
+def _name_summariser(conversation: Conversation) -> str:
     return providers.summary_model(requests.model_of(conversation))
 
 
-def _find(conversation: Conversation, experiment: int) -> Experiment:
+def _find_experiment(conversation: Conversation, experiment: int) -> Experiment:
     rows = conversation.experiments.select_related("user")
     return get_object_or_404(rows, pk=experiment)
 
@@ -129,27 +131,27 @@ def _find(conversation: Conversation, experiment: int) -> Experiment:
 def show_experiment(
     request: HttpRequest, conversation: Conversation, rights: Rights, experiment: int
 ) -> HttpResponse:
-    row = _find(conversation, experiment)
+    row = _find_experiment(conversation, experiment)
     is_compared = row.is_finished and "sides" in (row.result or {})
     values: dict[str, Any] = {"experiment": row, "is_compared": is_compared}
     if rights.content:
         access_log.record_access(request, "view", conversation, f"experiment {row.pk}")
         values["policy_text"] = json.dumps(row.policy, ensure_ascii=False)
     if is_compared:
-        values |= _compared(request, row, rights)
+        values |= _compare_sides(request, row, rights)
     return render_page(
         request,
         "experiments/experiment.html",
         conversation,
         _("Experiment %(number)s") % {"number": row.pk},
-        why=why(row),
+        why=explain_end(row),
         **values,
         parent=reverse("experiments", args=[conversation.pk]),
         parent_title=_("Policy experiments"),
     )
 
 
-def _compared(
+def _compare_sides(
     request: HttpRequest, experiment: Experiment, rights: Rights
 ) -> dict[str, Any]:
     steps = Steps.load(experiment.result["steps"])
@@ -160,7 +162,7 @@ def _compared(
         turn, pair = None, sides.at_end(experiment, steps, rights)
     return {
         "lines": report.list_costs(experiment),
-        "chart": report.draw(experiment, steps),
+        "chart": report.draw_sides(experiment, steps),
         "pair": pair,
         "turn": turn,
         "turns": len(steps.turns),
@@ -169,7 +171,7 @@ def _compared(
     }
 
 
-def why(experiment: Experiment) -> str:
+def explain_end(experiment: Experiment) -> str:
     """How it ended, in words."""
     words = {
         "": "",
@@ -188,7 +190,7 @@ def show_progress(
     request: HttpRequest, conversation: Conversation, rights: Rights, experiment: int
 ) -> HttpResponse:
     """The bar alone; the whole page once the experiment has ended."""
-    row = _find(conversation, experiment)
+    row = _find_experiment(conversation, experiment)
     if row.is_finished:
         return HttpResponseClientRefresh()
     values = {"experiment": row, "conversation": conversation, "rights": rights}
@@ -197,10 +199,10 @@ def show_progress(
 
 @require_POST
 @review_page("content")
-def cancel(
+def cancel_experiment(
     request: HttpRequest, conversation: Conversation, rights: Rights, experiment: int
 ) -> HttpResponse:
-    row = _find(conversation, experiment)
+    row = _find_experiment(conversation, experiment)
     store.cancel(row)
     access_log.record_access(
         request, "try", conversation, f"experiment {row.pk} cancelled"

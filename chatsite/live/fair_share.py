@@ -69,7 +69,7 @@ class Share:
 
     @property
     def _account(self) -> processor_time.Account:
-        return processor_time.of_user(self._key)
+        return processor_time.account_of_user(self._key)
 
     def _rest(self) -> float:
         """Seconds until there is something left of the share."""

@@ -77,7 +77,7 @@ _accounts: OrderedDict[Key, Account] = OrderedDict()
 _accounts_lock = Lock()
 
 
-def of_user(user_id: int | str) -> Account:
+def account_of_user(user_id: int | str) -> Account:
     return _get_account(("user", user_id))
 
 
@@ -90,7 +90,7 @@ def of_request(request: HttpRequest) -> Account | None:
     if secret := find_secret(request.path):
         return _get_account(("link", secret))
     if user_id := _user_of(request):
-        return of_user(user_id)
+        return account_of_user(user_id)
     return _get_account(("address", client_address(request)))
 
 

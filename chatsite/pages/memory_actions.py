@@ -208,7 +208,7 @@ def change_message(
     do, done, opposite = MESSAGE_ACTIONS[name]
     edited = _read_edited(request)
     with transaction.atomic():
-        before = versions.active(conversation)
+        before = versions.active_summaries(conversation)
         seen = versions.digest_view(conversation, versions.last_covered(before))
         do(conversation, seq, edited=edited)
         wanted = _read_versions(request.POST.get("versions", ""))
@@ -217,7 +217,7 @@ def change_message(
         )
     text = str(done) % {"seq": seq}
     values = {}
-    if (now := versions.active(conversation)) != before:
+    if (now := versions.active_summaries(conversation)) != before:
         # With these, Undo puts the same versions in force again.
         numbers = ",".join(str(row.version) for row in before)
         values = {"versions": numbers, "seen": seen, "edited": actions.Edited.WRITE}
@@ -260,7 +260,7 @@ def _shown_reply(conversation: Conversation, seq: int) -> int | None:
 
 
 def _in_force(conversation: Conversation) -> list[int]:
-    return [summary.version for summary in versions.active(conversation)]
+    return [summary.version for summary in versions.active_summaries(conversation)]
 
 
 def _make_undoable(conversation: Conversation, text: str, before: list[int]) -> Notice:

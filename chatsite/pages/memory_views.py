@@ -157,7 +157,7 @@ def show_estimate(request: HttpRequest, conversation: Conversation) -> HttpRespo
 def show_summaries(request: HttpRequest, conversation: Conversation) -> HttpResponse:
     """The history of versions, newest first, and what summarising again would drop."""
     rows = conversation.summaries.order_by("-version").select_related("author")
-    active = versions.active(conversation)
+    active = versions.active_summaries(conversation)
     covered = context.visible(conversation).filter(
         seq__lte=versions.last_covered(active)
     )
@@ -217,7 +217,7 @@ def search_memory(request: HttpRequest, conversation: Conversation) -> HttpRespo
         "query": query,
         "found": found[: search.MAX_HITS],
         "has_more": len(found) > search.MAX_HITS,
-        "summaries": [] if query else versions.active(conversation),
+        "summaries": [] if query else versions.active_summaries(conversation),
     }
     return render(request, "chat/_search_results.html", values)
 

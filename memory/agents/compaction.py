@@ -17,7 +17,7 @@ from langchain_core.messages import AIMessage, BaseMessage
 
 from ..engine import budget
 from ..engine.compaction import MemoryState
-from ..engine.compose import compose, make_fence
+from ..engine.compose import compose_context, make_fence
 from ..engine.exceptions import OverlongSummary
 from ..engine.plan import Compaction, Step
 from ..engine.policy import Policy
@@ -184,7 +184,9 @@ class Compactor:
     def _check_size(self, state: MemoryState, task: Task) -> None:
         """Raises OverlongSummary where too little room would be left for messages."""
         fence = make_fence(task.policy.final_prompt)
-        shown = compose(system_prompt="", blocks=state.blocks, fence=fence).messages
+        shown = compose_context(
+            system_prompt="", blocks=state.blocks, fence=fence
+        ).messages
         if task.limit and self.count_tokens(shown) > task.limit * MOST_SUMMARIES:
             raise OverlongSummary("The summaries are too long for the model's window.")
 

@@ -19,7 +19,7 @@ from langchain_core.runnables.base import RunnableBindingBase
 from langchain_core.runnables.configurable import DynamicRunnable
 from pydantic import BaseModel
 
-from ..engine.compose import compose
+from ..engine.compose import compose_context
 from ..engine.exceptions import SummaryError
 from ..engine.plan import Compaction, Step
 from ..engine.policy import CHUNK_TOKENS, Policy
@@ -168,7 +168,10 @@ class FunctionWriter:
             return SummaryText("", prompt_hash="", requests=0)
         previous = getattr(step, "previous", None)
         blocks = [previous] if previous else []
-        material = [*compose(system_prompt="", blocks=blocks).messages, *messages]
+        material = [
+            *compose_context(system_prompt="", blocks=blocks).messages,
+            *messages,
+        ]
         if self._call:
             text = await self._call(material)
         else:

@@ -12,8 +12,8 @@ from ..engine.compose import (
     Context,
     Section,
     SummaryBlock,
-    compose,
-    fit,
+    compose_context,
+    fit_context,
     make_fence,
 )
 from ..engine.cut_points import (
@@ -100,7 +100,7 @@ class Viewer:
             # While it is answered, it is no message of the past.
             del covered[asked + 1]
         blocks = [segment.block for segment in active]
-        context = compose(
+        context = compose_context(
             system_prompt="",
             blocks=blocks,
             pinned=_find_important(covered, policy),
@@ -170,7 +170,7 @@ class _Ceiling:
         """Contexts that lack more and more."""
         note = HumanMessage(NOTE.format(len(self.view.body)))
         limit = self.limit - self.count_tokens([note])
-        fitted = fit(self.clip_old_rounds(), limit, self.count_tokens)
+        fitted = fit_context(self.clip_old_rounds(), limit, self.count_tokens)
         yield self.cut(fitted)
         fitted = fitted.with_section("pinned", ())
         shorter = self.cut(fitted)

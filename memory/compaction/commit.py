@@ -20,7 +20,7 @@ from memory.engine.compose import (
     USUAL_SHAPE,
     Shape,
     SummaryBlock,
-    compose,
+    compose_context,
     digest,
     to_wire,
 )
@@ -180,7 +180,7 @@ def _check_rules(conversation_id: int) -> None:
 def tokens_after(job: Job, text: str) -> int:
     """The context's size once `text` is in place of what it summarises. What is pinned
     of that is quoted then."""
-    step, active = job.step, versions.active(job.conversation)
+    step, active = job.step, versions.active_summaries(job.conversation)
     cutoff = versions.last_covered(active)
     fence = context.get_fence(job.conversation)
     rows = context.visible(job.conversation).filter(pinned_at__isnull=False)
@@ -192,7 +192,7 @@ def tokens_after(job: Job, text: str) -> int:
 
     def count(blocks: list[SummaryBlock], cutoff: int, *window: BaseMessage) -> int:
         quoted = [message for message in pinned if int(message.id or 0) <= cutoff]
-        parts = compose(
+        parts = compose_context(
             system_prompt="", blocks=blocks, pinned=quoted, window=window, fence=fence
         )
         return job.count_tokens(parts.messages)

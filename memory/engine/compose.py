@@ -135,7 +135,7 @@ class Context:
         return Context(tuple(section for section in sections if section.messages))
 
 
-def compose(
+def compose_context(
     *,
     system_prompt: str,
     blocks: Sequence[SummaryBlock] = (),
@@ -211,7 +211,7 @@ def time_of(message: BaseMessage) -> datetime | None:
         return None
 
 
-def fit(context: Context, limit: int, count_tokens: TokenCounter) -> Context:
+def fit_context(context: Context, limit: int, count_tokens: TokenCounter) -> Context:
     """Drop what was recalled, then the oldest turns of the window, until the whole is
     within `limit` tokens.
 

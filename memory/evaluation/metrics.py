@@ -83,7 +83,7 @@ def shared_tokens(old: Sequence[BaseMessage], new: Sequence[BaseMessage]) -> int
     return tokens
 
 
-def cacheable(tokens: int) -> int:
+def count_cacheable(tokens: int) -> int:
     return tokens // CACHE_STEP * CACHE_STEP if tokens >= CACHE_MIN else 0
 
 

@@ -15,7 +15,7 @@ from pydantic import BaseModel, TypeAdapter
 
 from memory.engine import budget
 from memory.engine.compaction import MemoryState
-from memory.engine.compose import compose, make_fence
+from memory.engine.compose import compose_context, make_fence
 from memory.engine.exceptions import SummaryError
 from memory.engine.plan import Compaction, Step
 from memory.engine.policy import CHUNK_TOKENS, Policy
@@ -32,7 +32,7 @@ from memory.engine.summaries.summarizer import (
 )
 from memory.engine.tokens import TokenCounter, count_text, count_tokens
 
-from .metrics import Tally, cacheable, shared_tokens
+from .metrics import Tally, count_cacheable, shared_tokens
 
 TOKENS = "estimated: UTF-8 bytes / 4, rounded up, + 4 per message"
 # Hits that count as found.
@@ -155,7 +155,7 @@ class Player:
             await self._compact(last.additional_kwargs.get("created_at"))
 
     async def _ask(self, newest: BaseMessage) -> None:
-        request = compose(
+        request = compose_context(
             system_prompt=self.system_prompt,
             blocks=self.state.blocks,
             rules=self.rules.blocks,
@@ -167,7 +167,7 @@ class Player:
         self.tally.turns += 1
         self.tally.prompts.append(tokens)
         self.tally.prompt_tokens += tokens
-        self.tally.cached_tokens += cacheable(shared_tokens(self.sent, request))
+        self.tally.cached_tokens += count_cacheable(shared_tokens(self.sent, request))
         self.tally.without_user_message += request[-1] is not newest
         self.sent = request
         if self.policy.rules == "keep":
@@ -199,7 +199,7 @@ class Player:
 
     def _prefix(self, step: Step) -> list[BaseMessage]:
         """How the last request began, up to where the step's messages end."""
-        return compose(
+        return compose_context(
             system_prompt=self.system_prompt,
             blocks=self.state.blocks,
             rules=self.rules.blocks,
@@ -303,7 +303,7 @@ class _Reader:
         self.requests += 1
         self.tokens_in += count_tokens(messages)
         self.tokens_out += count_text(reply.text)
-        self.tokens_cached += cacheable(shared_tokens(self.sent, messages))
+        self.tokens_cached += count_cacheable(shared_tokens(self.sent, messages))
         self._note(read_request(messages) or {})
         return reply
 

@@ -19,7 +19,7 @@ def count_places(conversation: Conversation, left_out: Ranges = ()) -> dict[str,
     request leaves out, as they do not fit; "lost" are those before the window that no
     active summary covers, which must never happen.
     """
-    summaries = versions.active(conversation)
+    summaries = versions.active_summaries(conversation)
     covered, left = _split_covered(summaries)
     place = Case(
         When(deleted_at__isnull=False, then=Value("deleted")),

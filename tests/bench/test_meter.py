@@ -5,7 +5,7 @@ import asyncio
 from langchain_core.messages import AIMessage, HumanMessage, SystemMessage
 
 from bench.memory.conversations import make_up
-from bench.memory.meter import Meter, cacheable, shared_tokens, split_turns
+from bench.memory.meter import Meter, count_cacheable, shared_tokens, split_turns
 from bench.memory.models import SUMMARY_TOKENS
 from bench.memory.systems.base import System
 from bench.memory.systems.windowpane import Windowpane
@@ -91,7 +91,11 @@ class TestPrefix:
         assert shared_tokens(old, new) == 14 + 1
 
     def test_a_short_one_is_not_cached(self):
-        assert (cacheable(1023), cacheable(1024), cacheable(1200)) == (0, 1024, 1152)
+        assert (
+            count_cacheable(1023),
+            count_cacheable(1024),
+            count_cacheable(1200),
+        ) == (0, 1024, 1152)
 
 
 def test_a_turn_is_a_question_with_its_reply():

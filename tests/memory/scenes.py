@@ -150,7 +150,7 @@ def compact(conversation, *answers, **options):
 
 
 def in_force(conversation):
-    rows = versions.active(conversation)
+    rows = versions.active_summaries(conversation)
     return [(row.version, row.first_seq, row.last_seq, row.text) for row in rows]
 
 

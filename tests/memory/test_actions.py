@@ -119,7 +119,9 @@ class TestRestore:
         for _ in range(4):
             add_turns(conversation, 1)
             compact(conversation, "Some words here.", "Merged words.")
-        merged = next(row for row in versions.active(conversation) if row.level)
+        merged = next(
+            row for row in versions.active_summaries(conversation) if row.level
+        )
         second = merged.folded_from.order_by("first_seq")[1]
         actions.restore_version(conversation, second.version, author=alice)
         assert in_force(conversation)[0][1:3] == (1, second.first_seq - 1)

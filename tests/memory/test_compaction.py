@@ -51,7 +51,7 @@ async def statuses(conversation):
 
 
 async def ranges(conversation):
-    rows = await database_sync_to_async(versions.active)(conversation)
+    rows = await database_sync_to_async(versions.active_summaries)(conversation)
     return [(row.first_seq, row.last_seq) for row in rows]
 
 

@@ -282,7 +282,7 @@ class Memory(RuleBasedStateMachine):
         counts = count_places(self.conversation)
         assert "lost" not in counts
         assert sum(counts.values()) == self.conversation.messages.count()
-        active = versions.active(self.conversation)
+        active = versions.active_summaries(self.conversation)
         # What is in force tiles the messages up to its end, which is checked above.
         summarised = {
             seq

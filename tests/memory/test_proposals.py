@@ -187,7 +187,7 @@ class TestReinstate:
 
     def test_it_brings_the_former_versions_back(self, conversation):
         accept(conversation, propose(conversation, 4, "One."))
-        before = [row.version for row in versions.active(conversation)]
+        before = [row.version for row in versions.active_summaries(conversation)]
         actions.rewrite_summary(conversation, 1, "Other.", author=conversation.owner)
         accept(conversation, propose(conversation, 8, "Two."))
         actions.reinstate_versions(conversation, before, author=conversation.owner)

@@ -179,7 +179,7 @@ class TestLateResults:
         come_late(conversation, asked)
         add_turns(conversation, 1)
         compact(conversation)
-        assert versions.active(conversation)[-1].last_seq > asked
+        assert versions.active_summaries(conversation)[-1].last_seq > asked
         check(conversation, build_next(conversation, ask(conversation)))
 
 
@@ -330,7 +330,7 @@ class TestCompaction:
                 built = context.build_request_context(conversation, newest=message)
                 assert find_faults(built.wire) == []
         check_places(conversation)
-        assert versions.last_covered(versions.active(conversation)) > 400
+        assert versions.last_covered(versions.active_summaries(conversation)) > 400
 
 
 class TestSearch:

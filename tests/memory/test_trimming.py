@@ -145,7 +145,7 @@ def test_a_version_of_it_is_signed(conversation):
 def test_an_erased_summary_did_not_only_leave(conversation):
     row = Summary(text="", model="", status=Summary.Status.ERASED)
     assert not row.is_trimmed
-    assert not versions.active(conversation)
+    assert not versions.active_summaries(conversation)
 
 
 def test_the_trigger_topic_is_stored_with_what_it_measured(alice):

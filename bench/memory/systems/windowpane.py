@@ -8,7 +8,7 @@ from langchain_core.messages import BaseMessage, HumanMessage
 
 from memory.engine import budget
 from memory.engine.compaction import MemoryState
-from memory.engine.compose import compose, role_of, time_of
+from memory.engine.compose import compose_context, role_of, time_of
 from memory.engine.plan import Compaction, Step
 from memory.engine.policy import Policy
 from memory.engine.rules.keeper import Keeper
@@ -44,7 +44,7 @@ class Windowpane(System):
         self.archive = MessageIndex()
 
     def take_turn(self, message: HumanMessage) -> None:
-        context = compose(
+        context = compose_context(
             system_prompt="",
             blocks=self.state.blocks,
             rules=self.rules.blocks,
@@ -67,7 +67,7 @@ class Windowpane(System):
     async def _take(self, step: Step) -> None:
         covered = self.messages[step.first_seq - 1 : step.last_seq]
         leaving = step.messages if isinstance(step, Compaction) else ()
-        prefix = compose(
+        prefix = compose_context(
             system_prompt="",
             blocks=self.state.blocks,
             rules=self.rules.blocks,

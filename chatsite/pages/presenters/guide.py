@@ -41,7 +41,7 @@ def find_guide_step(conversation: Conversation, *, proved: bool = False) -> Guid
     """The step that comes next; `proved`: the person has looked at the proof."""
     if lines := find_lines(conversation):
         return Guide("watch", tuple(lines))
-    summaries = versions.active(conversation)
+    summaries = versions.active_summaries(conversation)
     if unfinished(conversation.pk).exists() or not summaries:
         return Guide("wait")
     edited = [summary for summary in summaries if summary.author_id]

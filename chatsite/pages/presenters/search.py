@@ -57,7 +57,7 @@ def search_conversation(conversation: Conversation, query: str) -> list[SearchHi
     exact = list(rows)
     found = exact or _recall_messages(conversation, query)
     states = states_of(conversation, [row.seq for row in found])
-    summaries = versions.active(conversation)
+    summaries = versions.active_summaries(conversation)
     texts = {summary.version: summary.text for summary in summaries}
     # The query as it stands, or any of its words.
     wanted = sorted({query, *query.split()}, key=len, reverse=True)

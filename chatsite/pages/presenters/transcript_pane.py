@@ -239,7 +239,9 @@ def _make_pane(
     gap: tuple[int, int] | None = None,
 ) -> TranscriptPane:
     return TranscriptPane(
-        items=tuple(_list_items(conversation, turns, versions.active(conversation))),
+        items=tuple(
+            _list_items(conversation, turns, versions.active_summaries(conversation))
+        ),
         previous=previous,
         gap=gap,
     )
@@ -252,7 +254,7 @@ def turn_view(conversation_id: int, turn_id: int) -> tuple[Conversation, TurnVie
         raise Turn.DoesNotExist
     [turn] = found
     conversation = turn.conversation
-    active = versions.active(conversation)
+    active = versions.active_summaries(conversation)
     return conversation, next(_view_turns(conversation, found, turn.next_start, active))
 
 

@@ -86,7 +86,7 @@ def rebuild_as_staff(
     """
     with transaction.atomic():
         row = _lock_seen(conversation, seen)
-        if not versions.active(row):
+        if not versions.active_summaries(row):
             raise ActionError(
                 _("There is nothing to summarise again: there is no current summary, "
                   "or new ones are already being written.")

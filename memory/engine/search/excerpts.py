@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from langchain_core.messages import BaseMessage, HumanMessage
 
 from ..blank import is_blank
-from ..compose import compose, quote_message, role_of
+from ..compose import compose_context, quote_message, role_of
 from ..tokens import TokenCounter
 from . import passages, values
 from .passages import Span
@@ -190,7 +190,7 @@ class _Measure:
     def __init__(self, count_tokens: TokenCounter) -> None:
         self.count_tokens = count_tokens
         self.nothing = count_tokens([HumanMessage("")])
-        frame = compose(system_prompt="", recalled=[HumanMessage("")]).messages
+        frame = compose_context(system_prompt="", recalled=[HumanMessage("")]).messages
         self.frame = count_tokens(frame)
 
     def __call__(self, message: BaseMessage) -> int:

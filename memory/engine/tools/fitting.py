@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 
 from langchain_core.messages import BaseMessage
 
-from ..compose import Context, Kind, fit
+from ..compose import Context, Kind, fit_context
 from ..tokens import TokenCounter
 from . import rounds, shorten
 
@@ -55,7 +55,7 @@ def squeeze_context(
     context, cuts = _cut_section(
         context, "window", shorten.in_window, limit, count_tokens
     )
-    context = fit(context, limit, count_tokens)
+    context = fit_context(context, limit, count_tokens)
     if count_tokens(context.messages) > limit:
         shorter, cut = _cut_section(
             context, "steps", shorten.order_turn_cuts, limit, count_tokens

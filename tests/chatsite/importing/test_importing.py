@@ -142,7 +142,7 @@ class TestOwn:
     def test_a_summary_without_author_or_request_is_not_in_force(self, alice, exported):
         exported["model_calls"] = []
         [made] = take(alice, exported).imported
-        assert versions.active(made) == []
+        assert versions.active_summaries(made) == []
         assert violations() == []
 
     def test_it_takes_no_model_that_the_site_does_not_offer(self, alice, exported):

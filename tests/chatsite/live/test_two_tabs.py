@@ -114,7 +114,7 @@ class TestSummary:
         return post(client, address, text=text, **values)
 
     def in_force(self, conversation):
-        return [row.text for row in versions.active(conversation)]
+        return [row.text for row in versions.active_summaries(conversation)]
 
     def test_the_later_text_can_be_put_over_the_first(self, client, conversation):
         summarise(conversation, 1, 2)

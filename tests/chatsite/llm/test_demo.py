@@ -15,7 +15,7 @@ from pydantic import BaseModel
 from chatsite.llm.demo.chat_model import DemoChatModel, reply_to, split_tokens
 from chatsite.llm.demo.extractive import read_lines
 from chatsite.llm.streaming import ReplyStream, fetch_reply
-from memory.engine.compose import RuleBlock, compose
+from memory.engine.compose import RuleBlock, compose_context
 from memory.engine.policy import Policy
 from memory.engine.summaries.schemas import SCHEMAS
 from memory.engine.summaries.summarizer import summarize_window
@@ -43,7 +43,9 @@ def ask_summary(text, question):
 
 def ask_rule(said, question):
     rules = [RuleBlock(1, "2026-01-31", said), RuleBlock(0, "2026-01-31", "Be brief.")]
-    context = compose(system_prompt="", rules=rules, newest=HumanMessage(question))
+    context = compose_context(
+        system_prompt="", rules=rules, newest=HumanMessage(question)
+    )
     return reply_to(context.messages)
 
 

@@ -104,16 +104,16 @@ def test_nothing_is_lost_when_many_threads_spend_at_once(settings):
 
 def test_many_new_ones_do_not_make_others_forget_what_they_owe(monkeypatch):
     monkeypatch.setattr(processor_time, "MAX_ACCOUNTS", 3)
-    processor_time.of_user(ME).spend(100)
+    processor_time.account_of_user(ME).spend(100)
     for user_id in range(10, 30):
-        processor_time.of_user(user_id)
-    assert processor_time.of_user(ME).rest(0) > 0
+        processor_time.account_of_user(user_id)
+    assert processor_time.account_of_user(ME).rest(0) > 0
     assert len(processor_time._accounts) <= 3
 
 
 async def test_sockets_and_pages_are_paid_from_one_account(monkeypatch):
     monkeypatch.setattr(fair_share, "BURST_SECONDS", 0.05)
-    processor_time.of_user(ME).spend(0.1)
+    processor_time.account_of_user(ME).spend(0.1)
     assert fair_share.find_fair_share(ME).is_spent
 
 
@@ -121,14 +121,14 @@ async def test_sockets_and_pages_are_paid_from_one_account(monkeypatch):
 class TestPeople:
     def test_staff_pay_like_everybody(self, client, staff):
         client.force_login(staff)
-        processor_time.of_user(staff.pk).spend(1000)
+        processor_time.account_of_user(staff.pk).spend(1000)
         answer = client.get("/", headers={"accept-language": "zh-hans"})
         assert answer.status_code == 429
         assert int(answer["Retry-After"]) > 1900
         assert "秒后再试" in answer.content.decode()
 
     def test_one_person_does_not_pay_for_another(self, client, alice, bob):
-        processor_time.of_user(bob.pk).spend(1000)
+        processor_time.account_of_user(bob.pk).spend(1000)
         client.force_login(alice)
         assert client.get("/").status_code == 200
 

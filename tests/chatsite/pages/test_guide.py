@@ -27,7 +27,7 @@ def summarised(conversation, monkeypatch):
 
 
 def edit(conversation):
-    [summary] = versions.active(conversation)
+    [summary] = versions.active_summaries(conversation)
     return actions.rewrite_summary(
         conversation, summary.version, "They greeted.", author=conversation.owner
     )

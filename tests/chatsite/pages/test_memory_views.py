@@ -47,7 +47,7 @@ def window(conversation):
 
 
 def in_force(conversation):
-    return [(row.version, row.text) for row in versions.active(conversation)]
+    return [(row.version, row.text) for row in versions.active_summaries(conversation)]
 
 
 def undo(client, notice):
@@ -242,7 +242,7 @@ class TestCompactionByHand:
         page = get(client, conversation, "preview", seq=2).content.decode()
         assert "Messages #1–#2 leave the window" in page
         assert "Hello" in page
-        assert versions.active(conversation) == []
+        assert versions.active_summaries(conversation) == []
 
     def test_the_preview_says_why_it_can_not_be(self, client, conversation):
         page = get(client, conversation, "preview", seq=4).content.decode()
@@ -268,7 +268,7 @@ class TestCompactionByHand:
         page = propose(client, conversation, 2)
         assert said in re.search(r'role="alert">([^<]+)<', page)[1]
         assert "Try again" in page
-        assert versions.active(conversation) == []
+        assert versions.active_summaries(conversation) == []
 
     def test_what_was_said_since_stays_in_the_window(self, client, conversation):
         page = propose(client, conversation, 2)
@@ -285,7 +285,7 @@ class TestCompactionByHand:
             client, conversation, "accept", {"signature": signature, "text": "x"}
         )
         assert "changed since" in notice.content.decode()
-        assert versions.active(conversation) == []
+        assert versions.active_summaries(conversation) == []
 
 
 class TestVersions:

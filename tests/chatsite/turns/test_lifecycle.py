@@ -335,7 +335,7 @@ class TestEdit:
             conversation, first_seq=1, last_seq=2, text="v1", status="active"
         )
         commands.edit_message(conversation, seq=1, text="a2", client_id="new")
-        assert versions.active(conversation) == []
+        assert versions.active_summaries(conversation) == []
         assert conversation.summaries.get().status == "stale"
 
     def test_the_same_edit_twice_is_one(self, conversation):

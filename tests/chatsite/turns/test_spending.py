@@ -105,7 +105,7 @@ class TestUsedUp:
         plain = client.post(path)
         assert plain.status_code == 429
         assert int(plain["Retry-After"]) > 0
-        assert versions.active(conversation)
+        assert versions.active_summaries(conversation)
 
     def test_a_rebuild_by_staff(self, used_up, staff, conversation, rf):
         from chatsite.review.actions import services
@@ -115,7 +115,7 @@ class TestUsedUp:
         request.user = staff
         with pytest.raises(actions.ActionError, match=SENTENCE):
             services.rebuild_as_staff(request, conversation, cause="lost")
-        assert versions.active(conversation)
+        assert versions.active_summaries(conversation)
 
     def test_a_compact_by_hand(self, used_up, client, conversation):
         shown = client.post(url("compact", conversation), headers=HTMX)

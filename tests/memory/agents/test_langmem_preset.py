@@ -6,7 +6,7 @@ As in its own tests a message counts as one token.
 import pytest
 from langchain_core.messages import AIMessage, HumanMessage
 
-from memory.engine.compose import compose
+from memory.engine.compose import compose_context
 from memory.engine.plan import plan_compaction
 from memory.engine.policy import Policy
 from memory.engine.summaries.summarizer import summarize_window
@@ -115,4 +115,4 @@ async def test_it_summarises_among_messages_without_content(content):
 @pytest.mark.parametrize("content", ["", []])
 def test_it_shows_messages_without_content_as_they_are(content):
     window = [HumanMessage(content, id="1"), AIMessage(content, id="2")]
-    assert compose(system_prompt="", window=window).messages == window
+    assert compose_context(system_prompt="", window=window).messages == window

@@ -1,7 +1,7 @@
 import pytest
 from langchain_core.messages import AIMessage, HumanMessage
 
-from memory.engine.compose import compose, quote_message
+from memory.engine.compose import compose_context, quote_message
 from memory.engine.search import excerpts
 from memory.engine.search.archive import MessageIndex
 from memory.engine.search.ranking import Document, Hit
@@ -25,7 +25,7 @@ def choose(texts, question, *, room=500, count=count_tokens):
 
 
 def show(chosen):
-    return compose(system_prompt="", recalled=[note.message for note in chosen])
+    return compose_context(system_prompt="", recalled=[note.message for note in chosen])
 
 
 def wanted(*words):

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from langchain_core.messages import AIMessage, HumanMessage, SystemMessage
 
-from memory.engine.compose import Shape, compose
+from memory.engine.compose import Shape, compose_context
 from memory.engine.exceptions import EmptySummary
 from memory.engine.policy import Policy
 from memory.engine.summaries import prompts
@@ -29,7 +29,9 @@ HOSTILE = [
 
 
 def begin(messages, blocks=()):
-    return compose(system_prompt=SYSTEM, blocks=blocks, window=messages).messages
+    return compose_context(
+        system_prompt=SYSTEM, blocks=blocks, window=messages
+    ).messages
 
 
 async def ask(messages, *replies, blocks=(), **options):

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memory.engine.compaction import MemoryState
-from memory.engine.compose import compose
+from memory.engine.compose import compose_context
 from memory.engine.plan import Compaction, plan_compaction_through, plan_merge
 from memory.engine.policy import Policy
 from memory.engine.summaries.summarizer import write_summary
@@ -31,7 +31,7 @@ async def test_nothing_is_asked_and_nothing_is_sent():
     state = await step_on(MemoryState(WINDOW).add(*chat(6)), summarizer)
     assert summarizer.requests == []
     assert [(b.first_seq, b.last_seq, b.text) for b in state.blocks] == [(1, 4, "")]
-    shown = compose(system_prompt="", blocks=state.blocks, window=state.window)
+    shown = compose_context(system_prompt="", blocks=state.blocks, window=state.window)
     assert seqs(shown.messages) == [5, 6]
 
 
