@@ -47,7 +47,10 @@ def test_it_copies_everything_up_to_the_message(long):
 
 def test_it_takes_the_summaries_along_that_lie_before(long):
     made = copies.branch_conversation(long, 6)
-    assert [(s.version, s.last_seq) for s in versions.active_summaries(made)] == [(1, 2), (2, 6)]
+    assert [(s.version, s.last_seq) for s in versions.active_summaries(made)] == [
+        (1, 2),
+        (2, 6),
+    ]
     shorter = copies.branch_conversation(long, 5)
     assert [s.version for s in versions.active_summaries(shorter)] == [1]
     assert violations() == []
@@ -58,7 +61,10 @@ def test_it_still_shows_what_each_reply_was_built_from(long):
     calls = made.model_calls.filter(purpose="reply")
     assert calls.count() == 4
     assert all(context.verify_context(call) for call in calls)
-    assert {s.version for call in calls for s in versions.active_summaries(made)} == {1, 2}
+    assert {s.version for call in calls for s in versions.active_summaries(made)} == {
+        1,
+        2,
+    }
 
 
 def test_the_two_go_on_apart(long):
