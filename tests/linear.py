@@ -52,6 +52,7 @@ TAIL = "\x00x"
 BOUNDED = {
     # rules/detection.py reads SENTENCE_CHARS of a sentence, and rules are shorter.
     "memory.engine.rules.patterns.": 600,
+    "memory.engine.rules.grammar.": 600,
     # END_CHARS of rules/detection.py.
     "memory.engine.rules.detection.CLAUSE_END": 900,
     # REFUSAL_MAX_CHARS.

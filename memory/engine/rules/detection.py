@@ -11,17 +11,18 @@ from dataclasses import dataclass
 from itertools import islice
 
 from ..search.terms import extract_terms
+from .grammar import find_wish, is_told
 from .patterns import (
-    CANCELLATIONS,
     CONDITION,
     CONSTRAINTS,
+    ENDS,
     INSTEAD,
     INSTRUCTIONS,
     NEGATIONS,
-    NO_RULES,
     POLITE,
     PREFERENCES,
     QUESTION,
+    RELEASES,
     SLOTS,
 )
 
@@ -130,18 +131,28 @@ def _read_rule(text: str, start: int, end: int) -> Found | None:
     one."""
     # The rest of a longer one is not searched: no pattern takes long on this much.
     sentence = text[start : min(end, start + SENTENCE_CHARS)]
-    takes_back = CANCELLATIONS.search(sentence) and not INSTEAD.search(sentence)
-    if takes_back or NO_RULES.search(sentence):
+    if ENDS.search(sentence) and not INSTEAD.search(sentence):
         return None
-    may_instruct = not QUESTION.search(sentence) or POLITE.search(sentence)
-    if may_instruct and (found := INSTRUCTIONS.search(sentence)):
-        return _cut_clause(text, start, end, start + found.start(), "instruction")
+    if (at := _find_instruction(sentence)) is not None:
+        return _cut_clause(text, start, end, start + at, "instruction")
     for kind, pattern in (("constraint", CONSTRAINTS), ("preference", PREFERENCES)):
-        if found := pattern.search(sentence):
+        found = pattern.search(sentence)
+        if found and not is_told(sentence, found.start()):
             rule = _cut_clause(text, start, end, start + found.start(), kind)
             if not QUESTION.search(text[rule.start : rule.end]):
                 return rule
     return None
+
+
+def _find_instruction(sentence: str) -> int | None:
+    """Where one begins: by the grammar of a wish, or by a phrase of its own."""
+    is_question = bool(QUESTION.search(sentence))
+    at = find_wish(sentence, is_question=is_question)
+    if at is None and (not is_question or POLITE.search(sentence)):
+        found = INSTRUCTIONS.search(sentence)
+        if found and not is_told(sentence, found.end()) and not _takes_back(sentence):
+            at = found.start()
+    return at
 
 
 def _cut_clause(text: str, start: int, end: int, at: int, kind: str) -> Found:
@@ -165,9 +176,16 @@ def find_cancellations(text: str) -> list[str]:
     found = (
         each
         for each in sentences
-        if len(each) <= CANCELLING_CHARS and CANCELLATIONS.search(each)
+        if len(each) <= CANCELLING_CHARS and _takes_back(each)
     )
     return [*islice(found, MOST)]
+
+
+def _takes_back(sentence: str) -> bool:
+    """Whether it ends a wish, or does without one. What stands after a new wish only
+    says it again: "call me Lin, no need for Ms Lin"."""
+    found = ENDS.search(sentence) or RELEASES.search(sentence)
+    return bool(found) and find_wish(sentence[: found.start()]) is None
 
 
 def find_replaced(text: str, rules: Sequence[str]) -> list[int]:

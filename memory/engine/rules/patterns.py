@@ -33,7 +33,7 @@ LANGUAGES = (
     r"json|yaml|xml|markdown|prose|bullet points)"
 )
 FROM_NOW = (
-    r"(?:from (?:now|here|today|this point)(?: on(?:wards?)?| out)?|going forward|"
+    r"(?:from (?:now|here|today|this point) (?:on(?:wards?)?|out)|going forward|"
     r"henceforth|in (?:the )?future (?:answers|repl|responses|messages)|"
     r"for the rest of (?:this|our) (?:chat|conversation)|throughout (?:this|our) "
     r"(?:chat|conversation)|(?:in|at the end of|at the start of) (?:all|every|each) "
@@ -42,64 +42,36 @@ FROM_NOW = (
 VERBS = (
     r"(?:add|address|answer|ask|assume|avoid|begin|call|check|cite|compare|consider|"
     r"continue|convert|describe|do(?! i\b)|don['’]t|double-check|end|ensure|explain|"
-    r"fact-check|first|focus|follow|format|give|highlight|include|keep|let|limit|list|make|"
-    r"mention|name|never|note|number|offer|only|point|prioriti[sz]e|provide|put|quote|"
-    r"recommend|refer|remind|reply|respond|show|speak|spell|start|state|stick|suggest|"
-    r"summari[sz]e|talk|tell|translate|treat|use|warn|write|act|always)"
+    r"fact-check|first|focus|follow|format|give|highlight|include|keep|let|limit|list|"
+    r"make|mention|name|never|note|number|offer|only|point|prioriti[sz]e|provide|put|"
+    r"quote|recommend|refer|remind|reply|respond|show|speak|spell|start|state|stick|"
+    r"suggest|summari[sz]e|talk|tell|translate|treat|use|warn|write|act|always)"
 )
 
 INSTRUCTIONS = _compile_any(
     # "Always …", "never …"; not "always a pleasure", "never mind".
-    START + PLEASE + r"always (?!a\b|an\b|the\b|been\b|on\b|happy|glad|nice)[a-z]",
-    START + PLEASE + r"(?:do(?:n['’]t| not) ever|never|not once) "
-    r"(?!mind\b|heard|been|had|have|has|was|knew|seen|thought|said|again\b|"
-    r"before)[a-z]",
-    rf"[,;] (?:so |and |but |then )?(?:please )?(?:always|never) {VERBS}\b",
     # For all that follows.
-    rf"\b{FROM_NOW}[^a-z]{{0,3}}(?:please |you |can you )?{VERBS}\b",
     rf"{VERBS}\b.*\b{FROM_NOW}",
     r"^(?:when(?:ever)?|if|every time|each time|any ?time|once) (?:I|you) (?:ask|say|"
     r"paste|send|share|upload|mention|quote|write|finish|want|give|type|request|cite|"
     rf"suggest|post|talk|answer|recommend|use|explain)\b.*?[,:]? (?:then )?{VERBS}\b",
-    rf"^{PLEASE}{VERBS}\b.*\b(?:whenever (?:I|you)|every time (?:I|you)|each time)\b",
     # What the model has to do, or the person wants.
-    r"\byou (?:must|should|have to|need to|are to|may)(?: not| always| never| only)",
-    r"\bI(?:['’]d| would)? (?:want|like|need|expect|ask|prefer) (?:for )?(?:you|all "
-    r"(?:your )?answers|that you) (?:to )?(?:always|never|only|answer like|not|ask)",
-    r"\bI always want\b",
-    r"\bI (?:don['’]t|do not|never) want (?:any|to see)\b.*\b(?:you|your|again)\b",
+    r"\byou (?:must|should|have to|need to|are to|may)(?: not| always| never| only) "
+    + VERBS,
     r"(?<!\bI )\b(?:make sure|be sure|remember|it['’]s important)(?: to| that)?"
     r"(?: you)?(?: to)? (?:always|never)\b",
-    r"\b(?:can|could|would|will) you (?:please )?(?:always|never|stop|only)\b",
+    r"\b(?:can|could|would|will) you (?:please )?(?:always|never|stop|only(?! be))\b",
     START + r"as a rule,? " + VERBS,
-    START + PLEASE + r"(?:remember|keep in mind) that I (?:don['’]t|do not|can['’]t)",
     # The form of replies.
-    START + PLEASE + r"(?:do(?:n['’]t| not)|stop|avoid|skip|no more|quit|drop|no|"
-    rf"leave out|without)\b.{{0,40}}\b{FORM}\b",
-    START + PLEASE + r"(?:do(?:n['’]t| not)) (?:call me|use the word|add|recommend|"
-    r"suggest|explain basic|assume)\b",
-    START
-    + PLEASE
-    + r"(?:stop|avoid) (?:[a-z]+ing|[a-z]+ing) (?:me\b|in (?:every|your))",
-    START + r"(?:all |every |each )?(?:of )?your (?:answers?|repl|responses?)[a-z]* "
-    r"(?:should|must|has to|have to)",
-    rf"\b(?:keep|make) (?:all )?(?:your|the|every) (?:tone\b|{REPLIES}\b)",
     r"\bin (?:all|every|each)(?: of)? (?:your |the )?" + REPLIES,
     START + PLEASE + r"(?:please )?(?:only )?(?:answer|reply|respond|speak|talk|write "
     rf"everything)(?: to me)?(?: only| always)? (?:only )?(?:in|with) {LANGUAGES}\b",
-    START + PLEASE + r"(?:speak|talk) to me\b",
-    START + PLEASE + r"(?:call|address|refer to) (?:me|the \w+) (?:as |by )?(?!a\b|"
-    r"crazy|back|later|when|if|at|on|tomorrow|now)\w",
-    START + PLEASE + r"(?:call me|address me as) (?!crazy|back|later|when|if|a\b)\w",
     START + PLEASE + r"(?:let['’]s )?(?:use|stick to|give|write|format)\b.*\b(?:metric|"
     r"imperial|si units|celsius|fahrenheit|24-hour|12-hour|iso dates?|oxford comma|"
     r"(?:british|american) (?:spelling|english)|dates (?:like|as|in)|all code)\b",
-    START + PLEASE + r"use (?:she|he|they)/",
     START + PLEASE + r"(?:please )?do all\b",
     START + PLEASE + r"treat (?:every|all|each)\b",
     START + PLEASE + r"(?:only|just) (?:suggest|recommend|use|give|answer|show)\b",
-    START + PLEASE + r"be (?:blunt|direct|honest|brief|concise|formal|informal|polite)"
-    r"\b.*\b(?:all|every|me)\b",
     START
     + r"(?:anything|everything|whatever) (?:you|I) (?:write|send|say)\b.*\b(?:has "
     r"to|must|should|is)\b",
@@ -109,53 +81,40 @@ INSTRUCTIONS = _compile_any(
     r"(?:以后|今后|往后|从现在(?:起|开始)|从今(?:以后|往后)|接下来|"
     r"从这里开始)[^。]{0,14}?"
     r"(?:都|请|一律|不要|别|只|用|统一|每|先|少|编号|直接)",
-    r"(?:每次|每当|每个回答|每写完|每条回复|凡是)[^。]*(?:都|先|请|务必|要|给|列)",
-    r"^(?:请|记住|另外|还有|对了)?[，,：: ]*(?:你)?(?:总是|始终|永远|务必|"
-    r"一律|统一|全部)"
-    r"(?!这么|在|会|出现)",
-    r"(?:请|要|得)(?:总是|始终|一律|保持|称呼|记住)",
+    r"(?:每次|每当|每个回答|每写完|每条回复|凡是)[^。]*(?:都(?!会|有|出现|是|很|能|"
+    r"在)|先|请|务必|给|列)",
     r"^(?:请|记住|千万|绝对|非常重要)?[，,：: ]*(?:你)?(?:千万|绝对|永远)?(?:不要|"
     r"别|禁止|不许|切勿|绝不能)"
     r"(?:再|用|使用|加|说|出现|给我|推荐|叫|写|默认|直接|剧透|跟我|透露|表格|表情|"
     r"项目|在|提)",
-    r"(?:用|使用|以)(?:简体|繁体|中文|英文|英语|汉语|普通话|白话|德语|日语|"
-    r"JSON)[^。]{0,6}(?:回答|回复|交流|格式)",
     r"(?:请使用|请保持)(?:简体|繁体)",
     r"只(?:用|推荐|给|使用)[^。]*(?:回答|格式|餐厅|提示|的)",
     r"(?:^|[，,：:])(?:你的?|所有|你?解释|回答|回复|日期|温度|价格|时间|文件里|邮件|"
     r"计算)[^。，]{0,8}(?:请|都|要|一律|统一|不要|尽量)"
     r"[^。]*(?:简短|简洁|格式|超过|用|写|按|称|保持|摄氏)?",
-    r"^(?:请)?(?:叫|称呼)我",
-    r"我(?:希望|想要|要求)你(?:每次|总是|一次|都|只|不要|别)",
-    r"我每次都想",
-    r"我不想(?:看到|再看到)",
     r"(?:统一|一律|一定要先|绝对不能|绝不能)",
     r"^原则上",
-    r"^(?:这次|整个)对话[^。]*(?:请|你|都|就)",
-    r"回答(?:时|的时候|结尾|最后|前)[^。]*(?:跳过|直接|给|问|先)",
     r"我(?:说|让你|问到|上传)[^。]*(?:的时候|时)[^。]*(?:你就?|给我|总是|先)",
-    r"能不能(?:每次|总是|以后|都)",
 )
 
 PREFERENCES = _compile_any(
     r"\bI(?:['’]d| would| do)?(?:\s(?:really|strongly|generally|usually|much|also|"
     r"still|"
-    r"always|personally|definitely))*\sprefer(?!ences?\b| not to say)\b",
+    r"always|personally|definitely))*\sprefer(?!ences?\b| not to say| something)\b",
     r"\bmy (?:(?:strong|personal|general) )?preference(?: is|s are| for)\b",
-    r"\bI['’]d (?:much )?rather (?!not say)",
+    r"\bI['’]d (?:much )?rather (?!not say|wait)",
     # A choice shows what is liked better. What has been decided or comes first is a
     # fact of the matter at hand.
     r"\bI(?:['’]ve| have)? (?:chosen|opted|chose) to (?:keep|use|do|update|stick|go|"
     r"work|write|avoid|focus|prioriti[sz]e)\b",
     r"\bI(?:['’]ve| have)? (?:opted|chosen) for\b",
     r"\b(?:a|my) (?:\w+ )?preference for\b",
-    r"\bI (?:really |absolutely )?(?:hate|dislike|can['’]t stand|loathe) (?!when|"
-    r"that|it"
-    r"|this|to\b)\w",
+    r"\bI (?:really |absolutely )?(?:hate|dislike|can['’]t stand|loathe) (?!when|not|"
+    r"being|that|it|this|to\b)\w",
     r"\bI like (?:my|all|your|to have|short|long)\b.*",
     r"\bI (?:tend|like) to (?:keep|use|work|avoid|write)\b",
-    r"\b(?:works|suits) (?:best for )?me(?: best)?\b",
-    r"\brather than (?!just)\w+ing\b",
+    r"(?<!\bwhat )\b(?:works|suits) (?:best for )?me(?: best)?\b",
+    r"^(?!.*\bstarted\b).*\bI\b.*\brather than (?!just)\w+ing\b",
     r"(?:^|[，,、；])(?:所以|但是?|而且|比起[^，。]{1,20}[，,])?(?:我)?(?:还是|"
     r"特别|一般|通常|"
     r"真的|比较|更)*(?:更喜欢|偏好|偏爱|倾向于?|习惯(?!了)|宁愿|宁可|讨厌|受不了)",
@@ -187,21 +146,6 @@ CONSTRAINTS = _compile_any(
     r"我只吃清真",
 )
 
-# Sentences that speak of rules without giving one: of others, of the past, told.
-NO_RULES = _compile_any(
-    r"\b(?:he|she|they|the \w+|my \w+|our \w+) (?:said|says|told|orders?|used to|"
-    r"wants)",
-    r"\btold (?:me|us|him|her)\b",
-    r"\bI (?:read|heard)\b",
-    r"^(?:the|his|her|their|most|many|some|our)\b(?!.*\b(?:you|me)\b)",
-    r"\bsays? (?:employees|that)\b",
-    r"\bas a rule of thumb\b",
-    r"\bused to\b",
-    r"听说|据说|让我(?!们用)|让我们一定|规定|规则是|下令|说明书|以前|大家|"
-    r"大多数人|老师|医生说",
-    r"以后再说|不要紧|别担心|别的|别人",
-    r"[他她它](?:总是|一直|更喜欢|说)",
-)
 QUESTION = re.compile(
     r"[?？]|吗\s*$|^(?:what|why|how|who|where|which|when (?:do|does|is)|do you|"
     r"does|did|"
@@ -215,15 +159,18 @@ POLITE = re.compile(
     re.IGNORECASE,
 )
 
-CANCELLATIONS = _compile_any(
+# What ends a rule, and what may: "no need to" can be a new one, too.
+ENDS = _compile_any(
     START
     + r"(?:please )?(?:forget|ignore|drop|disregard|scrap|cancel) (?:about )?(?:the|"
-    r"my|what I|that|those|all)\b",
-    r"\b(?:you (?:can|may)|feel free to)\b.*\bagain\b",
-    r"\b(?:no longer(?! than)|don['’]t need to|needn['’]t|no need to|not necessary)\b",
-    r"\b(?:is|are)n['’]t (?:needed|necessary)\b",
-    r"(?:不用|不必|不需要)再?|(?:忘掉|忘了|忽略|取消|作废)[^。]*|可以(?:再|"
-    r"重新)?[^。]{1,12}了",
+    r"my|what I|that|those|all)\b(?! (?:ma['’]am|mr|mrs|sir|intro|small|pleasantr))",
+    r"\b(?:you (?:can|may)|feel free to)\b.*\bagain\b|\bno longer(?! than)\b",
+    r"(?:忘掉|忘了|忽略|取消|作废)[^。]*|(?:不用|不必|不需要)再|可以(?:再|重新)"
+    r"?[^。，]{1,12}了",
+)
+RELEASES = _compile_any(
+    r"\b(?:don['’]t need to|needn['’]t|no need(?: to)?|(?:is|are)n['’]t (?:needed|"
+    r"necessary)|not necessary)\b|(?:不用|不必|不需要)(?!客气|谢|担心|急|怕)",
 )
 # A new wish beside it.
 INSTEAD = re.compile(r"\b(?:always|never|instead)\b|改用|请用|而是", re.IGNORECASE)

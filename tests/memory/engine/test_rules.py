@@ -128,6 +128,38 @@ def test_only_the_sentence_that_takes_back_counts():
     assert detection.find_cancellations("Use bullet points.") == []
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "叫我小林就好，不用叫林女士。",
+        "Call me Lin, no need for Ms Lin.",
+        "如果我说错了，请随时指出来，不用客气。",
+    ],
+)
+def test_what_only_says_a_new_rule_again_takes_nothing_back(text):
+    assert detection.find_cancellations(text) == []
+    assert [each.kind for each in detection.find(text)] == ["instruction"]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        # Told of others, or to them.
+        "My teacher says: always write in pencil.",
+        "老师跟我说：以后别用铅笔。",
+        "请邻居以后不要把车停在门口。",
+        # For one answer.
+        "Make this one shorter, please.",
+        "这次写短一点。",
+        # A question.
+        "Why do you always answer in lists?",
+        "你为什么每次都用列表？",
+    ],
+)
+def test_what_is_no_wish_for_later_answers_is_no_rule(text):
+    assert detection.find(text) == []
+
+
 class Standing:
     def __init__(self, seq, words=10, *, is_confirmed=False):
         self.block = RuleBlock(seq, "2026-01-31", "word " * words)
