@@ -49,7 +49,12 @@ VERBS = (
 )
 
 INSTRUCTIONS = _compile_any(
-    # "Always …", "never …"; not "always a pleasure", "never mind".
+    # "Always …", "never …" with any verb; not "always a pleasure", "never mind".
+    START + PLEASE + r"always (?!a\b|an\b|the\b|been\b|on\b|happy|glad|nice|here|"
+    r"there|good|great|\w+ing\b)[a-z]",
+    START + PLEASE + r"(?:do(?:n['’]t| not) ever|never|not once) "
+    r"(?!mind\b|heard|been|had|have|has|was|knew|saw|seen|thought|said|again\b|"
+    r"before|quit|give up|let\b|lose|forget|in\b|\w+ed\b)[a-z]",
     # For all that follows.
     rf"{VERBS}\b.*\b{FROM_NOW}",
     r"^(?:when(?:ever)?|if|every time|each time|any ?time|once) (?:I|you) (?:ask|say|"
