@@ -18,6 +18,7 @@ from memory.engine import replies
 from memory.engine.cut_points import LATE
 from memory.engine.rules import detection
 from memory.engine.search import days, excerpts, ranking, values
+from memory.engine.search.terms import extract_terms
 from memory.engine.summaries import dropped, facts, material, prompts, schemas
 
 from . import linear
@@ -89,6 +90,9 @@ OTHERS = {
     "read_query": lambda text: ranking.read_query(text, AT),
     "read_day_terms": lambda text: days.read_day_terms(text, AT),
     "read_statements": lambda text: values.read_statements(1, "user", text),
+    "find_newest": lambda text: values.find_newest(
+        values.read_statements(1, "user", text), frozenset(extract_terms(text[:300]))
+    ),
     "find_span": lambda text: excerpts.find_span(text, frozenset({"a", "the"}), 200),
     "diff": lambda text: diff.diff_words(text, f"{text[1:]}a b c"),
     "_read_arguments": lambda text: asked._read_arguments(text, is_cut=False),

@@ -1,8 +1,9 @@
 """Values that change in a conversation: of two statements about the same thing, in the
 same unit, the later one holds.
 
-Without a model this is a guess: two sentences with values of one unit, which share
-enough of the words of the question that found them. It marks, and removes nothing.
+Without a model this is a guess: two sentences with values of one unit, or a later one
+that says itself that something is now another, which share enough of the words of the
+question that found them. It marks, and removes nothing.
 """
 
 import re
@@ -12,43 +13,102 @@ from itertools import combinations
 
 from .terms import extract_terms
 
-MONTHS = (
-    r"jan(?:uary)?|feb(?:ruary)?|mar(?:ch)?|apr(?:il)?|may|june?|july?|aug(?:ust)?|"
-    r"sep(?:t(?:ember)?)?|oct(?:ober)?|nov(?:ember)?|dec(?:ember)?"
+MONTHS = "jan feb mar apr may jun jul aug sep oct nov dec".split()  # noqa: SIM905
+MONTH = (
+    r"(?:jan(?:uary)?|feb(?:ruary)?|mar(?:ch)?|apr(?:il)?|may|june?|july?|aug(?:ust)?|"
+    r"sep(?:t(?:ember)?)?|oct(?:ober)?|nov(?:ember)?|dec(?:ember)?)\b\.?"
 )
-NUMBERS = (
-    "one",
-    "two",
-    "three",
-    "four",
-    "five",
-    "six",
-    "seven",
-    "eight",
-    "nine",
-    "ten",
+WEEKDAY = (
+    r"(?:mon|tues?|wed(?:nes)?|thu(?:rs)?|fri|sat(?:ur)?|sun)(?:days?)?\b|"
+    r"(?:周|星期|礼拜)[一二三四五六日天]"
 )
-DIGITS = r"\d[\d,]*+(?:\.\d++)?+"
+UNITS = (
+    "zero one two three four five six seven eight nine ten eleven twelve thirteen "
+    "fourteen fifteen sixteen seventeen eighteen nineteen"
+)
+WORDS = {word: str(n) for n, word in enumerate(UNITS.split())}
+TENTHS = "twenty thirty forty fifty sixty seventy eighty ninety"
+TENS = {word: 10 * n for n, word in enumerate(TENTHS.split(), start=2)}
+PLACES = "third fourth fifth sixth seventh eighth ninth tenth eleventh twelfth"
+ORDINALS = {word: str(n) for n, word in enumerate(PLACES.split(), start=3)}
+SCALES = {"hundred": 100, "thousand": 1000, "k": 1000, "million": 10**6}
+ENGLISH = (
+    rf"(?:(?:{'|'.join(TENS)})(?:-(?:{'|'.join(WORDS)}))?"
+    rf"|{'|'.join([*WORDS, *ORDINALS])})\b"
+    r"(?:\s(?:hundred|thousand)\b)?"
+)
+HAN = "零一二两三四五六七八九"
+HAN_SCALES = {"十": 10, "百": 100, "千": 1000, "万": 10_000, "亿": 10**8}
+CHINESE = rf"(?!一[共直起定样般些下边切旦])[{HAN}十百千万亿]{{1,12}}+"
+DIGITS = r"\d[\d,]*+(?:\.\d++)?+(?:\s?(?:k|thousand|million)\b|[百千万亿])?"
+NUMBER = rf"(?:{DIGITS}|{ENGLISH}|{CHINESE})"
+HOUR = rf"(?:\d{{1,2}}|[{HAN}十]{{1,3}}|(?:{'|'.join(WORDS)})\b)"
 # Each kind of value is of a unit of its own; a count is of the words after it.
 VALUE = re.compile(
     rf"""
     (?<! [a-z0-9_.,] ) (?:
-        (?P<time> \d{{1,2}} (?: :\d\d (?: \s?[ap]\.?m\b )?+ | \s?[ap]\.?m\b ) )
-      | (?P<date> (?:{MONTHS})\.? \s \d{{1,2}} \b | \d{{1,2}}月\d{{1,2}}[日号] )
-      | (?P<money> [$€£¥] \s? {DIGITS} | {DIGITS} \s? (?: dollars | euros | [元块] ) )
-      | (?P<share> {DIGITS} \s? (?: % | percent\b ) )
-      | (?P<count> {DIGITS} (?: \s?[-–]\s? {DIGITS} )?+ | (?: {"|".join(NUMBERS)} ) \b )
-        (?P<unit> (?: [ -]? [^\W\d_]++ ){{1,3}} )
+        (?P<date> \d{{4}}-\d{{1,2}}-\d{{1,2}} | \d{{1,2}}/\d{{1,2}} (?: /\d{{2,4}} )?
+          | {MONTH} \s (?:the\s)? \d{{1,2}} (?: st|nd|rd|th )? \b
+          | \d{{1,2}} (?: st|nd|rd|th )? \s (?:of\s)? {MONTH}
+          | (?:\d{{4}}年)? (?:\d{{1,2}}|{CHINESE}) 月
+            (?: (?:\d{{1,2}}|{CHINESE}) [日号] )?
+          | the \s \d{{1,2}} (?:st|nd|rd|th) \b
+          | (?:\d{{1,2}}|{CHINESE}) 号 (?![楼线门])
+          | in \s {MONTH} )
+      | (?P<weekday> {WEEKDAY} )
+      | (?P<time> \d{{1,2}}:\d\d (?: \s?[ap]\.?m\b )?+ | \d{{1,2}} \s?[ap]\.?m\b
+          | {HOUR} (?: \so['’]clock | 点 (?: 半|一刻|三刻|\d\d分? )? )
+          | (?: half|quarter ) \s (?: past|to ) \s {HOUR} | noon\b | midnight\b
+          | at \s {HOUR} (?! \s* [a-z0-9%$€.,] ) )
+      | (?P<money> [$€£¥] \s? {DIGITS}
+          | {NUMBER} \s? (?: dollars | euros | pounds | bucks | [元块] ) )
+      | (?P<share> {DIGITS} \s? (?: % | percent\b ) | 百分之 [\d.{HAN}十点]{{1,8}}
+          | (?:a|one) \s (?:third|quarter|half)\b | half \s of\b
+          | {CHINESE} 分之 {CHINESE} )
+      | (?P<code> [a-z]{{1,12}} (?:[-_][a-z]{{1,12}}){{0,4}} [-_]?
+            \d [\w-]{{0,30}} (?:\.\d{{1,8}}+){{0,3}}
+          | \d [\d-]{{0,12}} [a-f]{{1,3}} (?:\d [0-9a-f]*+)? \b (?! \s? (?:kg|m) )
+          | \d{{1,4}}+ (?:\.\d{{1,4}}+){{2,3}} | \d{{1,8}}+-\d{{2,8}}+
+          | (?<= [a-z]\s ) \d{{1,3}}+ (?:\.\d{{1,3}}+){{1,2}}
+            (?! \s? [a-z%]{{1,2}}\b ) )
+      | (?P<count> {NUMBER} (?: \s?[-–]\s? {DIGITS} )?+ )
+        (?P<unit> (?: [ -]? [^\W\d_]++ ){{0,3}} )
     )
     """,
     re.IGNORECASE | re.VERBOSE,
+)
+# What says itself that something is another from now on.
+CHANGE = re.compile(
+    r"\b(?:(?:is|are|has|have|am) now|now (?:is|are|uses?|runs?)|instead|no longer|"
+    r"these days|since (?:the|this|last)|from (?:today|this|next)|rebooked|re-?named|"
+    r"(?:re-?)?scheduled|switched|swapped|changed|moved|replaced|upgraded|postponed|"
+    r"shifted|pushed|slipped|raised|lowered|extended|rewrote|turned out)\b|\bnow\W*$|"
+    r"改|换|升级|升到|推迟|提前|挪|搬|调到|现在(?!的)|转行|不再|变成|鉴定结果",
+    re.IGNORECASE,
+)
+# What says what something is.
+STATES = re.compile(
+    r"\b(?:is|are|was|will be|use|uses|used|live|lives|called|has|have|painted|taught|"
+    r"written|takes?|moved|switched)\b|[是叫用在住教成为改换]",
+    re.IGNORECASE,
 )
 CODE = re.compile(r"^(`{3,}|~{3,}).*?(?:^\1[^\n]*$|\Z)", re.MULTILINE | re.DOTALL)
 SENTENCE = re.compile(r"(?<=[.!?])\s+|[。！？；\n]+")
 # What is looked at: so many characters of a text, and so many statements.
 MOST_CHARS, MOST_STATEMENTS = 4_000, 60
-# Words of the question that both sentences have: so many, and this share of them.
+# Words of the question that both sentences have: so many, and this share of them. Where
+# the later one speaks of a change, one is enough.
 LEAST_SHARED, SHARED = 2, 0.3
+# Of a longer number nothing is reckoned.
+MOST_DIGITS = 12
+# Words that ask, and say nothing of what for.
+ASKING = frozenset(
+    extract_terms(
+        "much many long far old often tall big time day days date number name version "
+        "called kind type cost costs come currently scheduled take new current"
+    )
+)
+ASKING_CHARS = frozenset("哪几多少什么谁吗呢怎何是的")
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,35 +121,142 @@ class Value:
 
 @dataclass(frozen=True, slots=True)
 class Statement:
-    """A sentence of message `seq` with values, and the words that say of what."""
+    """A sentence of message `seq`, and the words that say of what it is."""
 
     seq: int
     role: str
-    values: frozenset[Value]
+    text: str
     subject: frozenset[str]
 
 
+class _Told:
+    """A statement of what is asked for, with what it says."""
+
+    def __init__(self, statement: Statement) -> None:
+        self.seq, self.role = statement.seq, statement.role
+        self.subject = statement.subject
+        self.values = frozenset(_read_values(statement.text))
+        self.changes = bool(CHANGE.search(statement.text))
+        self.states = bool(STATES.search(statement.text))
+
+
 def read_statements(seq: int, role: str, text: str) -> Iterator[Statement]:
-    """The sentences with values, without those in code."""
+    """The sentences that are not in code."""
     for sentence in SENTENCE.split(CODE.sub("\n", text[:MOST_CHARS])):
-        values = frozenset(_read_values(sentence))
-        if values:
-            words = (term for term in extract_terms(sentence) if not term[0].isdigit())
-            yield Statement(seq, role, values, frozenset(words))
+        words = (term for term in extract_terms(sentence) if not term[0].isdigit())
+        if subject := frozenset(words):
+            yield Statement(seq, role, sentence, subject)
 
 
 def _read_values(sentence: str) -> Iterator[Value]:
     for match in VALUE.finditer(sentence):
         kind = str(match.lastgroup)
+        text = " ".join((match["count"] or match[kind]).casefold().split())
         if kind == "unit":
-            number, unit = match["count"], frozenset(extract_terms(match["unit"]))
+            yield Value(_read_number(text), _read_unit(match["unit"]))
         else:
-            number, unit = match[kind], frozenset([kind])
-        number = "".join(number.casefold().replace(",", "").split())
-        if unit:
-            if number in NUMBERS:
-                number = str(NUMBERS.index(number) + 1)
-            yield Value(number, unit)
+            yield Value(READERS.get(kind, _read_number)(text), frozenset([kind]))
+
+
+def _read_unit(text: str) -> frozenset[str]:
+    """The words after a count, or a code where there are none. In Chinese the first
+    character is one: "章", but not "个", which counts anything."""
+    text = text.strip().rstrip("了啦")
+    unit = {*extract_terms(text)}
+    if text and not text[0].isascii() and text[0] != "个":
+        unit.add(text[0])
+    return frozenset(unit or ["code"])
+
+
+def _read_date(text: str) -> str:
+    """Month and day: the year is often left out."""
+    if iso := re.fullmatch(r"\d{4}-(\d+)-(\d+)", text):
+        return f"{int(iso[1])}-{int(iso[2])}"
+    if "/" in text:
+        return text
+    text = re.sub(r"^\d{4}年", "", text)
+    numbers = re.findall(rf"\d+|{CHINESE}", text)
+    named = [n for n, month in enumerate(MONTHS, start=1) if month in text]
+    return "-".join([*map(str, named), *map(_read_number, numbers)])
+
+
+def _read_weekday(text: str) -> str:
+    return text[:3] if text.isascii() else text.replace("天", "日")[-1]
+
+
+def _read_time(text: str) -> str:
+    """Hour and minute, of twelve hours: what is said rarely has the half of the day."""
+    minutes = 0
+    if found := re.search(r":(\d\d)|点(\d\d)", text):
+        minutes = int(found[1] or found[2])
+    elif "半" in text or "half" in text:
+        minutes = 30
+    elif "一刻" in text or "quarter past" in text:
+        minutes = 15
+    elif "三刻" in text or "quarter to" in text:
+        minutes = 45
+    words = re.findall(rf"\d+|[{HAN}十]+|{'|'.join(WORDS)}", text)
+    hour = int(_read_number(words[0])) if words else 12
+    hour -= " to " in text
+    return f"{hour % 12}:{minutes:02}"
+
+
+def _read_share(text: str) -> str:
+    if "half" in text:
+        return "50"
+    if "third" in text or "quarter" in text:
+        return text.split()[-1]
+    return _read_number(text.removeprefix("百分之"))
+
+
+def _read_number(text: str) -> str:
+    """In digits, whatever words it is written in."""
+    text = text.replace(",", "").strip("$€£¥ ")
+    found = re.match(r"(\d+(?:\.\d+)?)\s?(k|thousand|million|[百千万亿])?", text)
+    if found and len(found[0]) < MOST_DIGITS:
+        scale = (SCALES | HAN_SCALES).get(found[2] or "", 1)
+        rest = text[found.end() :].strip()
+        is_plain = not re.search(r"[\d.-]", rest)
+        return f"{float(found[1]) * scale:g}" if is_plain else text
+    if text[:1] and text[0] in HAN + "十百千万亿":
+        return _read_chinese(text)
+    if text in ORDINALS:
+        return ORDINALS[text]
+    head, _, scale = text.partition(" ")
+    tens, _, ones = head.partition("-")
+    if tens in TENS or tens in WORDS:
+        value = TENS.get(tens, 0) + int(WORDS.get(ones or tens, "0"))
+        return str(value * SCALES.get(scale, 1))
+    return text
+
+
+def _read_chinese(text: str) -> str:
+    """ "一万二" is 12,000: a digit at the end is of the next lower scale."""
+    total = section = digit = 0
+    scale = 10
+    for char in text:
+        if char in HAN:
+            digit = max(0, "零一二三四五六七八九".find("二" if char == "两" else char))
+        elif char in HAN_SCALES:
+            scale = HAN_SCALES[char]
+            if scale >= HAN_SCALES["万"]:
+                total, section = (total + section + digit) * scale, 0
+            else:
+                section += (digit or 1) * scale
+            digit = 0
+        else:
+            break
+    ends_short = scale > HAN_SCALES["十"] and "零" not in text
+    return str(total + section + digit * (scale // 10 if ends_short else 1))
+
+
+READERS = {
+    "date": _read_date,
+    "time": _read_time,
+    "share": _read_share,
+    "weekday": _read_weekday,
+    "code": str,
+}
 
 
 def find_newest(
@@ -97,23 +264,45 @@ def find_newest(
 ) -> dict[int, int]:
     """Of which message the values are replaced by which: the last one that gives a
     new value of the same unit to what the question asks for. Both are of one role."""
-    least = max(LEAST_SHARED, SHARED * len(asked))
-    told = [each for each in statements if len(each.subject & asked) >= least]
+    asked = _list_subject(asked)
+    least = SHARED * len(asked)
+    close = [each for each in statements if len(each.subject & asked) >= least]
     # The latest first.
-    told = sorted(told, key=lambda each: -each.seq)[:MOST_STATEMENTS]
+    close = sorted(close, key=lambda each: -each.seq)[:MOST_STATEMENTS]
+    told = [_Told(each) for each in close]
     replaced: dict[int, int] = {}
     for new, old in combinations(told, 2):
-        shared = new.subject & old.subject & asked
-        is_same = new.role == old.role and len(shared) >= least
-        if is_same and _has_changed(old.values, new.values):
+        if _is_same(new, old, asked) and _has_changed(old, new):
             replaced.setdefault(old.seq, new.seq)
     return {old: new for old, new in replaced.items() if old != new}
 
 
-def _has_changed(old: Iterable[Value], new: Iterable[Value]) -> bool:
-    """Whether there is an old value of a unit of which the new ones are all others."""
-    for value in old:
-        numbers = [each.number for each in new if each.unit & value.unit]
+def _list_subject(asked: frozenset[str]) -> frozenset[str]:
+    """What a question asks for, without the words that ask."""
+    subject = {
+        term for term in asked - ASKING if term.isascii() or not ASKING_CHARS & {*term}
+    }
+    return frozenset(subject) or asked
+
+
+def _is_same(new: _Told, old: _Told, asked: frozenset[str]) -> bool:
+    """Whether both are of what is asked for, and of one role."""
+    shared = len(new.subject & old.subject & asked)
+    # A word of two characters is one pair, and another one with its neighbour.
+    words = len(asked) if all(map(str.isascii, asked)) else (len(asked) + 1) // 2
+    least = 1 if new.changes else min(LEAST_SHARED, words)
+    return new.role == old.role and shared >= max(least, SHARED * len(asked))
+
+
+def _has_changed(old: _Told, new: _Told) -> bool:
+    """Whether there is an old value of a unit of which the new ones are all others; or
+    no value of one unit, and the new statement speaks of a change."""
+    is_known = False
+    for value in old.values:
+        numbers = [each.number for each in new.values if each.unit & value.unit]
+        is_known = is_known or bool(numbers)
         if numbers and value.number not in numbers:
             return True
-    return False
+    return (
+        not is_known and new.changes and old.states and not new.subject <= old.subject
+    )

@@ -67,6 +67,39 @@ def test_the_later_of_two_values_holds(question, old, new):
     assert newest(question, old, new) == {1: 2}
 
 
+@pytest.mark.parametrize(
+    ("question", "old", "new"),
+    [
+        # In other words.
+        ("When is the launch?", "Launch: 2025-03-14.", "The launch is March 14, 2025."),
+        ("发布会是哪天？", "发布会定在三月十五日。", "发布会在3月15日。"),
+        ("When is the tour?", "The tour is at 3 pm.", "The tour begins at 15:00."),
+        ("奖金多少？", "奖金一万二。", "奖金是12000元。"),
+        # No change of what is asked for.
+        ("Who is my manager?", "My manager is Helen.", "My manager Helen is in Spain."),
+    ],
+)
+def test_the_same_value_said_otherwise_replaces_nothing(question, old, new):
+    assert newest(question, old, new) == {}
+
+
+@pytest.mark.parametrize(
+    ("question", "old", "new"),
+    [
+        ("Who is my manager?", "My manager is Helen.", "My manager is now Priya."),
+        ("数据库用什么？", "数据库用MySQL。", "数据库换成Postgres了。"),
+        ("When is yoga?", "Yoga is on Tuesdays.", "Yoga is on Thursdays."),
+        ("When is the audit?", "The audit is 2024-11-04.", "The audit is 2024-11-18."),
+        ("火车几点开？", "火车三点开。", "火车四点半开。"),
+        ("房租多少？", "房租六千块。", "房租六千五百块。"),
+        ("Which gate is it?", "The gate is A17.", "The gate is B22."),
+        ("Which Node is in CI?", "CI has Node v18.", "CI has Node v20."),
+    ],
+)
+def test_values_of_any_form_are_known(question, old, new):
+    assert newest(question, old, new) == {1: 2}
+
+
 def test_all_older_ones_are_replaced_by_the_last():
     texts = [f"The oven was fine for {n} months." for n in (6, 7, 9)]
     assert newest("How long was the oven fine?", *texts) == {1: 3, 2: 3}
@@ -123,6 +156,14 @@ def test_what_an_assistant_says_does_not_replace_what_a_user_said():
         "a1 ",
         "5月",
         "tax 1 b. ",
+        "a-",
+        "a1.",
+        "1-1",
+        "三",
+        "百分之",
+        "三百 tax ",
+        "three hundred ",
+        "half past ",
         "```\n",
     ],
 )
