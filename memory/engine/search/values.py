@@ -42,6 +42,10 @@ HAN_SCALES = {"十": 10, "百": 100, "千": 1000, "万": 10_000, "亿": 10**8}
 CHINESE = rf"(?!一[共直起定样般些下边切旦])[{HAN}十百千万亿]{{1,12}}+"
 DIGITS = r"\d[\d,]*+(?:\.\d++)?+(?:\s?(?:k|thousand|million)\b|[百千万亿])?"
 NUMBER = rf"(?:{DIGITS}|{ENGLISH}|{CHINESE})"
+MEASURE = (
+    r"(?:hour|minute|second|day|week|month|year|mile|percent|met(?:er|re)|lit(?:er|re)|"
+    r"time|point|million|billion|inch|feet|degree|star|gram|kilo|ton|euro|dollar|pound)"
+)
 HOUR = rf"(?:\d{{1,2}}|[{HAN}十]{{1,3}}|(?:{'|'.join(WORDS)})\b)"
 # Each kind of value is of a unit of its own; a count is of the words after it.
 VALUE = re.compile(
@@ -70,9 +74,9 @@ VALUE = re.compile(
           | \d [\d-]{{0,12}} [a-f]{{1,3}} (?:\d [0-9a-f]*+)? \b (?! \s? (?:kg|m) )
           | \d{{1,4}}+ (?:\.\d{{1,4}}+){{2,3}} | \d{{1,8}}+-\d{{2,8}}+
           | (?<= [a-z]\s ) \d{{1,3}}+ (?:\.\d{{1,3}}+){{1,2}}
-            (?! \s? [a-z%]{{1,2}}\b ) )
-      | (?P<count> {NUMBER} (?: \s?[-–]\s? {DIGITS} )?+ )
-        (?P<unit> (?: [ -]? [^\W\d_]++ ){{0,3}} )
+            (?! \s? (?: [a-z%]{{1,2}}\b | {MEASURE} ) ) )
+      | (?P<count> {NUMBER} (?: 个半 | \s?[-–]\s? {DIGITS} )?+ )
+        (?P<unit> (?: [ -]? [^\W\d_{HAN}十百千万亿]++ ){{0,3}} )
     )
     """,
     re.IGNORECASE | re.VERBOSE,
@@ -80,16 +84,11 @@ VALUE = re.compile(
 # What says itself that something is another from now on.
 CHANGE = re.compile(
     r"\b(?:(?:is|are|has|have|am) now|now (?:is|are|uses?|runs?)|instead|no longer|"
-    r"these days|since (?:the|this|last)|from (?:today|this|next)|rebooked|re-?named|"
-    r"(?:re-?)?scheduled|switched|swapped|changed|moved|replaced|upgraded|postponed|"
+    r"these days|took over|gone over|the new|since (?:the|this|last)|rebooked|"
+    r"from (?:today|this|next)|re-?named|(?:re-?)?scheduled|switched|swapped|"
+    r"changed|moved|replaced|upgraded|postponed|"
     r"shifted|pushed|slipped|raised|lowered|extended|rewrote|turned out)\b|\bnow\W*$|"
     r"改|换|升级|升到|推迟|提前|挪|搬|调到|现在(?!的)|转行|不再|变成|鉴定结果",
-    re.IGNORECASE,
-)
-# What says what something is.
-STATES = re.compile(
-    r"\b(?:is|are|was|will be|use|uses|used|live|lives|called|has|have|painted|taught|"
-    r"written|takes?|moved|switched)\b|[是叫用在住教成为改换]",
     re.IGNORECASE,
 )
 CODE = re.compile(r"^(`{3,}|~{3,}).*?(?:^\1[^\n]*$|\Z)", re.MULTILINE | re.DOTALL)
@@ -99,6 +98,8 @@ MOST_CHARS, MOST_STATEMENTS = 4_000, 60
 # Words of the question that both sentences have: so many, and this share of them. Where
 # the later one speaks of a change, one is enough.
 LEAST_SHARED, SHARED = 2, 0.3
+# Statements with this share of their words in common are of one thing.
+CLOSE = 0.6
 # Of a longer number nothing is reckoned.
 MOST_DIGITS = 12
 # Words that ask, and say nothing of what for.
@@ -137,7 +138,6 @@ class _Told:
         self.subject = statement.subject
         self.values = frozenset(_read_values(statement.text))
         self.changes = bool(CHANGE.search(statement.text))
-        self.states = bool(STATES.search(statement.text))
 
 
 def read_statements(seq: int, role: str, text: str) -> Iterator[Statement]:
@@ -212,6 +212,8 @@ def _read_share(text: str) -> str:
 def _read_number(text: str) -> str:
     """In digits, whatever words it is written in."""
     text = text.replace(",", "").strip("$€£¥ ")
+    if text.endswith("个半"):
+        return f"{_read_number(text[:-2])}.5"
     found = re.match(r"(\d+(?:\.\d+)?)\s?(k|thousand|million|[百千万亿])?", text)
     if found and len(found[0]) < MOST_DIGITS:
         scale = (SCALES | HAN_SCALES).get(found[2] or "", 1)
@@ -287,10 +289,14 @@ def _list_subject(asked: frozenset[str]) -> frozenset[str]:
 
 def _is_same(new: _Told, old: _Told, asked: frozenset[str]) -> bool:
     """Whether both are of what is asked for, and of one role."""
-    shared = len(new.subject & old.subject & asked)
+    common = new.subject & old.subject
+    shared = len(common & asked)
     # A word of two characters is one pair, and another one with its neighbour.
     words = len(asked) if all(map(str.isascii, asked)) else (len(asked) + 1) // 2
-    least = 1 if new.changes else min(LEAST_SHARED, words)
+    is_close = len(common) >= max(
+        LEAST_SHARED, CLOSE * min(len(new.subject), len(old.subject))
+    )
+    least = 1 if new.changes or is_close else min(LEAST_SHARED, words)
     return new.role == old.role and shared >= max(least, SHARED * len(asked))
 
 
@@ -303,6 +309,4 @@ def _has_changed(old: _Told, new: _Told) -> bool:
         is_known = is_known or bool(numbers)
         if numbers and value.number not in numbers:
             return True
-    return (
-        not is_known and new.changes and old.states and not new.subject <= old.subject
-    )
+    return not is_known and new.changes and not new.subject <= old.subject
