@@ -5,6 +5,9 @@ from collections.abc import Iterable
 from django import forms
 from django.http import HttpRequest
 from django.template.loader import render_to_string
+from django.urls import reverse
+from django.utils.html import format_html
+from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from chatsite.accounts.preferences import find_preferences
@@ -15,6 +18,11 @@ from memory.models import Conversation, Message
 
 from .models import ToolCall
 from .tool_loop import reminders
+
+MENU_ITEM = (
+    '<button type="button" class="item" hx-get="{}" hx-target="#dialog-body"'
+    ' hx-swap="innerHTML">{}</button>'
+)
 
 
 class DisplayForm(forms.ModelForm):
@@ -27,7 +35,9 @@ class DisplayForm(forms.ModelForm):
 
 
 def draw_menu_item(conversation: Conversation) -> str:
-    return render_to_string("tools/_menu_item.html", {"conversation": conversation})
+    """The item of a conversation's menu that leads to its choice of tools."""
+    address = reverse("memory-tools", args=[conversation.uuid])
+    return format_html(MENU_ITEM, address, gettext("Tools…"))
 
 
 def draw_account_section(request: HttpRequest) -> str:
