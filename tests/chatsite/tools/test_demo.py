@@ -4,7 +4,6 @@ import asyncio
 
 import pytest
 from channels.db import database_sync_to_async
-from django.apps import apps
 from django.utils import translation
 
 from chatsite.pages import demo
@@ -49,12 +48,10 @@ async def answer_all(conversation):
 def check(conversation, words):
     turns = conversation.turns.order_by("pk")
     assert {turn.state for turn in turns} == {"done"}
-    # Tools are a leaf, without which the model answers from what it sees.
-    if apps.is_installed("chatsite.tools"):
-        [call] = conversation.tool_calls.all()
-        assert (call.name, call.state) == ("search_transcript", "done")
-        assert call.turn == turns.last()
-        assert words in call.result.text
+    [call] = conversation.tool_calls.all()
+    assert (call.name, call.state) == ("search_transcript", "done")
+    assert call.turn == turns.last()
+    assert words in call.result.text
     assert words in turns.last().reply.text
     numbers = conversation.messages.order_by("seq").values_list("seq", flat=True)
     assert [*numbers] == [*range(1, 2 * len(demo.SCRIPT) + 3)]
