@@ -9,7 +9,7 @@ from collections.abc import Callable, Hashable
 from django.forms import Form
 from django.template.loader import render_to_string
 from django.utils import timezone
-from django.utils.html import format_html_join
+from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 from django.utils.translation import get_language
 
@@ -23,6 +23,10 @@ from .presenters.transcript_pane import Divider, TurnView
 
 # Enough for the latest page of some hundred conversations.
 CACHE_BYTES = 32 * 1024 * 1024
+DIALOG_BUTTON = (
+    '<button type="button" class="item" hx-get="{}" hx-target="#dialog-body"'
+    ' hx-swap="innerHTML">{}</button>'
+)
 
 cache = Cache(CACHE_BYTES)
 
@@ -92,6 +96,11 @@ def render_summary_block(
     values = {"conversation": conversation, "summary": summary, "is_past": is_past}
     shown = (conversation.uuid, is_past, *_list_shown(summary))
     return _render_once("chat/_context_summary.html", values, *shown)
+
+
+def draw_dialog_button(url: str, text: object) -> SafeString:
+    """An item of a menu that opens this page in the dialog."""
+    return format_html(DIALOG_BUTTON, url, text)
 
 
 def render_form_fields(form: Form) -> SafeString:

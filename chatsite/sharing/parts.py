@@ -6,11 +6,11 @@ from django.conf import settings
 from django.http import HttpRequest
 from django.template.loader import render_to_string
 from django.urls import reverse
-from django.utils.html import format_html
 from django.utils.translation import gettext as _
 
 from chatsite import languages
 from chatsite.hooks import MessagePart
+from chatsite.pages.parts import draw_dialog_button
 from chatsite.pages.presenters.transcript_pane import ShownMessage
 from memory.models import Conversation
 
@@ -18,10 +18,6 @@ from . import services
 
 # Of a person, that the account page lists.
 MOST_LINKS = 200
-BUTTON = (
-    '<button type="button" class="item" hx-get="{}" hx-target="#dialog-body"'
-    ' hx-swap="innerHTML">{}</button>'
-)
 
 
 def draw_menu_item(conversation: Conversation) -> str:
@@ -50,7 +46,7 @@ def _draw_button(conversation: Conversation, query: str, text: str) -> str:
     if not _can_have_links(conversation):
         return ""
     url = reverse("share", args=[conversation.uuid])
-    return format_html(BUTTON, f"{url}{query}", text)
+    return draw_dialog_button(f"{url}{query}", text)
 
 
 SHARE_UP_TO = MessagePart("menu", {}, draw_in_message_menu)

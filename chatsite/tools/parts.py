@@ -6,11 +6,10 @@ from django import forms
 from django.http import HttpRequest
 from django.template.loader import render_to_string
 from django.urls import reverse
-from django.utils.html import format_html
-from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from chatsite.accounts.preferences import find_preferences
+from chatsite.pages.parts import draw_dialog_button
 from chatsite.review.redaction import select_readable, show_text
 from chatsite.review.rights import Rights
 from chatsite.turns.models import Preferences
@@ -18,11 +17,6 @@ from memory.models import Conversation, Message
 
 from .models import ToolCall
 from .tool_loop import reminders
-
-MENU_ITEM = (
-    '<button type="button" class="item" hx-get="{}" hx-target="#dialog-body"'
-    ' hx-swap="innerHTML">{}</button>'
-)
 
 
 class DisplayForm(forms.ModelForm):
@@ -36,8 +30,8 @@ class DisplayForm(forms.ModelForm):
 
 def draw_menu_item(conversation: Conversation) -> str:
     """The item of a conversation's menu that leads to its choice of tools."""
-    address = reverse("memory-tools", args=[conversation.uuid])
-    return format_html(MENU_ITEM, address, gettext("Tools…"))
+    url = reverse("memory-tools", args=[conversation.uuid])
+    return draw_dialog_button(url, _("Tools…"))
 
 
 def draw_account_section(request: HttpRequest) -> str:
