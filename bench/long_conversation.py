@@ -33,7 +33,9 @@ def make(owner: object, size: int, title: str = "") -> object:
     from memory.models import Conversation, Message, RecallEntry
     from memory.search import recall
 
-    conversation = transcript.create(owner, title=title or f"{size} messages")
+    conversation = transcript.create_conversation(
+        owner, title=title or f"{size} messages"
+    )
     roles = (Message.Role.USER, Message.Role.ASSISTANT)
     rows = Message.objects.bulk_create(
         Message(

@@ -46,7 +46,7 @@ async def work_off(conversation: object, text: str) -> None:
 
     submit = database_sync_to_async(commands.submit_message)
     await submit(conversation, text=text, client_id=f"id-{time.monotonic_ns()}")
-    runner.start(conversation.pk)
+    runner.start_turns(conversation.pk)
     while tasks := list(runner._tasks):
         await asyncio.wait(tasks)
 
@@ -79,7 +79,7 @@ async def compare(owner: object) -> None:
 
     from memory import transcript
 
-    make = database_sync_to_async(transcript.create)
+    make = database_sync_to_async(transcript.create_conversation)
     found: dict[tuple[str, int], list[tuple[float, float]]] = {}
     for number in range(ROUNDS + 1):
         for kind, (tools, before) in KINDS.items():

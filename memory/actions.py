@@ -152,7 +152,7 @@ def restore_version(
     no such version, when its messages have changed since, unless it `may_be_stale`, or
     when no summary would cover the messages before it.
     """
-    transcript.lock(conversation)
+    transcript.begin_change(conversation)
     summary = _find_version(conversation, version)
     is_stale = summary.status == Summary.Status.STALE
     if summary.status != Summary.Status.SUPERSEDED and not (may_be_stale and is_stale):
@@ -190,7 +190,7 @@ def reinstate_versions(
     Raises ActionError when there is no such version, or when their messages have
     changed since.
     """
-    transcript.lock(conversation)
+    transcript.begin_change(conversation)
     summaries = [
         _find_version(conversation, version) for version in sorted(set(wanted))
     ]
@@ -212,7 +212,7 @@ def put_back_versions(
     """Undo: exactly these versions are in force again, as they are, if the model sees
     the same of their messages as when versions.digest_view() gave `seen`. Returns
     whether."""
-    transcript.lock(conversation)
+    transcript.begin_change(conversation)
     rows = conversation.summaries.filter(version__in=list(wanted))
     used = (Summary.Status.ACTIVE, Summary.Status.SUPERSEDED, Summary.Status.STALE)
     summaries = list(rows.filter(status__in=used).order_by("first_seq"))
@@ -239,7 +239,7 @@ def rewrite_summary(
     Raises ReplacedError when another version has replaced it in the meantime.
     """
     transcript.check_message_text(text)
-    transcript.lock(conversation)
+    transcript.begin_change(conversation)
     summary = _find_version(conversation, version)
     if summary.status != Summary.Status.ACTIVE:
         _raise_replaced(conversation, summary)
@@ -270,7 +270,7 @@ def _raise_replaced(conversation: Conversation, summary: Summary) -> NoReturn:
 def rebuild_memory(conversation: Conversation) -> None:
     """Put all summaries out of force; the compaction job makes new ones from the
     transcript."""
-    transcript.lock(conversation)
+    transcript.begin_change(conversation)
     versions.retract_to(conversation, 1)
     lease.reset_back_off(conversation)
 
@@ -327,7 +327,7 @@ def _set_column(
 ) -> None:
     """Write a column that the model's view depends on. If it is no longer as it was
     `seen`, ActionError says what has `changed`."""
-    transcript.lock(conversation)
+    transcript.begin_change(conversation)
     conversation.refresh_from_db(fields=[column])
     if seen is not None and getattr(conversation, column) not in (seen, value):
         raise ActionError(changed)
@@ -339,7 +339,7 @@ def _set_column(
 def _lock_messages(
     conversation: Conversation, seqs: Iterable[int]
 ) -> models.QuerySet[Message]:
-    transcript.lock(conversation)
+    transcript.begin_change(conversation)
     return conversation.messages.filter(seq__in=list(seqs), deleted_at=None)
 
 

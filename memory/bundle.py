@@ -63,7 +63,7 @@ class Bundle:
     prompts: dict[str, str] = field(default_factory=dict)
 
 
-def read(conversation: Conversation, last: int) -> Bundle:
+def read_bundle(conversation: Conversation, last: int) -> Bundle:
     """The conversation up to message `last`, and the versions that end by then."""
     messages = conversation.messages.filter(seq__lte=last).order_by("seq")
     summaries = conversation.summaries.filter(last_seq__lte=last).order_by("version")
@@ -90,7 +90,7 @@ def read(conversation: Conversation, last: int) -> Bundle:
     )
 
 
-def write(
+def write_bundle(
     conversation: Conversation, bundle: Bundle, batch: Batch = at_once
 ) -> dict[int, Message]:
     """Write everything into an empty conversation; its messages by number."""
@@ -169,7 +169,7 @@ def _write_prompts(
     names = [name for call in calls for name in prompts.named_in(call.refs)]
     found = {name: texts[name] for name in names if name in texts}
     right = {
-        name: text for name, text in found.items() if prompts.name_of(text) == name
+        name: text for name, text in found.items() if prompts.hash_text(text) == name
     }
     prompts.keep_texts(conversation, right)
 
@@ -231,7 +231,7 @@ def drop_unproved(conversation: Conversation, batch: Batch = at_once) -> int:
             needed = {
                 name for refs in kept.iterator() for name in prompts.named_in(refs)
             }
-            prompts.release(
+            prompts.unlink_texts(
                 conversation, set(prompts.list_hashes(conversation)) - needed
             )
     return dropped

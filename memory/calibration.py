@@ -15,7 +15,7 @@ DOUBT = 300.0**2
 LEAST, MOST = 0.75, 4.0
 
 
-def follow(
+def follow_report(
     conversation: Conversation, estimated: int, reported: int
 ) -> dict[str, object]:
     """The conversation's new values after a request; empty for a count that is far too

@@ -20,7 +20,7 @@ from .engine.compose import (
     Section,
     Shape,
     compose_context,
-    digest,
+    digest_wire,
     make_fence,
     quote_rule,
     to_wire,
@@ -41,7 +41,7 @@ from .models import (
     as_langchain,
     read_langchain,
 )
-from .ranges import Ranges, to_ranges, within
+from .ranges import Ranges, in_ranges, to_ranges
 from .rules import rule_source
 from .rules.rule_source import StandingRule
 from .search import recall
@@ -80,7 +80,7 @@ class Built:
     texts: dict[str, str] = field(default_factory=dict)
 
 
-def system_prompt(conversation: Conversation) -> str:
+def find_system_prompt(conversation: Conversation) -> str:
     return conversation.system_prompt or settings.SYSTEM_PROMPT
 
 
@@ -89,7 +89,7 @@ def get_fence(conversation: Conversation) -> str:
     return make_fence(conversation.get_policy().final_prompt)
 
 
-def visible(conversation: Conversation) -> QuerySet[Message]:
+def visible_messages(conversation: Conversation) -> QuerySet[Message]:
     """The messages that were not removed from the model's view."""
     return _not_removed(conversation.messages)
 
@@ -108,11 +108,13 @@ def request_limit(context_window: int) -> int:
 
 def policy_within(conversation: Conversation, policy: Policy, limit: int) -> Policy:
     """The policy, capped by what requests of `limit` tokens can hold."""
-    system = counter(conversation)([SystemMessage(system_prompt(conversation))])
+    system = conversation_counter(conversation)(
+        [SystemMessage(find_system_prompt(conversation))]
+    )
     return budget.cap_policy(policy, limit - system)
 
 
-def counter(conversation: Conversation) -> TokenCounter:
+def conversation_counter(conversation: Conversation) -> TokenCounter:
     """The token estimate, calibrated by what the provider reported so far."""
     return scale_counter(conversation.token_ratio)
 
@@ -127,7 +129,7 @@ def estimate_overhead(conversation: Conversation, limit: int | None = None) -> i
 def read_steps(newest: Message) -> list[Message]:
     """What the turn of `newest` has done so far: the messages after it, up to the next
     one of the user. A result that came late belongs to no turn."""
-    rows = visible(newest.conversation).filter(seq__gt=newest.seq)
+    rows = visible_messages(newest.conversation).filter(seq__gt=newest.seq)
     users = rows.filter(role=Message.Role.USER)
     if (following := users.values_list("seq", flat=True).first()) is not None:
         rows = rows.filter(seq__lt=following)
@@ -166,7 +168,7 @@ def read_view(
                 conversation, before=newest.seq if newest else None
             ),
             room=budget.for_rules(limit),
-            count_tokens=counter(conversation),
+            count_tokens=conversation_counter(conversation),
         ),
     )
     return _compose_view(conversation, view)
@@ -197,7 +199,7 @@ def _compose_view(
         view.window, clip=policy.truncate_tool_args, cuts=cuts
     )
     context = compose_context(
-        system_prompt=system_prompt(conversation),
+        system_prompt=find_system_prompt(conversation),
         blocks=[versions.to_block(summary) for summary in view.summaries],
         pinned=view.pinned,
         rules=[rule.block for rule in view.rules],
@@ -249,7 +251,7 @@ def build_request_context(
     of tools, and while the summariser fails.
     """
     view = read_view(conversation, newest=newest, steps=steps, limit=limit)
-    count_tokens = remember_counts(counter(conversation))
+    count_tokens = remember_counts(conversation_counter(conversation))
     whole, cuts = view, {}
     if limit:
         most = limit - estimate_overhead(conversation, limit)
@@ -315,10 +317,10 @@ def refer_prefix(
 ) -> tuple[dict[str, Any], dict[str, str]]:
     """References to what stands before the window in a request, and the texts that they
     name by their hash."""
-    system, around = system_prompt(conversation), get_fence(conversation)
+    system, around = find_system_prompt(conversation), get_fence(conversation)
     refs: dict[str, Any] = {
-        "system": prompts.name_of(system),
-        "fence": prompts.name_of(around),
+        "system": prompts.hash_text(system),
+        "fence": prompts.hash_text(around),
         "summaries": [summary.version for summary in view.summaries],
         "pinned": to_ranges(int(message.id or 0) for message in view.pinned),
     }
@@ -350,7 +352,7 @@ def _recall_notes(
         return []
     question = newest.typed
     most = excerpts.find_breadth(question).hits
-    hits = recall.search(
+    hits = recall.recall_messages(
         conversation,
         question,
         limit=most,
@@ -358,7 +360,7 @@ def _recall_notes(
         at=newest.created_at,
     )
     if in_part:
-        beside = recall.search(
+        beside = recall.recall_messages(
             conversation,
             question,
             limit=most,
@@ -370,14 +372,14 @@ def _recall_notes(
         hits.sort(key=lambda hit: -hit.fit)
     whole = {int(message.id) for message in shown} - in_part
     others = {hit.seq for hit in hits} - whole
-    found = read_whole(visible(conversation).filter(seq__in=others))
-    return excerpts.choose(
+    found = read_whole(visible_messages(conversation).filter(seq__in=others))
+    return excerpts.choose_excerpts(
         hits,
         # Of a message that only calls tools there is nothing to quote.
         {int(message.id): message for message in found if message.text},
         question,
         room=policy.recall_tokens,
-        count_tokens=counter(conversation),
+        count_tokens=conversation_counter(conversation),
         later=[*shown, newest.to_langchain()],
     )
 
@@ -394,7 +396,7 @@ def read_whole(rows: QuerySet[Message]) -> list[BaseMessage]:
     ]
 
 
-def rebuild(call: ModelCall) -> Built:
+def rebuild_context(call: ModelCall) -> Built:
     """The context of a recorded request, from its references alone: of a reply, or of a
     summary that was asked for at the end of one."""
     conversation, refs = call.conversation, call.refs
@@ -405,12 +407,12 @@ def rebuild(call: ModelCall) -> Built:
     newest = conversation.messages.filter(seq=refs.get("newest")).first()
 
     def read(ranges: Ranges) -> list[BaseMessage]:
-        rows = conversation.messages.filter(within(ranges))
+        rows = conversation.messages.filter(in_ranges(ranges))
         return read_langchain(rows.order_by("seq"))
 
     noted = refs.get("recalled", ())
     recalled = excerpts.restore_excerpts(
-        read_whole(conversation.messages.filter(within(to_ranges(noted)))),
+        read_whole(conversation.messages.filter(in_ranges(to_ranges(noted)))),
         spans=refs.get("excerpts", ()),
         newest=dict(refs.get("replaced", ())),
     )
@@ -435,7 +437,7 @@ def rebuild(call: ModelCall) -> Built:
     if "instruction" in refs:
         asked = HumanMessage(f"{texts.get(refs['instruction'], '')}\n{refs['asked']}")
         context = Context((*context.sections, Section("newest", (asked,))))
-    count_tokens = counter(conversation)
+    count_tokens = conversation_counter(conversation)
     extra = estimate_overhead(conversation)
     built = _make_built(context, refs, call.model, count_tokens, extra)
     return replace(built, texts=texts)
@@ -443,7 +445,7 @@ def rebuild(call: ModelCall) -> Built:
 
 def verify_context(call: ModelCall) -> bool:
     """Whether the rebuilt context is what was sent, byte for byte."""
-    return rebuild(call).sha256 == call.sha256
+    return rebuild_context(call).sha256 == call.sha256
 
 
 def is_erased(call: ModelCall) -> bool:
@@ -492,4 +494,4 @@ def _make_built(
     messages = Shape.of(refs).apply(context.messages)
     wire = to_wire(messages, model=model)
     tokens = count_tokens(context.messages) + extra
-    return Built(context, refs, messages, wire, digest(wire), tokens)
+    return Built(context, refs, messages, wire, digest_wire(wire), tokens)

@@ -34,7 +34,7 @@ JOURNAL_WAIT_MS = 500
 MAX_PAUSE = 0.1
 
 
-def own(user: AbstractBaseUser) -> QuerySet[Conversation]:
+def list_own(user: AbstractBaseUser) -> QuerySet[Conversation]:
     """All that a user keeps, those with the latest change first."""
     rows = Conversation.objects.filter(
         owner=user, deleted_at=None, temporary_until=None
@@ -46,16 +46,18 @@ def list_conversations(
     user: AbstractBaseUser, *, archived: bool = False
 ) -> QuerySet[Conversation]:
     """What the list shows: pinned ones first, then by the latest change."""
-    rows = own(user).filter(archived_at__isnull=not archived)
+    rows = list_own(user).filter(archived_at__isnull=not archived)
     return rows.order_by(F("pinned_at").desc(nulls_last=True), "-updated_at", "-id")
 
 
-def pick(user: AbstractBaseUser, uuids: Collection[UUID]) -> list[Conversation]:
+def pick_conversations(
+    user: AbstractBaseUser, uuids: Collection[UUID]
+) -> list[Conversation]:
     """These of the user's conversations, which an action on several is about.
 
     Raises Conversation.DoesNotExist when one is missing, deleted or another user's.
     """
-    rows = list(own(user).filter(uuid__in=uuids).only("uuid"))
+    rows = list(list_own(user).filter(uuid__in=uuids).only("uuid"))
     if len(rows) < len(set(uuids)):
         raise Conversation.DoesNotExist
     return rows
@@ -137,7 +139,7 @@ def restore_all(user: AbstractBaseUser, uuids: Collection[UUID]) -> int:
     return len(keys)
 
 
-def keep_deleted(user: AbstractBaseUser, uuids: Collection[UUID]) -> None:
+def end_undo(user: AbstractBaseUser, uuids: Collection[UUID]) -> None:
     """End the time in which the deletion of these can be undone."""
     found = deleted_lately(user).filter(uuid__in=uuids)
     found.order_by().update(deleted_at=Now() - UNDO - timedelta(seconds=1))
@@ -229,7 +231,7 @@ def _delete_messages(conversation: Conversation) -> None:
     batches = list(bundle.batches(rows, lambda row: row[1]))
     if len(batches) < 2:
         return
-    staging.hide(conversation, staging.ERASED)
+    staging.hide_staged(conversation, staging.ERASED)
     for batch in batches:
         begun = time.monotonic()
         with transaction.atomic():

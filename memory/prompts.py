@@ -15,7 +15,7 @@ from .models import Conversation, ModelCall, Prompt
 BATCH = 500
 
 
-def name_of(text: str) -> str:
+def hash_text(text: str) -> str:
     return hashlib.sha256(text.encode()).hexdigest()
 
 
@@ -98,7 +98,7 @@ def list_hashes(conversation: Conversation) -> list[str]:
     return list(conversation.prompts.order_by("pk").values_list("pk", flat=True))
 
 
-def release(conversation: Conversation, names: set[str]) -> None:
+def unlink_texts(conversation: Conversation, names: set[str]) -> None:
     """Unlink texts from the conversation; call it inside a transaction."""
     links = Prompt.conversations.through.objects.filter(conversation=conversation)
     links.filter(prompt__in=names).delete()
@@ -107,7 +107,7 @@ def release(conversation: Conversation, names: set[str]) -> None:
 
 def release_deleted_rules(conversation: Conversation) -> None:
     """Unlink other words for rules of deleted messages; call it in a transaction."""
-    release(conversation, _find_deleted_rules(conversation))
+    unlink_texts(conversation, _find_deleted_rules(conversation))
 
 
 def _find_deleted_rules(conversation: Conversation) -> set[str]:

@@ -23,7 +23,7 @@ def to_ranges(seqs: Iterable[int]) -> Ranges:
     return ranges
 
 
-def within(ranges: Iterable[Sequence[int]]) -> Q:
+def in_ranges(ranges: Iterable[Sequence[int]]) -> Q:
     """The rows whose number is in one of the ranges; without a range no row.
 
     As a tree: SQLite takes no chain of 1,000 conditions, and a row outside of a branch
@@ -36,7 +36,8 @@ def within(ranges: Iterable[Sequence[int]]) -> Q:
         size = ceil(len(spans) / BRANCHES)
         groups = [spans[at : at + size] for at in range(0, len(spans), size)]
         parts = [
-            Q(seq__range=(group[0][0], max(last for _, last in group))) & within(group)
+            Q(seq__range=(group[0][0], max(last for _, last in group)))
+            & in_ranges(group)
             for group in groups
         ]
     return Q(*parts, _connector=Q.OR) if parts else Q(pk__in=[])

@@ -15,21 +15,21 @@ ERASED = "erased"
 HIDDEN = datetime(1970, 1, 1, tzinfo=UTC)
 
 
-def hide(conversation: Conversation, token: str) -> None:
+def hide_staged(conversation: Conversation, token: str) -> None:
     """For a new conversation, call it in the transaction that makes it."""
     rows = Conversation.objects.filter(pk=conversation.pk)
     rows.update(staged_by=token, deleted_at=HIDDEN)
 
 
-def staged(token: str) -> QuerySet[Conversation]:
+def find_staged(token: str) -> QuerySet[Conversation]:
     return Conversation.objects.filter(staged_by=token, deleted_at__isnull=False)
 
 
-def reveal(token: str) -> None:
+def reveal_staged(token: str) -> None:
     """Show all of them at once, and mark them due for compaction."""
-    staged(token).update(staged_by=None, deleted_at=None, compaction_due_at=Now())
+    find_staged(token).update(staged_by=None, deleted_at=None, compaction_due_at=Now())
 
 
-def abandon(token: str) -> None:
+def abandon_staged(token: str) -> None:
     """Leave them to the purge."""
-    staged(token).update(staged_by=None)
+    find_staged(token).update(staged_by=None)

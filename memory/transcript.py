@@ -71,7 +71,7 @@ def get_for(user: AbstractBaseUser, uuid: UUID | str) -> Conversation:
     return Conversation.objects.get(owner=user, uuid=uuid, deleted_at=None)
 
 
-def create(
+def create_conversation(
     owner: AbstractBaseUser,
     *,
     title: str = "",
@@ -125,7 +125,7 @@ def find_begun(
     return next(found, None)
 
 
-def set_tools(
+def change_tools(
     conversation: Conversation, names: Sequence[str], *, answers_late: bool = False
 ) -> None:
     """Let the model call the tools of these names, and no others, from the next turn
@@ -246,13 +246,13 @@ def check_client_id(client_id: object) -> str:
     return client_id
 
 
-def reserve(conversation: Conversation, count: int) -> int:
+def reserve_numbers(conversation: Conversation, count: int) -> int:
     """The first of `count` fresh message numbers.
 
     Locks the row until the transaction ends, so two senders get their numbers one
     after the other.
     """
-    lock(conversation, count)
+    begin_change(conversation, count)
     rows = Conversation.objects.filter(pk=conversation.pk).order_by()
     following = rows.values_list("next_seq", flat=True).get()
     _check_number(following - 1)
@@ -265,7 +265,7 @@ def _check_number(last: int) -> None:
         raise TextError("full", words)
 
 
-def lock(conversation: Conversation, count: int = 0) -> None:
+def begin_change(conversation: Conversation, count: int = 0) -> None:
     """Begin a change of this conversation: other writers wait until the transaction
     ends, it counts as changed now, and `count` message numbers are taken. Raises
     Conversation.DoesNotExist when it is gone."""
@@ -337,7 +337,7 @@ def append_user_message(
     text = check_message_text(text, may_be_blank=bool(files.ids))
     client_id = check_client_id(client_id)
     # The lock comes first: the same message may be on its way in from another socket.
-    lock(conversation, room + 2)
+    begin_change(conversation, room + 2)
     [row] = _numbers_and_same(pk=conversation.pk, client_id=client_id)
     next_seq, conversation.rule_count, known = row
     if known is not None:
@@ -356,7 +356,9 @@ def append_user_message(
         seq=seq,
         role=Message.Role.USER,
         text=whole,
-        sent_text=attached.shorten(whole, places, room=files.tokens, seq=seq),
+        sent_text=attached.shorten_attachments(
+            whole, places, room=files.tokens, seq=seq
+        ),
         attachments=places,
         client_id=client_id,
     )
@@ -478,7 +480,7 @@ def supersede_messages(
     call of a tool its results go, and the other way round; but a result that came late
     for an earlier call stays.
     """
-    lock(conversation)
+    begin_change(conversation)
     rows = conversation.messages.filter(seq__gte=first).exclude(late_for__lt=first)
     if last is not None:
         rows = rows.filter(seq__lte=last)

@@ -23,7 +23,8 @@ from chatsite.llm import providers
 from memory import transcript
 person = get_user_model().objects.get(username="demo")
 policy = demo.POLICY | {"trigger": ["tokens", 180], "summary_budget": 900}
-made = transcript.create(person, title=demo.TITLE, policy=policy, model=providers.DEMO)
+values = {"policy": policy, "model": providers.DEMO}
+made = transcript.create_conversation(person, title=demo.TITLE, **values)
 for number, text in enumerate(demo.SCRIPT, start=1):
     seed_demo._play_turn(made, text, client_id=f"split-{number}")
     seed_demo._compact_seeded(made, said=2 * number)

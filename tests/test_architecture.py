@@ -292,8 +292,8 @@ class TestDocumentation:
         )
         namesakes = {name: count for name, count in names.items() if count > 1}
         one_word = {name: n for name, n in names.items() if "_" not in name.strip("_")}
-        assert sum(namesakes.values()) <= 0.1 * names.total(), namesakes
-        assert sum(one_word.values()) <= 0.2 * names.total(), one_word
+        assert sum(namesakes.values()) <= 0.06 * names.total(), namesakes
+        assert sum(one_word.values()) <= 0.1 * names.total(), one_word
 
 
 class TestChecks:

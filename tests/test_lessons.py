@@ -52,7 +52,7 @@ def compact(conversation):
 @pytest.fixture
 def compacted(alice):
     """Twelve turns and three compactions; the window holds what came after the last."""
-    made = transcript.create(alice, preset="langgraph")
+    made = transcript.create_conversation(alice, preset="langgraph")
     for number in range(3):
         talk_in_turns(made, *(f"Say {number}.{each} <b>" for each in range(4)))
         assert compact(made).versions
@@ -65,9 +65,9 @@ def test_every_request_begins_with_the_system_prompt_after_any_compaction(compac
     calls = list(ModelCall.objects.filter(purpose="reply").order_by("id"))
     versions = {version for call in calls for version in call.refs["summaries"]}
     assert versions == {1, 2, 3}
-    prompt = {"role": "system", "content": context.system_prompt(compacted)}
+    prompt = {"role": "system", "content": context.find_system_prompt(compacted)}
     for call in calls:
-        wire = context.rebuild(call).wire
+        wire = context.rebuild_context(call).wire
         assert (wire[0], context.verify_context(call)) == (prompt, True)
         assert [each["role"] for each in wire].count("system") == 1
 

@@ -18,7 +18,7 @@ WRITE_A_MESSAGE = """
 from django.contrib.auth import get_user_model
 from chatsite.turns import commands
 from memory import transcript
-made = transcript.create(get_user_model().objects.create_user("alice"))
+made = transcript.create_conversation(get_user_model().objects.create_user("alice"))
 commands.submit_message(made, text="Hello", client_id="1")
 """
 

@@ -20,7 +20,7 @@ from memory.models import Conversation
 View = Callable[..., HttpResponse]
 
 
-def private(view: View) -> View:
+def private_page(view: View) -> View:
     """For signed-in people, and never kept by a browser once they have logged out."""
     guarded = login_required(view)
 
@@ -47,7 +47,7 @@ def conversation_view(method: str) -> Callable[[View], View]:
                 raise Http404 from None
             return view(request, conversation, **kwargs)
 
-        return require_http_methods([method])(private(guarded))
+        return require_http_methods([method])(private_page(guarded))
 
     return decorate
 

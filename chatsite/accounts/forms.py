@@ -26,8 +26,10 @@ class PreferencesForm(forms.ModelForm):
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        site = providers.label(providers.default_model())
-        models = [(name, providers.label(name)) for name in providers.models()]
+        site = providers.name_model(providers.default_model())
+        models = [
+            (name, providers.name_model(name)) for name in providers.list_models()
+        ]
         own = _("Site default (%(model)s)") % {"model": site}
         self.fields["model"] = forms.ChoiceField(
             label=_("Model"),

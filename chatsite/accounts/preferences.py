@@ -62,7 +62,7 @@ def values_for(user: AbstractBaseUser, **chosen: Any) -> dict[str, Any]:
     return {
         **chosen,
         "preset": preset if preset in known else "",
-        "model": name_to_store(model) if model in providers.models() else "",
+        "model": name_to_store(model) if model in providers.list_models() else "",
         "tools": hooks.turn_steps.defaults(),
         "policy": {"rules": preferred.rules} if preferred.rules else {},
         "own_rules": preferred.own_rules.splitlines() * preferred.with_own_rules,

@@ -20,7 +20,7 @@ from django.views.decorators.http import (
 from chatsite import hooks
 
 from . import account, preferences
-from .access import private
+from .access import private_page
 from .forms import (
     ChangePasswordForm,
     PasswordForm,
@@ -59,7 +59,7 @@ def sign_up(request: HttpRequest) -> HttpResponse:
 
 
 @require_http_methods(["GET", "POST"])
-@private
+@private_page
 def show_account(request: HttpRequest) -> HttpResponse:
     preferred = preferences.find_preferences(request.user)
     form = PreferencesForm(request.POST or None, instance=preferred)
@@ -86,7 +86,7 @@ def _render_account(request: HttpRequest, **forms: object) -> HttpResponse:
 
 
 @require_POST
-@private
+@private_page
 def sign_out(request: HttpRequest) -> HttpResponse:
     """End all other sessions: each holds a trace of the password's stored form."""
     form = PasswordForm(request, request.POST, prefix="sign_out")
@@ -100,7 +100,7 @@ def sign_out(request: HttpRequest) -> HttpResponse:
 
 
 @require_POST
-@private
+@private_page
 def delete_own_account(request: HttpRequest) -> HttpResponse:
     form = PasswordForm(request, request.POST, prefix="deletion")
     if not form.is_valid():
@@ -120,7 +120,7 @@ def delete_own_account(request: HttpRequest) -> HttpResponse:
     return render(request, "registration/account_deleted.html")
 
 
-@method_decorator(private, name="dispatch")
+@method_decorator(private_page, name="dispatch")
 class PasswordChangeView(auth.PasswordChangeView):
     template_name = "registration/change_password.html"
     success_url = reverse_lazy("account")

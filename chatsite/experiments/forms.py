@@ -70,6 +70,6 @@ class ExperimentForm(PolicyForm):
         rows = [[each.name for each in row if each] for row in self.rows()]
         options = {
             "fields": rows,
-            "description": escape(words % {"model": providers.label(model)}),
+            "description": escape(words % {"model": providers.name_model(model)}),
         }
         return AdminForm(self, [(_("Try a policy"), options)], {})

@@ -44,7 +44,7 @@ class LostError(Exception):
 async def sweep() -> None:
     """Play whatever waits, as far as the site has a place for it."""
     while claim := await database_sync_to_async(store.claim)():
-        runner.spawn(run(claim))
+        runner.spawn_task(run(claim))
 
 
 JOB = runner.Job(sweep, store.release, store.due)

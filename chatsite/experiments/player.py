@@ -51,10 +51,12 @@ class ExperimentPlayer(Player):
             Recording(id="", messages=[]),
             Policy.load(experiment.policy),
             invoke,
-            context.system_prompt(conversation),
+            context.find_system_prompt(conversation),
             providers.context_window(model),
         )
-        rows = list(context.visible(conversation).filter(seq__lte=experiment.last_seq))
+        rows = list(
+            context.visible_messages(conversation).filter(seq__lte=experiment.last_seq)
+        )
         self.messages = [row.to_langchain() for row in rows]
         self.by_number = {int(message.id or 0): message for message in self.messages}
         # When a person pinned them, by number.
@@ -129,7 +131,7 @@ class ExperimentPlayer(Player):
         room = self.policy.recall_tokens
         if not room or not self.state.cutoff:
             return []
-        hits = await database_sync_to_async(recall.search)(
+        hits = await database_sync_to_async(recall.recall_messages)(
             self.conversation,
             newest.text,
             limit=excerpts.find_breadth(newest.text).hits,
@@ -142,7 +144,7 @@ class ExperimentPlayer(Player):
             for hit in hits
             if hit.seq in self.by_number and hit.seq not in pinned
         }
-        return excerpts.choose(
+        return excerpts.choose_excerpts(
             hits,
             known,
             newest.text,

@@ -53,7 +53,7 @@ def _make_view(
     experiment: Experiment, versions: Iterable[Any], last_seq: int, rights: Rights
 ) -> View:
     """The summaries with their texts, and which messages are in the window."""
-    rows = context.visible(experiment.conversation)
+    rows = context.visible_messages(experiment.conversation)
     window = rows.filter(seq__gt=find_covered_end(versions), seq__lte=last_seq)
     return {
         "blocks": [(each, rights.shown(each.text)) for each in versions],

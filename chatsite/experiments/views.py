@@ -43,7 +43,7 @@ def show_experiments(
     request: HttpRequest, conversation: Conversation, rights: Rights
 ) -> HttpResponse:
     """What was tried with the conversation, and the form for something else."""
-    size = context.visible(conversation).aggregate(
+    size = context.visible_messages(conversation).aggregate(
         tokens=Sum("tokens"), last_seq=Max("seq")
     )
     form = None
@@ -93,7 +93,9 @@ def _start_experiment(
         model=_name_summariser(conversation),
         budget=form.cleaned_data["budget"],
         last_seq=last_seq,
-        all_messages=context.visible(conversation).filter(seq__lte=last_seq).count(),
+        all_messages=context.visible_messages(conversation)
+        .filter(seq__lte=last_seq)
+        .count(),
     )
 
 

@@ -70,4 +70,4 @@ class FeedbackAdmin(ConversationPartAdmin):
 
     @admin.display(description=_("model"))
     def written_by(self, row: Feedback) -> str:
-        return providers.label(row.model) if row.model else str(_("imported"))
+        return providers.name_model(row.model) if row.model else str(_("imported"))

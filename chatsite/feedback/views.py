@@ -65,7 +65,7 @@ def _publish_feedback(conversation: Conversation, seq: int, verdict: str) -> Non
     turns = conversation.turns.filter(user_message__seq__lt=seq).order_by("-id")
     turn_id = turns.values_list("pk", flat=True).first() or 0
     event = FeedbackGiven(turn_id, seq, verdict)
-    async_to_sync(events.publish)(conversation.pk, event)
+    async_to_sync(events.publish_event)(conversation.pk, event)
 
 
 def _make_notice(

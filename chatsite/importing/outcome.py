@@ -24,7 +24,7 @@ class Outcome:
     def of(cls, job: Job) -> "Outcome":
         """Without what was deleted since."""
         imported, known = (job.result.get(name, []) for name in ("imported", "known"))
-        rows = library.own(job.user).filter(uuid__in=[*imported, *known])
+        rows = library.list_own(job.user).filter(uuid__in=[*imported, *known])
         found = {str(row.uuid): row for row in rows}
         return cls(
             imported=[found[uuid] for uuid in imported if uuid in found],

@@ -50,7 +50,7 @@ def import_conversations(claim: queue.Claim, file: IO[bytes]) -> None:
     except MemoryError:
         queue.fail(claim, reading.too_much().args[0])
     except LostError:
-        staging.abandon(claim.owner)
+        staging.abandon_staged(claim.owner)
         logger.info("import lost job=%s", claim.job_id)
 
 
@@ -88,9 +88,9 @@ class _Import:
 
     def _find(self, source: str) -> Conversation | None:
         """Imported before or just now, or the very one that was exported here."""
-        if found := staging.staged(self.claim.owner).filter(imported_from=source):
+        if found := staging.find_staged(self.claim.owner).filter(imported_from=source):
             return found[0]
-        rows = library.own(self.user)
+        rows = library.list_own(self.user)
         if found := rows.filter(imported_from=source).first():
             return found
         with suppress(ValueError):
@@ -100,7 +100,7 @@ class _Import:
     def _store(self, draft: Draft) -> tuple[Conversation, str]:
         """The conversation, and what of it was left out, in words."""
         made, left_out = self._create(draft)
-        messages = bundle.write(made, draft.bundle, self._batch)
+        messages = bundle.write_bundle(made, draft.bundle, self._batch)
         bundle.drop_unproved(made, self._batch)
         copies.write_turns(made, messages, draft.infos, self._batch)
         for each in export_sections:
@@ -111,9 +111,9 @@ class _Import:
         return made, left_out
 
     def _create(self, draft: Draft) -> tuple[Conversation, str]:
-        known = draft.model in providers.models()
+        known = draft.model in providers.list_models()
         with self._batch(0):
-            made = transcript.create(
+            made = transcript.create_conversation(
                 self.user,
                 title=draft.title,
                 # Who named it elsewhere is not known.
@@ -125,7 +125,7 @@ class _Import:
             )
             made.imported_from = draft.source
             made.save(update_fields=["imported_from"])
-            staging.hide(made, self.claim.owner)
+            staging.hide_staged(made, self.claim.owner)
             made.changes.create(action=ACTION)
             left_out = [
                 each.write(made, draft.fields.get(each.name, ()))

@@ -7,7 +7,7 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_GET, require_http_methods
 
-from chatsite.accounts.access import conversation_view, private
+from chatsite.accounts.access import conversation_view, private_page
 from chatsite.jobs import queue
 from chatsite.pages.views import respond_with_file, respond_with_json
 from chatsite.review.actions.views import post_action
@@ -26,7 +26,7 @@ from .outcome import KIND, Outcome
 
 
 @require_http_methods(["GET", "POST"])
-@private
+@private_page
 def import_file(request: HttpRequest) -> HttpResponse:
     sent = (request.POST, request.FILES) if request.method == "POST" else ()
     form = ImportForm(*sent)
@@ -50,7 +50,7 @@ def import_file(request: HttpRequest) -> HttpResponse:
 
 
 @require_GET
-@private
+@private_page
 def show_import_progress(request: HttpRequest) -> HttpResponse:
     return render(request, "importing/_progress.html", _describe_latest(request))
 
@@ -75,7 +75,7 @@ def download_markdown(request: HttpRequest, conversation: Conversation) -> HttpR
 
 
 @require_GET
-@private
+@private_page
 def download_account(request: HttpRequest) -> HttpResponse:
     answer = StreamingHttpResponse(
         export_account(request.user), content_type="application/json"

@@ -118,21 +118,21 @@ def finish(claim: Claim, result: dict[str, Any]) -> bool:
     """End it as done, and show what it wrote. False: it was ended or erased."""
     is_done = _end(held(claim), State.DONE, result=result)
     if is_done:
-        staging.reveal(claim.owner)
+        staging.reveal_staged(claim.owner)
     return is_done
 
 
 @transaction.atomic
 def fail(claim: Claim, error: str) -> bool:
     """End it with an error for people; nothing that it wrote stays."""
-    staging.abandon(claim.owner)
+    staging.abandon_staged(claim.owner)
     return _end(held(claim), State.FAILED, error=error)
 
 
 @transaction.atomic
 def give_up(claim: Claim) -> bool:
     """End it as cancelled; nothing that it wrote stays."""
-    staging.abandon(claim.owner)
+    staging.abandon_staged(claim.owner)
     return _end(held(claim), State.CANCELLED)
 
 
@@ -143,7 +143,7 @@ def end_dead() -> int:
         dead = held(Claim(job.pk, job.owner)).filter(LEASE.expired())
         with transaction.atomic():
             if _end(dead, State.FAILED, error=DIED):
-                staging.abandon(job.owner)
+                staging.abandon_staged(job.owner)
                 ended += 1
     return ended
 

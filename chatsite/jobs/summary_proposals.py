@@ -19,7 +19,7 @@ from chatsite.turns.models import Job
 from memory import actions
 from memory.compaction import proposals
 from memory.compaction.compactor import InvokeError
-from memory.engine.compose import digest, to_wire
+from memory.engine.compose import digest_wire, to_wire
 from memory.engine.exceptions import SummaryError
 from memory.models import Conversation
 
@@ -144,7 +144,7 @@ class _PaidAnswers:
         async def invoke(
             messages: list[BaseMessage], *, schema: type[BaseModel] | None = None
         ) -> AIMessage:
-            self.last = digest(to_wire(messages, model=""))
+            self.last = digest_wire(to_wire(messages, model=""))
             known = self.running.job.saved.get(self.last)
             if known:
                 text, reason = known

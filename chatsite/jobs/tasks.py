@@ -94,13 +94,13 @@ async def start_job(claim: queue.Claim, kind: str, conversation_id: int | None) 
     """Run a job of this process in a detached task."""
     await tell_pages(kind, conversation_id, State.QUEUED)
     if runner.is_sweeping():
-        runner.spawn(run_job(claim, translation.get_language()))
+        runner.spawn_task(run_job(claim, translation.get_language()))
 
 
 async def tell_pages(kind: str, conversation_id: int | None, state: str) -> None:
     """Have the open pages of its conversation draw it."""
     if conversation_id:
-        await events.publish(conversation_id, events.Job(kind, state))
+        await events.publish_event(conversation_id, events.Job(kind, state))
 
 
 async def run_job(claim: queue.Claim, language: str | None = None) -> None:

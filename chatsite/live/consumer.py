@@ -91,7 +91,7 @@ class ConversationConsumer(AsyncWebsocketConsumer):
             if not wants_json:
                 self.outbox.sync()
                 if client.last_seen and client.last_seen.unfinished:
-                    runner.start(client.conversation_id)
+                    runner.start_turns(client.conversation_id)
 
     async def disconnect(self, code: int | None = None) -> None:
         """However the socket ends, also where the server gives it up."""
@@ -130,7 +130,7 @@ class ConversationConsumer(AsyncWebsocketConsumer):
 
     def chat_gone(self, message: dict[str, Any]) -> None:
         """The conversation was deleted."""
-        runner.spawn(self.outbox.close(watcher.GONE))
+        runner.spawn_task(self.outbox.close(watcher.GONE))
 
     async def _register(
         self, client: socket_client.Client, view: socket_client.View
@@ -165,7 +165,7 @@ class ConversationConsumer(AsyncWebsocketConsumer):
     def _release(self) -> None:
         """Give up the place and the group."""
         if self.socket and watcher.current_watcher().remove(self.socket):
-            runner.spawn(_unregister_client(self.client, self.hear))
+            runner.spawn_task(_unregister_client(self.client, self.hear))
 
     async def _join(self) -> bool:
         groups = self.client.groups
@@ -208,7 +208,9 @@ class ConversationConsumer(AsyncWebsocketConsumer):
         try:
             for event in done.answers:
                 await self.outbox.answer(event)
-            told = [await events.publish(conversation_id, e) for e in done.published]
+            told = [
+                await events.publish_event(conversation_id, e) for e in done.published
+            ]
             for event in done.personal:
                 await events.publish_to_person(self.client.user_id, event)
             if done.stopping:
@@ -216,7 +218,7 @@ class ConversationConsumer(AsyncWebsocketConsumer):
         finally:
             # Also where the sender is gone: its message is stored, its turn claimed.
             if done.has_work:
-                runner.start(conversation_id, done.claim)
+                runner.start_turns(conversation_id, done.claim)
         if not all(told) or (told and not self.socket.joined):
             # No event will reach this page for the command that it sent.
             self.outbox.sync()

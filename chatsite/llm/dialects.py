@@ -66,7 +66,7 @@ class Dialect:
 _known: dict[tuple[str, str], Dialect] = {}
 
 
-def of(name: str) -> Dialect:
+def find_dialect(name: str) -> Dialect:
     """The dialect of a model: the one that worked, else the one in the settings."""
     without = frozenset() if settings.STREAM_USAGE else frozenset({"stream_options"})
     configured = Dialect(settings.SYSTEM_ROLE, without=without)

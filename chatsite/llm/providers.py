@@ -30,17 +30,19 @@ def default_model() -> str:
     return DEFAULT_OPENAI_MODEL if has_provider else DEMO
 
 
-def models() -> list[str]:
+def list_models() -> list[str]:
     """The models a person can choose from: those that the site is set up with."""
     return list(dict.fromkeys([default_model(), *settings.CHAT_MODELS]))
 
 
 def list_model_choices(*others: str) -> list[tuple[str, str]]:
     """The models to choose from, and `others`, with their names on pages."""
-    return [(name, label(name)) for name in dict.fromkeys([*models(), *others])]
+    return [
+        (name, name_model(name)) for name in dict.fromkeys([*list_models(), *others])
+    ]
 
 
-def provider(name: str) -> str:
+def name_provider(name: str) -> str:
     """Who runs the model, as pages say it; "" for the demo model."""
     if is_demo(name):
         return ""
@@ -73,7 +75,7 @@ def is_demo(name: str) -> bool:
     return name == DEMO
 
 
-def label(name: str) -> str:
+def name_model(name: str) -> str:
     return gettext("Demo model") if is_demo(name) else name
 
 

@@ -44,7 +44,7 @@ class Usage:
     output: int | None
 
 
-def clean(text: str) -> str:
+def clean_text(text: str) -> str:
     """Model output as it is stored and shown.
 
     NUL is removed (PostgreSQL refuses it) and a surrogate without its other half
@@ -81,7 +81,7 @@ class ReplyStream:
         `strict`: an empty reply is an error.
         """
         self.name = name
-        self.dialect = dialect or dialects.of(name)
+        self.dialect = dialect or dialects.find_dialect(name)
         self.usage: Usage | None = None
         self.finish_reason: str | None = None
         self.attempts = 0
@@ -121,11 +121,11 @@ class ReplyStream:
 
     @property
     def reasoning(self) -> str:
-        return clean(str(self._reasoning))
+        return clean_text(str(self._reasoning))
 
     @property
     def refusal(self) -> str:
-        return clean(str(self._refusal))
+        return clean_text(str(self._refusal))
 
     @property
     def calls(self) -> list[ToolCallChunk]:
@@ -216,7 +216,7 @@ class ReplyStream:
             raise self._explain(exc) from None
         if batch and not self._is_understood:
             self._is_understood = True
-            if self.dialect != dialects.of(self.name):
+            if self.dialect != dialects.find_dialect(self.name):
                 dialects.remember_dialect(self.name, self.dialect)
         return batch
 
@@ -273,7 +273,7 @@ class ReplyStream:
         # The other half of a split character may be in the next chunk.
         cut = not is_end and bool(HIGH_SURROGATE_AT_END.search(text))
         text, self._carry = (text[:-1], text[-1]) if cut else (text, "")
-        text = clean(text)[: MAX_REPLY_CHARS - self._chars]
+        text = clean_text(text)[: MAX_REPLY_CHARS - self._chars]
         self._chars += len(text)
         if text and self.first_token_ms is None:
             self.first_token_ms = self.total_ms

@@ -184,7 +184,7 @@ def _too_large(limit: int) -> Iterator[tuple[str, str]]:
 def check_models(app_configs: Apps, **kwargs: Any) -> list[CheckMessage]:
     if settings.OPENAI_API_KEY or settings.OPENAI_BASE_URL:
         return []
-    named = [name for name in providers.models() if not providers.is_demo(name)]
+    named = [name for name in providers.list_models() if not providers.is_demo(name)]
     return [
         Error(
             f"{name!r} is offered as a model, but neither OPENAI_API_KEY nor "

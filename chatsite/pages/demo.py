@@ -52,10 +52,10 @@ class Line:
 def start_demo(user: AbstractBaseUser) -> Conversation:
     """The conversation with its first message; its page sends the others, each when
     the reply before it has ended."""
-    conversation = transcript.create(
+    conversation = transcript.create_conversation(
         user, title=gettext(TITLE), policy=dict(POLICY), model=providers.DEMO
     )
-    transcript.set_tools(conversation, TOOLS)
+    transcript.change_tools(conversation, TOOLS)
     for first in find_lines(conversation)[:1]:
         commands.submit_message(
             conversation, text=first.text, client_id=first.client_id

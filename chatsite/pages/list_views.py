@@ -19,7 +19,7 @@ from django_htmx.http import HttpResponseClientRedirect
 
 from chatsite import hooks
 from chatsite.accounts import account, preferences
-from chatsite.accounts.access import conversation_view, private
+from chatsite.accounts.access import conversation_view, private_page
 from chatsite.llm import providers
 from chatsite.protocol import events
 from chatsite.protocol.errors import CommandError
@@ -41,7 +41,7 @@ from .presenters import conversation_list
 
 
 @require_GET
-@private
+@private_page
 def show_home(request: HttpRequest) -> HttpResponse:
     if request.htmx:
         return show_list(request, request.GET)
@@ -66,13 +66,13 @@ def _render_home(
         "model": wanted if wanted in dict(models) else providers.default_model(),
         "models": models,
         "max_chars": settings.MESSAGE_MAX_CHARS,
-        **conversation_list.listed(request.user, request.GET),
+        **conversation_list.make_list(request.user, request.GET),
     }
     return render(request, "chat/home.html", values)
 
 
 @require_POST
-@private
+@private_page
 def begin_conversation(request: HttpRequest) -> HttpResponse:
     """A new conversation, with its first message if one is sent: the same one twice,
     as after an answer that was lost, leads to the same conversation."""
@@ -97,7 +97,7 @@ def begin_conversation(request: HttpRequest) -> HttpResponse:
         return _explain_refusal(request, form, error)
 
     def make() -> Conversation:
-        made = transcript.create(request.user, **values)
+        made = transcript.create_conversation(request.user, **values)
         if "first" in request.POST:
             # The page that opens next starts the reply.
             message = {"text": first, "client_id": client_id}
@@ -109,7 +109,7 @@ def begin_conversation(request: HttpRequest) -> HttpResponse:
 
 
 @require_POST
-@private
+@private_page
 def begin_demo(request: HttpRequest) -> HttpResponse:
     form = _new_form(request)
     start = partial(demo_conversation.start_demo, request.user)
@@ -184,7 +184,7 @@ def rename_in_list(request: HttpRequest, conversation: Conversation) -> HttpResp
         conversation, form.cleaned_data["title"], seen=request.POST.get("seen")
     ):
         event = events.Title(conversation.title)
-        async_to_sync(events.publish)(conversation.pk, event)
+        async_to_sync(events.publish_event)(conversation.pk, event)
     else:
         text = _(
             "The title was changed to “%(title)s” elsewhere. Save again to overwrite "
@@ -229,7 +229,7 @@ def delete_in_list(request: HttpRequest, conversation: Conversation) -> HttpResp
 
 
 @require_POST
-@private
+@private_page
 def undelete_in_list(request: HttpRequest, uuid: str) -> HttpResponse:
     try:
         conversation = library.restore_conversation(request.user, uuid)

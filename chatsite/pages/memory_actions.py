@@ -125,7 +125,7 @@ def answer_notice(
 
 
 def _publish_event(conversation: Conversation, event: events.Event) -> None:
-    async_to_sync(events.publish)(conversation.pk, event)
+    async_to_sync(events.publish_event)(conversation.pk, event)
 
 
 def address_of(conversation: Conversation, view: str, **kwargs: Any) -> str:
@@ -255,7 +255,7 @@ def _what_became(
 def _shown_reply(conversation: Conversation, seq: int) -> int | None:
     """The number of the reply to a message, if the model sees it: it may repeat what
     the message said."""
-    seen = context.visible(conversation).filter(turn__user_message__seq=seq)
+    seen = context.visible_messages(conversation).filter(turn__user_message__seq=seq)
     return seen.values_list("seq", flat=True).first()
 
 
@@ -390,7 +390,7 @@ def post_model(request: HttpRequest, conversation: Conversation) -> Notice:
     actions.set_model(conversation, name_to_store(name))
     text = _("%(model)s writes the replies from now on.")
     undo = reverse("conversation-model", args=[conversation.uuid])
-    return Notice(text % {"model": providers.label(name)}, undo, {"model": before})
+    return Notice(text % {"model": providers.name_model(name)}, undo, {"model": before})
 
 
 @conversation_view("POST")

@@ -124,7 +124,7 @@ def stop_compaction(request: HttpRequest, conversation: Conversation) -> HttpRes
     """End the compaction that runs, when the summary that it writes is done."""
     lease.stop_after_step(conversation.pk)
     conversation.refresh_from_db()
-    async_to_sync(events.publish)(conversation.pk, events.Job("fold", "stopping"))
+    async_to_sync(events.publish_event)(conversation.pk, events.Job("fold", "stopping"))
     return render(
         request, "chat/_activities.html", activity.template_values(conversation)
     )
@@ -158,7 +158,7 @@ def show_summaries(request: HttpRequest, conversation: Conversation) -> HttpResp
     """The history of versions, newest first, and what summarising again would drop."""
     rows = conversation.summaries.order_by("-version").select_related("author")
     active = versions.active_summaries(conversation)
-    covered = context.visible(conversation).filter(
+    covered = context.visible_messages(conversation).filter(
         seq__lte=versions.last_covered(active)
     )
     tokens = covered.aggregate(sum=Sum("tokens"))["sum"] or 0

@@ -43,7 +43,7 @@ def show_conversation(request: HttpRequest, conversation: Conversation) -> HttpR
         "max_chars": settings.MESSAGE_MAX_CHARS,
         "tool_cards": preferences.follow_browser(request).tool_cards,
         **model_values(conversation),
-        **conversation_list.listed(request.user, request.GET),
+        **conversation_list.make_list(request.user, request.GET),
         "guide": "guide" in request.GET and guide.find_guide_step(conversation),
         **activity.template_values(conversation),
     }

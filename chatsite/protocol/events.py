@@ -299,7 +299,7 @@ async def offer_event(conversation_id: int, event: Event) -> int | None:
     return await layer.offer_to_processes(group_of(conversation_id), message)
 
 
-async def publish(conversation_id: int, event: Event) -> bool:
+async def publish_event(conversation_id: int, event: Event) -> bool:
     """Tell every socket of the conversation; False: perhaps other processes heard
     nothing."""
     deliver_event(conversation_id, event)

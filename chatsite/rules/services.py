@@ -55,7 +55,7 @@ def confirm_rule(
     replace_older_rules(conversation, [said], before=rule.seq, by=rule)
     bound_rules(conversation)
     confirmed = [r for r in list_standing_rules(conversation) if r.is_confirmed]
-    count = choice.make_rule_counter(context.counter(conversation))
+    count = choice.make_rule_counter(context.conversation_counter(conversation))
     tokens = sum(count(each.block) for each in confirmed)
     if len(confirmed) > MOST_CONFIRMED or tokens > room:
         raise ActionError(
@@ -75,7 +75,7 @@ def set_rule(conversation: Conversation, pk: int, state: str) -> Rule:
 
 
 def _lock_rule(conversation: Conversation, pk: int) -> Rule:
-    transcript.lock(conversation)
+    transcript.begin_change(conversation)
     rule = with_rule_words(conversation.rules).filter(pk=pk).first()
     if rule is None:
         raise ActionError(_("There is no such rule."))

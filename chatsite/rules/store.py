@@ -173,7 +173,7 @@ def _make_standing(row: Mapping[str, Any]) -> StandingRule:
     block = RuleBlock(row["seq"], f"{at.astimezone(UTC):%Y-%m-%d}", row["words"])
     ref: RuleRef = [row["seq"], row["start"], row["end"]]
     if has_own:
-        ref = [row["seq"], prompts.name_of(row["text"]), block.date]
+        ref = [row["seq"], prompts.hash_text(row["text"]), block.date]
     is_confirmed = row["state"] == State.CONFIRMED
     return StandingRule(row["pk"], block, ref, is_confirmed, has_own)
 

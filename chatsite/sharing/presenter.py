@@ -125,7 +125,7 @@ def _present_message(share: Share, row: Message) -> SharedMessage:
         role=row.role,
         text=_text_of(row),
         created_at=row.created_at,
-        model=providers.label(model) if is_reply and model else "",
+        model=providers.name_model(model) if is_reply and model else "",
         provider=row.provider or "",
         is_demo=bool(row.model) and providers.is_demo(row.model),
         has_view=share.with_view and is_reply and row.model is not None,
@@ -164,4 +164,4 @@ def read_seen(share: Share, reply: int | None = None) -> Seen | None:
 
 
 def wire_of(seen: Seen) -> Sequence[dict[str, Any]]:
-    return context.rebuild(seen.call).wire
+    return context.rebuild_context(seen.call).wire

@@ -10,7 +10,7 @@ from django.db.models import Q, QuerySet
 from chatsite.turns.requests import has_request
 from memory import transcript
 from memory.models import Conversation, Message, ModelCall
-from memory.ranges import to_ranges, within
+from memory.ranges import in_ranges, to_ranges
 
 from .models import Share
 
@@ -55,7 +55,7 @@ def is_request_shown(share: Share, call: ModelCall) -> bool:
     refs, conversation = call.refs, share.conversation
     ruled = {seq for seq, *_rest in refs.get("rules", ())}
     single = {*refs.get("recalled", ()), refs["newest"], *ruled} - {None, 0}
-    used = within(
+    used = in_ranges(
         [*refs["window"], *refs["pinned"], *refs.get("steps", ()), *to_ranges(single)]
     )
     sent = conversation.summaries.filter(version__in=refs["summaries"])

@@ -88,7 +88,7 @@ def answer(
     calls waits any more; with a no, the model is told, and why. The same answer twice
     is one. Raises CommandError.
     """
-    transcript.lock(conversation)
+    transcript.begin_change(conversation)
     rows = ToolCall.objects.filter(conversation=conversation, pk=pk)
     rows = rows.select_related("turn__conversation", "request")
     call = rows.annotate(now=Now()).first()
@@ -161,7 +161,7 @@ def expire() -> list[ToolCall]:
 
 @transaction.atomic
 def _expire(pk: int, conversation_id: int) -> ToolCall | None:
-    transcript.lock(Conversation(pk=conversation_id))
+    transcript.begin_change(Conversation(pk=conversation_id))
     found = expired().select_related("turn__conversation", "request")
     call = found.filter(pk=pk).first()
     if call is None:

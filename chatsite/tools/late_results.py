@@ -111,14 +111,14 @@ def _end(pk: int, answer: Answer, *, tells_tool: bool = False) -> Delivered | No
     if conversation is None:
         return None
     # The lock comes first: another process may be storing the same result.
-    transcript.lock(conversation)
+    transcript.begin_change(conversation)
     call = found.select_related("request").first()
     if call is None:
         return None
     conversation.refresh_from_db()
     has_turn = _starts_turn(conversation, call, answer)
     room = answers.find_room(conversation) if has_turn else 0
-    seq = transcript.reserve(conversation, room + 1 + has_turn) + room
+    seq = transcript.reserve_numbers(conversation, room + 1 + has_turn) + room
     message = _store(conversation, call, answer, seq)
     is_wanted = answer.state == State.DONE and call.request.superseded_at is None
     end_calls(
@@ -187,7 +187,7 @@ def events_of(done: Delivered) -> tuple[events.Event, ...]:
 async def tell(done: Delivered) -> None:
     """Let every page know, and start the turn of its own."""
     for event in events_of(done):
-        await events.publish(done.call.conversation_id, event)
+        await events.publish_event(done.call.conversation_id, event)
     if done.call.is_unread:
         conversation = done.call.conversation
         unread = database_sync_to_async(reminders.events_of)
@@ -196,7 +196,7 @@ async def tell(done: Delivered) -> None:
         if event := told.get(str(conversation.uuid)):
             await events.publish_to_person(conversation.owner_id, event)
     if done.turn and runner.is_sweeping():
-        runner.start(done.call.conversation_id)
+        runner.start_turns(done.call.conversation_id)
 
 
 def due() -> QuerySet[ToolCall]:
@@ -295,7 +295,7 @@ async def _postpone(call: ToolCall, seconds: float, **values: Any) -> None:
     changed = await database_sync_to_async(postpone)(call, seconds, **values)
     if changed and values.get("error", call.error) != call.error:
         told = await database_sync_to_async(answers.read)(call.pk)
-        await events.publish(call.conversation_id, Tool.of(told))
+        await events.publish_event(call.conversation_id, Tool.of(told))
 
 
 def postpone(call: ToolCall, seconds: float, **values: Any) -> int:
@@ -319,7 +319,7 @@ def _held(call: ToolCall) -> QuerySet[ToolCall]:
 async def sweep() -> None:
     """Look at what is due, each in a task of its own."""
     for call in await database_sync_to_async(claim)():
-        runner.spawn(look(call))
+        runner.spawn_task(look(call))
 
 
 def release() -> None:
@@ -337,9 +337,9 @@ async def expire_questions() -> None:
 
 async def tell_answer(call: ToolCall) -> None:
     """Let every page know of an answered question, and go on with the turn."""
-    await events.publish(call.conversation_id, Tool.of(call))
+    await events.publish_event(call.conversation_id, Tool.of(call))
     if runner.is_sweeping():
-        runner.start(call.conversation_id)
+        runner.start_turns(call.conversation_id)
 
 
 LOOKS = runner.Job(sweep, release, due)

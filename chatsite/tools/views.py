@@ -13,7 +13,7 @@ from django.utils.translation import gettext as _
 from django.views.decorators.http import require_POST
 
 from chatsite.accounts import preferences
-from chatsite.accounts.access import conversation_view, private
+from chatsite.accounts.access import conversation_view, private_page
 from chatsite.llm import dialects
 from chatsite.pages.memory_actions import Notice, address_of, memory_action
 from chatsite.pages.presenters.calls import arguments_of
@@ -38,7 +38,7 @@ def choose_tools(request: HttpRequest, conversation: Conversation) -> HttpRespon
         "conversation": conversation,
         "tools": registry.available().values(),
         "missing": registry.missing(conversation.tools),
-        "is_refused": not dialects.of(model_of(conversation)).has_tools,
+        "is_refused": not dialects.find_dialect(model_of(conversation)).has_tools,
     }
     return render(request, "tools/_choice.html", values)
 
@@ -51,7 +51,7 @@ def set_tools(request: HttpRequest, conversation: Conversation) -> Notice:
     known = {*registry.available(), *before}
     wanted = [*request.POST.getlist("tool"), *request.POST.get("tools", "").split(",")]
     names = [name for name in dict.fromkeys(wanted) if name in known]
-    transcript.set_tools(
+    transcript.change_tools(
         conversation, names, answers_late="answers_late" in request.POST
     )
     text = _("The model may call no tools.")
@@ -150,7 +150,7 @@ def _refuse_command(error: CommandError) -> HttpResponse:
 
 
 @require_POST
-@private
+@private_page
 def post_display(request: HttpRequest) -> HttpResponse:
     """How calls are shown to the person, from the account page."""
     preferred = preferences.find_preferences(request.user)

@@ -19,7 +19,7 @@ from chatsite.protocol import events
 from memory import context
 from memory.engine import replies
 from memory.engine.blank import is_blank
-from memory.engine.compose import digest
+from memory.engine.compose import digest_wire
 
 from . import commands, lifecycle, limits, requests
 from .checkpoints import CHECKPOINT_SECONDS
@@ -58,11 +58,11 @@ class Tools:
         names = [each["function"]["name"] for each in self.schemas]
         if self.is_refused:
             return {"tools_refused": names}
-        refs = {"tools": names, "tools_sha256": digest(self.schemas)}
+        refs = {"tools": names, "tools_sha256": digest_wire(self.schemas)}
         return refs | ({"tool_choice": self.choice} if self.choice else {})
 
 
-async def answer(
+async def answer_turn(
     claim: lifecycle.Claim,
     request: "Request | lifecycle.Result",
     make_room: MakeRoom,
@@ -114,7 +114,7 @@ class _Answer:
     instead: dialects.Dialect | None = None
 
 
-def prepare(
+def prepare_attempt(
     claim: lifecycle.Claim,
     limit: int | None = None,
     dialect: dialects.Dialect | None = None,
@@ -133,7 +133,7 @@ def prepare(
     if tools is None and hooks.turn_steps.runs(turn):
         return turn
     model, bound = requests.model_of(conversation), tools or Tools()
-    dialect = dialect or dialects.of(model)
+    dialect = dialect or dialects.find_dialect(model)
     if not dialect.has_tools:
         bound = replace(bound, tokens=0, is_refused=True)
     most = (limit or requests.limit_of(model)) - bound.tokens
@@ -179,7 +179,7 @@ async def _compact_first(
         return None
     until = held.lease_end
     arguments = (limit, request.dialect, request.tools)
-    return await retry(prepare, held, *arguments, until=until)
+    return await retry(prepare_attempt, held, *arguments, until=until)
 
 
 async def _wait_for(
@@ -215,7 +215,7 @@ async def _prepare_other(
     else:
         return None
     arguments = (limit, dialect, request.tools)
-    other = await retry(prepare, claim, *arguments, until=claim.lease_end)
+    other = await retry(prepare_attempt, claim, *arguments, until=claim.lease_end)
     if isinstance(other, lifecycle.Result) or answer.instead:
         return other
     if other.built.tokens >= request.built.tokens:
@@ -237,7 +237,7 @@ async def _send_request(request: Request) -> _Answer | None:
     # Who sends a message that is answered at once has told the pages already.
     if claim.turn is None:
         running = events.State(claim.turn_id, State.RUNNING)
-        await events.publish(claim.conversation_id, running)
+        await events.publish_event(claim.conversation_id, running)
     stream = streaming.ReplyStream(
         request.model,
         request.built.messages,

@@ -53,7 +53,7 @@ _gathered: WeakKeyDictionary[asyncio.AbstractEventLoop, list[_Checkpoint]] = (
 _writers: set[asyncio.Task[None]] = set()
 
 
-async def save(claim: lifecycle.Claim, text: str) -> lifecycle.LeaseStatus:
+async def save_checkpoint(claim: lifecycle.Claim, text: str) -> lifecycle.LeaseStatus:
     """lifecycle.checkpoint() together with the others that are due. One that is
     cancelled before the statement is sent is not part of it."""
     loop = asyncio.get_running_loop()

@@ -213,7 +213,7 @@ def get_turn(conversation: Conversation, turn_id: int) -> Turn:
 def stop_turn(conversation: Conversation, turn_id: int) -> Turn:
     """End a turn at once that no process runs; ask a running one to end. A finished one
     stays."""
-    transcript.lock(conversation)
+    transcript.begin_change(conversation)
     turn = get_turn(conversation, turn_id)
     if turn.state in (State.QUEUED, State.WAITING):
         idle = Turn.objects.filter(pk=turn.pk, state=turn.state)
@@ -227,7 +227,7 @@ def stop_turn(conversation: Conversation, turn_id: int) -> Turn:
 @transaction.atomic
 def retry_turn(conversation: Conversation, turn_id: int) -> Turn:
     """Queue the latest turn again. What it had said stays, marked as superseded."""
-    transcript.lock(conversation)
+    transcript.begin_change(conversation)
     turn = get_turn(conversation, turn_id)
     if turn.state not in Turn.RETRYABLE:
         raise CommandError(
@@ -250,7 +250,7 @@ def edit_message(
 ) -> Submitted:
     """Send message `seq` again in other words and with the same attachments; it and all
     after it are superseded."""
-    transcript.lock(conversation)
+    transcript.begin_change(conversation)
     transcript.check_client_id(client_id)
     if known := conversation.messages.filter(client_id=client_id).first():
         return submit_message(conversation, text=text, client_id=client_id, kept=known)
@@ -291,7 +291,7 @@ def _not_editable(conversation: Conversation, seq: int) -> CommandError:
 @transaction.atomic
 def regenerate_reply(conversation: Conversation, turn_id: int) -> Turn:
     """Queue the latest turn for another reply; the one it has stays, superseded."""
-    transcript.lock(conversation)
+    transcript.begin_change(conversation)
     turn = get_turn(conversation, turn_id)
     if not turn.is_finished:
         raise CommandError(
@@ -316,7 +316,7 @@ def _answer_again(conversation: Conversation, turn: Turn, not_latest: str) -> Tu
         turn.also_told = hooks.turn_steps.supersede(conversation)
     # If no message took that number, this row is where it is known.
     conversation.changes.create(action=Change.Action.REGENERATE, seq=turn.reply_seq)
-    turn.reply_seq = transcript.reserve(conversation, 1)
+    turn.reply_seq = transcript.reserve_numbers(conversation, 1)
     turn.state, turn.text, turn.error = State.QUEUED, "", ""
     turn.attempts_before = turn.text_attempt = turn.attempt
     turn.reply = turn.call = turn.cancel_requested_at = turn.finished_at = None
@@ -350,7 +350,7 @@ def end_unfinished_turns(conversation: Conversation) -> list[int]:
 
     Raises Conversation.DoesNotExist when the conversation is gone.
     """
-    transcript.lock(conversation)
+    transcript.begin_change(conversation)
     open_turns = list(unfinished(conversation.pk).select_related("conversation"))
     # The last one first, so that each gives the number of its reply back.
     for turn in reversed(open_turns):

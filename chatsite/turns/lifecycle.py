@@ -191,7 +191,7 @@ def begin(claim: Claim, built: context.Built, model: str) -> Claim | LeaseStatus
         refs=built.refs,
         sha256=built.sha256,
         model=model,
-        provider=providers.provider(model),
+        provider=providers.name_provider(model),
         tokens_estimated=built.tokens,
     )
     context.keep_prompts(conversation, built)
@@ -363,7 +363,7 @@ def bill(
     call = ModelCall(conversation=conversation, tokens_estimated=claim.tokens)
     call.tokens_input, call.tokens_output = result.tokens_input, result.tokens_output
     call.error = result.error
-    limits.charge(call, result.reasoning + result.text)
+    limits.charge_call(call, result.reasoning + result.text)
     return True
 
 
@@ -379,7 +379,7 @@ def calibrated(
     """The conversation's estimate, which follows what was reported."""
     if not result.tokens_input or not claim.tokens:
         return {}
-    return calibration.follow(conversation, claim.tokens, result.tokens_input)
+    return calibration.follow_report(conversation, claim.tokens, result.tokens_input)
 
 
 def release() -> int:

@@ -303,7 +303,7 @@ def with_room(turns: QuerySet[Turn]) -> QuerySet[Turn]:
     return counted.exclude(state=Turn.State.QUEUED, running__gte=limit)
 
 
-def charge(call: ModelCall, text: str = "") -> None:
+def charge_call(call: ModelCall, text: str = "") -> None:
     """Count a request's tokens on its owner's day: as reported, else as estimated.
 
     A request that failed before its first word and reported nothing costs nothing;

@@ -154,7 +154,7 @@ class ReplyStreamer:
         """A checkpoint; one that fails is tried again when the next one is due."""
         started = monotonic()
         try:
-            hold = await checkpoints.save(self.claim, text)
+            hold = await checkpoints.save_checkpoint(self.claim, text)
         except TRANSIENT_DB_ERRORS as error:
             logger.warning(
                 "checkpoint failed turn=%s error=%s", self.claim.turn_id, name_of(error)

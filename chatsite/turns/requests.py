@@ -45,17 +45,17 @@ def limit_of(model: str) -> int:
 
 def shape_of(model: str, dialect: dialects.Dialect | None = None) -> Shape:
     """The form that the messages to a model get, as far as its provider is known."""
-    dialect = dialect or dialects.of(model)
+    dialect = dialect or dialects.find_dialect(model)
     return Shape(dialect.system_role, dialect.joined)
 
 
-async def complete(
+async def complete_request(
     model: str, messages: Sequence[BaseMessage], **options: Any
 ) -> AIMessage:
     """streaming.fetch_reply() in the form that the provider takes, which the reply
     tells as response_metadata["shape"]. Raises LLMError.
     """
-    dialect, refused = dialects.of(model), 0
+    dialect, refused = dialects.find_dialect(model), 0
     while True:
         shape = shape_of(model, dialect)
         try:
@@ -77,8 +77,11 @@ def check_fits(conversation: Conversation, message: Message) -> None:
     """Refuse a message that its model could never take, whatever is left out beside
     it. Raises CommandError; the limit is named there."""
     room = providers.context_window(model_of(conversation))
-    alone = [SystemMessage(context.system_prompt(conversation)), message.to_langchain()]
-    tokens = context.counter(conversation)(alone)
+    alone = [
+        SystemMessage(context.find_system_prompt(conversation)),
+        message.to_langchain(),
+    ]
+    tokens = context.conversation_counter(conversation)(alone)
     if tokens > room:
         text = _(
             "The message has about %(tokens)s tokens, with the instructions to the "
@@ -125,7 +128,7 @@ def _make_unsent(
         seq=seq,
         role=Message.Role.USER,
         text=text,
-        sent_text=attachments.shorten(text, places, room=room, seq=seq),
+        sent_text=attachments.shorten_attachments(text, places, room=room, seq=seq),
         attachments=places,
         created_at=now(),
     )

@@ -88,10 +88,10 @@ Seen = tuple[context.View | None, Message | None]
 NOTHING: Seen = (None, None)
 
 
-def start(conversation_id: int, claim: lifecycle.Claim | None = None) -> None:
+def start_turns(conversation_id: int, claim: lifecycle.Claim | None = None) -> None:
     """Work off the conversation's turns in a task of its own, from the one that was
     claimed for it on."""
-    spawn(_drive_turns(conversation_id, claim))
+    spawn_task(_drive_turns(conversation_id, claim))
 
 
 def may_claim() -> bool:
@@ -106,7 +106,7 @@ def start_compaction(
     what is known of a turn that has just ended."""
     if conversation_id in _compaction:
         return
-    task = spawn(_compact_if_due(conversation_id, force=force, seen=seen))
+    task = spawn_task(_compact_if_due(conversation_id, force=force, seen=seen))
     if task:
         _compaction.add(conversation_id)
         task.add_done_callback(lambda _: _compaction.discard(conversation_id))
@@ -120,7 +120,7 @@ async def compact_soon(conversation_id: int) -> None:
 
 def make_room(conversation_id: int, limit: int | None) -> asyncio.Task[Any] | None:
     """Compact what the next request would leave out."""
-    return spawn(_make_room(conversation_id, limit))
+    return spawn_task(_make_room(conversation_id, limit))
 
 
 async def _make_room(conversation_id: int, limit: int | None) -> None:
@@ -132,7 +132,7 @@ async def _make_room(conversation_id: int, limit: int | None) -> None:
         await asyncio.sleep(ROOM_SECONDS)
 
 
-def spawn(work: Coroutine[Any, Any, Any]) -> asyncio.Task[Any] | None:
+def spawn_task(work: Coroutine[Any, Any, Any]) -> asyncio.Task[Any] | None:
     """Do it in a detached task that ends with the process; None: it is ending now."""
     if _closing.is_set():
         work.close()
@@ -173,7 +173,7 @@ async def _drive_turns(
         seen = (view, turn.reply) if turn else NOTHING
         start_compaction(conversation_id, seen=seen)
         if turn and titles.may_be_due(turn.conversation):
-            spawn(titles.name_conversation(conversation_id))
+            spawn_task(titles.name_conversation(conversation_id))
         has_next = await _start_waiting(conversation_id)
         claim = await _claim_next(conversation_id) if has_next else None
 
@@ -187,7 +187,7 @@ async def _start_waiting(conversation_id: int) -> bool:
         return False  # the sweep finds them
     for waiting_id in waiting or ():
         if waiting_id != conversation_id:
-            start(waiting_id)
+            start_turns(waiting_id)
     return waiting is None or conversation_id in waiting
 
 
@@ -230,10 +230,10 @@ async def run_attempt(
 
     Raises an error of the database when that stays away for longer than the lease.
     """
-    prepared = await retry(attempt.prepare, claim, until=claim.lease_end)
+    prepared = await retry(attempt.prepare_attempt, claim, until=claim.lease_end)
     if isinstance(prepared, Turn):
         return await hooks.turn_steps.run(claim, prepared, make_room)
-    return await attempt.answer(claim, prepared, make_room)
+    return await attempt.answer_turn(claim, prepared, make_room)
 
 
 async def _finish_turn(claim: lifecycle.Claim, result: lifecycle.Result) -> Turn | None:
@@ -253,7 +253,7 @@ async def _tell_end(turn: Turn) -> None:
     )
     metrics.TURNS_ENDED.labels(turn.state).inc()
     for event in events.of_end(turn):
-        await events.publish(turn.conversation_id, event)
+        await events.publish_event(turn.conversation_id, event)
 
 
 async def _compact_if_due(
@@ -284,7 +284,7 @@ async def _compact_if_due(
     )
     if outcome.state not in ("nothing", "busy"):
         metrics.COMPACTIONS.labels(outcome.state).inc()
-        await events.publish(conversation_id, events.Memory.of(outcome))
+        await events.publish_event(conversation_id, events.Memory.of(outcome))
     return outcome.state
 
 
@@ -318,7 +318,7 @@ def announce_first_request(
         nonlocal told
         if not told:
             told = True
-            await events.publish(conversation_id, events.Job("fold", "running"))
+            await events.publish_event(conversation_id, events.Job("fold", "running"))
         async with summariser.door():
             yield
 
@@ -335,7 +335,7 @@ def make_summariser(name: str, *, payer: int) -> compactor.Summariser:
         cache_key: str = "",
     ) -> AIMessage:
         try:
-            reply = await requests.complete(
+            reply = await requests.complete_request(
                 name,
                 messages,
                 schema=schema,
@@ -351,8 +351,8 @@ def make_summariser(name: str, *, payer: int) -> compactor.Summariser:
 
     # Half of a small window is left for the summary so far, and for what comes out.
     chunk_tokens = min(CHUNK_TOKENS, providers.context_window(name) // 2)
-    door = partial(spending.door, payer)
-    return compactor.Summariser(name, invoke, chunk_tokens, limits.charge, door)
+    door = partial(spending.pass_door, payer)
+    return compactor.Summariser(name, invoke, chunk_tokens, limits.charge_call, door)
 
 
 def _make_backlog() -> backlog.Backlog:
@@ -371,7 +371,7 @@ async def sweep_due_work(waiting: backlog.Backlog | None = None) -> None:
         busy = {claim.conversation_id for claim in _held.values()}
         due = await database_sync_to_async(lifecycle.due)()
         for conversation_id in set(due) - busy:
-            start(conversation_id)
+            start_turns(conversation_id)
     if lease.waiting_compactions in found:
         for conversation_id in await database_sync_to_async(_due_compactions)():
             start_compaction(conversation_id)

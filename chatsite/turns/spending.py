@@ -53,7 +53,7 @@ PROCESS = None
 
 
 @asynccontextmanager
-async def door(payer: int) -> AsyncIterator[None]:
+async def pass_door(payer: int) -> AsyncIterator[None]:
     """Around one request that `payer` pays for, and its entry in the books.
 
     Waits for the person's pace and for a place; a person's own places come first, so

@@ -20,7 +20,7 @@ from memory import transcript
 from memory.compaction.compactor import RefusedError
 from memory.engine import replies
 from memory.engine.blank import is_blank
-from memory.engine.compose import digest, to_wire
+from memory.engine.compose import digest_wire, to_wire
 from memory.engine.tokens import count_tokens
 from memory.models import Conversation, ModelCall
 
@@ -46,12 +46,12 @@ async def name_conversation(conversation_id: int) -> None:
     if untitled is None:
         return
     try:
-        async with spending.door(untitled.owner_id):
+        async with spending.pass_door(untitled.owner_id):
             title = await _ask_for_title(conversation_id)
     except RefusedError:
         return
     if title:
-        await events.publish(conversation_id, events.Title(title))
+        await events.publish_event(conversation_id, events.Title(title))
 
 
 async def _ask_for_title(conversation_id: int) -> str:
@@ -119,7 +119,7 @@ def _prepare_request(
     if turn is None:
         return None
     model = providers.summary_model(requests.model_of(conversation))
-    dialect = dialect or dialects.of(model)
+    dialect = dialect or dialects.find_dialect(model)
     shape = requests.shape_of(model, dialect)
     words = transcript.words_for_title(turn.user_message)
     messages = shape.apply(naming.title_request(words, turn.reply.text))
@@ -130,7 +130,7 @@ def _prepare_request(
             "messages": [turn.user_message.seq, turn.reply.seq],
             **shape.to_refs(),
         },
-        sha256=digest(to_wire(messages, model=model)),
+        sha256=digest_wire(to_wire(messages, model=model)),
         model=model,
         tokens_estimated=count_tokens(messages),
     )
@@ -150,7 +150,7 @@ def _finish_title(job: _Job, reply: AIMessage) -> str:
     job.call.error = job.call.error or ("" if title else "no_title")
     if not _record_cost(job.call):
         return ""
-    limits.charge(job.call, str(reply.text))
+    limits.charge_call(job.call, str(reply.text))
     rows = Conversation.objects.filter(
         pk=job.call.conversation_id, title_set_by=Conversation.TitleSource.AUTO
     )

@@ -56,7 +56,7 @@ class Recall:
             index = self._open(body, active[-1], asked + 1).index
             most = excerpts.find_breadth(question).hits
             hits = index.search(question, limit=most, at=time_of(body[asked]))
-        chosen = excerpts.choose(
+        chosen = excerpts.choose_excerpts(
             hits,
             {hit.seq: copy_numbered(hit.seq, body[hit.seq - 1]) for hit in hits},
             question,

@@ -21,7 +21,7 @@ from memory.engine.compose import (
     Shape,
     SummaryBlock,
     compose_context,
-    digest,
+    digest_wire,
     to_wire,
 )
 from memory.engine.exceptions import SummaryError
@@ -84,7 +84,7 @@ def record_call(
     if job.prefix and messages[:-1] == job.prefix.messages:
         # By these the request can be built again.
         instruction, _, asked = messages[-1].text.rpartition("\n")
-        name = prompts.name_of(instruction)
+        name = prompts.hash_text(instruction)
         refs |= {**job.prefix.refs, "instruction": name, "asked": asked}
         prompts.keep_texts(job.conversation, {**job.prefix.texts, name: instruction})
     usage = (reply.usage_metadata if reply else None) or {}
@@ -93,7 +93,7 @@ def record_call(
         conversation=job.conversation,
         purpose=ModelCall.Purpose.SUMMARY,
         refs=refs,
-        sha256=digest(to_wire(shape.apply(messages), model=model)),
+        sha256=digest_wire(to_wire(shape.apply(messages), model=model)),
         model=model,
         tokens_estimated=job.count_tokens(messages),
         # LangChain has no word for "unknown": 0 is none.
@@ -183,7 +183,7 @@ def tokens_after(job: Job, text: str) -> int:
     step, active = job.step, versions.active_summaries(job.conversation)
     cutoff = versions.last_covered(active)
     fence = context.get_fence(job.conversation)
-    rows = context.visible(job.conversation).filter(pinned_at__isnull=False)
+    rows = context.visible_messages(job.conversation).filter(pinned_at__isnull=False)
     pinned = read_langchain(rows.filter(seq__lte=max(cutoff, step.last_seq)))
     replaced = {source.version for source in job.sources}
     blocks = [versions.to_block(row) for row in active]

@@ -178,7 +178,7 @@ class Planner:
         self.open_from = open_from(conversation)
         view = view or context.read_view(conversation, limit=limit)
         self.view, self.summaries, self.context = view, view.summaries, view.context
-        self.count_tokens = context.counter(conversation)
+        self.count_tokens = context.conversation_counter(conversation)
         extra = context.estimate_overhead(conversation)
         self.tokens = self.count_tokens(self.context.messages) + extra
         # The messages as they are stored, up to the first unfinished turn: in the
@@ -232,7 +232,7 @@ class Planner:
         if isinstance(step, plan.Compaction):
             messages = list(step.messages)
         else:
-            rows = context.visible(self.conversation)
+            rows = context.visible_messages(self.conversation)
             rows = rows.filter(seq__range=(step.first_seq, step.last_seq))
             messages = read_langchain(rows)
         replaced = {block.version for block in step.replaces}

@@ -159,7 +159,7 @@ def accept_proposal(
     important = find_important(seen.policy, seen.step)
     owner = uuid.uuid4().hex
     with transaction.atomic():
-        transcript.lock(conversation)
+        transcript.begin_change(conversation)
         if not lease.claim_compaction(conversation.pk, owner, force=True):
             raise ActionError(
                 _("Messages are being summarised right now. Try again soon.")

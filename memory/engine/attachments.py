@@ -108,7 +108,7 @@ def typed_part(text: str, places: Sequence[Place]) -> str:
     return text[: places[0]["at"]].removesuffix(GAP)
 
 
-def restore(text: str, places: Sequence[Place]) -> list[Attachment]:
+def restore_attachments(text: str, places: Sequence[Place]) -> list[Attachment]:
     """The attachments of a message, as they were joined."""
     return [
         Attachment(
@@ -119,7 +119,9 @@ def restore(text: str, places: Sequence[Place]) -> list[Attachment]:
     ]
 
 
-def shorten(text: str, places: Sequence[Place], *, room: int, seq: int) -> str:
+def shorten_attachments(
+    text: str, places: Sequence[Place], *, room: int, seq: int
+) -> str:
     """What a model gets of message `seq`, with `room` tokens for all its attachments
     together; "" where that is the text itself. What was typed is always whole."""
     sizes = [place["tokens"] for place in places]
@@ -138,9 +140,9 @@ def shorten(text: str, places: Sequence[Place], *, room: int, seq: int) -> str:
 
 
 def is_shortened(text: str, places: Sequence[Place], sent: str) -> bool:
-    """Whether `sent` is what shorten() makes of the text, with any room: all that was
-    typed, and of each attachment the whole or passages in their order, with marks where
-    something is left out. It has no other words."""
+    """Whether `sent` is what shorten_attachments() makes of the text, with any room:
+    all that was typed, and of each attachment the whole or passages in their order,
+    with marks where something is left out. It has no other words."""
     at = end = 0
     for place in places:
         between = text[end : place["start"]]

@@ -323,7 +323,7 @@ def to_wire(
     return wires
 
 
-def digest(wire: Sequence[dict[str, Any]]) -> str:
+def digest_wire(wire: Sequence[dict[str, Any]]) -> str:
     """SHA-256 over the canonical JSON of a wire form; proves a rebuilt context."""
     canonical = json.dumps(
         wire, ensure_ascii=False, sort_keys=True, separators=(",", ":")

@@ -15,7 +15,7 @@ from typing import Self
 
 from pydantic import ValidationError
 
-from .wording import Wording, reason, shorten_value
+from .wording import Wording, explain_refusal, shorten_value
 from .wording import gettext_noop as _
 
 
@@ -43,7 +43,10 @@ class PolicyError(EngineError, ValueError):
             if isinstance(cause, PolicyError):
                 wrong = cause.wording
             else:
-                values = {"value": shorten_value(item["input"]), "why": reason(item)}
+                values = {
+                    "value": shorten_value(item["input"]),
+                    "why": explain_refusal(item),
+                }
                 wrong = Wording(_("%(value)s: %(why)s"), values)
             if item["loc"]:
                 values = {"name": item["loc"][0], "wrong": wrong}

@@ -67,7 +67,7 @@ REASONS = {
 }
 
 
-def reason(error: Mapping[str, Any]) -> Wording:
+def explain_refusal(error: Mapping[str, Any]) -> Wording:
     """Why pydantic refused a value; `error`: one of ValidationError.errors()."""
     template = REASONS.get(error["type"], "")
     if not template:

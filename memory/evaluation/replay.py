@@ -253,7 +253,7 @@ class Player:
 
     def _show(self, question: str, hits: list[Hit]) -> dict[int, str]:
         """What a request with this question shows of messages, by their numbers."""
-        notes = excerpts.choose(
+        notes = excerpts.choose_excerpts(
             hits,
             {_seq_of(message): message for message in self.messages},
             question,

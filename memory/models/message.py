@@ -9,7 +9,12 @@ from django.db.models import Q
 from django.utils.translation import gettext_lazy as _
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMessage
 
-from memory.engine.attachments import SHORTENED, Attachment, restore, typed_part
+from memory.engine.attachments import (
+    SHORTENED,
+    Attachment,
+    restore_attachments,
+    typed_part,
+)
 from memory.engine.cut_points import LATE
 from memory.integrity.signatures import SignatureField
 
@@ -101,7 +106,7 @@ class Message(History):
 
     @property
     def files(self) -> list[Attachment]:
-        return restore(self.text, self.attachments)
+        return restore_attachments(self.text, self.attachments)
 
     def to_langchain(self) -> BaseMessage:
         """The message as the model gets it, which is never stored itself."""

@@ -128,7 +128,7 @@ def _make_keys(conversation_id: int, words: Iterable[str]) -> Iterator[str]:
         yield blake2b(text, digest_size=5).hexdigest().translate(LETTERS)
 
 
-def search(
+def recall_messages(
     conversation: Conversation,
     query: str,
     *,

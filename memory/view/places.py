@@ -8,7 +8,7 @@ from django.db.models import Case, Count, Q, Value, When
 
 from memory import versions
 from memory.models import Conversation, ModelCall, Summary
-from memory.ranges import Ranges, within
+from memory.ranges import Ranges, in_ranges
 
 
 def count_places(conversation: Conversation, left_out: Ranges = ()) -> dict[str, int]:
@@ -28,7 +28,7 @@ def count_places(conversation: Conversation, left_out: Ranges = ()) -> dict[str,
         When(covered, then=Value("summary")),
         When(left, then=Value("left")),
         When(seq__lte=versions.last_covered(summaries), then=Value("lost")),
-        When(within(left_out), then=Value("unsent")),
+        When(in_ranges(left_out), then=Value("unsent")),
         default=Value("window"),
     )
     rows = conversation.messages.order_by().values_list(place)
@@ -45,7 +45,7 @@ def count_sent(call: ModelCall) -> dict[str, int]:
     conversation, refs = call.conversation, call.refs
     sent = conversation.summaries.filter(version__in=refs["summaries"])
     newest = Q(seq=refs["newest"])
-    in_window, in_steps = within(refs["window"]), within(refs.get("steps", ()))
+    in_window, in_steps = in_ranges(refs["window"]), in_ranges(refs.get("steps", ()))
     covered, left = _split_covered(sent)
     apart = ~in_window & ~newest & ~in_steps
     rows = conversation.messages.filter(seq__lt=call.message.seq)
@@ -68,5 +68,5 @@ def _split_covered(summaries: Iterable[Summary]) -> tuple[Q, Q]:
     spans: tuple[Ranges, Ranges] = ([], [])
     for each in summaries:
         spans[each.is_trimmed].append([each.first_seq, each.last_seq])
-    covered, left = map(within, spans)
+    covered, left = map(in_ranges, spans)
     return covered, left

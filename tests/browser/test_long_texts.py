@@ -21,7 +21,7 @@ from django.db import transaction
 from chatsite.turns import commands, lifecycle
 from memory import transcript
 owner = get_user_model().objects.get(username={user!r})
-made = transcript.create(owner, title="Long", policy={{"enabled": False}})
+made = transcript.create_conversation(owner, title="Long", policy={{"enabled": False}})
 for number in range({turns}):
     text = {message}
     # Together, or the sweep of the site that is running would claim it.

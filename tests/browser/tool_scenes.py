@@ -21,7 +21,7 @@ def make_long(user=USER):
     """One whose first turn has a late call and is not on the page at first. Prints its
     address."""
     owner = get_user_model().objects.get(username=user)
-    made = transcript.create(owner, title="A late call", model="demo")
+    made = transcript.create_conversation(owner, title="A late call", model="demo")
     use_tools(made, "Weigh the parcel", Use(name="weigh", state="late"))
     talk_in_turns(made, *(f"Meanwhile {number}" for number in range(31)))
     print(f"/c/{made.uuid}/")  # noqa: T201
@@ -31,7 +31,7 @@ def make(user=USER):
     """One with calls in every state. Prints the conversation's address and the key of
     the call that waits."""
     owner = get_user_model().objects.get(username=user)
-    made = transcript.create(owner, title="Calls of tools", model="demo")
+    made = transcript.create_conversation(owner, title="Calls of tools", model="demo")
     soon = timezone.now() + timedelta(hours=1)
     answered = {"answered_at": timezone.now(), "answered_by": owner}
     use_tools(

@@ -36,7 +36,7 @@ def no_import_waits_after_its_test():
 @pytest.fixture
 @remembered
 def conversation(alice):
-    made = transcript.create(alice, title="Trip to Kyoto")
+    made = transcript.create_conversation(alice, title="Trip to Kyoto")
     talk_in_turns(made, "Hello", "What is my budget?")
     return made
 
@@ -64,7 +64,7 @@ def session(alice):
 @remembered
 def source(bob):
     """A conversation of Bob with everything that an export can hold."""
-    made = transcript.create(bob, title="Kyoto", system_prompt="Be brief.")
+    made = transcript.create_conversation(bob, title="Kyoto", system_prompt="Be brief.")
     talk_in_turns(made, "One", "Two")
     first = summarise(made, 1, 2)
     talk_in_turns(made, "Three", "Four")

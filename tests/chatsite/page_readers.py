@@ -32,7 +32,7 @@ ACTS = ("pin", "unpin", "leave-out", "bring-back", "delete", "delete")
 def make_conversation(user):
     """One that has something of everything. All texts are Chinese and about pears, so
     tests can tell them from the words of the page in any language."""
-    made = transcript.create(user, title="梨", preset="langgraph")
+    made = transcript.create_conversation(user, title="梨", preset="langgraph")
     talk_in_turns(made, *(f"第 {n} 件事：梨。" for n in range(7)), reply="好梨。")
     first = summarise(
         made, 1, 2, text="盒子里有 77 个梨。", flags={"unsupported": ["77"]}
@@ -108,7 +108,7 @@ class Reader:
                 f"split page {reply}",
                 self.get("conversation-detail", self.uuid, query=query),
             )
-        empty = transcript.create(self.user)
+        empty = transcript.create_conversation(self.user)
         yield "empty", self.get("conversation-detail", empty.uuid)
         commands.submit_message(empty, text="梨", client_id="1")
         commands.submit_message(empty, text="梨", client_id="2")

@@ -79,7 +79,7 @@ def use_tools(
     """A turn whose model called tools before its reply (None: there is none)."""
     turn = submit(conversation, text).turn
     results = sum(use.result is not None for use in uses)
-    transcript.reserve(conversation, results + 1)
+    transcript.reserve_numbers(conversation, results + 1)
     seqs = iter(range(turn.reply_seq, turn.reply_seq + results + 2))
 
     def write(role, said, **values):
@@ -134,7 +134,7 @@ def use_tools(
 
 def arrive(call, text):
     """The result of a call that answers late is here."""
-    seq = transcript.reserve(call.conversation, 1)
+    seq = transcript.reserve_numbers(call.conversation, 1)
     values = {"role": "tool", "text": text, "tool_call_id": call.call_id}
     values["late_for"] = call.request.seq
     row = Message(conversation=call.conversation, seq=seq, **values)

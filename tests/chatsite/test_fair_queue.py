@@ -67,7 +67,7 @@ async def test_what_goes_on_in_the_background_is_the_same_persons():
 
     for who in (ME, None):
         with working_for(who):
-            task = runner.spawn(work())
+            task = runner.spawn_task(work())
         await task
     assert found == [ME, None]
 

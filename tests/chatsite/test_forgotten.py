@@ -102,7 +102,7 @@ OF_ROWS = {
 
 def make_conversation(owner, word):
     """One with rows in every table that has any for a conversation."""
-    made = transcript.create(owner, title=OWN, system_prompt=OWN)
+    made = transcript.create_conversation(owner, title=OWN, system_prompt=OWN)
     file = str(keep_file(owner, word, f"{word}.txt").pk)
     values = {"text": f"One {word}", "client_id": "a", "attachments": [file]}
     commands.send_message(made, **values, run=False)
@@ -270,11 +270,11 @@ class TestTables:
         assert {*OF_ROWS, *OF_CONVERSATION} <= columns
 
     def test_no_column_has_a_word_of_deleted_messages(self, client, planted):
-        assert recall.search(planted, WORD)
+        assert recall.recall_messages(planted, WORD)
         delete_messages(client, planted)
         assert places_of(WORD) == set()
         assert set(RecallEntry.objects.values_list("terms", "dates")) == {("", "")}
-        assert not recall.search(planted, WORD)
+        assert not recall.recall_messages(planted, WORD)
 
     def test_nor_has_an_export_a_page_or_a_link(self, client, planted):
         delete_messages(client, planted)
@@ -315,7 +315,7 @@ class TestConversation:
                 rows = Conversation.objects.filter(pk=planted.pk)
                 rows.update(deleted_at=Now() - library.UNDO * 2)
             else:
-                library.keep_deleted(planted.owner, [planted.uuid])
+                library.end_undo(planted.owner, [planted.uuid])
             assert library.purge_deleted() == 1
         assert not Conversation.objects.exists()
         assert places_of(WORD) == places_of(OWN) == set()

@@ -62,7 +62,7 @@ class People:
         self.owner, self.random = owner, randomness
         self.client = signed_in(owner)
         policy = {"preset": "langgraph"} if randomness.random() < 0.5 else {}
-        made = transcript.create(owner, policy=policy)
+        made = transcript.create_conversation(owner, policy=policy)
         rows = Conversation.objects.filter(pk=made.pk)
         rows.update(tools=own_tools.NAMES, answers_late=randomness.random() < 0.5)
         self.key, self.claim, self.copied = made.pk, None, []

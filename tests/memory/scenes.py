@@ -32,7 +32,7 @@ def call_tools(message, *calls, text=""):
     """The model's calls after `message`, and their results, in rows of their own; a
     call is a name and its result, None where none came. The number of the first row."""
     conversation = message.conversation
-    first = transcript.reserve(conversation, 1 + len(calls))
+    first = transcript.reserve_numbers(conversation, 1 + len(calls))
     asked = [
         {"name": name, "args": {"q": f"{name} {first}"}, "id": f"call_{first}_{place}"}
         for place, (name, _) in enumerate(calls)
@@ -53,7 +53,7 @@ def come_late(conversation, asked, text="Here it is.", place=0):
     """A result of a call of message `asked` that came after its answer."""
     return transcript.append_result(
         conversation,
-        seq=transcript.reserve(conversation, 1),
+        seq=transcript.reserve_numbers(conversation, 1),
         call_id=f"call_{asked}_{place}",
         text=text,
         late_for=asked,
@@ -64,7 +64,7 @@ def say_with_tools(conversation, text, *calls):
     """A message, calls of tools and the reply."""
     message = ask(conversation, text)
     call_tools(message, *calls)
-    seq = transcript.reserve(conversation, 1)
+    seq = transcript.reserve_numbers(conversation, 1)
     return transcript.append_reply(conversation, seq=seq, text=f"Reply to: {text}")
 
 

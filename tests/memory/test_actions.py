@@ -20,7 +20,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 @pytest.fixture
 def conversation(alice):
-    return transcript.create(alice, preset="langgraph")
+    return transcript.create_conversation(alice, preset="langgraph")
 
 
 @pytest.fixture
@@ -115,7 +115,7 @@ class TestRestore:
     def test_a_stretch_in_the_middle_brings_those_before_it(self, alice):
         policy = {"trigger": ["messages", 4], "keep": ["messages", 2], "fan_in": 2}
         policy |= {"summary_budget": 8, "max_summary_tokens": 4}
-        conversation = transcript.create(alice, policy=policy)
+        conversation = transcript.create_conversation(alice, policy=policy)
         for _ in range(4):
             add_turns(conversation, 1)
             compact(conversation, "Some words here.", "Merged words.")

@@ -25,7 +25,7 @@ Status = Summary.Status
 
 @pytest.fixture
 def conversation(alice):
-    return transcript.create(alice, title="Audited")
+    return transcript.create_conversation(alice, title="Audited")
 
 
 @pytest.fixture
@@ -143,7 +143,7 @@ def test_it_finds_a_later_version_as_an_ancestor(compacted):
 
 
 def test_it_finds_an_ancestor_in_another_conversation(compacted, bob):
-    other = transcript.create(bob)
+    other = transcript.create_conversation(bob)
     talk(other, 4)
     copied = summarise(other, 1, 4)
     copied.folded_from.add(compacted.summaries.first())
@@ -159,7 +159,7 @@ def test_it_finds_a_reply_without_a_request(compacted):
 
 
 def test_it_finds_calls_that_point_into_another_conversation(compacted, bob):
-    other = transcript.create(bob)
+    other = transcript.create_conversation(bob)
     plant(compacted.model_calls.get(message__seq=2), conversation=other)
     assert "R8.foreign" in found()
 
@@ -231,7 +231,7 @@ def test_it_asks_few_questions_however_much_there_is(
     alice, django_assert_max_num_queries
 ):
     for _ in range(3):
-        conversation = transcript.create(alice)
+        conversation = transcript.create_conversation(alice)
         talk(conversation, 6)
         summarise(conversation, 1, 8)
     with django_assert_max_num_queries(19):

@@ -9,7 +9,7 @@ from django.utils import timezone
 from memory import actions, context, transcript
 from memory.compaction import preparation
 from memory.compaction.commit import InvokeError
-from memory.engine.compose import digest, to_wire
+from memory.engine.compose import digest_wire, to_wire
 from memory.engine.summaries import prompts
 from memory.engine.summaries.material import read_request
 from memory.integrity import audit
@@ -30,7 +30,9 @@ CACHED = {"tokens_input": 2000, "tokens_cached": 1920}
 @pytest.fixture
 def conversation(alice):
     policy = {"trigger": ["turns", 3], "keep": ["turns", 1], "max_summary_tokens": 60}
-    return transcript.create(alice, policy=policy, system_prompt="Be kind.")
+    return transcript.create_conversation(
+        alice, policy=policy, system_prompt="Be kind."
+    )
 
 
 def talk(conversation, **reported):
@@ -78,10 +80,10 @@ def test_its_request_can_be_built_again(conversation):
     talk(conversation, **CACHED)
     (request,) = compact(conversation, "They talked of tea.").requests
     call = conversation.model_calls.get(purpose=ModelCall.Purpose.SUMMARY)
-    assert call.sha256 == digest(to_wire(request, model="m"))
+    assert call.sha256 == digest_wire(to_wire(request, model="m"))
     assert call.refs["messages"] == [1, 4]
     assert context.verify_context(call)
-    assert context.rebuild(call).messages[-1].text == request[-1].text
+    assert context.rebuild_context(call).messages[-1].text == request[-1].text
     assert list(audit.check_memory()) == []
     # Other words in one of its messages are found out.
     plant(conversation.messages.get(seq=3), text="Other words")
@@ -127,7 +129,7 @@ def test_with_tools_the_messages_are_a_document(conversation):
 def test_calls_of_tools_are_in_no_beginning(conversation):
     message = ask(conversation, "Look it up")
     call_tools(message, ("search", "Nothing."))
-    seq = transcript.reserve(conversation, 1)
+    seq = transcript.reserve_numbers(conversation, 1)
     transcript.append_reply(conversation, seq=seq, text="There is nothing.")
     talk(conversation, **CACHED)
     assert not is_in_place(compact(conversation).requests[0])
@@ -160,7 +162,7 @@ def test_what_begins_in_another_way_by_now_is_in_no_cache(conversation, change):
 
 def test_it_can_be_switched_off(alice):
     policy = {"trigger": ["turns", 3], "keep": ["turns", 1], "cached_prefix": False}
-    conversation = transcript.create(alice, policy=policy)
+    conversation = transcript.create_conversation(alice, policy=policy)
     talk(conversation, **CACHED)
     assert not is_in_place(compact(conversation).requests[0])
 

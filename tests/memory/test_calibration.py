@@ -16,7 +16,9 @@ def learn(conversation, sizes, report):
     """Requests of these plain sizes, reported as the server counts them."""
     for size in sizes:
         seen = round(conversation.token_overhead + conversation.token_ratio * size)
-        for name, value in calibration.follow(conversation, seen, report(size)).items():
+        for name, value in calibration.follow_report(
+            conversation, seen, report(size)
+        ).items():
             setattr(conversation, name, value)
     conversation.save()
     return conversation
@@ -26,13 +28,17 @@ GROWING = range(60, 4000, 180)
 
 
 def test_a_constant_is_no_factor(alice):
-    learned = learn(transcript.create(alice), range(40, 160, 20), lambda n: n + 300)
+    learned = learn(
+        transcript.create_conversation(alice), range(40, 160, 20), lambda n: n + 300
+    )
     assert learned.token_ratio == pytest.approx(1, abs=0.05)
     assert learned.token_overhead == pytest.approx(300, abs=30)
 
 
 def test_a_factor_is_no_constant(alice):
-    learned = learn(transcript.create(alice), GROWING, lambda n: round(1.6 * n))
+    learned = learn(
+        transcript.create_conversation(alice), GROWING, lambda n: round(1.6 * n)
+    )
     assert learned.token_ratio == pytest.approx(1.6, abs=0.15)
     assert learned.token_overhead < 200
 
@@ -43,7 +49,9 @@ def test_both_are_found(alice, constant, factor):
     source = random.Random(5)
     sizes = [source.randrange(500, 5000) for _ in range(60)]
     learned = learn(
-        transcript.create(alice), sizes, lambda n: round(constant + factor * n)
+        transcript.create_conversation(alice),
+        sizes,
+        lambda n: round(constant + factor * n),
     )
     for size in (1000, 3000, 9000):
         estimate = learned.token_overhead + learned.token_ratio * size
@@ -51,14 +59,14 @@ def test_both_are_found(alice, constant, factor):
 
 
 def test_a_server_that_reports_only_what_was_not_cached_does_not_drive_it_down(alice):
-    conversation = transcript.create(alice)
+    conversation = transcript.create_conversation(alice)
     learn(conversation, [200], lambda n: n)
     learned = learn(conversation, GROWING, lambda n: min(n, 180))
     assert learned.token_ratio > 0.95
 
 
 def test_the_estimate_of_a_request_has_the_constant_once(alice):
-    conversation = transcript.create(alice)
+    conversation = transcript.create_conversation(alice)
     add_turns(conversation, 3)
     plain = context.build_request_context(conversation).tokens
     Conversation.objects.update(token_overhead=300)

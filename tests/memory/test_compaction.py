@@ -26,7 +26,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 @pytest.fixture
 def conversation(alice):
-    return transcript.create(alice, preset="langgraph")
+    return transcript.create_conversation(alice, preset="langgraph")
 
 
 @pytest.fixture
@@ -38,7 +38,7 @@ def layered(alice):
         "summary_budget": 60,
         "fan_in": 2,
     }
-    return transcript.create(alice, policy=policy)
+    return transcript.create_conversation(alice, policy=policy)
 
 
 async def talked(conversation, turns, **options):
@@ -198,7 +198,7 @@ async def test_replies_go_on_while_the_summariser_is_down_for_200_turns(conversa
 
 
 async def test_it_stores_data_and_doubts_beside_the_text(alice):
-    create = database_sync_to_async(transcript.create)
+    create = database_sync_to_async(transcript.create_conversation)
     policy = {"preset": "topics", "trigger": ["turns", 4], "keep": ["turns", 1]}
     conversation = await create(alice, policy=policy)
     await talked(conversation, 4)
@@ -212,7 +212,9 @@ async def test_it_stores_data_and_doubts_beside_the_text(alice):
 
 async def test_what_the_policy_calls_important_stays_word_for_word(alice):
     policy = {"preset": "langgraph", "important": ["Message [24] "]}
-    conversation = await database_sync_to_async(transcript.create)(alice, policy=policy)
+    conversation = await database_sync_to_async(transcript.create_conversation)(
+        alice, policy=policy
+    )
     await talked(conversation, 4)
     await compact(conversation)
     built = await database_sync_to_async(context.build_request_context)(conversation)
@@ -264,7 +266,9 @@ async def test_a_forced_compaction_goes_below_the_trigger(conversation):
 
 async def test_a_disabled_policy_never_compacts(alice):
     policy = {"preset": "langgraph", "enabled": False}
-    conversation = await database_sync_to_async(transcript.create)(alice, policy=policy)
+    conversation = await database_sync_to_async(transcript.create_conversation)(
+        alice, policy=policy
+    )
     await talked(conversation, 10)
     assert (await compact(conversation)).state == "nothing"
 
@@ -332,7 +336,7 @@ class TestDue:
 
     async def test_an_idle_trigger_is_due_when_its_time_has_come(self, alice):
         policy = {"trigger": ["idle", 3600], "keep": ["messages", 2]}
-        create = database_sync_to_async(transcript.create)
+        create = database_sync_to_async(transcript.create_conversation)
         conversation = await create(alice, policy=policy)
         await talked(conversation, 3)
         assert (await compact(conversation)).state == "nothing"
@@ -578,7 +582,7 @@ class TestImportantPatterns:
 
     @pytest.fixture
     def stalling(self, alice):
-        conversation = transcript.create(alice, policy=self.POLICY)
+        conversation = transcript.create_conversation(alice, policy=self.POLICY)
         for number in range(8):
             message, _ = transcript.append_user_message(
                 conversation, text="ab" * 1990, client_id=f"c{number}"

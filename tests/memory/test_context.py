@@ -16,7 +16,7 @@ pytestmark = pytest.mark.django_db
 
 @pytest.fixture
 def conversation(alice):
-    return transcript.create(alice, system_prompt="Be brief.")
+    return transcript.create_conversation(alice, system_prompt="Be brief.")
 
 
 def record_reply(conversation, newest):
@@ -62,7 +62,7 @@ def test_a_policy_can_word_what_stands_before_the_summaries(conversation):
     add_turns(conversation, 2)
     summarise(conversation, 1, 2)
     call = record_reply(conversation, ask(conversation))
-    quoted = context.rebuild(call).wire[1]["content"]
+    quoted = context.rebuild_context(call).wire[1]["content"]
     assert quoted.startswith("What we know so far:")
     conversation.policy = {}
     conversation.save()
@@ -133,7 +133,7 @@ def test_a_recorded_request_is_rebuilt_after_everything_changed(conversation):
     conversation.save()
     transcript.supersede_messages(conversation, 3)
     call = ModelCall.objects.get(pk=call.pk)
-    assert context.rebuild(call).wire == sent
+    assert context.rebuild_context(call).wire == sent
     assert context.verify_context(call)
 
 

@@ -32,7 +32,7 @@ def compact(conversation, *answers):
 @remembered
 def edited(alice):
     """v1 of 1..4, v4 of 5..8 by Alice, v3 of 9..12, then the messages 13 and 14."""
-    made = transcript.create(alice, policy=SEGMENTS)
+    made = transcript.create_conversation(alice, policy=SEGMENTS)
     for turns in (3, 2, 2):
         add_turns(made, turns)
         compact(made)
@@ -131,7 +131,7 @@ class TestKeeping:
         assert not edited.summaries.filter(text=MINE).exists()
 
     def test_of_a_call_and_its_result_both_leave_and_the_words_stay(self, alice):
-        made = transcript.create(alice, policy=SEGMENTS)
+        made = transcript.create_conversation(alice, policy=SEGMENTS)
         scenes.say_with_tools(made, "Look it up.", ("search", "Found."))
         add_turns(made, 3)
         compact(made)

@@ -16,7 +16,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 @pytest.fixture
 def long(alice, monkeypatch):
     monkeypatch.setattr(bundle, "BATCH", 4)
-    made = transcript.create(alice, system_prompt="Be brief.")
+    made = transcript.create_conversation(alice, system_prompt="Be brief.")
     talk(made, 5)
     return made
 
@@ -53,7 +53,7 @@ def test_what_an_error_leaves_is_hidden_and_purged(long, alice):
     ):
         library.erase_conversation(long)
     assert Message.objects.count() == 6
-    assert not library.own(alice).exists()
+    assert not library.list_own(alice).exists()
     assert not library.deleted_lately(alice).exists()
     assert not list(audit.check_memory()) + list(turn_audit.check_turns())
     assert library.purge_deleted() == 1

@@ -24,7 +24,7 @@ BY_COLUMNS = Lease(lambda: MINUTE, "compaction_lease_until", "compaction_owner")
 
 @pytest.fixture
 def conversations(alice):
-    row = transcript.create(alice)
+    row = transcript.create_conversation(alice)
     return Conversation.objects.filter(pk=row.pk)
 
 

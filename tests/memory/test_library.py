@@ -19,7 +19,7 @@ from .scenes import talk
 @pytest.fixture
 @remembered
 def conversation(alice):
-    made = transcript.create(alice, title="Kyoto")
+    made = transcript.create_conversation(alice, title="Kyoto")
     talk(made, 2)
     return made
 
@@ -34,7 +34,9 @@ def texts_of(found):
 
 class TestList:
     def test_it_has_pinned_ones_first_and_archived_ones_apart(self, alice):
-        old, pinned, archived = (transcript.create(alice, title=t) for t in "abc")
+        old, pinned, archived = (
+            transcript.create_conversation(alice, title=t) for t in "abc"
+        )
         library.pin_conversation(old)
         library.archive_conversation(archived)
         assert list(library.list_conversations(alice)) == [old, pinned]
@@ -78,8 +80,8 @@ class TestDelete:
         assert not RecallEntry.objects.exists()
 
     def test_it_takes_prompts_along_that_nothing_else_was_sent_with(self, alice):
-        own = transcript.create(alice, system_prompt="You know my secret.")
-        other = transcript.create(alice)
+        own = transcript.create_conversation(alice, system_prompt="You know my secret.")
+        other = transcript.create_conversation(alice)
         for made in (own, other):
             talk(made, 1)
         kept = set(Prompt.objects.exclude(text__contains="secret"))
@@ -87,7 +89,10 @@ class TestDelete:
         assert set(Prompt.objects.all()) == kept
 
     def test_one_that_cannot_go_now_keeps_none_of_the_others(self, alice, monkeypatch):
-        stuck, free = transcript.create(alice), transcript.create(alice)
+        stuck, free = (
+            transcript.create_conversation(alice),
+            transcript.create_conversation(alice),
+        )
         Conversation.objects.update(deleted_at=timezone.now() - timedelta(days=1))
 
         def busy(sender, instance, **kwargs):
@@ -107,7 +112,7 @@ class TestDelete:
 class TestSeveral:
     @pytest.fixture
     def some(self, alice):
-        return [transcript.create(alice, title=title) for title in "abc"]
+        return [transcript.create_conversation(alice, title=title) for title in "abc"]
 
     def test_they_are_archived_deleted_and_restored(self, alice, some):
         library.archive_all(some[:2])
@@ -118,7 +123,7 @@ class TestSeveral:
         assert at
         uuids = [each.uuid for each in some]
         assert library.restore_all(alice, uuids) == 2
-        assert library.own(alice).count() == 3
+        assert library.list_own(alice).count() == 3
         library.delete_all(some)
         late = timezone.now() - library.UNDO - timedelta(seconds=5)
         Conversation.objects.update(deleted_at=late)
@@ -126,20 +131,20 @@ class TestSeveral:
             library.restore_all(alice, uuids)
 
     def test_one_that_is_not_theirs_is_missing_with_all(self, alice, bob, some):
-        other = transcript.create(bob)
+        other = transcript.create_conversation(bob)
         for wrong in ([some[0].uuid, other.uuid], [other.uuid]):
             with pytest.raises(Conversation.DoesNotExist):
-                library.pick(alice, wrong)
+                library.pick_conversations(alice, wrong)
         library.delete_all(some)
         with pytest.raises(Conversation.DoesNotExist):
             library.restore_all(bob, [each.uuid for each in some])
         with pytest.raises(Conversation.DoesNotExist):
-            library.pick(alice, [some[0].uuid])
+            library.pick_conversations(alice, [some[0].uuid])
 
 
 class TestFind:
     def test_it_finds_whole_words_in_any_conversation(self, alice, conversation):
-        other = transcript.create(alice)
+        other = transcript.create_conversation(alice)
         say(conversation, "The budget is 1,200 euros for hotels")
         say(other, "Hiking needs a budget as well")
         found = conversation_search.find_messages(alice, "budget")
@@ -190,4 +195,4 @@ class TestFind:
 
 def plant(user, count):
     for n in range(count):
-        say(transcript.create(user, title=f"w{n}"), f"The harbour of w{n}")
+        say(transcript.create_conversation(user, title=f"w{n}"), f"The harbour of w{n}")

@@ -26,7 +26,7 @@ def compact(conversation, *answers):
 
 
 def make(owner, policy, compactions=6):
-    made = transcript.create(owner, policy=policy)
+    made = transcript.create_conversation(owner, policy=policy)
     for turns in [3] + [2] * (compactions - 1):
         add_turns(made, turns)
         compact(made)

@@ -33,7 +33,7 @@ def newest(executor):
 
 @pytest.fixture
 def filled(alice):
-    made = transcript.create(alice, title="Trip")
+    made = transcript.create_conversation(alice, title="Trip")
     add_turns(made, 3)
     for policy_hash in (Policy().digest(), "0" * 64):
         summarise(made, 1, 2, policy_hash=policy_hash, status="superseded")
@@ -61,7 +61,7 @@ def test_a_filled_database_goes_back_and_up_again(filled):
     assert [*policies] == ["layered", ""]
     # The search index follows what is written after the upgrade.
     transcript.append_user_message(filled, text="A zeppelin!", client_id="z")
-    assert recall.search(filled, "zeppelin")[0].seq == 7
+    assert recall.recall_messages(filled, "zeppelin")[0].seq == 7
     QuerySet(Message).filter(pk=filled.messages.first().pk).delete()
     assert RecallEntry.objects.count() == Message.objects.count()
     assert list(audit.find_bad_index()) == []
@@ -93,7 +93,7 @@ def test_indexing_by_passages_goes_on_where_it_was_interrupted(filled, monkeypat
     assert [
         *RecallEntry.objects.order_by("pk").values_list("pk", "terms", "passages")
     ] == entries
-    assert recall.search(filled, filled.messages.first().text)
+    assert recall.recall_messages(filled, filled.messages.first().text)
 
 
 LIMITS = ("lock_timeout", "idle_in_transaction_session_timeout")

@@ -27,7 +27,7 @@ BROKEN = [
 @pytest.fixture
 @remembered
 def conversation(alice):
-    made = transcript.create(alice)
+    made = transcript.create_conversation(alice)
     add_turns(made, 3)
     return made
 

@@ -18,7 +18,7 @@ OWN = "You know my secret."
 
 @pytest.fixture
 def own(alice):
-    made = transcript.create(alice, system_prompt=OWN)
+    made = transcript.create_conversation(alice, system_prompt=OWN)
     talk(made, 1)
     return made
 
@@ -28,7 +28,7 @@ def is_kept(text=OWN):
 
 
 def test_it_goes_with_the_last_conversation_it_was_sent_with(own, bob):
-    other = transcript.create(bob, system_prompt=OWN)
+    other = transcript.create_conversation(bob, system_prompt=OWN)
     talk(other, 1)
     library.erase_conversation(own)
     assert is_kept()
@@ -37,8 +37,8 @@ def test_it_goes_with_the_last_conversation_it_was_sent_with(own, bob):
 
 
 def test_a_branch_keeps_what_its_requests_refer_to(own, alice):
-    made = transcript.create(alice)
-    bundle.write(made, bundle.read(own, 2))
+    made = transcript.create_conversation(alice)
+    bundle.write_bundle(made, bundle.read_bundle(own, 2))
     library.erase_conversation(own)
     [call] = made.model_calls.filter(purpose="reply")
     assert context.verify_context(call)
@@ -47,8 +47,8 @@ def test_a_branch_keeps_what_its_requests_refer_to(own, alice):
 
 
 def test_an_imported_one_goes_even_if_no_request_refers_to_it(alice):
-    made = transcript.create(alice)
-    bundle.write(made, bundle.Bundle(prompts={prompts.name_of(OWN): OWN}))
+    made = transcript.create_conversation(alice)
+    bundle.write_bundle(made, bundle.Bundle(prompts={prompts.hash_text(OWN): OWN}))
     library.erase_conversation(made)
     assert not is_kept()
 
@@ -64,7 +64,7 @@ def test_a_second_request_links_nothing_twice(own):
 @pytest.mark.database("sqlite")
 @pytest.mark.django_db(transaction=True)
 def test_erasing_reads_no_table_from_end_to_end(own, bob):
-    talk(transcript.create(bob), 3)
+    talk(transcript.create_conversation(bob), 3)
     with CaptureQueriesContext(connection) as asked:
         library.erase_conversation(own)
     plans = []
@@ -98,7 +98,7 @@ def test_old_requests_get_theirs_and_what_belongs_to_no_one_goes(own, alice):
 @pytest.mark.database("postgresql")
 @pytest.mark.django_db(transaction=True)
 def test_a_request_waits_for_an_erasure_and_stores_the_text_again(own, bob):
-    other = transcript.create(bob, system_prompt=OWN)
+    other = transcript.create_conversation(bob, system_prompt=OWN)
     gone, going = Event(), Event()
 
     def erase():
@@ -123,7 +123,7 @@ def test_a_request_waits_for_an_erasure_and_stores_the_text_again(own, bob):
 @pytest.mark.database("postgresql")
 @pytest.mark.django_db(transaction=True)
 def test_an_erasure_waits_for_a_request_that_is_being_recorded(own, bob):
-    other = transcript.create(bob, system_prompt=OWN)
+    other = transcript.create_conversation(bob, system_prompt=OWN)
     recorded = Event()
 
     def record():

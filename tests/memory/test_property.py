@@ -67,7 +67,7 @@ class Memory(RuleBasedStateMachine):
     @initialize(policy=policies)
     def start(self, policy):
         owner = get_user_model().objects.get(username="alice")
-        self.conversation = transcript.create(owner, policy=policy)
+        self.conversation = transcript.create_conversation(owner, policy=policy)
         self.owner, self.open, self.read, self.sent = owner, None, set(), 0
         self.views = [[]]
 
@@ -290,7 +290,7 @@ class Memory(RuleBasedStateMachine):
             if not row.is_trimmed
             for seq in range(row.first_seq, row.last_seq + 1)
         }
-        seen = context.visible(self.conversation).values_list("seq", flat=True)
+        seen = context.visible_messages(self.conversation).values_list("seq", flat=True)
         assert self.read.issuperset(summarised.intersection(seen))
         view = [row.version for row in active]
         if view != self.views[-1]:
@@ -299,8 +299,10 @@ class Memory(RuleBasedStateMachine):
     @precondition(lambda self: self.steps % FULL_AUDIT == 0)
     @invariant()
     def what_was_taken_out_is_not_recalled(self):
-        seen = set(context.visible(self.conversation).values_list("seq", flat=True))
-        hits = recall.search(self.conversation, " ".join(WORDS), limit=100)
+        seen = set(
+            context.visible_messages(self.conversation).values_list("seq", flat=True)
+        )
+        hits = recall.recall_messages(self.conversation, " ".join(WORDS), limit=100)
         assert seen.issuperset(hit.seq for hit in hits)
 
 

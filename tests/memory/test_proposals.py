@@ -22,7 +22,7 @@ def nothing_open(conversation):
 @pytest.fixture
 @remembered
 def conversation(alice):
-    made = transcript.create(alice)
+    made = transcript.create_conversation(alice)
     add_turns(made, 5)
     return made
 
@@ -119,7 +119,7 @@ class TestAccept:
         assert summary.model == ""
 
     def test_it_extends_a_running_summary(self, alice):
-        made = transcript.create(alice, preset="langgraph")
+        made = transcript.create_conversation(alice, preset="langgraph")
         add_turns(made, 5)
         accept(made, propose(made, 2))
         accept(made, propose(made, 6, "All of it."))
@@ -149,7 +149,7 @@ class TestAccept:
             accept(conversation, propose(conversation, 4), " ")
 
     def test_it_refuses_a_signature_that_is_not_its_own(self, conversation, alice):
-        other = transcript.create(alice)
+        other = transcript.create_conversation(alice)
         add_turns(other, 5)
         proposal = propose(conversation, 4)
         with pytest.raises(actions.ActionError, match="another conversation"):

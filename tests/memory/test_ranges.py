@@ -9,7 +9,7 @@ from django.db.models import Count, Q
 
 from memory import transcript
 from memory.database import is_away
-from memory.ranges import to_ranges, within
+from memory.ranges import in_ranges, to_ranges
 
 from .scenes import say
 
@@ -18,28 +18,32 @@ pytestmark = pytest.mark.django_db
 
 @pytest.mark.parametrize("count", [0, 1, 16, 17, 300, 1000])
 def test_any_number_of_ranges_finds_its_rows(alice, count):
-    conversation = transcript.create(alice)
+    conversation = transcript.create_conversation(alice)
     for text in "abcdefgh":
         say(conversation, text)
     seqs = sorted(conversation.messages.values_list("seq", flat=True))
     # Every other number, the last ones among them.
     wanted = range(max(seqs) - 2 * count, max(seqs) + 1, 2) if count else []
     ranges = to_ranges(wanted)
-    found = conversation.messages.filter(within(ranges)).values_list("seq", flat=True)
+    found = conversation.messages.filter(in_ranges(ranges)).values_list(
+        "seq", flat=True
+    )
     assert sorted(found) == sorted(set(seqs) & set(wanted))
     counts = conversation.messages.aggregate(
-        inside=Count("pk", within(ranges)), outside=Count("pk", ~within(ranges))
+        inside=Count("pk", in_ranges(ranges)), outside=Count("pk", ~in_ranges(ranges))
     )
     assert counts == {"inside": len(found), "outside": len(seqs) - len(found)}
 
 
 def test_ranges_in_any_order_that_overlap_are_found(alice):
-    conversation = transcript.create(alice)
+    conversation = transcript.create_conversation(alice)
     for text in "abcdefgh":
         say(conversation, text)
     seqs = sorted(conversation.messages.values_list("seq", flat=True))
     ranges = [[n, n + 30] for n in range(1000, 20, -10)] + [[2, 2000]]
-    found = conversation.messages.filter(within(ranges)).values_list("seq", flat=True)
+    found = conversation.messages.filter(in_ranges(ranges)).values_list(
+        "seq", flat=True
+    )
     assert sorted(found) == [seq for seq in seqs if seq >= 2]
 
 

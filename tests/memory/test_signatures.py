@@ -18,7 +18,7 @@ Status = Summary.Status
 @remembered
 def conversation(alice):
     """v1 was merged into v2; message #9 and v3 were never sent to a model."""
-    made = transcript.create(alice, title="Signed")
+    made = transcript.create_conversation(alice, title="Signed")
     talk(made, 4)
     first = summarise(made, 1, 4)
     merged = summarise(made, 1, 6, replaces=[first], flags={"unsupported": ["Kafka"]})

@@ -39,7 +39,7 @@ def change(pk, **values):
 
 @pytest.fixture
 def conversation(alice):
-    made = transcript.create(alice, title="The boats")
+    made = transcript.create_conversation(alice, title="The boats")
     for number, text in enumerate(("I'm Lance.", "How many boats?"), start=1):
         transcript.append_user_message(made, text=text, client_id=f"id-{number}")
     return made
@@ -61,7 +61,7 @@ def test_rows_are_objects_with_what_was_asked_for(
 
 
 def test_each_call_has_its_own_arguments(conversation, bob):
-    other = transcript.create(bob)
+    other = transcript.create_conversation(bob)
     wanted = list(said.build(conversation))
     assert said(conversation=conversation.pk) == wanted
     assert [row[1] for row in wanted] == ["I'm Lance.", "How many boats?"]
@@ -71,7 +71,7 @@ def test_each_call_has_its_own_arguments(conversation, bob):
 
 
 def test_an_update_changes_the_rows_it_names(conversation, bob):
-    other = transcript.create(bob)
+    other = transcript.create_conversation(bob)
     values = {"title": "New", "policy": {"keep": [1, "ü"]}, "compaction_due_at": LATER}
     before = conversation.updated_at
     assert change(pk=conversation.pk, **values) == 1
@@ -110,7 +110,7 @@ def test_it_is_built_once_and_again_after_a_setting_has_changed(conversation, se
         assert len(few(owner=conversation.owner_id)) == 1
     assert built == [1]
     settings.TURNS_PER_USER = 2
-    transcript.create(conversation.owner)
+    transcript.create_conversation(conversation.owner)
     assert len(few(owner=conversation.owner_id)) == 2
     assert built == [1, 2]
 
@@ -154,7 +154,7 @@ def test_columns_of_history_stay(conversation):
 
 
 def test_a_refused_update_ends_the_transaction(conversation, alice):
-    other = transcript.create(alice)
+    other = transcript.create_conversation(alice)
 
     @prepared_update()
     def take(pk, uuid):

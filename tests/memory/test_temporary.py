@@ -14,7 +14,9 @@ from .scenes import say, talk
 
 @pytest.fixture
 def fleeting(alice):
-    made = transcript.create(alice, temporary=True, system_prompt="Be a quokka.")
+    made = transcript.create_conversation(
+        alice, temporary=True, system_prompt="Be a quokka."
+    )
     talk(made, 1)
     say(made, "My budget is 3,200 euros.")
     return made
@@ -29,7 +31,10 @@ def close(conversation, ago):
 def test_it_has_a_title_that_tells_nothing(alice, fleeting):
     assert fleeting.title == "Temporary conversation"
     assert transcript.suggest_title(fleeting, "My budget") == ""
-    assert transcript.create(alice, temporary=True, title="Ahoy").title == "Ahoy"
+    assert (
+        transcript.create_conversation(alice, temporary=True, title="Ahoy").title
+        == "Ahoy"
+    )
 
 
 def test_its_owner_has_it_by_its_address_alone(alice, bob, fleeting):
@@ -38,13 +43,13 @@ def test_its_owner_has_it_by_its_address_alone(alice, bob, fleeting):
         transcript.get_for(bob, fleeting.uuid)
     for archived in (False, True):
         assert not library.list_conversations(alice, archived=archived)
-    assert not library.own(alice)
+    assert not library.list_own(alice)
     assert not conversation_search.find_messages(alice, "budget")
     assert not conversation_search.list_searched(alice).exists()
 
 
 def test_nothing_of_it_is_left_when_its_time_is_over(alice, fleeting):
-    kept = transcript.create(alice)
+    kept = transcript.create_conversation(alice)
     talk(kept, 1)
     close(fleeting, timedelta(seconds=1))
     assert list(library.find_expired()) == [fleeting]
@@ -58,7 +63,7 @@ def test_nothing_of_it_is_left_when_its_time_is_over(alice, fleeting):
 
 def test_an_open_page_keeps_it(alice, fleeting):
     close(fleeting, timedelta(seconds=1))
-    kept = transcript.create(alice)
+    kept = transcript.create_conversation(alice)
     library.keep_open([fleeting.pk, kept.pk])
     assert library.purge_deleted() == 0
     fleeting.refresh_from_db()
@@ -85,7 +90,7 @@ def test_deleted_it_can_not_come_back_and_no_page_keeps_it(alice, fleeting):
 
 
 def test_other_conversations_are_never_expired(alice):
-    made = transcript.create(alice)
+    made = transcript.create_conversation(alice)
     Conversation.objects.update(created_at=timezone.now() - timedelta(days=400))
     assert not library.find_expired()
     assert not made.is_temporary

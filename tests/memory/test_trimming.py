@@ -29,7 +29,7 @@ POLICY = {"strategy": "window", "trigger": ["messages", 6], "keep": ["messages",
 
 @pytest.fixture
 def conversation(alice):
-    made = transcript.create(alice, policy=POLICY)
+    made = transcript.create_conversation(alice, policy=POLICY)
     add_turns(made, 3)
     return made
 
@@ -57,7 +57,7 @@ def test_each_is_in_one_place_and_the_audit_agrees(conversation):
 def test_the_request_is_proved_and_counts_them(conversation):
     compact(conversation)
     call = say(conversation, "What now?")
-    assert [each["role"] for each in context.rebuild(call).wire] == [
+    assert [each["role"] for each in context.rebuild_context(call).wire] == [
         *("system", "user", "assistant", "user"),
     ]
     assert context.verify_context(call)
@@ -123,8 +123,8 @@ def test_important_messages_stay_word_for_word(conversation):
 
 def test_a_copy_keeps_them(conversation, alice):
     compact(conversation)
-    made = transcript.create(alice)
-    bundle.write(made, bundle.read(conversation, 6))
+    made = transcript.create_conversation(alice)
+    bundle.write_bundle(made, bundle.read_bundle(conversation, 6))
     assert check_places(made) == {"left": 4, "window": 2}
 
 
@@ -150,7 +150,7 @@ def test_an_erased_summary_did_not_only_leave(conversation):
 
 def test_the_trigger_topic_is_stored_with_what_it_measured(alice):
     policy = {"trigger": ["topic", 0.9], "keep": ["turns", 1]}
-    made = transcript.create(alice, policy=policy)
+    made = transcript.create_conversation(alice, policy=policy)
     reply_to(ask(made, "Which temples should we see in Kyoto?"), "The golden temple.")
     assert async_to_sync(run_compaction)(made).state == "nothing"
     reply_to(ask(made, "My laptop crashes when it compiles."), "Update the compiler.")

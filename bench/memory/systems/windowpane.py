@@ -94,7 +94,7 @@ class Windowpane(System):
             return []
         at = time_of(self.messages[-1]) if self.messages else None
         most = excerpts.find_breadth(question).hits
-        chosen = excerpts.choose(
+        chosen = excerpts.choose_excerpts(
             self.archive.search(question, limit=most, at=at),
             dict(enumerate(self.messages[: self.state.cutoff], start=1)),
             question,

@@ -40,7 +40,7 @@ def _describe_account(user: AbstractBaseUser) -> tuple[str, list[int]]:
             **{name: read(user) for name, read in account_rows.items()},
         },
     }
-    ids = library.own(user).order_by("pk").values_list("pk", flat=True)
+    ids = library.list_own(user).order_by("pk").values_list("pk", flat=True)
     return dump_export(value), list(ids)
 
 

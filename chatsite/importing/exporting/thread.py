@@ -29,7 +29,7 @@ def export_thread(conversation: Conversation) -> dict[str, Any]:
             "own_policy": conversation.policy,
             "model": requests.model_of(conversation),
             "temperature": conversation.temperature,
-            "system_prompt": context.system_prompt(conversation),
+            "system_prompt": context.find_system_prompt(conversation),
             **{f.name: f.read(conversation) for f in hooks.conversation_fields},
         },
         "messages": list(list_messages(conversation)),

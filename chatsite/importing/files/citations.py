@@ -5,7 +5,7 @@ instead is beside the text, in `content_references`.
 
 import re
 
-from chatsite.llm.streaming import clean
+from chatsite.llm.streaming import clean_text
 
 SEPARATOR = "\ue202"
 # A mark, with the space before it, which goes with a mark that shows nothing.
@@ -38,7 +38,7 @@ def _by_mark(references: object) -> dict[str, list[str]]:
         if isinstance(each, dict):
             mark, words = each.get("matched_text"), each.get("alt")
             if isinstance(mark, str) and isinstance(words, str):
-                shown.setdefault(mark, []).append(clean(words))
+                shown.setdefault(mark, []).append(clean_text(words))
     return shown
 
 

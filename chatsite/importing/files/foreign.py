@@ -7,7 +7,7 @@ from typing import Any
 
 from django.utils.translation import gettext as _
 
-from chatsite.llm.streaming import clean
+from chatsite.llm.streaming import clean_text
 
 from . import citations, tool_parts
 from .draft import Draft, Said, from_talk, read_time
@@ -96,7 +96,7 @@ def _list_parts(content: dict[str, Any]) -> Iterator[str]:
     parts = content.get("parts")
     for part in parts if isinstance(parts, list) else []:
         if isinstance(part, str) and part.strip():
-            yield clean(part)
+            yield clean_text(part)
         elif isinstance(part, dict):
             yield _("[attachment not included in the export]")
 
@@ -158,7 +158,9 @@ def _list_texts(message: dict[str, Any]) -> Iterator[str]:
         and isinstance(block.get("text"), str)
     ]
     yield from (
-        clean(text) for text in blocks or [_clean_text(message.get("text"))] if text
+        clean_text(text)
+        for text in blocks or [_clean_text(message.get("text"))]
+        if text
     )
     yield from _list_attached(message)
 
@@ -176,7 +178,7 @@ def _as_list(value: object) -> list[Any]:
 
 
 def _clean_text(value: object) -> str:
-    return clean(value) if isinstance(value, str) else ""
+    return clean_text(value) if isinstance(value, str) else ""
 
 
 def _shorten_id(value: object) -> str:
@@ -184,4 +186,4 @@ def _shorten_id(value: object) -> str:
         raise ImportItemError(
             _("it has no id, so importing it again would duplicate it.")
         )
-    return clean(str(value))[:150]
+    return clean_text(str(value))[:150]

@@ -20,7 +20,7 @@ from memory.engine import attachments
 from memory.engine.exceptions import PolicyError
 from memory.engine.file_names import clean_file_name
 from memory.engine.policy import Policy
-from memory.engine.wording import reason
+from memory.engine.wording import explain_refusal
 
 from ..thread_format import (
     FORMAT,
@@ -48,7 +48,7 @@ def read_export(item: dict[str, Any], user_id: int) -> Draft:
     except ValidationError as error:
         first = error.errors()[0]
         where = tuple(n + 1 if isinstance(n, int) else n for n in first["loc"])
-        values = {"place": name_place(where), "why": reason(first).say(_)}
+        values = {"place": name_place(where), "why": explain_refusal(first).say(_)}
         raise ImportItemError(_("%(place)s: %(why)s.") % values) from None
     # A reply that was being written is not final anywhere; what calls tools is.
     said = [
@@ -255,7 +255,7 @@ def _read_sent_text(row: Message) -> str:
     if attachments.is_shortened(row.text, places, row.sent_text):
         return row.sent_text
     room = settings.ATTACHMENT_TOKENS
-    return attachments.shorten(row.text, places, room=room, seq=row.seq)
+    return attachments.shorten_attachments(row.text, places, room=room, seq=row.seq)
 
 
 def _read_summaries(

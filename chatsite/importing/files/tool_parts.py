@@ -7,7 +7,7 @@ from typing import Any
 
 from django.utils.translation import gettext as _
 
-from chatsite.llm.streaming import clean
+from chatsite.llm.streaming import clean_text
 
 from .reading import STRING, measure_depth
 
@@ -31,11 +31,13 @@ def make_plain(value: Any) -> Any:
     """The value without characters and numbers that no database holds."""
     match value:
         case str():
-            return clean(value)
+            return clean_text(value)
         case list():
             return [make_plain(part) for part in value]
         case dict():
-            return {clean(str(key)): make_plain(part) for key, part in value.items()}
+            return {
+                clean_text(str(key)): make_plain(part) for key, part in value.items()
+            }
         case bool() | None:
             return value
         case int():
@@ -63,16 +65,18 @@ def read_arguments(content: dict[str, Any]) -> dict[str, Any]:
 def read_words(block: dict[str, Any]) -> str:
     """The words of a result: its own, those of its parts, and marks where the export
     left something out."""
-    found = [clean(block[name]) for name in TEXTS if _has_words(block.get(name))]
+    found = [clean_text(block[name]) for name in TEXTS if _has_words(block.get(name))]
     parts = block.get("parts", block.get("content"))
     parts = [parts] if isinstance(parts, str) else parts
     for part in parts if isinstance(parts, list) else ():
         if isinstance(part, dict):
-            words = [clean(part[name]) for name in TEXTS if _has_words(part.get(name))]
+            words = [
+                clean_text(part[name]) for name in TEXTS if _has_words(part.get(name))
+            ]
             lost = _("[attachment not included in the export]")
             found.append("\n".join(words) or lost)
         elif _has_words(part):
-            found.append(clean(part))
+            found.append(clean_text(part))
     return "\n\n".join(found)
 
 

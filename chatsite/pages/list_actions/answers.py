@@ -14,7 +14,7 @@ from django.utils.translation import gettext as _
 from django.views.decorators.http import require_POST
 from django_htmx.http import reswap, retarget
 
-from chatsite.accounts.access import private
+from chatsite.accounts.access import private_page
 from memory import library
 from memory.models import Conversation
 
@@ -28,7 +28,7 @@ class ListError(ValueError):
 def list_action(view: Callable[..., HttpResponse]) -> Callable[..., HttpResponse]:
     """A view that changes the list, or says why it does not. What is missing, deleted
     or another user's is a 404, and nothing is changed."""
-    return require_POST(private(answering(view)))
+    return require_POST(private_page(answering(view)))
 
 
 def answering(view: Callable[..., HttpResponse]) -> Callable[..., HttpResponse]:
@@ -49,7 +49,7 @@ def answering(view: Callable[..., HttpResponse]) -> Callable[..., HttpResponse]:
 
 def show_list(request: HttpRequest, data: QueryDict, said: str = "") -> HttpResponse:
     """The list for htmx; `data` says which part, `said` what was done."""
-    values = {**conversation_list.listed(request.user, data), "said": said}
+    values = {**conversation_list.make_list(request.user, data), "said": said}
     return render(request, "chat/_list_answer.html", values)
 
 
@@ -92,6 +92,6 @@ def read_uuids(request: HttpRequest) -> list[UUID]:
 def read_conversations(request: HttpRequest) -> list[Conversation]:
     """The user's conversations that an action is about."""
     try:
-        return library.pick(request.user, read_uuids(request))
+        return library.pick_conversations(request.user, read_uuids(request))
     except Conversation.DoesNotExist:
         raise Http404 from None

@@ -70,5 +70,5 @@ def undelete(request: HttpRequest) -> HttpResponse:
 @list_action
 def keep_deleted(request: HttpRequest) -> HttpResponse:
     """No longer offer to undo a deletion: the line that does so is closed."""
-    library.keep_deleted(request.user, read_uuids(request))
+    library.end_undo(request.user, read_uuids(request))
     return list_again(request)

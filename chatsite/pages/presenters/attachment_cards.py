@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from memory.engine.attachments import restore, typed_part
+from memory.engine.attachments import restore_attachments, typed_part
 from memory.models import Message
 
 # Of an attachment's text, shown when its card is opened; all of it is a download.
@@ -28,7 +28,9 @@ def find_typed_text(row: Message) -> str:
 
 
 def make_attachment_cards(row: Message) -> tuple[AttachmentCard, ...]:
-    files = zip(row.attachments, restore(row.head, row.attachments), strict=True)
+    files = zip(
+        row.attachments, restore_attachments(row.head, row.attachments), strict=True
+    )
     return tuple(
         AttachmentCard(
             place=place,

@@ -200,7 +200,9 @@ def model_view(
         call = reply_call(conversation, reply)
         if call is None:
             raise ModelCall.DoesNotExist
-    built = context.rebuild(call) if call else next_turn(conversation, draft, files)
+    built = (
+        context.rebuild_context(call) if call else next_turn(conversation, draft, files)
+    )
     # Files alone are a draft as well.
     draft = draft or " " * bool(files)
     if call:
@@ -227,7 +229,7 @@ def model_view(
         gauge=gauge,
         tokens_estimated=built.tokens,
         counts=counts,
-        model=providers.label(model),
+        model=providers.name_model(model),
         is_demo=providers.is_demo(model),
         call=call or answered.first(),
         verified=verified,
@@ -255,7 +257,7 @@ def _tools_of(
         refs = call.refs
         return tuple(refs.get("tools", ())), tuple(refs.get("tools_refused", ()))
     chosen = hooks.turn_steps.offered(conversation)
-    has_tools = dialects.of(model_of(conversation)).has_tools
+    has_tools = dialects.find_dialect(model_of(conversation)).has_tools
     return (chosen, ()) if has_tools else ((), chosen)
 
 
@@ -265,7 +267,8 @@ def _policy_in_force(
     """The policy with the threshold that an adaptive one has for this window's
     turns."""
     measures = triggers.measure_window(
-        built.context.section("window"), count_tokens=context.counter(conversation)
+        built.context.section("window"),
+        count_tokens=context.conversation_counter(conversation),
     )
     rows = [row for section in sections for row in section.summaries]
     blocks = list(map(versions.to_block, rows))
@@ -275,7 +278,7 @@ def _policy_in_force(
 def _make_sections(
     conversation: Conversation, built: context.Built, draft: str, *, is_past: bool
 ) -> Iterator[ContextSection]:
-    count_tokens = context.counter(conversation)
+    count_tokens = context.conversation_counter(conversation)
     for section in built.context.sections:
         messages = tuple(_find_stored(conversation, section, draft))
         messages = _with_shortened(conversation, messages)

@@ -50,7 +50,7 @@ class Deletion:
         return self.rows[0] if len(self.rows) == 1 else None
 
 
-def listed(user: AbstractBaseUser, data: QueryDict) -> dict[str, Any]:
+def make_list(user: AbstractBaseUser, data: QueryDict) -> dict[str, Any]:
     """What the templates of the list need; `data` says which part is requested."""
     form = ListForm(data)
     if not form.is_valid():

@@ -102,7 +102,7 @@ def _measure_wholes(conversation: Conversation, replies: list[int]) -> Iterator[
         return
     rows = conversation.messages.filter(superseded_at=None, seq__lte=replies[-1])
     totals = Totals(dict(rows.values_list("seq", "tokens")))
-    system = count_text(context.system_prompt(conversation)) + 4
+    system = count_text(context.find_system_prompt(conversation)) + 4
     for seq in replies:
         plain = totals.up_to(seq - 1) + system
         yield plain * conversation.token_ratio + conversation.token_overhead

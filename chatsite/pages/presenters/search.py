@@ -92,7 +92,7 @@ def _without_long_texts(rows: QuerySet[Message]) -> QuerySet[Message]:
 
 
 def _recall_messages(conversation: Conversation, query: str) -> list[Message]:
-    hits = recall.search(conversation, query, limit=MAX_HITS)
+    hits = recall.recall_messages(conversation, query, limit=MAX_HITS)
     found = conversation.messages.filter(seq__in=[hit.seq for hit in hits])
     rows = {row.seq: row for row in _without_long_texts(found)}
     return [rows[hit.seq] for hit in hits if hit.seq in rows]

@@ -61,7 +61,7 @@ def messages_at(
                 text=find_typed_text(row),
                 created_at=row.created_at,
                 location=location or Location("excluded", _("not sent")),
-                model=providers.label(row.model or ""),
+                model=providers.name_model(row.model or ""),
                 pinned=_is_in(row.seq, refs["pinned"]),
                 calls=tuple(visible(str(call.get("name"))) for call in row.tool_calls),
                 files=tuple(file["name"] for file in row.attachments),

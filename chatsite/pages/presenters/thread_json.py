@@ -84,7 +84,7 @@ def describe_context(conversation: Conversation, reply: int | None) -> dict[str,
         call = requests.reply_call(conversation, reply)
         if call is None:
             raise ModelCall.DoesNotExist
-    built = context.rebuild(call) if call else requests.next_turn(conversation)
+    built = context.rebuild_context(call) if call else requests.next_turn(conversation)
     return {
         "messages": built.wire,
         "sha256": built.sha256,

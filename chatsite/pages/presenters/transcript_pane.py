@@ -287,7 +287,9 @@ def _list_items(
         for rows in ended
         for row in rows
     }
-    covered = context.visible(conversation).aggregate(**counts) if counts else {}
+    covered = (
+        context.visible_messages(conversation).aggregate(**counts) if counts else {}
+    )
     views = _view_turns(conversation, turns, next_start, summaries)
     for view, rows in zip(views, ended, strict=True):
         yield view
@@ -350,7 +352,7 @@ def _view_turns(
             error=explain_code(turn.error) if turn.error else "",
             can_retry=can_repeat and turn.state in Turn.RETRYABLE,
             can_regenerate=can_repeat and turn.state == Turn.State.DONE,
-            model=providers.label(model),
+            model=providers.name_model(model),
             is_demo=providers.is_demo(model),
         )
 
@@ -418,7 +420,7 @@ def _show_message(
         created_at=row.created_at,
         location=location,
         reasoning=row.reasoning,
-        model=providers.label(model) if is_reply else "",
+        model=providers.name_model(model) if is_reply else "",
         provider=row.provider or "",
         is_demo=is_reply and providers.is_demo(model),
         pinned=row.pinned_at is not None,

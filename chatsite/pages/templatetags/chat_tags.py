@@ -226,7 +226,7 @@ def why_not_compacted(name: str) -> str:
 
 @register.filter
 def model_label(name: str) -> str:
-    return providers.label(name)
+    return providers.name_model(name)
 
 
 @register.filter

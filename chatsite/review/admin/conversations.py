@@ -147,7 +147,7 @@ class ConversationAdmin(ReadOnlyAdmin):
     @admin.display(description=gettext_lazy("system prompt"))
     def wide_system_prompt(self, row: Conversation) -> SafeString:
         if redaction.may_read(row):
-            return as_text(context.system_prompt(row))
+            return as_text(context.find_system_prompt(row))
         return as_text(redaction.show_text(row, "system_prompt") or _("the site's own"))
 
     @admin.display(description=gettext_lazy("policy"))

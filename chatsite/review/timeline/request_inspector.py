@@ -18,7 +18,7 @@ from memory.engine.search import excerpts
 from memory.engine.tokens import count_text
 from memory.integrity import signatures
 from memory.models import Conversation, Message, ModelCall, Summary
-from memory.ranges import Ranges, to_ranges, within
+from memory.ranges import Ranges, in_ranges, to_ranges
 from memory.rules.rule_source import rebuild_rules
 
 from ..pages import timeline_url
@@ -83,7 +83,7 @@ def build_sent(conversation: Conversation, call: ModelCall, rights: Rights) -> S
     call.conversation = conversation
     refs = _indent_json(call.refs) if rights.content else ""
     try:
-        built = context.rebuild(call)
+        built = context.rebuild_context(call)
         same = built.sha256 == call.sha256
         erased = not same and context.is_erased(call)
         parts = list(_Parts(conversation, built, rights))
@@ -110,12 +110,12 @@ class _Parts:
         self, conversation: Conversation, built: context.Built, rights: Rights
     ) -> None:
         self.conversation, self.built, self.rights = conversation, built, rights
-        self.count_tokens = context.counter(conversation)
+        self.count_tokens = context.conversation_counter(conversation)
         refs = built.refs
         single = [*refs["recalled"], *([refs["newest"]] if refs["newest"] else [])]
         ranges = [*refs["pinned"], *refs["window"], *to_ranges(single)]
         ranges += refs.get("steps", [])
-        rows = conversation.messages.filter(within(ranges))
+        rows = conversation.messages.filter(in_ranges(ranges))
         self.messages = {row.seq: row for row in rows}
         versions = conversation.summaries.filter(version__in=refs["summaries"])
         self.summaries = list(versions.order_by("first_seq"))

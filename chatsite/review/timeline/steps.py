@@ -14,7 +14,7 @@ from memory import versions
 from memory.engine.summaries import facts, material
 from memory.integrity import signatures
 from memory.models import Conversation, Message, Summary
-from memory.ranges import within
+from memory.ranges import in_ranges
 
 from .. import redaction
 from ..redaction import select_readable, show_row_text
@@ -177,7 +177,7 @@ def _select_fresh(
     if start <= end:
         fresh.append((start, end))
     rows = select_readable(conversation.messages, rights, redaction.MESSAGE)
-    return rows.filter(within(fresh)).order_by("seq")
+    return rows.filter(in_ranges(fresh)).order_by("seq")
 
 
 def compare_versions(conversation: Conversation, old: int, new: int) -> Values:

@@ -55,20 +55,22 @@ def _search(call: CallContext, query: str, limit: int) -> str:
     conversation = _conversation_of(call)
     limit = min(max(limit, 1), MAX_FOUND)
     # Requests for such a search fit it best, and say nothing.
-    found = recall.search(
+    found = recall.recall_messages(
         conversation, query, limit=limit + MAX_FOUND, before_seq=call.asked_seq
     )
-    rows = context.visible(conversation).filter(seq__in={hit.seq for hit in found})
+    rows = context.visible_messages(conversation).filter(
+        seq__in={hit.seq for hit in found}
+    )
     said = {
         int(message.id): message
         for message in context.read_whole(rows.exclude(text=""))
     }
-    notes = excerpts.choose(
+    notes = excerpts.choose_excerpts(
         [hit for hit in found if hit.seq in said][:limit],
         said,
         query,
         room=_room(),
-        count_tokens=context.counter(conversation),
+        count_tokens=context.conversation_counter(conversation),
     )
     if not notes:
         return (
@@ -100,7 +102,9 @@ async def read_messages(
 
 def _read(call: CallContext, first: int, last: int, start: int) -> str:
     most = settings.TOOL_RESULT_TOKENS * BYTES_PER_TOKEN
-    rows = context.visible(_conversation_of(call)).filter(seq__range=(first, last))
+    rows = context.visible_messages(_conversation_of(call)).filter(
+        seq__range=(first, last)
+    )
     found = rows.annotate(
         # No more of a long one than can be told.
         piece=Case(

@@ -57,7 +57,7 @@ def find_room(conversation: Conversation) -> int:
     open, or no tool can be called."""
     if not conversation.tools:
         return 0
-    transcript.lock(conversation)
+    transcript.begin_change(conversation)
     unfinished = conversation.turns.filter(state__one_of=Turn.UNFINISHED)
     return TOOL_ROOM if unfinished.exists() else 0
 
@@ -77,7 +77,7 @@ def advance(turn: Turn, count: int = 1) -> range:
     NoRoomError."""
     following = _find_following(turn)
     if following is None:
-        first = transcript.reserve(turn.conversation, count)
+        first = transcript.reserve_numbers(turn.conversation, count)
     else:
         first = _find_last(turn, following) + 1
         if first + count > following:

@@ -13,7 +13,7 @@ from typing import Any
 from langchain_core.messages.tool import ToolCallChunk
 from langchain_core.utils.json import parse_partial_json
 
-from chatsite.llm.streaming import clean
+from chatsite.llm.streaming import clean_text
 
 # What OpenAI takes back as the name of a function; it refuses requests with others.
 NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9_-]+")
@@ -79,11 +79,11 @@ def _clean(value: Any, depth: int = 0) -> Any:
     if depth > MAX_DEPTH:
         raise ValueError("too deep")
     if isinstance(value, str):
-        return clean(value)
+        return clean_text(value)
     if isinstance(value, list):
         return [_clean(each, depth + 1) for each in value]
     if isinstance(value, dict):
-        return {clean(key): _clean(each, depth + 1) for key, each in value.items()}
+        return {clean_text(key): _clean(each, depth + 1) for key, each in value.items()}
     if isinstance(value, float) and not math.isfinite(value):
         raise ValueError("not finite")  # such as 1e999
     return value

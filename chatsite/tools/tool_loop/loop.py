@@ -116,7 +116,7 @@ class ToolLoop:
             hold = await self._write(records.wait)
             if hold is LeaseStatus.KEPT:
                 waiting = events.State(self.claim.turn_id, Turn.State.WAITING)
-                await events.publish(self.claim.conversation_id, waiting)
+                await events.publish_event(self.claim.conversation_id, waiting)
                 self._end()
             elif hold:
                 self._end_by(hold)
@@ -127,8 +127,8 @@ class ToolLoop:
         is_used_up = self._rounds >= max_rounds() or self._calls >= max_calls()
         is_last = is_used_up or not has_room
         tools = replace(self._offer, choice="none") if is_last else self._offer
-        request = await self._write(attempt.prepare, None, None, tools)
-        ended = await attempt.answer(self.claim, request, self._make_room)
+        request = await self._write(attempt.prepare_attempt, None, None, tools)
+        ended = await attempt.answer_turn(self.claim, request, self._make_room)
         if ended is None:
             self._end()
             return []
@@ -222,7 +222,7 @@ class ToolLoop:
     def _teller(self, call: ToolCall) -> Callable[[Progress], Awaitable[Any]]:
         async def tell(found: Progress) -> None:
             told = replace(Tool.of(call), progress=asdict(found))
-            await events.publish(self.claim.conversation_id, told)
+            await events.publish_event(self.claim.conversation_id, told)
 
         return tell
 
@@ -287,7 +287,7 @@ class ToolLoop:
     async def _renew(self) -> LeaseStatus:
         started = monotonic()
         try:
-            hold = await checkpoints.save(self.claim, "")
+            hold = await checkpoints.save_checkpoint(self.claim, "")
         except TRANSIENT_DB_ERRORS as error:
             logger.warning(
                 "lease not renewed turn=%s: %s", self.claim.turn_id, name_of(error)
@@ -315,7 +315,7 @@ class ToolLoop:
     async def _tell(self, calls: Iterable[ToolCall]) -> None:
         for call in calls:
             told = Tool.of(call)
-            await events.publish(self.claim.conversation_id, told)
+            await events.publish_event(self.claim.conversation_id, told)
 
 
 def offer(site_tools: Iterable[registry.SiteTool]) -> Tools:

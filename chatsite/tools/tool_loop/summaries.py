@@ -23,7 +23,7 @@ from chatsite.tools import registry, results
 from chatsite.tools.models import ToolCall
 from chatsite.turns import limits, requests, spending
 from memory.compaction.compactor import RefusedError
-from memory.engine.compose import Shape, digest, to_wire
+from memory.engine.compose import Shape, digest_wire, to_wire
 from memory.engine.tokens import count_tokens
 from memory.models import ModelCall
 
@@ -55,7 +55,7 @@ async def make(pk: int, content: Any) -> results.Summary | None:
             asked = await database_sync_to_async(_prepare)(pk, content)
             if asked is None:
                 return None
-            async with spending.door(asked.call.conversation.owner_id):
+            async with spending.pass_door(asked.call.conversation.owner_id):
                 text = await _ask(asked)
     except (TimeoutError, RefusedError, *TRANSIENT_DB_ERRORS) as error:
         logger.info("no summary call=%s: %s", pk, type(error).__name__)
@@ -95,7 +95,7 @@ async def _ask(asked: _Asked) -> str:
     # What stays if it is given up meanwhile.
     reply, code, shape = None, "cancelled", requests.shape_of(asked.model)
     try:
-        reply = await requests.complete(asked.model, asked.messages)
+        reply = await requests.complete_request(asked.model, asked.messages)
         code, shape = "", reply.response_metadata["shape"]
     except LLMError as error:
         code, shape = error.code, requests.shape_of(asked.model, error.dialect)
@@ -116,7 +116,7 @@ def _record(
         conversation=asked.call.conversation,
         purpose=ModelCall.Purpose.RESULT,
         refs={"messages": [seq, seq], "call": asked.call.pk, **shape.to_refs()},
-        sha256=digest(to_wire(shape.apply(asked.messages), model=asked.model)),
+        sha256=digest_wire(to_wire(shape.apply(asked.messages), model=asked.model)),
         model=asked.model,
         tokens_estimated=count_tokens(asked.messages),
         # LangChain has no word for "unknown": 0 is none.
@@ -126,4 +126,4 @@ def _record(
         attempts=reply.response_metadata["attempts"] if reply else 1,
         error=code,
     )
-    limits.charge(call, str(reply.text) if reply else "")
+    limits.charge_call(call, str(reply.text) if reply else "")

@@ -47,7 +47,7 @@ def branch_conversation(conversation: Conversation, seq: int) -> Conversation:
         missing = _("There is no message #%(seq)s.") % {"seq": seq}
         raise CommandError("not_found", missing)
     title = conversation.title or _("New conversation")
-    made = transcript.create(
+    made = transcript.create_conversation(
         conversation.owner,
         title=(_("%(title)s (branch)") % {"title": title})[:200],
         title_set_by=Source.USER
@@ -67,7 +67,7 @@ def branch_conversation(conversation: Conversation, seq: int) -> Conversation:
     made.token_overhead = conversation.token_overhead
     made.token_sums = conversation.token_sums
     made.save()
-    messages = bundle.write(made, _read_as_it_was(conversation, message))
+    messages = bundle.write_bundle(made, _read_as_it_was(conversation, message))
     rows = conversation.turns.filter(user_message__seq__lte=seq).order_by("pk")
     values = rows.values("user_message__seq", *TurnInfo.__slots__)
     infos = {row.pop("user_message__seq"): TurnInfo(**row) for row in values}
@@ -82,7 +82,7 @@ def branch_conversation(conversation: Conversation, seq: int) -> Conversation:
 
 def _read_as_it_was(conversation: Conversation, last: Message) -> bundle.Bundle:
     """The rows up to a message; what was superseded together with it is not yet."""
-    rows = bundle.read(conversation, last.seq)
+    rows = bundle.read_bundle(conversation, last.seq)
     since = last.superseded_at
     if since is None:
         return rows

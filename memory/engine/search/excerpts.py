@@ -64,7 +64,7 @@ class Note:
     replaced_by: int | None = None
 
 
-def choose(
+def choose_excerpts(
     hits: Sequence[Hit],
     messages: Mapping[int, BaseMessage],
     question: str,

@@ -142,7 +142,7 @@ class TestTimeZone:
         page_of(client, conversation)
 
     def test_it_follows_the_browser(self, client, alice):
-        conversation = transcript.create(alice)
+        conversation = transcript.create_conversation(alice)
         for zone in ("Asia/Tokyo", "America/Argentina/Ushuaia"):
             self.visit(client, conversation, zone)
             assert Preferences.objects.get(user=alice).time_zone == zone
@@ -152,12 +152,12 @@ class TestTimeZone:
     )
     def test_what_is_none_changes_nothing(self, client, alice, zone):
         Preferences.objects.create(user=alice, preset="guide", time_zone="Asia/Tokyo")
-        self.visit(client, transcript.create(alice), zone)
+        self.visit(client, transcript.create_conversation(alice), zone)
         stored = Preferences.objects.get(user=alice)
         assert (stored.time_zone, stored.preset) == ("Asia/Tokyo", "guide")
 
     def test_the_same_one_writes_nothing(self, client, alice):
-        conversation = transcript.create(alice)
+        conversation = transcript.create_conversation(alice)
         for written in (True, False):
             with CaptureQueriesContext(connection) as queries:
                 self.visit(client, conversation, "Asia/Tokyo")
@@ -179,13 +179,13 @@ class TestExport:
     async def test_it_holds_everything_and_can_be_imported(self, alice, bob):
         def prepare():
             for title in ("One", "Two", "Gone"):
-                made = transcript.create(alice, title=title)
+                made = transcript.create_conversation(alice, title=title)
                 talk_in_turns(made, f"Text of {title}")
                 summarise(made, 1, 2)
             library.delete_conversation(made)
-            transcript.create(bob, title="Secret of Bob")
+            transcript.create_conversation(bob, title="Secret of Bob")
             work, _unused = labels.find_or_make_labels(alice, ["Work", "Unused"])
-            labels.give_labels([work], library.own(alice))
+            labels.give_labels([work], library.list_own(alice))
 
         def take_in(text):
             talked = [c for c in json.loads(text)["conversations"] if c["messages"]]
@@ -254,13 +254,13 @@ class TestPassword:
 class TestDelete:
     @pytest.fixture
     def other(self, bob):
-        made = transcript.create(bob)
+        made = transcript.create_conversation(bob)
         talk_in_turns(made, "Mine stays")
         return made
 
     def test_everything_is_gone(self, client, alice, conversation, other):
         summarise(conversation, 1, 2)
-        hidden = transcript.create(alice, system_prompt="My own prompt.")
+        hidden = transcript.create_conversation(alice, system_prompt="My own prompt.")
         talk_in_turns(hidden, "Deleted before")
         library.delete_conversation(hidden)
         assert b"Your data has been deleted" in post(client, "account-delete").content

@@ -170,7 +170,7 @@ def chinese(texts):
 class TestSockets:
     @pytest.fixture
     def conversation(self, alice):
-        return transcript.create(alice, preset="langgraph")
+        return transcript.create_conversation(alice, preset="langgraph")
 
     async def test_each_is_spoken_to_in_its_own(self, conversation, session):
         chinese = Chat(conversation, session, language=CHINESE)

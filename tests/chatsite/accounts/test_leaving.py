@@ -38,14 +38,18 @@ WORD = "zyqqplanted"
 
 def plant(user, staff, word=WORD):
     """The word in every place that can hold what a person wrote."""
-    made = transcript.create(user, title=f"T {word}", system_prompt=f"P {word}")
+    made = transcript.create_conversation(
+        user, title=f"T {word}", system_prompt=f"P {word}"
+    )
     for n in range(5):
         talk_in_turns(made, f"{word} {n}")
     give_feedback(made, 2, "bad", f"F {word}")
     labels.give_labels(labels.find_or_make_labels(user, [f"L {word}"]), [made])
     summarise(made, 1, 4, text=f"S {word}", flags={"unsupported": [word]})
-    texts = {prompts.name_of(f"I {word}"): f"I {word}"}
-    bundle.write(transcript.create(user), bundle.Bundle(prompts=texts))
+    texts = {prompts.hash_text(f"I {word}"): f"I {word}"}
+    bundle.write_bundle(
+        transcript.create_conversation(user), bundle.Bundle(prompts=texts)
+    )
     Experiment.objects.create(
         conversation=made,
         user=staff,
@@ -143,7 +147,7 @@ class TestNothingIsLeft:
 @pytest.mark.django_db(transaction=True)
 class TestWhileThingsGoOn:
     def test_a_reply_that_goes_on_writes_nothing_more(self, alice):
-        made = transcript.create(alice)
+        made = transcript.create_conversation(alice)
         sent = commands.submit_message(made, text="One", client_id="1")
         claim = lifecycle.claim(made.pk)
         commands.submit_message(made, text="Two", client_id="2")
@@ -162,8 +166,8 @@ class TestWhileThingsGoOn:
 
     def test_rows_that_come_in_between_do_not_make_it_fail(self, alice, bob):
         """As a runner does that has not heard of it: request after request."""
-        made = [transcript.create(alice) for _ in range(3)]
-        kept = transcript.create(bob)
+        made = [transcript.create_conversation(alice) for _ in range(3)]
+        kept = transcript.create_conversation(bob)
         talk_in_turns(kept, "Stays")
         ended = Event()
 
@@ -194,7 +198,7 @@ class TestWhileThingsGoOn:
         assert [*audit.check_memory()] == []
 
     def test_what_keeps_it_is_said_and_it_can_be_repeated(self, alice, monkeypatch):
-        talk_in_turns(transcript.create(alice), "Hello")
+        talk_in_turns(transcript.create_conversation(alice), "Hello")
         client = signed_in(alice)
 
         def busy(*args):

@@ -120,7 +120,7 @@ class TestSeenByTheModel:
         send(conversation, LONG)
         call = answer(conversation, "It costs 3210 euros.").call
         assert context.verify_context(call)
-        sent = context.rebuild(call).wire[-1]["content"]
+        sent = context.rebuild_context(call).wire[-1]["content"]
         assert "zebra of house 3210" in sent
         assert [*audit.check_memory()] == []
 
@@ -146,7 +146,7 @@ class TestSeenByTheModel:
     def test_the_search_finds_what_was_not_sent(self, conversation, settings):
         settings.ATTACHMENT_TOKENS = 300
         message = send(conversation, LONG, text="Hello")
-        hit = recall.search(conversation, "house 1234")[0]
+        hit = recall.recall_messages(conversation, "house 1234")[0]
         assert hit.seq == message.seq
 
 
@@ -167,7 +167,7 @@ class TestAfterwards:
         actions.delete_message(conversation, message.seq)
         row = Message.objects.get(pk=message.pk)
         assert (row.text, row.sent_text, row.attachments) == ("", "", [])
-        assert recall.search(conversation, "secret file") == []
+        assert recall.recall_messages(conversation, "secret file") == []
         assert [*audit.check_memory()] == []
 
     def test_they_cannot_be_changed(self, conversation):

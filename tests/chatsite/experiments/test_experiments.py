@@ -42,7 +42,7 @@ def fast(settings):
 @remembered
 def conversation(alice):
     """Ten turns of Alice's that were never compacted."""
-    made = transcript.create(alice, title="SECRET title")
+    made = transcript.create_conversation(alice, title="SECRET title")
     for n in range(10):
         say(made, FACT.format(n=n) * 3)
     return Conversation.objects.get(pk=made.pk)
@@ -118,7 +118,7 @@ class TestPlaying:
         """The experiment of a conversation's own policy finds what really happened."""
         policy = {"preset": "langgraph", "recall_tokens": 200}
         texts = [FACT.format(n=n) * 40 for n in range(9)]
-        lived = live_through(transcript.create(alice), policy, texts)
+        lived = live_through(transcript.create_conversation(alice), policy, texts)
         experiment = play(start(policy, on=lived))
         real_rows = lived.summaries.order_by("version")
         assert [
@@ -404,13 +404,13 @@ class TestCancelling:
 
 class TestReal:
     def test_a_request_that_was_tampered_with_is_left_out(self, alice):
-        made = transcript.create(alice)
+        made = transcript.create_conversation(alice)
         calls = talk(made, 2)
         plant(calls[0], refs={"newest": 1})
         assert [turn.seq for turn in real.read_turns(made, 4)] == [3]
 
     def test_the_latest_request_of_a_message_counts(self, alice):
-        made = transcript.create(alice)
+        made = transcript.create_conversation(alice)
         calls = talk(made, 2)
         plant(calls[0], tokens_input=500)
         turns = real.read_turns(made, 4)
@@ -514,7 +514,7 @@ class TestPages:
         assert not Experiment.objects.exists()
 
     def test_a_conversation_without_messages_cannot_be_tried(self, reviewer, alice):
-        empty = transcript.create(alice)
+        empty = transcript.create_conversation(alice)
         lab = reverse("experiments", args=[empty.pk])
         for text in (reviewer.get(lab), reviewer.post(lab, FORM)):
             assert "no messages" in text.content.decode()
@@ -565,7 +565,7 @@ class TestPages:
 
     @played
     def test_what_was_said_stays_text(self, reviewer, alice, start):
-        made = transcript.create(alice)
+        made = transcript.create_conversation(alice)
         for n in range(5):
             say(made, f"<script>alert({n})</script> {{{{ 7|add:7 }}}} Order A-99{n}00.")
         made.refresh_from_db()
@@ -613,7 +613,7 @@ class TestPages:
         self, reviewer, start, alice
     ):
         experiment = start()
-        other = transcript.create(alice)
+        other = transcript.create_conversation(alice)
         url = reverse("experiment", args=[other.pk, experiment.pk])
         assert reviewer.get(url).status_code == 404
 

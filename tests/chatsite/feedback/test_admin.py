@@ -20,7 +20,7 @@ WHY = "It forgot <the> budget."
 @pytest.fixture
 def judged(alice):
     """Three replies: a bad one with a word why, a good one, one without feedback."""
-    made = transcript.create(alice)
+    made = transcript.create_conversation(alice)
     talk_in_turns(made, "One", "Two", "Three")
     services.give_feedback(made, 4, "good")
     services.give_feedback(made, 2, "bad", WHY)
@@ -81,7 +81,7 @@ def test_a_list_of_many_asks_no_more(client, staff_with, judged, bob):
     look(client)
     with CaptureQueriesContext(connection) as few:
         look(client)
-    more = transcript.create(bob)
+    more = transcript.create_conversation(bob)
     talk_in_turns(more, "One", "Two")
     for seq in (2, 4):
         services.give_feedback(more, seq, "bad", "No.")

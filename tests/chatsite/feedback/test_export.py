@@ -26,7 +26,7 @@ WHY = "It forgot the budget."
 
 @pytest.fixture
 def chat(alice):
-    made = transcript.create(alice)
+    made = transcript.create_conversation(alice)
     talk_in_turns(made, "Hello", "Go on")
     services.give_feedback(made, 2, "bad", WHY)
     services.give_feedback(made, 4, "good")
@@ -45,8 +45,8 @@ def as_json(value):
 @transaction.atomic
 def imported(user, value):
     draft = own.read_export(copy.deepcopy(value), user.pk)
-    made = transcript.create(user, policy=draft.policy)
-    messages = bundle.write(made, draft.bundle)
+    made = transcript.create_conversation(user, policy=draft.policy)
+    messages = bundle.write_bundle(made, draft.bundle)
     copies.write_turns(made, messages, draft.infos)
     write_feedback(made, messages, draft.sections["feedback"])
     return made

@@ -29,7 +29,7 @@ WHY = "It <forgot> the budget."
 
 @pytest.fixture
 def chat(alice):
-    made = transcript.create(alice)
+    made = transcript.create_conversation(alice)
     talk_in_turns(made, "Hello", "Go on")
     made.refresh_from_db()
     return made

@@ -93,7 +93,7 @@ class TestExport:
         ["\r\n a\u2028b ", "{{ 7*7 }} {x} %s", "👩‍👩‍👧 e\u0301 \u202eabc", "<b>&amp;"],
     )
     def test_it_gives_texts_byte_for_byte(self, client, alice, text):
-        made = transcript.create(alice)
+        made = transcript.create_conversation(alice)
         talk_in_turns(made, text, reply="{}")
         whole = client.get(url("export-json", made)).json()
         assert [row["text"] for row in whole["messages"]] == [text, text]
@@ -108,7 +108,7 @@ class TestExport:
 
 @pytest.mark.django_db(transaction=True)
 def test_messages_that_left_the_window_come_back_as_they_were(client, alice):
-    left = transcript.create(alice, title="Kyoto", policy=WINDOW)
+    left = transcript.create_conversation(alice, title="Kyoto", policy=WINDOW)
     talk_in_turns(left, "My cat is Mimi", "One", "Two")
     compact(left)
     talk_in_turns(left, "And now?")
@@ -128,7 +128,7 @@ def test_messages_that_left_the_window_come_back_as_they_were(client, alice):
 
 @pytest.mark.django_db(transaction=True)
 def test_no_temporary_conversation_is_in_the_file_of_the_account(alice):
-    made = transcript.create(alice, temporary=True)
+    made = transcript.create_conversation(alice, temporary=True)
     talk_in_turns(made, "My word is zebraquark")
 
     async def take():

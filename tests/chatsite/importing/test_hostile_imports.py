@@ -273,10 +273,10 @@ class TestPrompts:
     @pytest.fixture
     def exported(self, bob):
         """With a request that brought no reply, and so is not imported."""
-        made = transcript.create(bob, system_prompt=self.SECRET)
+        made = transcript.create_conversation(bob, system_prompt=self.SECRET)
         sent = commands.submit_message(made, text="Hello", client_id="a")
         claim = lifecycle.claim(made.pk)
-        prepared = attempt.prepare(claim)
+        prepared = attempt.prepare_attempt(claim)
         begun = lifecycle.begin(claim, prepared.built, prepared.model)
         lifecycle.finish(begun, lifecycle.Result("failed", "", error="timeout"))
         Conversation.objects.filter(pk=made.pk).update(system_prompt="")
@@ -293,7 +293,7 @@ class TestPrompts:
         assert not Prompt.objects.filter(text=self.SECRET).exists()
 
     def test_one_of_a_request_that_is_dropped_goes_with_it(self, alice, bob):
-        made = transcript.create(bob, system_prompt=self.SECRET)
+        made = transcript.create_conversation(bob, system_prompt=self.SECRET)
         talk_in_turns(made, "Hello")
         value = json.loads(json.dumps(export_thread(made), cls=DjangoJSONEncoder))
         library.erase_conversation(made)
@@ -302,7 +302,7 @@ class TestPrompts:
         assert not Prompt.objects.filter(text=self.SECRET).exists()
 
     def test_one_that_is_needed_goes_with_its_person(self, alice, bob):
-        made = transcript.create(bob, system_prompt=self.SECRET)
+        made = transcript.create_conversation(bob, system_prompt=self.SECRET)
         talk_in_turns(made, "Hello")
         value = json.loads(json.dumps(export_thread(made), cls=DjangoJSONEncoder))
         library.erase_conversation(made)

@@ -448,7 +448,7 @@ class TestStaging:
     def test_no_one_sees_what_is_not_whole(self, alice, begun):
         made = Conversation.objects.get(owner=alice)
         assert made.messages.exists()
-        assert not library.own(alice).exists()
+        assert not library.list_own(alice).exists()
         assert not library.deleted_lately(alice).exists()
         assert conversation_search.find_messages(alice, "better") == []
         assert made.pk not in lease.due_compactions()
@@ -493,13 +493,13 @@ class TestStaging:
         real = storing.copies.write_turns
 
         def look(*args):
-            seen.append(library.own(alice).count())
+            seen.append(library.list_own(alice).count())
             return real(*args)
 
         monkeypatch.setattr(storing.copies, "write_turns", look)
         take(alice, [CLAUDE, chatgpt(), CLAUDE])
         assert seen == [0, 0]
-        assert library.own(alice).count() == 2
+        assert library.list_own(alice).count() == 2
         assert Conversation.objects.filter(compaction_due_at__isnull=False).count() == 2
 
     def test_no_batch_is_large(self, alice, monkeypatch):

@@ -71,7 +71,7 @@ def attach(conversation, *texts, typed="What costs lamp 77?"):
 @pytest.fixture
 def chat(bob, settings):
     settings.ATTACHMENT_TOKENS = 600
-    return transcript.create(bob, title="Lamps")
+    return transcript.create_conversation(bob, title="Lamps")
 
 
 class TestSentText:
@@ -120,7 +120,7 @@ class TestSentText:
         unguarded(chat.messages.filter(seq=seq)).update(sent_text=FORGED)
         written = exported(chat)
         for call in chat.model_calls.all():
-            sha256 = context.rebuild(call).sha256
+            sha256 = context.rebuild_context(call).sha256
             for each in written["model_calls"]:
                 each["sha256"] = sha256
         [made] = take(alice, written).imported

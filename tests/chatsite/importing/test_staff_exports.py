@@ -28,7 +28,7 @@ def conversations(alice):
 
 
 def make(owner, title):
-    made = transcript.create(
+    made = transcript.create_conversation(
         owner, title=title, system_prompt=f"{SECRET}!", policy=dict(POLICY)
     )
     talk_in_turns(made, f"Say {SECRET}", "你好")

@@ -22,7 +22,7 @@ State = ToolCall.State
 @pytest.fixture
 def conversation(bob):
     """Of Bob: calls that ended in every way, and a late result turns later."""
-    made = transcript.create(bob, title="Kyoto")
+    made = transcript.create_conversation(bob, title="Kyoto")
     answered = {"allowed": True, "answered_at": timezone.now(), "answered_by": bob}
     use_tools(
         made,
@@ -84,7 +84,7 @@ class TestOwn:
             assert found.isdisjoint(ToolCall.UNFINISHED)
 
     def test_what_was_running_is_taken_without_a_partial_reply(self, alice, bob):
-        made = transcript.create(bob)
+        made = transcript.create_conversation(bob)
         use = Use(state="waiting", result=None)
         use_tools(made, "Mail", use, reply=None, state=Turn.State.WAITING)
         file = json.loads(json.dumps(as_json(export_thread(made))))
@@ -95,7 +95,7 @@ class TestOwn:
 
     def test_a_late_result_keeps_the_turn_that_told_of_it(self, alice, conversation):
         row = conversation.messages.get(late_for=2)
-        seq = transcript.reserve(conversation, 1)
+        seq = transcript.reserve_numbers(conversation, 1)
         reply = transcript.append_reply(conversation, seq=seq, text="Mia waits!")
         values = {"user_message": row, "reply": reply, "reply_seq": seq}
         Turn.objects.create(
@@ -150,7 +150,7 @@ class TestBranches:
         ]
 
     def test_what_comes_later_comes_to_the_original(self, bob):
-        made = transcript.create(bob)
+        made = transcript.create_conversation(bob)
         use_tools(made, "Remind me", Use(state="late", result="It comes later"))
         copy = copies.branch_conversation(made, 4)
         assert copy.tool_calls.get().state == "cancelled"
@@ -167,7 +167,7 @@ class TestMarkdown:
         assert "*The model gets 100 of 9000 characters.*" in text
 
     def test_no_result_can_leave_its_block(self, bob):
-        made = transcript.create(bob)
+        made = transcript.create_conversation(bob)
         use_tools(made, "Look", Use(result="````\n# Forged\n```"))
         assert "\n`````\n````\n# Forged\n```\n`````\n" in write_markdown(made)
 

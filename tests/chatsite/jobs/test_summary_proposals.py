@@ -34,7 +34,9 @@ def summaries():
 @pytest.fixture
 def long_ago(alice):
     """A conversation that one request of the summariser can't hold."""
-    made = transcript.create(alice, policy={"preset": "guide", "chunk_tokens": 500})
+    made = transcript.create_conversation(
+        alice, policy={"preset": "guide", "chunk_tokens": 500}
+    )
     talk_in_turns(made, *(f"Question {n}. " + "word " * 300 for n in range(4)))
     return made
 
@@ -103,7 +105,7 @@ class TestPage:
         self, client, conversation, bob
     ):
         ask(client, conversation)
-        foreign = transcript.create(bob)
+        foreign = transcript.create_conversation(bob)
         job = Job.objects.get()
         target = memory_url("end-job", foreign, job=job.pk)
         assert signed_in(bob).post(target, headers=HTMX).status_code == 404

@@ -20,7 +20,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 @pytest.fixture
 def chat(alice):
-    made = transcript.create(alice, title="Kyoto")
+    made = transcript.create_conversation(alice, title="Kyoto")
     talk_in_turns(made, "Hello", "Go on")
     give_labels(find_or_make_labels(alice, ["Travel", "Work"]), [made])
     return made

@@ -25,7 +25,7 @@ def back_again():
 
 
 def test_an_upgrade_keeps_labels_and_what_has_them(back_again, alice):
-    talk = transcript.create(alice)
+    talk = transcript.create_conversation(alice)
     give_labels(find_or_make_labels(alice, ["Gone"]), [talk])
     migrate(("labels", None))
     apps = migrate(("memory", "0031_move_uploads"))

@@ -23,7 +23,7 @@ pytestmark = pytest.mark.django_db
 
 @pytest.fixture
 def some(alice):
-    return [transcript.create(alice, title=f"Talk {n}") for n in range(3)]
+    return [transcript.create_conversation(alice, title=f"Talk {n}") for n in range(3)]
 
 
 @pytest.fixture
@@ -163,14 +163,14 @@ class TestList:
         before = count()
         many = find_or_make_labels(alice, [f"Label {n}" for n in range(services.MOST)])
         for each in range(20):
-            made = transcript.create(alice, title=f"Talk more {each}")
+            made = transcript.create_conversation(alice, title=f"Talk more {each}")
             give_labels(many, [made])
         assert count() == count(label=many[0].pk) == count(select=1) == before
 
 
 def test_as_many_as_there_may_be_take_the_statements_of_one(client, alice, work):
     def count(number):
-        made = [transcript.create(alice) for _ in range(number)]
+        made = [transcript.create_conversation(alice) for _ in range(number)]
         with CaptureQueriesContext(connection) as queries:
             assert give(client, work, made).status_code == 200
         return len(queries)
@@ -181,7 +181,7 @@ def test_as_many_as_there_may_be_take_the_statements_of_one(client, alice, work)
 class TestStrangers:
     @pytest.mark.parametrize("name", ["give", "take", "rename", "delete"])
     def test_their_labels_are_missing(self, bob, work, name):
-        theirs, own = signed_in(bob), transcript.create(bob)
+        theirs, own = signed_in(bob), transcript.create_conversation(bob)
         fields = {"conversation": ids_of([own]), "name": "Mine"}
         address = reverse(f"label-{name}", args=[work.pk])
         assert send(theirs, address, **fields).status_code == 404
@@ -196,7 +196,7 @@ class TestStrangers:
         assert not mine.conversations.exists()
 
     def test_their_labels_are_neither_shown_nor_given(self, bob, work):
-        own = transcript.create(bob, title="Own")
+        own = transcript.create_conversation(bob, title="Own")
         page = signed_in(bob).get("/", {"label": work.pk}).content.decode()
         assert "Work" not in page
         send(signed_in(bob), url("labels", own), on=[work.pk])

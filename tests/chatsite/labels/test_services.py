@@ -23,7 +23,7 @@ from tests.memory.scenes import talk
 
 @pytest.fixture
 def some(alice):
-    return [transcript.create(alice, title=title) for title in "abc"]
+    return [transcript.create_conversation(alice, title=title) for title in "abc"]
 
 
 def names_of(user):
@@ -91,7 +91,7 @@ class TestGiving:
         [work] = find_or_make_labels(alice, ["Work"])
         give_labels([work], some)
         work.delete()
-        assert library.own(alice).count() == 3
+        assert library.list_own(alice).count() == 3
 
     def test_a_conversation_goes_and_the_label_stays(self, alice, some):
         [work] = find_or_make_labels(alice, ["Work"])
@@ -100,7 +100,9 @@ class TestGiving:
         assert work.conversations.count() == 2
 
     def test_a_hundred_at_once_take_as_many_statements_as_one(self, alice):
-        many = [transcript.create(alice) for _ in range(library.MOST_AT_ONCE)]
+        many = [
+            transcript.create_conversation(alice) for _ in range(library.MOST_AT_ONCE)
+        ]
         work, home = find_or_make_labels(alice, ["Work", "Home"])
 
         def count(rows, label):

@@ -104,12 +104,12 @@ async def test_a_socket_works_for_its_session_and_then_for_its_user(
         *(socket_client.Client, "leave"),
         lambda client, count: left.append(person.get()) or leave(client, count),
     )
-    prepared, prepare = [], attempt.prepare
+    prepared, prepare = [], attempt.prepare_attempt
     monkeypatch.setattr(
-        *(attempt, "prepare"),
+        *(attempt, "prepare_attempt"),
         lambda *args: prepared.append(person.get()) or prepare(*args),
     )
-    conversation = await asyncio.to_thread(transcript.create, alice)
+    conversation = await asyncio.to_thread(transcript.create_conversation, alice)
     async with Chat(conversation, session) as chat:
         await chat.command(type="sync")
         await chat.say("Hello")
@@ -130,7 +130,7 @@ async def test_a_page_is_drawn_beside_the_thread_of_commands(
         *(fair_share.Share, "run"),
         lambda share, work, *args: done.append(work) or run(share, work, *args),
     )
-    conversation = await asyncio.to_thread(transcript.create, alice)
+    conversation = await asyncio.to_thread(transcript.create_conversation, alice)
     async with Chat(conversation, session, protocol="") as chat:
         await chat.command(type="send", client_id="c", text="Hello")
         html = ""
@@ -157,7 +157,7 @@ class TestSyncs:
         return counted
 
     async def test_those_that_wait_are_answered_together(self, alice, session, syncs):
-        conversation = await asyncio.to_thread(transcript.create, alice)
+        conversation = await asyncio.to_thread(transcript.create_conversation, alice)
         async with Chat(conversation, session) as chat:
             for _ in range(100):
                 await chat.command(type="sync")

@@ -194,7 +194,7 @@ def test_a_frame_of_an_older_attempt_is_ignored():
 class TestTurn:
     @pytest.fixture
     def conversation(self, alice):
-        return transcript.create(alice)
+        return transcript.create_conversation(alice)
 
     def send(self, conversation, text="Hello"):
         return commands.submit_message(

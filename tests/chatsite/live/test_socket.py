@@ -14,7 +14,7 @@ from chatsite.pages.presenters import thread_json
 from chatsite.turns import checkpoints, runner
 from memory import actions, context, transcript
 from memory.compaction import compactor
-from memory.engine.compose import digest
+from memory.engine.compose import digest_wire
 from memory.integrity import audit, signatures
 from memory.models import Conversation, Message, ModelCall
 from tests.clients import text_of
@@ -27,7 +27,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 @pytest.fixture
 def conversation(alice):
-    return transcript.create(alice, preset="langgraph")
+    return transcript.create_conversation(alice, preset="langgraph")
 
 
 async def rows(conversation):
@@ -56,7 +56,7 @@ async def test_what_was_sent_is_what_the_context_says(conversation, session, ups
     def check():
         calls = ModelCall.objects.filter(purpose="reply").order_by("id")
         bodies = [r.messages for r in upstream.requests if not is_summary(r)]
-        assert [context.rebuild(call).wire for call in calls] == bodies
+        assert [context.rebuild_context(call).wire for call in calls] == bodies
         assert all(context.verify_context(call) for call in calls)
         active = conversation.summaries.filter(status="active").get()
         assert active.version >= 2
@@ -223,7 +223,7 @@ async def test_a_refused_form_is_changed_recorded_and_remembered(
         calls = ModelCall.objects.filter(purpose="reply").order_by("id")
         assert all(context.verify_context(call) for call in calls)
         bodies = [r.messages for r in upstream.requests if is_turn(r)]
-        sent = [context.rebuild(call).wire for call in calls]
+        sent = [context.rebuild_context(call).wire for call in calls]
         # Fields alone are no other form: the request that lacked them has no row.
         assert [wire for wire in bodies if wire in sent] == bodies
         assert sent[-2:] == bodies[-2:]
@@ -269,7 +269,7 @@ async def test_a_summary_is_judged_and_recorded_as_it_was_sent(
         row = conversation.summaries.get()
         assert (row.status == "active") is (state == "folded")
         call = conversation.model_calls.get(purpose="summary")
-        assert call.sha256 == digest(upstream.calls[-1].messages)
+        assert call.sha256 == digest_wire(upstream.calls[-1].messages)
         assert bool(call.refs.get("shape")) is mode.startswith("strict")
 
     await database_sync_to_async(check)()
@@ -310,7 +310,7 @@ async def test_reasoning_is_kept_beside_the_answer(
 async def test_a_context_that_is_too_long_is_sent_once_more_and_smaller(
     alice, session, upstream
 ):
-    conversation = await database_sync_to_async(transcript.create)(alice)
+    conversation = await database_sync_to_async(transcript.create_conversation)(alice)
     async with Chat(conversation, session) as chat:
         for number in range(3):
             await chat.say(f"Tell me about {number}. " + "Words. " * 50)
@@ -413,7 +413,7 @@ async def test_an_error_names_the_message_it_refuses(conversation, session):
 
 
 async def test_a_strange_socket_is_closed_with_its_reason(conversation, session, bob):
-    foreign = await database_sync_to_async(transcript.create)(bob)
+    foreign = await database_sync_to_async(transcript.create_conversation)(bob)
     missing = "00000000-0000-4000-8000-000000000000"
     strangers = [(conversation, "", 4401), (foreign, session, 4404)]
     strangers += [(missing, session, 4404), (conversation, "forged", 4401)]

@@ -28,7 +28,7 @@ SITE = Path(consumer.__file__).parent.parent
 
 @pytest.fixture
 def conversation(alice):
-    made = transcript.create(alice)
+    made = transcript.create_conversation(alice)
     talk_in_turns(made, "Hello")
     return made
 
@@ -137,7 +137,7 @@ async def test_a_send_that_fails_ends_the_socket_and_nothing_else(
     await server.settle()
     server.tell('{"type":"sync"}')
     server.tell("{bad")
-    await events.publish(conversation.pk, events.Title("New"))
+    await events.publish_event(conversation.pk, events.Title("New"))
     for _ in range(4):
         server.tell('{"type":"sync"}')
         await asyncio.sleep(0.05)
@@ -167,7 +167,7 @@ async def test_nothing_is_sent_after_a_close(conversation, session, no_errors):
     await server.settle()
     await events.tell_gone(conversation.pk)
     for turn in range(3):
-        await events.publish(conversation.pk, events.Frame(turn, 1, 0, "late"))
+        await events.publish_event(conversation.pk, events.Frame(turn, 1, 0, "late"))
         server.tell('{"type":"sync"}')
     await server.settle()
     assert server.sent[-1] == "websocket.close"
@@ -229,7 +229,7 @@ def test_every_event_that_is_published_is_known_to_those_who_get_it(conversation
         for path in SITE.rglob("*.py")
         for node in ast.walk(ast.parse(path.read_text()))
         if isinstance(node, ast.Call)
-        and ast.unparse(node.func).endswith("events.publish")
+        and ast.unparse(node.func).endswith("events.publish_event")
         and isinstance(node.args[1], ast.Call)
     }
     words = (word for func in published for word in ast.unparse(func).split("."))

@@ -88,7 +88,7 @@ async def test_any_frame_is_answered(
     number = seed()
     sys.stdout.write(f"FUZZ_SEED={number}\n")  # shown with a failure
     rng = random.Random(number)
-    conversation = await database_sync_to_async(transcript.create)(alice)
+    conversation = await database_sync_to_async(transcript.create_conversation)(alice)
     async with Chat(conversation, session, protocol=protocol) as chat:
         for count in range(ROUNDS):
             text = frame(rng)

@@ -19,7 +19,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 @pytest.fixture
 def fleeting(alice):
-    made = transcript.create(alice, temporary=True)
+    made = transcript.create_conversation(alice, temporary=True)
     soon = timezone.now() + timedelta(seconds=30)
     Conversation.objects.update(temporary_until=soon)
     return made
@@ -46,7 +46,7 @@ async def test_an_open_page_keeps_it(fleeting, session):
 
 
 async def test_the_page_of_another_conversation_does_not(alice, fleeting, session):
-    kept = await database_sync_to_async(transcript.create)(alice)
+    kept = await database_sync_to_async(transcript.create_conversation)(alice)
     async with Chat(kept, session):
         await registered()
         await watcher.current_watcher()._renew()

@@ -42,7 +42,7 @@ SILENCE, SESSION = watcher.SILENCE_SECONDS, watcher.SESSION_SECONDS
 
 @pytest.fixture
 def conversation(alice):
-    return transcript.create(alice)
+    return transcript.create_conversation(alice)
 
 
 async def closed(chat, seconds=SESSION + 2):
@@ -83,7 +83,7 @@ ENDS = (log_out, change_password, deactivate, delete, expire)
 def scene(name):
     user = get_user_model().objects.create_user(name)
     key = browser_of(user).cookies["sessionid"].value
-    return user, transcript.create(user), key
+    return user, transcript.create_conversation(user), key
 
 
 class TestSessions:
@@ -106,7 +106,7 @@ class TestSessions:
         assert codes == [4401] * len(ENDS)
 
     async def test_others_stay_open(self, conversation, session, alice, bob):
-        theirs = await database_sync_to_async(transcript.create)(bob)
+        theirs = await database_sync_to_async(transcript.create_conversation)(bob)
         other = await database_sync_to_async(browser_of)(bob)
         key = other.cookies["sessionid"].value
         async with Chat(conversation, session) as one, Chat(theirs, key) as two:
@@ -307,7 +307,7 @@ class TestCatchingUp:
         assert sum(event["type"] == "frame" for event in seen) <= 2
 
     def test_it_notices_what_a_page_shows(self, alice):
-        conversation = transcript.create(alice)
+        conversation = transcript.create_conversation(alice)
         stages = [progress.read_progress([conversation.pk])]
         talk_in_turns(conversation, "Hello")
         stages.append(progress.read_progress([conversation.pk]))

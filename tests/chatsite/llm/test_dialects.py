@@ -176,18 +176,20 @@ async def test_a_refused_form_is_left_to_the_caller(upstream):
     with pytest.raises(LLMError) as caught:
         await read(ReplyStream("strict:system", MESSAGES))
     assert caught.value.instead == Dialect("user")
-    assert dialects.of("strict:system") == Dialect()
+    assert dialects.find_dialect("strict:system") == Dialect()
 
 
 async def test_what_does_not_help_is_not_remembered(upstream):
     upstream.script("400", "400")
     with pytest.raises(LLMError):
         await read(ReplyStream("ok", MESSAGES, dialect=Dialect("user")))
-    assert dialects.of("ok") == Dialect()
+    assert dialects.find_dialect("ok") == Dialect()
 
 
 async def test_the_settings_say_it_beforehand(upstream, settings):
     settings.STREAM_USAGE, settings.SYSTEM_ROLE = False, "user"
-    assert dialects.of("m") == Dialect("user", without=frozenset({"stream_options"}))
+    assert dialects.find_dialect("m") == Dialect(
+        "user", without=frozenset({"stream_options"})
+    )
     await read(ReplyStream("ok", MESSAGES))
     assert "stream_options" not in upstream.calls[0].body

@@ -16,7 +16,7 @@ from langchain_core.messages import HumanMessage
 
 from chatsite.llm import streaming
 from chatsite.llm.errors import DETAILS, LLMError
-from chatsite.llm.streaming import ReplyStream, Usage, clean
+from chatsite.llm.streaming import ReplyStream, Usage, clean_text
 from tests.fakes import upstream as fake
 from tests.patience import PATIENCE
 
@@ -144,7 +144,7 @@ def make_stream(dice):
 
 def outcome(text, thought, reason):
     reason = reason if isinstance(reason, str) and reason else None
-    return {"text": clean(text), "thought": thought, "reason": reason}
+    return {"text": clean_text(text), "thought": thought, "reason": reason}
 
 
 def as_parts(dice, name, text):

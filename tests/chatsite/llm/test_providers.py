@@ -34,7 +34,7 @@ class TestNames:
     def test_it_is_the_model_that_was_set(self, settings):
         settings.CHAT_MODEL = "qwen3"
         assert providers.default_model() == "qwen3"
-        assert providers.label("qwen3") == "qwen3"
+        assert providers.name_model("qwen3") == "qwen3"
 
     def test_it_summarises_with_the_chat_model(self, settings):
         assert providers.summary_model("gpt-x") == "gpt-x"
@@ -48,7 +48,7 @@ class TestNames:
         assert providers.summary_model("demo") == "demo"
 
     def test_it_says_that_the_demo_model_is_one(self):
-        assert providers.label("demo") == "Demo model"
+        assert providers.name_model("demo") == "Demo model"
 
 
 class TestBuild:
@@ -100,7 +100,7 @@ class TestHost:
         settings.OPENAI_BASE_URL = address
         assert providers.find_provider_host() == host
         shown = {"api.openai.com": "OpenAI"}.get(host, host)
-        assert providers.provider("some-model") == shown
+        assert providers.name_provider("some-model") == shown
 
     @pytest.mark.parametrize("address", WRONG)
     async def test_no_request_is_made_without_one(self, settings, address):

@@ -14,7 +14,7 @@ from chatsite.llm.streaming import (
     MAX_REPLY_CHARS,
     ReplyStream,
     Usage,
-    clean,
+    clean_text,
     fetch_reply,
 )
 from tests.fakes import upstream as fake
@@ -342,7 +342,7 @@ class TestClean:
         ],
     )
     def test_it_keeps_everything_that_can_be_stored(self, text, expected):
-        assert clean(text) == expected
+        assert clean_text(text) == expected
 
     @pytest.mark.parametrize(
         ("mode", "expected"),

@@ -128,7 +128,7 @@ async def test_it_is_in_no_address_that_a_log_could_have(upstream, settings, cap
     assert upstream.calls
     for shown in (QUOTED, SECRET, basic("user", SECRET)[6:]):
         assert shown not in caplog.text
-    assert providers.provider("ok") == "127.0.0.1"
+    assert providers.name_provider("ok") == "127.0.0.1"
 
 
 @pytest.mark.parametrize(

@@ -66,7 +66,7 @@ class TestAudit:
         assert call("audit").split() == ["clean"]
 
     def test_it_prints_a_line_for_each_violation_and_exits_with_1(self, alice):
-        conversation = transcript.create(alice)
+        conversation = transcript.create_conversation(alice)
         for number in "12":
             transcript.append_user_message(
                 conversation, text="No turn", client_id=number

@@ -15,7 +15,7 @@ def gauge_of(conversation):
 
 
 def make(user, *texts, **policy):
-    made = transcript.create(user, policy=policy)
+    made = transcript.create_conversation(user, policy=policy)
     talk_in_turns(made, *texts)
     return made
 

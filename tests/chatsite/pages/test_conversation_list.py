@@ -26,9 +26,9 @@ def age(conversation, days):
 class TestSections:
     def test_it_groups_by_the_day_of_the_latest_change(self, alice):
         for days in (0, 1, 3, 7, 40):
-            age(transcript.create(alice, title=f"{days} days"), days)
+            age(transcript.create_conversation(alice, title=f"{days} days"), days)
         library.pin_conversation(Conversation.objects.get(title="40 days"))
-        age(transcript.create(alice, title="old"), 400)
+        age(transcript.create_conversation(alice, title="old"), 400)
         found = list(conversation_list.group_by_day(library.list_conversations(alice)))
         assert [(each.name, len(each.rows)) for each in found][:4] == [
             ("Pinned", 1),
@@ -40,7 +40,7 @@ class TestSections:
         assert found[4].name == f"{month:%B %Y}"
 
     def test_it_takes_the_days_of_the_sites_zone(self, alice):
-        made = transcript.create(alice)
+        made = transcript.create_conversation(alice)
         evening = timezone.now().replace(hour=23, minute=30) - timedelta(days=1)
         Conversation.objects.update(updated_at=evening)
         made.refresh_from_db()
@@ -51,7 +51,7 @@ class TestSections:
             assert conversation_list._name_section(made, today) == "Yesterday"
 
     def test_it_names_months_in_the_language_of_the_page(self, alice):
-        age(transcript.create(alice), 400)
+        age(transcript.create_conversation(alice), 400)
         with translation.override("zh-hans"):
             [section] = conversation_list.group_by_day(
                 library.list_conversations(alice)
@@ -61,7 +61,7 @@ class TestSections:
     def test_it_shows_more_on_request(self, client, alice, monkeypatch):
         monkeypatch.setattr(conversation_list, "PAGE", 2)
         for number in range(3):
-            transcript.create(alice, title=f"Number {number}")
+            transcript.create_conversation(alice, title=f"Number {number}")
         page = client.get("/").content.decode()
         assert "Number 0" not in page
         assert "show=4" in page
@@ -155,7 +155,7 @@ class TestSearch:
         assert "Trip to Kyoto" not in page
 
     def test_it_escapes_what_it_found(self, client, alice):
-        made = transcript.create(alice, title="t")
+        made = transcript.create_conversation(alice, title="t")
         talk_in_turns(made, "<img src=x> needle <b>bold</b>", reply="ok")
         page = client.get("/", {"q": "needle"}).content.decode()
         assert "<img src=x>" not in page
@@ -166,7 +166,7 @@ class TestAt:
     @pytest.fixture
     @remembered
     def long(self, alice):
-        made = transcript.create(alice)
+        made = transcript.create_conversation(alice)
         rows = [f"Text {n}" for n in range(12)]
         talk_in_turns(made, *rows)
         return made

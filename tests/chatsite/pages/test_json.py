@@ -35,7 +35,7 @@ class TestJson:
         ["\r\n a\u2028b ", "{{ 7*7 }} {x} %s", "👩‍👩‍👧 e\u0301 \u202eabc", "<b>&amp;"],
     )
     def test_it_gives_texts_byte_for_byte(self, client, alice, text):
-        made = transcript.create(alice)
+        made = transcript.create_conversation(alice)
         talk_in_turns(made, text, reply="{}")
         rows = client.get(url("transcript", made)).json()["messages"]
         assert [row["text"] for row in rows] == [text, text]

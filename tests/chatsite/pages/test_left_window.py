@@ -19,7 +19,7 @@ POLICY = {"strategy": "window", "trigger": ["messages", 6], "keep": ["messages",
 
 @pytest.fixture
 def left(alice):
-    made = transcript.create(alice, title="Kyoto", policy=POLICY)
+    made = transcript.create_conversation(alice, title="Kyoto", policy=POLICY)
     talk_in_turns(made, "My cat is Mimi", "One", "Two")
     compact(made)
     talk_in_turns(made, "And now?")
@@ -79,7 +79,7 @@ def test_a_reader_of_the_page_is_told(left):
 
 
 def test_the_form_says_what_would_leave(client, alice):
-    made = transcript.create(alice)
+    made = transcript.create_conversation(alice)
     talk_in_turns(made, "One", "Two", "Three")
     values = {"preset": "layered", "trigger_size": "6", "trigger_kind": "messages"}
     values |= {"keep_size": "2", "keep_kind": "messages", "strategy": "window"}

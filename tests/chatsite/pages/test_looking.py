@@ -45,7 +45,7 @@ def page(client, conversation, name, **values):
 @remembered
 def long(alice):
     """Ten turns; v1 stands for the first twelve messages."""
-    made = transcript.create(alice)
+    made = transcript.create_conversation(alice)
     talk_in_turns(made, *(f"Fact {n}: box {n} holds {n * 11} pears." for n in range(9)))
     talk_in_turns(made, "我妹妹叫小敏，她吃素。")
     summarise(made, 1, 12, text="Box 3 holds 33 pears.")
@@ -75,7 +75,7 @@ class TestFinding:
         assert self.find(long, "88 pears")[17] == ("excluded", None)
 
     def test_the_summary_is_asked_for_the_message_not_for_the_search(self, alice):
-        made = transcript.create(alice)
+        made = transcript.create_conversation(alice)
         talk_in_turns(made, "We are 4 people and the budget is 3,200 euros.", "Ok")
         summarise(made, 1, 2, text="Budget: what is our budget?")
         made.refresh_from_db()
@@ -127,7 +127,7 @@ class TestFinding:
         assert "Some things are not in the summary" in page
 
     def test_a_full_list_of_hits_is_no_count(self, client, alice):
-        many = transcript.create(alice)
+        many = transcript.create_conversation(alice)
         talk_in_turns(many, *[f"This message {n} is of pears." for n in range(22)])
         page = ask(client, many, "find", q="message").content.decode()
         assert "More than 20 messages; the first 20 are listed." in page
@@ -192,7 +192,9 @@ class TestSavings:
         assert saved.money == pytest.approx((saved.whole - saved.sent - 1) / 1e6)
 
     def test_an_empty_conversation_has_nothing_to_say(self, client, alice):
-        assert page(client, transcript.create(alice), "savings").strip() == ""
+        assert (
+            page(client, transcript.create_conversation(alice), "savings").strip() == ""
+        )
 
 
 class TestDraft:

@@ -124,7 +124,7 @@ class TestEditedSummaries:
         kept = self.answer(client, question, "Keep my words")
         assert "Your words stay, as v3." in kept.content.decode()
         assert in_force(edited) == [(3, "My words.")]
-        assert not context.visible(edited).filter(seq=1).exists()
+        assert not context.visible_messages(edited).filter(seq=1).exists()
 
     def test_it_can_be_written_again(self, client, edited):
         question = self.act(client, edited)
@@ -147,7 +147,7 @@ class TestEditedSummaries:
         done = self.act(client, edited, edited="keep")
         self.answer(client, done, "Hide the reply to it, too")
         assert in_force(edited) == [(4, "My words.")]
-        assert not context.visible(edited).filter(seq__lte=2).exists()
+        assert not context.visible_messages(edited).filter(seq__lte=2).exists()
 
     @pytest.mark.parametrize("edited_as", [None, "ask"])
     def test_other_clients_get_the_question_as_a_conflict(

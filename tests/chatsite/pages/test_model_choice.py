@@ -76,8 +76,8 @@ class TestNames:
     )
     def test_a_provider_has_one(self, settings, base_url, name, shown):
         settings.OPENAI_BASE_URL, settings.PROVIDER_NAME = base_url, name
-        assert providers.provider("some-model") == shown
-        assert providers.provider("demo") == ""
+        assert providers.name_provider("some-model") == shown
+        assert providers.name_provider("demo") == ""
 
     def test_each_version_of_a_reply_names_its_own_model(
         self, client, conversation, settings
@@ -124,7 +124,7 @@ class TestTemperature:
         actions.set_model(conversation, "other-model")
         assert 'role="alert"' not in self.save(client, conversation, temperature=own)
         submit(conversation)
-        request = attempt.prepare(lifecycle.claim(conversation.pk))
+        request = attempt.prepare_attempt(lifecycle.claim(conversation.pk))
         assert request.options["temperature"] == sent
 
     @pytest.mark.parametrize("wrong", ["2.1", "-1", "warm", "nan"])

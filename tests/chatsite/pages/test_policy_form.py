@@ -55,7 +55,7 @@ def test_the_fields_of_a_preset_are_empty(preset):
 def test_settings_over_the_preset_are_counted_until_they_are_dropped(alice):
     own = {"keep": ["turns", 3], "recall_tokens": 0, "fan_in": 5}
     own |= {"max_summary_tokens": 77}
-    made = transcript.create(alice, policy={**PRESET, **own})
+    made = transcript.create_conversation(alice, policy={**PRESET, **own})
     assert PolicyForm.of(made).overriding == 4
     dropped = PolicyForm.of(made, preset="guide")
     assert dropped.overriding == 0

@@ -21,7 +21,7 @@ ACTS = ("archive", "unarchive", "delete")
 
 @pytest.fixture
 def some(alice):
-    return [transcript.create(alice, title=f"Talk {n}") for n in range(3)]
+    return [transcript.create_conversation(alice, title=f"Talk {n}") for n in range(3)]
 
 
 def ids_of(conversations):
@@ -59,7 +59,7 @@ class TestSeveral:
         for each in some[:2]:
             assert client.get(url("detail", each)).status_code == 404
         several(client, "undelete", some[:2])
-        assert library.own(alice).count() == 3
+        assert library.list_own(alice).count() == 3
 
     def test_each_deletion_is_undone_by_itself(self, client, some):
         several(client, "delete", some[:2])
@@ -102,7 +102,7 @@ class TestSeveral:
         self, client, alice, name
     ):
         def count(number):
-            made = [transcript.create(alice) for _ in range(number)]
+            made = [transcript.create_conversation(alice) for _ in range(number)]
             if name == "undelete":
                 library.delete_all(made)
             with CaptureQueriesContext(connection) as queries:
@@ -134,7 +134,7 @@ class TestStrangers:
     @pytest.mark.parametrize("name", [*ACTS, "undelete"])
     def test_their_conversations_are_missing(self, bob, some, name):
         theirs = signed_in(bob)
-        own = transcript.create(bob)
+        own = transcript.create_conversation(bob)
         assert (
             several(theirs, name, [own, some[0]][name == "undelete" :]).status_code
             == 404

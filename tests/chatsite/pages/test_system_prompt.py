@@ -64,7 +64,7 @@ def test_earlier_requests_stay_provable(client, conversation):
     conversation.refresh_from_db()
     talk_in_turns(conversation, "Hello again")
     calls = conversation.model_calls.order_by("pk")
-    assert [context.rebuild(call).wire[0]["content"] for call in calls] == [
+    assert [context.rebuild_context(call).wire[0]["content"] for call in calls] == [
         *(settings.SYSTEM_PROMPT, settings.SYSTEM_PROMPT, OWN, "Be brief."),
     ]
     assert violations() == []
@@ -122,7 +122,7 @@ class TestCopies:
         assert copies.branch_conversation(conversation, 2).system_prompt == OWN
 
     def test_it_is_erased_with_the_conversation(self, alice):
-        made = transcript.create(alice, system_prompt=OWN)
+        made = transcript.create_conversation(alice, system_prompt=OWN)
         talk_in_turns(made, "Hello")
         assert Prompt.objects.filter(text=OWN).exists()
         library.erase_conversation(made)

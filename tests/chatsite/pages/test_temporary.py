@@ -27,7 +27,9 @@ def client(alice):
 
 @pytest.fixture
 def fleeting(alice):
-    made = transcript.create(alice, temporary=True, system_prompt=f"Be a {SECRET}.")
+    made = transcript.create_conversation(
+        alice, temporary=True, system_prompt=f"Be a {SECRET}."
+    )
     talk_in_turns(made, f"Hello {SECRET}")
     summarise(made, 1, 2, text=f"About {SECRET}.")
     return made
@@ -93,8 +95,8 @@ def test_deleting_it_leaves_nothing_to_undo(client, fleeting):
 
 @pytest.mark.parametrize("page", ["logout", "admin:logout"])
 def test_logging_out_deletes_it(alice, bob, client, fleeting, page):
-    kept = transcript.create(alice)
-    others = transcript.create(bob, temporary=True)
+    kept = transcript.create_conversation(alice)
+    others = transcript.create_conversation(bob, temporary=True)
     submit(fleeting, "Still waiting")
     alice.is_staff = True
     alice.save()

@@ -101,13 +101,13 @@ class TestList:
         assert "Two views of every conversation" in page
 
     def test_it_lists_only_ones_own(self, client, bob, conversation):
-        transcript.create(bob, title="Secret of Bob")
+        transcript.create_conversation(bob, title="Secret of Bob")
         page = client.get("/").content.decode()
         assert "Trip to Kyoto" in page
         assert "Secret of Bob" not in page
 
     def test_it_searches_titles(self, client, alice, conversation):
-        transcript.create(alice, title="Garden")
+        transcript.create_conversation(alice, title="Garden")
         page = client.get("/", {"q": "kyo"}).content.decode()
         assert "Trip to Kyoto" in page
         assert "Garden" not in page
@@ -124,7 +124,7 @@ class TestList:
         assert client.get("/", {"q": query}).status_code == 200
 
     def test_it_escapes_titles(self, client, alice):
-        transcript.create(alice, title="<img src=x onerror=alert(1)>")
+        transcript.create_conversation(alice, title="<img src=x onerror=alert(1)>")
         assert b"<img src=x" not in client.get("/").content
 
 
@@ -213,7 +213,7 @@ class TestDetail:
             assert answer.status_code == 404
 
     def test_it_shows_a_failed_turn_with_its_reason_and_a_retry(self, client, alice):
-        made = transcript.create(alice)
+        made = transcript.create_conversation(alice)
         sent = commands.submit_message(made, text="Hi", client_id="1")
         claim = lifecycle.claim(made.pk)
         lifecycle.finish(
@@ -226,7 +226,7 @@ class TestDetail:
         assert 'value="retry"' in page
 
     def test_it_shows_a_running_reply_as_far_as_it_was_saved(self, client, alice):
-        made = transcript.create(alice)
+        made = transcript.create_conversation(alice)
         sent = commands.submit_message(made, text="Hi", client_id="1")
         lifecycle.checkpoint(lifecycle.claim(made.pk), "Half a <reply>")
         page = page_of(client, made)

@@ -23,7 +23,7 @@ BOUNDS = {
 @pytest.fixture
 def conversation(alice):
     for number in range(49):
-        transcript.create(alice, title=f"Conversation {number}")
+        transcript.create_conversation(alice, title=f"Conversation {number}")
     return make(alice, 100)
 
 

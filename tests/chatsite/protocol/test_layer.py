@@ -40,7 +40,7 @@ async def redis_layer(redis, settings, monkeypatch):
 
 @pytest.fixture
 def conversation(alice):
-    return transcript.create(alice)
+    return transcript.create_conversation(alice)
 
 
 async def tell_from_elsewhere(group, message):

@@ -23,7 +23,7 @@ def page(reviewer):
 @pytest.fixture
 @remembered
 def conversation(alice):
-    conversation = transcript.create(alice, title="Audited")
+    conversation = transcript.create_conversation(alice, title="Audited")
     talk(conversation, 4)
     return conversation
 

@@ -54,7 +54,9 @@ METADATA = {
 def make_conversation(owner, word):
     """One whose replies can be rebuilt, with the word in all that was said."""
     policy = {"preset": "layered", "important": [re.escape(word[:60])]}
-    row = transcript.create(owner, title=word[:200], system_prompt=word, policy=policy)
+    row = transcript.create_conversation(
+        owner, title=word[:200], system_prompt=word, policy=policy
+    )
     for number in range(3):
         call = say(row, f"{word} {number}")
     plant(call, error=f"{word} failed"[:100], first_token_ms=5, tokens_input=9)

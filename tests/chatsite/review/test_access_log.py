@@ -54,7 +54,7 @@ class TestWriting:
         assert AccessEvent.objects.get().target == "message #3"
 
     def test_a_list_is_written_once_for_each_conversation(self, page, conversation):
-        other = transcript.create(conversation.owner, title="Other")
+        other = transcript.create_conversation(conversation.owner, title="Other")
         page("conversation_changelist")
         seen = set(AccessEvent.objects.values_list("conversation", flat=True))
         assert seen == {conversation.uuid, other.uuid}
@@ -204,7 +204,7 @@ class TestOwner:
 
     def test_one_look_at_a_list_is_one_line(self, owner, conversation, page):
         for number in range(38):
-            transcript.create(conversation.owner, title=f"Talk {number}")
+            transcript.create_conversation(conversation.owner, title=f"Talk {number}")
         page("conversation_changelist")
         QuerySet(AccessEvent).update(created_at=timezone.now())
         text = self.text(owner)
@@ -225,7 +225,9 @@ def test_the_chat_page_says_whether_staff_can_read(alice, settings, readable):
     settings.STAFF_CAN_READ_CHATS = readable
     client = Client()
     client.force_login(alice)
-    page = reverse("conversation-detail", args=[transcript.create(alice).uuid])
+    page = reverse(
+        "conversation-detail", args=[transcript.create_conversation(alice).uuid]
+    )
     text = client.get(page).content.decode()
     assert ("You and this site's administrators can read" in text) is readable
     assert ("Only you can read this conversation" in text) is not readable

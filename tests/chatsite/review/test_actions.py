@@ -34,7 +34,7 @@ def published(monkeypatch):
     async def publish(conversation_id, event):
         seen.append((conversation_id, event))
 
-    monkeypatch.setattr(events, "publish", publish)
+    monkeypatch.setattr(events, "publish_event", publish)
     return seen
 
 
@@ -181,7 +181,7 @@ class TestRebuild:
     def test_several_are_asked_about_first(
         self, reviewer, alice, versions, conversation
     ):
-        empty = transcript.create(alice)
+        empty = transcript.create_conversation(alice)
         fields = {
             "action": "rebuild",
             "_selected_action": [conversation.pk, empty.pk],

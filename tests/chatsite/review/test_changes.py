@@ -21,7 +21,7 @@ Action = Change.Action
 
 @pytest.fixture
 def conversation(alice):
-    made = transcript.create(alice, title="Trip")
+    made = transcript.create_conversation(alice, title="Trip")
     talk_in_turns(made, *(f"Text {n}" for n in range(4)))
     return made
 

@@ -27,7 +27,7 @@ from tests.memory.scenes import plant, summarise, talk
 class TestConversationFigures:
     @pytest.fixture
     def talked(self, alice):
-        made = transcript.create(alice, title="SECRET title")
+        made = transcript.create_conversation(alice, title="SECRET title")
         calls = talk(made, 3)
         summarise(made, 1, 2)
         calls += talk(made, 2)
@@ -80,7 +80,7 @@ class TestConversationFigures:
         assert int(rows[0][2]) == max(77, calls[1].tokens_estimated)
 
     def test_an_empty_conversation_says_so(self, alice, reviewer):
-        empty = transcript.create(alice)
+        empty = transcript.create_conversation(alice)
         page = reviewer.get(reverse("admin:review-figures", args=[empty.pk]))
         assert "nothing to draw" in page.content.decode()
 

@@ -29,7 +29,7 @@ def no_cache():
 @pytest.fixture
 def old(alice):
     """A conversation of Alice that is older than the days that are looked at."""
-    made = transcript.create(alice, title="SECRET title")
+    made = transcript.create_conversation(alice, title="SECRET title")
     plant(made, created_at=NOON - timedelta(days=60))
     return made
 
@@ -125,7 +125,7 @@ class TestDays:
         assert day.written == made.message.tokens > 0
 
     def test_copies_of_a_branch_or_an_import_are_not_counted_again(self, alice):
-        copy = transcript.create(alice)
+        copy = transcript.create_conversation(alice)
         plant(copy, created_at=NOON + timedelta(hours=1))
         call(copy)
         compact(copy, 1)
@@ -162,7 +162,7 @@ class TestFigures:
         found = site_figures.read_figures(7)
         assert (found.stopped, found.gaps) == (1, 0)
         compact(old, 2, status="active", first_seq=6, last_seq=8)
-        again = transcript.create(alice)
+        again = transcript.create_conversation(alice)
         compact(again, 1, status="active", first_seq=1, last_seq=4)
         compact(again, 2, status="active", first_seq=3, last_seq=8)
         cache.clear()

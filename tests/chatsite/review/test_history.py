@@ -33,7 +33,7 @@ FIXED = {
 
 @pytest.fixture
 def conversation(alice):
-    made = transcript.create(alice)
+    made = transcript.create_conversation(alice)
     talk(made, 2)
     summarise(made, 1, 2)
     AccessEvent.objects.create(username="x", action="view", conversation=made.uuid)

@@ -59,7 +59,7 @@ def test_it_asks_as_much_for_many_rows_as_for_few(
     with CaptureQueriesContext(connection) as few:
         client.get(url)
     for owner in (alice, bob, alice):
-        more = transcript.create(owner, system_prompt=f"Prompt of {owner}")
+        more = transcript.create_conversation(owner, system_prompt=f"Prompt of {owner}")
         talk(more, 4)
         summarise(more, 1, 4)
     with CaptureQueriesContext(connection) as many:
@@ -192,7 +192,7 @@ def staff_client(client, staff):
 
 
 def failed_turn(owner, text="Reply"):
-    conversation = transcript.create(owner)
+    conversation = transcript.create_conversation(owner)
     commands.submit_message(conversation, text="Hello", client_id="a")
     claim = lifecycle.claim(conversation.pk)
     failed = lifecycle.Result(Turn.State.FAILED, text, error="timeout")
@@ -200,7 +200,7 @@ def failed_turn(owner, text="Reply"):
 
 
 def make_turns(owner, *states):
-    conversation = transcript.create(owner)
+    conversation = transcript.create_conversation(owner)
     for number, state in enumerate(states):
         message, _ = transcript.append_user_message(
             conversation, text="Hi", client_id=f"{number}"

@@ -110,7 +110,7 @@ class TestUse:
         with django_assert_max_num_queries(20) as few:
             reader.get(page)
         for _ in range(3):
-            say(transcript.create(alice), "Hi")
+            say(transcript.create_conversation(alice), "Hi")
         with django_assert_num_queries(len(few)):
             reader.get(page)
 

@@ -40,7 +40,9 @@ KEPT = {"desk_tombstone", "desk_accessevent", "django_admin_log"}
 def secret(alice):
     """A conversation with its own prompt, of which every part holds one rare word."""
     words = f"Tell nobody about {SECRET} 斑马夸克"
-    made = transcript.create(alice, title=words, system_prompt=f"You know {SECRET}.")
+    made = transcript.create_conversation(
+        alice, title=words, system_prompt=f"You know {SECRET}."
+    )
     talk_in_turns(made, *(f"{words} {n}" for n in range(4)))
     summarise(made, 1, 4, text=f"They spoke of {SECRET}.", structured={"a": SECRET})
     made.refresh_from_db()
@@ -175,12 +177,12 @@ class TestErasing:
         assert prompts.count() == 1  # the branch was sent with it, too
 
     def test_others_are_as_they_were(self, eraser, secret, bob):
-        other = transcript.create(bob)
+        other = transcript.create_conversation(bob)
         talk(other, 2)
         before = erasing.fingerprint_conversation(other)
         purge(eraser, secret)
         assert erasing.fingerprint_conversation(other) == before
-        assert [hit.seq for hit in recall.search(other, "Text 1")][:1] == [3]
+        assert [hit.seq for hit in recall.recall_messages(other, "Text 1")][:1] == [3]
 
     def test_its_owner_may_have_deleted_it_already(self, eraser, secret):
         library.delete_conversation(secret)
@@ -243,7 +245,7 @@ class TestAsking:
         assert not Tombstone.objects.exists()
 
     def test_several_have_a_code_of_their_own(self, eraser, alice, secret):
-        other = transcript.create(alice)
+        other = transcript.create_conversation(alice)
         first = str(secret.uuid)[:8]
         assert purge(eraser, secret, other, code=first).status_code == 422
         assert purge(eraser, secret, other).status_code == 302
@@ -251,7 +253,7 @@ class TestAsking:
         assert not Conversation.objects.exists()
 
     def test_not_too_many_at_once(self, eraser, alice):
-        rows = [transcript.create(alice) for _ in range(51)]
+        rows = [transcript.create_conversation(alice) for _ in range(51)]
         fields = {"action": "purge", "_selected_action": [row.pk for row in rows]}
         url = reverse("admin:memory_conversation_changelist")
         assert "at most 50" in said(eraser.post(url, fields))[0]
@@ -264,7 +266,10 @@ class TestFiles:
     @pytest.fixture
     def erased(self, bob, alice):
         """Rows of two conversations, one of them erased, beside each other."""
-        kept, gone = transcript.create(bob), transcript.create(alice, title=SECRET)
+        kept, gone = (
+            transcript.create_conversation(bob),
+            transcript.create_conversation(alice, title=SECRET),
+        )
         for n in range(8):
             talk_in_turns(kept, f"Stays {n} " * 20)
             talk_in_turns(gone, f"{SECRET} {n} " * (1 + n * 40))

@@ -81,7 +81,7 @@ def test_it_says_of_each_what_a_reviewer_has_to_know(page, varied):
 @pytest.mark.django_db(transaction=True)
 def test_it_says_of_a_mended_one_that_messages_had_changed(reviewer, page, alice):
     policy = {"trigger": ["messages", 6], "keep": ["messages", 2]}
-    made = transcript.create(alice, policy=policy)
+    made = transcript.create_conversation(alice, policy=policy)
     for turns in (3, 2):
         add_turns(made, turns)
         compact(made)
@@ -190,7 +190,7 @@ def test_it_survives_a_trigger_that_is_none(page, conversation, trigger):
 def test_it_asks_as_much_for_many_as_for_few(page, alice, conversation):
     counts = []
     for _ in range(2):
-        more = transcript.create(alice)
+        more = transcript.create_conversation(alice)
         talk(more, 2)
         row = summarise(more, 1, 2)
         summarise(more, 1, 4, replaces=[row])

@@ -253,7 +253,7 @@ def test_it_survives_odd_questions(reviewer, told, value):
 def test_it_asks_as_much_for_many_as_for_few(reviewer, alice):
     counts = []
     for size in (4, 12):
-        made = transcript.create(alice)
+        made = transcript.create_conversation(alice)
         talk(made, size)
         older = summarise(made, 1, size)
         summarise(made, 1, size + 2, replaces=[older])

@@ -31,7 +31,9 @@ def test_rules_are_part_of_the_beginning(conversation):
 
 def test_rules_for_which_there_was_no_room_are_in_no_beginning(alice):
     limit, policy = 4000, {"trigger": ["turns", 3], "keep": ["turns", 1]}
-    conversation = transcript.create(alice, policy=policy | {"rules": "keep"})
+    conversation = transcript.create_conversation(
+        alice, policy=policy | {"rules": "keep"}
+    )
     cities = [f"Always mention city number {n}." for n in range(10)]
     for text in (" ".join(cities[:5]), " ".join(cities[5:]), "Go on"):
         newest = ask(conversation, text)

@@ -22,7 +22,7 @@ WORDS = "Always answer in rhyme."
 
 @pytest.fixture
 def chat(alice):
-    made = transcript.create(alice)
+    made = transcript.create_conversation(alice)
     talk_in_turns(made, f"Hello. {WORDS}", "I'm allergic to nuts.")
     made.refresh_from_db()
     first, second = made.rules.order_by("pk")
@@ -39,8 +39,8 @@ def exported(chat):
 
 def imported(user, value):
     draft = own.read_export(copy.deepcopy(value), user.pk)
-    made = transcript.create(user, policy=draft.policy)
-    messages = bundle.write(made, draft.bundle)
+    made = transcript.create_conversation(user, policy=draft.policy)
+    messages = bundle.write_bundle(made, draft.bundle)
     assert bundle.drop_unproved(made) == 0
     copies.write_turns(made, messages, draft.infos)
     write_rules(made, messages, draft.sections["rules"])

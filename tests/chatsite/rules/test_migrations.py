@@ -30,7 +30,7 @@ def migrate():
 
 @pytest.fixture
 def chat(alice):
-    return transcript.create(alice)
+    return transcript.create_conversation(alice)
 
 
 def test_an_upgrade_keeps_rules_and_what_was_logged_of_them(migrate, chat):

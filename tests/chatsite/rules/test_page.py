@@ -22,7 +22,7 @@ OFFER = "Keep this for the whole conversation?"
 
 @pytest.fixture
 def chat(alice):
-    made = transcript.create(alice)
+    made = transcript.create_conversation(alice)
     talk_in_turns(made, WORDS)
     made.refresh_from_db()
     return made
@@ -85,7 +85,7 @@ def test_a_rule_is_replaced_in_the_dialog(client, chat):
 
 def test_what_does_not_fit_is_said(client, alice, settings):
     settings.CONTEXT_WINDOW = 2000
-    chat = transcript.create(alice, policy={"rules": "keep"})
+    chat = transcript.create_conversation(alice, policy={"rules": "keep"})
     talk_in_turns(chat, *(f"Always name city number {n} first." for n in range(12)))
     shown = pane(client, chat)
     assert "do not fit and are not sent" in shown
@@ -93,7 +93,7 @@ def test_what_does_not_fit_is_said(client, alice, settings):
 
 
 def test_what_was_replaced_is_listed_and_comes_back(client, alice):
-    chat = transcript.create(alice, policy={"rules": "keep"})
+    chat = transcript.create_conversation(alice, policy={"rules": "keep"})
     talk_in_turns(chat, "Always use bullet points.", "Forget the bullet points.")
     assert "1 rule was replaced" in pane(client, chat)
     act(client, chat, "keep")
@@ -131,7 +131,7 @@ def test_an_unknown_action_or_rule_is_refused(client, chat):
 
 
 def test_pages_without_rules_ask_for_none(client, alice):
-    chat = transcript.create(alice)
+    chat = transcript.create_conversation(alice)
     talk_in_turns(chat, "Hello")
     with CaptureQueriesContext(connection) as queries:
         page_of(client, chat)
@@ -170,7 +170,7 @@ def test_too_long_an_own_list_is_refused(client, alice, text):
 
 
 def test_a_focus_reaches_the_summariser(client, alice):
-    chat = transcript.create(alice, policy={"focus": "all prices"})
+    chat = transcript.create_conversation(alice, policy={"focus": "all prices"})
     talk_in_turns(chat, *map(str, range(4)))
     target = memory_url("propose", chat, seq=2)
     client.post(target, {"focus": "all names"}, headers=HTMX)
@@ -181,7 +181,7 @@ def test_a_focus_reaches_the_summariser(client, alice):
 
 
 def test_a_focus_stays_when_the_summariser_fails(client, alice):
-    chat = transcript.create(alice)
+    chat = transcript.create_conversation(alice)
     talk_in_turns(chat, *map(str, range(4)))
     summary_proposals.start_proposal(chat, 2, "", "all names")
     chat.jobs.update(state="failed", error="It failed.")

@@ -29,7 +29,7 @@ def read(monkeypatch):
 
 @pytest.fixture
 def conversation(alice):
-    return transcript.create(alice)
+    return transcript.create_conversation(alice)
 
 
 def send(conversation, text, client_id="one"):

@@ -28,12 +28,12 @@ ROOM = 1000
 
 @pytest.fixture
 def chat(alice):
-    return transcript.create(alice)
+    return transcript.create_conversation(alice)
 
 
 @pytest.fixture
 def keeping(alice):
-    return transcript.create(alice, policy={"rules": "keep"})
+    return transcript.create_conversation(alice, policy={"rules": "keep"})
 
 
 def states(conversation):
@@ -56,7 +56,7 @@ class TestDetection:
         assert states(keeping) == [(RULES[3], "kept")]
 
     def test_by_setting_nothing_is_looked_for(self, alice):
-        off = transcript.create(alice, policy={"rules": "off"})
+        off = transcript.create_conversation(alice, policy={"rules": "off"})
         ask(off, RULES[0])
         assert states(off) == []
 
@@ -72,7 +72,7 @@ class TestDetection:
     def test_a_message_without_rules_costs_no_statement_more(self, alice):
         counts = []
         for mode in ("off", "keep"):
-            made = transcript.create(alice, policy={"rules": mode})
+            made = transcript.create_conversation(alice, policy={"rules": mode})
             with CaptureQueriesContext(connection) as queries:
                 transcript.append_user_message(made, text="Hello", client_id="a")
             counts.append(len(queries))
@@ -145,7 +145,7 @@ class TestDecisions:
     def test_a_rule_has_the_room_of_the_one_that_it_replaces(self, chat):
         state_rule(chat, "Call me Sam.")
         [rule] = store.list_standing_rules(chat)
-        room = choice.make_rule_counter(context.counter(chat))(rule.block)
+        room = choice.make_rule_counter(context.conversation_counter(chat))(rule.block)
         ask(chat, "Call me Kim.")
         services.confirm_rule(chat, chat.rules.latest("pk").pk, room=room)
         assert [state for _, state in states(chat)] == ["replaced", "confirmed"]
@@ -185,5 +185,5 @@ class TestBounds:
 
 
 def test_an_own_list_begins_a_conversation(alice):
-    made = transcript.create(alice, own_rules=["Be brief.", "No jargon."])
+    made = transcript.create_conversation(alice, own_rules=["Be brief.", "No jargon."])
     assert (standing(made), made.rule_count) == (["Be brief.", "No jargon."], 2)

@@ -33,7 +33,7 @@ class TestWhatStrangersSee:
 
     def test_nor_what_a_model_made_of_them(self, alice):
         policy = SEGMENTS | {"strategy": "running"}
-        made = transcript.create(alice, policy=policy)
+        made = transcript.create_conversation(alice, policy=policy)
         add_turns(made, 3)
         compact(made)
         actions.rewrite_summary(made, 1, MINE, author=alice)

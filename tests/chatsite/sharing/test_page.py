@@ -218,7 +218,7 @@ class TestModelsView:
         assert "The system prompt says so" in with_view
 
     def test_imported_replies_have_no_request(self, stranger, alice):
-        made = transcript.create(alice)
+        made = transcript.create_conversation(alice)
         reply_to(ask(made, "Hello"), "Hi")
         share = create_share(made, with_view=True)
         page = text_of(stranger, link(share))
@@ -230,8 +230,8 @@ class TestNothingElse:
     def test_nothing_of_the_owner_or_of_other_texts(self, stranger, alice, bob):
         alice.email, alice.first_name = "alice@example.org", "Alicia"
         alice.save()
-        transcript.create(alice, title="Divorce papers")
-        made = transcript.create(alice, system_prompt="Be kind.")
+        transcript.create_conversation(alice, title="Divorce papers")
+        made = transcript.create_conversation(alice, system_prompt="Be kind.")
         talk_in_turns(made, "One", "the-hidden-one", "the-deleted-one")
         actions.exclude_messages(made, [3])
         actions.delete_message(made, 5)
@@ -261,7 +261,7 @@ class TestMissing:
         self, stranger, conversation, bob, settings
     ):
         made = [create_share(conversation) for _ in range(3)]
-        deleted = transcript.create(bob)
+        deleted = transcript.create_conversation(bob)
         talk_in_turns(deleted, "Gone")
         made.append(create_share(deleted))
         revoke_share(conversation, made[0].pk)
@@ -434,7 +434,7 @@ class TestDialog:
             assert no_one.post(address).status_code in (302, 405)
         address = self.url(conversation, "share-revoke", share.pk)
         assert other.post(address).status_code == 404
-        own = transcript.create(bob)
+        own = transcript.create_conversation(bob)
         assert other.post(self.url(own, "share-revoke", share.pk)).status_code == 302
         assert find_share(share.token)
 

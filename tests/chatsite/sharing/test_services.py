@@ -78,13 +78,13 @@ class TestMaking:
         assert shown(share) == [1, 2, 3, 4]
 
     def test_there_has_to_be_something_to_show(self, alice):
-        empty = transcript.create(alice)
+        empty = transcript.create_conversation(alice)
         submit(empty, "Hello")
         with pytest.raises(ShareError, match="no finished reply"):
             create_share(empty)
 
     def test_a_temporary_conversation_has_none(self, alice):
-        made = transcript.create(alice, temporary=True)
+        made = transcript.create_conversation(alice, temporary=True)
         talk_in_turns(made, "Hello")
         with pytest.raises(ShareError, match="does not last"):
             create_share(made)
@@ -198,7 +198,7 @@ class TestRequests:
         assert is_whole(create_share(conversation, with_view=True), 6)
 
     def test_one_with_a_rule_of_a_hidden_message_is_not_shown(self, alice):
-        made = transcript.create(alice)
+        made = transcript.create_conversation(alice)
         state_rule(made, "Always answer in Dutch.")
         summarise(made, 1, made.messages.count())
         talk_in_turns(made, "And now?")
@@ -261,7 +261,7 @@ class TestOpening:
 
 
 def test_a_stopped_reply_can_be_shared(alice):
-    made = transcript.create(alice)
+    made = transcript.create_conversation(alice)
     submit(made, "Hello")
     answer(made, "Half", state=Turn.State.STOPPED)
     assert shown(create_share(made)) == [1, 2]

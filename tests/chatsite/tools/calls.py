@@ -19,7 +19,7 @@ from ..scenes import submit
 
 def create(user, **values):
     """A conversation with the tools of the tests."""
-    made = transcript.create(user)
+    made = transcript.create_conversation(user)
     rows = Conversation.objects.filter(pk=made.pk)
     rows.update(tools=own_tools.NAMES, **values)
     return rows.get()

@@ -35,14 +35,14 @@ def test_they_are_chosen_in_the_dialog(client, conversation):
 
 def test_the_page_says_which_are_on(client, conversation):
     assert "tools-on" not in page_of(client, conversation)
-    transcript.set_tools(conversation, ["calculate", "remind_me"])
+    transcript.change_tools(conversation, ["calculate", "remind_me"])
     assert "The model may call: Calculate, Set a reminder" in page_of(
         client, conversation
     )
 
 
 def test_all_can_be_turned_off(client, conversation):
-    transcript.set_tools(conversation, ["calculate"])
+    transcript.change_tools(conversation, ["calculate"])
     assert "no tools" in save(client, conversation).content.decode()
     conversation.refresh_from_db()
     assert conversation.tools == []
@@ -61,7 +61,7 @@ def test_late_results_can_be_answered_at_once(client, conversation):
 
 
 def test_it_is_undone(client, conversation):
-    transcript.set_tools(conversation, ["calculate", "gone"])
+    transcript.change_tools(conversation, ["calculate", "gone"])
     notice = save(client, conversation, "remind_me").content.decode()
     fields = dict(re.findall(r'name="(\w+)" value="([^"]*)"', notice))
     target = re.search(r'hx-post="([^"]+)"', notice)[1]
@@ -72,7 +72,7 @@ def test_it_is_undone(client, conversation):
 
 
 def test_a_tool_that_is_away_is_shown_and_stays(client, conversation):
-    transcript.set_tools(conversation, ["away_tool"])
+    transcript.change_tools(conversation, ["away_tool"])
     assert "is not available at the moment" in dialog(client, conversation)
     save(client, conversation, "away_tool", "calculate")
     conversation.refresh_from_db()
@@ -101,11 +101,11 @@ def test_new_conversations_begin_with_those_of_the_setting(client, alice, settin
 
 
 def test_a_branch_has_the_same(conversation):
-    transcript.set_tools(conversation, ["calculate"])
+    transcript.change_tools(conversation, ["calculate"])
     assert copies.branch_conversation(conversation, 2).tools == ["calculate"]
 
 
 def test_what_was_sent_before_says_nothing_of_them(client, conversation):
-    transcript.set_tools(conversation, ["calculate"])
+    transcript.change_tools(conversation, ["calculate"])
     shown = client.get(url("context", conversation), {"reply": 2}).content.decode()
     assert "tools-on" not in shown

@@ -133,7 +133,7 @@ class TestExactlyThisCall:
         )
 
     def test_another_conversation_does_not_know_it(self, waiting, alice):
-        other = transcript.create(alice)
+        other = transcript.create_conversation(alice)
         with pytest.raises(CommandError) as error:
             consent.answer(
                 other, waiting.pk, alice, allowed=True, digest=waiting.digest

@@ -40,7 +40,7 @@ async def test_it_ends_with_a_search_in_the_transcript(
 
 
 async def answer_all(conversation):
-    runner.start(conversation.pk)
+    runner.start_turns(conversation.pk)
     while tasks := list(runner._tasks):
         await asyncio.wait(tasks)
 

@@ -354,7 +354,7 @@ class TestWhatALookFinds:
         async def publish(_, event):
             told.append((event.state, event.error))
 
-        monkeypatch.setattr(events, "publish", publish)
+        monkeypatch.setattr(events, "publish_event", publish)
         for blocked in ("input_required", "input_required", ""):
             make_due(late)
             own_tools.orders.append(Pending({}, 5.0, blocked=blocked))
@@ -424,7 +424,7 @@ class TestCancel:
 
     def test_it_is_the_owners_to_cancel(self, late, bob):
         with pytest.raises(CommandError) as error:
-            late_results.cancel(transcript.create(bob), late.pk)
+            late_results.cancel(transcript.create_conversation(bob), late.pk)
         assert error.value.code == "not_found"
 
     def test_a_form_cancels(self, conversation, late):

@@ -16,7 +16,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 def conversation(alice, settings, upstream):
     settings.CHAT_MODEL = "ok"
     settings.TOOLS = own_tools.PATHS
-    made = transcript.create(alice)
+    made = transcript.create_conversation(alice)
     Conversation.objects.filter(pk=made.pk).update(tools=own_tools.NAMES)
     made.refresh_from_db()
     return made

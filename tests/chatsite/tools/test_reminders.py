@@ -74,7 +74,7 @@ class TestPages:
         assert "⏰ 提醒：drink tea" in page_of(client, conversation)
 
     def test_every_page_with_the_list_knows_of_it(self, client, conversation, due):
-        other = transcript.create(conversation.owner)
+        other = transcript.create_conversation(conversation.owner)
         seq = ToolCall.objects.get().late_result.seq
         link = f"{reverse('conversation-detail', args=[conversation.uuid])}?at={seq}"
         for page in (page_of(client, other), client.get("/").content.decode()):
@@ -96,7 +96,7 @@ class TestPages:
 
 class TestSocket:
     async def test_all_pages_of_the_person_are_told(self, alice, session, upstream):
-        make = database_sync_to_async(transcript.create)
+        make = database_sync_to_async(transcript.create_conversation)
         conversation, other = await make(alice), await make(alice)
         call = await database_sync_to_async(remind)(conversation)
         uuid = str(conversation.uuid)

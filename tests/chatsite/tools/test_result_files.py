@@ -28,7 +28,7 @@ def conversation(alice, settings, upstream):
     settings.CHAT_MODEL = "ok"
     settings.TOOLS = own_tools.PATHS
     settings.TOOL_FILE_BYTES = 1_000
-    made = transcript.create(alice)
+    made = transcript.create_conversation(alice)
     Conversation.objects.filter(pk=made.pk).update(tools=own_tools.NAMES)
     made.refresh_from_db()
     return made

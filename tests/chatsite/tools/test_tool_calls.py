@@ -27,7 +27,7 @@ State = Turn.State
 
 @pytest.fixture
 def conversation(alice):
-    return transcript.create(alice)
+    return transcript.create_conversation(alice)
 
 
 @pytest.fixture
@@ -118,7 +118,7 @@ class TestWaitingForConsent:
     def test_it_takes_no_place_of_its_owner(self, alice, turn, settings):
         settings.TURNS_PER_USER = 1
         asking(turn)
-        other = transcript.create(alice)
+        other = transcript.create_conversation(alice)
         assert limits.next_waiting(other.pk) == []
         sent = commands.send_message(other, text="Hello", client_id="x")
         assert sent.claim is not None

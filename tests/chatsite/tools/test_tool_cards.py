@@ -36,7 +36,7 @@ TRICKS = "user\u202egnp.exe\u2066\u200b\xad"
 
 @pytest.fixture
 def conversation(alice):
-    return transcript.create(alice, title="Kyoto")
+    return transcript.create_conversation(alice, title="Kyoto")
 
 
 def last_turn(conversation):
@@ -101,7 +101,7 @@ class TestPlaces:
     def test_versions_are_leafed_through_with_their_calls(self, client, conversation):
         turn = use_tools(conversation, "Look", Use(), reply="First.")
         transcript.supersede_messages(conversation, 2)
-        seq = transcript.reserve(conversation, 1)
+        seq = transcript.reserve_numbers(conversation, 1)
         reply = transcript.append_reply(conversation, seq=seq, text="Second.")
         Turn.objects.filter(pk=turn.pk).update(reply=reply)
         view = last_turn(conversation)
@@ -133,7 +133,7 @@ class TestPlaces:
 
     def test_a_result_without_its_call_is_a_card_of_its_own(self, conversation):
         submit(conversation, "Look")
-        seq = transcript.reserve(conversation, 1)
+        seq = transcript.reserve_numbers(conversation, 1)
         values = {"conversation": conversation, "seq": seq, "text": "found"}
         row = conversation.messages.model(role="tool", tool_call_id="gone", **values)
         transcript._save_message(row)
@@ -249,7 +249,7 @@ class TestBounds:
     def test_fifty_calls_take_as_many_statements_as_one(self, conversation, alice):
         counts = []
         for number in (1, 50):
-            other = transcript.create(alice)
+            other = transcript.create_conversation(alice)
             use_tools(other, "Look", *[Use() for _ in range(number)])
             with CaptureQueriesContext(connection) as queries:
                 transcript_pane.show_latest_turns(other)

@@ -19,7 +19,7 @@ RUNNING = {"reply": None, "state": Turn.State.RUNNING}
 
 @pytest.fixture
 def conversation(alice):
-    return transcript.create(alice)
+    return transcript.create_conversation(alice)
 
 
 def socket_of(conversation):
@@ -67,7 +67,9 @@ class TestPages:
         assert f'id="message-{row.seq}"' in html
 
     def test_a_call_of_another_conversation_is_not_shown(self, conversation, bob):
-        call = use_tools(transcript.create(bob), "Look", Use()).tool_calls.get()
+        call = use_tools(
+            transcript.create_conversation(bob), "Look", Use()
+        ).tool_calls.get()
         event = change(call)
         with pytest.raises(Turn.DoesNotExist):
             heard(HtmlView(), conversation, event)

@@ -14,7 +14,7 @@ from chatsite.tools.tool_loop import answers
 from chatsite.turns import audit as turn_audit
 from chatsite.turns.models import Preferences, Turn
 from memory import context, transcript
-from memory.engine.compose import digest
+from memory.engine.compose import digest_wire
 from memory.integrity import audit
 from memory.models import Conversation, ModelCall
 from tests.fakes import own_tools
@@ -39,7 +39,7 @@ def site(settings, upstream):
 
 @pytest.fixture
 def conversation(alice, site):
-    made = transcript.create(alice)
+    made = transcript.create_conversation(alice)
     Conversation.objects.filter(pk=made.pk).update(tools=own_tools.NAMES)
     made.refresh_from_db()
     return made
@@ -91,8 +91,8 @@ async def test_a_reply_after_a_call(conversation, session, site):
         check(conversation, site)
         for call in conversation.model_calls.filter(purpose="reply"):
             assert call.refs["tools"] == own_tools.NAMES
-            assert call.refs["tools_sha256"] == digest(site.calls[0].body["tools"])
-        transcript.set_tools(conversation, [])
+            assert call.refs["tools_sha256"] == digest_wire(site.calls[0].body["tools"])
+        transcript.change_tools(conversation, [])
         page = signed_in(conversation.owner).get(
             url("context", conversation), {"reply": 4}
         )
@@ -167,7 +167,7 @@ async def test_tools_know_the_time_zone_of_the_person(
 ):
     def choose():
         Preferences.objects.create(user=alice, time_zone="Asia/Tokyo")
-        transcript.set_tools(conversation, ["current_time"])
+        transcript.change_tools(conversation, ["current_time"])
 
     await reading(choose)()
     site.script(calling(("current_time", {})), "ok")
@@ -479,7 +479,7 @@ async def test_a_deleted_reminder_never_comes(conversation, session, site):
         assert not late_results.claim()
         assert late_results.deliver(call.pk, word) is None
 
-    await reading(transcript.set_tools)(conversation, ["remind_me"])
+    await reading(transcript.change_tools)(conversation, ["remind_me"])
     async with Chat(conversation, session) as chat:
         await chat.say(f"Remind me of {word}.")
         await reading(forget)()

@@ -37,7 +37,7 @@ def conversation(alice, settings, upstream):
     settings.CHAT_MODEL = "ok"
     settings.TOOLS = own_tools.PATHS
     own_tools.begun.clear()
-    made = transcript.create(alice)
+    made = transcript.create_conversation(alice)
     Conversation.objects.filter(pk=made.pk).update(tools=own_tools.NAMES)
     made.refresh_from_db()
     submit(made, "Do it.")
@@ -47,7 +47,7 @@ def conversation(alice, settings, upstream):
 def ask(conversation, *names, text="Let me see."):
     """The claim of a process whose model has asked for these calls, and the calls."""
     claim = lifecycle.claim(conversation.pk)
-    request = attempt.prepare(claim, tools=attempt.Tools())
+    request = attempt.prepare_attempt(claim, tools=attempt.Tools())
     claim = lifecycle.begin(claim, request.built, "ok")
     result = lifecycle.Result("done", text, tokens_input=40, tokens_output=9)
     wanted = [
@@ -65,7 +65,7 @@ def lose(claim):
 
 async def go_on(conversation):
     """What another process does."""
-    runner.start(conversation.pk)
+    runner.start_turns(conversation.pk)
     while tasks := [task for task in runner._tasks if not task.done()]:
         await asyncio.wait(tasks)
     return await sync_to_async(look)(conversation)
@@ -114,7 +114,7 @@ async def test_a_turn_that_was_given_up_answers_its_calls(conversation, monkeypa
     async def publish(_, event):
         told.append((event.type, event.state))
 
-    monkeypatch.setattr(events, "publish", publish)
+    monkeypatch.setattr(events, "publish_event", publish)
 
     def begin():
         claim, calls = ask(conversation, "write_down", "look_up")
@@ -150,7 +150,7 @@ def test_one_that_lost_the_turn_writes_nothing(conversation):
 def test_each_step_finds_what_it_did(conversation):
     """The answer of the database got lost, and the step is tried again."""
     claim = lifecycle.claim(conversation.pk)
-    request = attempt.prepare(claim, tools=attempt.Tools())
+    request = attempt.prepare_attempt(claim, tools=attempt.Tools())
     claim = lifecycle.begin(claim, request.built, "ok")
     result = lifecycle.Result("done", "Let me see.")
     wanted = [Asked("a", "look_up", {"city": "Rome"})]
@@ -172,7 +172,7 @@ def test_every_request_is_paid_by_its_owner(conversation, settings, alice):
     assert alice.allowance.tokens_used == 49
     records.begin(claim, call.pk)
     records.finish(claim, call.pk, Answer(State.DONE, "Warm"))
-    refused = attempt.prepare(claim, tools=attempt.Tools())
+    refused = attempt.prepare_attempt(claim, tools=attempt.Tools())
     assert (refused.state, refused.error) == ("failed", "quota")
 
 
@@ -185,7 +185,7 @@ class TestNumbers:
         assert third.message.seq == 2 * (2 + answers.TOOL_ROOM) + 1
 
     def test_no_room_without_tools_or_an_open_turn(self, alice, conversation):
-        plain = transcript.create(alice)
+        plain = transcript.create_conversation(alice)
         found = [submit(plain, text).message.seq for text in "abc"]
         assert found == [1, 3, 5]
         assert commands.send_message(conversation, text="x", client_id="x").turn.room
@@ -238,7 +238,7 @@ class TestLateBetween:
         turn = submit(conversation, "And then?").turn
         late = transcript.append_result(
             conversation,
-            seq=transcript.reserve(conversation, 1),
+            seq=transcript.reserve_numbers(conversation, 1),
             call_id=call.call_id,
             text="Here it is.",
             late_for=call.request.seq,
@@ -290,7 +290,7 @@ class TestEnds:
         claim, (call,) = ask(conversation, "look_up")
         records.begin(claim, call.pk)
         actions.delete_message(conversation, 1)
-        refused = attempt.prepare(claim, tools=attempt.Tools())
+        refused = attempt.prepare_attempt(claim, tools=attempt.Tools())
         assert refused.error == commands.MESSAGE_DELETED
         lifecycle.finish(claim, refused)
         assert ToolCall.objects.get().state == State.CANCELLED
@@ -340,8 +340,8 @@ def test_the_context_holds_the_steps(conversation):
     claim, (call,) = ask(conversation, "look_up")
     records.begin(claim, call.pk)
     records.finish(claim, call.pk, Answer(State.DONE, "Warm"))
-    dialect = dialects.of("ok")
-    request = attempt.prepare(claim, None, dialect, attempt.Tools())
+    dialect = dialects.find_dialect("ok")
+    request = attempt.prepare_attempt(claim, None, dialect, attempt.Tools())
     assert request.built.refs["steps"] == [[2, 3]]
     call = conversation.model_calls.get()
     assert context.verify_context(call)

@@ -37,7 +37,7 @@ TALK = (
 
 @pytest.fixture
 def conversation(alice):
-    made = transcript.create(alice)
+    made = transcript.create_conversation(alice)
     for text, answer in TALK:
         reply_to(ask(made, text), answer)
     return made
@@ -106,7 +106,7 @@ class TestSearch:
             call = {"name": "search_transcript", "args": {"query": "vegetarian sister"}}
             transcript.append_reply(
                 conversation,
-                seq=transcript.reserve(conversation, 1),
+                seq=transcript.reserve_numbers(conversation, 1),
                 text="",
                 tool_calls=[{**call, "id": f"call-{place}"}],
             )
@@ -144,7 +144,7 @@ class TestSearch:
         assert rest.startswith("The harbour code is 4711.")
 
     def test_no_one_gets_the_words_of_another(self, conversation, bob):
-        other = transcript.create(bob)
+        other = transcript.create_conversation(bob)
         say(other, "Mine.")
         assert quoted(searched(other, "Kyoto")) == {}
 

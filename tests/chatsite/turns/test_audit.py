@@ -18,7 +18,7 @@ State = Turn.State
 
 @pytest.fixture
 def conversation(alice):
-    return transcript.create(alice)
+    return transcript.create_conversation(alice)
 
 
 def send(conversation, text="Hello"):
@@ -166,7 +166,7 @@ def test_it_finds_a_second_reply(conversation):
 
 def test_it_finds_a_turn_across_conversations(conversation, bob):
     turn = answer(conversation)
-    plant(turn, conversation=transcript.create(bob))
+    plant(turn, conversation=transcript.create_conversation(bob))
     assert found() == {"R6.foreign"}
 
 
@@ -200,7 +200,7 @@ class TestMissing:
         send(conversation)
         claim = lifecycle.claim(conversation.pk)
         # A late result takes the next number meanwhile.
-        seq = transcript.reserve(conversation, 1)
+        seq = transcript.reserve_numbers(conversation, 1)
         Message.objects.create(
             conversation=conversation, seq=seq, role="tool", text="Late", tokens=1
         )

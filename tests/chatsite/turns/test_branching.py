@@ -23,7 +23,9 @@ def shown(conversation):
 @pytest.fixture
 @remembered
 def long(alice):
-    made = transcript.create(alice, title="Long", system_prompt="Be brief.")
+    made = transcript.create_conversation(
+        alice, title="Long", system_prompt="Be brief."
+    )
     talk_in_turns(made, "One", "Two")
     summarise(made, 1, 2)
     talk_in_turns(made, "Three", "Four")
@@ -93,7 +95,7 @@ def test_it_goes_on_from_an_earlier_wording(long):
 
 
 def test_it_goes_on_from_an_earlier_reply(alice):
-    made = transcript.create(alice)
+    made = transcript.create_conversation(alice)
     talk_in_turns(made, "One")
     commands.regenerate_reply(made, made.turns.get().pk)
     claim = lifecycle.claim(made.pk)
@@ -123,7 +125,7 @@ def test_it_copies_nothing_that_is_still_being_written(long):
 
 def test_it_can_be_searched(long):
     made = copies.branch_conversation(long, 8)
-    assert recall.search(made, "three")[0].seq in (5, 6)
+    assert recall.recall_messages(made, "three")[0].seq in (5, 6)
 
 
 def test_it_outlives_the_conversation_it_came_from(long):

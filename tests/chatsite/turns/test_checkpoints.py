@@ -20,7 +20,7 @@ def running(alice, bob):
     """Claims of replies that are being written, some with a recorded request."""
     claims = []
     for number in range(MANY):
-        conversation = transcript.create((alice, bob)[number % 2])
+        conversation = transcript.create_conversation((alice, bob)[number % 2])
         message = commands.submit_message(
             conversation, text="Hello", client_id="c"
         ).message
@@ -121,7 +121,9 @@ def a_claim(number):
 
 
 async def save(*texts):
-    work = (checkpoints.save(a_claim(n), text) for n, text in enumerate(texts))
+    work = (
+        checkpoints.save_checkpoint(a_claim(n), text) for n, text in enumerate(texts)
+    )
     return await asyncio.gather(*work, return_exceptions=True)
 
 
@@ -152,8 +154,8 @@ class TestGathering:
 
     async def test_a_reply_that_has_ended_is_not_saved(self, monkeypatch):
         saved = Saved(monkeypatch)
-        ended = asyncio.create_task(checkpoints.save(a_claim(1), "ended"))
-        going = asyncio.create_task(checkpoints.save(a_claim(2), "going"))
+        ended = asyncio.create_task(checkpoints.save_checkpoint(a_claim(1), "ended"))
+        going = asyncio.create_task(checkpoints.save_checkpoint(a_claim(2), "going"))
         await asyncio.sleep(0)
         ended.cancel()
         assert await going is LeaseStatus.KEPT

@@ -21,7 +21,7 @@ State = Turn.State
 
 @pytest.fixture
 def conversation(alice):
-    made = transcript.create(alice)
+    made = transcript.create_conversation(alice)
     talk_in_turns(made, f"my key is {KEY}, keep it", "Two", "Three", reply="noted")
     return Conversation.objects.get(pk=made.pk)
 
@@ -154,7 +154,7 @@ class TestTurns:
         claim = lifecycle.claim(conversation.pk)
         delete(client, conversation, sent.message.seq)
         assert lifecycle.checkpoint(claim, "Your c") is lifecycle.LeaseStatus.CANCELLED
-        result = attempt.prepare(claim)
+        result = attempt.prepare_attempt(claim)
         assert (result.state, result.error) == (State.STOPPED, "message_deleted")
         turn = lifecycle.finish(claim, lifecycle.Result(State.STOPPED, ""))
         assert (turn.state, turn.error) == (State.STOPPED, "message_deleted")
@@ -175,7 +175,7 @@ class TestTurns:
         sent = commands.submit_message(conversation, text="Hello", client_id="a")
         claim = lifecycle.claim(conversation.pk)
         commands.stop_turn(conversation, sent.turn.pk)
-        assert attempt.prepare(claim).state == State.STOPPED
+        assert attempt.prepare_attempt(claim).state == State.STOPPED
 
 
 class TestAttempts:

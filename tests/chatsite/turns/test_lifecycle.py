@@ -23,7 +23,7 @@ State = Turn.State
 
 @pytest.fixture
 def conversation(alice):
-    return transcript.create(alice)
+    return transcript.create_conversation(alice)
 
 
 def expire(turn_id):
@@ -121,7 +121,7 @@ class TestSend:
 
     def test_it_waits_for_a_place_of_its_owner(self, alice, settings):
         settings.TURNS_PER_USER = 2
-        made = [transcript.create(alice) for _ in range(3)]
+        made = [transcript.create_conversation(alice) for _ in range(3)]
         claims = [send(each).claim for each in made]
         assert [claim is None for claim in claims] == [False, False, True]
 
@@ -284,7 +284,7 @@ class TestStop:
         assert commands.stop_turn(conversation, turn.pk).state == State.DONE
 
     def test_a_foreign_turn_is_not_found(self, conversation, bob):
-        other = submit(transcript.create(bob)).turn
+        other = submit(transcript.create_conversation(bob)).turn
         with pytest.raises(CommandError) as refused:
             commands.stop_turn(conversation, other.pk)
         assert refused.value.code == "not_found"
@@ -363,7 +363,9 @@ class TestEdit:
 
 class TestDue:
     def test_it_names_queued_and_orphaned_conversations(self, alice):
-        queued, running, orphaned, done = (transcript.create(alice) for _ in range(4))
+        queued, running, orphaned, done = (
+            transcript.create_conversation(alice) for _ in range(4)
+        )
         for each in (queued, running, orphaned, done):
             submit(each)
         for each in (running, orphaned):
@@ -382,7 +384,7 @@ class TestDue:
 @pytest.mark.database("postgresql")
 @pytest.mark.django_db(transaction=True)
 def test_stopping_a_reply_that_is_just_ending_is_no_deadlock(alice):
-    conversation = transcript.create(alice)
+    conversation = transcript.create_conversation(alice)
     submit(conversation)
     claim = lifecycle.claim(conversation.pk)
 
@@ -394,7 +396,7 @@ def test_stopping_a_reply_that_is_just_ending_is_no_deadlock(alice):
 
     pool = ThreadPoolExecutor(1)
     with transaction.atomic():
-        transcript.lock(conversation)
+        transcript.begin_change(conversation)
         ending = pool.submit(finish)
         wait_for(has_waiting_locks)
         Turn.objects.filter(pk=claim.turn_id).update(cancel_requested_at=Now())

@@ -208,7 +208,7 @@ class TestBudget:
     def test_deleting_gives_nothing_back(self, sender, alice, conversation):
         talk_in_turns(conversation, "One more")
         conversation.delete()
-        sender.uuid = str(transcript.create(alice).uuid)
+        sender.uuid = str(transcript.create_conversation(alice).uuid)
         with pytest.raises(CommandError, match="used up"):
             send(sender)
 
@@ -217,7 +217,7 @@ class TestBudget:
         Allowance.objects.update(day=F("day") - timedelta(days=1))
         send(sender)
         talk_in_turns(conversation)
-        limits.charge(ModelCall.objects.filter(tokens_output=7).first())
+        limits.charge_call(ModelCall.objects.filter(tokens_output=7).first())
         assert Allowance.objects.get().tokens_used == 47
 
     def test_an_own_budget_wins(self, sender, conversation):
@@ -239,7 +239,7 @@ async def test_summaries_are_counted_with_their_request(alice):
         return AIMessage("They said many things. " * 3, usage_metadata=usage)
 
     def prepare():
-        made = transcript.create(alice, preset="langgraph")
+        made = transcript.create_conversation(alice, preset="langgraph")
         talk_in_turns(made, *"abcdef")
         return made, Allowance.objects.get(user=alice).tokens_used
 
@@ -249,7 +249,7 @@ async def test_summaries_are_counted_with_their_request(alice):
         assert Allowance.objects.get(user=alice).tokens_used == before + 35 * calls
 
     conversation, before = await database_sync_to_async(prepare)()
-    summariser = compactor.Summariser("demo", invoke, charge=limits.charge)
+    summariser = compactor.Summariser("demo", invoke, charge=limits.charge_call)
     await compactor.compact_conversation(conversation.pk, summariser)
     await database_sync_to_async(check)()
 
@@ -274,7 +274,7 @@ class TestTurnsAtOnce:
 
     @pytest.fixture
     def waiting(self, alice):
-        made = [transcript.create(alice) for _ in range(4)]
+        made = [transcript.create_conversation(alice) for _ in range(4)]
         for number, each in enumerate(made):
             commands.submit_message(each, text="Go", client_id=f"c{number}")
         return made
@@ -308,7 +308,7 @@ class TestTurnsAtOnce:
         assert lifecycle.claim(waiting[2].pk) is None
 
     def test_the_sweep_leaves_those_alone_that_have_to_wait(self, waiting, bob):
-        theirs = transcript.create(bob)
+        theirs = transcript.create_conversation(bob)
         commands.submit_message(theirs, text="Hi", client_id="b")
         for each in waiting:
             lifecycle.claim(each.pk)
@@ -317,7 +317,7 @@ class TestTurnsAtOnce:
     def test_others_have_places_of_their_own(self, waiting, bob):
         for each in waiting:
             lifecycle.claim(each.pk)
-        theirs = transcript.create(bob)
+        theirs = transcript.create_conversation(bob)
         commands.submit_message(theirs, text="Hi", client_id="b")
         assert lifecycle.claim(theirs.pk)
 

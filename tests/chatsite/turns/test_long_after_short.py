@@ -13,13 +13,13 @@ pytestmark = pytest.mark.django_db
 @pytest.mark.parametrize("constant", [300, 3000])
 def test_a_long_message_that_fits_is_taken(alice, settings, constant):
     settings.CONTEXT_WINDOW = 32_000
-    conversation = transcript.create(alice)
+    conversation = transcript.create_conversation(alice)
     for number in range(6):
         commands.submit_message(
             conversation, text=f"ok {number}", client_id=f"c{number}"
         )
         claim = lifecycle.claim(conversation.pk)
-        request = attempt.prepare(claim)
+        request = attempt.prepare_attempt(claim)
         begun = lifecycle.begin(claim, request.built, request.model)
         reported = count_tokens(request.built.context.messages) + constant
         result = lifecycle.Result(
@@ -29,5 +29,5 @@ def test_a_long_message_that_fits_is_taken(alice, settings, constant):
     conversation.refresh_from_db()
     assert conversation.token_ratio == pytest.approx(1, abs=0.1)
     commands.submit_message(conversation, text="水" * 12_000, client_id="big")
-    request = attempt.prepare(lifecycle.claim(conversation.pk))
+    request = attempt.prepare_attempt(lifecycle.claim(conversation.pk))
     assert request.built.tokens < 32_000

@@ -29,7 +29,7 @@ def words(source, count):
 def ask(conversation, text):
     commands.submit_message(conversation, text=text, client_id=uuid.uuid4().hex)
     claim = lifecycle.claim(conversation.pk)
-    request = attempt.prepare(claim)
+    request = attempt.prepare_attempt(claim)
     return lifecycle.begin(claim, request.built, request.model), request
 
 
@@ -37,7 +37,7 @@ def ask(conversation, text):
 @pytest.mark.parametrize("preset", ["layered", "langgraph", "langmem", "guide"])
 def test_no_request_leaves_out_what_no_summary_covers(alice, settings, window, preset):
     settings.CONTEXT_WINDOW = window
-    conversation = transcript.create(alice, preset=preset)
+    conversation = transcript.create_conversation(alice, preset=preset)
     source = random.Random(3)
     left_out = []
     for number in range(60 if preset == "layered" else 20):
@@ -87,7 +87,7 @@ class TestBeforeTheRequest:
     def conversation(self, alice, settings):
         settings.CONTEXT_WINDOW = 2048
         settings.TITLES_ENABLED = False
-        conversation = transcript.create(alice)
+        conversation = transcript.create_conversation(alice)
         fill(conversation, 14)
         return conversation
 
@@ -99,7 +99,7 @@ class TestBeforeTheRequest:
 
     def test_a_reply_that_fills_the_window_is_compacted_as_well(self, alice, settings):
         settings.CONTEXT_WINDOW = 2048
-        conversation = transcript.create(alice)
+        conversation = transcript.create_conversation(alice)
         fill(conversation, 1, length=1100)
         turn, call = drive(conversation)
         assert turn.state == Turn.State.DONE
@@ -137,7 +137,7 @@ class TestBeforeTheRequest:
 
 def test_what_does_not_fit_is_counted_as_not_sent(alice, settings):
     settings.CONTEXT_WINDOW = 2048
-    conversation = transcript.create(alice)
+    conversation = transcript.create_conversation(alice)
     fill(conversation, 14)
     built = requests.next_turn(conversation)
     left_out = sum(b - a + 1 for a, b in built.refs["left_out"])
@@ -148,11 +148,11 @@ def test_what_does_not_fit_is_counted_as_not_sent(alice, settings):
 
 def test_the_page_names_the_threshold_that_is_in_force(alice, settings):
     settings.CONTEXT_WINDOW = 4096
-    view = context_pane.model_view(transcript.create(alice))
+    view = context_pane.model_view(transcript.create_conversation(alice))
     assert view.gauge.window_limit < 4000
     assert "4,000" not in view.compact_rule
     settings.CONTEXT_WINDOW = 32_000
-    view = context_pane.model_view(transcript.create(alice))
+    view = context_pane.model_view(transcript.create_conversation(alice))
     assert (view.gauge.window_limit, "4,000" in view.compact_rule) == (4000, True)
 
 

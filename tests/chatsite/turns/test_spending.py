@@ -136,7 +136,7 @@ class TestUsedUp:
 
     def test_a_title(self, used_up, alice, settings):
         settings.TITLES_ENABLED = True
-        made = transcript.create(alice)
+        made = transcript.create_conversation(alice)
         Allowance.objects.update(tokens_used=0)
         talk_in_turns(made, "Hello there")
         Allowance.objects.update(tokens_used=1_000_000)
@@ -152,7 +152,7 @@ class TestPlaces:
 
         async def request(payer):
             nonlocal now, most
-            async with spending.door(payer):
+            async with spending.pass_door(payer):
                 now += 1
                 most = max(most, now)
                 await asyncio.sleep(0.3)
@@ -180,13 +180,13 @@ class TestPlaces:
 
     async def enters(self, payer):
         try:
-            async with asyncio.timeout(5), spending.door(payer):
+            async with asyncio.timeout(5), spending.pass_door(payer):
                 return True
         except TimeoutError:
             return False
 
     async def hold(self, payer):
-        async with spending.door(payer):
+        async with spending.pass_door(payer):
             await asyncio.sleep(60)
 
     async def test_who_gives_up_takes_no_place(self, settings, alice):
@@ -207,7 +207,7 @@ class TestPlaces:
         await Allowance.objects.aupdate_or_create(user=alice, defaults=values)
         loop = asyncio.get_running_loop()
         began = loop.time()
-        async with spending.door(alice.pk):
+        async with spending.pass_door(alice.pk):
             pass
         assert 0.3 < loop.time() - began < 10
 
@@ -232,7 +232,9 @@ class TestCompactions:
 
         def make():
             for n in range(8):
-                made = transcript.create(alice, policy={"preset": "langgraph"})
+                made = transcript.create_conversation(
+                    alice, policy={"preset": "langgraph"}
+                )
                 for text in "abcd":
                     message, _ = transcript.append_user_message(
                         made, text=f"{text} {n} " * 30, client_id=text
@@ -249,8 +251,8 @@ class TestCompactions:
         assert most == settings.SUMMARIES_PER_USER
 
     def test_those_of_each_person_come_in_turns(self, alice, bob):
-        mine = [transcript.create(alice) for _ in range(3)]
-        other = transcript.create(bob)
+        mine = [transcript.create_conversation(alice) for _ in range(3)]
+        other = transcript.create_conversation(bob)
         for row in (*mine, other):
             lease.mark_due(row.pk)
         assert other.pk in lease.due_compactions(2)
@@ -259,7 +261,7 @@ class TestCompactions:
     async def test_a_sweep_starts_no_more_than_a_few(self, alice, monkeypatch):
         def make():
             for _ in range(runner.MAX_COMPACTING + 5):
-                lease.mark_due(transcript.create(alice).pk)
+                lease.mark_due(transcript.create_conversation(alice).pk)
 
         await database_sync_to_async(make)()
         started = []
@@ -281,7 +283,7 @@ class TestCompactions:
         self, alice, bob, monkeypatch
     ):
         def make(owner, count):
-            rows = [transcript.create(owner) for _ in range(count)]
+            rows = [transcript.create_conversation(owner) for _ in range(count)]
             for row in rows:
                 lease.mark_due(row.pk)
             return rows[-1].pk
@@ -339,7 +341,7 @@ class TestBounds:
 
     def test_a_stored_policy_beyond_them_asks_no_thousand_times(self, alice, upstream):
         """Rows of before the bounds: the default policy holds."""
-        made = transcript.create(alice)
+        made = transcript.create_conversation(alice)
         policy = {"preset": "langgraph", "chunk_tokens": 1}
         Conversation.objects.filter(pk=made.pk).update(policy=policy)
         made.refresh_from_db()
@@ -352,9 +354,9 @@ ROOT = Path(site_settings.BASE_DIR)
 REACHES = {
     "chatsite/turns/attempt.py": "ReplyStream",  # admitted with the turn, and in run()
     "chatsite/turns/requests.py": "fetch_reply",  # for runner.py alone
-    "chatsite/turns/runner.py": "complete",  # make_summariser(), by its door
+    "chatsite/turns/runner.py": "complete_request",  # make_summariser(), by its door
     "chatsite/turns/titles.py": "fetch_reply",
-    "chatsite/tools/tool_loop/summaries.py": "complete",
+    "chatsite/tools/tool_loop/summaries.py": "complete_request",
     "chatsite/ops/management/commands/doctor.py": "fetch_reply",  # the operator's own
 }
 
@@ -362,7 +364,7 @@ REACHES = {
 def test_nothing_else_reaches_a_model():
     found = {}
     for path in sorted((ROOT / "chatsite").rglob("*.py")):
-        calls = r"await requests\.(complete)\(|streaming\.(fetch_reply|ReplyStream)\("
+        calls = r"requests\.(complete_request)|streaming\.(fetch_reply|ReplyStream)\("
         match = re.search(calls, path.read_text())
         name = str(path.relative_to(ROOT))
         if match and not name.startswith("chatsite/llm/"):

@@ -18,7 +18,7 @@ TEXT = "How do I renew a passport in Zurich? I will fly soon."
 @pytest.fixture
 def conversation(alice, settings):
     settings.TITLES_ENABLED = True
-    made = transcript.create(alice)
+    made = transcript.create_conversation(alice)
     talk_in_turns(made, TEXT)
     return made
 

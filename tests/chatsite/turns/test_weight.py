@@ -82,7 +82,7 @@ async def test_a_turn_is_few_statements(
     """A page also reads what it draws: the turn as it begins, and as it ended. Most
     statements were compiled by the turn before (memory/sql.py)."""
     settings.CHAT_MODEL = "ok"
-    conversation = await database_sync_to_async(transcript.create)(alice)
+    conversation = await database_sync_to_async(transcript.create_conversation)(alice)
     protocol = "" if html else "windowpane.json"
     async with Chat(conversation, session, protocol=protocol) as chat:
         await answer(chat, "The first one imports and connects", html=html)
@@ -111,7 +111,7 @@ async def answer(chat, text, *, html):
 
 def test_an_idle_process_asks_twice_a_second(alice, session, settings):
     """With a page open; each of these is one round of what repeats itself."""
-    conversation = transcript.create(alice)
+    conversation = transcript.create_conversation(alice)
     presence.enter_presence(alice.pk, 1)
     rounds = (
         (async_to_sync(runner.sweep_due_work), settings.TURN_SWEEP_SECONDS),
@@ -152,7 +152,7 @@ FINISHED = 300
 def test_finished_turns_are_not_in_the_way(alice, look):
     """What looks for unfinished ones finds them by an index, however many others there
     are; counted in the steps of SQLite's machine."""
-    conversation = transcript.create(alice)
+    conversation = transcript.create_conversation(alice)
     talk_in_turns(conversation, "Hello")
     turn = submit(conversation, "And?").turn
     turn.state, turn.lease_until = Turn.State.RUNNING, Turn.LEASE.end()

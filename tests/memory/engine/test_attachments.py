@@ -22,7 +22,11 @@ def attach(text, name="notes.txt", id="a"):
 
 def shorten(typed, *files, room, seq=7):
     text, places = attachments.join_attachments(typed, files)
-    return text, places, attachments.shorten(text, places, room=room, seq=seq)
+    return (
+        text,
+        places,
+        attachments.shorten_attachments(text, places, room=room, seq=seq),
+    )
 
 
 class TestJoin:
@@ -31,7 +35,7 @@ class TestJoin:
         files = [attach(text, id=str(n)) for n, text in enumerate(texts)]
         text, places = attachments.join_attachments(typed, files)
         assert attachments.typed_part(text, places) == typed
-        assert attachments.restore(text, places) == files
+        assert attachments.restore_attachments(text, places) == files
 
     def test_without_files_the_text_is_what_was_typed(self):
         assert attachments.join_attachments("Hello\n\n", []) == ("Hello\n\n", [])

@@ -13,7 +13,7 @@ from langchain_openai import ChatOpenAI
 from memory.engine.compose import (
     SUMMARY_FENCE,
     compose_context,
-    digest,
+    digest_wire,
     fit_context,
     make_fence,
     quote_message,
@@ -180,13 +180,13 @@ def test_it_writes_what_langchain_openai_sends(shape, model):
 def test_it_digests_the_canonical_json():
     wire = to_wire([HumanMessage("你好")])
     text = '[{"content":"你好","role":"user"}]'
-    assert digest(wire) == hashlib.sha256(text.encode("utf-8")).hexdigest()
-    assert digest(json.loads(json.dumps(wire))) == digest(wire)
-    assert digest(to_wire([HumanMessage("你好!")])) != digest(wire)
+    assert digest_wire(wire) == hashlib.sha256(text.encode("utf-8")).hexdigest()
+    assert digest_wire(json.loads(json.dumps(wire))) == digest_wire(wire)
+    assert digest_wire(to_wire([HumanMessage("你好!")])) != digest_wire(wire)
 
 
 def test_it_digests_a_lone_surrogate():
-    assert len(digest(to_wire([HumanMessage("\ud800")]))) == 64
+    assert len(digest_wire(to_wire([HumanMessage("\ud800")]))) == 64
 
 
 def test_it_introduces_the_summaries_with_words_of_ones_own():

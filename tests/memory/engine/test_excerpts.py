@@ -21,7 +21,9 @@ def choose(texts, question, *, room=500, count=count_tokens):
         [Document.read(n, "user", text) for n, text in enumerate(texts, 1)]
     )
     found = hits.search(question, limit=excerpts.find_breadth(question).hits)
-    return excerpts.choose(found, messages, question, room=room, count_tokens=count)
+    return excerpts.choose_excerpts(
+        found, messages, question, room=room, count_tokens=count
+    )
 
 
 def show(chosen):
@@ -52,7 +54,9 @@ def test_it_shows_no_message_without_words():
     found = hits.search("What is the puppy called?")
     assert 1 in {hit.seq for hit in found}
     options = {"room": 500, "count_tokens": count_tokens}
-    chosen = excerpts.choose(found, messages, "What is the puppy called?", **options)
+    chosen = excerpts.choose_excerpts(
+        found, messages, "What is the puppy called?", **options
+    )
     assert 1 not in {note.seq for note in chosen}
 
 
@@ -73,7 +77,9 @@ def test_it_takes_no_hit_below_the_limit():
         Hit(1, 9.0, excerpts.FEW.min_fit),
         Hit(2, 8.0, excerpts.FEW.min_fit - 0.001),
     ]
-    chosen = excerpts.choose(hits, messages, "tea", room=500, count_tokens=count_tokens)
+    chosen = excerpts.choose_excerpts(
+        hits, messages, "tea", room=500, count_tokens=count_tokens
+    )
     assert [note.seq for note in chosen] == [1]
 
 
@@ -95,7 +101,7 @@ def test_a_question_about_many_messages_is_shown_more_of_them(one, many):
 
 def test_it_passes_over_hits_whose_message_is_not_given():
     hits = [Hit(1, 9.0, 0.9), Hit(2, 8.0, 0.8)]
-    chosen = excerpts.choose(
+    chosen = excerpts.choose_excerpts(
         hits, {2: message(2, "tea")}, "tea", room=500, count_tokens=count_tokens
     )
     assert [note.seq for note in chosen] == [2]
@@ -264,7 +270,7 @@ def test_an_old_value_is_never_shown_without_the_newest():
     shown = {
         tuple(
             note.seq
-            for note in excerpts.choose(
+            for note in excerpts.choose_excerpts(
                 hits, messages, ASKED, room=room, count_tokens=count_tokens
             )
         )
@@ -276,7 +282,7 @@ def test_an_old_value_is_never_shown_without_the_newest():
 def test_a_note_tells_that_the_window_has_a_newer_value():
     window = [message(8, "Rain."), message(9, "The dashboard API takes 90 ms now.")]
     messages = {1: message(1, TOLD[0])}
-    (note,) = excerpts.choose(
+    (note,) = excerpts.choose_excerpts(
         [Hit(1, 9.0, 0.9)],
         messages,
         ASKED,

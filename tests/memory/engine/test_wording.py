@@ -4,7 +4,7 @@ import pytest
 
 from memory.engine.exceptions import PolicyError
 from memory.engine.policy import Policy
-from memory.engine.wording import Wording, reason
+from memory.engine.wording import Wording, explain_refusal
 
 GERMAN = {
     "%(value)s: expected one of %(kinds)s": "%(kinds)s erwartet statt %(value)s",
@@ -47,4 +47,4 @@ def test_typed_text_fills_no_placeholder():
 
 def test_a_reason_without_a_sentence_of_ours_is_pydantics():
     error = {"type": "url_scheme", "msg": "URL scheme should be 'http'", "ctx": {}}
-    assert reason(error).say(german) == "URL scheme should be 'http'"
+    assert explain_refusal(error).say(german) == "URL scheme should be 'http'"

@@ -57,7 +57,7 @@ class Command(BaseCommand):
         if seeded:
             # An earlier run was ended half way.
             seeded.delete()
-        conversation = transcript.create(
+        conversation = transcript.create_conversation(
             user, title=TITLE, policy=dict(POLICY), model=providers.DEMO
         )
         for number, text in enumerate(SCRIPT, start=1):
