@@ -16,6 +16,7 @@ from datetime import timedelta
 from enum import Enum
 from typing import Any
 
+from django.db import IntegrityError, transaction
 from django.db.models import Q, QuerySet
 from django.db.models.expressions import CombinedExpression
 from django.db.models.functions import Now
@@ -35,6 +36,30 @@ class LeaseStatus(Enum):
 def new_owner() -> str:
     """For one claim; known to be this process's even if the claim's answer is lost."""
     return PROCESS + uuid.uuid4().hex[: 36 - len(PROCESS)]
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """The right to work on a row, as long as its lease is renewed."""
+
+    row_id: int
+    owner: str
+
+
+def take_place(
+    running: QuerySet[Any], places: int, take: Callable[[int], bool]
+) -> bool:
+    """Have `take` store the first of so many places that no running row has. False: all
+    are taken, or another process was faster."""
+    taken = set(running.values_list("place", flat=True))
+    place = next((n for n in range(places) if n not in taken), None)
+    if place is None:
+        return False
+    try:
+        with transaction.atomic():
+            return take(place)
+    except IntegrityError:
+        return False
 
 
 @dataclass(frozen=True, slots=True)

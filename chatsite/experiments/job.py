@@ -58,14 +58,14 @@ async def run(claim: Claim) -> None:
         if experiment is not None:
             await _Play(claim, experiment).run()
     except (LostError, Conversation.DoesNotExist):
-        logger.info("experiment lost experiment=%s", claim.experiment_id)
+        logger.info("experiment lost experiment=%s", claim.row_id)
     except TRANSIENT_DB_ERRORS as error:
         # It is taken over when its lease has ended, here or elsewhere.
         logger.warning(
-            "experiment left experiment=%s: %s", claim.experiment_id, name_of(error)
+            "experiment left experiment=%s: %s", claim.row_id, name_of(error)
         )
     except Exception:
-        logger.exception("experiment crashed experiment=%s", claim.experiment_id)
+        logger.exception("experiment crashed experiment=%s", claim.row_id)
         await _finish(claim, Experiment.State.FAILED, "internal")
 
 

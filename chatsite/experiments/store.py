@@ -2,15 +2,14 @@
 budget, ended. Each function is one short transaction that names the owner it acts for.
 """
 
-from dataclasses import dataclass
 from typing import Any
 
 from django.conf import settings
-from django.db import IntegrityError, models, transaction
+from django.db import models
 from django.db.models import Count, F, OuterRef, Subquery
 from django.db.models.functions import Coalesce, Now
 
-from memory.leases import LeaseStatus, new_owner
+from memory.leases import Claim, LeaseStatus, new_owner, take_place
 from memory.models import Conversation
 from memory.sql import person_by_person
 
@@ -22,14 +21,6 @@ LEASE = Experiment.LEASE
 MAX_ATTEMPTS = 3
 # Experiments that may wait while others run: of all, and of one person.
 MAX_QUEUED, OWN_QUEUED = 20, 10
-
-
-@dataclass(frozen=True, slots=True)
-class Claim:
-    """The right to play an experiment, as long as its lease is renewed."""
-
-    experiment_id: int
-    owner: str
 
 
 def full_at(user_id: int) -> int:
@@ -56,17 +47,16 @@ def claim() -> Claim | None:
     experiment = left or _in_their_turn(waiting).first()
     if experiment is None:
         return None
-    place = experiment.place if left else _free_place()
-    if place is None:
-        return None
     owner = new_owner()
     rows = Experiment.objects.filter(pk=experiment.pk)
-    values = {"state": State.RUNNING, "place": place, "attempt": F("attempt") + 1}
-    try:
-        with transaction.atomic():
-            taken = LEASE.claim(rows, owner, **values)
-    except IntegrityError:
-        return None  # another process has just taken the place
+    values = {"state": State.RUNNING, "attempt": F("attempt") + 1}
+
+    def take(place: int) -> bool:
+        return LEASE.claim(rows, owner, place=place, **values)
+
+    running = Experiment.objects.filter(state=State.RUNNING)
+    places = settings.EXPERIMENTS_AT_ONCE
+    taken = take(left.place) if left else take_place(running, places, take)
     return Claim(experiment.pk, owner) if taken else None
 
 
@@ -84,15 +74,8 @@ def due() -> models.QuerySet[Experiment]:
     return Experiment.objects.filter(LEASE.free())
 
 
-def _free_place() -> int | None:
-    rows = Experiment.objects.filter(state=State.RUNNING)
-    taken = set(rows.values_list("place", flat=True))
-    places = (n for n in range(settings.EXPERIMENTS_AT_ONCE) if n not in taken)
-    return next(places, None)
-
-
 def held(claim: Claim) -> models.QuerySet[Experiment]:
-    return Experiment.objects.filter(LEASE.held_by(claim.owner), pk=claim.experiment_id)
+    return Experiment.objects.filter(LEASE.held_by(claim.owner), pk=claim.row_id)
 
 
 def renew(claim: Claim, done: int, *, heed: bool = True) -> LeaseStatus:

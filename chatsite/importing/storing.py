@@ -51,7 +51,7 @@ def import_conversations(claim: queue.Claim, file: IO[bytes]) -> None:
         queue.fail(claim, reading.too_much().args[0])
     except LostError:
         staging.abandon_staged(claim.owner)
-        logger.info("import lost job=%s", claim.job_id)
+        logger.info("import lost job=%s", claim.row_id)
 
 
 class _Import:

@@ -58,7 +58,7 @@ def keep_upload(user: AbstractBaseUser, upload: UploadedFile) -> Job:
     """Keep the file for its turn. Raises ImportFileError and JobBusyError."""
     wanted = _store_upload(user, upload)
     waiting.append(wanted)
-    return Job.objects.get(pk=wanted.claim.job_id)
+    return Job.objects.get(pk=wanted.claim.row_id)
 
 
 def _store_upload(user: AbstractBaseUser, upload: UploadedFile) -> _Import:
@@ -109,7 +109,7 @@ JOB = runner.Job(sweep_imports, end_imports)
 def _start_process(wanted: _Import) -> None:
     """Read it in a process of its own, whose standard input ends with this one."""
     claim, number = wanted.claim, wanted.file.fileno()
-    arguments = [str(claim.job_id), claim.owner, str(number), wanted.language]
+    arguments = [str(claim.row_id), claim.owner, str(number), wanted.language]
     wanted.process = subprocess.Popen(  # noqa: S603
         [sys.executable, "manage.py", "import_file", *arguments],
         cwd=settings.BASE_DIR,
@@ -123,7 +123,7 @@ def _see_through(wanted: _Import) -> None:
         _watch_process(wanted)
     except TRANSIENT_DB_ERRORS as error:
         # The sweep ends it when its lease has ended.
-        logger.warning("import left job=%s: %s", wanted.claim.job_id, name_of(error))
+        logger.warning("import left job=%s: %s", wanted.claim.row_id, name_of(error))
     finally:
         running.remove(wanted)
         connections.close_all()
@@ -149,7 +149,7 @@ def _watch_process(wanted: _Import) -> None:
     with override(wanted.language):
         minutes = round(settings.IMPORT_MAX_SECONDS / 60)
         if queue.fail(wanted.claim, gettext(why) % {"minutes": minutes}):
-            logger.warning("import stopped job=%s", wanted.claim.job_id)
+            logger.warning("import stopped job=%s", wanted.claim.row_id)
 
 
 def _is_held(claim: queue.Claim) -> bool:

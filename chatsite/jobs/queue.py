@@ -5,7 +5,6 @@ whose process died is ended by the sweep of any other.
 
 import uuid
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import Any
 
 from django.contrib.auth.models import AbstractBaseUser
@@ -15,6 +14,7 @@ from django.utils.translation import gettext_noop
 
 from chatsite.turns.models import Job
 from memory import staging
+from memory.leases import Claim, take_place
 from memory.models import Conversation
 
 State = Job.State
@@ -27,14 +27,6 @@ DIED = gettext_noop(
 
 class JobBusyError(Exception):
     """The slot has an unfinished job already."""
-
-
-@dataclass(frozen=True, slots=True)
-class Claim:
-    """The right to work on a job, as long as its lease is renewed."""
-
-    job_id: int
-    owner: str
 
 
 def add(
@@ -75,19 +67,13 @@ def begin(claim: Claim, places: int) -> bool:
     if job is None:
         return False
     others = Job.objects.filter(kind=job.kind, state=State.RUNNING)
-    taken = set(others.values_list("place", flat=True))
-    free = next((n for n in range(places) if n not in taken), None)
-    if free is None:
-        return False
-    try:
-        with transaction.atomic():
-            return LEASE.renew(waiting, state=State.RUNNING, place=free)
-    except IntegrityError:
-        return False  # another process has just taken the place
+    return take_place(
+        others, places, lambda n: LEASE.renew(waiting, state=State.RUNNING, place=n)
+    )
 
 
 def held(claim: Claim) -> models.QuerySet[Job]:
-    return Job.objects.filter(LEASE.held_by(claim.owner), pk=claim.job_id)
+    return Job.objects.filter(LEASE.held_by(claim.owner), pk=claim.row_id)
 
 
 def renew(claim: Claim, **values: Any) -> bool:

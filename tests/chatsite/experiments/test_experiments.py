@@ -69,7 +69,7 @@ def start(conversation, staff):
 def play(experiment):
     """Take the experiment that waits and play it to its end, as a sweep would."""
     claim = store.claim()
-    assert claim.experiment_id == experiment.pk
+    assert claim.row_id == experiment.pk
     async_to_sync(job.run)(claim)
     experiment.refresh_from_db()
     return experiment
@@ -324,11 +324,11 @@ class TestProcesses:
         settings.EXPERIMENTS_AT_ONCE = 2
         experiments = [start() for _ in range(3)]
         claims = [store.claim() for _ in experiments]
-        assert [claim and claim.experiment_id for claim in claims] == [
+        assert [claim and claim.row_id for claim in claims] == [
             *(experiments[0].pk, experiments[1].pk, None)
         ]
         store.finish(claims[0], "done")
-        assert store.claim().experiment_id == experiments[2].pk
+        assert store.claim().row_id == experiments[2].pk
 
     def test_many_of_one_person_do_not_delay_those_of_another(
         self, start, settings, bob
@@ -337,10 +337,10 @@ class TestProcesses:
         mine = [start() for _ in range(5)]
         theirs = start(user=bob)
         claims = [store.claim() for _ in range(2)]
-        assert [each.experiment_id for each in claims] == [theirs.pk, mine[0].pk]
+        assert [each.row_id for each in claims] == [theirs.pk, mine[0].pk]
         later = start(user=bob)
         store.finish(claims[0], "done")
-        assert store.claim().experiment_id == later.pk
+        assert store.claim().row_id == later.pk
 
     def test_the_database_keeps_two_from_one_place(self, start):
         leave(start())

@@ -464,7 +464,7 @@ class TestStaging:
         assert "Be brief." in texts
         assert library.purge_deleted() == 0
         past = Now() - timedelta(seconds=1)
-        Job.objects.filter(pk=begun.job_id).update(lease_until=past)
+        Job.objects.filter(pk=begun.row_id).update(lease_until=past)
         queue.end_dead()
         assert library.purge_deleted() == 1
         assert not Conversation.objects.filter(owner=alice).exists()

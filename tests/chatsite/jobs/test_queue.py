@@ -17,7 +17,7 @@ def add(user, slot="a"):
 
 def stop_renewing(claim):
     past = Now() - timedelta(seconds=1)
-    Job.objects.filter(pk=claim.job_id).update(lease_until=past)
+    Job.objects.filter(pk=claim.row_id).update(lease_until=past)
 
 
 def test_a_slot_has_one_unfinished_job(alice):
@@ -56,7 +56,7 @@ def test_what_no_process_keeps_alive_is_ended(alice, runs):
     stop_renewing(kept)
     queue.keep([kept])
     assert queue.end_dead() == 1
-    assert Job.objects.get(pk=claim.job_id).error == queue.DIED
+    assert Job.objects.get(pk=claim.row_id).error == queue.DIED
     assert not queue.renew(claim)
     assert queue.renew(kept)
 

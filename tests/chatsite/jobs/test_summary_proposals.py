@@ -124,7 +124,7 @@ class TestPaidOnce:
         with monkeypatch.context() as patch:
             patch.setattr(tasks.Running, "save", save_and_end)
             async_to_sync(tasks.run_job)(claim)
-        return Job.objects.get(pk=claim.job_id)
+        return Job.objects.get(pk=claim.row_id)
 
     def resume(self, client, conversation):
         page = propose(client, conversation, 6)

@@ -27,7 +27,7 @@ def perform(monkeypatch, alice):
         monkeypatch.setitem(tasks.WORK, "test", work)
         claim = queue.add("test", alice, "slot")
         async_to_sync(tasks.run_job)(claim, language)
-        return Job.objects.filter(pk=claim.job_id).first()
+        return Job.objects.filter(pk=claim.row_id).first()
 
     return do
 

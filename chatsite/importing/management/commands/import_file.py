@@ -43,7 +43,7 @@ class Command(BaseCommand):
                 import_conversations(claim, file)
             except Exception:
                 # The site sees by the exit code that the job was not ended.
-                logger.exception("import crashed job=%s", claim.job_id)
+                logger.exception("import crashed job=%s", claim.row_id)
                 sys.exit(1)
 
 
