@@ -48,7 +48,7 @@ class TestScripts:
         modules = scripts_of(page, "data-module")
         assert modules == {
             *("attachments/attachment-cards", "js/colours", "js/counterpart-lights"),
-            *("js/open-dialog", "js/replay", "js/unread"),
+            *("js/open-dialog", "js/replay", "tools/unread"),
         }
         assert modules.isdisjoint(scripts_of(page, "src"))
         assert bytes_of(modules) <= 17_500
