@@ -56,7 +56,7 @@ def run_suite(tmp_path):
         env = {"TEST_DATABASE": "sqlite", **env}
         noted = {**env, "TEST_FAILURES": str(failures)}
         first = run_python(tmp_path, "pytest", "-q", *options, **noted)
-        last = run_python(tmp_path, "tests.unsteady", str(failures), **env)
+        last = run_python(tmp_path, "tests.unsteady", str(failures), **noted)
         assert not last.stderr, last.stderr
         return first, last
 
