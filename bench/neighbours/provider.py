@@ -4,9 +4,7 @@ The newest message chooses one: "mode=arguments:60000:7". The number makes it un
 any other; what follows a "|" answers once the call has its result.
 """
 
-import os
 import threading
-from collections.abc import Callable
 from datetime import UTC, datetime
 from itertools import count
 from typing import Any
@@ -25,25 +23,6 @@ class Newest(list[Request]):
 
     def append(self, request: Request) -> None:
         self[:] = [*self[-3:], request]
-
-
-def answer_elsewhere(answer: Callable[..., None]) -> Callable[..., None]:
-    """The same reply from a process of its own, which gets what time is left: a real
-    provider has machines of its own, and keeps no other person's request waiting."""
-
-    def answer_there(x: Any, *args: str) -> None:
-        child = os.fork()
-        if child:
-            os.waitpid(child, 0)
-            x.handler.close_connection = True
-            return
-        try:
-            os.nice(19)
-            answer(x, *args)
-        finally:
-            os._exit(0)
-
-    return answer_there
 
 
 def answer_arguments(x: Any, chars: str, _: str) -> None:
@@ -79,11 +58,11 @@ def answer_hostile(x: Any, kind: str) -> None:
 
 def main() -> None:
     MODES.update(
-        arguments=answer_elsewhere(answer_arguments),
-        calls=answer_elsewhere(answer_endless_calls),
+        arguments=answer_arguments,
+        calls=answer_endless_calls,
         call=answer_call,
         reminders=answer_reminders,
-        hostile=answer_elsewhere(answer_hostile),
+        hostile=answer_hostile,
     )
     server = Upstream()
     server.requests = Newest()
