@@ -7,6 +7,7 @@ import pytest
 from django.conf import settings
 
 from .clients import Person
+from .databases import copy_sqlite
 from .servers import Site
 
 pytestmark = [pytest.mark.server, pytest.mark.database("sqlite")]
@@ -29,15 +30,25 @@ def test_each_leaf_has_its_words():
     assert set(WORDS) == set(settings.LEAVES)
 
 
+def make_site(database, *leaves):
+    """A site without these leaf apps."""
+    env = {"DATABASE_URL": database, "WITHOUT_LEAF": ",".join(leaves)}
+    return Site({**env, "DJANGO_SETTINGS_MODULE": "tests.without_leaf"})
+
+
+def test_a_new_site_needs_none_of_them(tmp_path):
+    site = make_site(f"sqlite:///{tmp_path / 'db.sqlite3'}", *WORDS)
+    site.manage("migrate", "--verbosity", "0")
+    with site:
+        alice = Person(site, "alice")
+        with alice.chat(alice.create("langgraph")) as chat:
+            assert chat.say("Hello")["state"] == "done"
+
+
 @pytest.fixture
 def site(tmp_path, leaf):
-    env = {"DATABASE_URL": f"sqlite:///{tmp_path / 'db.sqlite3'}"}
-    env |= {"DJANGO_SETTINGS_MODULE": "tests.without_leaf", "WITHOUT_LEAF": leaf}
-    made = Site(env)
-    made.manage("check", "--fail-level", "WARNING")
-    made.manage("makemigrations", "--check", "--dry-run")
-    made.manage("migrate", "--verbosity", "0")
-    with made:
+    """The database still has the tables of the leaf, as where it is taken out."""
+    with make_site(copy_sqlite(tmp_path / "db.sqlite3"), leaf) as made:
         yield made
 
 

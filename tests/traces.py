@@ -21,7 +21,9 @@ FILES = ("export.json", "export.md")
 
 
 def show():
-    """Prints all of it as JSON, by its name; the audit ends it if it finds anything."""
+    """Prints all of it as JSON, by its name; checks end it if they find anything."""
+    call_command("check", fail_level="WARNING")
+    call_command("makemigrations", check_changes=True, dry_run=True, verbosity=0)
     call_command("audit", stdout=io.StringIO())
     conversation = Conversation.objects.get()
     shown = {

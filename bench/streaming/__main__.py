@@ -67,6 +67,7 @@ async def play(
     people = everybody[:streams]
     # The first reply of a process imports and connects.
     await everybody[streams].ask()
+    await asyncio.sleep(2)  # what pages are sent when they open is no part of it
     cpu = contestant.cpu_seconds()
     readings = await ask_all(people, spread)
     await asyncio.sleep(2)  # what a reply leaves behind is part of it
