@@ -52,7 +52,9 @@ TAIL = "\x00x"
 BOUNDED = {
     # rules/detection.py reads SENTENCE_CHARS of a sentence, and rules are shorter.
     "memory.engine.rules.patterns.": 600,
-    "memory.engine.rules.grammar.": 600,
+    "memory.engine.rules.english.": 600,
+    "memory.engine.rules.chinese.": 600,
+    "memory.engine.rules.wishes.": 600,
     # END_CHARS of rules/detection.py.
     "memory.engine.rules.detection.CLAUSE_END": 900,
     # REFUSAL_MAX_CHARS.

@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from itertools import islice
 
 from ..search.terms import extract_terms
-from .grammar import find_wish, is_told
 from .patterns import (
     CONDITION,
     CONSTRAINTS,
@@ -25,6 +24,7 @@ from .patterns import (
     RELEASES,
     SLOTS,
 )
+from .wishes import find_wish, is_told
 
 # Of a longer text only the beginning and the end are read: rules are not in the middle
 # of a document.

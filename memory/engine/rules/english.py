@@ -1,0 +1,393 @@
+"""How a person asks for something in English."""
+
+from .grammar import Grammar, compile_any
+
+YOU = r"(?:you|u|ya|ye|y['’]all)"
+# Where a clause begins, and what may stand before its verb.
+FILLERS = (
+    r"(?:please|pls|plz|pleas|kindly|just|ok|okay|oh|ah|ugh|hey|haha|lol|yo|so|and|"
+    r"but|oh for (?:heaven|god)['’]?s sake|then|also|well|honestly|seriously|btw|"
+    r"really|thanks|thx|remember|maybe|lah|mate|actually|now|instead|important|note|"
+    r"in future|by the way|one thing)"
+)
+CLAUSE = (
+    r"(?:^|[,:;—–(] ?|\b(?:but|so|because|just|from n[ow]{2} on) )"
+    rf"(?:{FILLERS}[,:!]? ){{0,4}}+"
+)
+ADVERBS = (
+    r"(?:(?:(?:be )?(?:so )?(?:kind|good) (?:enough|as) to|please|pls|also|just|only|"
+    r"always|alwyas|allways|never|kindly|not|do|really|at no point|at all times|"
+    r"mostly|try to|start to|be sure to|make sure to|make sure|at least|first|ever) )"
+    r"{0,3}+"
+)
+VERBS = (
+    r"(?:act(?= (?:as|like)\b)|add|address|adopt|allow|answer|apologi[sz]e|ask|assume|"
+    r"attach|avoid|begin|be|bear in mind|break|call(?= (?:me|us|it|them)\b)|check|"
+    r"cite|close|comment|consider|contradict|convert|correct|criticise|criticize|"
+    r"define|disagree|distinguish|double[- ]?check|drop|end|ensure|exceed|explain|"
+    r"fact-check|finish|flag|focus|format|gimme|give|go(?= (?:slow|easy|light|deep)"
+    r"\w*)|greet|guess|highlight|include|indicate|interrupt|keep|label|leave out|"
+    r"leave|limit|link|list|make|mark|mention|modify|name|note|number|observe|offer|"
+    r"omit|open with|plan|point|praise|prefix|pretend|propose|provide|put|quote|rank|"
+    r"recommend|refer|refuse|remember|remind|repeat|reply|respond|roast|round|say|"
+    r"show|sign off|skip|slow down|speak|spell|start|state|stay away|stick|stop(?= "
+    r"(?:me|being|when))|suggest|summari[sz]e|supply|swear|talk|tell|tone|touch|"
+    r"translate|treat|type|use|warn|write)\b(?!['’])"
+)
+ANSWERS = (
+    r"(?:answers?|anwsers?|repl(?:y|ies)|responses?|messages?|explanations?|posts?|"
+    r"suggestions?|summar(?:y|ies)|feedback|comments?|drafts?|texts?|recipes?|code|"
+    r"examples?|advice|tips?|ideas?|correspondence|charts?|paragraphs?|lists?|slides?|"
+    r"claims?|images?|terms?|everything|anything|evrything|anythng|sentences?)"
+)
+TONGUES = (
+    r"(?:english|german|french|spanish|italian|chinese|mandarin|cantonese|japanese|"
+    r"korean|portuguese|dutch|russian|polish|arabic|hindi|turkish|swedish|greek|danish|"
+    r"norwegian|finnish|czech|ukrainian|vietnamese|thai|welsh|irish|catalan|deutsch|"
+    r"français|español|[中英日法德俄韩粤汉国][文语話话]|[繁简][体體])"
+)
+UNITS = (
+    r"(?:metric|imperial|celsius|fahrenheit|kelvin|kilomet(?:er|re)s|miles|inches|feet|"
+    r"pounds|ounces|cups|kilos?|grams?|euros?|dollars?|francs?|rmb|yuan|yen|rupees|"
+    r"(?:my )?time ?zone|utc|iso|24-?h(?:ours?|r)?|12-?hour|am/pm)"
+)
+TONE = (
+    r"(?:formal|informal|blunt|direct|brief|concise|casual|chatty|honest|polite|nice|"
+    r"critical|strict|terse|wordy|verbose|frank|harsh|gentle|preachy|simple|plain|"
+    r"short|straight|open|rude|sarcastic|cheerful|kind|vague|careful|cautious|gentle|"
+    r"tough|friendly|positive|negative|literal|relaxed|enthusiastic|optimistic|"
+    r"compact|harsh|technical|detailed|precise|specific|serious|funny|warm|cold|slow|"
+    r"long|dry|boring|patronising|patronizing|stiff|flowery|repetitive|soft)(?:er|r)?"
+)
+OTHERS = (
+    r"(?:my|our|his|her|their|the) (?!answer|reply|result|point|source|formula|reason)"
+    r"[\w’']+(?: \w+)?"
+)
+# What someone is, which holds for more than one answer.
+SELF = (
+    r"\b(?:I|we)(?:(?:['’]?m|['’]re| am| are) (?:(?:only|just|still|also) )?(?:an? "
+    r"\w+|new to|not (?:a|good|very)|on \w+ (?:thinners|pills|medication)|dyslexic|"
+    r"blind|deaf|autistic|color|colour|vegan|vegetarian|pregnant|broke|from|based|"
+    r"left|right|\d+ years|british|american|german|french|indian|chinese|european|"
+    r"canadian|australian)| (?:use|write|work|live|read|teach|cook|drive|speak|only|"
+    r"keep|rely|suffer|have (?:no|a(?:n allergy| bad| weak| slow| disab)|adhd|"
+    r"dyslexia|autism|kids|trouble|bad|poor|weak)|can['’]?t|cannot|don['’]?t|do not|"
+    r"won['’]?t)\b)(?! (?:want|know|understand|think|wait|believe|mean|see why)\b)"
+)
+SO = r"[^,;]{1,60}?(?:,|\bso\b)"
+SAID = (
+    r"said|says|say|told|tells|asks|asked|wrote|writes|wants|wanted|kept|keeps|"
+    r"screamed|shouted|yelled|insist(?:s|ed)|demand(?:s|ed)|order(?:s|ed)|warned|"
+    r"warns|begged|begs|reminds|reminded|prefers|preferred"
+)
+ENGLISH = Grammar(
+    acts=compile_any(
+        CLAUSE + ADVERBS + VERBS,
+        # Requests, and what the other is told to do, or may.
+        rf"\b(?:can|could|would|will|might|may) (?:could )?{YOU} (?:be able to )"
+        rf"?{ADVERBS}" + VERBS,
+        r"\bit(?:['’]s| is) (?:fine|ok(?:ay)?|all right|alright) (?:for you )?(?:to|"
+        r"if you) \w+",
+        rf"\b(?:it is|it['’]s) (?:imperative|essential|important|vital) that {YOU}\b|"
+        rf"\b{YOU} are (?:requested|asked|expected|required|advised|reminded) to\b|"
+        rf"(?<!when )(?<!if )(?<!time )\bI (?:must )?(?:insist|request|demand|"
+        rf"require|ask)\b",
+        rf"\bwould it bother {YOU} to\b|\bmight I (?:ask|request)\b",
+        rf"\bwould {YOU} mind (?:not )?\w+ing\b",
+        rf"\b(?:may|can|could) I (?:please )?(?:ask|beg|trouble) {YOU} to\b",
+        r"\b(?:I|it)(?:['’]?d| would| will|['’]ll) (?:really |much |also )?(?:be \w+|"
+        rf"help|appreciate|love|like|ask|rather|prefer|sooner)(?: it)?(?: me)?(?: a "
+        rf"lot)?(?: if| for| that)? {YOU}\b",
+        rf"\b(?:want|need|expect|require|trust|hope) (?:for |that )?{YOU} (?:to )"
+        rf"?{ADVERBS}" + VERBS,
+        rf"\bbe (?:\w+ )(?:for {YOU} to|if {YOU})\b",
+        r"\b(?:do (?:us|me) a favou?r and|feel free to|be sure to|(?<!to )make sure "
+        r"(?:to|that|"
+        rf"{YOU})) {ADVERBS}{VERBS}",
+        rf"\b{YOU} (?:can|may|might|must|should|shall|oughta|ought to|need to|have "
+        rf"to|are (?:not )?to|will|gotta|could)(?: not)? {ADVERBS}{VERBS}",
+        CLAUSE + rf"(?:let['’]?s {ADVERBS}{VERBS}|{YOU} {VERBS})",
+        rf"\b{ANSWERS}\b.{{0,40}}\b(?:(?:is|are) to be|shall|must)\b",
+        r"\b(?:can|could|shall) we (?:please |just )?(?:keep|stay|stick|speak|talk|"
+        r"use|switch|continue|chat|write|drop|skip|stop)\b",
+        rf"^(?:money|prices?|amounts?|dates?|times?|temperatures?|distances|weights|"
+        rf"sums|costs|{ANSWERS}) (?:always )?(?:in|as|with|without|under|like) ",
+        rf"\bso,? (?:all|any|every|only) (?:\w+ )?{ANSWERS}",
+    ),
+    bans=compile_any(
+        CLAUSE
+        + r"(?:always )?+(?:do ?n['’]?[o]?t|dont|dnt|don['’]t|dinnae|do not|never|"
+        r"stop|quit|cease|no more|no|nae|less|fewer|enough (?:with|of)|skip|drop|"
+        r"omit|ditch|lose|spare me|leave out|cut (?:the|out|back|down)|avoid|"
+        r"refrain|without)\b(?! (?:idea|one|way|worries|prob(?:lem)?|matter|"
+        r"doubt|mind|need for|going|been|had|saw|seen|knew|felt|thought|heard|"
+        r"met|got|went|in my|kidding|wonder|clue|thanks,|\w+ed)\b)",
+        rf"\b(?:can|could|would|will) {YOU} (?:please )?(?:not|never|stop|quit|avoid|"
+        r"leave out|skip|drop)\b",
+        rf"\b{YOU} (?:keep|keep on) (?!up\b)\w+ing\b",
+        rf"\b{YOU} (?:(?:don['’]?t|do not) (?:have|need) to|needn['’]t|can (?:drop|"
+        rf"skip|"
+        r"stop|leave|omit|spare|cut)|must not|may not|should (?:not|never|at no))\b",
+        rf"\b(?:no|ain['’]t no|isn['’]t any) need (?:for {YOU} )?to\b",
+        r"\bI (?:don['’]?t|do not|never) want\b|\brefrain from\b",
+        r"\b(?:if|when) you (?:did ?n['’]?t|don['’]?t|never|avoided|stopped)\b",
+    ),
+    stated=compile_any(
+        # How replies read to this person.
+        r"\bI (?:\w+ ){0,2}(?:find|understand|learn|follow|get|work|like|love|prefer|"
+        r"enjoy) (?:it |things |\w+ )?(?:\w+ ){0,2}(?:easier|easiest|better|best|"
+        r"more|most)\b.*\b(?:(?:when|if) you (?!are\b|were\b|see\b)|with each|in "
+        r"your|explanation|from you)",
+        rf"\b(?:long|short|big|dry|huge|your)\b.{{0,15}}\b{ANSWERS} (?:are|is) "
+        rf"(?:too \w+|"
+        r"\w+) .{0,20}\bme\b",
+        r"\bfrom you\b.*\b(?:for|to|with) me\b|\bfor me is\b.*\bfrom you\b",
+        r"\bI (?:just |kinda |always )*(?:get lost|lose track|zone out|give up) "
+        r"(?:in|with|at|when) (?:your|long)\b",
+        r"^as a rule,? I (?:want|like|need|prefer|expect)\b",
+        rf"\b(?:your|any|all|every) (?:\w+ ){{0,4}}?{ANSWERS}(?: \w+){{0,6}}? "
+        rf"(?:should|must"
+        r"|shall|has to|have to|needs? to|(?:is|are) to)\b",
+        rf"\bI(?:['’]d| would)? (?:also )?(?:like|want|need|prefer) [^,;]{{1,60}} "
+        rf"(?:in|with|for) (?:everything|all|any|each|every) (?:you|of your|your|"
+        rf"{ANSWERS})",
+        rf"\bI (?:think|work|count|measure|cook) in {UNITS}\b",
+        rf"\b{UNITS}\b.{{0,30}}\b(?:for us|between us|with me)\b",
+        # Names.
+        rf"\bI go by\b|\b(?:friends|everyone|everybody|people)\b.{{0,12}}\b(?:call "
+        rf"me|say)\b.*\b{YOU} (?:can|may|could|should)\b",
+        r"\b(?:it['’]s|I['’]m|name is|nmae is) (?:just )?(?-i:[A-Z])\w+, (?:not|no "
+        r"?body|no one)\b|\bmy (?:name|nmae)(?:['’]s| is) \w+\b.*\b(?:you|u) can\b",
+        # What replies cannot use with this person.
+        r"\bI (?:rely on (?:text|descriptions|a screen|captions|audio)|can only "
+        r"(?:see|read|hear)|cannot see|can['’]t (?:see|read|hear)|don['’]t do "
+        r"(?:metric|imperial|tables|charts|jargon))\b",
+        r"\bI['’]?d (?:like|prefer|love) to be (?:called|addressed)\b|\bmy "
+        r"pronouns\b|\bI (?:won['’]t|never|only|don['’]t) read (?:anything|any|more|"
+        r"past|beyond|the|texts?|long)",
+        rf"\b{ANSWERS} (?:help|suit|confuse|annoy|irritate|bore|tire|overwhelm) me\b",
+        rf"\byou(?:['’]re| are|r) (?:\w+ )?(?:too|so) (?:{TONE}|much)\b.*[,;]",
+        rf"\bwe (?:only |just )?(?:speak|talk|write|use|stick to) (?:only )"
+        rf"?(?:{TONGUES}|{UNITS}|\w+) (?:here|in this)\b",
+        r"\b(?:it|that) (?:\w+ )?(?:bugs|annoys|bothers|irritates|confuses|helps|"
+        r"hurts|upsets|stresses|tires|distracts) me (?:\w+ )?(?:when|if) you\b|\bI "
+        r"(?:hate|dislike|don['’]t like|can['’]t stand)(?: it)? (?:when|if|that|how) "
+        r"you\b|\bI (?:like|prefer)(?: it)? (?:when|if) you\b",
+        rf"\byour (?:\w+ )?(?:jokes|tone|style|examples|formatting|{ANSWERS}) (?:is|"
+        rf"are|sounds?|feels?)\b[^,;]*[,;]|\byou (?:always|keep|constantly)"
+        rf"\b[^,;]*[,;] (?:please )?(?:stop|don['’]t|quit)",
+        r"\bI (?:do not|don['’]t|never|['’]d rather not) (?:want|like|wish|need|"
+        r"care) (?:to be|being|any|your|for your|hearing|seeing|reading)\b",
+        rf"^(?:just )?(?:\w+ ){{0,3}}{ANSWERS} (?:without|with|under|within|in|only)"
+        rf"\b[^,]*(?:please|pls|plz|always)\b",
+        r"\bthe name['’]?s (?-i:[A-Z])\w+, not\b|\bthat goes for (?:every|all)|"
+        r"\b(?:max|at most|maximum|tops)\b.{0,12}\bper\b|\bfrom you\b.*\b(?:please|"
+        r"in general)\b",
+        rf"^(?!.*\b(?:I['’]ll|I will|I['’]m going|going to|I (?:was|have been|"
+        rf"started))\b)(?:.*[,;:—] ?|.{{0,40}}\b)?(?:in this (?:whole |entire )"
+        rf"?(?:chat|conversation)|from (?:now|here) on(?: in| out)?,(?! (?:the|it|we|"
+        rf"he|she)\b)|in (?:all |any )?(?:your|future|later) (?:\w+ )?{ANSWERS}|"
+        rf"whenever you (?!want|can|like|need|feel|are|have|get)\w+)",
+        rf"{SELF}[^,;]{{1,60}}, (?:so )?(?:\w+ ){{1,4}}(?:only|please|pls)[.!]*$|"
+        rf"\bwhat I (?:need|"
+        r"want|expect) from you\b|\bthe way I like\b|\bthat['’]s how I (?:like|want|"
+        r"prefer)\b",
+        r"\b(?:is|are) (?:useless|no use|no good|pointless) (?:to|for) me\b|"
+        r"\bI(?:['’]d| would) appreciate (?:fewer|less|more|no|\w+er)\b",
+        r"\bfrom now on,? (?:you|we)(?:['’]re| are|['’]ll)\b|\b(?:let me|may I|can I|"
+        r"I['’]ll) call you\b|^(?:please )?default to\b|\byour default\b",
+        rf"^(?:no more than|at most|max(?:imum)?|under) \w+ (?:options?|words|lines|"
+        rf"sentences|points|bullets|paragraphs|{ANSWERS})\b",
+        rf"\b(?:I|me)\b[^?]{{0,40}}\b(?:when|if) you (?:{VERBS}|jump|ramble|rambling|"
+        rf"switch|go (?:step|on|off|too|slow)|change|over-?explain)",
+        rf"\b(?:if|that|when) your (?:\w+ )?{ANSWERS}\b|\b{UNITS},? not {UNITS}\b",
+        r"\bI (?:have|am|can['’]?t|don['’]?t|never|only|live)\b[^.?]{1,60}(?:\bso\b|"
+        r",)(?: so)? (?:please )?(?:no (?!one|time|idea|prob|worr|need|matter|doubt|"
+        r"longer)|nothing\b|only\b|keep\b|always\b)",
+        rf"^(?:{ANSWERS}) in \w+[.!]*$|^{TONE} (?:words|language|english) (?:please|"
+        rf"pls|only)\b",
+        r"(?<!that )(?<!^)\b(?:shall|must|(?:is|are) expected to) (?:not )"
+        r"?be\b.*\b(?:you|your)\b",
+        # Without a verb: "metric always", "sources every time".
+        r"^(?!I\b|we\b|he\b|she\b|it\b|they\b|this\b|that\b|you\b|why\b|how\b)"
+        r"[^,]{3,60}(?:, [^,]{3,60})?, (?:always|every time|each time|from now on)"
+        r"[.!]*$",
+        rf"^(?:only )?one \w+ (?:per|in each|in every|a) (?:{ANSWERS})\b",
+        r"^(?!I\b|we\b|he\b|she\b|it\b|they\b|this\b|that\b|you\b|why\b|how\b)"
+        r"(?:[\w-]+,? ){1,4}(?:always|forever|every time|each time|only|from (?:now|"
+        r"nwo|here)(?: on| "
+        r"out)?)(?: please| pls| thx| ok)?[.!]*$",
+        rf"^(?:less|more) {TONE} (?:please|pls|plz)\b|^from (?:now|here) on,? "
+        rf"(?:only |all )?(?:{TONGUES}|{UNITS}|prices|dates|times|short|no)\b",
+    ),
+    lasting=compile_any(
+        r"\b(?:always(?! (?:an?|the|good|nice|great|here|there|been|wanted|loved|had|"
+        r"felt)\b)|alwyas|alwas|allways|(?<!you )ever|never|whenever|forever|"
+        r"henceforth|hereafter|throughout|consistently|anymore|any more(?=$|[,.!])|"
+        r"anymroe)\b",
+        rf"\b(?:every|evry|each)(?: ?time|(?: single)?(?: \w+)? {ANSWERS})\b|\bany "
+        rf"?time\b",
+        rf"\b(?:each|every|any|all|everything|anything|whatever)(?: \w+){{0,2}} "
+        rf"{YOU}\b",
+        r"\bevery (?:morning|evening|day|night)\b|\bin general\b",
+        r"\bfrom (?:now|nwo|here|today|this (?:point|moment)|then) ?(?:on|out)",
+        r"(?<!keep )\b(?:going|moving) forward\b|\bin (?:the )?future\b|\bfor "
+        r"(?:good|ever)\b",
+        r"\bat (?:all times|no (?:point|time)|any (?:point|time))\b",
+        r"\bunder no circumstances\b|\ball the time\b|\bas a rule\b|\bby default\b",
+        r"\b(?:rest|remainder) of (?:this|our|the) (?:chat|conversation|talk)",
+        r"\b(?:in|for|during) (?:this|our)(?: whole| entire)? (?:chat|conversation|"
+        r"talks?)\b",
+        r"\b(?!(?:an?d?|can|could|would|will|do|did|if|may|should|to|that|thank|when|"
+        r"what|how|or)\b)\w+ you (?:draft|write|send|give|show|use|make|suggest|cite|"
+        r"recommend|code)\b|\b(?:all|each|every|any)\b.*\b(?:for|to|with) me\b|"
+        r"\bdefaults? to\b|\byour default\b|\bfrom today\b|\bin (?:all|any|every) "
+        r"(?:of )?my\b",
+        rf"\b(?:in|for|of|with|at) (?:all|any|every|your|each) (?:\w+ )"
+        rf"{{0,2}}{ANSWERS}\b",
+        r"\b(?:all|any) (?:subsequent|later|future|further)\b|\bor later\b",
+        r"\b(?:when|if|wherever|anytime) (?:I|you|u|we|ye) (?:ask|answer|cite|code|"
+        r"comment|correct|draft|explain|get|give|list|make|mention|name|quote|"
+        r"recommend|refer|reply|review|say|show|speak|suggest|talk|teach|tell|use|"
+        r"write)\b",
+        r"\bwhen (?:you['’]?re|ur) (?:un)?(?:sure|certain)\b",
+    ),
+    manner=compile_any(
+        rf"\b(?:your|short|long|longer|brief|tiny|chatty)(?: \w+)? {ANSWERS}\b",
+        r"\b(?:emojis?|emoticons|smileys|bullet ?points?|bullets|tables?|headings|"
+        r"headers|markdown|bold|jargon|slang|acronyms|abbreviations|exclamation "
+        r"marks?|semicolons|disclaimers?|caveats|hedg\w+|preambles?|intros?|"
+        r"introductions?|outros?|pleasantries|greetings|clos(?:es|ing) \w+|small "
+        r"?talk|filler|fluff|flattery|compliments|apologi\w+|(?:say|saying) sorry|"
+        r"passive voice|rhyme|buzzwords|big words|(?:simple|easy|plain) (?:words|"
+        r"english|language|talk)|follow[- ]?up questions|folow up|citations?|sources|"
+        r"references|footnotes|page numbers?|pinyin|theory|spoilers|formatting|"
+        r"lectur\w+|preach\w+|morali[sz]\w+|swear\w*|sarcas\w+|spelling|"
+        r"counterarguments?|unit tests|docstrings|type hints|(?:latin|full|first|"
+        r"last) names?|ma['’]am|sir|steps|numbered|walls of text|point first)\b",
+        rf"\b(?:talk|speak|writ\w+|be|being|explain|lie|{TONE}|call\w*|address\w*) "
+        rf"(?:\w+ )?"
+        r"(?:down )?(?:to|with|wi|at|about)? ?(?:me|us)\b(?! (?:when|if|at|on|in|"
+        r"back|later|tomorrow|tonight|soon|old|up|out)\b)",
+        rf"\b(?:be|so|too|overly|less|more|being) {TONE}\b|\b{TONE} about my\b",
+        r"\b(?:repeat|rephrase|restate|echo)\w* (?:my|what I|back|the question)",
+        rf"\b(?:in|to|into|auf|en) (?:\w+ )?{TONGUES}\b|\b{TONGUES}\b",
+        rf"\b{UNITS}\b|\bunits?\b",
+        r"\b(?:dates?|prices?|times?|amounts?|temperatures?|numbers?|figures) (?:in|"
+        r"like|as)\b",
+        r"\b(?:without|before)\b.{0,40}\b(?:asking|permission|consent|checking with)\b|"
+        r"\bask(?:ed)? (?:me )?(?:first|before)\b",
+        r"\b(?:product )?(?:recommendations?|recommend|suggest\w*|assume|guess|invent|"
+        r"make up|fabricat\w+|speculat\w+|sugarcoat|hallucinat\w+|nitpick)\b",
+        r"\b(?:stop|quit) (?:with\b|(?:\w+ly )?(?!worry|cry|work|smok|being hard|"
+        r"think|com)\w+ing\b(?! (?:your|the|and|at|by)\b))|\benough (?:of|with)\b|"
+        r"\bno more of\b",
+        r"\b(?:don['’]?t|dont|do not|never) (?:ever |even )?(?:bother|try to|start|"
+        r"end|explain|ask|mention|use|say|add|repeat|suggest|call|send|include|talk|"
+        r"speak|treat|be so|be too|give me|show me|tell me to|thank|praise|offer|"
+        r"summari[sz]e|quote)\b",
+        r"\bso (?:many|much|often)\b|\b(?:never|don['’]?t|do not)\b.*\bagain\b|\bthe "
+        r"(?:\w+ )?(?:stuff|talk|jokes|fluff|act|tone|drama|clich\w+|mode|voice|"
+        r"persona)\b|\bneed(?:n['’]t)? (?:to )?(?:explain|tell me|greet|repeat|"
+        r"apologi|justify|thank|introduce|remind)",
+        r"\brewrite\b|\bmy (?:drafts?|chapters?|writing|code|texts?|mistakes|"
+        r"pronouns)\b",
+    ),
+    style=compile_any(
+        rf"\b(?:keep|keeping|make|making|limit|limiting) (?:all )?(?:your|the|ur) "
+        rf"(?:\w+ )?{ANSWERS}\b",
+        r"\b(?:call|address) me\b(?! (?:when|if|at|on|in|back|later|a\b|an\b|crazy|"
+        r"after|tomorrow|tonight|soon|asap|old|up|out|maybe|any ?time|please|now|"
+        r"to\b|for\b|and\b|first|once|before|or\b)\b)\W?\s*\w",
+        r"\baddress me\b|\b(?:treat|roast|contradict|challenge) me\b|"
+        r"\bremember\b.*\bI\b",
+        rf"\b(?:swear|talk|speak|be (?:so |more |less |as )?{TONE}) (?:\w+ )"
+        rf"{{0,2}}(?:with|to|"
+        r"wi) (?:me|us)\b",
+        r"\b(?:explain|talk|speak|describe)\b[^,]{0,30}\b(?:like|as if|as though) "
+        r"(?:I|im|a|an|to)\b",
+        rf"\b(?:answer|reply|respond|speak|talk|chat)\b(?: \w+)?(?: to| with)?(?: me)"
+        rf"? (?:in|auf|en) {TONGUES}\b|\blet['’]s (?:speak|use|stick to)"
+        rf"\b.*(?:{TONGUES}|{UNITS})",
+        rf"\b(?:use|stick to|switch to|give|in) (?:\w+ ){{0,2}}{UNITS}\b.*\b(?:for|"
+        rf"with|when)"
+        r" (?:me|us|you)\b|\buse (?:my )?time ?zone\b",
+        r"\bassume\b.*\b(?:when we|I(?:['’]m| am| have| know| use| can)|the reader)\b",
+        r"\b(?:keep|bear) (?:\w+ )?in mind\b|\bone question at a time\b|\bblunt\b",
+        r"\bin (?:everything|all|any(?:thing)?|every|each) (?:\w+ )?(?:you|answer|"
+        r"repl)",
+        r"\b(?:when|if) you(?:['’]re| are) (?:un)?(?:sure|certain)\b",
+        r"\bask(?:ed)? me (?:first|before)\b|\b(?:keep|make) (?:it|things|everything|"
+        r"evrything) (?:to|short|simple|brief|under|civil|light|clean)\b|\bremember "
+        r"(?:that|this|it) (?:for|when|in)\b",
+        r"\b(?:if|when|whenever|where) (?:in doubt|unsure|you (?:don['’]t|do not|"
+        r"can['’]t|cannot|aren['’]t|are not) (?:know|sure|find|certain|have)?)\b(?! "
+        r"(?:like|want|mind))",
+        r"\bbefore you \w+|\bwhatever I\b|\binstead of (?:inventing|guessing|making|"
+        r"assuming)|\buntil I (?:say|tell)\b|\bper (?:message|answer|reply|response)\b",
+        r"\b(?:act|answer|talk|speak|write|behave) (?:to me )?(?:as|like) (?:an?|my)"
+        r"\b|\bgo (?:slow|easy)",
+        rf"\bbe (?:more |less |a bit |very |so |as )?{TONE} (?:with|to|on|about) "
+        rf"(?:me|my)\b",
+        r"\bmy (?:first|last|real|full|nick) ?name\b|\btone it\b|\bwhen you (?:list|"
+        r"cite)\b",
+        rf"\bcan we \w+.{{0,20}}(?:{TONGUES}|{UNITS})",
+        rf"^(?:money|prices?|amounts?|dates?|times?|temperatures?|distances|weights|"
+        rf"sums|costs|{ANSWERS}) in \w+.{{0,10}}(?:please|pls|I['’]m)",
+        r"\bunder \w+ (?:words|lines|sentences|paragraphs)\b|\bspell \w+ with\b|"
+        r"\bleave my\b|\bneed(?:n['’]t)? (?:to )?(?:explain|tell me|greet|repeat|"
+        r"apologi|justify|thank)|\b(?:speak|use|talk|write)\b.*\bwith me\b",
+        rf"\b{UNITS},? not {UNITS}\b|\bI (?:tend to|get (?:anxious|lost|confused|"
+        rf"nervous|tired|"
+        r"bored|stressed|overwhelmed)|misread|struggle|mix up|['’]?m \d+)\b.*(?:,|"
+        r"\bso\b)",
+        rf"\bbe (?:a )?(?:little |bit |lot )*(?:more|less) {TONE}\b.{{0,20}}$",
+        r"\b(?:stop|interrupt|correct|tell|warn) me (?:if|when|whenever) I\b",
+        SELF + SO,
+        rf"[,;] (?:as |because |since )?{SELF}",
+    ),
+    told=compile_any(
+        rf"\b(?:he|she|they|who|{OTHERS}) (?:\w+ )?(?:{SAID}|requires|refuses|used "
+        rf"to|goes|"
+        r"going to|never|always|hates?|likes?|prefers?)\b",
+        r"^(?:and |so |but )?I(?:['’]ll| will|['’]m (?:going|gonna)| am going| plan| "
+        r"started| was| have been|['’]ve been)\b",
+        rf"\b(?!(?:you|I|we)\b)(?-i:[A-Z])\w+ (?:just |once |then )?(?:{SAID})\b",
+        r"\b(?:told|asked|asks|tells|telling|begged|taught|made|wants) (?:me|us|him|"
+        r"her|them|my \w+|people|everyone)\b",
+        r"\bI(?:['’]ve)? (?:told|asked|read|heard|wrote to) (?!you\b|u\b|for\b)\w+",
+        r"\b(?:what|why|how|whether|who|which|where) (?!you\b|I (?:say|write|ask|"
+        r"need|want|expect|like|prefer))\w+",
+        r"\b(?:used to|policy|guideline|contract|agreement|manual|employees|applicants|"
+        r"parties|students)\b",
+    ),
+    once=compile_any(
+        r"\b(?:this|that) (?:one|time|once|bit|part|sentence|word|letter|e?-?mail|"
+        r"paragraph|recipe|chapter|file|line|code|function|photo|picture|list|song|"
+        r"poem|story|page|"
+        rf"section|last|first|{ANSWERS})\b(?!.*\b(?:later|all)\b)",
+        r"\b(?:the|that|your|his|her|its) (?:last|first|second|third|next|previous|"
+        r"attached|final) (?!ma?n|name|version|person)\w+",
+        r"\b(?:for now|just now|right now|today|tonight|tomorrow|once more|one more|"
+        r"try again|just once|for once|a moment|(?:a )?(?:wee )?bit (?:shorter|"
+        r"longer))\b",
+        r"\b(?:translate|shorten|check|summari[sz]e|rewrite|fix|correct|read|explain|"
+        r"put|make|answer) (?:this|that|it)\b|\bthis\s*[?.!]*$|\b(?:above|below|"
+        r"attached)\b",
+        r"\blet me know\b|\b(?:line|step|page|chapter|question|number) \d",
+        # Something is made or told, not wished for.
+        r"^(?:please |kindly |can you |could you |would you )*(?:write|draft|compose|"
+        r"make|create|generate|translate|invent|give me|tell me|help) (?:\w+ )?(?:a|"
+        r"an|the|my|some|about|how|what|why|who|if) (?!short|main|answer|result|"
+        r"reason|easy)",
+        r"\b(?:never|don['’]?t) (?:ever )?(?:give up|quit|stop|lose|forget (?:to|"
+        r"that|how)|have to (?:win|worry|be perfect|do)|let |worry|hesitate|be "
+        r"afraid|take )",
+    ),
+    requests=compile_any(
+        rf"\b(?:can|could|would|will|might|may) (?:could )?{YOU}\b",
+        r"\b(?:may|can|could) I (?:please )?(?:ask|beg|trouble) you\b",
+        r"\bwould it bother you\b|\bmight I\b|\bwould it be \w+ (?:for|if) you\b",
+        r"\bcan we\b|,? (?:aye|ok|okay|yeah|right|alright|please|hor)\?$",
+    ),
+)
