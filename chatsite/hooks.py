@@ -99,14 +99,12 @@ class MessagePart:
 @dataclass(frozen=True, slots=True)
 class ConversationField:
     """A value of a conversation in export.json, of the form that pydantic reads.
-    `write` gives it to a conversation that is imported, and says what was left out;
-    `copy` gives that of a conversation to a branch of it."""
+    `write` gives it to a conversation that is imported, and says what was left out."""
 
     name: str
     form: Any
     read: Callable[["Conversation"], Any]
     write: Callable[["Conversation", Any], str]
-    copy: Callable[["Conversation", "Conversation"], None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -201,12 +199,12 @@ class FileSource:
     take: Callable[[int, Sequence[str]], list[Attachment]] = _find_no_files
 
 
-# Exported, and copied by an import; fields also by a branch.
+# Exported, and copied by an import.
 export_sections: list[ExportSection] = []
 conversation_fields: list[ConversationField] = []
 
-# Copied by a branch: what takes rows of the conversation over to the branch, given its
-# messages by number.
+# Copied by a branch: what takes over to it what the conversation has, given the
+# branch's messages by number.
 branch_parts: list[
     Callable[["Conversation", "Conversation", Mapping[int, "Message"]], None]
 ] = []

@@ -39,7 +39,7 @@ class Door:
         """What the attacker has before it begins."""
 
     def warm(self, attacker: Attacker) -> None:
-        """Before it counts: what a site has never done takes longer, whoever asks."""
+        """Before it counts: what a site has never done takes longer for anyone."""
         if not self.lasts:
             for hand in range(min(self.hands, 4)):
                 self.strike(attacker, hand)

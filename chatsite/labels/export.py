@@ -1,6 +1,6 @@
 """The labels of a conversation in an export, an import and a branch."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Annotated
 
 from django.utils.translation import gettext as _
@@ -8,7 +8,7 @@ from pydantic import AfterValidator, Field
 from pydantic_core import PydanticCustomError
 
 from chatsite.hooks import ConversationField
-from memory.models import Conversation
+from memory.models import Conversation, Message
 
 from . import services
 
@@ -46,7 +46,10 @@ def write_names(conversation: Conversation, names: Sequence[str]) -> str:
     return text % {"names": ", ".join(missing), "limit": services.MOST}
 
 
-def copy_labels(conversation: Conversation, made: Conversation) -> None:
+def copy_labels(
+    conversation: Conversation, made: Conversation, _messages: Mapping[int, Message]
+) -> None:
+    """A branch has the labels of its conversation."""
     services.give_labels(conversation.labels.all(), [made])
 
 
@@ -55,5 +58,4 @@ FIELD = ConversationField(
     form=Annotated[list[LabelName], Field(max_length=services.MOST)],
     read=read_names,
     write=write_names,
-    copy=copy_labels,
 )

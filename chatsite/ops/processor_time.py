@@ -3,7 +3,7 @@ how long they rest when that was more than their share.
 
 Python works at one thing at a time: what one person's pages and sockets cost, all
 others wait for. Counted is the time of the thread that does the work, without its waits
-for the database, so nobody pays for what others hold up.
+for the database, so no one pays for what others hold up.
 """
 
 import math
@@ -83,7 +83,7 @@ def account_of_user(user_id: int | str) -> Account:
 
 def of_request(request: HttpRequest) -> Account | None:
     """The account that pays for a request: of the person who is signed in, of the link
-    to an open page, else of the address. None: nobody pays, as nothing is done."""
+    to an open page, else of the address. None: no one pays, as nothing is done."""
     if request.path in FOR_MACHINES or TOO_BUSY in getattr(request, "scope", ()):
         return None
     # Open pages read no session.

@@ -60,8 +60,6 @@ def branch_conversation(conversation: Conversation, seq: int) -> Conversation:
         tools=conversation.tools,
         temporary=conversation.is_temporary,
     )
-    for each in hooks.conversation_fields:
-        each.copy(conversation, made)
     made.branched_from, made.branched_seq = conversation, seq
     made.token_ratio = conversation.token_ratio
     made.token_overhead = conversation.token_overhead
