@@ -110,16 +110,15 @@ class ConversationField:
 @dataclass(frozen=True, slots=True)
 class ListFilter:
     """What the list of conversations can be narrowed to, by a number in its address.
-    `find_choices` gives those of a person as rows that have `pk`, `name` and `key`;
-    they are read in one statement with what the list counts. `describe_choices` makes
-    of them and of the chosen number what the templates of the list's parts need."""
+    `find_choices` gives those of a person as rows whose `choice` is a JSON object; they
+    are read in one statement with what the list counts. `describe_choices` makes of
+    these objects and of the chosen number what the templates of the list's parts
+    need."""
 
     name: str
     narrow: Callable[["Rows", Any], "Rows"]
     find_choices: Callable[[Any], QuerySet[Any]]
-    describe_choices: Callable[
-        [Sequence[tuple[int, str, str]], int | None], dict[str, Any]
-    ]
+    describe_choices: Callable[[list[dict[str, Any]], int | None], dict[str, Any]]
     # Shows the choices above the list, if there are any.
     template: str
     # What the list says when it finds nothing.

@@ -1,9 +1,9 @@
 """The list of conversations, narrowed to those with one label."""
 
-from collections.abc import Sequence
 from typing import Any
 
 from django.db.models import QuerySet
+from django.db.models.functions import JSONObject
 from django.utils.translation import gettext_lazy as _
 
 from chatsite.hooks import ListFilter
@@ -18,14 +18,15 @@ def narrow_to_label(rows: QuerySet[Conversation], label: Any) -> QuerySet[Conver
 
 
 def find_choices(user: Any) -> QuerySet[Label]:
-    return list_labels(user).order_by()
+    choice = JSONObject(pk="pk", name="name", key="key")
+    return list_labels(user).order_by().annotate(choice=choice)
 
 
 def describe_choices(
-    rows: Sequence[tuple[int, str, str]], chosen: int | None
+    choices: list[dict[str, Any]], chosen: int | None
 ) -> dict[str, Any]:
     """The labels by name, and the one that the list shows, for the templates."""
-    labels = [Label(pk=pk, name=name, key=key) for pk, name, key in rows]
+    labels = [Label(**choice) for choice in choices]
     return {
         "labels": sorted(labels, key=lambda label: label.key),
         "label": next((each for each in labels if each.pk == chosen), None),

@@ -11,6 +11,7 @@ from urllib.parse import urlencode
 
 from django.contrib.auth.models import AbstractBaseUser
 from django.db.models import CharField, Count, QuerySet, Value
+from django.db.models.functions import JSONObject
 from django.http import QueryDict
 from django.utils import timezone
 from django.utils.formats import date_format
@@ -74,7 +75,7 @@ def make_list(user: AbstractBaseUser, data: QueryDict) -> dict[str, Any]:
         "state": _keep_state(asked),
     }
     for each in hooks.list_filters:
-        choices = [row for name, *row in counted if name == each.name]
+        choices = [choice for name, choice in counted if name == each.name]
         shown |= each.describe_choices(choices, filters[each.name])
         if choices:
             shown["choosers"].append(each.template)
@@ -92,7 +93,7 @@ def make_list(user: AbstractBaseUser, data: QueryDict) -> dict[str, Any]:
     rows = list(found.only(*COLUMNS)[: most + 1])
     shown["sections"] = list(group_by_day(rows[:most]))
     shown["more"] = most + PAGE if len(rows) > most else None
-    shown["archived_count"] = sum(count for name, count, *_ in counted if not name)
+    shown["archived_count"] = sum(row["count"] for name, row in counted if not name)
     return shown
 
 
@@ -123,15 +124,15 @@ def _list_deletions(user: AbstractBaseUser) -> Iterator[Deletion]:
 
 @prepared_rows()
 def _with_archived(user: Any, **keys: Any) -> QuerySet[Any, Any]:
-    """Rows of the choices of each filter, behind its name, and how many conversations
-    are archived, behind none: in one statement, as every page with the list asks."""
-    none = Value("", CharField())
+    """The choices of each filter, behind its name, and how many conversations are
+    archived, behind none: in one statement, as every page with the list asks."""
     counted = _narrow_by_filters(library.list_conversations(user, archived=True), keys)
     count = counted.order_by().values("owner").annotate(count=Count("pk"))
-    found = count.values_list(none, "count", none, none)
+    count = count.annotate(choice=JSONObject(count="count"))
+    found = count.values_list(Value("", CharField()), "choice")
     for each in hooks.list_filters:
-        columns = (Value(each.name, CharField()), "pk", "name", "key")
-        found = each.find_choices(user).values_list(*columns).union(found, all=True)
+        named = (Value(each.name, CharField()), "choice")
+        found = each.find_choices(user).values_list(*named).union(found, all=True)
     return found
 
 
