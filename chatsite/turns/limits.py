@@ -66,7 +66,7 @@ def admit_turn(user_id: int, *, stored: bool = True) -> OpenTurns:
     _check_budget(allowance)
     open_turns = _open_turns(user_id)
     _check_queue(len(open_turns) + (not stored))
-    _keep_pace(allowance, "messages_at", settings.MESSAGES_PER_MINUTE, TOO_FAST)
+    _keep_pace(allowance, "next_message_at", settings.MESSAGES_PER_MINUTE, TOO_FAST)
     return open_turns
 
 
@@ -77,14 +77,16 @@ def check_turn(user_id: int) -> None:
     if allowance:
         _check_budget(allowance)
         _check_queue(len(_open_turns(user_id)) + 1)
-        _check_pace(allowance, "messages_at", settings.MESSAGES_PER_MINUTE, TOO_FAST)
+        _check_pace(
+            allowance, "next_message_at", settings.MESSAGES_PER_MINUTE, TOO_FAST
+        )
 
 
 def admit_conversation(user_id: int) -> None:
     """Count one new conversation. Raises CommandError."""
     _keep_pace(
         lock_allowance(user_id),
-        "conversations_at",
+        "next_conversation_at",
         settings.CONVERSATIONS_PER_MINUTE,
         gettext_noop(
             "You are starting more than %(limit)s conversations a minute. "
@@ -110,7 +112,7 @@ def admit_summary(user_id: int) -> None:
     _check_budget(allowance)
     _keep_pace(
         allowance,
-        "summaries_at",
+        "next_summary_at",
         settings.SUMMARIES_PER_MINUTE,
         gettext_noop(
             "Your conversations are summarised with up to %(limit)s requests a "

@@ -30,9 +30,16 @@ class Allowance(models.Model):
     tokens_used = models.PositiveBigIntegerField(default=0, editable=False)
     # When the next message, or conversation, would be on time if the person kept
     # exactly to the rate: who is further ahead than the burst has to wait.
-    messages_at = models.DateTimeField(null=True, editable=False)
-    conversations_at = models.DateTimeField(null=True, editable=False)
-    summaries_at = models.DateTimeField(null=True, editable=False)
+    # Existing databases keep the first names of the columns.
+    next_message_at = models.DateTimeField(
+        null=True, editable=False, db_column="messages_at"
+    )
+    next_conversation_at = models.DateTimeField(
+        null=True, editable=False, db_column="conversations_at"
+    )
+    next_summary_at = models.DateTimeField(
+        null=True, editable=False, db_column="summaries_at"
+    )
 
     def __str__(self) -> str:
         return gettext("Usage and limits of %(user)s") % {"user": self.user}

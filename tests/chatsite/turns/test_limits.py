@@ -79,10 +79,10 @@ class TestPace:
     def test_a_message_that_is_known_is_never_refused_or_counted(self, sender):
         first = send(sender, client_id="first").answers
         sent_until_refused(sender)
-        due = Allowance.objects.get().messages_at
+        due = Allowance.objects.get().next_message_at
         for _ in range(5):
             assert send(sender, client_id="first").answers == first
-        assert Allowance.objects.get().messages_at == due
+        assert Allowance.objects.get().next_message_at == due
 
     def test_the_refusal_names_the_message(self, sender):
         sent_until_refused(sender)
@@ -94,21 +94,23 @@ class TestPace:
     def test_time_gives_room_again(self, sender):
         sent_until_refused(sender)
         refusals._refused.clear()
-        Allowance.objects.update(messages_at=F("messages_at") - timedelta(seconds=31))
+        Allowance.objects.update(
+            next_message_at=F("next_message_at") - timedelta(seconds=31)
+        )
         send(sender)
         with pytest.raises(CommandError, match="messages a minute"):
             send(sender)
 
     def test_a_clock_set_back_locks_nobody_out(self, sender, alice):
         ahead = timezone.now() + timedelta(days=1)
-        Allowance.objects.filter(user=alice).update(messages_at=ahead)
+        Allowance.objects.filter(user=alice).update(next_message_at=ahead)
         _, error = sent_until_refused(sender)
         assert error.retry_after <= 31
 
     def test_others_are_not_affected(self, sender, bob):
         sent_until_refused(sender)
         limits.admit_turn(bob.pk)
-        assert Allowance.objects.get(user=bob).messages_at
+        assert Allowance.objects.get(user=bob).next_message_at
 
     def test_a_flood_that_goes_on_costs_no_transaction(
         self, sender, django_assert_num_queries

@@ -203,7 +203,7 @@ class TestPlaces:
     async def test_who_is_too_fast_waits(self, settings, alice):
         settings.SUMMARIES_PER_MINUTE = 60
         ahead = Now() + limits.BURST - timedelta(seconds=0.5)
-        values = {"summaries_at": ahead}
+        values = {"next_summary_at": ahead}
         await Allowance.objects.aupdate_or_create(user=alice, defaults=values)
         loop = asyncio.get_running_loop()
         began = loop.time()
