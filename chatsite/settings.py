@@ -114,7 +114,13 @@ if REQUESTS_AT_ONCE < 1:
     )
 
 # Database: SQLite in the project folder, or any DATABASE_URL.
-database = env.db("DATABASE_URL", default=f"sqlite:///{BASE_DIR / 'db.sqlite3'}")
+DATABASE_URL = env.str("DATABASE_URL", "") or f"sqlite:///{BASE_DIR / 'db.sqlite3'}"
+database = env.db_url_config(DATABASE_URL)
+if "ENGINE" not in database:
+    raise ImproperlyConfigured(
+        "DATABASE_URL is no address of a database. Write it like "
+        "postgres://user:password@host:5432/name or sqlite:////folder/db.sqlite3."
+    )
 if database["ENGINE"].endswith("sqlite3"):
     # The thread of turns and sockets keeps its connection; those of requests close
     # theirs at the end (chatsite/database.py).

@@ -330,10 +330,22 @@ class TestChecks:
         assert done.returncode != 0
         assert "Set SECRET_KEY and ALLOWED_HOSTS" in done.stderr
 
-    def test_it_refuses_to_start_without_a_place_for_requests(self):
-        done = run("manage.py", "check", **{**PRODUCTION, "REQUESTS_AT_ONCE": "0"})
+    @pytest.mark.parametrize(
+        ("name", "value", "said"),
+        [
+            ("REQUESTS_AT_ONCE", "0", "REQUESTS_AT_ONCE is 0: no page would open."),
+            ("DATABASE_URL", "windowpane", "DATABASE_URL is no address of a database"),
+        ],
+    )
+    def test_it_refuses_settings_that_can_not_work(self, name, value, said):
+        done = run("-c", "import chatsite.settings", **{**PRODUCTION, name: value})
         assert done.returncode != 0
-        assert "REQUESTS_AT_ONCE is 0: no page would open." in done.stderr
+        assert said in done.stderr
+
+    def test_no_address_of_a_database_is_the_file_of_the_project(self):
+        code = "from chatsite.settings import DATABASES as d; print(d['default'])"
+        done = run("-c", code, DEBUG="true", DATABASE_URL="")
+        assert "db.sqlite3" in done.stdout, done.stderr
 
 
 class TestLeftovers:
