@@ -35,10 +35,14 @@ IS_CUT = """() => [...document.querySelectorAll("#changelist .results")].some(
     (box) => box.scrollWidth > box.clientWidth)"""
 
 
-@pytest.fixture
-def admin(browser, site, errors):
-    """Signed in as one of the staff, in a browser of their own."""
+@pytest.fixture(scope="module")
+def staff(site):
     site.manage("create_user", "inspector", PASSWORD, "--staff")
+
+
+@pytest.fixture
+def admin(browser, site, staff, errors):
+    """Signed in as one of the staff, in a browser of their own."""
     context = browser.new_context(viewport={"width": 1440, "height": 900})
     context.add_init_script(REPORT_CSP)
     page = context.new_page()
@@ -67,6 +71,31 @@ def test_the_browser_has_nothing_to_report_about_the_admin(chat, admin, site):
         assert not admin.evaluate(IS_CUT), place
     chat.say("Her cat is called Tom.")
     check_steps(admin, f"{site.url}/admin/memory/conversation/{pk}/timeline/")
+
+
+def read_colours(page):
+    """The ground and the letters of a page, as they are drawn."""
+    return page.evaluate(
+        """() => { const {backgroundColor, color, fontFamily} =
+            getComputedStyle(document.body);
+            return [backgroundColor, color, fontFamily]; }"""
+    )
+
+
+def test_the_admin_has_the_colours_of_the_site(chat, admin, site):
+    admin.goto(f"{site.url}/admin/")
+    for theme, other in (("light", "dark"), ("dark", "light")):
+        chat.page.emulate_media(color_scheme=theme)
+        admin.emulate_media(color_scheme=theme)
+        of_site = read_colours(chat.page)
+        assert read_colours(admin) == of_site
+        # Chosen in the admin, against the system: automatic, light, dark.
+        admin.emulate_media(color_scheme=other)
+        while admin.locator("html").get_attribute("data-theme") != theme:
+            admin.locator(".theme-toggle:visible").first.click()
+        assert read_colours(admin) == of_site
+        while admin.locator("html").get_attribute("data-theme") != "auto":
+            admin.locator(".theme-toggle:visible").first.click()
 
 
 def check_steps(admin, url):
