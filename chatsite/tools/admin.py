@@ -20,7 +20,7 @@ from .models import ToolCall
 @admin.register(ToolCall)
 class ToolCallAdmin(ConversationPartAdmin):
     list_display = (
-        *("id", "name_shown", "state", "error_code", "in_conversation", "owner_name"),
+        *("id", "name_shown", "outcome", "error_code", "in_conversation", "owner_name"),
         *("asked_in", "allowed", "answered_by", "answered_at", "created_at"),
     )
     list_filter = (
@@ -39,7 +39,7 @@ class ToolCallAdmin(ConversationPartAdmin):
         *("conversation__owner", "request", "result", "late_result", "answered_by"),
     )
     fields = (
-        ("in_conversation", "state", "error_code"),
+        ("in_conversation", "outcome", "error_code"),
         ("wide_name", "asked_in", "place"),
         ("answer", "late_answer"),
         "wide_arguments",
@@ -54,6 +54,10 @@ class ToolCallAdmin(ConversationPartAdmin):
     wide_name = text_field("name", _("tool"))
     wide_arguments = whole_json("arguments", _("arguments"))
     wide_reason = text_field("reason", _("reason"))
+
+    @admin.display(description=_("state"), ordering="state")
+    def outcome(self, row: ToolCall) -> str:
+        return row.outcome_name
 
     @admin.display(description=_("asked in"))
     def asked_in(self, row: ToolCall) -> SafeString:

@@ -40,7 +40,7 @@ class ToolCall(models.Model):
         DONE = "done", _("Done")
         FAILED = "failed", _("Failed")
         # The tool answers after the turn.
-        LATE = "late", _("Late")
+        LATE = "late", _("Pending")
         CANCELLED = "cancelled", _("Cancelled")
         # Its process ended while it ran, so it may have run or not.
         UNKNOWN = "unknown", _("Unknown")
@@ -136,6 +136,13 @@ class ToolCall(models.Model):
     def save(self, **options: Any) -> None:
         self.digest = self.digest or digest_of(self.name, self.arguments)
         super().save(**options)
+
+    @property
+    def outcome_name(self) -> str:
+        """Its state in words, which tell what a person declined."""
+        if self.allowed is False and self.state == self.State.CANCELLED:
+            return gettext("Declined")
+        return self.get_state_display()
 
     @classmethod
     def of_message(

@@ -108,7 +108,7 @@ def test_an_answer_is_sent_with_the_digest_of_the_call(chat, made):
     )
     found = card(chat, "delete_file")
     found.locator("[name=reason]").fill("Keep it")
-    found.get_by_role("button", name="No, don't run it").click()
+    found.get_by_role("button", name="Decline").click()
     text = chat.page.evaluate("window.sent")
     for part in ('"type":"consent"', f'"call":"{made[1]}"', '"allow":"false"'):
         assert part in text

@@ -49,7 +49,7 @@ def bring_files(chat):
     """The card of a call that has brought files, open."""
     chat.send("use raw_kinds {}")
     found = card(chat, "raw_kinds")
-    found.get_by_role("button", name="Yes, run it").click()
+    found.get_by_role("button", name="Allow once").click()
     expect(found.locator(".tool-state")).to_have_text("Done")
     expect(chat.in_state("done")).to_have_count(1)
     found.locator("> summary").click()

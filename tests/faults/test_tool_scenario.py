@@ -91,7 +91,7 @@ class Scene:
         # On its card, and where it came in.
         assert page.count(html.escape(PARCEL)) == 2 * late
         is_asked = ("post_letter", "waiting") in calls
-        assert ("May “post_letter” run?" in page) is is_asked
+        assert ("Run “post_letter”?" in page) is is_asked
 
     def check_view(self, rows, answers, late):
         """What would be sent now: in the right pane, and in the form of a request."""

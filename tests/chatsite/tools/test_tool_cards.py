@@ -199,20 +199,24 @@ class TestStates:
         )
         call = turn.tool_calls.get()
         card = part(page_of(client, conversation), "message-2")
-        assert "May “send_mail” run?" in card
+        assert "Run “send_mail”?" in card
         assert card.count(f'name="digest" value="{call.digest}"') == 2
         assert card.count(f'name="call" value="{call.pk}"') == 2
         assert re.findall(r'name="allow" value="(\w+)"', card) == ["true", "false"]
         assert 'name="reason"' in card
         assert "Waiting for your answer" in page_of(client, conversation)
 
-    def test_an_answer_is_shown_with_its_reason(self, client, conversation):
+    def test_an_answer_is_shown_with_its_reason(
+        self, client, admin_client, conversation
+    ):
         answered = {"allowed": False, "answered_at": timezone.now(), "reason": "No!"}
         use_tools(conversation, "Mail", Use(state="cancelled", columns=answered))
         card = part(page_of(client, conversation), "message-2")
         assert "You did not allow this call" in card
         assert '<span class="tool-state">Declined</span>' in card
         assert "<bdi>No!</bdi>" in card
+        staff = admin_client.get(reverse("admin:tools_toolcall_changelist"))
+        assert '<td class="field-outcome">Declined</td>' in staff.text
 
     def test_a_deleted_call_leaves_no_argument_behind(self, client, conversation):
         turn = use_tools(conversation, "Look", Use(arguments={"query": "secret"}))

@@ -128,7 +128,7 @@ class TestConsent:
         """As htmx sends the fields of a form: all of them texts."""
         form = {"call": str(waiting.pk), "allow": "false", "reason": "", "HEADERS": {}}
         async with Chat(conversation, session, protocol="") as chat:
-            await chat.html("May “send_mail” run?")
+            await chat.html("Run “send_mail”?")
             await chat.command(**consent(waiting, **form))
             card = await chat.html("You did not allow this call")
         assert "tool-cancelled" in card
