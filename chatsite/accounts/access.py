@@ -8,7 +8,7 @@ from uuid import UUID
 from django.conf import settings
 from django.contrib.auth.decorators import login_required
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
-from django.shortcuts import resolve_url
+from django.shortcuts import render, resolve_url
 from django.utils.http import url_has_allowed_host_and_scheme
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods
@@ -18,6 +18,8 @@ from memory import transcript
 from memory.models import Conversation
 
 View = Callable[..., HttpResponse]
+# The values of a template, or another answer than the template.
+Values = dict[str, Any] | HttpResponse
 
 
 def private_page(view: View) -> View:
@@ -48,6 +50,28 @@ def conversation_view(method: str) -> Callable[[View], View]:
             return view(request, conversation, **kwargs)
 
         return require_http_methods([method])(private_page(guarded))
+
+    return decorate
+
+
+def conversation_fragment(
+    template: str, method: str = "GET"
+) -> Callable[[Callable[..., Values]], View]:
+    """A conversation_view() that gives the values of this template, which has the
+    conversation besides."""
+
+    def decorate(view: Callable[..., Values]) -> View:
+        @conversation_view(method)
+        @wraps(view)
+        def drawn(
+            request: HttpRequest, conversation: Conversation, **kwargs: Any
+        ) -> HttpResponse:
+            found = view(request, conversation, **kwargs)
+            if isinstance(found, HttpResponse):
+                return found
+            return render(request, template, {"conversation": conversation, **found})
+
+        return drawn
 
     return decorate
 

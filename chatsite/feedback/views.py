@@ -2,11 +2,11 @@
 
 from asgiref.sync import async_to_sync
 from django.http import Http404, HttpRequest, HttpResponse
-from django.shortcuts import redirect, render
+from django.shortcuts import redirect
 from django.urls import reverse
 from django.utils.translation import gettext as _
 
-from chatsite.accounts.access import conversation_view
+from chatsite.accounts.access import Values, conversation_fragment, conversation_view
 from chatsite.pages.memory_actions import Notice, answer_notice
 from chatsite.protocol import events
 from memory.models import Conversation
@@ -20,20 +20,14 @@ from .services import Given
 Verdict = Feedback.Verdict
 
 
-@conversation_view("GET")
-def ask_why(request: HttpRequest, conversation: Conversation, seq: int) -> HttpResponse:
+@conversation_fragment("feedback/_comment.html")
+def ask_why(request: HttpRequest, conversation: Conversation, seq: int) -> Values:
     """The dialog for a word why."""
     try:
         given = services.find_feedback(conversation, seq)
     except ActionError:
         raise Http404 from None
-    values = {
-        "conversation": conversation,
-        "seq": seq,
-        "given": given,
-        "max_chars": Feedback.MAX_CHARS,
-    }
-    return render(request, "feedback/_comment.html", values)
+    return {"seq": seq, "given": given, "max_chars": Feedback.MAX_CHARS}
 
 
 @conversation_view("POST")

@@ -19,7 +19,12 @@ from django_htmx.http import HttpResponseClientRedirect
 
 from chatsite import hooks
 from chatsite.accounts import account, preferences
-from chatsite.accounts.access import conversation_view, private_page
+from chatsite.accounts.access import (
+    Values,
+    conversation_fragment,
+    conversation_view,
+    private_page,
+)
 from chatsite.llm import providers
 from chatsite.protocol import events
 from chatsite.protocol.errors import CommandError
@@ -169,10 +174,10 @@ def _refuse_new(
     return response
 
 
-@conversation_view("GET")
-def show_menu(request: HttpRequest, conversation: Conversation) -> HttpResponse:
+@conversation_fragment("chat/_conversation_menu.html")
+def show_menu(request: HttpRequest, conversation: Conversation) -> Values:
     """What can be done to one row, fetched when its menu is opened."""
-    return render(request, "chat/_conversation_menu.html", {"row": conversation})
+    return {"row": conversation}
 
 
 @conversation_view("POST")

@@ -3,17 +3,16 @@ their differences, search, savings, snapshots, and what goes on in the backgroun
 """
 
 import json
-from typing import Any
 
 from asgiref.sync import async_to_sync
 from django.conf import settings
 from django.db.models import Sum
 from django.http import Http404, HttpRequest, HttpResponse
-from django.shortcuts import get_object_or_404, render
+from django.shortcuts import get_object_or_404
 from django.utils.translation import gettext as _
 
 from chatsite import hooks
-from chatsite.accounts.access import conversation_view
+from chatsite.accounts.access import Values, conversation_fragment
 from chatsite.jobs import activity, queue, summary_proposals, tasks
 from chatsite.llm import providers
 from chatsite.protocol import events
@@ -35,23 +34,22 @@ from .views import find_context, read_number
 MAX_VERSIONS = 200
 
 
-@conversation_view("GET")
+@conversation_fragment("chat/_compaction_preview.html")
 def show_preview(
     request: HttpRequest, conversation: Conversation, *, seq: int
-) -> HttpResponse:
+) -> Values:
     """What compaction up to a message would do; no model is asked yet."""
-    values: dict[str, Any] = {"conversation": conversation, "seq": seq}
     try:
-        values["plan"] = summary_proposals.plan_proposal_here(conversation, seq)
+        plan = summary_proposals.plan_proposal_here(conversation, seq)
     except actions.ActionError as error:
-        values["error"] = str(error)
-    return render(request, "chat/_compaction_preview.html", values)
+        return {"seq": seq, "error": str(error)}
+    return {"seq": seq, "plan": plan}
 
 
-@conversation_view("POST")
+@conversation_fragment("chat/_compaction_preview.html", "POST")
 def request_proposal(
     request: HttpRequest, conversation: Conversation, *, seq: int
-) -> HttpResponse:
+) -> Values:
     """Have a summary written, to be accepted, changed or discarded."""
     # What the user has made of the last proposal stays in sight beside the next.
     signature, text = request.POST.get("signature", ""), request.POST.get("text", "")
@@ -64,49 +62,34 @@ def request_proposal(
         summary_proposals.plan_proposal_here(conversation, seq)
         claim = summary_proposals.start_proposal(conversation, seq, typed, focus)
     except (actions.ActionError, CommandError, PolicyError) as error:
-        values = {"conversation": conversation, "seq": seq, "typed": typed}
-        is_policy = isinstance(error, PolicyError)
-        values["error"] = error.say(_) if is_policy else str(error)
-        values["focus"] = focus
-        return render(request, "chat/_compaction_preview.html", values)
+        why = error.say(_) if isinstance(error, PolicyError) else str(error)
+        return {"seq": seq, "typed": typed, "error": why, "focus": focus}
     if claim:
         async_to_sync(tasks.start_job)(claim, summary_proposals.KIND, conversation.pk)
-    return _render_proposal(
-        request, conversation, summary_proposals.find_latest_proposal(conversation)
-    )
+    job = summary_proposals.find_latest_proposal(conversation)
+    return summary_proposals.describe_job(job, conversation)
 
 
-@conversation_view("GET")
+@conversation_fragment("chat/_compaction_preview.html")
 def show_proposal(
     request: HttpRequest, conversation: Conversation, *, seq: int
-) -> HttpResponse:
+) -> Values:
     """How far the summary up to a message is; a dialog that waits is left alone."""
     job = summary_proposals.find_latest_proposal(conversation)
     if job is None or job.state == Job.State.CANCELLED or job.values["seq"] != seq:
         return show_preview(request, uuid=conversation.uuid, seq=seq)
     if "wait" in request.GET and not job.is_finished:
         return HttpResponse(status=204)
-    return _render_proposal(request, conversation, job)
+    return summary_proposals.describe_job(job, conversation)
 
 
-def _render_proposal(
-    request: HttpRequest, conversation: Conversation, job: Job
-) -> HttpResponse:
-    values = summary_proposals.describe_job(job, conversation)
-    return render(request, "chat/_compaction_preview.html", values)
+@conversation_fragment("chat/_activities.html")
+def show_activity(request: HttpRequest, conversation: Conversation) -> Values:
+    return activity.template_values(conversation)
 
 
-@conversation_view("GET")
-def show_activity(request: HttpRequest, conversation: Conversation) -> HttpResponse:
-    return render(
-        request, "chat/_activities.html", activity.template_values(conversation)
-    )
-
-
-@conversation_view("POST")
-def end_job(
-    request: HttpRequest, conversation: Conversation, *, job: int
-) -> HttpResponse:
+@conversation_fragment("chat/_activities.html", "POST")
+def end_job(request: HttpRequest, conversation: Conversation, *, job: int) -> Values:
     """Cancel a job that goes on; discard the result of one that has ended."""
     row = get_object_or_404(conversation.jobs, pk=job)
     if row.is_finished:
@@ -114,47 +97,42 @@ def end_job(
     else:
         queue.cancel(row)
     async_to_sync(tasks.tell_pages)(row.kind, conversation.pk, "cancelled")
-    return render(
-        request, "chat/_activities.html", activity.template_values(conversation)
-    )
+    return activity.template_values(conversation)
 
 
-@conversation_view("POST")
-def stop_compaction(request: HttpRequest, conversation: Conversation) -> HttpResponse:
+@conversation_fragment("chat/_activities.html", "POST")
+def stop_compaction(request: HttpRequest, conversation: Conversation) -> Values:
     """End the compaction that runs, when the summary that it writes is done."""
     lease.stop_after_step(conversation.pk)
     conversation.refresh_from_db()
     async_to_sync(events.publish_event)(conversation.pk, events.Job("fold", "stopping"))
-    return render(
-        request, "chat/_activities.html", activity.template_values(conversation)
-    )
+    return activity.template_values(conversation)
 
 
-@conversation_view("GET")
-def show_policy(request: HttpRequest, conversation: Conversation) -> HttpResponse:
+@conversation_fragment("chat/_policy.html")
+def show_policy(request: HttpRequest, conversation: Conversation) -> Values:
     """The memory settings; with a `preset` those of the preset alone, not saved yet."""
-    form = PolicyForm.of(conversation, preset=request.GET.get("preset", ""))
-    values = {"conversation": conversation, "policy_form": form}
-    return render(request, "chat/_policy.html", values)
+    preset = request.GET.get("preset", "")
+    return {"policy_form": PolicyForm.of(conversation, preset=preset)}
 
 
-@conversation_view("POST")
-def show_estimate(request: HttpRequest, conversation: Conversation) -> HttpResponse:
+@conversation_fragment("chat/_policy_estimate.html", "POST")
+def show_estimate(request: HttpRequest, conversation: Conversation) -> Values:
     """What the settings in the form would do now; nothing is changed."""
     form = PolicyForm(request.POST)
-    values: dict[str, Any] = {"form": form}
-    if form.is_valid():
-        values["estimate"] = proposals.estimate_compaction(
-            conversation,
-            Policy.load(form.cleaned_data["policy"]),
-            open_from=lifecycle.open_from,
-            context_window=providers.context_window(requests.model_of(conversation)),
-        )
-    return render(request, "chat/_policy_estimate.html", values)
+    if not form.is_valid():
+        return {"form": form}
+    estimate = proposals.estimate_compaction(
+        conversation,
+        Policy.load(form.cleaned_data["policy"]),
+        open_from=lifecycle.open_from,
+        context_window=providers.context_window(requests.model_of(conversation)),
+    )
+    return {"form": form, "estimate": estimate}
 
 
-@conversation_view("GET")
-def show_summaries(request: HttpRequest, conversation: Conversation) -> HttpResponse:
+@conversation_fragment("chat/_summary_history.html")
+def show_summaries(request: HttpRequest, conversation: Conversation) -> Values:
     """The history of versions, newest first, and what summarising again would drop."""
     rows = conversation.summaries.order_by("-version").select_related("author")
     active = versions.active_summaries(conversation)
@@ -163,73 +141,61 @@ def show_summaries(request: HttpRequest, conversation: Conversation) -> HttpResp
     )
     tokens = covered.aggregate(sum=Sum("tokens"))["sum"] or 0
     shown = list(rows[:MAX_VERSIONS])
-    values = {
-        "conversation": conversation,
+    return {
         "summaries": shown,
         "hidden_since": versions.hidden_since(conversation, shown),
         # No model wrote these.
         "edited": [row for row in active if row.is_by_hand],
         "tokens": round(tokens * conversation.token_ratio),
     }
-    return render(request, "chat/_summary_history.html", values)
 
 
-@conversation_view("GET")
+@conversation_fragment("chat/_summary_diff.html")
 def show_diff(
     request: HttpRequest, conversation: Conversation, *, version: int
-) -> HttpResponse:
+) -> Values:
     """What a version changed in those that it replaced, word by word."""
     summary = get_object_or_404(conversation.summaries, version=version)
     older = list(summary.folded_from.order_by("first_seq"))
     before = "\n\n".join(row.text for row in older)
     pieces = compare(before, summary.text) if older else []
-    values = {"summary": summary, "older": older, "pieces": pieces}
-    return render(request, "chat/_summary_diff.html", values)
+    return {"summary": summary, "older": older, "pieces": pieces}
 
 
-@conversation_view("GET")
+@conversation_fragment("chat/_summary_edit.html")
 def edit_summary(
     request: HttpRequest, conversation: Conversation, *, version: int
-) -> HttpResponse:
-    summary = get_object_or_404(conversation.summaries, version=version)
-    values = {"conversation": conversation, "summary": summary}
-    return render(request, "chat/_summary_edit.html", values)
+) -> Values:
+    return {"summary": get_object_or_404(conversation.summaries, version=version)}
 
 
-@conversation_view("GET")
-def edit_prompt(request: HttpRequest, conversation: Conversation) -> HttpResponse:
-    values = {
-        "conversation": conversation,
-        "site_prompt": settings.SYSTEM_PROMPT,
-        "max_chars": transcript.SYSTEM_PROMPT_CHARS,
-    }
-    return render(request, "chat/_system_prompt_edit.html", values)
+@conversation_fragment("chat/_system_prompt_edit.html")
+def edit_prompt(request: HttpRequest, conversation: Conversation) -> Values:
+    most = transcript.SYSTEM_PROMPT_CHARS
+    return {"site_prompt": settings.SYSTEM_PROMPT, "max_chars": most}
 
 
-@conversation_view("GET")
-def search_memory(request: HttpRequest, conversation: Conversation) -> HttpResponse:
+@conversation_fragment("chat/_search_results.html")
+def search_memory(request: HttpRequest, conversation: Conversation) -> Values:
     """Does it still remember? Where the model sees what was said about something."""
     form = SearchForm(request.GET)
     query = form.cleaned_data["q"].strip() if form.is_valid() else ""
     found = search.search_conversation(conversation, query)
-    values = {
-        "conversation": conversation,
+    return {
         "query": query,
         "found": found[: search.MAX_HITS],
         "has_more": len(found) > search.MAX_HITS,
         "summaries": [] if query else versions.active_summaries(conversation),
     }
-    return render(request, "chat/_search_results.html", values)
 
 
-@conversation_view("GET")
-def show_savings(request: HttpRequest, conversation: Conversation) -> HttpResponse:
-    values = {"savings": savings.measure_savings(conversation)}
-    return render(request, "chat/_savings.html", values)
+@conversation_fragment("chat/_savings.html")
+def show_savings(request: HttpRequest, conversation: Conversation) -> Values:
+    return {"savings": savings.measure_savings(conversation)}
 
 
-@conversation_view("POST")
-def show_draft(request: HttpRequest, conversation: Conversation) -> HttpResponse:
+@conversation_fragment("chat/_context.html", "POST")
+def show_draft(request: HttpRequest, conversation: Conversation) -> Values:
     """The right pane with what is being typed, as if it were sent now."""
     text = request.POST.get("draft", "")[: settings.MESSAGE_MAX_CHARS]
     try:
@@ -237,29 +203,24 @@ def show_draft(request: HttpRequest, conversation: Conversation) -> HttpResponse
         files = hooks.file_source.find(conversation.owner_id, ids)
     except TextError:
         files = []  # sending says why
-    view = context_pane.model_view(conversation, draft=text, files=files)
-    values = {"conversation": conversation, "context": view}
-    return render(request, "chat/_context.html", values)
+    return {"context": context_pane.model_view(conversation, draft=text, files=files)}
 
 
-@conversation_view("GET")
-def show_snapshot(request: HttpRequest, conversation: Conversation) -> HttpResponse:
+@conversation_fragment("chat/_snapshot.html")
+def show_snapshot(request: HttpRequest, conversation: Conversation) -> Values:
     """Both panes as they were when a reply was requested."""
     reply = read_number(request, "reply")
     call = requests.reply_call(conversation, reply) if reply else None
     if call is None:
         raise Http404
-    values = {
-        "conversation": conversation,
+    return {
         "context": context_pane.model_view(conversation, reply=reply),
         "messages": snapshot.messages_at(conversation, call),
     }
-    return render(request, "chat/_snapshot.html", values)
 
 
-@conversation_view("GET")
-def show_raw(request: HttpRequest, conversation: Conversation) -> HttpResponse:
+@conversation_fragment("chat/_request_json.html")
+def show_raw(request: HttpRequest, conversation: Conversation) -> Values:
     """The request's `messages` as they are sent, or were for a reply."""
     wire = find_context(request, conversation)["messages"]
-    text = json.dumps(wire, ensure_ascii=False, indent=2)
-    return render(request, "chat/_request_json.html", {"text": text})
+    return {"text": json.dumps(wire, ensure_ascii=False, indent=2)}

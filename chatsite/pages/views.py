@@ -4,10 +4,9 @@ from typing import Any
 
 from django.conf import settings
 from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
-from django.shortcuts import render
 
 from chatsite.accounts import preferences
-from chatsite.accounts.access import conversation_view
+from chatsite.accounts.access import Values, conversation_fragment, conversation_view
 from chatsite.jobs import activity
 from chatsite.llm import providers
 from chatsite.turns.requests import model_of
@@ -32,9 +31,9 @@ def read_number(request: HttpRequest, name: str) -> int | None:
     return form.cleaned_data.get(name)
 
 
-@conversation_view("GET")
-def show_conversation(request: HttpRequest, conversation: Conversation) -> HttpResponse:
-    values = {
+@conversation_fragment("chat/conversation.html")
+def show_conversation(request: HttpRequest, conversation: Conversation) -> Values:
+    return {
         **context_values(request, conversation),
         "pane": transcript_pane.show_latest_turns(conversation),
         "older": transcript_pane.show_turns_around(
@@ -47,21 +46,19 @@ def show_conversation(request: HttpRequest, conversation: Conversation) -> HttpR
         "guide": "guide" in request.GET and guide.find_guide_step(conversation),
         **activity.template_values(conversation),
     }
-    return render(request, "chat/conversation.html", values)
 
 
-@conversation_view("GET")
-def show_guide(request: HttpRequest, conversation: Conversation) -> HttpResponse:
+@conversation_fragment("chat/_guide_answer.html")
+def show_guide(request: HttpRequest, conversation: Conversation) -> Values:
     """The second act of the demo, where the person is in it by now."""
     now = guide.find_guide_step(conversation, proved=bool(request.GET.get("proved")))
     if now.step in ("watch", "wait"):
         return HttpResponse(status=204)  # what the page shows already
-    values = {"conversation": conversation, "guide": now}
-    return render(request, "chat/_guide_answer.html", values)
+    return {"guide": now}
 
 
-@conversation_view("GET")
-def show_more_turns(request: HttpRequest, conversation: Conversation) -> HttpResponse:
+@conversation_fragment("chat/_turns.html")
+def show_more_turns(request: HttpRequest, conversation: Conversation) -> Values:
     """Earlier turns, to be put above those on the page, or some that are missing
     between two of them."""
     before, after = read_number(request, "before"), read_number(request, "after")
@@ -69,14 +66,12 @@ def show_more_turns(request: HttpRequest, conversation: Conversation) -> HttpRes
         pane = transcript_pane.show_turns_between(conversation, after, before)
     else:
         pane = transcript_pane.show_latest_turns(conversation, before=before)
-    values = {"conversation": conversation, "pane": pane}
-    return render(request, "chat/_turns.html", values)
+    return {"pane": pane}
 
 
-@conversation_view("GET")
-def show_context(request: HttpRequest, conversation: Conversation) -> HttpResponse:
-    values = context_values(request, conversation)
-    return render(request, "chat/_context.html", values)
+@conversation_fragment("chat/_context.html")
+def show_context(request: HttpRequest, conversation: Conversation) -> Values:
+    return context_values(request, conversation)
 
 
 def model_values(conversation: Conversation) -> dict[str, Any]:

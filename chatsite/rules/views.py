@@ -1,11 +1,11 @@
 """What a person does with a rule on the page: keep, dismiss or reword it."""
 
-from django.http import Http404, HttpRequest, HttpResponse
-from django.shortcuts import get_object_or_404, render
+from django.http import Http404, HttpRequest
+from django.shortcuts import get_object_or_404
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
-from chatsite.accounts.access import conversation_view
+from chatsite.accounts.access import Values, conversation_fragment
 from chatsite.pages.memory_actions import Notice, address_of, memory_action
 from chatsite.turns.requests import limit_of, model_of
 from memory.engine import budget
@@ -64,10 +64,7 @@ def _find_rule_room(conversation: Conversation) -> int:
     return budget.for_rules(limit_of(model_of(conversation)))
 
 
-@conversation_view("GET")
-def edit_rule(
-    request: HttpRequest, conversation: Conversation, *, pk: int
-) -> HttpResponse:
+@conversation_fragment("rules/_edit.html")
+def edit_rule(request: HttpRequest, conversation: Conversation, *, pk: int) -> Values:
     rule = get_object_or_404(with_rule_words(conversation.rules), pk=pk)
-    values = {"conversation": conversation, "rule": rule, "max_chars": MAX_CHARS}
-    return render(request, "rules/_edit.html", values)
+    return {"rule": rule, "max_chars": MAX_CHARS}

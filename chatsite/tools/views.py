@@ -7,13 +7,18 @@ from mimetypes import guess_extension
 from asgiref.sync import async_to_sync
 from django.contrib import messages
 from django.http import Http404, HttpRequest, HttpResponse
-from django.shortcuts import redirect, render
+from django.shortcuts import redirect
 from django.utils.http import content_disposition_header
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_POST
 
 from chatsite.accounts import preferences
-from chatsite.accounts.access import conversation_view, private_page
+from chatsite.accounts.access import (
+    Values,
+    conversation_fragment,
+    conversation_view,
+    private_page,
+)
 from chatsite.llm import dialects
 from chatsite.pages.memory_actions import Notice, address_of, memory_action
 from chatsite.pages.presenters.calls import arguments_of
@@ -31,16 +36,14 @@ from .commands import read_consent
 from .parts import DisplayForm
 
 
-@conversation_view("GET")
-def choose_tools(request: HttpRequest, conversation: Conversation) -> HttpResponse:
+@conversation_fragment("tools/_choice.html")
+def choose_tools(request: HttpRequest, conversation: Conversation) -> Values:
     """The tools there are, with those that are on."""
-    values = {
-        "conversation": conversation,
+    return {
         "tools": registry.available().values(),
         "missing": registry.missing(conversation.tools),
         "is_refused": not dialects.find_dialect(model_of(conversation)).has_tools,
     }
-    return render(request, "tools/_choice.html", values)
 
 
 @memory_action
