@@ -46,6 +46,7 @@ class FairQueue:
 
     def __init__(self) -> None:
         self._circle: OrderedDict[Hashable, deque[Any]] = OrderedDict()
+        self._served: Hashable = None
         self._lock = Lock()
         # One for each piece of work: the thread waits for these.
         self._tokens: SimpleQueue[None] = SimpleQueue()
@@ -59,10 +60,14 @@ class FairQueue:
     def get(self, block: bool = True) -> Any:
         self._tokens.get(block)
         with self._lock:
-            who, waiting = self._circle.popitem(last=False)
+            # Only now: who has come while that person's work was done is before them.
+            if self._served in self._circle:
+                self._circle.move_to_end(self._served)
+            self._served = next(iter(self._circle))
+            waiting = self._circle[self._served]
             work = waiting.popleft()
-            if waiting:
-                self._circle[who] = waiting
+            if not waiting:
+                del self._circle[self._served]
         return work
 
     def get_nowait(self) -> Any:

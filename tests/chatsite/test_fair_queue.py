@@ -29,8 +29,18 @@ def test_before_each_piece_of_one_person_the_others_have_one():
     put(queue, OTHER, 1, 2)
     assert [queue.get(), queue.get()] == ["a", 1]
     put(queue, THIRD, "x")
-    assert [queue.get() for _ in range(5)] == ["b", 2, "x", "c", "d"]
+    assert [queue.get() for _ in range(5)] == ["b", "x", 2, "c", "d"]
     assert not queue._circle
+
+
+def test_who_comes_while_one_person_is_served_is_next():
+    queue = FairQueue()
+    put(queue, ME, "a", "b", "c")
+    assert queue.get() == "a"
+    put(queue, OTHER, 1)
+    assert queue.get() == 1
+    put(queue, OTHER, 2)
+    assert [queue.get() for _ in range(3)] == ["b", 2, "c"]
 
 
 async def test_the_database_thread_is_fair(monkeypatch):
