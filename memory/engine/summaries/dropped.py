@@ -8,7 +8,8 @@ where the summary has enough of its words. In doubt nothing is reported.
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import groupby
+from functools import cached_property
+from itertools import groupby, islice
 from typing import Literal, Self, get_args
 
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
@@ -31,6 +32,9 @@ MAX_READ, MAX_READ_OF_ALL = 20_000, 100_000
 # is not in it, from the second on one of its sentences says the same.
 ABSENT, SAME = 0.4, 0.75
 LEAST_TERMS = 2
+# Sentences that one is compared with, so that the time grows with the text and no
+# faster: decisions after an open point, and what was said without a hedge.
+MOST_LATER, MOST_PLAIN = 200, 1_000
 
 SENTENCE_END = re.compile(r"(?<=[.!?…])\s+|(?<=[。！？])|\n+")
 CLAUSE_END = re.compile(
@@ -126,13 +130,20 @@ class Lacking:
         return cls(found[2], int(found[1]), found[3]) if found else None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class _Said:
-    """A sentence or clause of a message, and its words."""
+    """A sentence or clause of a message."""
 
     seq: int
     text: str
-    words: frozenset[str]
+
+    @cached_property
+    def words(self) -> frozenset[str]:
+        """Without the cues. Most sentences have none, and are not asked."""
+        bare = self.text
+        for cue in (DECISION, OPEN, NEGATION, HEDGE):
+            bare = cue.sub(" ", bare)
+        return frozenset(extract_terms(bare))
 
 
 def find_dropped(messages: Sequence[BaseMessage], summary: str) -> list[Dropped]:
@@ -234,20 +245,24 @@ def _find_sentences(messages: Sequence[BaseMessage], summary: str) -> Iterator[D
     said = [
         each for message in messages for each in _read_said(message, _split_sentences)
     ]
-    for place, each in enumerate(said):
-        if len(each.words) < LEAST_TERMS or _overlap_of(each.words, words) >= ABSENT:
-            continue
-        if OPEN.search(each.text):
-            later = said[place + 1 :]
-            if not any(_settles_point(other, each) for other in later):
-                yield Dropped(each.seq, "open", _shorten_quote(each.text))
-        elif DECISION.search(each.text):
-            yield Dropped(each.seq, "decision", _shorten_quote(each.text))
+    decisions: list[_Said] = []
+    found = []
+    # Backwards: what comes later is known when a point is looked at.
+    for each in reversed(said):
+        is_open, is_decision = OPEN.search(each.text), DECISION.search(each.text)
+        if (is_open or is_decision) and _is_absent(each, words):
+            later = decisions[-MOST_LATER:]
+            if not is_open:
+                found.append(Dropped(each.seq, "decision", _shorten_quote(each.text)))
+            elif all(_overlap_of(each.words, one.words) < ABSENT for one in later):
+                found.append(Dropped(each.seq, "open", _shorten_quote(each.text)))
+        if is_decision and not is_open:
+            decisions.append(each)
+    return reversed(found)
 
 
-def _settles_point(other: _Said, point: _Said) -> bool:
-    is_decision = DECISION.search(other.text) and not OPEN.search(other.text)
-    return bool(is_decision) and _overlap_of(point.words, other.words) >= ABSENT
+def _is_absent(said: _Said, words: frozenset[str]) -> bool:
+    return len(said.words) >= LEAST_TERMS and _overlap_of(said.words, words) < ABSENT
 
 
 def _find_changed(messages: Sequence[BaseMessage], summary: str) -> Iterator[Dropped]:
@@ -259,20 +274,32 @@ def _find_changed(messages: Sequence[BaseMessage], summary: str) -> Iterator[Dro
     by_user = [each for each in messages if isinstance(each, HumanMessage)]
     said = [each for message in by_user for each in _read_said(message, _split_clauses)]
     for cue, kind, softer in ((NEGATION, "negation", DENIAL), (HEDGE, "hedge", SOFT)):
-        plain = [each for each in said if not cue.search(each.text)]
-        for each in said:
-            if not cue.search(each.text) or len(each.words) < LEAST_TERMS:
-                continue
-            same = [
-                line for line, words in lines if _overlap_of(each.words, words) >= SAME
-            ]
-            is_kept = any(cue.search(line) or softer.search(line) for line in same)
-            # Someone said it plainly, too: the summary need not be wrong.
-            is_said = any(
-                _overlap_of(each.words, other.words) >= SAME for other in plain
-            )
-            if same and not is_kept and not is_said:
+        cues = (cue, softer)
+        changed = [
+            each
+            for each in said
+            if cue.search(each.text) and _is_without(each, cues, lines)
+        ]
+        if not changed:
+            continue
+        # Where someone said it plainly, too, the summary need not be wrong.
+        plain = (each.words for each in said if not cue.search(each.text))
+        plainly = [*islice(dict.fromkeys(plain), MOST_PLAIN)]
+        for each in changed:
+            if all(_overlap_of(each.words, words) < SAME for words in plainly):
                 yield Dropped(each.seq, kind, _shorten_quote(each.text))
+
+
+def _is_without(
+    said: _Said,
+    cues: Sequence[re.Pattern[str]],
+    lines: Sequence[tuple[str, frozenset[str]]],
+) -> bool:
+    """Whether lines say the same, and none of them with one of the cues."""
+    if len(said.words) < LEAST_TERMS:
+        return False
+    same = [line for line, words in lines if _overlap_of(said.words, words) >= SAME]
+    return bool(same) and not any(cue.search(line) for cue in cues for line in same)
 
 
 def _read_said(
@@ -280,10 +307,7 @@ def _read_said(
 ) -> Iterator[_Said]:
     for text in split(message):
         if not _is_question(text):
-            bare = text
-            for cue in (DECISION, OPEN, NEGATION, HEDGE):
-                bare = cue.sub(" ", bare)
-            yield _Said(int(message.id or 0), text, frozenset(extract_terms(bare)))
+            yield _Said(int(message.id or 0), text)
 
 
 def _is_question(text: str) -> bool:

@@ -123,12 +123,13 @@ class Fact:
 
 def find_facts(text: str) -> list[Fact]:
     """The facts of a text, each once, in the order of their kinds."""
-    facts = [Fact("identifier", identifier) for identifier in find_identifiers(text)]
     # What is part of something larger is no fact of its own.
-    text = IDENTIFIER.sub(_blank_match, text)
+    found, text = _take_matches(IDENTIFIER, text)
+    facts = [Fact("identifier", identifier) for identifier in _name_identifiers(found)]
     facts += [Fact("quote", match[1].strip()) for match in QUOTE.finditer(text)]
-    facts += [Fact("date", match[0]) for match in DATE.finditer(text)]
-    text = REFERENCE.sub(_blank_match, DATE.sub(_blank_match, text))
+    found, text = _take_matches(DATE, text)
+    facts += [Fact("date", match[0]) for match in found]
+    text = REFERENCE.sub(_blank_match, text)
     text = LIST_NUMBER.sub("", HEADING.sub("", text))
     facts += [Fact("number", match[0].strip()) for match in NUMBER.finditer(text)]
     for match in NAME.finditer(text):
@@ -144,10 +145,27 @@ def _blank_match(match: re.Match[str]) -> str:
     return GAP * len(match[0])
 
 
+def _take_matches(
+    pattern: re.Pattern[str], text: str
+) -> tuple[list[re.Match[str]], str]:
+    """What the pattern finds, and the text with gaps in its place: read once."""
+    found: list[re.Match[str]] = []
+
+    def take(match: re.Match[str]) -> str:
+        found.append(match)
+        return _blank_match(match)
+
+    return found, pattern.sub(take, text)
+
+
 def find_identifiers(text: str) -> list[str]:
     """E-mail addresses, links, paths, order numbers and the like, as written."""
+    return _name_identifiers(IDENTIFIER.finditer(text))
+
+
+def _name_identifiers(matches: Iterable[re.Match[str]]) -> list[str]:
     found: dict[str, None] = {}
-    for match in IDENTIFIER.finditer(text):
+    for match in matches:
         # Without the full stop of the sentence.
         identifier = match[0].rstrip(".,;:!?")
         if "(" not in identifier:
@@ -209,7 +227,9 @@ class _Known:
         written = "\n".join(sources)
         self.text = _normalize_text(written)
         self.words = {
-            form for word in WORD.findall(self.text) for form in _list_name_forms(word)
+            form
+            for word in set(WORD.findall(self.text))
+            for form in _list_name_forms(word)
         }
         # Compaction can put letters before a number that were none: "ß" becomes "ss".
         self.numbers = set(_read_numbers(written))
@@ -282,7 +302,7 @@ def _read_numbers(text: str) -> Iterator[str]:
             yield _normalize_digits(_scale_number(digits, SCALES[scale.lower()]))
         if (match["half"] or "").lower() == "p" and digits.isdecimal():
             yield str(int(digits[:4]) + 12)
-    for word in WORD.findall(text.casefold()):
+    for word in set(WORD.findall(text.casefold())):
         for part in word.split("-"):
             if part in NUMBER_WORDS:
                 yield NUMBER_WORDS[part]

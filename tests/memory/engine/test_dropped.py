@@ -1,5 +1,6 @@
 import pytest
 
+from memory.engine.summaries import dropped
 from memory.engine.summaries.dropped import (
     MAX_LISTED,
     Dropped,
@@ -120,3 +121,46 @@ def test_a_merge_names_the_message_of_what_it_dropped():
 def test_it_reads_long_texts_in_bounded_time():
     messages = chat_of(["maybe not sure about it, " * 2000, "no " * 20_000] * 5)
     assert find_dropped(messages, "maybe sure about it. " * 50) == []
+
+
+@pytest.mark.parametrize(
+    ("lines", "summary"),
+    [
+        ("The roof {0} is still open x{0}.", "A summary."),
+        ("We decided on wood{0}. The roof {0} is still open x{0}.", "A summary."),
+        ("We won't buy bolt nut. A cat{0} sat.", "We buy the bolt nut."),
+    ],
+)
+def test_each_sentence_is_compared_with_few_others(lines, summary, monkeypatch):
+    """However many there are: sentences that differ, as no repetition of a text has."""
+    looked = 0
+
+    class Counting:
+        def __init__(self, work):
+            self.work = work
+
+        def __call__(self, *args):
+            nonlocal looked
+            looked += 1
+            return self.work(*args)
+
+    class Cue(Counting):
+        search = Counting.__call__
+
+        def sub(self, *args):
+            return dropped_decision.sub(*args)
+
+    dropped_decision = dropped.DECISION
+    monkeypatch.setattr(dropped, "DECISION", Cue(dropped_decision.search))
+    monkeypatch.setattr(dropped, "_overlap_of", Counting(dropped._overlap_of))
+    for name in ("MOST_LATER", "MOST_PLAIN"):
+        monkeypatch.setattr(dropped, name, 10)
+
+    def count(number):
+        nonlocal looked
+        looked = 0
+        texts = [lines.format(n) for n in range(number)]
+        assert find_dropped([user(n, text) for n, text in enumerate(texts, 1)], summary)
+        return looked
+
+    assert count(200) <= 2.2 * count(100)
