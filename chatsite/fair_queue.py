@@ -20,6 +20,8 @@ from weakref import WeakKeyDictionary, WeakValueDictionary
 from asgiref.sync import SyncToAsync
 from channels.db import database_sync_to_async
 
+from memory.engine.summaries.summarizer import Checks
+
 T = TypeVar("T")
 
 # A thread that computes lets another one go on after so long: a first word goes from
@@ -98,6 +100,7 @@ def install_fair_queue() -> None:
     has any: a second thread would have a second connection."""
     SyncToAsync.single_thread_executor = make_fair_thread()
     Drawing.thread = make_fair_thread()
+    Checks.thread = make_fair_thread()
     sys.setswitchinterval(SWITCH_SECONDS)
 
 

@@ -19,6 +19,7 @@ from django.utils import translation
 from django.utils.translation import gettext as _
 
 from chatsite.database import TRANSIENT_DB_ERRORS, name_of, retry
+from chatsite.fair_queue import person
 from chatsite.protocol import events
 from chatsite.turns import runner
 from chatsite.turns.models import Job
@@ -108,6 +109,7 @@ async def run_job(claim: queue.Claim, language: str | None = None) -> None:
     job = await database_sync_to_async(_begin_job)(claim)
     if job is None:
         return
+    person.set(job.user_id)
     running = _running[claim] = Running(job, claim)
     try:
         with translation.override(language):

@@ -13,6 +13,7 @@ from chatsite.fair_queue import FairQueue, person, working_for
 from chatsite.live import fair_share
 from chatsite.llm import event_stream
 from chatsite.turns import runner
+from memory.engine.summaries.summarizer import Checks
 
 ME, OTHER, THIRD = 1, 2, 3
 
@@ -134,12 +135,14 @@ async def test_no_one_waits_for_a_drawing_to_send_a_message(monkeypatch):
 def test_a_server_is_made_fair(monkeypatch):
     monkeypatch.setattr(SyncToAsync, "single_thread_executor", None)
     monkeypatch.setattr(fair_queue.Drawing, "thread", None)
+    monkeypatch.setattr(Checks, "thread", None)
     before = sys.getswitchinterval()
     try:
         fair_queue.install_fair_queue()
         assert sys.getswitchinterval() == pytest.approx(fair_queue.SWITCH_SECONDS)
     finally:
         sys.setswitchinterval(before)
-    threads = (SyncToAsync.single_thread_executor, fair_queue.Drawing.thread)
-    assert threads[0] is not threads[1]
+    drawing, database = fair_queue.Drawing.thread, SyncToAsync.single_thread_executor
+    threads = {database, drawing, Checks.thread}
+    assert len(threads) == 3
     assert all(isinstance(each._work_queue, FairQueue) for each in threads)

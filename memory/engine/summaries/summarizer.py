@@ -7,10 +7,12 @@ summaries are joined. A doubtful reply raises, it is never stored.
 import asyncio
 import hashlib
 from collections.abc import Awaitable, Callable, Sequence
+from concurrent.futures import Executor
 from contextlib import suppress
+from contextvars import copy_context
 from dataclasses import dataclass, field, replace
 from datetime import date
-from typing import Any, Literal, Protocol
+from typing import Any, Literal, Protocol, TypeVar
 
 from langchain_core.messages import (
     AIMessage,
@@ -31,6 +33,7 @@ from . import facts, material, prompts, schemas
 from .dropped import find_dropped, find_dropped_by_merge, to_flags
 from .validation import validate_summary
 
+T = TypeVar("T")
 Invoke = Callable[[list[BaseMessage]], Awaitable[AIMessage]]
 Task = Literal["initial", "extend", "merge"]
 
@@ -188,8 +191,21 @@ async def merge_summaries(
     text = await writer.write("merge", {"summaries": summaries}, is_last=True)
     texts = [block.text for block in blocks]
     made = await writer.finish(text, texts, ())
-    lost = await asyncio.to_thread(find_dropped_by_merge, texts, messages, made.text)
+    lost = await _check(find_dropped_by_merge, texts, messages, made.text)
     return replace(made, flags=made.flags | to_flags(lost))
+
+
+class Checks:
+    """Where summaries are checked, which reads all of a long conversation again while
+    replies go on. A server has one thread for it: several threads that compute would
+    leave the one that sends words a small part of the processor. None: any thread."""
+
+    thread: Executor | None = None
+
+
+async def _check(work: Callable[..., T], *args: Any) -> T:
+    loop, context = asyncio.get_running_loop(), copy_context()
+    return await loop.run_in_executor(Checks.thread, context.run, work, *args)
 
 
 class _Writer:
@@ -334,15 +350,14 @@ class _Writer:
     async def finish(
         self, text: str, texts: Sequence[str], messages: Sequence[BaseMessage]
     ) -> SummaryText:
-        # Reading all of a long conversation again takes a while; replies go on.
-        return await asyncio.to_thread(self._finish, text, texts, messages)
+        return await _check(self._finish, text, texts, messages)
 
     def _finish(
         self, text: str, texts: Sequence[str], messages: Sequence[BaseMessage]
     ) -> SummaryText:
         """The summary, checked against the texts and messages that it replaces."""
         used = "\n\n".join(dict.fromkeys(self.prompts))
-        sources = [*texts, *map(material.describe_text, messages)]
+        sources = dict.fromkeys([*texts, *map(material.describe_text, messages)])
         flags: dict[str, list[str]] = {}
         if len(text) <= MAX_CHECKED_CHARS:
             dates: list[date] = list(filter(None, map(time_of, messages)))
@@ -352,7 +367,8 @@ class _Writer:
         complete = text
         if self.policy.protect and self._count(text) < self.policy.max_summary_tokens:
             by_user = [*texts, *(m.text for m in messages if m.type == "human")]
-            missing = facts.missing_identifiers(text, [*by_user, *sources])
+            written = dict.fromkeys([*by_user, *sources])
+            missing = facts.missing_identifiers(text, written)
             complete, flags["carried"] = self._carry(text, missing)
         if len(text) <= MAX_CHECKED_CHARS:
             flags |= to_flags(find_dropped(messages, complete))

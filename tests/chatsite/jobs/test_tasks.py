@@ -8,6 +8,7 @@ from asgiref.sync import async_to_sync, sync_to_async
 from django.db.models.functions import Now
 from django.utils import translation
 
+from chatsite.fair_queue import person
 from chatsite.jobs import queue, tasks
 from chatsite.turns.models import Job
 
@@ -38,6 +39,13 @@ def test_what_comes_of_it_is_kept(perform):
 
     job = perform(work)
     assert (job.state, job.result) == ("done", {"seven": 7})
+
+
+def test_it_is_work_of_the_person(perform, alice):
+    async def work(running):
+        return {"person": person.get()}
+
+    assert perform(work).result == {"person": alice.pk}
 
 
 def test_the_reason_of_a_failure_is_kept(perform):

@@ -1,4 +1,7 @@
+import asyncio
 import json
+import threading
+from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime
 
 import pytest
@@ -16,9 +19,13 @@ from memory.engine.exceptions import (
     TruncatedSummary,
 )
 from memory.engine.policy import Policy
-from memory.engine.summaries import prompts
+from memory.engine.summaries import facts, prompts
 from memory.engine.summaries.schemas import Topics
-from memory.engine.summaries.summarizer import merge_summaries, summarize_window
+from memory.engine.summaries.summarizer import (
+    Checks,
+    merge_summaries,
+    summarize_window,
+)
 from memory.engine.summaries.validation import validate_summary
 from memory.engine.tokens import count_tokens
 
@@ -364,6 +371,23 @@ async def test_it_flags_what_no_message_says():
         Summarizer("Pays 1,300 to Bob."), messages, previous="1300, Bob", policy=POLICY
     )
     assert "unsupported" not in made.flags
+
+
+async def test_summaries_are_checked_in_one_thread(monkeypatch):
+    """However many there are: each thread that computes takes from the event loop."""
+    threads = set()
+
+    def find_unsupported(*args):
+        threads.add(threading.current_thread().name)
+        return []
+
+    monkeypatch.setattr(facts, "find_unsupported", find_unsupported)
+    with ThreadPoolExecutor(1, "checks") as thread:
+        monkeypatch.setattr(Checks, "thread", thread)
+        model, said = Summarizer("Ann likes tea."), [user(1, "I like tea")]
+        made = (summarize_window(model, said, policy=POLICY) for _ in range(4))
+        await asyncio.gather(*made)
+    assert threads == {"checks_0"}
 
 
 async def test_it_carries_over_identifiers_that_were_left_out():
