@@ -10,6 +10,8 @@ from langchain_core.messages.tool import ToolCallChunk, tool_call_chunk
 
 # What a call takes besides its texts: one without any is not for nothing.
 CALL_CHARS = 50
+# A reply that asks for more has no end: no turn may run half as many.
+MAX_READ_CALLS = 256
 
 
 class Words:
@@ -39,7 +41,7 @@ class _Call:
 
 
 class Calls:
-    """The calls of a reply, up to a number of characters in all."""
+    """The calls of a reply, up to MAX_READ_CALLS of a number of characters in all."""
 
     def __init__(self, limit: int) -> None:
         self._left = limit
@@ -52,7 +54,7 @@ class Calls:
 
     @property
     def is_full(self) -> bool:
-        return self._left <= 0
+        return self._left <= 0 or len(self._calls) > MAX_READ_CALLS
 
     def add(self, piece: ToolCallChunk) -> None:
         if self.is_full:

@@ -31,6 +31,7 @@ State = ToolCall.State
 
 NOT_RUN = "No result: the turn ended before the tool was run."
 CUT_OFF = "No result: the reply was cut off, so the tool was not run."
+NOT_KEPT = "{count} more calls of the reply were not kept."
 BROKEN_OFF = "No result: the turn ended before the tool had answered."
 MAY_HAVE_RUN = (
     "No result: it is not known whether the tool ran, since the turn was broken off "

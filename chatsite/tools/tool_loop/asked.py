@@ -22,6 +22,9 @@ CALL_ID = re.compile(r"[\x21-\x7e]{1,100}")
 MAX_DEPTH = 50
 # Of arguments that were cut off, to be completed: that can take as many tries.
 MAX_PARTIAL = 1_000
+# Calls of a reply that was cut off, which are kept for people to see. None of them is
+# run, and other people wait while they are stored.
+MAX_CUT_OFF = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +45,9 @@ def read(
     chunks: Iterable[ToolCallChunk], limit: int, *, is_cut: bool = False
 ) -> list[Asked]:
     """The first `limit` calls, each with an id of its own. Of a reply that was cut off,
-    as much of the arguments as has come: such calls are shown and never run."""
+    few of them and as much of the arguments as has come: such calls are shown and never
+    run."""
+    limit = min(limit, MAX_CUT_OFF) if is_cut else limit
     asked: dict[str, Asked] = {}
     for chunk in list(chunks)[:limit]:
         call_id = str(chunk.get("id") or "")

@@ -110,7 +110,8 @@ def ask(
 def keep_cut_off(
     claim: Claim, result: Result, asked: Sequence[Asked]
 ) -> tuple[Claim, list[ToolCall]] | None:
-    """ask() for a reply that was cut off: its calls are answered at once, as not run.
+    """ask() for a reply that was cut off: its calls are answered at once, as not run,
+    and the last one says how many more there were.
 
     Raises NoRoomError, and nothing is stored.
     """
@@ -120,8 +121,11 @@ def keep_cut_off(
         return None
     following, calls = stored
     not_run = Answer(State.CANCELLED, answers.CUT_OFF, "not_run")
-    asked_for = [call for call in calls if call.state == State.ASKED]
-    stored_now = answers.store_all(turn, [(call, not_run) for call in asked_for])
+    answered = [(call, not_run) for call in calls if call.state == State.ASKED]
+    if answered and (more := len(result.calls) - len(calls)) > 0:
+        words = f"{answers.CUT_OFF} {answers.NOT_KEPT.format(count=more)}"
+        answered[-1] = (answered[-1][0], replace(not_run, content=words))
+    stored_now = answers.store_all(turn, answered)
     known = {call.pk: call for call in stored_now}
     return following, [known.get(call.pk, call) for call in calls]
 

@@ -11,9 +11,9 @@ from langchain_core.callbacks import AsyncCallbackHandler
 from langchain_core.messages import HumanMessage
 from langchain_core.messages.tool import tool_call_chunk
 
-from chatsite.llm import event_stream, providers, streaming
+from chatsite.llm import event_stream, gathered, providers, streaming
 from chatsite.llm.errors import LLMError
-from chatsite.llm.gathered import CALL_CHARS, Calls, Words
+from chatsite.llm.gathered import CALL_CHARS, MAX_READ_CALLS, Calls, Words
 from chatsite.llm.streaming import MAX_REPLY_CHARS, ReplyStream
 from tests.fakes.calling import calling
 
@@ -167,8 +167,9 @@ async def test_long_arguments_cost_what_a_long_text_costs(upstream):
     assert cost < 3 * plain
 
 
-async def test_many_calls_cost_what_many_words_cost(upstream):
+async def test_many_calls_cost_what_many_words_cost(upstream, monkeypatch):
     count = 4_000
+    monkeypatch.setattr(gathered, "MAX_READ_CALLS", count)
     await read()
     plain, _ = await cost_of(upstream, write_words(count))
     calls = ([call("", id=f"c{n}", index=n)] for n in range(count))
@@ -176,6 +177,15 @@ async def test_many_calls_cost_what_many_words_cost(upstream):
     assert stream.finish_reason == "length"
     assert len(stream.calls) * CALL_CHARS <= MAX_REPLY_CHARS
     assert cost < 3 * plain
+
+
+async def test_a_reply_with_more_calls_than_any_turn_runs_is_cut(upstream):
+    for count in (MAX_READ_CALLS, MAX_READ_CALLS + 20):
+        upstream.script(calling(*[("look_up", {})] * count))
+        stream, _ = await read()
+        is_cut = count > MAX_READ_CALLS
+        assert stream.finish_reason == ("length" if is_cut else "tool_calls")
+        assert len(stream.calls) == min(count, MAX_READ_CALLS + 1)
 
 
 FLOODS = {

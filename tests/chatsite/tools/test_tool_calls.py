@@ -200,6 +200,32 @@ class TestManyAtOnce:
             range(first.seq, first.seq + self.MANY)
         )
 
+    def test_few_are_kept_of_a_reply_that_was_cut_off(self, alice):
+        """With the statements of two of them, however many there were."""
+        statements = {}
+        for number in (2, 90):
+            made = calls.create(alice)
+            submit(made)
+            claim = calls.claim_next(made)
+            chunks = [
+                tool_call_chunk(name="look_up", args="", id=f"c{n}", index=n)
+                for n in range(number)
+            ]
+            result = lifecycle.Result(State.TRUNCATED, "", calls=chunks)
+            wanted = asked.read(chunks, number, is_cut=True)
+            with CaptureQueriesContext(connection) as found:
+                _, kept = records.keep_cut_off(claim, result, wanted)
+            statements[number] = len(found)
+            results = made.messages.filter(role=Message.Role.TOOL).order_by("seq")
+            texts = [answers.CUT_OFF] * min(number, asked.MAX_CUT_OFF)
+            if number > len(texts):
+                more = number - len(texts)
+                texts[-1] += f" {more} more calls of the reply were not kept."
+            assert [row.text for row in results] == texts
+            assert {call.state for call in kept} == {ToolCall.State.CANCELLED}
+            assert made.tool_calls.count() == len(texts)
+        assert statements[90] <= statements[2] + 2 <= 32
+
     def test_they_stay_before_the_next_message(self, alice):
         made = calls.create(alice)
         claim, _ = calls.ask(made, *[("look_up", {})] * 20)
