@@ -56,6 +56,14 @@ def pytest_configure(config: pytest.Config) -> None:
         config.pluginmanager.register(Recorder(Path(folder), database))
 
 
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Files without tests for this run are not even imported."""
+    is_module = collection_path.suffix == ".py"
+    if is_module and not streams.can_have(collection_path, config.option.markexpr):
+        return True
+    return None
+
+
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(
     config: pytest.Config, items: list[pytest.Item]

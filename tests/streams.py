@@ -5,11 +5,17 @@ locks and transactions or its migrations matter to what it proves; and what the 
 run leaves to the whole one, because it takes seconds. docs/testing.md says why.
 """
 
+import re
+from functools import cache
 from pathlib import Path
 
 import pytest
 
 TESTS = Path(__file__).parent
+# All tests with these marks are there.
+FOLDERS = {"fault": "faults/", "browser": "browser/"}
+# In files with tests that say themselves on which database they run.
+OWN_MARK = re.compile(r"mark\.(database\(|postgresql)")
 POSTGRESQL = (
     # Rows of messages, summaries and calls; search, audit and migrations.
     "memory/test_actions.py",
@@ -129,6 +135,23 @@ SLOW = (
 )
 
 
+def can_have(path: Path, expression: str) -> bool:
+    """Whether a file can have tests for marks that `and` joins. Collecting every file
+    for the few that a run needs takes as long as a hundred tests."""
+    if not path.is_relative_to(TESTS) or " or " in expression:
+        return True
+    return all(_can_have(path, name) for name in expression.split(" and "))
+
+
+@cache
+def _can_have(path: Path, mark: str) -> bool:
+    name = str(path.relative_to(TESTS))
+    if mark != "postgresql":
+        return name.startswith(FOLDERS.get(mark, ""))
+    files = tuple(each.partition("::")[0] for each in POSTGRESQL)
+    return name.startswith(files) or bool(OWN_MARK.search(path.read_text()))
+
+
 def mark(item: pytest.Item) -> None:
     """Give a test the marks `postgresql` and `slow` when it belongs there."""
     if not item.path.is_relative_to(TESTS):
@@ -139,3 +162,6 @@ def mark(item: pytest.Item) -> None:
         item.add_marker("postgresql")
     if name.startswith(SLOW) or item.get_closest_marker("server"):
         item.add_marker("slow")
+    for mark in (*FOLDERS, "postgresql"):
+        if item.get_closest_marker(mark) and not _can_have(item.path, mark):
+            raise pytest.UsageError(f"{name} has the mark {mark!r}, its file can't.")
