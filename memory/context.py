@@ -295,6 +295,8 @@ def _make_refs(
         "excerpts": [[note.seq, *note.span] for note in view.recalled if note.span],
         # Which of these gives a value that a later message replaces, and which does.
         "replaced": [[n.seq, n.replaced_by] for n in view.recalled if n.replaced_by],
+        # And on which day that was; a request that was recorded before does not say.
+        "until": [[note.seq, note.until] for note in view.recalled if note.until],
         "newest": int(view.newest.id) if view.newest else None,
     }
     if view.steps:
@@ -415,6 +417,7 @@ def rebuild_context(call: ModelCall) -> Built:
         read_whole(conversation.messages.filter(in_ranges(to_ranges(noted)))),
         spans=refs.get("excerpts", ()),
         newest=dict(refs.get("replaced", ())),
+        until=dict(refs.get("until", ())),
     )
     cuts: dict[int, dict[str, int]] = {}
     for seq, part, chars in refs.get("shortened", ()):

@@ -90,7 +90,7 @@ OTHERS = {
     "read_query": lambda text: ranking.read_query(text, AT),
     "read_day_terms": lambda text: days.read_day_terms(text, AT),
     "read_statements": lambda text: values.read_statements(1, "user", text),
-    "find_newest": lambda text: values.find_newest(
+    "find_changes": lambda text: values.find_changes(
         values.read_statements(1, "user", text), frozenset(extract_terms(text[:300]))
     ),
     "find_span": lambda text: excerpts.find_span(text, frozenset({"a", "the"}), 200),

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from memory.engine.search.ranking import read_query
-from memory.engine.search.values import find_newest, read_statements
+from memory.engine.search.values import find_changes, read_statements
 
 from .rule_sentences import HALVES
 
@@ -65,7 +65,8 @@ def is_marked(pair: Pair) -> bool:
         for seq, text in enumerate((pair.old, pair.new), start=1)
         for statement in read_statements(seq, "user", text)
     ]
-    return find_newest(told, read_query(pair.question).terms) == {1: 2}
+    changes = find_changes(told, read_query(pair.question).terms)
+    return {old: change.newest for old, change in changes.items()} == {1: 2}
 
 
 def score(pairs: Sequence[Pair]) -> tuple[float, int]:

@@ -175,8 +175,7 @@ def quote_rule(rule: RuleBlock) -> str:
 
 
 def quote_message(message: BaseMessage) -> str:
-    created_at = time_of(message)
-    date = f' date="{created_at.astimezone(UTC):%Y-%m-%d}"' if created_at else ""
+    date = f' date="{day}"' if (day := day_of(message)) else ""
     known = message.additional_kwargs
     part = ' excerpt="true"' if known.get("excerpt") else ""
     # Of a value that was given more than once: memory/engine/search/values.py.
@@ -184,8 +183,16 @@ def quote_message(message: BaseMessage) -> str:
         part += ' newest="true"'
     if isinstance(newer := known.get("replaced_by"), int):
         part += f' replaced_by="{newer}"'
+    if until := known.get("until"):
+        part += f" until={quoteattr(str(until))}"
     place = f'n={quoteattr(message.id or "")} role="{role_of(message)}"{date}{part}'
     return f"<message {place}>{escape(message.text)}</message>"
+
+
+def day_of(message: BaseMessage) -> str:
+    """The day it was written, in UTC, as in 2026-01-31; "" where that is not known."""
+    created_at = time_of(message)
+    return f"{created_at.astimezone(UTC):%Y-%m-%d}" if created_at else ""
 
 
 def role_of(message: BaseMessage) -> str:

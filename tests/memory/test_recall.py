@@ -1,5 +1,6 @@
 """The search in the archive, and the notes it puts into the context."""
 
+import json
 import random
 import sys
 from datetime import UTC, datetime, timedelta
@@ -11,6 +12,7 @@ from django.db import connection, transaction
 from django.test.utils import CaptureQueriesContext
 
 from memory import actions, context, transcript
+from memory.engine.compose import digest_wire
 from memory.engine.search import archive
 from memory.engine.search.archive import MessageIndex
 from memory.engine.search.passages import split_passages
@@ -414,7 +416,9 @@ class TestNotes:
         asked = ask(changed, "How long does the dashboard API take?")
         built = context.build_request_context(changed, newest=asked)
         assert built.refs["replaced"] == [[1, 3]]
-        assert 'replaced_by="3"' in built.wire[-2]["content"]
+        day = f"{changed.messages.get(seq=3).created_at.astimezone(UTC):%Y-%m-%d}"
+        assert built.refs["until"] == [[1, day]]
+        assert f'replaced_by="3" until="{day}"' in built.wire[-2]["content"]
         assert ('newest="true"' in built.wire[-2]["content"]) == (covered == 4)
         call = record(changed, built)
         assert context.rebuild_context(call).wire == built.wire
@@ -426,6 +430,18 @@ class TestNotes:
         )
         del built.refs["replaced"]
         assert context.verify_context(record(compacted, built))
+
+    def test_a_request_recorded_before_values_had_an_end_is_rebuilt(self, changed):
+        """What it was sent then is in its hash: the same notes without the days."""
+        summarise(changed, 1, 4)
+        asked = ask(changed, "How long does the dashboard API take?")
+        built = context.build_request_context(changed, newest=asked)
+        call = record(changed, built)
+        days = dict(call.refs.pop("until"))
+        said = json.dumps(built.wire).replace(f' until=\\"{days[1]}\\"', "")
+        call.sha256 = digest_wire(json.loads(said))
+        assert "until" not in said
+        assert context.verify_context(call)
 
     def test_what_does_not_fit_the_message_is_not_shown(self, compacted):
         words = "invoice ledger tax audit budget salary refund credit debit loan"

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from langchain_core.messages import BaseMessage, HumanMessage
 
 from ..blank import is_blank
-from ..compose import compose_context, quote_message, role_of
+from ..compose import compose_context, day_of, quote_message, role_of
 from ..tokens import TokenCounter
 from . import passages, values
 from .passages import Span
@@ -55,13 +55,15 @@ def find_breadth(question: str) -> Breadth:
 
 @dataclass(frozen=True, slots=True)
 class Note:
-    """A message as it is quoted; `span` says which part of its text that is, and
-    `replaced_by` which message gives a newer value of what it says."""
+    """A message as it is quoted; `span` says which part of its text that is,
+    `replaced_by` which message gives the newest value of what it says, and `until` on
+    which day, if that is known, another one took its place."""
 
     seq: int
     message: BaseMessage
     span: Span | None = None
     replaced_by: int | None = None
+    until: str = ""
 
 
 def choose_excerpts(
@@ -95,20 +97,25 @@ def choose_excerpts(
         cut_excerpt(messages[hit.seq], _find_passage(hit, messages[hit.seq]))
         for hit in hits
     )
-    newest = _find_newest(told, later, wanted)
+    later = [*later]
+    changes = _find_changes(told, later, wanted)
+    newest = {old: change.newest for old, change in changes.items()}
+    days = {int(each.id or 0): day_of(each) for each in (*messages.values(), *later)}
+    until = {old: days.get(each.following, "") for old, each in changes.items()}
     notes: dict[int, Note] = {}
     for seq in _newest_first(found, newest):
         replaced_by = newest.get(seq)
         is_alone = replaced_by in found and replaced_by not in notes
         if seq not in found or is_alone:
             continue
+        is_newest = seq in newest.values()
         marked = _mark_replaced(
-            found[seq], replaced_by, is_newest=seq in newest.values()
+            found[seq], replaced_by, until.get(seq, ""), is_newest=is_newest
         )
         if (size := measure(marked.message)) <= room:
             notes[seq] = found[seq]
             room -= size
-    return [*_mark_all([notes[seq] for seq in sorted(notes)], newest)]
+    return [*_mark_all([notes[seq] for seq in sorted(notes)], newest, until)]
 
 
 def _share_out(room: int, hits: int, parts: int) -> list[int]:
@@ -118,37 +125,49 @@ def _share_out(room: int, hits: int, parts: int) -> list[int]:
 
 
 def restore_excerpts(
-    messages: Iterable[BaseMessage], spans: Iterable[list[int]], newest: dict[int, int]
+    messages: Iterable[BaseMessage],
+    spans: Iterable[list[int]],
+    newest: Mapping[int, int],
+    until: Mapping[int, str],
 ) -> Iterator[BaseMessage]:
     """The messages of recorded notes, as they were sent: `spans` are of [number, start,
-    end], `newest` says which are replaced by which."""
+    end], `newest` says which are replaced by which, `until` on which days."""
     cuts = {seq: (start, end) for seq, start, end in spans}
     numbered = ((int(message.id or 0), message) for message in messages)
     notes = [
         Note(seq, cut_excerpt(message, cuts[seq]) if seq in cuts else message)
         for seq, message in numbered
     ]
-    return (note.message for note in _mark_all(notes, newest))
+    return (note.message for note in _mark_all(notes, newest, until))
 
 
-def _mark_all(notes: Sequence[Note], newest: Mapping[int, int]) -> Iterator[Note]:
+def _mark_all(
+    notes: Sequence[Note], newest: Mapping[int, int], until: Mapping[int, str]
+) -> Iterator[Note]:
     """Marks that depend on these notes alone, so that a record of them is enough."""
     known = {newest.get(note.seq) for note in notes}
     for note in notes:
-        yield _mark_replaced(note, newest.get(note.seq), is_newest=note.seq in known)
+        yield _mark_replaced(
+            note,
+            newest.get(note.seq),
+            until.get(note.seq, ""),
+            is_newest=note.seq in known,
+        )
 
 
-def _mark_replaced(note: Note, replaced_by: int | None, *, is_newest: bool) -> Note:
+def _mark_replaced(
+    note: Note, replaced_by: int | None, until: str, *, is_newest: bool
+) -> Note:
     """The note with what it says of its values: a newer one is elsewhere, or it is the
     newest. One between an older and a newer one has been replaced."""
-    marks: dict[str, int] = {"newest": True} if is_newest else {}
+    marks: dict[str, int | str] = {"newest": True} if is_newest else {}
     if replaced_by:
-        marks = {"replaced_by": replaced_by}
+        marks = {"replaced_by": replaced_by, "until": until}
     if not marks:
         return note
     kwargs = note.message.additional_kwargs | marks
     message = note.message.model_copy(update={"additional_kwargs": kwargs})
-    return replace(note, message=message, replaced_by=replaced_by)
+    return replace(note, message=message, replaced_by=replaced_by, until=until)
 
 
 def cut_excerpt(message: BaseMessage, span: Span) -> BaseMessage:
@@ -160,11 +179,13 @@ def cut_excerpt(message: BaseMessage, span: Span) -> BaseMessage:
     return message.model_copy(update={"content": content, "additional_kwargs": marked})
 
 
-def _find_newest(
+def _find_changes(
     found: Iterable[BaseMessage], later: Iterable[BaseMessage], wanted: frozenset[str]
-) -> dict[int, int]:
+) -> dict[int, values.Change]:
     told = [*_read_statements(found)]
-    return values.find_newest([*told, *_read_statements(later)], wanted) if told else {}
+    if not told:
+        return {}
+    return values.find_changes([*told, *_read_statements(later)], wanted)
 
 
 def _read_statements(messages: Iterable[BaseMessage]) -> Iterator[values.Statement]:

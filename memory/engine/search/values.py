@@ -121,6 +121,14 @@ class Value:
 
 
 @dataclass(frozen=True, slots=True)
+class Change:
+    """Which message gives the value of now, and which the one that came next."""
+
+    newest: int
+    following: int
+
+
+@dataclass(frozen=True, slots=True)
 class Statement:
     """A sentence of message `seq`, and the words that say of what it is."""
 
@@ -261,22 +269,25 @@ READERS = {
 }
 
 
-def find_newest(
+def find_changes(
     statements: Iterable[Statement], asked: frozenset[str]
-) -> dict[int, int]:
-    """Of which message the values are replaced by which: the last one that gives a
-    new value of the same unit to what the question asks for. Both are of one role."""
+) -> dict[int, Change]:
+    """Of which messages the values have changed: later ones of the same role give new
+    values of the same unit to what the question asks for."""
     asked = _list_subject(asked)
     least = SHARED * len(asked)
     close = [each for each in statements if len(each.subject & asked) >= least]
     # The latest first.
     close = sorted(close, key=lambda each: -each.seq)[:MOST_STATEMENTS]
     told = [_Told(each) for each in close]
-    replaced: dict[int, int] = {}
+    changes: dict[int, Change] = {}
     for new, old in combinations(told, 2):
+        if new.seq == old.seq:
+            continue
         if _is_same(new, old, asked) and _has_changed(old, new):
-            replaced.setdefault(old.seq, new.seq)
-    return {old: new for old, new in replaced.items() if old != new}
+            known = changes.get(old.seq)
+            changes[old.seq] = Change(known.newest if known else new.seq, new.seq)
+    return changes
 
 
 def _list_subject(asked: frozenset[str]) -> frozenset[str]:

@@ -11,12 +11,15 @@ FILLER = "We talked about this and that for quite a while. " * 40
 LONG = f"{FILLER}My puppy is called Luna and sleeps in the kitchen. {FILLER}"
 
 
-def message(number, text):
-    return HumanMessage(text, id=str(number))
+def message(number, text, **known):
+    return HumanMessage(text, id=str(number), additional_kwargs=known)
 
 
-def choose(texts, question, *, room=500, count=count_tokens):
-    messages = {n: message(n, text) for n, text in enumerate(texts, start=1)}
+def choose(texts, question, *, room=500, count=count_tokens, dated=False):
+    messages = {
+        n: message(n, text, **({"created_at": f"2026-05-{n:02}"} if dated else {}))
+        for n, text in enumerate(texts, start=1)
+    }
     hits = MessageIndex(
         [Document.read(n, "user", text) for n, text in enumerate(texts, 1)]
     )
@@ -253,6 +256,19 @@ def test_it_says_which_value_is_the_newest():
     assert new.startswith('<message n="3" role="user" newest="true">')
 
 
+def test_it_says_until_when_an_older_value_held():
+    """On the day of the next one, not of the newest."""
+    told = [*TOLD, "Dashboard API: now it takes 180 ms."]
+    notes = choose(told, ASKED, dated=True)
+    marks = [quote.partition(">")[0] for quote in quotes(notes)]
+    assert [mark.partition('date="')[2] for mark in marks] == [
+        '2026-05-01" replaced_by="4" until="2026-05-03"',
+        '2026-05-02"',
+        '2026-05-03" replaced_by="4" until="2026-05-04"',
+        '2026-05-04" newest="true"',
+    ]
+
+
 def test_of_several_values_only_the_last_is_the_newest():
     told = [*TOLD, "Dashboard API: now it takes 180 ms."]
     marks = [quote.partition(">")[0] for quote in quotes(choose(told, ASKED))]
@@ -297,13 +313,17 @@ def test_a_note_tells_that_the_window_has_a_newer_value():
 @pytest.mark.parametrize("room", [90, 110, 150, 500])
 def test_notes_are_restored_from_what_is_recorded(room):
     told = [f"{FILLER}{text} {FILLER}" for text in TOLD]
-    messages = [message(n, text) for n, text in enumerate(told, start=1)]
-    notes = choose(told, ASKED, room=room)
+    messages = [
+        message(n, text, created_at=f"2026-05-{n:02}")
+        for n, text in enumerate(told, start=1)
+    ]
+    notes = choose(told, ASKED, room=room, dated=True)
     seqs = [note.seq for note in notes]
     again = excerpts.restore_excerpts(
         [each for each in messages if int(each.id) in seqs],
         spans=[[note.seq, *note.span] for note in notes if note.span],
         newest={note.seq: note.replaced_by for note in notes if note.replaced_by},
+        until={note.seq: note.until for note in notes if note.until},
     )
     assert [quote_message(each) for each in again] == quotes(notes)
 

@@ -5,17 +5,29 @@ from time import thread_time
 import pytest
 
 from memory.engine.search.ranking import read_query
-from memory.engine.search.values import MOST_CHARS, find_newest, read_statements
+from memory.engine.search.values import MOST_CHARS, find_changes, read_statements
 from tests.patience import within
 
 
-def newest(question, *texts, roles=None):
+def changes(question, *texts, roles=None):
     told = [
         statement
         for n, text in enumerate(texts, start=1)
         for statement in read_statements(n, roles[n - 1] if roles else "user", text)
     ]
-    return find_newest(told, read_query(question).terms)
+    return find_changes(told, read_query(question).terms)
+
+
+def newest(question, *texts, roles=None):
+    found = changes(question, *texts, roles=roles)
+    return {old: change.newest for old, change in found.items()}
+
+
+def test_a_value_ends_when_the_next_one_comes():
+    told = [f"The dashboard API takes {n} ms now." for n in (300, 300, 250, 180)]
+    found = changes("How long does the dashboard API take?", *told)
+    assert {old: each.following for old, each in found.items()} == {1: 3, 2: 3, 3: 4}
+    assert {each.newest for each in found.values()} == {4}
 
 
 @pytest.mark.parametrize(
