@@ -116,6 +116,7 @@ def actions_on(client: object, conversation: object) -> dict[str, Callable[[], o
     from chatsite.live import fragments
     from memory import context
     from memory.compaction import preparation
+    from memory.leases import Claim
 
     path = f"/c/{conversation.uuid}/"
     middle = list(conversation.turns.order_by("id").values_list("id", flat=True))
@@ -137,7 +138,7 @@ def actions_on(client: object, conversation: object) -> dict[str, Callable[[], o
         "sync of a socket": lambda: list(fragments.Page().sync(conversation)),
         "context": lambda: context.build_request_context(conversation),
         "compaction plan": lambda: preparation.prepare_job(
-            conversation.pk, "", lambda _: None, None, None, force=False
+            Claim(conversation.pk, ""), lambda _: None, None, None, force=False
         ),
         "find: a rare word": find(f"nemo{seq}"),
         "find: in every message": find("ferry"),

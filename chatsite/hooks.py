@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from chatsite.pages.presenters.transcript_pane import ShownMessage
     from chatsite.review.rights import Rights
     from chatsite.turns.attempt import MakeRoom
-    from chatsite.turns.lifecycle import Claim, Result
+    from chatsite.turns.lifecycle import Result, TurnClaim
     from chatsite.turns.models import Turn
     from memory.bundle import Batch
     from memory.context import Built
@@ -296,8 +296,8 @@ class TurnSteps:
         return False
 
     async def run(
-        self, claim: "Claim", turn: "Turn", make_room: "MakeRoom"
-    ) -> tuple["Claim", "Result"] | None:
+        self, claim: "TurnClaim", turn: "Turn", make_room: "MakeRoom"
+    ) -> tuple["TurnClaim", "Result"] | None:
         """An attempt of a turn that runs with them; None: lost, or left to wait."""
         raise NotImplementedError
 

@@ -9,20 +9,31 @@ Martin Kleppmann, "How to do distributed locking", 2016). Such tokens have to gr
 where the storage does not know who holds the lock; here the row itself knows it.
 """
 
+import asyncio
+import logging
 import uuid
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from datetime import timedelta
 from enum import Enum
-from typing import Any
+from typing import Any, TypeVar
 
 from django.db import IntegrityError, transaction
-from django.db.models import Q, QuerySet
+from django.db.models import Model, Q, QuerySet
 from django.db.models.expressions import CombinedExpression
 from django.db.models.functions import Now
 
+from memory.database import TRANSIENT_DB_ERRORS, name_of
+
+logger = logging.getLogger(__name__)
+
+T = TypeVar("T")
 # The first part of every token of this process.
 PROCESS = uuid.uuid4().hex[:12]
+
+
+class LostError(Exception):
+    """The row was ended or erased, or another owner has it."""
 
 
 class LeaseStatus(Enum):
@@ -62,10 +73,31 @@ def take_place(
         return False
 
 
+async def work_under_lease(
+    work: Awaitable[T], renew: Callable[[], Awaitable[object]], seconds: float
+) -> T:
+    """Its result, while the lease is renewed every so many seconds. What `renew` raises
+    ends the work, unless the database was away: the lease may outlast that, and if not,
+    the fence holds."""
+    task = asyncio.ensure_future(work)
+    try:
+        while not (await asyncio.wait({task}, timeout=seconds))[0]:
+            try:
+                await renew()
+            except TRANSIENT_DB_ERRORS as error:
+                logger.warning("lease not renewed: %s", name_of(error))
+        return task.result()
+    finally:
+        task.cancel()
+        # What it was doing is over before its row is closed.
+        await asyncio.wait({task})
+
+
 @dataclass(frozen=True, slots=True)
 class Lease:
     """How one table keeps its leases: for how long, and in which columns."""
 
+    table: type[Model]
     duration: Callable[[], timedelta]
     until: str = "lease_until"
     owner: str = "owner"
@@ -89,8 +121,15 @@ class Lease:
         """Also after its end, as long as no other owner has claimed the row."""
         return self.owned & Q((self.owner, owner))
 
-    def held_here(self) -> Q:
-        return self.owned & Q((f"{self.owner}__startswith", PROCESS))
+    def held(self, claim: Claim) -> QuerySet[Any]:
+        """The row, as long as the claim holds."""
+        rows = self.table._default_manager.filter(pk=claim.row_id)
+        return rows.filter(self.held_by(claim.owner))
+
+    def held_here(self) -> QuerySet[Any]:
+        """The rows that this process has claimed."""
+        is_here = Q((f"{self.owner}__startswith", PROCESS))
+        return self.table._default_manager.filter(self.owned & is_here)
 
     def claim(self, rows: QuerySet[Any], owner: str, **values: Any) -> bool:
         """Take the row if it is free, in one statement."""

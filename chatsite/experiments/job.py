@@ -1,7 +1,6 @@
 """Plays experiments in detached tasks of a server process, whichever takes them
 first."""
 
-import asyncio
 import logging
 from collections.abc import Awaitable
 from math import ceil
@@ -16,12 +15,12 @@ from chatsite.database import TRANSIENT_DB_ERRORS, name_of, retry
 from chatsite.turns import limits, runner
 from memory.compaction.compactor import InvokeError
 from memory.engine.tokens import count_tokens
+from memory.leases import Claim, LeaseStatus, LostError, work_under_lease
 from memory.models import Conversation
 
 from . import comparing, store
-from .models import Experiment
+from .models import EXPERIMENT_LEASE, Experiment
 from .player import ExperimentPlayer
-from .store import Claim, LeaseStatus
 
 logger = logging.getLogger(__name__)
 
@@ -37,10 +36,6 @@ class StopError(Exception):
     there is left."""
 
 
-class LostError(Exception):
-    """Another process has taken the experiment over, or it was erased."""
-
-
 async def sweep() -> None:
     """Play whatever waits, as far as the site has a place for it."""
     while claim := await database_sync_to_async(store.claim)():
@@ -53,7 +48,7 @@ JOB = runner.Job(sweep, store.release, store.due)
 async def run(claim: Claim) -> None:
     """Play one experiment to its end, however it ends."""
     try:
-        rows = store.held(claim).select_related("conversation")
+        rows = EXPERIMENT_LEASE.held(claim).select_related("conversation")
         experiment = await database_sync_to_async(rows.first)()
         if experiment is not None:
             await _Play(claim, experiment).run()
@@ -116,7 +111,9 @@ class _Play:
         asked = ceil(count_tokens(messages) * ratio)
         most = asked + self.player.policy.max_summary_tokens
         if not await database_sync_to_async(store.reserve)(self.claim, most):
-            still = await database_sync_to_async(store.held(self.claim).exists)()
+            still = await database_sync_to_async(
+                EXPERIMENT_LEASE.held(self.claim).exists
+            )()
             raise StopError("budget") if still else LostError
         try:
             reply = await self.summariser.invoke(messages, **options)
@@ -139,26 +136,15 @@ class _Play:
 
     async def _under_lease(self, work: Awaitable[T], *, heed: bool = True) -> T:
         """Do it while the lease is renewed. Raises StopError or LostError."""
-        task = asyncio.ensure_future(work)
-        seconds = min(RENEW_SECONDS, settings.TURN_LEASE_SECONDS / 5)
-        try:
-            while not (await asyncio.wait({task}, timeout=seconds))[0]:
-                await self._renew(heed)
-            return task.result()
-        finally:
-            task.cancel()
-            # What it was doing is over before the experiment is closed.
-            await asyncio.wait({task})
 
-    async def _renew(self, heed: bool) -> None:
-        try:
+        async def renew() -> None:
             status = await database_sync_to_async(store.renew)(
                 self.claim, self.player.steps.place, heed=heed
             )
-        except TRANSIENT_DB_ERRORS as error:
-            logger.warning("experiment not renewed: %s", name_of(error))
-            return
-        if status is LeaseStatus.LOST:
-            raise LostError
-        if status is LeaseStatus.CANCELLED:
-            raise StopError("cancelled")
+            if status is LeaseStatus.LOST:
+                raise LostError
+            if status is LeaseStatus.CANCELLED:
+                raise StopError("cancelled")
+
+        seconds = min(RENEW_SECONDS, settings.TURN_LEASE_SECONDS / 5)
+        return await work_under_lease(work, renew, seconds)

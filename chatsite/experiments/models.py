@@ -2,9 +2,11 @@
 
 from django.conf import settings
 from django.db import models
+from django.db.models import Q
 from django.utils.translation import gettext_lazy as _
 
-from chatsite.turns.models import Turn
+from chatsite.turns.models import lease_duration
+from memory.leases import Lease
 from memory.models import Conversation
 
 
@@ -23,7 +25,6 @@ class Experiment(models.Model):
         FAILED = "failed", _("Failed")
 
     UNFINISHED = (State.QUEUED, State.RUNNING)
-    LEASE = Turn.LEASE
 
     conversation = models.ForeignKey(
         Conversation, models.CASCADE, related_name="experiments"
@@ -95,3 +96,11 @@ class Experiment(models.Model):
     @property
     def is_finished(self) -> bool:
         return self.state not in self.UNFINISHED
+
+
+EXPERIMENT_LEASE = Lease(
+    Experiment,
+    lease_duration,
+    owned=Q(state=Experiment.State.RUNNING),
+    waiting=Q(state=Experiment.State.QUEUED),
+)

@@ -14,10 +14,9 @@ from memory.models import Conversation
 from memory.sql import person_by_person
 
 from . import steps
-from .models import Experiment
+from .models import EXPERIMENT_LEASE, Experiment
 
 State = Experiment.State
-LEASE = Experiment.LEASE
 MAX_ATTEMPTS = 3
 # Experiments that may wait while others run: of all, and of one person.
 MAX_QUEUED, OWN_QUEUED = 20, 10
@@ -52,7 +51,7 @@ def claim() -> Claim | None:
     values = {"state": State.RUNNING, "attempt": F("attempt") + 1}
 
     def take(place: int) -> bool:
-        return LEASE.claim(rows, owner, place=place, **values)
+        return EXPERIMENT_LEASE.claim(rows, owner, place=place, **values)
 
     running = Experiment.objects.filter(state=State.RUNNING)
     places = settings.EXPERIMENTS_AT_ONCE
@@ -71,11 +70,7 @@ def _in_their_turn(waiting: models.QuerySet[Experiment]) -> models.QuerySet[Expe
 
 def due() -> models.QuerySet[Experiment]:
     """Those that no process plays."""
-    return Experiment.objects.filter(LEASE.free())
-
-
-def held(claim: Claim) -> models.QuerySet[Experiment]:
-    return Experiment.objects.filter(LEASE.held_by(claim.owner), pk=claim.row_id)
+    return Experiment.objects.filter(EXPERIMENT_LEASE.free())
 
 
 def renew(claim: Claim, done: int, *, heed: bool = True) -> LeaseStatus:
@@ -84,26 +79,30 @@ def renew(claim: Claim, done: int, *, heed: bool = True) -> LeaseStatus:
     `heed`: a cancelled one is not renewed.
     """
     if heed:
-        return LEASE.renew_unless_cancelled(held(claim), done_messages=done)
-    kept = LEASE.renew(held(claim), done_messages=done)
+        return EXPERIMENT_LEASE.renew_unless_cancelled(
+            EXPERIMENT_LEASE.held(claim), done_messages=done
+        )
+    kept = EXPERIMENT_LEASE.renew(EXPERIMENT_LEASE.held(claim), done_messages=done)
     return LeaseStatus.KEPT if kept else LeaseStatus.LOST
 
 
 def save(claim: Claim, steps: dict[str, Any], done: int) -> bool:
     """Where to go on after a crash."""
-    return LEASE.renew(held(claim), result={"steps": steps}, done_messages=done)
+    return EXPERIMENT_LEASE.renew(
+        EXPERIMENT_LEASE.held(claim), result={"steps": steps}, done_messages=done
+    )
 
 
 def reserve(claim: Claim, tokens: int) -> bool:
     """Set tokens aside before a request is sent. False: the budget has no room, or the
     experiment was lost."""
-    within = held(claim).filter(spent__lte=F("budget") - tokens)
+    within = EXPERIMENT_LEASE.held(claim).filter(spent__lte=F("budget") - tokens)
     return bool(within.update(spent=F("spent") + tokens))
 
 
 def settle(claim: Claim, reserved: int, read: int, written: int) -> None:
     """Replace what was set aside for a request by what it took."""
-    held(claim).update(
+    EXPERIMENT_LEASE.held(claim).update(
         spent=F("spent") - reserved + read + written,
         requests=F("requests") + 1,
         tokens_in=F("tokens_in") + read,
@@ -121,13 +120,13 @@ def finish(
     """Close it; what is not given stays as it was saved."""
     values = {"result": result, "done_messages": done}
     known = {name: value for name, value in values.items() if value is not None}
-    return bool(_end(held(claim), state, error, **known))
+    return bool(_end(EXPERIMENT_LEASE.held(claim), state, error, **known))
 
 
 def _end(
     rows: models.QuerySet[Experiment], state: str, error: str = "", **values: Any
 ) -> int:
-    return LEASE.release(
+    return EXPERIMENT_LEASE.release(
         rows, state=state, error=error, place=None, finished_at=Now(), **values
     )
 
@@ -152,5 +151,5 @@ def cancel(experiment: Experiment) -> None:
 
 def release() -> None:
     """Hand the experiments of this process back before it ends; that was no attempt."""
-    mine = Experiment.objects.filter(LEASE.held_here())
-    LEASE.release(mine, state=State.QUEUED, place=None, attempt=F("attempt") - 1)
+    again = {"state": State.QUEUED, "place": None, "attempt": F("attempt") - 1}
+    EXPERIMENT_LEASE.release(EXPERIMENT_LEASE.held_here(), **again)

@@ -17,8 +17,9 @@ from chatsite.hooks import conversation_fields, export_sections
 from chatsite.jobs import queue
 from chatsite.llm import providers
 from chatsite.turns.copying import copies
-from chatsite.turns.models import Job
+from chatsite.turns.models import JOB_LEASE, Job
 from memory import bundle, library, staging, transcript
+from memory.leases import Claim, LostError
 from memory.models import Conversation
 
 from .files import foreign, own, reading
@@ -33,13 +34,9 @@ ACTION = "import"  # in the log of a conversation
 MAX_PAUSE = 0.1
 
 
-class LostError(Exception):
-    """The job was ended, or erased with its person."""
-
-
-def import_conversations(claim: queue.Claim, file: IO[bytes]) -> None:
+def import_conversations(claim: Claim, file: IO[bytes]) -> None:
     """Do the whole job; however it ends, it says so in its row."""
-    job = queue.held(claim).select_related("user").first()
+    job = JOB_LEASE.held(claim).select_related("user").first()
     if job is None:
         return
     try:
@@ -55,7 +52,7 @@ def import_conversations(claim: queue.Claim, file: IO[bytes]) -> None:
 
 
 class _Import:
-    def __init__(self, claim: queue.Claim, job: Job) -> None:
+    def __init__(self, claim: Claim, job: Job) -> None:
         self.claim, self.user, self.done = claim, job.user, 0
 
     def take(self, items: list[Any]) -> Outcome:

@@ -22,7 +22,8 @@ from django.utils.translation import get_language, gettext, gettext_noop, overri
 from chatsite.database import TRANSIENT_DB_ERRORS, name_of
 from chatsite.jobs import queue
 from chatsite.turns import runner
-from chatsite.turns.models import Job
+from chatsite.turns.models import JOB_LEASE, Job
+from memory.leases import Claim
 
 from .files.reading import check_size
 from .outcome import KIND
@@ -44,7 +45,7 @@ CRASHED = gettext_noop(
 class _Import:
     """A file with its job, and the process that reads it."""
 
-    claim: queue.Claim
+    claim: Claim
     file: IO[bytes]
     language: str
     process: subprocess.Popen | None = None
@@ -88,7 +89,7 @@ def _start_waiting() -> None:
             running.append(each)
             _start_process(each)
             threading.Thread(target=_see_through, args=[each], daemon=True).start()
-        elif not queue.held(each.claim).exists():
+        elif not JOB_LEASE.held(each.claim).exists():
             waiting.remove(each)
             each.file.close()
 
@@ -152,7 +153,7 @@ def _watch_process(wanted: _Import) -> None:
             logger.warning("import stopped job=%s", wanted.claim.row_id)
 
 
-def _is_held(claim: queue.Claim) -> bool:
+def _is_held(claim: Claim) -> bool:
     try:
         return queue.renew(claim)
     except TRANSIENT_DB_ERRORS as error:

@@ -12,13 +12,12 @@ from django.db import IntegrityError, models, transaction
 from django.db.models.functions import Now
 from django.utils.translation import gettext_noop
 
-from chatsite.turns.models import Job
+from chatsite.turns.models import JOB_LEASE, Job
 from memory import staging
 from memory.leases import Claim, take_place
 from memory.models import Conversation
 
 State = Job.State
-LEASE = Job.LEASE
 # The error of a job whose process ended before it did.
 DIED = gettext_noop(
     "The server was restarted while it worked on this. Nothing was changed: try again."
@@ -47,7 +46,7 @@ def add(
                 conversation=conversation,
                 slot=slot,
                 owner=owner,
-                lease_until=LEASE.end(),
+                lease_until=JOB_LEASE.end(),
                 **fields,
             )
     except IntegrityError:
@@ -62,31 +61,27 @@ def latest(kind: str, user: AbstractBaseUser) -> Job | None:
 
 def begin(claim: Claim, places: int) -> bool:
     """Let a waiting job run, if fewer than `places` of its kind do."""
-    waiting = held(claim).filter(state=State.QUEUED)
+    waiting = JOB_LEASE.held(claim).filter(state=State.QUEUED)
     job = waiting.first()
     if job is None:
         return False
     others = Job.objects.filter(kind=job.kind, state=State.RUNNING)
     return take_place(
-        others, places, lambda n: LEASE.renew(waiting, state=State.RUNNING, place=n)
+        others, places, lambda n: JOB_LEASE.renew(waiting, state=State.RUNNING, place=n)
     )
-
-
-def held(claim: Claim) -> models.QuerySet[Job]:
-    return Job.objects.filter(LEASE.held_by(claim.owner), pk=claim.row_id)
 
 
 def renew(claim: Claim, **values: Any) -> bool:
     """Keep the lease, and set how far it is (`done`, `total`) or what it has paid for
     (`saved`). False: the job was ended or erased."""
-    return LEASE.renew(held(claim), **values)
+    return JOB_LEASE.renew(JOB_LEASE.held(claim), **values)
 
 
 def keep(claims: Iterable[Claim]) -> None:
     """Keep the leases of jobs that wait in this process."""
     owners = [claim.owner for claim in claims]
     if owners:
-        LEASE.renew(Job.objects.filter(owner__in=owners, state__in=Job.UNFINISHED))
+        JOB_LEASE.renew(Job.objects.filter(owner__in=owners, state__in=Job.UNFINISHED))
 
 
 def cancel(job: Job) -> None:
@@ -96,13 +91,13 @@ def cancel(job: Job) -> None:
 
 
 def is_cancelled(claim: Claim) -> bool:
-    return held(claim).exclude(cancel_requested_at=None).exists()
+    return JOB_LEASE.held(claim).exclude(cancel_requested_at=None).exists()
 
 
 @transaction.atomic
 def finish(claim: Claim, result: dict[str, Any]) -> bool:
     """End it as done, and show what it wrote. False: it was ended or erased."""
-    is_done = _end(held(claim), State.DONE, result=result)
+    is_done = _end(JOB_LEASE.held(claim), State.DONE, result=result)
     if is_done:
         staging.reveal_staged(claim.owner)
     return is_done
@@ -112,21 +107,21 @@ def finish(claim: Claim, result: dict[str, Any]) -> bool:
 def fail(claim: Claim, error: str) -> bool:
     """End it with an error for people; nothing that it wrote stays."""
     staging.abandon_staged(claim.owner)
-    return _end(held(claim), State.FAILED, error=error)
+    return _end(JOB_LEASE.held(claim), State.FAILED, error=error)
 
 
 @transaction.atomic
 def give_up(claim: Claim) -> bool:
     """End it as cancelled; nothing that it wrote stays."""
     staging.abandon_staged(claim.owner)
-    return _end(held(claim), State.CANCELLED)
+    return _end(JOB_LEASE.held(claim), State.CANCELLED)
 
 
 def end_dead() -> int:
     """End the jobs that no process keeps alive; how many they were."""
     ended = 0
-    for job in Job.objects.filter(LEASE.expired()).only("owner"):
-        dead = held(Claim(job.pk, job.owner)).filter(LEASE.expired())
+    for job in Job.objects.filter(JOB_LEASE.expired()).only("owner"):
+        dead = JOB_LEASE.held(Claim(job.pk, job.owner)).filter(JOB_LEASE.expired())
         with transaction.atomic():
             if _end(dead, State.FAILED, error=DIED):
                 staging.abandon_staged(job.owner)

@@ -21,6 +21,7 @@ from memory.compaction import proposals
 from memory.compaction.compactor import InvokeError
 from memory.engine.compose import digest_wire, to_wire
 from memory.engine.exceptions import SummaryError
+from memory.leases import Claim
 from memory.models import Conversation
 
 from . import queue, tasks
@@ -33,7 +34,7 @@ ENDED_EARLY = (State.FAILED, State.CANCELLED)
 
 def start_proposal(
     conversation: Conversation, seq: int, typed: str, focus: str = ""
-) -> queue.Claim | None:
+) -> Claim | None:
     """Have a summary up to message `seq` written; None: one is being written already.
 
     `typed` is what the user had made of the last proposal; it is shown again. `focus`

@@ -22,7 +22,8 @@ from chatsite.database import TRANSIENT_DB_ERRORS, name_of, retry
 from chatsite.fair_queue import person
 from chatsite.protocol import events
 from chatsite.turns import runner
-from chatsite.turns.models import Job
+from chatsite.turns.models import JOB_LEASE, Job
+from memory.leases import Claim, LostError, work_under_lease
 
 from . import queue
 
@@ -46,16 +47,12 @@ class JobError(Exception):
     """A job can't be done; the sentence says why, in the user's language."""
 
 
-class LostError(Exception):
-    """The job was ended by another process, or its row is gone."""
-
-
 @dataclass(slots=True)
 class Running:
     """A job as its work sees it."""
 
     job: Job
-    claim: queue.Claim
+    claim: Claim
     is_cancelled: bool = False
     _paying: int = field(default=0, repr=False)
     _task: "asyncio.Task[Any] | None" = field(default=None, repr=False)
@@ -88,10 +85,10 @@ Work = Callable[[Running], Awaitable[dict[str, Any]]]
 
 # By kind: the work itself, which returns the result or raises JobError.
 WORK: dict[str, Work] = {}
-_running: dict[queue.Claim, Running] = {}
+_running: dict[Claim, Running] = {}
 
 
-async def start_job(claim: queue.Claim, kind: str, conversation_id: int | None) -> None:
+async def start_job(claim: Claim, kind: str, conversation_id: int | None) -> None:
     """Run a job of this process in a detached task."""
     await tell_pages(kind, conversation_id, State.QUEUED)
     if runner.is_sweeping():
@@ -104,7 +101,7 @@ async def tell_pages(kind: str, conversation_id: int | None, state: str) -> None
         await events.publish_event(conversation_id, events.Job(kind, state))
 
 
-async def run_job(claim: queue.Claim, language: str | None = None) -> None:
+async def run_job(claim: Claim, language: str | None = None) -> None:
     """Run one job to its end, however it ends, and tell the pages."""
     job = await database_sync_to_async(_begin_job)(claim)
     if job is None:
@@ -128,10 +125,12 @@ async def run_job(claim: queue.Claim, language: str | None = None) -> None:
         _running.pop(claim, None)
 
 
-def _begin_job(claim: queue.Claim) -> Job | None:
+def _begin_job(claim: Claim) -> Job | None:
     # Any number may run: the limits of spending bound what they pay for.
-    waiting = queue.held(claim).filter(state=State.QUEUED)
-    return queue.held(claim).first() if waiting.update(state=State.RUNNING) else None
+    waiting = JOB_LEASE.held(claim).filter(state=State.QUEUED)
+    return (
+        JOB_LEASE.held(claim).first() if waiting.update(state=State.RUNNING) else None
+    )
 
 
 async def _await_outcome(running: Running) -> tuple[str, tuple[Any, ...]]:
@@ -154,23 +153,16 @@ async def _await_outcome(running: Running) -> tuple[str, tuple[Any, ...]]:
 
 async def _under_lease(running: Running) -> dict[str, Any]:
     """The result of the work, while its lease is renewed. Raises LostError."""
-    task = asyncio.ensure_future(WORK[running.job.kind](running))
-    running._task = task
+
+    async def renew() -> None:
+        if not await database_sync_to_async(queue.renew)(running.claim):
+            raise LostError
+        if await database_sync_to_async(queue.is_cancelled)(running.claim):
+            running.cancel()
+
     seconds = min(RENEW_SECONDS, settings.TURN_LEASE_SECONDS / 5)
-    try:
-        while not (await asyncio.wait({task}, timeout=seconds))[0]:
-            try:
-                if not await database_sync_to_async(queue.renew)(running.claim):
-                    raise LostError
-                if await database_sync_to_async(queue.is_cancelled)(running.claim):
-                    running.cancel()
-            except TRANSIENT_DB_ERRORS as error:
-                logger.warning("job not renewed: %s", name_of(error))
-        return task.result()
-    finally:
-        task.cancel()
-        # What it was doing is over before the job is closed.
-        await asyncio.wait({task})
+    running._task = asyncio.ensure_future(WORK[running.job.kind](running))
+    return await work_under_lease(running._task, renew, seconds)
 
 
 _swept_at = -SWEEP_SECONDS
@@ -187,7 +179,7 @@ async def sweep_jobs() -> None:
 
 
 def find_due_jobs() -> QuerySet[Job]:
-    return Job.objects.filter(queue.LEASE.expired() | _is_old())
+    return Job.objects.filter(JOB_LEASE.expired() | _is_old())
 
 
 def _is_old() -> Q:

@@ -2,7 +2,6 @@
 its own, under a lease, so that those of a dead one stop counting.
 """
 
-import uuid
 from collections.abc import Mapping
 from datetime import timedelta
 
@@ -16,10 +15,9 @@ from django.utils.translation import gettext as _
 from chatsite.protocol.errors import CommandError
 from chatsite.turns import limits
 from chatsite.turns.models import Presence
-from memory.leases import Lease
+from memory.leases import PROCESS, Lease
 
-PROCESS = uuid.uuid4().hex
-LEASE = Lease(lambda: timedelta(seconds=30), owner="process")
+PRESENCE_LEASE = Lease(Presence, lambda: timedelta(seconds=30), owner="process")
 
 
 def enter_presence(user_id: int, sockets: int) -> None:
@@ -30,7 +28,7 @@ def enter_presence(user_id: int, sockets: int) -> None:
         return
     with transaction.atomic():
         limits.lock_allowance(user_id)
-        elsewhere = Presence.objects.filter(LEASE.alive(), user=user_id)
+        elsewhere = Presence.objects.filter(PRESENCE_LEASE.alive(), user=user_id)
         elsewhere = elsewhere.exclude(process=PROCESS).aggregate(n=Sum("sockets"))["n"]
         if (elsewhere or 0) + sockets > limit:
             words = _("You have %(limit)s pages open already. Close some, then reload.")
@@ -51,8 +49,8 @@ def renew_presence(sockets: Mapping[int, int]) -> None:
     """Prolong this process's lease on its sockets, given by user."""
     mine = Presence.objects.filter(process=PROCESS)
     if settings.SOCKETS_PER_USER > 0:
-        LEASE.renew(mine)
-    is_dead = Q(lease_until__lt=Now() - 2 * LEASE.duration())
+        PRESENCE_LEASE.renew(mine)
+    is_dead = Q(lease_until__lt=Now() - 2 * PRESENCE_LEASE.duration())
     rows = Presence.objects.filter(is_dead | Q(process=PROCESS))
     found = list(rows.values_list("process", "user_id", "sockets"))
     written = {user: count for process, user, count in found if process == PROCESS}
@@ -76,7 +74,10 @@ def _write_presence(sockets: Mapping[int, int]) -> None:
     Presence.objects.bulk_create(
         [
             Presence(
-                process=PROCESS, user_id=user, sockets=count, lease_until=LEASE.end()
+                process=PROCESS,
+                user_id=user,
+                sockets=count,
+                lease_until=PRESENCE_LEASE.end(),
             )
             for user, count in sockets.items()
         ],

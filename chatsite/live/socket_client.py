@@ -37,7 +37,7 @@ class Done:
     # For all sockets of the person, whatever conversation they are of.
     personal: tuple[events.Event, ...] = ()
     has_work: bool = False
-    claim: lifecycle.Claim | None = None
+    claim: lifecycle.TurnClaim | None = None
     stopping: int | None = None
 
 

@@ -27,7 +27,7 @@ from chatsite.tools.models import ToolCall
 from chatsite.turns import runner
 from chatsite.turns.models import Turn
 from memory import transcript
-from memory.leases import PROCESS, new_owner
+from memory.leases import Claim, Lease, new_owner
 from memory.models import Change, Conversation, Message
 from memory.sql import person_by_person
 
@@ -41,7 +41,7 @@ logger = logging.getLogger(__name__)
 State = ToolCall.State
 # One look may take so long; another process looks again if this one dies.
 LOOK_SECONDS = 20.0
-LOOK_LEASE = timedelta(seconds=60)
+LOOK_LEASE = Lease(ToolCall, lambda: timedelta(seconds=60), "next_look_at")
 LOOKS_AT_ONCE = 8
 # Between looks, whatever a tool says. After one that failed it is a share of the time
 # that the call has waited so far, and where no tool looks, the longest.
@@ -212,7 +212,7 @@ def claim() -> list[ToolCall]:
     ordered = person_by_person(due(), "conversation__owner", "next_look_at")
     first = ordered.values_list("pk", flat=True)
     chosen = due().filter(pk__in=list(first[:LOOKS_AT_ONCE]))
-    chosen.update(owner=owner, next_look_at=Now() + LOOK_LEASE)
+    LOOK_LEASE.renew(chosen, owner=owner)
     mine = ToolCall.objects.filter(owner=owner)
     mine = mine.select_related(*call_context.RELATED)
     return list(mine.annotate(now=Now()))
@@ -313,7 +313,7 @@ def _let_go(call: ToolCall) -> None:
 
 
 def _held(call: ToolCall) -> QuerySet[ToolCall]:
-    return ToolCall.objects.filter(pk=call.pk, owner=call.owner, state=call.state)
+    return LOOK_LEASE.held(Claim(call.pk, call.owner)).filter(state=call.state)
 
 
 async def sweep() -> None:
@@ -324,8 +324,7 @@ async def sweep() -> None:
 
 def release() -> None:
     """The process ends: others look at once at what it was about to."""
-    waiting = ToolCall.objects.filter(next_look_at__isnull=False)
-    mine = waiting.filter(owner__startswith=PROCESS)
+    mine = LOOK_LEASE.held_here().filter(next_look_at__isnull=False)
     mine.update(next_look_at=Now(), owner="")
 
 

@@ -63,10 +63,10 @@ class Tools:
 
 
 async def answer_turn(
-    claim: lifecycle.Claim,
+    claim: lifecycle.TurnClaim,
     request: "Request | lifecycle.Result",
     make_room: MakeRoom,
-) -> tuple[lifecycle.Claim, lifecycle.Result] | None:
+) -> tuple[lifecycle.TurnClaim, lifecycle.Result] | None:
     """How a request ended that was prepared under this claim; None: turn lost.
 
     A context that the provider finds too long is sent once more, at half its size; the
@@ -97,7 +97,7 @@ async def answer_turn(
 
 @dataclass(slots=True)
 class Request:
-    claim: lifecycle.Claim
+    claim: lifecycle.TurnClaim
     model: str
     built: context.Built
     options: dict[str, Any]
@@ -115,7 +115,7 @@ class _Answer:
 
 
 def prepare_attempt(
-    claim: lifecycle.Claim,
+    claim: lifecycle.TurnClaim,
     limit: int | None = None,
     dialect: dialects.Dialect | None = None,
     tools: Tools | None = None,
@@ -126,7 +126,7 @@ def prepare_attempt(
     turn = claim.turn
     if turn is None:
         rows = Turn.objects.select_related("conversation", "user_message")
-        turn = rows.get(pk=claim.turn_id)
+        turn = rows.get(pk=claim.row_id)
         if refused := _find_refusal(turn):
             return refused
     conversation = turn.conversation
@@ -183,8 +183,8 @@ async def _compact_first(
 
 
 async def _wait_for(
-    compaction: asyncio.Task[Any] | None, claim: lifecycle.Claim
-) -> lifecycle.Claim | None:
+    compaction: asyncio.Task[Any] | None, claim: lifecycle.TurnClaim
+) -> lifecycle.TurnClaim | None:
     """The claim, renewed while the compaction runs. One that takes too long goes on
     alone: it is paid, and serves the next request. None: turn lost."""
     until = monotonic() + settings.COMPACTION_WAIT_SECONDS
@@ -236,7 +236,7 @@ async def _send_request(request: Request) -> _Answer | None:
     request.claim = begun
     # Who sends a message that is answered at once has told the pages already.
     if claim.turn is None:
-        running = events.State(claim.turn_id, State.RUNNING)
+        running = events.State(claim.row_id, State.RUNNING)
         await events.publish_event(claim.conversation_id, running)
     stream = streaming.ReplyStream(
         request.model,
@@ -244,7 +244,7 @@ async def _send_request(request: Request) -> _Answer | None:
         bind=request.options,
         dialect=request.dialect,
     )
-    async with events.stop_hints(claim.turn_id) as stop:
+    async with events.stop_hints(claim.row_id) as stop:
         relay = ReplyStreamer(begun, stream, stop)
         error = await relay.run()
     if relay.hold is lifecycle.LeaseStatus.LOST:

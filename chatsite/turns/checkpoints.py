@@ -33,7 +33,7 @@ def next_at(*, is_first: bool = False) -> float:
 
 @dataclass(frozen=True, slots=True)
 class _Checkpoint:
-    claim: lifecycle.Claim
+    claim: lifecycle.TurnClaim
     text: str
     saved: asyncio.Future[lifecycle.LeaseStatus]
 
@@ -53,7 +53,9 @@ _gathered: WeakKeyDictionary[asyncio.AbstractEventLoop, list[_Checkpoint]] = (
 _writers: set[asyncio.Task[None]] = set()
 
 
-async def save_checkpoint(claim: lifecycle.Claim, text: str) -> lifecycle.LeaseStatus:
+async def save_checkpoint(
+    claim: lifecycle.TurnClaim, text: str
+) -> lifecycle.LeaseStatus:
     """lifecycle.checkpoint() together with the others that are due. One that is
     cancelled before the statement is sent is not part of it."""
     loop = asyncio.get_running_loop()

@@ -21,8 +21,8 @@ from memory.models import Change, Conversation, Message
 from memory.rules import rule_source
 
 from . import limits, requests
-from .lifecycle import LEASE, Claim, State, end, position, unfinished
-from .models import Turn
+from .lifecycle import State, TurnClaim, end, position, unfinished
+from .models import TURN_LEASE, Turn
 
 # Longer texts are read only for those who may send now.
 LONG_CHARS = 2_000
@@ -37,7 +37,7 @@ class Submitted:
     position: int  # unfinished turns before this one
     created: bool  # False: this client_id was seen before
     title: str = ""  # set when this message gave the conversation its title
-    claim: Claim | None = None  # where this process is to run it at once
+    claim: TurnClaim | None = None  # where this process is to run it at once
 
 
 def hear_rules(owner_id: int, text: object) -> Any:
@@ -179,18 +179,18 @@ def _queue_turn(message: Message, **values: Any) -> Turn:
     )
 
 
-def _insert_claimed(message: Message) -> Claim:
+def _insert_claimed(message: Message) -> TurnClaim:
     owner, started = new_owner(), monotonic()
     turn = _queue_turn(
         message,
         state=State.RUNNING,
         attempt=1,
         owner=owner,
-        lease_until=LEASE.end(),
+        lease_until=TURN_LEASE.end(),
         started_at=Now(),
     )
-    ids = (turn.pk, turn.conversation_id)
-    return Claim(*ids, owner, turn.attempt, renewed_at=started, turn=turn)
+    ids = (turn.pk, owner, turn.conversation_id)
+    return TurnClaim(*ids, turn.attempt, renewed_at=started, turn=turn)
 
 
 def _suggest_title(message: Message) -> str:

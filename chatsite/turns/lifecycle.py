@@ -17,12 +17,12 @@ from chatsite import hooks
 from chatsite.llm import providers
 from memory import calibration, context, transcript
 from memory.compaction import lease
-from memory.leases import LeaseStatus, new_owner
+from memory.leases import Claim, LeaseStatus, new_owner
 from memory.models import Conversation, Message, ModelCall
 from memory.sql import Update, prepared_rows, prepared_update
 
 from . import limits
-from .models import Turn
+from .models import TURN_LEASE, Turn
 
 
 def end(
@@ -66,16 +66,13 @@ def _store_reply(turn: Turn, reasoning: str = "") -> Message | None:
 
 
 State = Turn.State
-LEASE = Turn.LEASE
 
 
 @dataclass(frozen=True, slots=True)
-class Claim:
-    """The right to run one attempt of a turn, as long as its lease is renewed."""
+class TurnClaim(Claim):
+    """The right to run one attempt of a turn."""
 
-    turn_id: int
     conversation_id: int
-    owner: str
     attempt: int
     call_id: int | None = None  # of the request that was recorded for this attempt
     tokens: int = 0  # of that request, estimated
@@ -115,7 +112,7 @@ def _orphans() -> models.QuerySet[Turn]:
     most = F("attempts_before") + settings.TURN_MAX_ATTEMPTS
     used_up = Q(state=State.RUNNING, attempt__gte=most)
     stopped = Q(cancel_requested_at__isnull=False)
-    return Turn.objects.filter(LEASE.free(), stopped | used_up)
+    return Turn.objects.filter(TURN_LEASE.free(), stopped | used_up)
 
 
 def end_orphans(conversation_id: int) -> list[Turn]:
@@ -136,7 +133,7 @@ def _end_orphan(turn: Turn) -> bool:
 
 
 @transaction.atomic
-def claim(conversation_id: int) -> Claim | None:
+def claim(conversation_id: int) -> TurnClaim | None:
     """Take the conversation's next turn: queued, or running with an expired lease.
 
     None: nothing waits, another process has it, it is one for end_orphans(), or its
@@ -147,7 +144,7 @@ def claim(conversation_id: int) -> Claim | None:
     return _take(turn) if turn and limits.may_run(turn) else None
 
 
-def next_claim(conversation_id: int) -> tuple[list[Turn], Claim | None]:
+def next_claim(conversation_id: int) -> tuple[list[Turn], TurnClaim | None]:
     """The turns that end_orphans() ended, and the claim of the next one."""
     first = unfinished(conversation_id).first()
     if first is None:
@@ -163,19 +160,21 @@ def _lock(conversation_id: int) -> None:
     rows.order_by().values_list("pk").first()
 
 
-def _take(turn: Turn) -> Claim | None:
+def _take(turn: Turn) -> TurnClaim | None:
     owner, started = new_owner(), monotonic()
     rows = Turn.objects.filter(pk=turn.pk).exclude(pk__in=_orphans())
     values = {"attempt": F("attempt") + 1, "started_at": Coalesce("started_at", Now())}
-    if not LEASE.claim(rows, owner, state=State.RUNNING, **values):
+    if not TURN_LEASE.claim(rows, owner, state=State.RUNNING, **values):
         return None
-    return Claim(
-        turn.pk, turn.conversation_id, owner, turn.attempt + 1, renewed_at=started
+    return TurnClaim(
+        turn.pk, owner, turn.conversation_id, turn.attempt + 1, renewed_at=started
     )
 
 
 @transaction.atomic
-def begin(claim: Claim, built: context.Built, model: str) -> Claim | LeaseStatus:
+def begin(
+    claim: TurnClaim, built: context.Built, model: str
+) -> TurnClaim | LeaseStatus:
     """Record the request that is about to be sent, unless the turn was lost or is to be
     stopped."""
     started = monotonic()
@@ -196,8 +195,8 @@ def begin(claim: Claim, built: context.Built, model: str) -> Claim | LeaseStatus
     )
     context.keep_prompts(conversation, built)
     begun = {"model": model, "call": call.pk}
-    if not _begin(held_turn=claim.turn_id, held_by=claim.owner, **begun):
-        hold = LEASE.why_refused(held(claim))
+    if not _begin(held_turn=claim.row_id, held_by=claim.owner, **begun):
+        hold = TURN_LEASE.why_refused(TURN_LEASE.held(claim))
         transaction.set_rollback(True)
         return hold
     recorded = {"call_id": call.pk, "tokens": built.tokens, "view": built.view}
@@ -212,60 +211,52 @@ def _begin(held_turn: Any, held_by: Any, model: Any, call: Any) -> Update:
         default=F("call_id"),
         output_field=models.BigIntegerField(),
     )
-    rows = _held(held_turn, held_by).filter(cancel_requested_at=None)
-    return rows, {"lease_until": LEASE.end(), "model": model, "call": of_text}
+    rows = TURN_LEASE.held(Claim(held_turn, held_by)).filter(cancel_requested_at=None)
+    return rows, {"lease_until": TURN_LEASE.end(), "model": model, "call": of_text}
 
 
-def held(claim: Claim) -> models.QuerySet[Turn]:
-    return _held(claim.turn_id, claim.owner)
-
-
-def _held(turn: Any, owner: Any) -> models.QuerySet[Turn]:
-    return Turn.objects.filter(LEASE.held_by(owner), pk=turn)
-
-
-def lock_held(claim: Claim) -> Turn | None:
+def lock_held(claim: TurnClaim) -> Turn | None:
     """The turn, locked together with its conversation, and whether it
     `has_open_steps`. None: lost."""
-    found = _locked(turn=claim.turn_id, owner=claim.owner)
+    found = _locked(turn=claim.row_id, owner=claim.owner)
     return found[0] if found else None
 
 
 @prepared_rows()
 def _locked(turn: Any, owner: Any) -> models.QuerySet[Turn]:
-    rows = _held(turn, owner).order_by()
+    rows = TURN_LEASE.held(Claim(turn, owner)).order_by()
     # In the order of stop(): each waiting for what the other holds would be a deadlock.
     rows = rows.select_for_update(of=("conversation", "self"))
     rows = rows.annotate(has_open_steps=hooks.turn_steps.has_open())
     return rows.select_related("conversation")
 
 
-def checkpoint(claim: Claim, text: str) -> LeaseStatus:
+def checkpoint(claim: TurnClaim, text: str) -> LeaseStatus:
     """Save the reply so far and renew the lease, in one fenced statement."""
     values = {"text": text, "text_attempt": claim.attempt, "call": claim.call_id}
-    mine = {"held_turn": claim.turn_id, "held_by": claim.owner}
+    mine = {"held_turn": claim.row_id, "held_by": claim.owner}
     if _checkpoint(**mine, **(values if text else {})):
         return LeaseStatus.KEPT
-    return LEASE.why_refused(held(claim))
+    return TURN_LEASE.why_refused(TURN_LEASE.held(claim))
 
 
 @prepared_update()
 def _checkpoint(held_turn: Any, held_by: Any, **values: Any) -> Update:
-    rows = _held(held_turn, held_by).filter(cancel_requested_at=None)
-    return rows, {"lease_until": LEASE.end(), **values}
+    rows = TURN_LEASE.held(Claim(held_turn, held_by)).filter(cancel_requested_at=None)
+    return rows, {"lease_until": TURN_LEASE.end(), **values}
 
 
 @transaction.atomic
-def checkpoint_all(texts: Mapping[Claim, str]) -> bool:
+def checkpoint_all(texts: Mapping[TurnClaim, str]) -> bool:
     """checkpoint() for several replies in one statement. False: not all of them were
     saved, as a lease was lost, a stop was requested, or another has locked the row."""
     held = Turn.objects.filter(
-        LEASE.owned,
-        pk__in=[claim.turn_id for claim in texts],
+        TURN_LEASE.owned,
+        pk__in=[claim.row_id for claim in texts],
         owner__in=[claim.owner for claim in texts],
         cancel_requested_at=None,
     )
-    said = {claim.turn_id: (text, claim) for claim, text in texts.items() if text}
+    said = {claim.row_id: (text, claim) for claim, text in texts.items() if text}
     values: dict[str, Any] = {}
     if said:
         values = {
@@ -278,7 +269,7 @@ def checkpoint_all(texts: Mapping[Claim, str]) -> bool:
     # Two that wait for each other's rows would be a deadlock, so this one never waits.
     free = held.select_for_update(skip_locked=True).values("pk")
     rows = Turn.objects.filter(pk__in=free)
-    return rows.update(lease_until=LEASE.end(), **values) == len(texts)
+    return rows.update(lease_until=TURN_LEASE.end(), **values) == len(texts)
 
 
 def _by_turn(name: str, values: dict[int, Any]) -> Case:
@@ -289,7 +280,7 @@ def _by_turn(name: str, values: dict[int, Any]) -> Case:
 
 
 @transaction.atomic
-def finish(claim: Claim, result: Result) -> Turn | None:
+def finish(claim: TurnClaim, result: Result) -> Turn | None:
     """End the attempt: state, reply, bill and calibration together. None: lost.
 
     A second call, after an answer that got lost, finds what the first one did.
@@ -310,7 +301,7 @@ def finish(claim: Claim, result: Result) -> Turn | None:
     turn.reply = _store_reply(turn, reasoning)
     ended = _ended_as(turn, turn.state, turn.error)
     reply = turn.reply and turn.reply.pk
-    _finish(held_turn=claim.turn_id, held_by=claim.owner, reply=reply, **ended)
+    _finish(held_turn=claim.row_id, held_by=claim.owner, reply=reply, **ended)
     _close_books(turn, claim, result)
     reported = calibrated(turn.conversation, claim, result)
     lease.mark_due(turn.conversation_id, **reported)
@@ -319,16 +310,16 @@ def finish(claim: Claim, result: Result) -> Turn | None:
 
 @prepared_update()
 def _finish(held_turn: Any, held_by: Any, **values: Any) -> Update:
-    return _held(held_turn, held_by), values | ENDED
+    return TURN_LEASE.held(Claim(held_turn, held_by)), values | ENDED
 
 
-def _ended(claim: Claim) -> Turn | None:
-    rows = Turn.objects.filter(pk=claim.turn_id, owner=claim.owner)
+def _ended(claim: TurnClaim) -> Turn | None:
+    rows = Turn.objects.filter(pk=claim.row_id, owner=claim.owner)
     ended = rows.exclude(state__in=Turn.UNFINISHED)
     return ended.select_related("conversation", "reply").first()
 
 
-def _close_books(turn: Turn, claim: Claim, result: Result) -> None:
+def _close_books(turn: Turn, claim: TurnClaim, result: Result) -> None:
     """Bill the last request, and link the reply with the one that it came from."""
     link = {"message": turn.reply} if turn.reply else {}
     is_same = turn.call_id == claim.call_id
@@ -338,7 +329,7 @@ def _close_books(turn: Turn, claim: Claim, result: Result) -> None:
 
 
 @transaction.atomic
-def give_up(claim: Claim, result: Result) -> None:
+def give_up(claim: TurnClaim, result: Result) -> None:
     """Close the books of a request that failed and is followed by another one."""
     conversation = Conversation.objects.filter(pk=claim.conversation_id).first()
     if conversation:
@@ -346,7 +337,7 @@ def give_up(claim: Claim, result: Result) -> None:
 
 
 def bill(
-    conversation: Conversation, claim: Claim, result: Result, **link: Message
+    conversation: Conversation, claim: TurnClaim, result: Result, **link: Message
 ) -> bool:
     bill = {
         "tokens_input": result.tokens_input,
@@ -374,7 +365,7 @@ def _bill(call: Any, **values: Any) -> Update:
 
 
 def calibrated(
-    conversation: Conversation, claim: Claim, result: Result
+    conversation: Conversation, claim: TurnClaim, result: Result
 ) -> dict[str, object]:
     """The conversation's estimate, which follows what was reported."""
     if not result.tokens_input or not claim.tokens:
@@ -388,14 +379,13 @@ def release() -> int:
     This counts as an attempt no more than it must: a queued turn is taken by the next
     sweep, whatever its attempt.
     """
-    mine = Turn.objects.filter(LEASE.held_here())
-    return LEASE.release(mine, state=State.QUEUED)
+    return TURN_LEASE.release(TURN_LEASE.held_here(), state=State.QUEUED)
 
 
 def waiting() -> models.QuerySet[Turn]:
     """Turns of conversations that no process works on."""
     open_turns = unfinished(OuterRef("conversation"))
-    alive_or_asking = open_turns.filter(LEASE.alive() | Q(state=State.WAITING))
+    alive_or_asking = open_turns.filter(TURN_LEASE.alive() | Q(state=State.WAITING))
     rows = Turn.objects.filter(~Exists(alive_or_asking), state__one_of=Turn.UNFINISHED)
     return limits.with_room(rows)
 

@@ -35,7 +35,7 @@ from memory.engine.tokens import count_text
 from memory.models import Conversation, ModelCall
 from memory.sql import PreparedUpdate, Update, prepared_rows, prepared_update
 
-from .models import Allowance, Turn
+from .models import TURN_LEASE, Allowance, Turn
 
 # After a pause a user may do this much of the pace at once.
 BURST = timedelta(minutes=5)
@@ -224,7 +224,7 @@ def _open_turns(user_id: int) -> OpenTurns:
 
 @prepared_rows()
 def _open_of(user: Any) -> QuerySet[Turn, Any]:
-    is_running = ExpressionWrapper(Turn.LEASE.alive(), BooleanField())
+    is_running = ExpressionWrapper(TURN_LEASE.alive(), BooleanField())
     rows = Turn.objects.filter(
         conversation__owner_id=user, state__one_of=Turn.UNFINISHED
     )
@@ -297,7 +297,7 @@ def with_room(turns: QuerySet[Turn]) -> QuerySet[Turn]:
     if limit <= 0:
         return turns
     same_owner = Turn.objects.filter(
-        Turn.LEASE.alive(), conversation__owner=OuterRef("conversation__owner")
+        TURN_LEASE.alive(), conversation__owner=OuterRef("conversation__owner")
     )
     per_owner = same_owner.order_by().values("conversation__owner")
     count = per_owner.annotate(count=Count("pk")).values("count")

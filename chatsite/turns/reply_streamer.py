@@ -38,7 +38,7 @@ FULL_CHARS = 100
 class ReplyStreamer:
     """Reads the stream into a text, sends it in frames, saves it once a second."""
 
-    claim: lifecycle.Claim
+    claim: lifecycle.TurnClaim
     stream: streaming.ReplyStream
     stop: asyncio.Event
     text: str = ""  # the answer, without the reasoning before it
@@ -106,7 +106,7 @@ class ReplyStreamer:
                 if stopped.done():
                     return lifecycle.LeaseStatus.CANCELLED
                 if self._is_lease_over():
-                    logger.warning("turn not renewed turn=%s", self.claim.turn_id)
+                    logger.warning("turn not renewed turn=%s", self.claim.row_id)
                     return lifecycle.LeaseStatus.LOST
                 self._checkpoint()
                 if self.hold is not lifecycle.LeaseStatus.KEPT:
@@ -126,7 +126,7 @@ class ReplyStreamer:
             return
         self.sent = len(self.text)
         frame = events.Frame(
-            self.claim.turn_id, self.claim.attempt, self.base, self.text[self.base :]
+            self.claim.row_id, self.claim.attempt, self.base, self.text[self.base :]
         )
         events.deliver_event(self.claim.conversation_id, frame)
         if layer.is_shared() and monotonic() >= self._offer_at:
@@ -157,7 +157,7 @@ class ReplyStreamer:
             hold = await checkpoints.save_checkpoint(self.claim, text)
         except TRANSIENT_DB_ERRORS as error:
             logger.warning(
-                "checkpoint failed turn=%s error=%s", self.claim.turn_id, name_of(error)
+                "checkpoint failed turn=%s error=%s", self.claim.row_id, name_of(error)
             )
             return
         self.hold, self.base, self._renewed_at = hold, len(text), started

@@ -77,7 +77,7 @@ jobs: list[Job] = []
 
 # Strong references: the event loop keeps only weak ones to its tasks.
 _tasks: set[asyncio.Task[None]] = set()
-_held: dict[int, lifecycle.Claim] = {}
+_held: dict[int, lifecycle.TurnClaim] = {}
 # Conversations that are compacted here, or wait at the door of spending.
 _compaction: set[int] = set()
 _closing = asyncio.Event()
@@ -88,7 +88,7 @@ Seen = tuple[context.View | None, Message | None]
 NOTHING: Seen = (None, None)
 
 
-def start_turns(conversation_id: int, claim: lifecycle.Claim | None = None) -> None:
+def start_turns(conversation_id: int, claim: lifecycle.TurnClaim | None = None) -> None:
     """Work off the conversation's turns in a task of its own, from the one that was
     claimed for it on."""
     spawn_task(_drive_turns(conversation_id, claim))
@@ -157,19 +157,19 @@ def _forget_task(task: asyncio.Task[None]) -> None:
 
 
 async def _drive_turns(
-    conversation_id: int, claim: lifecycle.Claim | None = None
+    conversation_id: int, claim: lifecycle.TurnClaim | None = None
 ) -> None:
     claim = claim or await _claim_next(conversation_id)
     while claim:
-        _held[claim.turn_id] = claim
+        _held[claim.row_id] = claim
         try:
             turn, view = await _work_off(claim)
         except TRANSIENT_DB_ERRORS as error:
             # The turn is taken over when its lease has ended, here or elsewhere.
-            logger.warning("turn left turn=%s: %s", claim.turn_id, name_of(error))
+            logger.warning("turn left turn=%s: %s", claim.row_id, name_of(error))
             return
         finally:
-            _held.pop(claim.turn_id, None)
+            _held.pop(claim.row_id, None)
         seen = (view, turn.reply) if turn else NOTHING
         start_compaction(conversation_id, seen=seen)
         if turn and titles.may_be_due(turn.conversation):
@@ -191,7 +191,7 @@ async def _start_waiting(conversation_id: int) -> bool:
     return waiting is None or conversation_id in waiting
 
 
-async def _claim_next(conversation_id: int) -> lifecycle.Claim | None:
+async def _claim_next(conversation_id: int) -> lifecycle.TurnClaim | None:
     try:
         take = database_sync_to_async(lifecycle.next_claim)
         ended, claim = await take(conversation_id)
@@ -204,7 +204,7 @@ async def _claim_next(conversation_id: int) -> lifecycle.Claim | None:
 
 
 async def _work_off(
-    claim: lifecycle.Claim,
+    claim: lifecycle.TurnClaim,
 ) -> tuple[Turn | None, context.View | None]:
     try:
         ended = await run_attempt(claim)
@@ -212,19 +212,19 @@ async def _work_off(
         raise
     except Exception:
         # The edge of the turn: whatever happened, it must not stay without an end.
-        logger.exception("turn crashed turn=%s", claim.turn_id)
+        logger.exception("turn crashed turn=%s", claim.row_id)
         ended = claim, lifecycle.Result(Turn.State.FAILED, "", error="internal")
     turn = await _finish_turn(*ended) if ended else None
     if turn is None:
-        logger.info("turn lost turn=%s attempt=%s", claim.turn_id, claim.attempt)
+        logger.info("turn lost turn=%s attempt=%s", claim.row_id, claim.attempt)
     else:
         await _tell_end(turn)
     return turn, ended[0].view if ended else None
 
 
 async def run_attempt(
-    claim: lifecycle.Claim,
-) -> tuple[lifecycle.Claim, lifecycle.Result] | None:
+    claim: lifecycle.TurnClaim,
+) -> tuple[lifecycle.TurnClaim, lifecycle.Result] | None:
     """How an attempt ended, under the claim of its last request; None: turn lost, or
     left to wait for a person's consent.
 
@@ -236,7 +236,9 @@ async def run_attempt(
     return await attempt.answer_turn(claim, prepared, make_room)
 
 
-async def _finish_turn(claim: lifecycle.Claim, result: lifecycle.Result) -> Turn | None:
+async def _finish_turn(
+    claim: lifecycle.TurnClaim, result: lifecycle.Result
+) -> Turn | None:
     """Tries on after the lease: the fence lets it in until another process has it."""
     until = monotonic() + FINISH_SECONDS
     metrics.note_reply(result)

@@ -28,6 +28,7 @@ from memory.engine.exceptions import SummaryError
 from memory.engine.plan import Compaction
 from memory.engine.summaries.summarizer import SummaryText
 from memory.engine.tokens import count_tokens
+from memory.leases import Claim
 from memory.models import Conversation, ModelCall, Summary, read_langchain
 from memory.ranges import to_ranges
 
@@ -113,7 +114,7 @@ def record_call(
 
 @transaction.atomic
 def commit_summary(
-    job: Job, model: str, result: SummaryText, important: Important
+    claim: Claim, job: Job, model: str, result: SummaryText, important: Important
 ) -> int | None:
     """Write the new version if nothing has changed since the plan; else None.
 
@@ -122,7 +123,7 @@ def commit_summary(
     unchanged = Conversation.objects.filter(
         pk=job.conversation.pk,
         memory_version=job.conversation.memory_version,
-        compaction_owner=job.owner,
+        compaction_owner=claim.owner,
     )
     if not unchanged.update(
         memory_version=F("memory_version") + 1,
@@ -206,12 +207,10 @@ def tokens_after(job: Job, text: str) -> int:
 
 
 @transaction.atomic
-def record_failure(
-    conversation_id: int, owner: str, model: str, error: Exception, job: Job | None
-) -> None:
+def record_failure(claim: Claim, model: str, error: Exception, job: Job | None) -> None:
     """Count the failure, whatever was raised. Without a `job` no step was planned, so
     there is no range for a version that records it."""
-    if not lease.count_failure(conversation_id, owner) or job is None:
+    if not lease.count_failure(claim) or job is None:
         return
     rejected = isinstance(error, SummaryError)
     summary = versions.append_version(

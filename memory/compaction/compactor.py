@@ -8,10 +8,10 @@ but the counters that make the next try wait.
 
 import asyncio
 import logging
-import uuid
 from collections.abc import Awaitable, Callable
 from contextlib import AbstractAsyncContextManager, nullcontext
 from dataclasses import dataclass
+from functools import partial
 from time import monotonic
 from typing import TypeVar
 
@@ -19,11 +19,12 @@ from channels.db import database_sync_to_async
 from langchain_core.messages import AIMessage, BaseMessage
 from pydantic import BaseModel
 
-from memory.database import TRANSIENT_DB_ERRORS, name_of, retry
+from memory.database import retry
 from memory.engine.compaction import find_important
 from memory.engine.exceptions import SummaryError
 from memory.engine.policy import CHUNK_TOKENS
 from memory.engine.summaries import summarizer
+from memory.leases import Claim, work_under_lease
 from memory.models import Conversation
 
 from . import commit, lease, preparation
@@ -83,24 +84,35 @@ async def compact_conversation(
     `force` compacts even below the trigger, while backing off and after the job gave
     up.
     """
-    owner = uuid.uuid4().hex
-    if not await database_sync_to_async(lease.claim_compaction)(
-        conversation_id, owner, force
-    ):
+    claim_row = database_sync_to_async(lease.claim_compaction)
+    claim = await claim_row(conversation_id, force=force)
+    if claim is None:
         return Outcome("busy")
-    renewer = asyncio.create_task(_keep_lease(conversation_id, owner))
-    prepare = database_sync_to_async(preparation.prepare_job)
-    sizes = (open_from, context_window, limit)
+    prepare = partial(preparation.prepare_job, claim, open_from, context_window, limit)
+    # One that could not renew goes on, as long as no other process begins the same.
+    renew = partial(database_sync_to_async(lease.renew_compaction), claim)
+    work = _compact(claim, summariser, database_sync_to_async(prepare), force)
+    try:
+        return await work_under_lease(work, renew, lease.LEASE.total_seconds() / 4)
+    finally:
+        await _retry_write(lease.release_compaction, claim)
+
+
+async def _compact(
+    claim: Claim,
+    summariser: Summariser,
+    prepare: Callable[[bool], Awaitable[Job | None]],
+    force: bool,
+) -> Outcome:
     done: list[int] = []
     job = None
     try:
-        while job := await prepare(conversation_id, owner, *sizes, force and not done):
+        while job := await prepare(force and not done):
             result = await write_step_summary(job, summariser)
             # In a thread of its own: a user's patterns can take long.
             important = await asyncio.to_thread(find_important, job.policy, job.step)
-            version = await _retry_write(
-                commit.commit_summary, job, summariser.model, result, important
-            )
+            made = (job, summariser.model, result, important)
+            version = await _retry_write(commit.commit_summary, claim, *made)
             if version is None:
                 return Outcome("discarded", tuple(done))
             done.append(version)
@@ -108,21 +120,16 @@ async def compact_conversation(
         return Outcome("folded" if done else "nothing", tuple(done))
     except RefusedError as refused:
         postpone = database_sync_to_async(lease.postpone_compaction)
-        await postpone(conversation_id, refused.retry_after)
+        await postpone(claim.row_id, refused.retry_after)
         return Outcome("refused", tuple(done), refused.code)
     except Conversation.DoesNotExist:
         return Outcome("discarded", tuple(done))
     except Exception as error:  # noqa: BLE001 - _log_failure() logs it
-        _log_failure(conversation_id, error, job)
+        _log_failure(claim.row_id, error, job)
         # Every error is counted. Otherwise it would be raised, and the summariser
         # paid, again and again.
-        await _retry_write(
-            commit.record_failure, conversation_id, owner, summariser.model, error, job
-        )
+        await _retry_write(commit.record_failure, claim, summariser.model, error, job)
         return Outcome("failed", tuple(done), commit.error_name(error))
-    finally:
-        renewer.cancel()
-        await _retry_write(lease.release_compaction, conversation_id, owner)
 
 
 def _log_failure(conversation_id: int, error: Exception, job: Job | None) -> None:
@@ -187,17 +194,3 @@ async def write_step_summary(
 async def _retry_write(work: Callable[..., T], *args: object) -> T:
     """What was paid for is not lost because the database is away for a moment."""
     return await retry(work, *args, until=monotonic() + RETRY_SECONDS)
-
-
-async def _keep_lease(conversation_id: int, owner: str) -> None:
-    while True:
-        await asyncio.sleep(lease.LEASE.total_seconds() / 4)
-        try:
-            await database_sync_to_async(lease.renew_compaction)(conversation_id, owner)
-        except TRANSIENT_DB_ERRORS as error:
-            # As long as no other process began the same compaction, this one goes on.
-            logger.warning(
-                "compaction lease not renewed conversation=%s: %s",
-                conversation_id,
-                name_of(error),
-            )

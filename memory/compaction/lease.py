@@ -11,7 +11,7 @@ from typing import Any
 from django.db.models import Case, F, Q, QuerySet, When
 from django.db.models.functions import Least, Now
 
-from memory.leases import Lease
+from memory.leases import Claim, Lease, new_owner
 from memory.models import Conversation
 from memory.sql import Update, person_by_person, prepared_update
 
@@ -20,30 +20,34 @@ BACKOFF = timedelta(seconds=30)
 # A dead process blocks others for no longer.
 LEASE = timedelta(seconds=20)
 DUE_AT_ONCE, OTHERS_AT_ONCE = 50, 4
-COMPACTION = Lease(lambda: LEASE, "compaction_lease_until", "compaction_owner")
+COMPACTION_LEASE = Lease(
+    Conversation, lambda: LEASE, "compaction_lease_until", "compaction_owner"
+)
 
 
-def claim_compaction(conversation_id: int, owner: str, force: bool) -> bool:
-    """Whether this owner may compact now. `force`: also while backing off, and after
-    too many failures."""
+def claim_compaction(conversation_id: int, *, force: bool) -> Claim | None:
+    """Take the conversation to compact it now. `force`: also while backing off, and
+    after too many failures. None: it may not be, or another process does."""
     rows = Conversation.objects.filter(pk=conversation_id, deleted_at=None)
     if not force:
         rows = rows.filter(_may_retry())
     # A lease that was not released belongs to a compaction that died, and what it paid
     # for is lost. If that were not counted, it would die and pay again without end.
     died = Case(When(compaction_owner="", then=0), default=1)
-    return COMPACTION.claim(
-        rows,
-        owner,
+    claim = Claim(conversation_id, new_owner())
+    values = {
         # Should this process die, the next look is due when its lease has ended.
-        compaction_due_at=COMPACTION.end(),
-        compaction_failures=F("compaction_failures") + died,
-    )
+        "compaction_due_at": COMPACTION_LEASE.end(),
+        "compaction_failures": F("compaction_failures") + died,
+    }
+    return claim if COMPACTION_LEASE.claim(rows, claim.owner, **values) else None
 
 
 def is_held(conversation_id: int) -> bool:
     """Whether some process compacts it just now."""
-    return Conversation.objects.filter(COMPACTION.alive(), pk=conversation_id).exists()
+    return Conversation.objects.filter(
+        COMPACTION_LEASE.alive(), pk=conversation_id
+    ).exists()
 
 
 def _may_retry() -> Q:
@@ -70,7 +74,9 @@ def _first_of(rows: QuerySet[Conversation], limit: int) -> list[int]:
 
 
 def waiting_compactions() -> QuerySet[Conversation]:
-    rows = Conversation.objects.filter(COMPACTION.free(), _may_retry(), deleted_at=None)
+    rows = Conversation.objects.filter(
+        COMPACTION_LEASE.free(), _may_retry(), deleted_at=None
+    )
     return rows.filter(compaction_due_at__lte=Now())
 
 
@@ -114,16 +120,14 @@ def reset_back_off(conversation: Conversation) -> None:
 def stop_after_step(conversation_id: int) -> None:
     """End a running compaction after its current step, which is paid for; the next turn
     marks the conversation due again."""
-    rows = Conversation.objects.filter(COMPACTION.alive(), pk=conversation_id)
+    rows = Conversation.objects.filter(COMPACTION_LEASE.alive(), pk=conversation_id)
     rows.update(compaction_due_at=None)
 
 
-def is_stopped(conversation: Conversation, owner: str) -> bool:
+def is_stopped(conversation: Conversation, claim: Claim) -> bool:
     """While a lease is held, `compaction_due_at` is its end; None: it was stopped."""
-    return (
-        conversation.compaction_owner == owner
-        and conversation.compaction_due_at is None
-    )
+    is_held = conversation.compaction_owner == claim.owner
+    return is_held and conversation.compaction_due_at is None
 
 
 def postpone_compaction(conversation_id: int, seconds: float) -> None:
@@ -137,24 +141,20 @@ def filter_unmarked(rows: QuerySet[Conversation]) -> QuerySet[Conversation]:
     return rows.filter(compaction_due_at__gt=Now())
 
 
-def renew_compaction(conversation_id: int, owner: str) -> None:
-    held = _filter_held(conversation_id, owner)
-    COMPACTION.renew(held)
-    filter_unmarked(held).update(compaction_due_at=COMPACTION.end())
+def renew_compaction(claim: Claim) -> None:
+    held = COMPACTION_LEASE.held(claim)
+    COMPACTION_LEASE.renew(held)
+    filter_unmarked(held).update(compaction_due_at=COMPACTION_LEASE.end())
 
 
-def release_compaction(conversation_id: int, owner: str) -> None:
-    COMPACTION.release(_filter_held(conversation_id, owner))
+def release_compaction(claim: Claim) -> None:
+    COMPACTION_LEASE.release(COMPACTION_LEASE.held(claim))
 
 
-def _filter_held(conversation_id: int, owner: str) -> QuerySet[Conversation]:
-    return Conversation.objects.filter(COMPACTION.held_by(owner), pk=conversation_id)
-
-
-def count_failure(conversation_id: int, owner: str) -> bool:
+def count_failure(claim: Claim) -> bool:
     """Let the next try wait, longer after each failure. False: the lease was lost, and
     its new owner counts."""
-    rows = _filter_held(conversation_id, owner)
+    rows = COMPACTION_LEASE.held(claim)
     failures = rows.values_list("compaction_failures", flat=True).first()
     if failures is None:
         return False

@@ -23,6 +23,7 @@ from memory.engine.policy import Policy
 from memory.engine.tokens import TokenCounter
 from memory.engine.tools import rounds
 from memory.engine.triggers import find_next_due
+from memory.leases import Claim
 from memory.models import Conversation, ModelCall, Summary, read_langchain
 from memory.ranges import to_ranges
 from memory.sql import Update, prepared_update
@@ -60,7 +61,6 @@ class Job:
     """One planned step with everything that its commit is checked against."""
 
     conversation: Conversation
-    owner: str
     step: plan.Step
     sources: list[Summary]
     messages: list[BaseMessage]
@@ -106,41 +106,40 @@ def _look_again(pk: Any, due_at: Any, seen: Any = None) -> Update:
 
 
 def prepare_job(
-    conversation_id: int,
-    owner: str,
+    claim: Claim,
     open_from: OpenFrom,
     context_window: int | None,
     limit: int | None,
     force: bool,
 ) -> Job | None:
     """Read the state and plan one step on it; None = nothing to do."""
-    conversation = Conversation.objects.get(pk=conversation_id)
-    if lease.is_stopped(conversation, owner):
+    conversation = Conversation.objects.get(pk=claim.row_id)
+    if lease.is_stopped(conversation, claim):
         return None
     if conversation.set_aside:
-        _resume_summaries(conversation_id, owner)
+        _resume_summaries(claim)
         conversation.refresh_from_db()
     limit = limit or (context.request_limit(context_window) if context_window else None)
     planner = Planner(conversation, open_from, limit=limit)
     if step := planner.next_step(context_window, force=force):
-        return planner.make_job(owner, step)
+        return planner.make_job(step)
     # Nothing is due until an idle or age trigger can fire, or the next turn ends.
-    rows = Conversation.objects.filter(pk=conversation_id)
+    rows = Conversation.objects.filter(pk=claim.row_id)
     lease.filter_unmarked(rows).update(compaction_due_at=planner.find_next_due())
     return None
 
 
 @transaction.atomic
-def _resume_summaries(conversation_id: int, owner: str) -> None:
+def _resume_summaries(claim: Claim) -> None:
     """Put summaries that were set aside in force again, where they follow on."""
-    rows = Conversation.objects.filter(pk=conversation_id, compaction_owner=owner)
+    rows = lease.COMPACTION_LEASE.held(claim)
     # The UPDATE is also the lock.
     if rows.update(memory_version=F("memory_version") + 1):
-        versions.resume_set_aside(Conversation.objects.get(pk=conversation_id))
+        versions.resume_set_aside(rows.get())
 
 
 def prepare_through(
-    conversation: Conversation, owner: str, open_from: OpenFrom, seq: int
+    conversation: Conversation, open_from: OpenFrom, seq: int
 ) -> Job | None:
     """The step that a user asks for: compaction to the end of the turn of message
     `seq`.
@@ -155,7 +154,7 @@ def prepare_through(
     step = plan.plan_compaction_through(
         state.policy, state.window, state.blocks, seq, count_tokens=count_tokens
     )
-    return planner.make_job(owner, step) if step else None
+    return planner.make_job(step) if step else None
 
 
 class Planner:
@@ -228,7 +227,7 @@ class Planner:
             is_waiting=bool(self.waiting),
         )
 
-    def make_job(self, owner: str, step: plan.Step) -> Job:
+    def make_job(self, step: plan.Step) -> Job:
         if isinstance(step, plan.Compaction):
             messages = list(step.messages)
         else:
@@ -238,7 +237,6 @@ class Planner:
         replaced = {block.version for block in step.replaces}
         return Job(
             conversation=self.conversation,
-            owner=owner,
             step=step,
             sources=[each for each in self.summaries if each.version in replaced],
             messages=messages,

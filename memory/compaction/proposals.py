@@ -4,7 +4,6 @@ Nothing changes before it is accepted; what it was made of must then be as it wa
 """
 
 import hashlib
-import uuid
 from dataclasses import dataclass
 from typing import Any
 
@@ -88,7 +87,7 @@ def estimate_compaction(
     return Estimate(
         messages=len(planner.state.window),
         tokens=planner.count_tokens(planner.state.window),
-        step=_plan_of(planner.make_job("", step)) if step else None,
+        step=_plan_of(planner.make_job(step)) if step else None,
     )
 
 
@@ -157,14 +156,14 @@ def accept_proposal(
         **to_flags(find_dropped(seen.messages, text)),
     }
     important = find_important(seen.policy, seen.step)
-    owner = uuid.uuid4().hex
     with transaction.atomic():
         transcript.begin_change(conversation)
-        if not lease.claim_compaction(conversation.pk, owner, force=True):
+        claim = lease.claim_compaction(conversation.pk, force=True)
+        if claim is None:
             raise ActionError(
                 _("Messages are being summarised right now. Try again soon.")
             )
-        job = _prepare_proposal(conversation, known["seq"], open_from, owner)
+        job = _prepare_proposal(conversation, known["seq"], open_from)
         if job.conversation.memory_version != known["memory_version"]:
             raise ActionError(
                 _("What the model sees has changed since. Look at it again.")
@@ -180,8 +179,8 @@ def accept_proposal(
             flags={name: flags for name, flags in found.items() if flags},
         )
         model = known["model"] if as_proposed else ""
-        version = commit.commit_summary(job, model, summary, important)
-        lease.release_compaction(conversation.pk, owner)
+        version = commit.commit_summary(claim, job, model, summary, important)
+        lease.release_compaction(claim)
     return conversation.summaries.get(version=version)
 
 
@@ -193,11 +192,9 @@ def is_changed(conversation: Conversation, signature: str, text: str) -> bool:
         return True
 
 
-def _prepare_proposal(
-    conversation: Conversation, seq: int, open_from: OpenFrom, owner: str = ""
-) -> Job:
+def _prepare_proposal(conversation: Conversation, seq: int, open_from: OpenFrom) -> Job:
     fresh = Conversation.objects.get(pk=conversation.pk)
-    job = preparation.prepare_through(fresh, owner, open_from, seq)
+    job = preparation.prepare_through(fresh, open_from, seq)
     if job is None:
         raise ActionError(
             _(

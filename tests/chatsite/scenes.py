@@ -10,12 +10,13 @@ from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
 
-from chatsite.jobs import queue, tasks
+from chatsite.jobs import tasks
 from chatsite.turns import audit as turn_audit
 from chatsite.turns import commands, lifecycle
 from chatsite.turns.models import Job, Turn
 from memory import context, transcript
 from memory.integrity import audit
+from memory.leases import Claim
 from memory.models import Message
 
 HTMX = {"HX-Request": "true"}
@@ -47,7 +48,7 @@ def submit(conversation, text="Hello", client_id=None):
 def answer(conversation, text="Reply", state=Turn.State.DONE, **reported):
     """Claim the turn that waits longest and end it as a runner would."""
     claim = lifecycle.claim(conversation.pk)
-    newest = Turn.objects.get(pk=claim.turn_id).user_message
+    newest = Turn.objects.get(pk=claim.row_id).user_message
     built = context.build_request_context(conversation, newest=newest, model="demo")
     claim = lifecycle.begin(claim, built, "demo")
     return lifecycle.finish(claim, lifecycle.Result(state, text, **reported))
@@ -147,7 +148,7 @@ def arrive(call, text):
 def work_off():
     """Do the jobs that wait to their ends, as tasks of a server process would."""
     for job in Job.objects.filter(state=Job.State.QUEUED):
-        async_to_sync(tasks.run_job)(queue.Claim(job.pk, job.owner))
+        async_to_sync(tasks.run_job)(Claim(job.pk, job.owner))
 
 
 def propose(client, conversation, seq, **fields):

@@ -117,7 +117,7 @@ class People:
         """The next step of the turn that runs, as its process would do it."""
         if self.claim is None:
             self.claim = lifecycle.claim(self.key)
-        elif Turn.objects.get(pk=self.claim.turn_id).cancel_requested_at:
+        elif Turn.objects.get(pk=self.claim.row_id).cancel_requested_at:
             self.finish(Turn.State.STOPPED, "")
         elif call := self.pick(self.open_calls()):
             self.run_call(call)
@@ -127,17 +127,17 @@ class People:
     do_run.weight = 24
 
     def open_calls(self):
-        rows = ToolCall.objects.filter(turn=self.claim.turn_id)
+        rows = ToolCall.objects.filter(turn=self.claim.row_id)
         return rows.filter(state__in=(State.ASKED, State.WAITING, State.RUNNING))
 
     def request(self):
-        newest = Turn.objects.get(pk=self.claim.turn_id).user_message
+        newest = Turn.objects.get(pk=self.claim.row_id).user_message
         steps = context.read_steps(newest)
         built = context.build_request_context(
             self.conversation, newest=newest, steps=steps, model="m"
         )
         begun = lifecycle.begin(self.claim, built, "m")
-        if not isinstance(begun, lifecycle.Claim):
+        if not isinstance(begun, lifecycle.TurnClaim):
             self.claim = None
             return
         self.claim = begun

@@ -451,12 +451,12 @@ class TestAnythingRaised:
     async def test_a_compaction_whose_process_died_is_counted(self, conversation):
         await talked(conversation, 4)
         claim = database_sync_to_async(lease.claim_compaction)
-        for number in range(lease.MAX_FAILURES + 1):
-            assert await claim(conversation.pk, f"dead {number}", False)
+        for _ in range(lease.MAX_FAILURES + 1):
+            assert await claim(conversation.pk, force=False)
             await Conversation.objects.filter(pk=conversation.pk).aupdate(
                 compaction_lease_until=timezone.now() - timedelta(seconds=1)
             )
-        assert not await claim(conversation.pk, "next", False)
+        assert not await claim(conversation.pk, force=False)
         assert await database_sync_to_async(lease.due_compactions)() == []
 
     async def test_after_the_limit_a_new_message_asks_once_more(self, conversation):

@@ -1,25 +1,38 @@
 """Who may work on a row: claims, renewals, fences."""
 
+import asyncio
 from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 from threading import Barrier
 
 import pytest
-from django.db import connection
+from django.db import OperationalError, connection
 from django.db.models import F, Q
 from django.db.models.functions import Now
 
 from chatsite.turns.models import Turn
 from memory import transcript
-from memory.leases import PROCESS, Lease, LeaseStatus, new_owner
+from memory.leases import (
+    PROCESS,
+    Claim,
+    Lease,
+    LeaseStatus,
+    LostError,
+    new_owner,
+    work_under_lease,
+)
 from memory.models import Conversation
 
 pytestmark = pytest.mark.django_db
 
 MINUTE = timedelta(minutes=1)
 # A table whose states say who waits, and one that has nothing but the two columns.
-BY_STATE = Lease(lambda: MINUTE, owned=Q(state="running"), waiting=Q(state="queued"))
-BY_COLUMNS = Lease(lambda: MINUTE, "compaction_lease_until", "compaction_owner")
+BY_STATE = Lease(
+    Turn, lambda: MINUTE, owned=Q(state="running"), waiting=Q(state="queued")
+)
+BY_COLUMNS = Lease(
+    Conversation, lambda: MINUTE, "compaction_lease_until", "compaction_owner"
+)
 
 
 @pytest.fixture
@@ -49,7 +62,7 @@ def expire(lease, rows):
 
 
 def held(lease, rows, owner):
-    return rows.filter(lease.held_by(owner))
+    return lease.held(Claim(rows.get().pk, owner))
 
 
 class TestClaim:
@@ -175,12 +188,55 @@ class TestRelease:
     def test_a_process_knows_what_is_its_own(self, kind):
         lease, rows, values = kind
         lease.claim(rows, new_owner(), **values)
-        assert rows.filter(lease.held_here()).exists()
+        assert lease.held_here().exists()
         expire(lease, rows)
         lease.claim(rows, "of another process", **values)
-        assert not rows.filter(lease.held_here()).exists()
+        assert not lease.held_here().exists()
 
     def test_no_two_claims_have_the_same_token(self):
         tokens = {new_owner() for _ in range(100)}
         assert len(tokens) == 100
         assert {(token[:12], len(token)) for token in tokens} == {(PROCESS, 36)}
+
+
+class TestWorkUnderLease:
+    async def test_it_renews_until_the_result_is_there(self):
+        renewed = asyncio.Event()
+
+        async def work():
+            await renewed.wait()
+            return "done"
+
+        async def renew():
+            renewed.set()
+
+        assert await work_under_lease(work(), renew, 0.01) == "done"
+
+    async def test_a_database_that_is_away_does_not_end_the_work(self):
+        failed = asyncio.Event()
+
+        async def work():
+            await failed.wait()
+            return "done"
+
+        async def renew():
+            failed.set()
+            raise OperationalError("away")
+
+        assert await work_under_lease(work(), renew, 0.01) == "done"
+
+    async def test_a_lost_lease_ends_the_work_before_it_is_told(self):
+        ended = []
+
+        async def work():
+            try:
+                await asyncio.Event().wait()
+            finally:
+                ended.append(True)
+
+        async def renew():
+            raise LostError
+
+        with pytest.raises(LostError):
+            await work_under_lease(work(), renew, 0.01)
+        assert ended

@@ -29,7 +29,7 @@ from chatsite.tools.events import Tool
 from chatsite.tools.models import ToolCall
 from chatsite.turns import attempt, checkpoints
 from chatsite.turns.attempt import MakeRoom, Tools
-from chatsite.turns.lifecycle import Claim, Result
+from chatsite.turns.lifecycle import Result, TurnClaim
 from chatsite.turns.models import Turn
 from memory.engine.blank import is_blank
 from memory.engine.tokens import count_text
@@ -58,8 +58,8 @@ _left_alone: set[asyncio.Future[Any]] = set()
 
 
 async def run(
-    claim: Claim, turn: Turn, make_room: MakeRoom
-) -> tuple[Claim, Result] | None:
+    claim: TurnClaim, turn: Turn, make_room: MakeRoom
+) -> tuple[TurnClaim, Result] | None:
     """How an attempt of a turn with tools ended, as runner.run_attempt() tells it."""
     await registry.ready()
     return await ToolLoop(claim, turn, make_room).run()
@@ -69,7 +69,7 @@ class ToolLoop:
     """One attempt. Once it is over nothing more is begun; without a result it was lost,
     or waits for consent."""
 
-    def __init__(self, claim: Claim, turn: Turn, make_room: MakeRoom) -> None:
+    def __init__(self, claim: TurnClaim, turn: Turn, make_room: MakeRoom) -> None:
         self.claim = claim
         self._turn = turn
         self._make_room = make_room
@@ -83,9 +83,9 @@ class ToolLoop:
         self._running: set[asyncio.Future[Any]] = set()
         self._places = asyncio.Semaphore(PARALLEL)
 
-    async def run(self) -> tuple[Claim, Result] | None:
+    async def run(self) -> tuple[TurnClaim, Result] | None:
         self._rounds, self._calls = await self._write(records.count_used)
-        async with events.stop_hints(self.claim.turn_id) as stop:
+        async with events.stop_hints(self.claim.row_id) as stop:
             guard = asyncio.create_task(self._guard(stop))
             try:
                 while calls := await self._find_calls():
@@ -115,7 +115,7 @@ class ToolLoop:
                 return calls
             hold = await self._write(records.wait)
             if hold is LeaseStatus.KEPT:
-                waiting = events.State(self.claim.turn_id, Turn.State.WAITING)
+                waiting = events.State(self.claim.row_id, Turn.State.WAITING)
                 await events.publish_event(self.claim.conversation_id, waiting)
                 self._end()
             elif hold:
@@ -155,7 +155,7 @@ class ToolLoop:
         return calls
 
     async def _take(
-        self, stored: tuple[Claim, list[ToolCall]] | None
+        self, stored: tuple[TurnClaim, list[ToolCall]] | None
     ) -> list[ToolCall]:
         if stored is None:
             self._end()
@@ -290,7 +290,7 @@ class ToolLoop:
             hold = await checkpoints.save_checkpoint(self.claim, "")
         except TRANSIENT_DB_ERRORS as error:
             logger.warning(
-                "lease not renewed turn=%s: %s", self.claim.turn_id, name_of(error)
+                "lease not renewed turn=%s: %s", self.claim.row_id, name_of(error)
             )
             is_over = monotonic() >= self.claim.lease_end
             return LeaseStatus.LOST if is_over else LeaseStatus.KEPT

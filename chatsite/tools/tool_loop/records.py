@@ -18,8 +18,8 @@ from chatsite.tools import consent, registry
 from chatsite.tools.context import Pending
 from chatsite.tools.models import ToolCall, digest_of
 from chatsite.turns import lifecycle
-from chatsite.turns.lifecycle import LEASE, Claim, Result, held
-from chatsite.turns.models import Turn
+from chatsite.turns.lifecycle import Result, TurnClaim
+from chatsite.turns.models import TURN_LEASE, Turn
 from memory import transcript
 from memory.compaction import lease
 from memory.leases import LeaseStatus
@@ -49,8 +49,8 @@ class Settled(NamedTuple):
 
 @transaction.atomic
 def ask(
-    claim: Claim, result: Result, asked: Sequence[Asked]
-) -> tuple[Claim, list[ToolCall]] | None:
+    claim: TurnClaim, result: Result, asked: Sequence[Asked]
+) -> tuple[TurnClaim, list[ToolCall]] | None:
     """Store a reply that asks for calls, and its calls; bill its request. The claim of
     what follows, whose frames begin again. None: the turn was lost.
 
@@ -79,7 +79,7 @@ def ask(
     )
     answers.advance(turn)
     # As a new attempt, and as the first one since something came of it.
-    held(claim).update(
+    TURN_LEASE.held(claim).update(
         text="",
         call=None,
         attempt=following.attempt,
@@ -108,8 +108,8 @@ def ask(
 
 @transaction.atomic
 def keep_cut_off(
-    claim: Claim, result: Result, asked: Sequence[Asked]
-) -> tuple[Claim, list[ToolCall]] | None:
+    claim: TurnClaim, result: Result, asked: Sequence[Asked]
+) -> tuple[TurnClaim, list[ToolCall]] | None:
     """ask() for a reply that was cut off: its calls are answered at once, as not run,
     and the last one says how many more there were.
 
@@ -131,13 +131,13 @@ def keep_cut_off(
 
 
 @transaction.atomic
-def begin(claim: Claim, pk: int) -> ToolCall | LeaseStatus:
+def begin(claim: TurnClaim, pk: int) -> ToolCall | LeaseStatus:
     """Note that a call runs, before it does; without a consent that it needs, it waits
     instead. With what its tool is told of it. CANCELLED, LOST: it may not run."""
-    hold = LEASE.renew_unless_cancelled(held(claim))
+    hold = TURN_LEASE.renew_unless_cancelled(TURN_LEASE.held(claim))
     if hold is not LeaseStatus.KEPT:
         return hold
-    row = ToolCall.objects.filter(pk=pk, turn_id=claim.turn_id)
+    row = ToolCall.objects.filter(pk=pk, turn_id=claim.row_id)
     asked = row.filter(state=State.ASKED)
     tool = registry.available().get(row.values_list("name", flat=True).get())
     if tool and tool.needs_consent and not consent.holds(asked, tool):
@@ -147,12 +147,12 @@ def begin(claim: Claim, pk: int) -> ToolCall | LeaseStatus:
 
 
 @transaction.atomic
-def finish(claim: Claim, pk: int, answer: Answer | Pending) -> ToolCall | None:
+def finish(claim: TurnClaim, pk: int, answer: Answer | Pending) -> ToolCall | None:
     """Store the result of a call that this attempt runs. None: the turn was lost."""
     turn = lifecycle.lock_held(claim)
     if turn is None:
         return None
-    LEASE.renew(held(claim))
+    TURN_LEASE.renew(TURN_LEASE.held(claim))
     call = answers.read(pk)
     if call.state != State.RUNNING:
         return call
@@ -189,7 +189,7 @@ def _refuse_late(call: ToolCall, turn: Turn, pending: Pending) -> ToolCall:
 
 
 @transaction.atomic
-def settle(claim: Claim, limit: int | None = None) -> Settled | None:
+def settle(claim: TurnClaim, limit: int | None = None) -> Settled | None:
     """What is open before the next request. None: the turn was lost.
 
     A call that runs in no process any more is run again only where that is the same as
@@ -227,7 +227,7 @@ def _why_not(call: ToolCall, over_limit: Container[int]) -> Answer | None:
 
 
 @transaction.atomic
-def wait(claim: Claim) -> LeaseStatus | None:
+def wait(claim: TurnClaim) -> LeaseStatus | None:
     """Let the turn wait for consent: KEPT, and no process has it until the answer.
     None: that has come meanwhile."""
     turn = lifecycle.lock_held(claim)
@@ -237,15 +237,15 @@ def wait(claim: Claim) -> LeaseStatus | None:
         return LeaseStatus.CANCELLED
     if not turn.tool_calls.filter(state=State.WAITING).exists():
         return None
-    LEASE.release(held(claim), state=Turn.State.WAITING)
+    TURN_LEASE.release(TURN_LEASE.held(claim), state=Turn.State.WAITING)
     return LeaseStatus.KEPT
 
 
-def count_used(claim: Claim) -> tuple[int, int]:
+def count_used(claim: TurnClaim) -> tuple[int, int]:
     """How many replies of a turn have asked for calls so far, and for how many."""
     used = _calls_of(claim).aggregate(Count("request", distinct=True), Count("pk"))
     return used["request__count"], used["pk__count"]
 
 
-def _calls_of(claim: Claim) -> QuerySet[ToolCall]:
-    return ToolCall.objects.filter(turn=claim.turn_id, request__superseded_at=None)
+def _calls_of(claim: TurnClaim) -> QuerySet[ToolCall]:
+    return ToolCall.objects.filter(turn=claim.row_id, request__superseded_at=None)

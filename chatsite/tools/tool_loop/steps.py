@@ -13,7 +13,7 @@ from chatsite.tools.cards import tool_cards
 from chatsite.tools.events import Tool
 from chatsite.tools.models import ToolCall
 from chatsite.turns.attempt import MakeRoom
-from chatsite.turns.lifecycle import Claim, Result
+from chatsite.turns.lifecycle import Result, TurnClaim
 from chatsite.turns.models import Turn
 from memory.models import Conversation, Message
 
@@ -31,8 +31,8 @@ class ToolSteps(TurnSteps):
         return turn.may_have_rows and calls.exists()
 
     async def run(
-        self, claim: Claim, turn: Turn, make_room: MakeRoom
-    ) -> tuple[Claim, Result] | None:
+        self, claim: TurnClaim, turn: Turn, make_room: MakeRoom
+    ) -> tuple[TurnClaim, Result] | None:
         tool_loop = await asyncio.to_thread(_load_tool_loop)
         return await tool_loop.run(claim, turn, make_room)
 

@@ -2,15 +2,18 @@
 prefers. What was said lives in memory.models.
 """
 
-from .job import Job
+from .job import JOB_LEASE, Job
 from .people import Allowance, Preferences, Presence
-from .turn import FAILING_FIRST, Turn
+from .turn import FAILING_FIRST, TURN_LEASE, Turn, lease_duration
 
 __all__ = [
     "FAILING_FIRST",
+    "JOB_LEASE",
+    "TURN_LEASE",
     "Allowance",
     "Job",
     "Preferences",
     "Presence",
     "Turn",
+    "lease_duration",
 ]

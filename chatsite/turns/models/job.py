@@ -24,7 +24,6 @@ class Job(models.Model):
         CANCELLED = "cancelled", _("Cancelled")
 
     UNFINISHED = (State.QUEUED, State.RUNNING)
-    LEASE = Lease(lease_duration, owned=Q(state__in=UNFINISHED))
 
     kind = models.CharField(max_length=12)
     user = models.ForeignKey(
@@ -78,3 +77,6 @@ class Job(models.Model):
     @property
     def is_finished(self) -> bool:
         return self.state not in self.UNFINISHED
+
+
+JOB_LEASE = Lease(Job, lease_duration, owned=Q(state__in=Job.UNFINISHED))

@@ -49,9 +49,6 @@ class Turn(models.Model):
     # Asked for with `one_of` (chatsite/database.py): there are indexes over these.
     UNFINISHED = (State.QUEUED, State.RUNNING, State.WAITING)
     RETRYABLE = (State.STOPPED, State.FAILED, State.TRUNCATED, State.INTERRUPTED)
-    LEASE = Lease(
-        lease_duration, owned=Q(state=State.RUNNING), waiting=Q(state=State.QUEUED)
-    )
 
     # The index of the latest ones serves; another one keeps SQLite from turn_open.
     conversation = models.ForeignKey(
@@ -148,3 +145,11 @@ class Turn(models.Model):
     @property
     def is_finished(self) -> bool:
         return self.state not in self.UNFINISHED
+
+
+TURN_LEASE = Lease(
+    Turn,
+    lease_duration,
+    owned=Q(state=Turn.State.RUNNING),
+    waiting=Q(state=Turn.State.QUEUED),
+)

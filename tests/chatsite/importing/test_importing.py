@@ -21,7 +21,7 @@ from chatsite.importing.exporting.thread import export_thread
 from chatsite.importing.files.reading import ImportFileError
 from chatsite.importing.outcome import KIND, Outcome
 from chatsite.jobs import queue
-from chatsite.turns.models import Job
+from chatsite.turns.models import JOB_LEASE, Job
 from memory import bundle, context, library, transcript, versions
 from memory.compaction import lease
 from memory.models import Conversation, Message, Prompt
@@ -472,7 +472,7 @@ class TestStaging:
 
     def test_an_importer_that_lost_its_job_stops(self, alice):
         claim = queue.add(KIND, alice, f"import:{alice.pk}")
-        importer = storing._Import(claim, queue.held(claim).get())
+        importer = storing._Import(claim, JOB_LEASE.held(claim).get())
         draft = storing._read_item(CLAUDE, alice)
         queue.fail(claim, "Too late.")
         with pytest.raises(storing.LostError):
@@ -481,7 +481,7 @@ class TestStaging:
 
     def test_it_stops_when_its_person_is_gone(self, alice):
         claim = queue.add(KIND, alice, f"import:{alice.pk}")
-        importer = storing._Import(claim, queue.held(claim).get())
+        importer = storing._Import(claim, JOB_LEASE.held(claim).get())
         made, _left_out = importer._create(storing._read_item(CLAUDE, alice))
         account.delete_account(alice)
         with pytest.raises(storing.LostError), importer._batch(0):

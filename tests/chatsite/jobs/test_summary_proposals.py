@@ -7,6 +7,7 @@ from asgiref.sync import async_to_sync
 from chatsite.jobs import queue, summary_proposals, tasks
 from chatsite.turns.models import Job
 from memory import transcript
+from memory.leases import Claim, LostError
 from memory.models import ModelCall
 from tests.patience import wait_for
 
@@ -139,10 +140,10 @@ class TestPaidOnce:
 
     def test_after_its_process_died(self, client, long_ago, monkeypatch):
         def die(running):
-            raise tasks.LostError
+            raise LostError
 
         job = self.cut_short(long_ago, monkeypatch, die)
-        queue.fail(queue.Claim(job.pk, job.owner), queue.DIED)
+        queue.fail(Claim(job.pk, job.owner), queue.DIED)
         assert "was restarted" in page_of(client, long_ago)
         self.resume(client, long_ago)
 

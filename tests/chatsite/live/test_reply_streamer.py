@@ -73,7 +73,7 @@ def frames(monkeypatch):
 
 
 def a_relay(words=30):
-    claim = lifecycle.Claim(1, 1, "owner", 1, renewed_at=time.monotonic())
+    claim = lifecycle.TurnClaim(1, "owner", 1, 1, renewed_at=time.monotonic())
     return reply_streamer.ReplyStreamer(claim, Stream(words), asyncio.Event())
 
 
@@ -193,7 +193,9 @@ async def test_a_slow_layer_holds_up_no_checkpoint(saving, elsewhere):
 
 async def test_who_wakes_up_after_the_lease_sends_nothing_more(saving, frames):
     going = a_relay(words=1000)
-    going.claim = lifecycle.Claim(1, 1, "owner", 1, renewed_at=time.monotonic() - 60)
+    going.claim = lifecycle.TurnClaim(
+        1, "owner", 1, 1, renewed_at=time.monotonic() - 60
+    )
     await going.run()
     assert going.hold is lifecycle.LeaseStatus.LOST
     assert frames == []

@@ -23,6 +23,7 @@ from chatsite.live import presence, progress, watcher
 from chatsite.turns import commands, lifecycle
 from chatsite.turns.models import Presence, Turn
 from memory import transcript
+from memory.leases import PROCESS
 from memory.models import Conversation
 from tests.patience import within
 
@@ -356,14 +357,14 @@ class TestSocketsPerUser:
         gone = timezone.now() - timedelta(seconds=1)
         Presence.objects.update(process="another", lease_until=gone)
         presence.enter_presence(alice.pk, 2)
-        assert Presence.objects.get(process=presence.PROCESS).sockets == 2
+        assert Presence.objects.get(process=PROCESS).sockets == 2
 
     def test_a_lease_is_renewed_and_the_dead_are_forgotten(self, alice, bob):
         for user in (alice, bob):
             presence.enter_presence(user.pk, 1)
         Presence.objects.filter(user=bob).update(process="another")
         Presence.objects.update(
-            lease_until=F("lease_until") - 4 * presence.LEASE.duration()
+            lease_until=F("lease_until") - 4 * presence.PRESENCE_LEASE.duration()
         )
         presence.renew_presence({alice.pk: 1})
         assert Presence.objects.get().user == alice

@@ -140,7 +140,7 @@ class TestDelete:
         running, waiting = Turn.objects.order_by("pk")[2:]
         assert waiting.state == Turn.State.STOPPED
         assert lifecycle.checkpoint(claim, "More") is lifecycle.LeaseStatus.CANCELLED
-        assert running.pk == claim.turn_id
+        assert running.pk == claim.row_id
 
 
 class TestSearch:

@@ -89,7 +89,7 @@ class TestSeveral:
         running, waiting = Turn.objects.order_by("pk")
         assert waiting.state == Turn.State.STOPPED
         assert lifecycle.checkpoint(claim, "More") is lifecycle.LeaseStatus.CANCELLED
-        assert running.pk == claim.turn_id
+        assert running.pk == claim.row_id
 
     def test_only_those_that_run_cost_statements_to_stop(self, alice, some):
         with CaptureQueriesContext(connection) as queries:

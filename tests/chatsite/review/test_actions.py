@@ -150,14 +150,12 @@ class TestRebuild:
     ):
         actions.set_policy(conversation, {"preset": "langgraph"})
         talk(conversation, 4)
-        assert lease.claim_compaction(conversation.pk, "me", True)
-        job = preparation.prepare_job(
-            conversation.pk, "me", lambda _: None, None, None, True
-        )
+        claim = lease.claim_compaction(conversation.pk, force=True)
+        job = preparation.prepare_job(claim, lambda _: None, None, None, True)
         post(reviewer, "rebuild", conversation)
         late = SummaryText("Too late.", "0" * 64, 1)
         important = find_important(job.policy, job.step)
-        assert commit.commit_summary(job, "m", late, important) is None
+        assert commit.commit_summary(claim, job, "m", late, important) is None
         assert in_force(conversation) == []
 
     def test_a_wrong_or_incomplete_form_is_refused(

@@ -163,7 +163,7 @@ class TestErasing:
         commands.submit_message(secret, text="One more", client_id="1")
         claim = lifecycle.claim(secret.pk)
         purge(eraser, secret)
-        assert ended == [(secret.pk, [claim.turn_id])]
+        assert ended == [(secret.pk, [claim.row_id])]
 
     def test_branches_stay_and_forget_where_they_are_from(self, eraser, secret):
         branch = copies.branch_conversation(secret, 2)

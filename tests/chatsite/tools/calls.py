@@ -28,7 +28,7 @@ def create(user, **values):
 def claim_next(conversation):
     """The claim of the conversation's next turn, with a request that was recorded."""
     claim = lifecycle.claim(conversation.pk)
-    newest = Turn.objects.get(pk=claim.turn_id).user_message
+    newest = Turn.objects.get(pk=claim.row_id).user_message
     steps = context.read_steps(newest)
     built = context.build_request_context(
         conversation, newest=newest, steps=steps, model="m"
@@ -72,7 +72,7 @@ def answer(claim, call, content):
 
 def reply(conversation, claim, text="I will tell you."):
     """Answer what is open, and end the turn with a reply."""
-    newest = Turn.objects.get(pk=claim.turn_id).user_message
+    newest = Turn.objects.get(pk=claim.row_id).user_message
     steps = context.read_steps(newest)
     built = context.build_request_context(
         Conversation.objects.get(pk=conversation.pk),

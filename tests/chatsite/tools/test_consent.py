@@ -76,7 +76,7 @@ def test_a_no_is_told_to_the_model_with_its_reason(waiting):
     claim = claim_next(call.conversation)
     built = claim.view.context.messages
     assert built[-1].content == f"{consent.REFUSED} The user's reason: Not to Bob."
-    assert claim.turn_id == call.turn_id
+    assert claim.row_id == call.turn_id
 
 
 def test_the_wait_is_no_attempt_and_not_the_tools_time(waiting):
@@ -228,10 +228,10 @@ def test_messages_sent_meanwhile_wait_behind_it(waiting):
     answer(waiting, allowed=False)
     conversation = Conversation.objects.get(pk=waiting.conversation_id)
     claim = claim_next(conversation)
-    assert claim.turn_id == waiting.turn_id
+    assert claim.row_id == waiting.turn_id
     calls.reply(conversation, claim)
     claim = claim_next(conversation)
-    assert claim.turn_id == behind.turn.pk
+    assert claim.row_id == behind.turn.pk
     assert [each.type for each in claim.view.context.messages[1:]] == [
         *("human", "ai", "tool", "ai", "human")
     ]

@@ -98,7 +98,7 @@ class TestDelivery:
         done = late_results.deliver(late.pk, "The tea is here.")
         assert done.turn.user_message == again(late).late_result
         claim = claim_next(Conversation.objects.get())
-        assert claim.turn_id == done.turn.pk
+        assert claim.row_id == done.turn.pk
         assert "The tea is here." in claim.view.context.messages[-1].text
         turn = lifecycle.finish(claim, lifecycle.Result(Turn.State.DONE, "Drink it!"))
         assert turn.reply.seq == done.turn.user_message.seq + 1
@@ -111,11 +111,11 @@ class TestDelivery:
         open_turn = submit(conversation, "Wait for me").turn
         done = late_results.deliver(late.pk, "Here.")
         claim = claim_next(Conversation.objects.get())
-        assert claim.turn_id == open_turn.pk
+        assert claim.row_id == open_turn.pk
         assert "Here." not in str(claim.view.context.messages)
         reply(conversation, claim, "Done.")
         claim = claim_next(Conversation.objects.get())
-        assert claim.turn_id == done.turn.pk
+        assert claim.row_id == done.turn.pk
         texts = [each.text for each in claim.view.context.messages]
         assert texts.index("Done.") < len(texts) - 1
         reply(conversation, claim)
@@ -437,7 +437,7 @@ class TestCancel:
     def test_a_stopped_turn_still_gets_its_late_result(self, conversation):
         claim, (call,) = ask(conversation, ORDER)
         call = postpone(claim, call)
-        commands.stop_turn(conversation, claim.turn_id)
+        commands.stop_turn(conversation, claim.row_id)
         lifecycle.finish(claim, lifecycle.Result(Turn.State.STOPPED, ""))
         assert late_results.deliver(call.pk, "Here.").call.state == State.DONE
         assert violations() == []

@@ -110,7 +110,7 @@ class TestWaitingForConsent:
         asking(turn)
         Turn.objects.filter(pk=turn.pk).update(state=State.QUEUED)
         assert lifecycle.due() == [conversation.pk]
-        assert lifecycle.claim(conversation.pk).turn_id == turn.pk
+        assert lifecycle.claim(conversation.pk).row_id == turn.pk
 
     def test_it_can_be_stopped_at_once(self, conversation, turn):
         assert commands.stop_turn(conversation, asking(turn).pk).state == State.STOPPED

@@ -59,7 +59,7 @@ def ask(conversation, *names, text="Let me see."):
 
 def lose(claim):
     """Its process is killed: nothing more is written, and the lease ends."""
-    turn = Turn.objects.filter(pk=claim.turn_id)
+    turn = Turn.objects.filter(pk=claim.row_id)
     turn.update(lease_until=Now() - timedelta(seconds=1))
 
 
@@ -266,7 +266,7 @@ class TestEnds:
         claim, _ = ask(conversation, "write_down")
         ToolCall.objects.update(state=State.WAITING)
         assert records.wait(claim) is LeaseStatus.KEPT
-        turn = commands.stop_turn(conversation, claim.turn_id)
+        turn = commands.stop_turn(conversation, claim.row_id)
         assert look(conversation) == ("stopped", [State.CANCELLED])
         assert turn.reply is None
         assert conversation.messages.get(seq=3).text == answers.NOT_RUN
@@ -280,7 +280,7 @@ class TestEnds:
         assert answers.resume(Turn.objects.all()) == 1
         turn = Turn.objects.get()
         assert turn.attempt == turn.attempts_before
-        assert lifecycle.claim(conversation.pk).turn_id == claim.turn_id
+        assert lifecycle.claim(conversation.pk).row_id == claim.row_id
 
     def test_a_wait_whose_answer_has_come_is_none(self, conversation):
         claim, _ = ask(conversation, "write_down")

@@ -33,8 +33,8 @@ def running(alice, bob):
 
 
 def rows_of(claims):
-    rows = Turn.objects.in_bulk([claim.turn_id for claim in claims])
-    return [rows[claim.turn_id] for claim in claims]
+    rows = Turn.objects.in_bulk([claim.row_id for claim in claims])
+    return [rows[claim.row_id] for claim in claims]
 
 
 @pytest.mark.django_db
@@ -64,7 +64,7 @@ class TestStatement:
         stopped = rows_of(running)[1]
         commands.stop_turn(stopped.conversation, stopped.pk)
         assert not lifecycle.checkpoint_all(texts)
-        Turn.objects.filter(pk=running[2].turn_id).update(owner="another")
+        Turn.objects.filter(pk=running[2].row_id).update(owner="another")
         assert not lifecycle.checkpoint_all(texts)
         assert [row.text for row in rows_of(running)] == [
             *("So far", "", "So far", "So far", "So far")
@@ -78,7 +78,7 @@ def test_a_locked_row_is_not_waited_for(running):
 
     def hold():
         with transaction.atomic():
-            Turn.objects.select_for_update().get(pk=running[0].turn_id)
+            Turn.objects.select_for_update().get(pk=running[0].row_id)
             locked.set()
             done.wait(20)
         connection.close()
@@ -117,7 +117,7 @@ class Saved:
 
 
 def a_claim(number):
-    return lifecycle.Claim(number, number, f"owner {number}", 1)
+    return lifecycle.TurnClaim(number, f"owner {number}", number, 1)
 
 
 async def save(*texts):

@@ -131,7 +131,7 @@ class TestTurns:
         delete(client, conversation, second.message.seq)
         turn = Turn.objects.get(pk=second.turn.pk)
         assert (turn.state, turn.error) == (State.STOPPED, "message_deleted")
-        assert lifecycle.claim(conversation.pk).turn_id == first.pk
+        assert lifecycle.claim(conversation.pk).row_id == first.pk
         assert explain_code("message_deleted") in page_of(client, conversation)
         row = next(m for m in exported(conversation)["messages"] if m["seq"] == 9)
         assert row["error"] == "message_deleted"

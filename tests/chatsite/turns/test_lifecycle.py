@@ -139,7 +139,7 @@ class TestBegin:
         built = context.build_request_context(
             conversation, newest=claim.turn.user_message
         )
-        commands.stop_turn(conversation, claim.turn_id)
+        commands.stop_turn(conversation, claim.row_id)
         hold = lifecycle.begin(claim, built, "m")
         assert hold is lifecycle.LeaseStatus.CANCELLED
         assert not ModelCall.objects.exists()
@@ -150,7 +150,7 @@ class TestClaim:
         first = submit(conversation, "a")
         submit(conversation, "b")
         claim = lifecycle.claim(conversation.pk)
-        assert (claim.turn_id, claim.attempt) == (first.turn.pk, 1)
+        assert (claim.row_id, claim.attempt) == (first.turn.pk, 1)
         assert lifecycle.claim(conversation.pk) is None
 
     def test_the_database_allows_one_running_turn(self, conversation):
@@ -162,7 +162,7 @@ class TestClaim:
     def test_it_takes_over_when_the_lease_has_ended(self, conversation):
         submit(conversation)
         lost = lifecycle.claim(conversation.pk)
-        expire(lost.turn_id)
+        expire(lost.row_id)
         taken = lifecycle.claim(conversation.pk)
         assert taken.attempt == 2
         assert lifecycle.checkpoint(lost, "old") is lifecycle.LeaseStatus.LOST
@@ -188,7 +188,7 @@ class TestClaim:
         Turn.objects.filter(pk=orphan.pk).update(attempt=2)
         expire(orphan.pk)
         lifecycle.end_orphans(conversation.pk)
-        assert lifecycle.claim(conversation.pk).turn_id == waiting.pk
+        assert lifecycle.claim(conversation.pk).row_id == waiting.pk
 
     def test_it_ends_an_orphan_that_was_asked_to_stop(self, conversation):
         turn = submit(conversation).turn
@@ -243,7 +243,7 @@ class TestFinish:
         built = context.build_request_context(conversation, newest=message)
         first = lifecycle.begin(lifecycle.claim(conversation.pk), built, "m")
         lifecycle.checkpoint(first, "Once upon")
-        expire(first.turn_id)
+        expire(first.row_id)
         turn = answer(conversation, "", State.FAILED, error="unavailable")
         assert turn.reply.text == "Once upon"
         assert turn.reply.model_calls.get().pk == first.call_id
@@ -268,7 +268,7 @@ class TestStop:
         submit(conversation, "a")
         queued = submit(conversation, "b").turn
         assert commands.stop_turn(conversation, queued.pk).state == State.STOPPED
-        assert lifecycle.claim(conversation.pk).turn_id != queued.pk
+        assert lifecycle.claim(conversation.pk).row_id != queued.pk
 
     def test_a_running_turn_is_asked_and_keeps_its_text(self, conversation):
         turn = submit(conversation).turn
@@ -399,7 +399,7 @@ def test_stopping_a_reply_that_is_just_ending_is_no_deadlock(alice):
         transcript.begin_change(conversation)
         ending = pool.submit(finish)
         wait_for(has_waiting_locks)
-        Turn.objects.filter(pk=claim.turn_id).update(cancel_requested_at=Now())
+        Turn.objects.filter(pk=claim.row_id).update(cancel_requested_at=Now())
     assert ending.result().state == State.DONE
 
 

@@ -308,14 +308,14 @@ class TestCompactions:
     def test_a_stopped_compaction_rests_until_the_next_turn(
         self, conversation, upstream
     ):
-        lease.claim_compaction(conversation.pk, "me", force=True)
+        claim = lease.claim_compaction(conversation.pk, force=True)
         lease.stop_after_step(conversation.pk)
-        lease.renew_compaction(conversation.pk, "me")
+        lease.renew_compaction(claim)
         row = Conversation.objects.get(pk=conversation.pk)
-        assert lease.is_stopped(row, "me")
+        assert lease.is_stopped(row, claim)
         [shown] = activity.list_activities(row)
         assert "Stopping" in shown.text
-        lease.release_compaction(conversation.pk, "me")
+        lease.release_compaction(claim)
         assert conversation.pk not in lease.due_compactions()
 
 

@@ -20,7 +20,7 @@ from django.db.models.sql.compiler import (
 from chatsite.accounts import sessions
 from chatsite.live import presence, progress, watcher
 from chatsite.turns import lifecycle, limits, runner
-from chatsite.turns.models import Turn
+from chatsite.turns.models import TURN_LEASE, Turn
 from memory import transcript
 
 from ..scenes import submit, talk_in_turns
@@ -155,7 +155,7 @@ def test_finished_turns_are_not_in_the_way(alice, look):
     conversation = transcript.create_conversation(alice)
     talk_in_turns(conversation, "Hello")
     turn = submit(conversation, "And?").turn
-    turn.state, turn.lease_until = Turn.State.RUNNING, Turn.LEASE.end()
+    turn.state, turn.lease_until = Turn.State.RUNNING, TURN_LEASE.end()
     turn.save()
     before = steps_of(look, conversation)
     done = conversation.turns.exclude(pk=turn.pk).get()

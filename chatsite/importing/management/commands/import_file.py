@@ -12,7 +12,7 @@ from django.core.management.base import BaseCommand, CommandParser
 from django.utils import translation
 
 from chatsite.importing.storing import import_conversations
-from chatsite.jobs import queue
+from memory.leases import Claim
 
 logger = logging.getLogger(__name__)
 
@@ -33,7 +33,7 @@ class Command(BaseCommand):
     def handle(self, *args: Any, **options: Any) -> None:
         _limit_itself()
         threading.Thread(target=_end_with_the_site, daemon=True).start()
-        claim = queue.Claim(options["job"], options["owner"])
+        claim = Claim(options["job"], options["owner"])
         with (
             translation.override(options["language"]),
             os.fdopen(options["file"], "rb") as file,
