@@ -20,6 +20,4 @@ class AttachmentsConfig(AppConfig):
         )
         hooks.composer_parts.append(parts.draw_composer_part)
         sweep = database_sync_to_async(uploads.delete_expired_uploads)
-        runner.jobs.append(
-            runner.Job(sweep, lambda: None, uploads.find_expired_uploads)
-        )
+        runner.jobs.append(runner.Job(sweep, due=uploads.find_expired_uploads))

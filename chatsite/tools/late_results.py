@@ -342,4 +342,4 @@ async def tell_answer(call: ToolCall) -> None:
 
 
 LOOKS = runner.Job(sweep, release, due)
-QUESTIONS = runner.Job(expire_questions, lambda: None, consent.expired)
+QUESTIONS = runner.Job(expire_questions, due=consent.expired)

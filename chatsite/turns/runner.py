@@ -63,17 +63,15 @@ ROOM_SECONDS = 0.5
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """Work of another app, which this one does not know: every sweep calls `sweep` in
-    the event loop, if there are any `due` rows; a process that ends calls `release`, so
-    that others go on at once.
+    """Work that any process may do: every sweep calls `sweep` in the event loop, if
+    there are any `due` rows; a process that ends calls `release`, so that others go on
+    at once.
     """
 
-    sweep: Callable[[], Awaitable[None]]
-    release: Callable[[], None]
+    sweep: Callable[[], Awaitable[object]]
+    release: Callable[[], object] = lambda: None
     due: Callable[[], QuerySet[Any]] | None = None
 
-
-jobs: list[Job] = []
 
 # Strong references: the event loop keeps only weak ones to its tasks.
 _tasks: set[asyncio.Task[None]] = set()
@@ -357,28 +355,42 @@ def make_summariser(name: str, *, payer: int) -> compactor.Summariser:
     return compactor.Summariser(name, invoke, chunk_tokens, limits.charge_call, door)
 
 
+async def _start_due_turns() -> None:
+    # What is driven here goes on with the next turn by itself.
+    busy = {claim.conversation_id for claim in _held.values()}
+    for conversation_id in set(await database_sync_to_async(lifecycle.due)()) - busy:
+        start_turns(conversation_id)
+
+
+async def _start_due_compactions() -> None:
+    """More of the same people would only wait, with leases to renew. The database has
+    the rest."""
+    room = MAX_COMPACTING - len(_compaction)
+    if room > 0:
+        due = database_sync_to_async(lease.due_compactions)(room)
+    else:
+        due = database_sync_to_async(lease.due_for_others)(list(_compaction))
+    for conversation_id in await due:
+        start_compaction(conversation_id)
+
+
+_purge = database_sync_to_async(library.purge_deleted)
+# Leaves add theirs.
+jobs = [
+    Job(_start_due_turns, lifecycle.release, lifecycle.waiting),
+    Job(_start_due_compactions, due=lease.waiting_compactions),
+    Job(_purge, due=library.find_erasable),
+    Job(_purge, due=library.find_expired),
+]
+
+
 def _make_backlog() -> backlog.Backlog:
-    due = [job.due for job in jobs if job.due]
-    kept_no_longer = (library.find_erasable, library.find_expired)
-    return backlog.Backlog(
-        [lifecycle.waiting, lease.waiting_compactions, *kept_no_longer, *due]
-    )
+    return backlog.Backlog([job.due for job in jobs if job.due])
 
 
 async def sweep_due_work(waiting: backlog.Backlog | None = None) -> None:
-    """Start every turn and compaction that is due and that no process works on."""
+    """Start all work that is due and that no process does."""
     found = await database_sync_to_async((waiting or _make_backlog()).find)()
-    if lifecycle.waiting in found:
-        # What is driven here goes on with the next turn by itself.
-        busy = {claim.conversation_id for claim in _held.values()}
-        due = await database_sync_to_async(lifecycle.due)()
-        for conversation_id in set(due) - busy:
-            start_turns(conversation_id)
-    if lease.waiting_compactions in found:
-        for conversation_id in await database_sync_to_async(_due_compactions)():
-            start_compaction(conversation_id)
-    if not found.isdisjoint((library.find_erasable, library.find_expired)):
-        await database_sync_to_async(library.purge_deleted)()
     for job in jobs:
         if job.due is None or job.due in found:
             await job.sweep()
@@ -397,17 +409,6 @@ async def _sweep_forever() -> None:
             # Nothing may end the sweeping as long as the process lives.
             logger.exception("sweep failed")
         await asyncio.sleep(settings.TURN_SWEEP_SECONDS)
-
-
-def _due_compactions() -> list[int]:
-    """More of the same people would only wait, with leases to renew. The database has
-    the rest."""
-    room = MAX_COMPACTING - len(_compaction)
-    return (
-        lease.due_compactions(room)
-        if room > 0
-        else lease.due_for_others(list(_compaction))
-    )
 
 
 _sweepers: dict[asyncio.AbstractEventLoop, asyncio.Task[None]] = {}
@@ -440,7 +441,7 @@ async def hand_back() -> None:
         await asyncio.wait(running, timeout=TASKS_SECONDS)
     try:
         async with asyncio.timeout(RELEASE_SECONDS):
-            for release in (lifecycle.release, *(job.release for job in jobs)):
-                await database_sync_to_async(release)()
+            for job in jobs:
+                await database_sync_to_async(job.release)()
     except (TimeoutError, *TRANSIENT_DB_ERRORS) as error:
         logger.warning("turns not handed back: %s", name_of(error))
