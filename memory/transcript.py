@@ -396,7 +396,7 @@ def append_reply(
     return _save_message(message)
 
 
-def append_result(
+def make_result(
     conversation: Conversation,
     *,
     seq: int,
@@ -406,14 +406,14 @@ def append_result(
     late_for: int | None = None,
     request: Message | None = None,
 ) -> Message:
-    """Store the result of a call of a tool under a number that was reserved.
+    """The result of a call of a tool, under a number that was reserved, to be stored.
 
     `sent_text`: what models get of it, where that is less. `late_for`: the number of
     the message that asked, for a result that comes after its call was answered.
     `request`: the message that asked, as it is now: where it is out of the model's
     view, so is the result.
     """
-    message = Message(
+    return Message(
         conversation=conversation,
         seq=seq,
         role=Message.Role.TOOL,
@@ -421,45 +421,23 @@ def append_result(
         sent_text=sent_text,
         tool_call_id=call_id,
         late_for=late_for,
+        excluded_at=request and (request.excluded_at or request.deleted_at),
+        superseded_at=request and request.superseded_at,
     )
-    if request:
-        message.excluded_at = request.excluded_at or request.deleted_at
-        message.superseded_at = request.superseded_at
-    return _save_message(message)
 
 
-@dataclass(frozen=True, slots=True)
-class SiteResult:
-    """What the site says in the place of a tool's result."""
-
-    seq: int
-    call_id: str
-    text: str
-    request: Message
+def append_result(conversation: Conversation, **values: Any) -> Message:
+    """Store what make_result() makes of these values."""
+    return _save_message(make_result(conversation, **values))
 
 
 @transaction.atomic
-def append_results(
-    conversation: Conversation, results: Sequence[SiteResult]
-) -> list[Message]:
-    """append_result() for several calls at once."""
-    messages = [
-        Message(
-            conversation=conversation,
-            seq=each.seq,
-            role=Message.Role.TOOL,
-            text=each.text,
-            tool_call_id=each.call_id,
-            excluded_at=each.request.excluded_at or each.request.deleted_at,
-            superseded_at=each.request.superseded_at,
-        )
-        for each in results
-    ]
+def store_results(messages: Sequence[Message]) -> None:
+    """Store several results at once."""
     for message in messages:
         message.tokens = count_message(message.to_langchain())
     Message.objects.bulk_create(messages)
     recall.index_many(messages)
-    return messages
 
 
 @transaction.atomic(savepoint=False)

@@ -70,30 +70,41 @@ def submit_message(
     attachments: object = (),
     kept: Message | None = None,
     heard: Any = None,
+    is_limited: bool = False,
+    run: bool = False,
 ) -> Submitted:
     """Store a message and queue its turn; running turns never make it wait or fail.
     `attachments` are ids of the owner's files; `kept`: a message whose attachments it
-    has instead; `heard`: what hear_rules() has found in it.
+    has instead; `heard`: what hear_rules() has found in it. `is_limited`: within the
+    limits of its owner; then a turn with nothing in front of it is claimed at once, if
+    it may `run` in this process.
 
     Raises transcript.TextError when the text, an id or a file cannot be stored,
-    CommandError when the model could never take the text.
+    CommandError when the model could never take the text, or for a limit.
     """
     room = hooks.turn_steps.find_room(conversation)
-    files = _find_files(conversation, attachments, kept)
     message, created = transcript.append_user_message(
         conversation,
         text=text,
         client_id=client_id,
         room=room,
-        files=files,
+        files=_find_files(conversation, attachments, kept),
         heard=heard,
     )
     if not created:
-        return _find_submitted(message)
+        turn = message.turns.get()
+        return Submitted(turn, message, position(turn), created=False)
     requests.check_fits(conversation, message)
-    turn = _queue_turn(message, room=room)
+    claim, before = None, None
+    if is_limited:
+        open_turns = limits.admit_turn(conversation.owner_id, stored=False)
+        before = [each.conversation_id for each in open_turns].count(conversation.pk)
+        if run and not before and limits.has_place(open_turns):
+            claim = _insert_claimed(message)
+    turn = claim.turn if claim else _queue_turn(message, room=room)
+    before = position(turn) if before is None else before
     title = _suggest_title(message)
-    return Submitted(turn, message, position(turn), created=True, title=title)
+    return Submitted(turn, message, before, created=True, title=title, claim=claim)
 
 
 def send_message(
@@ -104,11 +115,10 @@ def send_message(
     attachments: object = (),
     run: bool = True,
 ) -> Submitted:
-    """submit_message() within the limits of its owner. With nothing in front of it, the
-    turn is claimed in the same transaction, if it may `run` in this process."""
+    """submit_message() within the limits of its owner."""
     heard = hear_new(conversation, text=text, client_id=client_id)
     values = {"text": text, "client_id": client_id, "attachments": attachments}
-    return _store_message(conversation, **values, heard=heard, run=run)
+    return submit_message(conversation, **values, heard=heard, is_limited=True, run=run)
 
 
 def is_known(conversation: Conversation, client_id: object) -> bool:
@@ -117,43 +127,8 @@ def is_known(conversation: Conversation, client_id: object) -> bool:
     return conversation.messages.filter(client_id=client_id).exists()
 
 
-@transaction.atomic
-def _store_message(
-    conversation: Conversation,
-    *,
-    text: object,
-    client_id: object,
-    attachments: object,
-    heard: Any,
-    run: bool,
-) -> Submitted:
-    room = hooks.turn_steps.find_room(conversation)
-    files = _find_files(conversation, attachments)
-    message, created = transcript.append_user_message(
-        conversation,
-        text=text,
-        client_id=client_id,
-        room=room,
-        files=files,
-        heard=heard,
-    )
-    if not created:
-        return _find_submitted(message)
-    requests.check_fits(conversation, message)
-    open_turns = limits.admit_turn(conversation.owner_id, stored=False)
-    before = [each.conversation_id for each in open_turns].count(conversation.pk)
-    claim = None
-    if run and not before and limits.has_place(open_turns):
-        claim = _insert_claimed(message)
-        turn = claim.turn
-    else:
-        turn = _queue_turn(message, room=room)
-    title = _suggest_title(message)
-    return Submitted(turn, message, before, created=True, title=title, claim=claim)
-
-
 def _find_files(
-    conversation: Conversation, attachments: object, kept: Message | None = None
+    conversation: Conversation, attachments: object, kept: Message | None
 ) -> transcript.Files:
     """What is attached: files of the owner, or those of a message."""
     room = requests.room_for_files(conversation)
@@ -163,11 +138,6 @@ def _find_files(
     source = hooks.file_source
     take = partial(source.take, conversation.owner_id)
     return transcript.Files(source.read_ids(attachments), take, room)
-
-
-def _find_submitted(message: Message) -> Submitted:
-    turn = message.turns.get()
-    return Submitted(turn, message, position(turn), created=False)
 
 
 def _queue_turn(message: Message, **values: Any) -> Turn:

@@ -26,18 +26,13 @@ from .models import TURN_LEASE, Turn
 
 
 def end(
-    fenced: models.QuerySet[Turn],
-    turn: Turn,
-    state: str,
-    *,
-    error: str = "",
-    reasoning: str = "",
+    fenced: models.QuerySet[Turn], turn: Turn, state: str, *, error: str = ""
 ) -> bool:
     """Move a turn to its last state and store its reply, if the fence still holds."""
     if not fenced.update(**_ended_as(turn, state, error), **ENDED):
         return False
     hooks.turn_steps.close(turn)
-    if reply := _store_reply(turn, reasoning):
+    if reply := _store_reply(turn):
         Turn.objects.filter(pk=turn.pk).update(reply=reply)
         ModelCall.objects.filter(pk=turn.call_id).update(message=reply)
     lease.mark_due(turn.conversation_id)
@@ -86,6 +81,13 @@ class TurnClaim(Claim):
     def lease_end(self) -> float:
         """By the clock of this machine, and never later than by the database's."""
         return self.renewed_at + settings.TURN_LEASE_SECONDS
+
+
+# The columns of a request that its result fills.
+BILLED = (
+    *("tokens_input", "tokens_cached", "tokens_output", "first_token_ms", "total_ms"),
+    *("attempts", "error"),
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -339,15 +341,7 @@ def give_up(claim: TurnClaim, result: Result) -> None:
 def bill(
     conversation: Conversation, claim: TurnClaim, result: Result, **link: Message
 ) -> bool:
-    bill = {
-        "tokens_input": result.tokens_input,
-        "tokens_cached": result.tokens_cached,
-        "tokens_output": result.tokens_output,
-        "first_token_ms": result.first_token_ms,
-        "total_ms": result.total_ms,
-        "attempts": result.attempts,
-        "error": result.error,
-    }
+    bill = {name: getattr(result, name) for name in BILLED}
     linked = {name: row.pk for name, row in link.items()}
     if not _bill(call=claim.call_id, **bill, **linked):
         return False

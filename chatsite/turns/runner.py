@@ -97,14 +97,12 @@ def may_claim() -> bool:
     return not _closing.is_set()
 
 
-def start_compaction(
-    conversation_id: int, *, force: bool = False, seen: Seen = NOTHING
-) -> None:
+def start_compaction(conversation_id: int, *, seen: Seen = NOTHING) -> None:
     """Compact in a task of its own, unless one waits here for the same already. `seen`:
     what is known of a turn that has just ended."""
     if conversation_id in _compaction:
         return
-    task = spawn_task(_compact_if_due(conversation_id, force=force, seen=seen))
+    task = spawn_task(_compact_if_due(conversation_id, seen=seen))
     if task:
         _compaction.add(conversation_id)
         task.add_done_callback(lambda _: _compaction.discard(conversation_id))
@@ -259,15 +257,13 @@ async def _tell_end(turn: Turn) -> None:
 async def _compact_if_due(
     conversation_id: int,
     *,
-    force: bool = False,
     limit: int | None = None,
     seen: Seen = NOTHING,
 ) -> str:
     """Compact what the policy asks for, and tell the pages when the view has changed;
     how it ended."""
-    at_once = force or limit is not None
     found = await database_sync_to_async(_look_for_compaction)(
-        conversation_id, at_once, *seen
+        conversation_id, limit is not None, *seen
     )
     if found is None:
         return "nothing"
@@ -280,7 +276,6 @@ async def _compact_if_due(
         open_from=lifecycle.open_from,
         context_window=providers.context_window(model),
         limit=limit,
-        force=force,
     )
     if outcome.state not in ("nothing", "busy"):
         metrics.COMPACTIONS.labels(outcome.state).inc()

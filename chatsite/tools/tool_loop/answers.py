@@ -158,13 +158,17 @@ def store_all(
     if not answered:
         return []
     places = [turn.reply_seq, *advance(turn, len(answered))]
-    messages = transcript.append_results(
-        turn.conversation,
-        [
-            transcript.SiteResult(seq, call.call_id, str(answer.content), call.request)
-            for seq, (call, answer) in zip(places, answered, strict=False)
-        ],
-    )
+    messages = [
+        transcript.make_result(
+            turn.conversation,
+            seq=seq,
+            call_id=call.call_id,
+            text=str(answer.content),
+            request=call.request,
+        )
+        for seq, (call, answer) in zip(places, answered, strict=False)
+    ]
+    transcript.store_results(messages)
     calls = [call for call, _ in answered]
     rows = ToolCall.objects.filter(pk__in=[call.pk for call in calls])
     for answer in {(answer.state, answer.error) for _, answer in answered}:
