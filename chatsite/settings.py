@@ -13,7 +13,26 @@ from django.core.exceptions import ImproperlyConfigured
 
 BASE_DIR = Path(__file__).resolve().parent.parent
 
-env = environ.Env()
+
+class SiteEnv(environ.Env):
+    """The environment; a value that the site can't run with ends its start."""
+
+    def word(self, name: str, *words: str) -> str:
+        """One of these words; the first where there is none."""
+        value = self.str(name, default=words[0])
+        if value not in words:
+            known = f"{', '.join(words[:-1])} or {words[-1]}"
+            raise ImproperlyConfigured(f"{name} is {value!r}; use {known}.")
+        return value
+
+    def at_least(self, name: str, least: int, *, default: int) -> int:
+        value = self.int(name, default=default)
+        if value < least:
+            raise ImproperlyConfigured(f"{name} is {value}; use {least} or more.")
+        return value
+
+
+env = SiteEnv()
 if os.environ.get("SECRET_KEY"):
     # An environment with a key of its own is a server's: the DEBUG=true that
     # `make setup` wrote into .env for manage.py must not reach it.
@@ -107,11 +126,7 @@ TEMPLATES = [
 ]
 
 # Requests that are worked on at once in a process; others wait (chatsite/ops/load.py).
-REQUESTS_AT_ONCE = env.int("REQUESTS_AT_ONCE", default=8)
-if REQUESTS_AT_ONCE < 1:
-    raise ImproperlyConfigured(
-        f"REQUESTS_AT_ONCE is {REQUESTS_AT_ONCE}: no page would open. Use 1 or more."
-    )
+REQUESTS_AT_ONCE = env.at_least("REQUESTS_AT_ONCE", 1, default=8)
 
 # Database: SQLite in the project folder, or any DATABASE_URL.
 DATABASE_URL = env.str("DATABASE_URL", "") or f"sqlite:///{BASE_DIR / 'db.sqlite3'}"
@@ -291,11 +306,7 @@ SUMMARY_TEMPERATURE = read_temperature(env.str("SUMMARY_TEMPERATURE", default="0
 SUMMARY_MAX_TOKENS = env.int("SUMMARY_MAX_TOKENS", default=0)
 # How the provider takes a request; what it refuses is found out by itself.
 STREAM_USAGE = env.bool("STREAM_USAGE", default=True)
-SYSTEM_ROLE = env.str("SYSTEM_ROLE", default="system")
-if SYSTEM_ROLE not in ("system", "developer", "user"):
-    raise ImproperlyConfigured(
-        f"SYSTEM_ROLE is {SYSTEM_ROLE!r}; use system, developer or user."
-    )
+SYSTEM_ROLE = env.word("SYSTEM_ROLE", "system", "developer", "user")
 # Seconds: until a reply begins (models may think first), between two pieces of it, and
 # for the whole of it.
 MODEL_FIRST_TOKEN_TIMEOUT = env.float("MODEL_FIRST_TOKEN_TIMEOUT", default=300.0)
@@ -335,11 +346,7 @@ TITLES_ENABLED = env.bool("TITLES_ENABLED", default=True)
 # People's data. What staff may read is said on every account page.
 STAFF_CAN_READ_CHATS = env.bool("STAFF_CAN_READ_CHATS", default=True)
 # Whether people see there which of their conversations staff have read.
-STAFF_ACCESS_SHOWN = env.str("STAFF_ACCESS_SHOWN", default="staff")
-if STAFF_ACCESS_SHOWN not in ("no", "staff", "names"):
-    raise ImproperlyConfigured(
-        f"STAFF_ACCESS_SHOWN is {STAFF_ACCESS_SHOWN!r}; use no, staff or names."
-    )
+STAFF_ACCESS_SHOWN = env.word("STAFF_ACCESS_SHOWN", "staff", "no", "names")
 # Whether people may make links that show a conversation to strangers; without, those
 # that there are open nothing. And requests a minute of one stranger's address.
 SHARE_LINKS = env.bool("SHARE_LINKS", default=True)
@@ -362,12 +369,7 @@ MESSAGE_MAX_CHARS = 32_000
 # Files that are attached to messages: their size, and how many tokens of those of one
 # message a model gets; the whole texts are stored, and can be searched and read.
 ATTACHMENT_MAX_MB = env.int("ATTACHMENT_MAX_MB", default=10)
-ATTACHMENT_TOKENS = env.int("ATTACHMENT_TOKENS", default=6_000)
-if ATTACHMENT_TOKENS < 200:
-    raise ImproperlyConfigured(
-        f"ATTACHMENT_TOKENS is {ATTACHMENT_TOKENS}: no passage would fit. Use 200 or "
-        "more."
-    )
+ATTACHMENT_TOKENS = env.at_least("ATTACHMENT_TOKENS", 200, default=6_000)
 # Limits of the process that reads a PDF, and how many a process of the site has.
 PDF_MAX_SECONDS = env.int("PDF_MAX_SECONDS", default=15)
 PDF_MEMORY_MB = env.int("PDF_MEMORY_MB", default=512)
@@ -381,29 +383,15 @@ TURN_MAX_ATTEMPTS = 2
 TOOLS = env.list("TOOLS", default=[])
 MCP_SERVERS = env.str("MCP_SERVERS", default="")
 # Bytes of one message of an MCP server; a longer one ends the connection.
-MCP_MESSAGE_BYTES = env.int("MCP_MESSAGE_BYTES", default=16_000_000)
+MCP_MESSAGE_BYTES = env.at_least("MCP_MESSAGE_BYTES", 10_000, default=16_000_000)
 # Bytes of the files in one result that are kept for people.
-TOOL_FILE_BYTES = env.int("TOOL_FILE_BYTES", default=5_000_000)
-if MCP_MESSAGE_BYTES < 10_000 or TOOL_FILE_BYTES < 0:
-    raise ImproperlyConfigured(
-        f"MCP_MESSAGE_BYTES is {MCP_MESSAGE_BYTES} and TOOL_FILE_BYTES "
-        f"{TOOL_FILE_BYTES}; use at least 10000 and 0."
-    )
+TOOL_FILE_BYTES = env.at_least("TOOL_FILE_BYTES", 0, default=5_000_000)
 # Names of the tools that new conversations begin with.
 DEFAULT_TOOLS = env.list("DEFAULT_TOOLS", default=[])
 # Tokens of a tool's result that a model gets; the rest it can read with another call.
-TOOL_RESULT_TOKENS = env.int("TOOL_RESULT_TOKENS", default=1_000)
-if TOOL_RESULT_TOKENS < 200:
-    raise ImproperlyConfigured(
-        f"TOOL_RESULT_TOKENS is {TOOL_RESULT_TOKENS}: no message would fit. Use 200 or "
-        "more."
-    )
+TOOL_RESULT_TOKENS = env.at_least("TOOL_RESULT_TOKENS", 200, default=1_000)
 # What it gets of a longer one: its beginning, or a summary.
-TOOL_RESULTS = env.str("TOOL_RESULTS", default="cut")
-if TOOL_RESULTS not in ("cut", "summarise"):
-    raise ImproperlyConfigured(
-        f"TOOL_RESULTS is {TOOL_RESULTS!r}; use cut or summarise."
-    )
+TOOL_RESULTS = env.word("TOOL_RESULTS", "cut", "summarise")
 
 # Policy experiments in the admin that run at once on the whole site; 0 = none.
 EXPERIMENTS_AT_ONCE = env.int("EXPERIMENTS_AT_ONCE", default=2)
@@ -438,9 +426,7 @@ SOCKET_BUFFER_BYTES = env.int("SOCKET_BUFFER_BYTES", default=2 * 1024 * 1024)
 METRICS_TOKEN = env.str("METRICS_TOKEN", default="")
 
 # Log records: words on a line, or an object of JSON on a line.
-LOG_FORMAT = env.str("LOG_FORMAT", default="line")
-if LOG_FORMAT not in ("line", "json"):
-    raise ImproperlyConfigured(f"LOG_FORMAT is {LOG_FORMAT!r}; use line or json.")
+LOG_FORMAT = env.word("LOG_FORMAT", "line", "json")
 # With DEBUG the page of an error shows all settings and variables, without secrets.
 DEFAULT_EXCEPTION_REPORTER = "chatsite.ops.error_page.ExceptionReporter"
 LOGGING = {

@@ -333,7 +333,7 @@ class TestChecks:
     @pytest.mark.parametrize(
         ("name", "value", "said"),
         [
-            ("REQUESTS_AT_ONCE", "0", "REQUESTS_AT_ONCE is 0: no page would open."),
+            ("REQUESTS_AT_ONCE", "0", "REQUESTS_AT_ONCE is 0; use 1 or more."),
             ("DATABASE_URL", "windowpane", "DATABASE_URL is no address of a database"),
         ],
     )
