@@ -5,7 +5,6 @@ from datetime import datetime, timedelta
 
 from django import template
 from django.conf import settings
-from django.forms import Form
 from django.templatetags.static import static
 from django.urls import reverse
 from django.utils.formats import date_format
@@ -25,11 +24,19 @@ from memory.ranges import Ranges
 
 from .. import parts
 from ..markdown import render_markdown
-from ..presenters.context_pane import ContextSection, SeenMessage
+from ..presenters.context_pane import ContextSection
 from ..presenters.transcript_pane import Divider, ShownMessage, TurnView
 
 register = template.Library()
-
+register.simple_tag(parts.render_seen_message, name="seen_message")
+register.simple_tag(parts.render_form_fields, name="form_fields")
+# Between a translated sentence and what follows it on its line.
+register.simple_tag(languages.find_sentence_space, name="space")
+# For the attribute `lang`; "" = it is not known.
+register.filter("language", languages.of_text)
+register.filter("model_label", providers.name_model)
+register.filter("site_name", hooks.name_source)
+register.filter("why_not_compacted", errors.explain_compaction)
 
 # A person's text that is longer is folded to about 12 lines (transcript.css).
 FOLD_LINES, FOLD_CHARS = 16, 2_000
@@ -156,16 +163,6 @@ def summary_block(context: template.Context, summary: Summary) -> SafeString:
     return parts.render_summary_block(context["conversation"], summary, is_past=is_past)
 
 
-@register.simple_tag
-def seen_message(message: SeenMessage) -> SafeString:
-    return parts.render_seen_message(message)
-
-
-@register.simple_tag
-def form_fields(form: Form) -> SafeString:
-    return parts.render_form_fields(form)
-
-
 @register.filter
 def markdown(text: str, role: str = "") -> SafeString:
     return render_markdown(text, is_typed=role == "user")
@@ -181,18 +178,6 @@ def is_folded(message: ShownMessage) -> bool:
 @register.filter
 def thousands(number: int | None) -> str:
     return "–" if number is None else languages.group_thousands(number)
-
-
-@register.filter
-def language(text: str) -> str:
-    """For the attribute `lang`; "" = it is not known."""
-    return languages.of_text(text)
-
-
-@register.simple_tag
-def space() -> str:
-    """Between a translated sentence and what follows it on its line."""
-    return languages.find_sentence_space()
 
 
 @register.filter
@@ -217,21 +202,6 @@ def spans_of(spans: dict[int, Ranges], version: int) -> str:
     """The messages that a version has there, as in "#3, #5–#8"."""
     found = spans.get(version, ())
     return ", ".join(f"#{a}" if a == b else f"#{a}–#{b}" for a, b in found)
-
-
-@register.filter
-def why_not_compacted(name: str) -> str:
-    return errors.explain_compaction(name)
-
-
-@register.filter
-def model_label(name: str) -> str:
-    return providers.name_model(name)
-
-
-@register.filter
-def site_name(source: str | None) -> str:
-    return hooks.name_source(source)
 
 
 @register.simple_tag
