@@ -78,8 +78,11 @@ class ExportSection:
     # The columns that are masked for staff who may not read.
     texts: tuple[str, ...]
     # Blocks of Markdown by the number of the message that they stand below; each text
-    # goes through the function that is given, which may mask it.
-    describe: Callable[["Conversation", Callable[[str], str]], dict[int, list[str]]]
+    # goes through the function that is given, which may mask it. None: it has none, as
+    # what the rows say is in the messages.
+    describe: (
+        Callable[["Conversation", Callable[[str], str]], dict[int, list[str]]] | None
+    ) = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,6 +1,6 @@
 """Rules in a branch and in the files of an export, as JSON that an import reads."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, Literal
 
 from django.db.models import F, Q
@@ -84,18 +84,10 @@ def copy_rules(
         bound_rules(branch)
 
 
-def describe_rules(
-    conversation: Conversation, show: Callable[[str], str]
-) -> dict[int, list[str]]:
-    """None in Markdown: they stand in the messages."""
-    return {}
-
-
 SECTION = ExportSection(
     name="rules",
     row=RuleRow,
     read=read_rules,
     write=write_rules,
     texts=Rule.TEXTS,
-    describe=describe_rules,
 )

@@ -181,16 +181,7 @@ def _make_standing(row: Mapping[str, Any]) -> StandingRule:
 class StatedRules(RuleSource):
     """The rules of the table, in the place where the memory asks for them."""
 
-    def hear(self, typed: str) -> Heard:
-        return hear_rules(typed)
-
-    def note(self, message: Message, heard: Heard | None) -> None:
-        note_rules(message, heard)
-
-    def begin(self, conversation: Conversation, texts: Iterable[str]) -> None:
-        begin_with_rules(conversation, texts)
-
-    def list_standing(
-        self, conversation: Conversation, before: int | None = None
-    ) -> list[StandingRule]:
-        return list_standing_rules(conversation, before)
+    hear = staticmethod(hear_rules)
+    note = staticmethod(note_rules)
+    begin = staticmethod(begin_with_rules)
+    list_standing = staticmethod(list_standing_rules)

@@ -3,7 +3,7 @@ and in a branch.
 """
 
 from bisect import bisect_right
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from typing import Annotated, Any, Literal
 
 from django.contrib.auth import get_user_model
@@ -154,13 +154,6 @@ def copy_calls(
     result_files.write(made, messages, result_files.export(files))
 
 
-def describe_nothing(
-    conversation: Conversation, show: Callable[[str], str]
-) -> dict[int, list[str]]:
-    """What was asked and answered is in the messages."""
-    return {}
-
-
 SECTIONS = (
     ExportSection(
         name="tool_calls",
@@ -168,7 +161,6 @@ SECTIONS = (
         read=read_calls,
         write=write_calls,
         texts=("call_id", "name", "reason", "error"),
-        describe=describe_nothing,
     ),
     ExportSection(
         name="files",
@@ -176,6 +168,5 @@ SECTIONS = (
         read=read_files,
         write=write_files,
         texts=("name", "title", "kind", "url", "data"),
-        describe=describe_nothing,
     ),
 )

@@ -37,7 +37,8 @@ def write_markdown(
     blocks = [f"# {title}"]
     rows = list(list_messages(conversation))
     tools = _ToolWords(conversation, show)
-    beside = [each.describe(conversation, show) for each in hooks.export_sections]
+    described = (each.describe for each in hooks.export_sections if each.describe)
+    beside = [describe(conversation, show) for describe in described]
     for index, row in enumerate(rows):
         blocks += [_write_heading(row), *tools.describe(row)]
         blocks += [_tell_name_parts(calls[row["seq"]])] if row["seq"] in calls else []
