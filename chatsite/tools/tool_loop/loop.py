@@ -11,7 +11,7 @@ import logging
 from collections.abc import Awaitable, Callable, Iterable, Iterator
 from dataclasses import asdict, replace
 from time import monotonic
-from typing import Any
+from typing import Any, NamedTuple
 
 from django.conf import settings
 from langchain_core.messages import ToolMessage
@@ -38,6 +38,7 @@ from memory.leases import LeaseStatus
 from . import answers, asked, call_context, records, summaries
 from .answers import Answer, NoRoomError
 from .progress import Reports
+from .records import Settled
 
 logger = logging.getLogger(__name__)
 
@@ -65,6 +66,14 @@ async def run(
     return await ToolLoop(claim, turn, make_room).run()
 
 
+class Following(NamedTuple):
+    """A request that is ready to be sent; the last one has to be answered without
+    tools."""
+
+    request: attempt.Request | Result
+    is_last: bool
+
+
 class ToolLoop:
     """One attempt. Once it is over nothing more is begun; without a result it was lost,
     or waits for consent."""
@@ -78,13 +87,12 @@ class ToolLoop:
         self._offer = offer(self._site_tools)
         self._result: Result | None = None
         self._over = asyncio.Event()
-        # Replies that have asked for calls, and for how many, in all attempts.
-        self._rounds = self._calls = 0
+        # What was answered by the site, and not told to the pages yet.
+        self._answered: list[ToolCall] = []
         self._running: set[asyncio.Future[Any]] = set()
         self._places = asyncio.Semaphore(PARALLEL)
 
     async def run(self) -> tuple[TurnClaim, Result] | None:
-        self._rounds, self._calls = await self._write(records.count_used)
         async with events.stop_hints(self.claim.row_id) as stop:
             guard = asyncio.create_task(self._guard(stop))
             try:
@@ -99,20 +107,21 @@ class ToolLoop:
     async def _find_calls(self) -> list[ToolCall]:
         """The calls to run now; none where the attempt is over."""
         while not self._over.is_set():
-            limit = max_calls() if self._calls > max_calls() else None
-            settled = await self._write(records.settle, limit)
-            if settled is None:
+            found = await self._write(self._prepare_next)
+            if found is None:
                 self._end()
                 break
-            still_open, answered, has_room = settled
+            settled, following = found
+            answered, self._answered = self._answered, []
             await self._tell(answered)
-            if not still_open:
-                calls = await self._ask(has_room=has_room)
-                if self._calls <= max_calls():
+            if following:
+                calls = await self._ask(following)
+                if settled.calls + len(calls) <= max_calls():
                     return calls
                 continue
-            if calls := [call for call in still_open if call.state == State.ASKED]:
-                return calls
+            asked_for = [c for c in settled.still_open if c.state == State.ASKED]
+            if asked_for:
+                return asked_for
             hold = await self._write(records.wait)
             if hold is LeaseStatus.KEPT:
                 waiting = events.State(self.claim.row_id, Turn.State.WAITING)
@@ -122,12 +131,27 @@ class ToolLoop:
                 self._end_by(hold)
         return []
 
-    async def _ask(self, *, has_room: bool) -> list[ToolCall]:
-        """Send a request. The calls of its reply; none where it was the last one."""
-        is_used_up = self._rounds >= max_rounds() or self._calls >= max_calls()
-        is_last = is_used_up or not has_room
+    def _prepare_next(
+        self, claim: TurnClaim
+    ) -> tuple[Settled, Following | None] | None:
+        """What is open, and the request that follows where nothing is. In one step:
+        before each, a first word waits for a piece of another person's work."""
+        settled = records.settle(claim, max_calls())
+        if settled is None:
+            return None
+        # If the rest has to be tried again, these have been answered already.
+        self._answered += settled.answered
+        if settled.still_open:
+            return settled, None
+        is_used_up = settled.rounds >= max_rounds() or settled.calls >= max_calls()
+        is_last = is_used_up or not settled.has_room
         tools = replace(self._offer, choice="none") if is_last else self._offer
-        request = await self._write(attempt.prepare_attempt, None, None, tools)
+        request = attempt.prepare_attempt(claim, None, None, tools)
+        return settled, Following(request, is_last)
+
+    async def _ask(self, following: Following) -> list[ToolCall]:
+        """Send a request. The calls of its reply; none where it was the last one."""
+        request, is_last = following
         ended = await attempt.answer_turn(self.claim, request, self._make_room)
         if ended is None:
             self._end()
@@ -161,7 +185,6 @@ class ToolLoop:
             self._end()
             return []
         self.claim, calls = stored
-        self._rounds, self._calls = self._rounds + 1, self._calls + len(calls)
         await self._tell(calls)
         return calls
 

@@ -40,11 +40,15 @@ TOO_MANY_LATE = (
 
 class Settled(NamedTuple):
     """`still_open`: the calls to run, or those that wait for consent; `answered`: those
-    that were answered just now; `has_room`: whether more can be asked for."""
+    that were answered just now; `has_room`: whether more can be asked for. `rounds`,
+    `calls`: how many replies of the turn have asked for calls so far, and for how many.
+    """
 
     still_open: list[ToolCall]
     answered: list[ToolCall]
     has_room: bool
+    rounds: int
+    calls: int
 
 
 @transaction.atomic
@@ -200,7 +204,9 @@ def settle(claim: TurnClaim, limit: int | None = None) -> Settled | None:
         return None
     still_open, answered = [], []
     over_limit = set()
-    if limit is not None:
+    used = _calls_of(claim).aggregate(Count("request", distinct=True), Count("pk"))
+    rounds, count = used["request__count"], used["pk__count"]
+    if limit is not None and count > limit:
         in_order = _calls_of(claim).order_by("pk").values_list("pk", flat=True)
         over_limit.update(in_order[limit:])
     for call in answers.open_calls(turn):
@@ -213,7 +219,7 @@ def settle(claim: TurnClaim, limit: int | None = None) -> Settled | None:
         still_open.append(call)
     closed = answers.store_all(turn, answered)
     has_room = bool(still_open) or answers.count_space(turn) != 0
-    return Settled(still_open, closed, has_room)
+    return Settled(still_open, closed, has_room, rounds, count)
 
 
 def _why_not(call: ToolCall, over_limit: Container[int]) -> Answer | None:
@@ -239,12 +245,6 @@ def wait(claim: TurnClaim) -> LeaseStatus | None:
         return None
     TURN_LEASE.release(TURN_LEASE.held(claim), state=Turn.State.WAITING)
     return LeaseStatus.KEPT
-
-
-def count_used(claim: TurnClaim) -> tuple[int, int]:
-    """How many replies of a turn have asked for calls so far, and for how many."""
-    used = _calls_of(claim).aggregate(Count("request", distinct=True), Count("pk"))
-    return used["request__count"], used["pk__count"]
 
 
 def _calls_of(claim: TurnClaim) -> QuerySet[ToolCall]:
