@@ -9,6 +9,7 @@ import re
 from collections.abc import Callable, Iterator
 from datetime import date, datetime, timedelta
 from itertools import islice
+from operator import itemgetter
 
 # What of a text is looked at.
 MOST_CHARS, MOST_DAYS = 20_000, 20
@@ -34,9 +35,14 @@ HAN_RELATIVE = {"大前天": -3, "前天": -2, "昨天": -1, "昨晚": -1, "昨�
 HAN_RELATIVE |= {"今天": 0, "今日": 0, "今晚": 0, "明天": 1, "后天": 2}
 HAN_WEEKS = {"上上": -2, "上": -1, "这": 0, "本": 0, "下": 1}
 TWO, FOUR = r"\d{1,2}", r"\d{4}"
+# With what the forms begin, inside of a word and where one begins: looked at first, as
+# most places of a text begin none.
+INSIDE = rf"\d{''.join(HAN)}十{''.join(map(itemgetter(0), HAN_RELATIVE))}上这本下"
+AT_A_WORD = "adefjlmnosty"
 # The name of a part ends in the number of its form: a pattern has each name once.
 DAY = re.compile(
     rf"""
+    (?: (?=[{INSIDE}]) | \b (?=[{AT_A_WORD}]) ) (?:
     (?<!\d) (?P<year0>{FOUR}) [-/.] (?P<month0>{TWO}) [-/.] (?P<day0>{TWO}) (?!\d)
   | (?<![\d.]) (?P<day3>{TWO}) (?P<mark>[./-]) (?P<month3>{TWO}) (?P=mark)
     (?P<year3>{FOUR}) (?!\d)
@@ -53,6 +59,7 @@ DAY = re.compile(
   | \b (?P<which>last|this|next) \s (?P<weekday>{WEEKDAY})
   | (?P<han_which>上上|上|这|本|下) 个? (?:周|星期|礼拜)
     (?P<han_weekday>[{HAN_WEEKDAYS}])
+    )
     """,
     re.IGNORECASE | re.VERBOSE,
 )

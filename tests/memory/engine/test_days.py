@@ -2,6 +2,7 @@ from datetime import UTC, datetime
 
 import pytest
 
+from memory.engine.search import days
 from memory.engine.search.archive import MessageIndex
 from memory.engine.search.days import read_asked_days, read_day_terms
 from memory.engine.search.ranking import Document
@@ -73,3 +74,24 @@ def test_a_message_is_found_by_its_day_and_by_the_one_it_names(question):
         for n, (text, day) in enumerate(zip(texts, days, strict=True), start=1)
     )
     assert {hit.seq for hit in index.search(question, at=AT)[:3]} == {1, 2, 6}
+
+
+FORMS = (
+    *(f"2 {month}" for month in days.MONTHS),
+    *(f"{month} 2" for month in days.MONTHS),
+    *days.RELATIVE,
+    *days.HAN_RELATIVE,
+    *(f"{number} days ago" for number in days.NUMBERS),
+    *(f"{which} friday" for which in ("last", "this", "next")),
+    *(f"{number}天前" for number in days.HAN),
+    *(f"{which}周五" for which in days.HAN_WEEKS),
+    *("2026-05-02", "2.5.2026", "2026年5月2日", "十月二号"),
+)
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_each_form_is_found_where_it_begins(form):
+    """Places with which none of them begins are passed over."""
+    for text in (form, form.upper(), f"We met {form}, and"):
+        _, found = read_asked_days(text, AT)
+        assert len(found) == 1, text
