@@ -6,6 +6,7 @@ import os
 import re
 from collections.abc import Iterator, Sequence
 from importlib import metadata
+from itertools import filterfalse
 from typing import Any
 from urllib.request import getproxies
 
@@ -44,89 +45,73 @@ Apps = Sequence[AppConfig] | None
 
 
 @register(Tags.security)
-def check_origins(app_configs: Apps, **kwargs: Any) -> list[CheckMessage]:
-    return [
-        Error(
-            f"SITE_ORIGINS has {origin!r}, which is not a full origin.",
-            hint="Write it as browsers do, such as https://chat.example.com: in lower "
-            "case, without a path and without the scheme's own port.",
-            id="chat.E001",
-        )
-        for origin in settings.SITE_ORIGINS
-        if not ORIGIN.fullmatch(origin)
-    ]
+def check_origins(app_configs: Apps, **kwargs: Any) -> Iterator[CheckMessage]:
+    for origin in settings.SITE_ORIGINS:
+        if not ORIGIN.fullmatch(origin):
+            yield Error(
+                f"SITE_ORIGINS has {origin!r}, which is not a full origin.",
+                hint="Write it as browsers do, such as https://chat.example.com: in "
+                "lower case, without a path and without the scheme's own port.",
+                id="chat.E001",
+            )
 
 
 @register(Tags.security, deploy=True)
-def check_hosts(app_configs: Apps, **kwargs: Any) -> list[CheckMessage]:
-    if "*" not in settings.ALLOWED_HOSTS:
-        return []
-    return [
-        Error(
+def check_hosts(app_configs: Apps, **kwargs: Any) -> Iterator[CheckMessage]:
+    if "*" in settings.ALLOWED_HOSTS:
+        yield Error(
             "ALLOWED_HOSTS has '*', so the site answers under any name.",
             hint="List the host names that the site is reached by.",
             id="chat.E002",
         )
-    ]
 
 
 @register(Tags.security, deploy=True)
-def check_origins_set(app_configs: Apps, **kwargs: Any) -> list[CheckMessage]:
-    if settings.SITE_ORIGINS or settings.DEBUG:
-        return []
-    return [
-        Warning(
+def check_origins_set(app_configs: Apps, **kwargs: Any) -> Iterator[CheckMessage]:
+    if not settings.SITE_ORIGINS and not settings.DEBUG:
+        yield Warning(
             "SITE_ORIGINS is empty, so browsers may not be able to open a socket.",
             hint="Set it to the full origins of the site, such as "
             "https://chat.example.com.",
             id="chat.W001",
         )
-    ]
 
 
 @register(Tags.database)
-def check_shared_database(app_configs: Apps, **kwargs: Any) -> list[CheckMessage]:
+def check_shared_database(app_configs: Apps, **kwargs: Any) -> Iterator[CheckMessage]:
     # Redis is there for several processes, and several machines can't share a file.
-    if not settings.REDIS_URL or connection.vendor != "sqlite":
-        return []
-    return [
-        Warning(
+    if settings.REDIS_URL and connection.vendor == "sqlite":
+        yield Warning(
             "REDIS_URL is set but the database is SQLite.",
             hint="Several processes need PostgreSQL: set DATABASE_URL.",
             id="chat.W002",
         )
-    ]
 
 
 @register(Tags.database, deploy=True)
-def check_layer(app_configs: Apps, **kwargs: Any) -> list[CheckMessage]:
-    if settings.REDIS_URL or connection.vendor == "sqlite":
-        return []
-    return [
-        Warning(
+def check_layer(app_configs: Apps, **kwargs: Any) -> Iterator[CheckMessage]:
+    if not settings.REDIS_URL and connection.vendor != "sqlite":
+        yield Warning(
             "REDIS_URL is not set, so the processes can't exchange events.",
             hint="Set REDIS_URL as soon as there is more than one process.",
             id="chat.W004",
         )
-    ]
 
 
 @register(Tags.security, deploy=True)
-def check_versions(app_configs: Apps, **kwargs: Any) -> list[CheckMessage]:
-    return [
-        Error(
-            f"{name} {metadata.version(name)} has known holes.",
-            hint=f"Install {'.'.join(map(str, safe))} or newer: "
-            "pip install --upgrade --requirement requirements.txt",
-            id="chat.E003",
-        )
-        for name, safe in SAFE_VERSIONS.items()
-        if tuple(map(int, NUMBER.findall(metadata.version(name))[:3])) < safe
-    ]
+def check_versions(app_configs: Apps, **kwargs: Any) -> Iterator[CheckMessage]:
+    for name, safe in SAFE_VERSIONS.items():
+        if tuple(map(int, NUMBER.findall(metadata.version(name))[:3])) < safe:
+            yield Error(
+                f"{name} {metadata.version(name)} has known holes.",
+                hint=f"Install {'.'.join(map(str, safe))} or newer: "
+                "pip install --upgrade --requirement requirements.txt",
+                id="chat.E003",
+            )
 
 
 @register()
-def check_window(app_configs: Apps, **kwargs: Any) -> list[CheckMessage]:
+def check_window(app_configs: Apps, **kwargs: Any) -> Iterator[CheckMessage]:
     """Thresholds that the model's window has no room for: they are lowered, which
     people who chose them would not expect."""
     window = settings.CONTEXT_WINDOW or providers.DEFAULT_CONTEXT_WINDOW
@@ -136,31 +121,25 @@ def check_window(app_configs: Apps, **kwargs: Any) -> list[CheckMessage]:
     for preset, name in _too_large(limit - system):
         presets.setdefault(name, []).append(preset)
     names = [f"{name} ({', '.join(found)})" for name, found in presets.items()]
-    messages: list[CheckMessage] = []
     if window // 4 < settings.REPLY_RESERVE:
         names.insert(0, f"REPLY_RESERVE of {settings.REPLY_RESERVE:,}")
     if names:
-        messages.append(
-            Warning(
-                f"CONTEXT_WINDOW of {window:,} tokens is too small for "
-                f"{'; '.join(names)}. Lower values are used.",
-                hint="Let the server of the model take more tokens (Ollama: num_ctx) "
-                "and set CONTEXT_WINDOW to that number.",
-                id="chat.W005",
-            )
+        yield Warning(
+            f"CONTEXT_WINDOW of {window:,} tokens is too small for "
+            f"{'; '.join(names)}. Lower values are used.",
+            hint="Let the server of the model take more tokens (Ollama: num_ctx) "
+            "and set CONTEXT_WINDOW to that number.",
+            id="chat.W005",
         )
     if limit <= system + MIN_ROOM:
-        messages.append(
-            Error(
-                f"CONTEXT_WINDOW of {window:,} tokens leaves "
-                f"{max(0, limit - system):,} for a conversation, besides SYSTEM_PROMPT "
-                "and the reply.",
-                hint="Set CONTEXT_WINDOW to what the model takes, or shorten "
-                "SYSTEM_PROMPT.",
-                id="chat.E004",
-            )
+        yield Error(
+            f"CONTEXT_WINDOW of {window:,} tokens leaves "
+            f"{max(0, limit - system):,} for a conversation, besides SYSTEM_PROMPT "
+            "and the reply.",
+            hint="Set CONTEXT_WINDOW to what the model takes, or shorten "
+            "SYSTEM_PROMPT.",
+            id="chat.E004",
         )
-    return messages
 
 
 def _too_large(limit: int) -> Iterator[tuple[str, str]]:
@@ -181,58 +160,50 @@ def _too_large(limit: int) -> Iterator[tuple[str, str]]:
 
 
 @register(deploy=True)
-def check_models(app_configs: Apps, **kwargs: Any) -> list[CheckMessage]:
+def check_models(app_configs: Apps, **kwargs: Any) -> Iterator[CheckMessage]:
     if settings.OPENAI_API_KEY or settings.OPENAI_BASE_URL:
-        return []
-    named = [name for name in providers.list_models() if not providers.is_demo(name)]
-    return [
-        Error(
+        return
+    for name in filterfalse(providers.is_demo, providers.list_models()):
+        yield Error(
             f"{name!r} is offered as a model, but neither OPENAI_API_KEY nor "
             "OPENAI_BASE_URL is set, so every reply would fail.",
             hint="Set one of them, or leave CHAT_MODEL and CHAT_MODELS empty: then "
             "the demo model answers.",
             id="chat.E008",
         )
-        for name in named
-    ]
 
 
 @register()
-def check_base_url(app_configs: Apps, **kwargs: Any) -> list[CheckMessage]:
+def check_base_url(app_configs: Apps, **kwargs: Any) -> Iterator[CheckMessage]:
     """Without the value: it can hold a password."""
-    if providers.find_provider_host():
-        return []
-    return [
-        Error(
+    if not providers.find_provider_host():
+        yield Error(
             "OPENAI_BASE_URL is no full address.",
             hint="Write it with its scheme, such as http://127.0.0.1:11434/v1.",
             id="chat.E006",
         )
-    ]
 
 
 @register()
-def check_proxies(app_configs: Apps, **kwargs: Any) -> list[CheckMessage]:
-    return [
-        Warning(
-            f"The {scheme} proxy of the environment speaks SOCKS, which requests to a "
-            "model can't use.",
-            hint="Name a proxy that speaks HTTP, or list the model's host in NO_PROXY.",
-            id="chat.W006",
-        )
-        for scheme, address in getproxies().items()
-        if scheme in ("http", "https", "all") and address.startswith("socks")
-    ]
+def check_proxies(app_configs: Apps, **kwargs: Any) -> Iterator[CheckMessage]:
+    for scheme, address in getproxies().items():
+        if scheme in ("http", "https", "all") and address.startswith("socks"):
+            yield Warning(
+                f"The {scheme} proxy of the environment speaks SOCKS, which requests "
+                "to a model can't use.",
+                hint="Name a proxy that speaks HTTP, or list the model's host in "
+                "NO_PROXY.",
+                id="chat.W006",
+            )
 
 
 @register(Tags.security)
-def check_tracing(app_configs: Apps, **kwargs: Any) -> list[CheckMessage]:
-    return [
-        Warning(
-            f"{name} is on, so LangChain sends every conversation to LangSmith.",
-            hint=f"Unset {name} unless people know that their chats leave this site.",
-            id="chat.W003",
-        )
-        for name in TRACING_VARIABLES
-        if os.environ.get(name, "").strip().lower() in ("true", "1")
-    ]
+def check_tracing(app_configs: Apps, **kwargs: Any) -> Iterator[CheckMessage]:
+    for name in TRACING_VARIABLES:
+        if os.environ.get(name, "").strip().lower() in ("true", "1"):
+            yield Warning(
+                f"{name} is on, so LangChain sends every conversation to LangSmith.",
+                hint=f"Unset {name} unless people know that their chats leave this "
+                "site.",
+                id="chat.W003",
+            )
