@@ -130,7 +130,7 @@ def delete_message(
     _change_messages(conversation, rows, edited, beside=hidden, **erased)
     conversation.messages.filter(seq__in=hidden).update(excluded_at=Now())
     row = conversation.messages.get(seq=seq)
-    recall.index_message(row)
+    recall.index_messages([row])
     signatures.renew_signature(row)
     versions.erase_versions(conversation, seq)
     prompts.release_deleted_rules(conversation)

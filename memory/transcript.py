@@ -437,14 +437,14 @@ def store_results(messages: Sequence[Message]) -> None:
     for message in messages:
         message.tokens = count_message(message.to_langchain())
     Message.objects.bulk_create(messages)
-    recall.index_many(messages)
+    recall.index_messages([*messages])
 
 
 @transaction.atomic(savepoint=False)
 def _save_message(message: Message) -> Message:
     message.tokens = count_message(message.to_langchain())
     message.save()
-    recall.index_message(message)
+    recall.index_messages([message])
     return message
 
 

@@ -245,7 +245,8 @@ def digest_view(conversation: Conversation, last: int) -> str:
 
 def _bring_back(conversation: Conversation, gone: list[Summary], seq: int) -> None:
     for summary in gone:
-        for older in _still_true(summary, seq):
+        # Those that are still true, and reach furthest.
+        for older in _nearest_ancestors(summary, lambda row: row.last_seq < seq):
             copy_version(conversation, older)
 
 
@@ -264,11 +265,6 @@ def _ancestors_after(summary: Summary, last: int) -> list[Summary]:
     if summary.first_seq > last:
         return [summary]
     return _nearest_ancestors(summary, lambda row: row.first_seq > last)
-
-
-def _still_true(summary: Summary, seq: int) -> list[Summary]:
-    """The ancestors of `summary` that end before `seq` and reach furthest."""
-    return _nearest_ancestors(summary, lambda row: row.last_seq < seq)
 
 
 def _nearest_ancestors(

@@ -99,11 +99,6 @@ class Client:
     def leave(self, sockets: int) -> None:
         presence.leave_presence(self.user_id, sockets)
 
-    def _user(self) -> Any:
-        """The user of the session as it is now, not as it was at the handshake."""
-        user = sessions.user_of(self.session_key)
-        return user if user.pk == self.user_id else None
-
     def _own_conversation(self) -> Conversation | None:
         """Read with its owner and session, in one statement; None: look closer."""
         rows = _own_conversation(
@@ -126,8 +121,9 @@ class Client:
         """Raises CommandError for what cannot be done."""
         if conversation := self._own_conversation():
             return _perform_command(conversation, command)
-        user = self._user()
-        if user is None:
+        # The user of the session as it is now, not as it was at the handshake.
+        user = sessions.user_of(self.session_key)
+        if user.pk != self.user_id:
             return SIGNED_OUT
         try:
             conversation = transcript.get_for(user, self.uuid)

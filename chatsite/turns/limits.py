@@ -6,7 +6,6 @@ no trace, and what is counted was done. The user's row is locked after the
 conversation's, never before.
 """
 
-from collections.abc import Iterator
 from datetime import date, datetime, time, timedelta
 from functools import cache
 from typing import Any, NamedTuple
@@ -313,10 +312,10 @@ def charge_call(call: ModelCall, text: str = "") -> None:
     """
     reported = call.tokens_input or call.tokens_output
     failed = call.error and call.error != "cancelled" and not text and not reported
-    tokens = 0 if failed else sum(_count_charged(call, text))
-    if not tokens:
-        return
-    charge_tokens(call.conversation.owner_id, tokens)
+    read = call.tokens_input or call.tokens_estimated
+    tokens = 0 if failed else read + (call.tokens_output or count_text(text))
+    if tokens:
+        charge_tokens(call.conversation.owner_id, tokens)
 
 
 @transaction.atomic(savepoint=False)
@@ -338,9 +337,3 @@ def _prepare_charge(time_zone: str) -> PreparedUpdate:
         return Allowance.objects.filter(pk=user), {"tokens_used": used, "day": today}
 
     return charge_one
-
-
-def _count_charged(call: ModelCall, text: str) -> Iterator[int]:
-    """Tokens read and tokens written; what was not reported is estimated."""
-    yield call.tokens_input or call.tokens_estimated
-    yield call.tokens_output or count_text(text)

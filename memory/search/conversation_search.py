@@ -52,8 +52,6 @@ def find_messages(
     user: AbstractBaseUser,
     query: str,
     among: QuerySet[Conversation] | None = None,
-    *,
-    limit: int = LIMIT,
 ) -> list[Found]:
     """The user's messages that have all words of the query, the newest first; among
     these of list_searched(), if they are given."""
@@ -63,15 +61,15 @@ def find_messages(
     own = list_searched(user) if among is None else among
     # By their latest change, the newest first.
     ids = list(own.values_list("pk", flat=True)[:MAX_CONVERSATIONS])
-    found = set(_find_words(ids, query, limit))
+    found = set(_find_words(ids, query))
     # One letter is in every message; one Chinese character is a word.
-    if len(found) < limit and (len(query) > 1 or not query.isascii()):
+    if len(found) < LIMIT and (len(query) > 1 or not query.isascii()):
         newest = Message.objects.filter(conversation__in=ids, deleted_at=None)
         newest = newest.order_by("-pk").values("pk")[:MAX_READ]
         parts = Message.objects.filter(pk__in=newest, text__icontains=query)
-        found |= set(parts.order_by("-pk").values_list("pk", flat=True)[:limit])
+        found |= set(parts.order_by("-pk").values_list("pk", flat=True)[:LIMIT])
     shown = rows.filter(pk__in=found).select_related("conversation")
-    return [_excerpt_message(row, query) for row in shown.order_by("-pk")[:limit]]
+    return [_excerpt_message(row, query) for row in shown.order_by("-pk")[:LIMIT]]
 
 
 def list_searched(user: AbstractBaseUser) -> QuerySet[Conversation]:
@@ -81,7 +79,7 @@ def list_searched(user: AbstractBaseUser) -> QuerySet[Conversation]:
     )
 
 
-def _find_words(ids: list[int], query: str, limit: int) -> list[int]:
+def _find_words(ids: list[int], query: str) -> list[int]:
     """Messages that have every word, by the terms of the index."""
     found: list[int] = []
     both, either = JOIN[connection.vendor]
@@ -95,10 +93,10 @@ def _find_words(ids: list[int], query: str, limit: int) -> list[int]:
             keys = dict.fromkeys(entry["terms"].split())
             parts.append(both.join([*keys][:MAX_WORDS]))
         wanted = either.join(f"({part})" for part in parts if part)
-        if not wanted or len(found) >= limit:
+        if not wanted or len(found) >= LIMIT:
             break
         with connection.cursor() as cursor:
-            cursor.execute(FIND[connection.vendor], [wanted, limit])
+            cursor.execute(FIND[connection.vendor], [wanted, LIMIT])
             found += [pk for (pk,) in cursor.fetchall()]
     return found
 

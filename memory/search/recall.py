@@ -56,14 +56,14 @@ KEPT: dict[str, archive.Found] = {}
 LONG, MAX_KEPT = 10_000, 2_000
 
 
-def index_message(message: Message) -> None:
-    """Make a message findable as it now is; call it where the message is written."""
-    _index_messages([message])
-
-
-def index_many(messages: list[Message]) -> None:
-    """index_message() with one statement for all of them."""
-    _index_messages(messages)
+def index_messages(messages: list[Message]) -> None:
+    """Make messages findable as they now are; call it where they are written."""
+    RecallEntry.objects.bulk_create(
+        [RecallEntry(**describe_entry(message)) for message in messages],
+        update_conflicts=True,
+        unique_fields=["message"],
+        update_fields=["terms", "dates", "passages"],
+    )
 
 
 def index_all(*, again: bool = False) -> int:
@@ -78,18 +78,9 @@ def index_all(*, again: bool = False) -> int:
         rows = rows.filter(recall_entry__passages=None)
     count, messages = 0, rows.iterator(chunk_size=BATCH)
     while batch := [*islice(messages, BATCH)]:
-        _index_messages(batch)
+        index_messages(batch)
         count += len(batch)
     return count
-
-
-def _index_messages(messages: list[Message]) -> None:
-    RecallEntry.objects.bulk_create(
-        [RecallEntry(**describe_entry(message)) for message in messages],
-        update_conflicts=True,
-        unique_fields=["message"],
-        update_fields=["terms", "dates", "passages"],
-    )
 
 
 def describe_entry(message: Message) -> dict[str, Any]:

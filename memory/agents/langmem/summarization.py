@@ -153,7 +153,10 @@ class Thread:
         values = {"summary": running.summary, "messages": messages}
         shown = prompt.invoke(values | {"system_message": self.system}).to_messages()
         own = {id(message) for message in (*self.system, *messages)}
-        shown = [each if id(each) in own else _mark_added(each) for each in shown]
+        added = {"additional_kwargs": MARK}
+        shown = [
+            each if id(each) in own else each.model_copy(update=added) for each in shown
+        ]
         if "system_message" not in find_slots(prompt):
             shown = [*self.system, *shown]
         return SummarizationResult(shown, running)
@@ -291,7 +294,3 @@ def _run_summarizing(
     # What hangs must not keep the process from ending.
     threading.Thread(target=run, name="windowpane_summary", daemon=True).start()
     return future.result(timeout)
-
-
-def _mark_added(message: BaseMessage) -> BaseMessage:
-    return message.model_copy(update={"additional_kwargs": MARK})
