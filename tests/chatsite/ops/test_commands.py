@@ -136,7 +136,7 @@ class TestDoctor:
 
     def test_it_prints_a_line_for_each_check(self):
         lines = call("doctor").splitlines()
-        assert len(lines) == 11
+        assert len(lines) == 10
         assert all("ok" in line for line in lines)
 
     def test_it_asks_the_model(self):

@@ -22,7 +22,6 @@ from chatsite.llm import providers, streaming
 from chatsite.llm.errors import LLMError
 from chatsite.ops.error_page import list_secrets
 from chatsite.turns.checkpoints import CHECKPOINT_SECONDS
-from memory.engine import tokens
 from memory.models import Message
 
 STATIC_FILE = "admin/css/base.css"
@@ -84,14 +83,10 @@ def _run_check(name: str, check: Check) -> Finding:
         text = " ".join(str(error).split())
         if not isinstance(error, DoctorError):
             text = f"{type(error).__name__}: {text}"
-        return Finding(name, False, _without_secrets(text))
-
-
-def _without_secrets(text: str) -> str:
-    # The longest first: one can be part of another.
-    for secret in sorted(list_secrets(), key=len, reverse=True):
-        text = text.replace(secret, "…")
-    return text
+        # The longest first: one can be part of another.
+        for secret in sorted(list_secrets(), key=len, reverse=True):
+            text = text.replace(secret, "…")
+        return Finding(name, False, text)
 
 
 def check_settings() -> str:
@@ -228,14 +223,6 @@ def check_model_settings() -> str:
     return f"{name} at {host}, summaries by {providers.summary_model(name)}; {key}"
 
 
-def check_token_counter() -> str:
-    for sample, expected in (("Hello, world!", 4), ("你好，世界", 4)):
-        if tokens.count_text(sample) != expected:
-            raise DoctorError(f"The token counter miscounts {sample!r}.")
-    size = tokens.BYTES_PER_TOKEN
-    return f"estimates a token per {size} bytes of UTF-8, calibrated by reported usage"
-
-
 def check_chat_model() -> str:
     return _ask_model(providers.default_model())
 
@@ -266,7 +253,6 @@ CHECKS: dict[str, Check] = {
     "connections": check_connections,
     "static files": check_static_files,
     "model": check_model_settings,
-    "token counter": check_token_counter,
 }
 MODEL_CHECKS: dict[str, Check] = {
     "chat model": check_chat_model,
