@@ -4,6 +4,7 @@ reference, rebuilt later and proved by its hash.
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any
 
 from django.conf import settings
@@ -353,23 +354,17 @@ def _recall_notes(
     if not policy.recall_tokens:
         return []
     question = newest.typed
-    most = excerpts.find_breadth(question).hits
-    hits = recall.recall_messages(
+    find = partial(
+        recall.recall_messages,
         conversation,
         question,
-        limit=most,
-        before_seq=behind,
+        limit=excerpts.find_breadth(question).hits,
         at=newest.created_at,
     )
+    hits = find(before_seq=behind)
     if in_part:
-        beside = recall.recall_messages(
-            conversation,
-            question,
-            limit=most,
-            before_seq=newest.seq,
-            at=newest.created_at,
-        )
         known = {hit.seq for hit in hits}
+        beside = find(before_seq=newest.seq)
         hits += [hit for hit in beside if hit.seq in in_part - known]
         hits.sort(key=lambda hit: -hit.fit)
     whole = {int(message.id) for message in shown} - in_part

@@ -48,20 +48,21 @@ class LiveReply:
         before, self.text = self.view, text
         self.view = incremental.find_renderer(self.turn, self.attempt, text).view(text)
         if from_start or not self.view.continues(before):
-            return self._body()
+            # The whole, in place of what another attempt had.
+            return self._draw("body", "chat/_partial_reply.html")
         parts = self._blocks(before.end) if self.view.end > before.end else ""
         is_same = self.view.form == before.form and self.view.end == before.end
         if is_same and before.tail and self.view.tail.startswith(before.tail):
             return self._letters(self.view.tail[len(before.tail) :])
-        return parts + self._open()
+        return parts + self._draw("open", "chat/_open_block.html")
 
-    def _body(self) -> SafeString:
-        """The whole reply as HTML, in place of what another attempt had."""
+    def _draw(self, part: str, template: str) -> SafeString:
         shown = {"turn": {"id": self.turn, "rendered": self.view}}
         return format_html(
-            '<div id="turn-{}-body" hx-swap-oob="innerHTML">{}</div>',
+            '<div id="turn-{}-{}" hx-swap-oob="innerHTML">{}</div>',
             self.turn,
-            render_to_string("chat/_partial_reply.html", shown),
+            part,
+            render_to_string(template, shown),
         )
 
     def _blocks(self, after: int) -> SafeString:
@@ -69,14 +70,6 @@ class LiveReply:
             '<div hx-swap-oob="beforebegin:#turn-{}-open">{}</div>',
             self.turn,
             self.view.html(after),
-        )
-
-    def _open(self) -> SafeString:
-        shown = {"turn": {"id": self.turn, "rendered": self.view}}
-        return format_html(
-            '<div id="turn-{}-open" hx-swap-oob="innerHTML">{}</div>',
-            self.turn,
-            render_to_string("chat/_open_block.html", shown),
         )
 
     def _letters(self, letters: str) -> SafeString | str:

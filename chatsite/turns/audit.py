@@ -31,7 +31,9 @@ def find_two_running() -> Iterator[Violation]:
 
 def find_stuck() -> Iterator[Violation]:
     """Turns that a sweep should have taken over or ended by now."""
-    long_ago = Now() - _read_grace()
+    # Nothing may be left alone for longer than one lease and one sweep.
+    seconds = settings.TURN_LEASE_SECONDS + settings.TURN_SWEEP_SECONDS
+    long_ago = Now() - timedelta(seconds=seconds)
     expired = Q(lease_until=None) | Q(lease_until__lt=long_ago)
     running = Turn.objects.filter(expired, state=State.RUNNING)
     yield from _report_turns(running, "R4.lease", "is running without a live lease")
@@ -43,12 +45,6 @@ def find_stuck() -> Iterator[Violation]:
         ~Exists(busy), state=State.QUEUED, conversation__updated_at__lt=long_ago
     )
     yield from _report_turns(queued, "R4.queued", "is queued and no process takes it")
-
-
-def _read_grace() -> timedelta:
-    """Nothing may be left alone for longer than one lease and one sweep."""
-    seconds = settings.TURN_LEASE_SECONDS + settings.TURN_SWEEP_SECONDS
-    return timedelta(seconds=seconds)
 
 
 def find_unknown_states() -> Iterator[Violation]:

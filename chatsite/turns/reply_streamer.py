@@ -167,15 +167,10 @@ class ReplyStreamer:
         left to itself: its thread cannot be stopped, and its fence guards it."""
         if self._save:
             self._save.cancel()
-            self._save.add_done_callback(_ignore_result)
+            self._save.add_done_callback(lambda it: it.cancelled() or it.exception())
         if is_busy(self._frame):
             await asyncio.wait({self._frame})
 
 
 def is_busy(task: asyncio.Task[None] | None) -> bool:
     return task is not None and not task.done()
-
-
-def _ignore_result(task: asyncio.Task[None]) -> None:
-    if not task.cancelled():
-        task.exception()

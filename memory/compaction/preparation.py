@@ -257,11 +257,8 @@ class Planner:
         is_summary = isinstance(step, plan.Compaction) and not step.is_trim
         if not is_summary or not self.state.policy.cached_prefix:
             return None
-        if (
-            row.tools
-            or row.compaction_failures
-            or any(map(_is_of_tools, step.messages))
-        ):
+        of_tools = (m.type == "tool" or rounds.calls_of(m) for m in step.messages)
+        if row.tools or row.compaction_failures or any(of_tools):
             return None
         ahead = [each for each in self.context.sections if each.kind in AHEAD_OF_WINDOW]
         messages = [message for each in ahead for message in each.messages]
@@ -275,10 +272,6 @@ class Planner:
         if call is None or not _begins_alike(call.refs, refs):
             return None
         return Prefix(call.model, messages, refs, texts)
-
-
-def _is_of_tools(message: BaseMessage) -> bool:
-    return message.type == "tool" or bool(rounds.calls_of(message))
 
 
 def _find_cached_call(conversation: Conversation) -> ModelCall | None:

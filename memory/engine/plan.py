@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from itertools import groupby, pairwise
+from operator import attrgetter
 
 from langchain_core.messages import BaseMessage
 
@@ -199,23 +200,11 @@ def plan_merge(
     if total <= policy.summary_budget:
         return None
     # What was not summarised can't be merged, nor what stands on its two sides.
-    apart = [
-        tuple(run)
-        for is_trimmed, run in groupby(blocks, key=lambda block: block.is_trimmed)
-        if not is_trimmed
-    ]
+    apart = [run for run in _find_runs(blocks, "is_trimmed") if not run[0].is_trimmed]
     # Nor are a person's words, as long as there is room for them as they are.
-    by_model = [
-        tuple(run)
-        for part in apart
-        for by_hand, run in groupby(part, key=lambda block: block.by_hand)
-        if not by_hand
-    ]
-    runs = [
-        tuple(run)
-        for part in by_model
-        for _, run in groupby(part, key=lambda block: block.level)
-    ]
+    parts = [run for part in apart for run in _find_runs(part, "by_hand")]
+    by_model = [run for run in parts if not run[0].by_hand]
+    runs = [run for part in by_model for run in _find_runs(part, "level")]
     full = [run[: policy.fan_in] for run in runs if len(run) >= policy.fan_in]
     merged = min(full, key=lambda run: run[0].level, default=())
     if not merged and most is not None and total > most:
@@ -225,6 +214,13 @@ def plan_merge(
         return None
     hit = TriggerHit("summary_tokens", total, policy.summary_budget)
     return Merge(hit, merged, 1 + max(block.level for block in merged))
+
+
+def _find_runs(
+    blocks: Sequence[SummaryBlock], name: str
+) -> list[tuple[SummaryBlock, ...]]:
+    """The stretches of neighbours that have the same in the attribute of this name."""
+    return [tuple(run) for _, run in groupby(blocks, key=attrgetter(name))]
 
 
 def _compact_at(

@@ -167,16 +167,15 @@ def _set_text(message: BaseMessage, text: str) -> BaseMessage:
     text stay: a picture has an address, and calls have their results."""
     content: Any = text
     if not isinstance(message.content, str):
-        is_text = [_is_text_block(block) for block in message.content]
+        is_text = [
+            isinstance(block, str) or block.get("type") == "text"
+            for block in message.content
+        ]
         first = is_text.index(True) if any(is_text) else len(is_text)
         blocks = zip(message.content, is_text, strict=True)
         content = [block for block, is_text in blocks if not is_text]
         content.insert(first, {"type": "text", "text": text})
     return message.model_copy(update={"content": content})
-
-
-def _is_text_block(block: Any) -> bool:
-    return isinstance(block, str) or block.get("type") == "text"
 
 
 def _change_arguments(
