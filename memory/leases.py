@@ -117,14 +117,12 @@ class Lease:
     def free(self) -> Q:
         return (self.waiting or Q((self.until, None))) | self.expired()
 
-    def held_by(self, owner: str) -> Q:
-        """Also after its end, as long as no other owner has claimed the row."""
-        return self.owned & Q((self.owner, owner))
-
     def held(self, claim: Claim) -> QuerySet[Any]:
-        """The row, as long as the claim holds."""
-        rows = self.table._default_manager.filter(pk=claim.row_id)
-        return rows.filter(self.held_by(claim.owner))
+        """The row, also after the lease's end, as long as no other owner has it."""
+        is_owner = Q((self.owner, claim.owner))
+        return self.table._default_manager.filter(
+            self.owned & is_owner, pk=claim.row_id
+        )
 
     def held_here(self) -> QuerySet[Any]:
         """The rows that this process has claimed."""

@@ -12,7 +12,6 @@ from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
 from time import monotonic
-from typing import Protocol
 
 from channels.db import database_sync_to_async
 
@@ -23,6 +22,7 @@ from chatsite.protocol import layer
 from memory import library
 
 from . import presence, progress
+from .socket_client import View
 
 logger = logging.getLogger(__name__)
 
@@ -37,16 +37,6 @@ RENEW_SECONDS = 12.0
 END_SECONDS = 2.0
 # How long a process that ends waits for the answers to its close frames.
 GOODBYE_SECONDS = 1.0
-
-
-class View(Protocol):
-    """What a socket has been told, as far as it matters here."""
-
-    @property
-    def is_live(self) -> bool: ...
-
-    @property
-    def latest(self) -> int: ...
 
 
 @dataclass(eq=False, slots=True)

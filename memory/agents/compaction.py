@@ -10,7 +10,7 @@ import logging
 import time
 from collections.abc import Sequence
 from concurrent import futures
-from dataclasses import asdict, dataclass, replace
+from dataclasses import KW_ONLY, asdict, dataclass, field, replace
 from threading import Lock
 
 from langchain_core.messages import AIMessage, BaseMessage
@@ -55,27 +55,20 @@ class Task:
     force: bool = False
 
 
+@dataclass(eq=False)
 class Compactor:
     """Runs the compactions, at most one of a thread at a time."""
 
-    def __init__(
-        self,
-        writer: Writer,
-        store: MemoryStore,
-        count_tokens: TokenCounter,
-        *,
-        context_window: int | None,
-        backoff: float,
-        provider: str = "",
-        failures: Failures | None = None,
-    ) -> None:
-        self.writer = writer
-        self.store = store
-        self.count_tokens = count_tokens
-        self.context_window = context_window
-        self.backoff = backoff
-        self.provider = provider
-        self.failures = failures or Failures()
+    writer: Writer
+    store: MemoryStore
+    count_tokens: TokenCounter
+    _: KW_ONLY
+    context_window: int | None
+    backoff: float
+    provider: str = ""
+    failures: Failures = field(default_factory=Failures)
+
+    def __post_init__(self) -> None:
         self._jobs: dict[str, futures.Future[None]] = {}
         self._waiting: dict[str, Task] = {}
         self._lock = Lock()

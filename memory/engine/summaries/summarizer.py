@@ -208,25 +208,20 @@ async def _check(work: Callable[..., T], *args: Any) -> T:
     return await loop.run_in_executor(Checks.thread, context.run, work, *args)
 
 
+@dataclass(eq=False)
 class _Writer:
     """Sends the requests of one summary and keeps count of them."""
 
-    def __init__(
-        self,
-        invoke: Invoke | StructuredInvoke,
-        policy: Policy,
-        count_tokens: TokenCounter,
-    ) -> None:
-        self.invoke = invoke
-        self.policy = policy
-        self.count_tokens = count_tokens
-        self.prompts: list[str] = []
-        # How the last request to the model began, and what is to be read of it, where
-        # the summary is asked for at its end.
-        self.prefix: Sequence[BaseMessage] = ()
-        self.material: Sequence[BaseMessage] = ()
-        # The data of each text that was given as such.
-        self.structured: dict[str, dict[str, Any]] = {}
+    invoke: Invoke | StructuredInvoke
+    policy: Policy
+    count_tokens: TokenCounter
+    prompts: list[str] = field(default_factory=list)
+    # How the last request to the model began, and what is to be read of it, where the
+    # summary is asked for at its end.
+    prefix: Sequence[BaseMessage] = ()
+    covered: Sequence[BaseMessage] = ()
+    # The data of each text that was given as such.
+    structured: dict[str, dict[str, Any]] = field(default_factory=dict)
 
     async def write(
         self, task: Task, document: material.Document, *, is_last: bool
@@ -263,11 +258,11 @@ class _Writer:
         told = material.describe_in_place(prefix, messages, extends=bool(text))
         # A summary may be as long as all that it is made of.
         earlier = [HumanMessage(text)] if text else []
-        self.prefix, self.material = prefix, [*earlier, *messages]
+        self.prefix, self.covered = prefix, [*earlier, *messages]
         try:
             return await self.write("extend" if text else "initial", told, is_last=True)
         finally:
-            self.prefix = self.material = ()
+            self.prefix = self.covered = ()
 
     async def join(
         self, previous: str, chunks: Sequence[list[material.Document]], limit: int
@@ -309,7 +304,7 @@ class _Writer:
         bound = None if self.prefix else schema
         focus = {"keep_above_all": self.policy.focus} if self.policy.focus else {}
         subject = material.dump_json(document | focus | cap)
-        read = self.material or [HumanMessage(material.dump_json(document))]
+        read = self.covered or [HumanMessage(material.dump_json(document))]
         request = [SystemMessage(prompt + more), HumanMessage(subject)]
         if self.prefix:
             request = [*self.prefix, HumanMessage(f"{prompt}{more}\n{subject}")]
