@@ -177,6 +177,7 @@ class RecallEntry(models.Model):
     )
     # How many there are in `terms`; None: indexed before there were any.
     passages = models.PositiveIntegerField(null=True)
+    # PostgreSQL's end with the stretches of a long conversation that it is in.
     dates = models.TextField(blank=True, help_text=_("Coded words of the date."))
 
     class Meta:

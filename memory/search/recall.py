@@ -31,28 +31,46 @@ LETTERS = str.maketrans("0123456789", "ghijklmnop")
 
 SQLITE = """
     SELECT * FROM (
-        SELECT %s, entry.seq, entry.passages FROM memory_recall_fts AS fts
-        JOIN memory_recallentry AS entry ON entry.message_id = fts.rowid
-        WHERE memory_recall_fts MATCH %s AND entry.seq < %s
-        ORDER BY fts.rowid DESC LIMIT %s
+        SELECT * FROM (
+            SELECT %s, entry.seq, entry.passages FROM memory_recall_fts AS fts
+            JOIN memory_recallentry AS entry ON entry.message_id = fts.rowid
+            WHERE memory_recall_fts MATCH %s AND entry.seq < %s
+            ORDER BY fts.rowid DESC LIMIT %s
+        ) ORDER BY seq DESC LIMIT %s
     )"""
-# Newest first costs nothing in SQLite; here it would mean reading every match.
+# The newest cost nothing in SQLite; here all matches would have to be read. So the
+# stretches of a long conversation have keys of their own: the messages that have a term
+# and are in the newest stretch are found without the others, and those before only
+# where they are too few. What an older release indexes beside this one has no such key.
 # One statement for all keys, whose number the planner can't know: it always takes the
 # index, and starts no parallel workers for so few rows.
 POSTGRESQL = """
     SELECT wanted.keys, found.seq, found.passages
     FROM unnest(%s::text[]) AS wanted (keys)
     CROSS JOIN LATERAL (
-        SELECT seq, passages FROM memory_recallentry
-        WHERE to_tsvector('simple', terms || ' ' || dates)
-            @@ replace(wanted.keys, ' ', ' & ')::tsquery
-        AND seq < %s LIMIT %s
+        SELECT part.seq, part.passages
+        FROM unnest(%s::text[], %s::int[]) AS stretch (keys, before)
+        CROSS JOIN LATERAL (
+            SELECT seq, passages FROM memory_recallentry
+            WHERE to_tsvector('simple', terms || ' ' || dates)
+                @@ (replace(wanted.keys, ' ', ' & ') || stretch.keys)::tsquery
+            AND seq < %s
+            AND (seq < stretch.before OR stretch.keys = '' AND strpos(dates, '|') = 0)
+            ORDER BY seq DESC LIMIT %s
+        ) AS part
+        LIMIT %s
     ) AS found"""
 
+# How many messages a stretch has: a short one is read for a common term, a long one for
+# a rarer one. What both match costs as much as the shorter of the two lists.
+STRETCHES = (1_024, 16_384)
+# A message that was sent while a reply called tools has a higher number than the rows
+# of that reply, which are written later: so many at most. SQLite reads by age.
+OUT_OF_ORDER = 64
 
-# Lists of common terms in long conversations, as PostgreSQL gave them: any MAX_FOUND of
-# the messages will do, and what was said earlier stays.
-KEPT: dict[str, archive.Found] = {}
+# Lists of common terms in long conversations, as PostgreSQL gave them for one state of
+# a memory: until the next compaction, all replies look at the same messages.
+KEPT: dict[tuple[str, int, int], archive.Found] = {}
 LONG, MAX_KEPT = 10_000, 2_000
 
 
@@ -86,7 +104,10 @@ def index_all(*, again: bool = False) -> int:
 def describe_entry(message: Message) -> dict[str, Any]:
     """The entry of a message, as values; of a deleted one it holds no word."""
     conversation_id, text = message.conversation_id, words_of(message)
-    dates = read_dates(text, message.created_at)
+    days = _make_keys(conversation_id, read_dates(text, message.created_at))
+    stretches = []
+    if connection.vendor == "postgresql" and text:
+        stretches = list_stretches(conversation_id, message.seq)
     parts = []
     coded: dict[str, str] = {}  # a long text has most of its words many times
     for words in read_passages(text):
@@ -97,9 +118,32 @@ def describe_entry(message: Message) -> dict[str, Any]:
         "message_id": message.pk,
         "seq": message.seq,
         "terms": BREAK.join(parts),
-        "dates": " ".join(_make_keys(conversation_id, dates)),
+        "dates": " ".join(days) + (BREAK + " ".join(stretches) if stretches else ""),
         "passages": len(parts),
     }
+
+
+def list_stretches(conversation_id: int, seq: int) -> list[str]:
+    """The keys of the stretches that a message is in; none of the first, so that short
+    conversations have none."""
+    numbers = ((size, seq // size) for size in STRETCHES)
+    names = [f"#{size}:{number}" for size, number in numbers if number]
+    return [*_make_keys(conversation_id, names)]
+
+
+def plan_stretches(conversation_id: int, before: int) -> tuple[list[str], list[int]]:
+    """How the newest messages before a number are looked for: what is added to a query,
+    and before which number; the last part is all the rest."""
+    queries, ends = [], [before]
+    for size in STRETCHES:
+        newest = (before - 1) // size
+        if newest < 2:
+            break
+        # Of the newest one there may be little, so the one before it as well.
+        names = [f"#{size}:{number}" for number in (newest, newest - 1)]
+        queries.append(f" & ({' | '.join(_make_keys(conversation_id, names))})")
+        ends.append((newest - 1) * size)
+    return [*queries, ""], ends
 
 
 def words_of(message: Message) -> str:
@@ -151,21 +195,38 @@ class _Entries:
 
     def look_up(self, wanted: Sequence[str], before: int) -> dict[str, archive.Found]:
         coded = self._code(wanted)
+        most = archive.MAX_FOUND
         if connection.vendor == "postgresql":
-            known = {keys: KEPT[keys] for keys in coded if keys in KEPT}
-            found = {keys: some for keys, some in known.items() if max(some) < before}
+            found = self._look_up_again(coded, before)
             missing = [keys for keys in coded if keys not in found]
-            values = [missing, before, archive.MAX_FOUND]
-            found |= read_lists(missing, POSTGRESQL, values)
-            keep_long({keys: found[keys] for keys in missing}, before)
+            stretches = plan_stretches(self.conversation.pk, before)
+            values = [missing, *stretches, before, most, most]
+            found |= self._keep_long(read_lists(missing, POSTGRESQL, values), before)
         else:
             values = [
                 value
                 for keys in coded
-                for value in (keys, keys, before, archive.MAX_FOUND)
+                for value in (keys, keys, before, most + OUT_OF_ORDER, most)
             ]
             found = read_lists(coded, " UNION ALL ".join([SQLITE] * len(coded)), values)
         return {terms: found[keys] for terms, keys in zip(wanted, coded, strict=True)}
+
+    def _look_up_again(
+        self, coded: Iterable[str], before: int
+    ) -> dict[str, archive.Found]:
+        state = before, self.conversation.memory_version
+        return {keys: KEPT[keys, *state] for keys in coded if (keys, *state) in KEPT}
+
+    def _keep_long(
+        self, found: dict[str, archive.Found], before: int
+    ) -> dict[str, archive.Found]:
+        state = before, self.conversation.memory_version
+        for keys, some in found.items():
+            if before > LONG and len(some) == archive.MAX_FOUND:
+                if len(KEPT) >= MAX_KEPT:
+                    KEPT.clear()
+                KEPT[keys, *state] = some
+        return found
 
     def read(self, seqs: Iterable[int], terms: Sequence[str]) -> Iterator[Document]:
         """The messages of these numbers that were not taken out of the view."""
@@ -181,7 +242,10 @@ class _Entries:
         columns = ("seq", "message__role", "terms", "dates")
         for seq, role, words, dates in rows.values_list(*columns):
             yield Document(
-                seq, role, _count_all(words, keys), _count_terms(dates, keys)
+                seq,
+                role,
+                _count_all(words, keys),
+                _count_terms(dates.partition(BREAK)[0], keys),
             )
 
 
@@ -195,15 +259,6 @@ def read_lists(
             # None: indexed before there were passages.
             found[keys][seq] = count or 1
     return found
-
-
-def keep_long(found: Mapping[str, archive.Found], before: int) -> None:
-    """Keep what a GIN index reads whole lists for, of a long conversation."""
-    for keys, some in found.items():
-        if before > LONG and len(some) == archive.MAX_FOUND:
-            if len(KEPT) >= MAX_KEPT:
-                KEPT.clear()
-            KEPT[keys] = some
 
 
 def _count_all(text: str, keys: Mapping[str, str]) -> tuple[Words, ...]:

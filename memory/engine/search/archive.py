@@ -48,9 +48,8 @@ class Source(Protocol):
     """An index of the messages of one conversation."""
 
     def look_up(self, wanted: Sequence[str], before: int) -> dict[str, Found]:
-        """Up to MAX_FOUND messages before a number that have a term, or all of several
-        terms with spaces between: the newest, unless an index can't tell them without
-        reading all."""
+        """The newest messages before a number that have a term, or all of several terms
+        with spaces between: up to MAX_FOUND."""
 
     def read(self, seqs: Iterable[int], terms: Sequence[str]) -> Iterable[Document]:
         """These messages in their order, with the counts of the terms."""
