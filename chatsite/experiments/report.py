@@ -89,8 +89,6 @@ def draw_sides(experiment: Experiment, steps: Steps) -> Chart:
             Series("main", _("with the tried policy"), tried),
         ],
         numbers,
-        x_label=_("turn"),
-        y_label=_("tokens"),
         marks=marks,
         mark_label=_("a summary in the experiment"),
         table=Table(

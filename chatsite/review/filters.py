@@ -1,23 +1,23 @@
 """Filters of the admin's lists."""
 
-from typing import Any
+from typing import Any, ClassVar
 
 from django.contrib import admin
 from django.contrib.auth import get_user_model
 from django.db.models import Exists, F, OuterRef, Q, QuerySet, Subquery, Window
 from django.db.models.functions import Lag
 from django.http import HttpRequest
+from django.utils.functional import lazy
 from django.utils.translation import gettext_lazy as _
 
 from memory.compaction import lease
-from memory.engine.policy import PRESETS, TRIGGER_KINDS
+from memory.engine.policy import PRESETS
 from memory.models import Message, Summary
 
-from .labels import STATUSES, name_preset, trigger_label
+from .labels import STATUSES, TRIGGERS, name_preset
 from .models import Review
 
 Lookups = list[tuple[Any, Any]]
-OTHER_KINDS = ("manual", "change", "edit", "restore")
 # Levels that a filter names one by one.
 LEVELS = 4
 MAX_STAFF = 100
@@ -26,94 +26,71 @@ MAX_STAFF = 100
 class ChoiceFilter(admin.SimpleListFilter):
     """One of a few conditions, each with its name in the address."""
 
-    def conditions(self) -> dict[str, tuple[Any, Q]]:
-        """The label and the condition behind each name."""
-        raise NotImplementedError
+    # The label and the condition behind each name.
+    conditions: ClassVar[dict[str, tuple[Any, Q]]]
 
     def lookups(self, request: HttpRequest, model_admin: Any) -> Lookups:
-        return [(name, label) for name, (label, _q) in self.conditions().items()]
+        return [(name, label) for name, (label, _q) in self.conditions.items()]
 
     def queryset(self, request: HttpRequest, queryset: QuerySet) -> QuerySet:
-        _label, condition = self.conditions().get(self.value(), ("", Q()))
+        _label, condition = self.conditions.get(self.value(), ("", Q()))
         return queryset.filter(condition)
 
 
 class CompactionFilter(ChoiceFilter):
     title = _("summarising")
     parameter_name = "compaction"
-
-    def conditions(self) -> dict[str, tuple[Any, Q]]:
-        failing = Q(compaction_failures__range=(1, lease.MAX_FAILURES - 1))
-        return {
-            "working": (_("Working"), Q(compaction_failures=0)),
-            "failing": (_("Failing"), failing),
-            "stopped": (
-                _("Stopped"),
-                Q(compaction_failures__gte=lease.MAX_FAILURES),
-            ),
-        }
+    conditions: ClassVar = {
+        "working": (_("Working"), Q(compaction_failures=0)),
+        "failing": (
+            _("Failing"),
+            Q(compaction_failures__range=(1, lease.MAX_FAILURES - 1)),
+        ),
+        "stopped": (_("Stopped"), Q(compaction_failures__gte=lease.MAX_FAILURES)),
+    }
 
 
 class TriggerFilter(ChoiceFilter):
     title = _("trigger")
     parameter_name = "trigger"
-
-    def conditions(self) -> dict[str, tuple[Any, Q]]:
-        kinds = (*TRIGGER_KINDS, "summary_tokens", "room", *OTHER_KINDS)
-        return {kind: (trigger_label(kind), Q(trigger_kind=kind)) for kind in kinds}
+    conditions: ClassVar = {
+        kind: (TRIGGERS[kind], Q(trigger_kind=kind)) for kind in TRIGGERS
+    }
 
 
 class AuthorFilter(ChoiceFilter):
     title = _("author")
     parameter_name = "author"
-
-    def conditions(self) -> dict[str, tuple[Any, Q]]:
-        return {
-            "person": (_("a person"), Q(author__isnull=False)),
-            "automatic": (_("automatic"), Q(author=None)),
-        }
+    conditions: ClassVar = {
+        "person": (_("a person"), Q(author__isnull=False)),
+        "automatic": (_("automatic"), Q(author=None)),
+    }
 
 
 class PresetFilter(ChoiceFilter):
     title = _("preset")
     parameter_name = "preset"
-
-    def conditions(self) -> dict[str, tuple[Any, Q]]:
-        known = {name: (name_preset(name), Q(preset=name)) for name in PRESETS}
-        return {**known, "unknown": (_("not known"), Q(preset=""))}
+    conditions: ClassVar = {
+        **{name: (lazy(name_preset, str)(name), Q(preset=name)) for name in PRESETS},
+        "unknown": (_("not known"), Q(preset="")),
+    }
 
 
 class LevelFilter(ChoiceFilter):
     title = _("level")
     parameter_name = "level"
-
-    def conditions(self) -> dict[str, tuple[Any, Q]]:
-        known = {str(level): (str(level), Q(level=level)) for level in range(LEVELS)}
-        more = _("%(level)s and more") % {"level": LEVELS}
-        return {**known, "more": (more, Q(level__gte=LEVELS))}
+    conditions: ClassVar = {
+        **{str(level): (str(level), Q(level=level)) for level in range(LEVELS)},
+        "more": (f"{LEVELS}+", Q(level__gte=LEVELS)),
+    }
 
 
 class StatusFilter(ChoiceFilter):
     title = _("status")
     parameter_name = "status"
-
-    def conditions(self) -> dict[str, tuple[Any, Q]]:
-        return {name: (label, Q(status=name)) for name, label in STATUSES.items()}
-
-
-class FlagFilter(ChoiceFilter):
-    title = _("flags")
-    parameter_name = "flag"
-
-    def conditions(self) -> dict[str, tuple[Any, Q]]:
-        return {
-            "unsupported": (
-                _("Facts not found in the source"),
-                Q(unsupported__isnull=False),
-            ),
-            "rewritten": (_("Made of an older summary"), Q(generation__gt=1)),
-            "gap": (_("Gap before it"), Q(pk__in=after_a_gap().values("pk"))),
-        }
+    conditions: ClassVar = {
+        name: (label, Q(status=name)) for name, label in STATUSES.items()
+    }
 
 
 def after_a_gap() -> QuerySet[Summary]:
@@ -121,6 +98,19 @@ def after_a_gap() -> QuerySet[Summary]:
     before = Window(Lag("last_seq", default=0), "conversation", F("first_seq").asc())
     in_force = Summary.objects.filter(status=Summary.Status.ACTIVE).order_by()
     return in_force.annotate(end=before).exclude(first_seq=F("end") + 1)
+
+
+class FlagFilter(ChoiceFilter):
+    title = _("flags")
+    parameter_name = "flag"
+    conditions: ClassVar = {
+        "unsupported": (
+            _("Facts not found in the source"),
+            Q(unsupported__isnull=False),
+        ),
+        "rewritten": (_("Made of an older summary"), Q(generation__gt=1)),
+        "gap": (_("Gap before it"), Q(pk__in=after_a_gap().values("pk"))),
+    }
 
 
 class ReviewFilter(admin.SimpleListFilter):

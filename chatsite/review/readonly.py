@@ -270,6 +270,18 @@ def text_field(name: str, label: Any) -> Callable[..., SafeString]:
     )
 
 
+def link_field(
+    name: str, label: Any, write: Callable[[Any], str] = lambda row: f"#{row.seq}"
+) -> Callable[..., SafeString | str]:
+    """A column that leads to the row in `name`, as `write` calls it."""
+
+    def show(self: object, row: Model) -> SafeString | str:
+        related = getattr(row, name)
+        return link_to(related, write(related)) if related else "–"
+
+    return admin.display(description=label)(show)
+
+
 def whole_json(name: str, label: Any) -> Callable[..., SafeString | str]:
     """A field of a page: the JSON in `name`."""
     return admin.display(description=label)(lambda self, row: json_of(row, name))

@@ -2,14 +2,13 @@
 
 from django.contrib import admin
 from django.contrib.admin import EmptyFieldListFilter
-from django.utils.safestring import SafeString
 from django.utils.translation import gettext_lazy as _
 
 from chatsite.review import redaction
 from chatsite.review.readonly import (
     ConversationPartAdmin,
     beginning_of,
-    link_to,
+    link_field,
     text_field,
     whole_json,
 )
@@ -54,20 +53,10 @@ class ToolCallAdmin(ConversationPartAdmin):
     wide_name = text_field("name", _("tool"))
     wide_arguments = whole_json("arguments", _("arguments"))
     wide_reason = text_field("reason", _("reason"))
+    asked_in = link_field("request", _("asked in"))
+    answer = link_field("result", _("result"))
+    late_answer = link_field("late_result", _("late result"))
 
     @admin.display(description=_("state"), ordering="state")
     def outcome(self, row: ToolCall) -> str:
         return row.outcome_name
-
-    @admin.display(description=_("asked in"))
-    def asked_in(self, row: ToolCall) -> SafeString:
-        return link_to(row.request, f"#{row.request.seq}")
-
-    @admin.display(description=_("result"))
-    def answer(self, row: ToolCall) -> SafeString | str:
-        return link_to(row.result, f"#{row.result.seq}") if row.result else "–"
-
-    @admin.display(description=_("late result"))
-    def late_answer(self, row: ToolCall) -> SafeString | str:
-        late = row.late_result
-        return link_to(late, f"#{late.seq}") if late else "–"

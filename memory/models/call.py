@@ -103,6 +103,14 @@ class ModelCall(History):
     def __str__(self) -> str:
         return f"{self.purpose} by {self.model}"
 
+    @property
+    def estimate_error(self) -> str:
+        """How far the estimate was from what the provider reported; "": not known."""
+        reported = self.tokens_input
+        if not reported:
+            return ""
+        return f"{(self.tokens_estimated - reported) * 100 / reported:+.0f} %"
+
     @classmethod
     def check_change(cls, values: Mapping[str, Any]) -> None:
         super().check_change(values)

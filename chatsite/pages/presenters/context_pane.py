@@ -177,11 +177,7 @@ class ContextPane:
 
     @property
     def drift(self) -> str:
-        """How far the estimate was from what the provider reported."""
-        if self.call is None or not self.call.tokens_input:
-            return ""
-        reported = self.call.tokens_input
-        return f"{(self.call.tokens_estimated - reported) * 100 / reported:+.0f} %"
+        return self.call.estimate_error if self.call else ""
 
 
 def model_view(

@@ -6,7 +6,6 @@ from django.contrib import admin
 from django.contrib.admin import EmptyFieldListFilter
 from django.db.models import Exists, OuterRef, QuerySet
 from django.http import HttpRequest
-from django.utils.safestring import SafeString
 from django.utils.translation import gettext_lazy as _
 
 from memory.models import ModelCall, Prompt
@@ -17,7 +16,7 @@ from ..readonly import (
     ReadOnlyAdmin,
     beginning_of,
     format_duration,
-    link_to,
+    link_field,
     text_field,
     whole_json,
 )
@@ -35,7 +34,7 @@ class ModelCallAdmin(ConversationPartAdmin):
         "owner_name",
         "model",
         "tokens_in",
-        "drift",
+        "estimate_error",
         "cached",
         "tokens_out",
         "cost",
@@ -56,7 +55,7 @@ class ModelCallAdmin(ConversationPartAdmin):
         ("in_conversation", "purpose"),
         ("made_message", "made_summary"),
         "model",
-        ("tokens_estimated", "tokens_input", "drift"),
+        ("tokens_estimated", "tokens_input", "estimate_error"),
         ("tokens_cached", "cached", "tokens_output", "cost"),
         ("first_token_ms", "total_ms", "attempts"),
         "error_shown",
@@ -97,11 +96,8 @@ class ModelCallAdmin(ConversationPartAdmin):
         return format_duration(row.total_ms)
 
     @admin.display(description=_("estimate error"))
-    def drift(self, row: ModelCall) -> str:
-        """By how much the reported tokens differ from the estimate."""
-        if not row.tokens_input or not row.tokens_estimated:
-            return "–"
-        return f"{row.tokens_input / row.tokens_estimated - 1:+.0%}"
+    def estimate_error(self, row: ModelCall) -> str:
+        return row.estimate_error or "–"
 
     @admin.display(description=_("from the cache"))
     def cached(self, row: ModelCall) -> str:
@@ -116,14 +112,8 @@ class ModelCallAdmin(ConversationPartAdmin):
             tokens_in = 0 if row.error else row.tokens_estimated
         return labels.format_cost(tokens_in, tokens_out or 0)
 
-    @admin.display(description=_("message"))
-    def made_message(self, row: ModelCall) -> SafeString | str:
-        return link_to(row.message, f"#{row.message.seq}") if row.message else "-"
-
-    @admin.display(description=_("summary"))
-    def made_summary(self, row: ModelCall) -> SafeString | str:
-        return link_to(row.summary, str(row.summary)) if row.summary else "-"
-
+    made_message = link_field("message", _("message"))
+    made_summary = link_field("summary", _("summary"), str)
     wide_refs = whole_json("refs", _("sent, by reference"))
 
     def sections(self, request: HttpRequest, obj: ModelCall) -> dict[str, Any]:

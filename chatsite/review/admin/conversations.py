@@ -12,7 +12,7 @@ from django.urls import URLPattern
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy, ngettext
+from django.utils.translation import gettext_lazy
 
 from memory import context
 from memory.compaction import lease
@@ -78,7 +78,7 @@ class ConversationAdmin(ReadOnlyAdmin):
         ("model", "temperature"),
         "wide_system_prompt",
         "wide_policy",
-        "parts",
+        ("messages", "summaries", "requests"),
         "compacting",
         ("compaction_failures", "compaction_retry_at"),
         ("memory_version", "next_seq", "token_ratio", "token_overhead"),
@@ -164,25 +164,9 @@ class ConversationAdmin(ReadOnlyAdmin):
             % {"error": row.policy_error},
         )
 
-    @admin.display(description=gettext_lazy("contents"))
-    def parts(self, row: Conversation) -> SafeString:
-        only = {"conversation__id__exact": row.pk}
-        messages, summaries = row.message_count, row.summary_count
-        return format_html(
-            "{} · {} · {}",
-            link_to_list(
-                Message,
-                ngettext("%(n)s message", "%(n)s messages", messages) % {"n": messages},
-                **only,
-            ),
-            link_to_list(
-                Summary,
-                ngettext("%(n)s summary", "%(n)s summaries", summaries)
-                % {"n": summaries},
-                **only,
-            ),
-            link_to_list(ModelCall, _("model calls"), **only),
-        )
+    @admin.display(description=gettext_lazy("model calls"))
+    def requests(self, row: Conversation) -> SafeString:
+        return link_to_list(ModelCall, _("open"), conversation__id__exact=row.pk)
 
     # Django offers an action to staff for whom `has_<permission>_permission` is true.
 

@@ -4,14 +4,18 @@ from datetime import datetime
 
 from django.contrib import admin
 from django.contrib.admin import EmptyFieldListFilter
-from django.utils.safestring import SafeString
 from django.utils.translation import gettext_lazy as _
 
 from chatsite.protocol.errors import explain_code
 from chatsite.turns.models import FAILING_FIRST, Turn
 
 from .. import redaction
-from ..readonly import ConversationPartAdmin, format_duration, link_to, text_field
+from ..readonly import (
+    ConversationPartAdmin,
+    format_duration,
+    link_field,
+    text_field,
+)
 
 
 @admin.register(Turn)
@@ -54,21 +58,12 @@ class TurnAdmin(ConversationPartAdmin):
     )
 
     wide_text = text_field("text", _("text as far as it was saved"))
+    question = link_field("user_message", _("question"))
+    answer = link_field("reply", _("reply"))
+    request_made = link_field("call", _("request"), lambda call: str(call.pk))
 
     def target_of(self, row: Turn) -> str:
         return f"turn #{row.reply_seq}"
-
-    @admin.display(description=_("question"))
-    def question(self, row: Turn) -> SafeString:
-        return link_to(row.user_message, f"#{row.user_message.seq}")
-
-    @admin.display(description=_("reply"))
-    def answer(self, row: Turn) -> SafeString | str:
-        return link_to(row.reply, f"#{row.reply.seq}") if row.reply else "–"
-
-    @admin.display(description=_("request"))
-    def request_made(self, row: Turn) -> SafeString | str:
-        return link_to(row.call, f"{row.call_id}") if row.call else "–"
 
     @admin.display(description=_("queued"))
     def queued_for(self, row: Turn) -> str:

@@ -137,8 +137,6 @@ def draw_prompts(conversation: Conversation) -> Chart:
             Series("main", label, sent),
         ],
         numbers,
-        x_label=_("turn"),
-        y_label=_("tokens"),
         marks=[((place + 0.5) / step - 0.5, tip) for place, tip in compactions],
         mark_label=_("a summary was written"),
         level=(limit.tokens, limit.text) if limit.tokens else None,

@@ -49,11 +49,7 @@ class Chart:
     title: str
     description: str = ""
     message: str = ""
-    width: int = WIDTH
-    height: int = HEIGHT
     plot: Any = None
-    x_label: str = ""
-    y_label: str = ""
     x_ticks: Sequence[Shape] = ()
     y_ticks: Sequence[Shape] = ()
     lines: Sequence[Shape] = ()
@@ -66,6 +62,7 @@ class Chart:
 class Plot:
     """The field inside the axes, and where values stand in it."""
 
+    width, height = WIDTH, HEIGHT
     left, top, right, bottom = LEFT, TOP, WIDTH - RIGHT, HEIGHT - BOTTOM
 
     def __init__(self, labels: Sequence[str], top: float) -> None:
@@ -102,13 +99,11 @@ def draw_lines(
     labels: Sequence[str],
     *,
     table: Table,
-    x_label: str = "",
-    y_label: str = "",
     marks: Sequence[tuple[float, str]] = (),
     mark_label: str = "",
     level: tuple[float, str] | None = None,
 ) -> Chart:
-    """Lines over places that are equally far apart. `marks`: place and words of what
+    """Lines of tokens over turns. `marks`: place and words of what
     happened there; `level`: a value that all lines are read against."""
     highest = [value for each in series for value in each.values if value is not None]
     top = max([*highest, level[0] if level else 0], default=0)
@@ -123,8 +118,6 @@ def draw_lines(
         name=name,
         title=title,
         description=description,
-        x_label=x_label,
-        y_label=y_label,
         **plot.axes(),
         lines=[_draw_line(each, plot) for each in series],
         marks=[{"x": to_svg(plot.x(place)), "tip": tip} for place, tip in marks],

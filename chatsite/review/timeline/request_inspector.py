@@ -53,14 +53,6 @@ class Sent:
     refs: str = ""
 
     @property
-    def drift(self) -> str:
-        """How far the estimate was from what the provider reported."""
-        reported = self.call.tokens_input
-        if not reported:
-            return ""
-        return f"{(self.call.tokens_estimated - reported) / reported:+.0%}"
-
-    @property
     def fresh(self) -> int | None:
         """Tokens that did not come from the provider's cache."""
         call = self.call

@@ -313,7 +313,7 @@ class TestRequestInspector:
         plant(replied, tokens_estimated=150, tokens_input=100, tokens_cached=64)
         plant(replied, tokens_output=7, first_token_ms=321, total_ms=4321, attempts=2)
         text = inspector(10)
-        for words in ("the estimate was +50%", "36 uncached", "321 ms", "4,321 ms"):
+        for words in ("the estimate was +50 %", "36 uncached", "321 ms", "4,321 ms"):
             assert words in text
 
     @pytest.mark.parametrize(
