@@ -96,6 +96,7 @@ def _remove_account(user: AbstractBaseUser, sessions: list[str]) -> None:
         model.objects.filter(username=user.get_username()).delete()
     kind = ContentType.objects.get_for_model(get_user_model())
     LogEntry.objects.filter(content_type=kind, object_id=str(user.pk)).delete()
+    library.delete_left_rows(user)
     accounts.delete()
 
 

@@ -1,0 +1,84 @@
+"""Rows of leaf apps, and the erasure of what they belong to when no app has their
+tables any more: run in processes of those sites.
+"""
+
+import json
+from datetime import timedelta
+
+from django.contrib.auth import get_user_model
+from django.db import connection
+from django.utils import timezone
+
+from chatsite.accounts import account
+from memory import library, transcript
+from memory.models import Conversation
+
+TABLES = (
+    *("chat_feedback", "memory_label", "memory_label_conversations", "memory_rule"),
+    *("chat_share", "chat_toolcall", "chat_resultfile", "desk_experiment"),
+    "memory_upload",
+)
+
+
+def plant():
+    """Two conversations of Alice with rows in each table, and one of Bob with an
+    experiment that Alice has started."""
+    from chatsite.attachments.models import Upload
+    from chatsite.experiments.models import Experiment
+
+    people = get_user_model().objects
+    alice, bob = (people.create_user(name) for name in ("alice", "bob"))
+    for _ in range(2):
+        _plant_rows(transcript.create_conversation(alice))
+    Upload.objects.create(owner=alice, name="a.txt", size=1, text="a", tokens=1)
+    values = {"model": "demo", "budget": 1, "last_seq": 1}
+    other = transcript.create_conversation(bob)
+    Experiment.objects.create(conversation=other, user=alice, **values)
+    print(json.dumps(_count_rows()))  # noqa: T201
+
+
+def _plant_rows(conversation):
+    from chatsite.experiments.models import Experiment
+    from chatsite.feedback.models import Feedback
+    from chatsite.labels import services
+    from chatsite.rules.models import Rule
+    from chatsite.sharing.models import Share
+    from chatsite.tools.models import ResultFile, ToolCall
+    from chatsite.turns import commands
+
+    turn = commands.submit_message(conversation, text="Hello", client_id="1")
+    message = conversation.messages.get()
+    of = {"conversation": conversation}
+    Feedback.objects.create(**of, message=message, verdict="good")
+    [label] = services.find_or_make_labels(conversation.owner, ["work"])
+    services.give_labels([label], [conversation])
+    first = Rule.objects.create(**of, message=message, end=5, state="confirmed")
+    again = {"message": message, "start": 1, "end": 5}
+    Rule.objects.create(**of, **again, state="replaced", replaced_by=first)
+    expires_at = timezone.now() + timedelta(days=1)
+    token = str(conversation.pk).zfill(32)
+    Share.objects.create(**of, token=token, last_seq=1, expires_at=expires_at)
+    turn = conversation.turns.get()
+    ToolCall.objects.create(**of, turn=turn, request=message, place=0, name="t")
+    ResultFile.objects.create(**of, message=message, place=0)
+    values = {"model": "demo", "budget": 1, "last_seq": 1}
+    Experiment.objects.create(**of, user=conversation.owner, **values)
+
+
+def erase():
+    """Erases one of Alice's conversations, then her account."""
+    alice = get_user_model().objects.get(username="alice")
+    library.erase_conversation(Conversation.objects.filter(owner=alice).first())
+    after_one = _count_rows()
+    account.delete_account(alice)
+    assert not get_user_model().objects.filter(username="alice").exists()
+    print(json.dumps([after_one, _count_rows()]))  # noqa: T201
+
+
+def _count_rows():
+    counts = {}
+    with connection.cursor() as cursor:
+        for table in TABLES:
+            cursor.execute(f"SELECT count(*) FROM {table}")  # noqa: S608
+            [counts[table]] = cursor.fetchone()
+    return counts
