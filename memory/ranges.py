@@ -43,6 +43,10 @@ def in_ranges(ranges: Iterable[Sequence[int]]) -> Q:
     return Q(*parts, _connector=Q.OR) if parts else Q(pk__in=[])
 
 
+def is_within(seq: int, ranges: Iterable[Sequence[int]]) -> bool:
+    return any(first <= seq <= last for first, last in ranges)
+
+
 class Totals:
     """Values of messages by number, summed up."""
 

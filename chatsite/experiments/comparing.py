@@ -91,12 +91,12 @@ def _read_sides(
     conversation = experiment.conversation
     turns = real.read_turns(conversation, experiment.last_seq)
     both = {turn.seq for turn in turns} & {turn.seq for turn in steps.turns}
-    spent = savings.spent_on_summaries(conversation)
     # With nothing real to compare with: all that was played.
     played = [turn for turn in steps.turns if turn.seq in both or not both]
     sides = {
         "real": _make_side(
-            [turn for turn in turns if turn.seq in both], spent.read, spent.written
+            [turn for turn in turns if turn.seq in both],
+            *savings.spent_on_summaries(conversation),
         ),
         "experiment": _make_side(played, experiment.tokens_in, experiment.tokens_out),
     }

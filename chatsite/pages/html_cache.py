@@ -2,7 +2,7 @@
 
 import sys
 from collections import OrderedDict
-from collections.abc import Hashable
+from collections.abc import Callable, Hashable
 from threading import Lock
 
 from django.utils.safestring import SafeString
@@ -21,20 +21,20 @@ class Cache:
     def __len__(self) -> int:
         return len(self._entries)
 
-    def get(self, key: Hashable) -> SafeString | None:
+    def get_or_make(self, key: Hashable, make: Callable[[], SafeString]) -> SafeString:
         with self._lock:
             if key in self._entries:
                 self._entries.move_to_end(key)
-            return self._entries.get(key)
-
-    def put(self, key: Hashable, html: SafeString) -> None:
+                return self._entries[key]
+        html = make()
         with self._lock:
-            if key in self._entries:
-                return
-            self._entries[key] = html
-            self.bytes += self._size(key, html)
+            # Another thread may have been faster.
+            if key not in self._entries:
+                self._entries[key] = html
+                self.bytes += self._size(key, html)
             while self.bytes > self.max_bytes:
                 self.bytes -= self._size(*self._entries.popitem(last=False))
+        return html
 
     def clear(self) -> None:
         with self._lock:

@@ -5,9 +5,9 @@ formatted once for all pages of the process; what comes after the last one stays
 """
 
 import re
-from collections import OrderedDict
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from threading import Lock
 from typing import Any
 
@@ -220,22 +220,18 @@ def _view_state(state: _State, text: str) -> RenderedReply:
     return RenderedReply(pieces, "text", text[end:].strip("\r\n"))
 
 
-_replies: OrderedDict[tuple[int, int], IncrementalRenderer] = OrderedDict()
-_replies_lock = Lock()
+@lru_cache(maxsize=MAX_REPLIES)
+def _place_of(turn: int, attempt: int) -> list[IncrementalRenderer]:
+    return [IncrementalRenderer()]
 
 
 def find_renderer(turn: int, attempt: int, text: str) -> IncrementalRenderer:
     """What this process has of an attempt's reply. The same numbers come again when a
     reply is regenerated; its text tells which one it is."""
-    key = (turn, attempt)
-    with _replies_lock:
-        renderer = _replies.get(key)
-        if renderer is None or not renderer.fits(text):
-            renderer = _replies[key] = IncrementalRenderer()
-        _replies.move_to_end(key)
-        while len(_replies) > MAX_REPLIES:
-            _replies.popitem(last=False)
-    return renderer
+    place = _place_of(turn, attempt)
+    if not place[0].fits(text):
+        place[0] = IncrementalRenderer()
+    return place[0]
 
 
 def view_of(turn: int, attempt: int, text: str) -> RenderedReply:

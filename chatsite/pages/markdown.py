@@ -5,6 +5,7 @@ Text whose formatting would be too dear, or would lose words, is shown as it is.
 
 import re
 from collections.abc import Iterator
+from functools import partial
 from itertools import zip_longest
 from typing import Any
 
@@ -174,12 +175,8 @@ cache = Cache(CACHE_BYTES)
 def render_markdown(text: str, *, is_typed: bool = False) -> SafeString:
     """The text as HTML: formatted, or escaped as it stands where that is safer. Of what
     a person has typed, spaces are kept; the style of `.message.user` shows them."""
-    key = (text, is_typed)
-    html = cache.get(key)
-    if html is None:
-        html = render_uncached(text, is_typed=is_typed)
-        cache.put(key, html)
-    return html
+    make = partial(render_uncached, text, is_typed=is_typed)
+    return cache.get_or_make((text, is_typed), make)
 
 
 def render_uncached(text: str, *, is_typed: bool = False) -> SafeString:

@@ -142,8 +142,4 @@ def render_once(
     """The template rendered with the values that `read` gives, of which it shows
     `shown`; they are read only if it is not kept."""
     key = (template, get_language(), timezone.get_current_timezone_name(), *shown)
-    html = kept.get(key)
-    if html is None:
-        html = render_to_string(template, read())
-        kept.put(key, html)
-    return html
+    return kept.get_or_make(key, lambda: render_to_string(template, read()))

@@ -29,15 +29,12 @@ class Consent(LeafCommand):
     digest: str
     reason: object = ""
 
+    def answer(self, conversation: Conversation) -> ToolCall:
+        given = {"allowed": self.allow, "digest": self.digest, "reason": self.reason}
+        return consent.answer(conversation, self.call, conversation.owner, **given)
+
     def perform(self, conversation: Conversation) -> Done:
-        answered = consent.answer(
-            conversation,
-            self.call,
-            conversation.owner,
-            allowed=self.allow,
-            digest=self.digest,
-            reason=self.reason,
-        )
+        answered = self.answer(conversation)
         return Done(published=(Tool.of(answered),), has_work=True)
 
 

@@ -3,7 +3,6 @@
 import json
 from collections.abc import Iterator
 from dataclasses import dataclass
-from datetime import timedelta
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from django.template.loader import render_to_string
@@ -48,9 +47,6 @@ class Tool(LeafEvent):
     @classmethod
     def of(cls, call: ToolCall) -> Self:
         answer = call.late_result or call.result
-        took = None
-        if call.started_at and call.finished_at:
-            took = (call.finished_at - call.started_at) // timedelta(milliseconds=1)
         is_long = len(json.dumps(call.arguments)) > MAX_ARGUMENTS
         return cls(
             turn=call.turn_id,
@@ -60,7 +56,7 @@ class Tool(LeafEvent):
             arguments=None if is_long else call.arguments,
             seq=call.request.seq,
             result_seq=answer.seq if answer else None,
-            ms=took,
+            ms=call.ms,
             error=call.error,
             digest=call.digest,
         )

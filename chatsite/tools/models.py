@@ -5,6 +5,7 @@ came of it are messages of the transcript.
 import hashlib
 import json
 import uuid
+from datetime import timedelta
 from typing import Any
 
 from django.conf import settings
@@ -164,6 +165,13 @@ class ToolCall(models.Model):
     @property
     def is_finished(self) -> bool:
         return self.state not in self.UNFINISHED
+
+    @property
+    def ms(self) -> int | None:
+        """How long it ran, once it has ended."""
+        if not (self.started_at and self.finished_at):
+            return None
+        return (self.finished_at - self.started_at) // timedelta(milliseconds=1)
 
 
 class ResultFile(models.Model):

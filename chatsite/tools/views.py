@@ -30,7 +30,7 @@ from memory import transcript
 from memory.engine.file_names import clean_file_name
 from memory.models import Conversation, Message
 
-from . import consent, late_results
+from . import late_results
 from .cards import file_cards
 from .commands import read_consent
 from .parts import DisplayForm
@@ -121,14 +121,7 @@ def answer_call(
     """Takes `allow` ("true" or "false"), `digest` and maybe a `reason`."""
     try:
         given = read_consent({**request.POST.dict(), "call": call})
-        answered = consent.answer(
-            conversation,
-            given.call,
-            request.user,
-            allowed=given.allow,
-            digest=given.digest,
-            reason=str(given.reason),
-        )
+        answered = given.answer(conversation)
     except CommandError as error:
         return _refuse_command(error)
     async_to_sync(late_results.tell_answer)(answered)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from django.conf import settings
-from django.db.models import Count, QuerySet, Sum
+from django.db.models import QuerySet, Sum
 from django.db.models.functions import Coalesce
 
 from memory import context
@@ -58,13 +58,13 @@ def measure_savings(conversation: Conversation) -> Savings:
     sent = list_prompts(conversation)
     tokens = sum(prompt.sent for prompt in sent)
     whole = round(sum(prompt.whole for prompt in sent))
-    spent = spent_on_summaries(conversation)
+    read, written = spent_on_summaries(conversation)
     return Savings(
         replies=len(sent),
         sent=tokens,
         whole=whole,
-        summaries=spent.read + spent.written,
-        money=_price_tokens(whole - tokens - spent.read, -spent.written),
+        summaries=read + written,
+        money=_price_tokens(whole - tokens - read, -written),
     )
 
 
@@ -108,22 +108,13 @@ def _measure_wholes(conversation: Conversation, replies: list[int]) -> Iterator[
         yield plain * conversation.token_ratio + conversation.token_overhead
 
 
-@dataclass(frozen=True, slots=True)
-class Spent:
-    """Tokens of the summariser; `requests` had them."""
-
-    requests: int
-    read: int
-    written: int
-
-
-def spent_on_summaries(conversation: Conversation) -> Spent:
+def spent_on_summaries(conversation: Conversation) -> tuple[int, int]:
+    """Tokens that the summariser has read and written."""
     sums = _select_own_calls(conversation, ModelCall.Purpose.SUMMARY).aggregate(
-        requests=Count("pk"),
-        read=Sum(Coalesce("tokens_input", "tokens_estimated")),
-        written=Sum("tokens_output"),
+        read=Sum(Coalesce("tokens_input", "tokens_estimated"), default=0),
+        written=Sum("tokens_output", default=0),
     )
-    return Spent(**{name: value or 0 for name, value in sums.items()})
+    return sums["read"], sums["written"]
 
 
 def _price_tokens(tokens_in: int, tokens_out: int) -> float | None:

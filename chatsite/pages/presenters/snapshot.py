@@ -12,6 +12,7 @@ from django.utils.translation import gettext as _
 from chatsite.llm import providers
 from chatsite.turns.requests import with_model
 from memory.models import Conversation, Message, ModelCall, Summary
+from memory.ranges import is_within
 
 from .attachment_cards import find_typed_text
 from .calls import visible, without_long_texts
@@ -62,7 +63,7 @@ def messages_at(
                 created_at=row.created_at,
                 location=location or Location("excluded", _("not sent")),
                 model=providers.name_model(row.model or ""),
-                pinned=_is_in(row.seq, refs["pinned"]),
+                pinned=is_within(row.seq, refs["pinned"]),
                 calls=tuple(visible(str(call.get("name"))) for call in row.tool_calls),
                 files=tuple(file["name"] for file in row.attachments),
             )
@@ -81,7 +82,7 @@ def _locate_message(
         return Location("reply", _("the reply"))
     if seq == refs["newest"]:
         return Location("sending", _("newest message"))
-    if _is_in(seq, refs["window"]) or _is_in(seq, refs.get("steps", [])):
+    if is_within(seq, [*refs["window"], *refs.get("steps", ())]):
         return Location("window", _("sent in full"))
     if seq in refs["recalled"]:
         return Location("recalled", _("recalled"))
@@ -89,7 +90,3 @@ def _locate_message(
         if summary.first_seq <= seq <= summary.last_seq:
             return location_behind(summary)
     return None
-
-
-def _is_in(seq: int, ranges: list[list[int]]) -> bool:
-    return any(first <= seq <= last for first, last in ranges)

@@ -10,7 +10,8 @@ from chatsite.turns.models import Turn
 from memory import bundle, context
 from memory.models import Conversation, Message, ModelCall
 
-TIMES = ("superseded_at", "excluded_at", "pinned_at", "deleted_at", "imported_at")
+MARKS = ("superseded", "excluded", "pinned", "deleted")
+TIMES = (*MARKS, "imported")
 # Who wrote a version is named there.
 SUMMARY_FIELDS = [n for n in bundle.SUMMARY_FIELDS if n not in ("author_id", "preset")]
 
@@ -42,11 +43,8 @@ def list_messages(conversation: Conversation) -> Iterator[dict[str, Any]]:
             "tool_call_id": row.tool_call_id,
             "attachments": row.attachments,
             "late_for": row.late_for,
-            "superseded": row.superseded_at is not None,
-            "excluded": row.excluded_at is not None,
-            "pinned": row.pinned_at is not None,
-            "deleted": row.deleted_at is not None,
-            **{name: getattr(row, name) for name in TIMES},
+            **{name: getattr(row, f"{name}_at") is not None for name in MARKS},
+            **{f"{name}_at": getattr(row, f"{name}_at") for name in TIMES},
         }
     yield from _list_running(turn, conversation)
 
@@ -64,9 +62,7 @@ def _list_running(
             "client_id": None,
             "turn": turn.pk,
             "model": _name_model(turn, conversation),
-            "superseded": False,
-            "excluded": False,
-            "pinned": False,
+            **dict.fromkeys(("superseded", "excluded", "pinned"), False),
         }
 
 

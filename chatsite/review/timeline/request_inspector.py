@@ -18,7 +18,7 @@ from memory.engine.search import excerpts
 from memory.engine.tokens import count_text
 from memory.integrity import signatures
 from memory.models import Conversation, Message, ModelCall, Summary
-from memory.ranges import Ranges, in_ranges, to_ranges
+from memory.ranges import in_ranges, is_within, to_ranges
 from memory.rules.rule_source import rebuild_rules
 
 from ..pages import timeline_url
@@ -141,9 +141,7 @@ class _Parts:
             seqs = sorted(refs["recalled"])
             return [self._message(self.messages[n], spans.get(n)) for n in seqs]
         if section.kind == "pinned":
-            seqs = [
-                n for n in sorted(self.messages) if _is_in_ranges(n, refs["pinned"])
-            ]
+            seqs = [n for n in sorted(self.messages) if is_within(n, refs["pinned"])]
         else:
             # What stands for a result that never came has no row.
             seqs = [int(message.id) for message in section.messages if message.id]
@@ -187,7 +185,3 @@ class _Parts:
             "role": row.get_role_display(),
             "holds": signatures.has_valid_signature(row),
         }
-
-
-def _is_in_ranges(seq: int, ranges: Ranges) -> bool:
-    return any(first <= seq <= last for first, last in ranges)

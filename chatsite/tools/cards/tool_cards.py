@@ -6,7 +6,7 @@ A page gets the beginning of a long result; the whole of it has an address of it
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime, timedelta
+from datetime import datetime
 from hashlib import blake2b
 from typing import Any
 
@@ -34,6 +34,11 @@ from memory.models import Conversation, Message
 from . import file_cards
 from .file_cards import FileCard
 
+# What a card has as the row of its call.
+OF_CALL = (
+    *("state", "digest", "ms", "allowed", "answered_at", "reason"),
+    *("expires_at", "deadline_at"),
+)
 # Of the line in the card's head.
 PREVIEW_CHARS = 120
 
@@ -309,22 +314,12 @@ def _card(
 
 
 def _with_state(card: ToolCard, call: ToolCall) -> ToolCard:
-    ms = None
-    if call.started_at and call.finished_at:
-        ms = (call.finished_at - call.started_at) // timedelta(milliseconds=1)
     return replace(
         card,
+        **{name: getattr(call, name) for name in OF_CALL},
         call=call.pk,
-        state=call.state,
-        digest=call.digest,
-        ms=ms,
         # Of what has no explanation here, the result says what it was.
         error=explain_code(call.error) if call.error in EXPLANATIONS else "",
-        allowed=call.allowed,
-        answered_at=call.answered_at,
-        reason=call.reason,
-        expires_at=call.expires_at,
-        deadline_at=call.deadline_at,
         reminds_of=reminders.text_of(call),
         is_stopped=call.state in UNDONE and call.turn.state == Turn.State.STOPPED,
     )

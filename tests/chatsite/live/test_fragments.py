@@ -49,7 +49,7 @@ def at_once(monkeypatch):
         "view",
         settle_first(incremental.IncrementalRenderer.view),
     )
-    incremental._replies.clear()
+    incremental._place_of.cache_clear()
 
 
 def settle_first(view):

@@ -79,14 +79,20 @@ class TestCache:
     def test_it_is_bounded_by_the_memory_it_takes(self):
         cache = Cache(max_bytes=1_000_000)
         for number in range(300):
-            cache.put(("part", f"{number}"), "梨" * 10_000)
+            cache.get_or_make(("part", f"{number}"), lambda: "梨" * 10_000)
             assert cache.bytes <= 1_000_000
         assert 30 < len(cache) < 60
 
     def test_what_was_requested_last_stays(self):
         cache = Cache(max_bytes=1_000)
+        made = []
+
+        def keep(key):
+            return cache.get_or_make(key, lambda: made.append(key) or "x" * 100)
+
         for number in range(100):
-            cache.put("often", "kept")
-            assert cache.get("often") == "kept"
-            cache.put(f"{number}", "x" * 100)
-        assert cache.get("0") is None
+            assert keep("often") == "x" * 100
+            keep(f"{number}")
+        keep("0")
+        assert made.count("often") == 1
+        assert made.count("0") == 2
