@@ -82,7 +82,7 @@ class SystemPromptField(MultilineField):
             required=False,
             max_length=transcript.SYSTEM_PROMPT_CHARS,
             help_text=_("Sent with every message. Empty: the site's own."),
-            widget=forms.Textarea(attrs={"rows": 4, "dir": "auto"}),
+            widget=forms.Textarea(attrs={"rows": 4, "dir": "auto", "placeholder": " "}),
         )
 
 
@@ -117,6 +117,7 @@ class TemperatureField(forms.FloatField):
             min_value=0,
             max_value=2,
             step_size=0.1,
+            widget=forms.NumberInput(attrs={"placeholder": " "}),
             help_text=_("0 to 2; higher is more varied. Empty: the site's own."),
         )
 

@@ -96,9 +96,8 @@
       getSelection().selectAllChildren(shown);
       document.execCommand("copy");
     }
-    const label = button.textContent;
-    button.textContent = "✓";
-    setTimeout(() => { button.textContent = label; }, 1200);
+    button.classList.add("copied");
+    setTimeout(() => button.classList.remove("copied"), 1200);
   }
 
   function copyMessage(button) {

@@ -118,9 +118,9 @@ def test_what_is_typed_at_home_is_kept_and_stored_only_when_it_is_sent(
     chat.box.press("Enter")
     expect(chat.error).to_contain_text("longer than the limit")
     chat.box.fill("Half a thought")
-    chat.page.click(".options > summary")
-    chat.page.fill("#composer [name=temperature]", "1.5")
-    chat.page.fill("#composer [name=title]", "A whole one")
+    for name, value in (("Temperature", "1.5"), ("Title", "A whole one")):
+        chat.page.locator(".option > summary", has_text=name).click()
+        chat.page.locator("#composer").get_by_label(name).fill(value)
     chat.box.press("Enter")
     chat.is_live()
     expect(chat.page.locator("#conversation-title")).to_have_text("A whole one")

@@ -57,7 +57,7 @@ def log_in(chat, keys):
     keys.type(PASSWORD)
     keys.press("Enter")
     chat.page.wait_for_url(f"{chat.site.url}/")
-    keys.go_to("#composer .options > summary")
+    keys.go_to("#composer .option > summary")
     keys.press("Enter")
     keys.go_to("#composer [name=title]")
     keys.type("By key")

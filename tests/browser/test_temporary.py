@@ -13,7 +13,6 @@ def fleeting(open_page, site):
     """One with a reply, begun on the home page."""
     chat = open_page(site)
     page = chat.page
-    page.click(".options > summary")
     page.get_by_label("Temporary conversation").check()
     chat.box.fill("I'm Lance.")
     chat.box.press("Enter")

@@ -1,0 +1,179 @@
+"""How the pages look, as far as a browser can measure it: the words in front, and the
+rest at a glance."""
+
+import pytest
+from playwright.sync_api import expect
+
+pytestmark = pytest.mark.browser
+
+# Sizes and weights of all letters that a page has, whether they are in sight or not.
+LETTERS = """() => {
+    const sizes = new Map(), weights = new Map();
+    for (const element of document.body.querySelectorAll("*")) {
+        const texts = [...element.childNodes].filter(({ nodeType }) => nodeType === 3);
+        const isText = texts.some(({ data }) => data.trim());
+        if (!isText && !element.matches("input, textarea, select")) continue;
+        if (element.closest("svg, math, script, template")) continue;
+        const { fontSize, fontWeight } = getComputedStyle(element);
+        const what = `${element.tagName}.${element.className}`;
+        sizes.set(fontSize, what);
+        weights.set(fontWeight, what);
+    }
+    return [Object.fromEntries(sizes), Object.fromEntries(weights)];
+}"""
+SIZES = {"13px", "15px", "17px", "22px", "32px"}
+# What the eye meets in the transcript: texts, buttons, links, marks and boxes.
+OBJECTS = """() => {
+    const pane = document.getElementById("transcript");
+    const seen = (element) => {
+        for (let up = element; up !== pane; up = up.parentElement) {
+            const { opacity, clipPath, visibility } = getComputedStyle(up);
+            if (opacity === "0" || clipPath !== "none") return false;
+            if (visibility === "hidden") return false;
+        }
+        return element.getClientRects().length > 0;
+    };
+    const kinds = ".body, a[href], button, summary, time, .who, .mark, .label, .meta";
+    const found = [...pane.querySelectorAll(kinds)].filter(seen);
+    return found.filter((each) => !each.parentElement.closest(".body")).length;
+}"""
+
+
+@pytest.fixture
+def demo(open_page, site):
+    """The conversation of 31 messages that the pictures show."""
+    site.manage("seed_demo")
+    chat = open_page(site, is_home=False)
+    chat.page.context.clear_cookies()
+    chat.sign_in("demo", "demo")
+    chat.page.locator("#conversation-list .row > a", has_text="Kyoto").click()
+    chat.is_live()
+    return chat
+
+
+def have_five_sizes(page):
+    sizes, weights = page.evaluate(LETTERS)
+    assert set(sizes) <= SIZES, sizes
+    assert set(weights) <= {"400", "600"}, weights
+
+
+def test_every_page_has_at_most_five_sizes_and_two_weights(demo, errors):
+    page, root = demo.page, demo.site.url
+    have_five_sizes(page)
+    for name in ("Memory settings…", "System prompt and temperature…", "Share…"):
+        page.locator("header.bar .menu > summary").click()
+        page.get_by_role("button", name=name).click()
+        expect(page.locator("#dialog h2")).to_be_visible()
+        have_five_sizes(page)
+        page.keyboard.press("Escape")
+    page.click("#find > summary")
+    page.locator("#find [name=q]").fill("budget")
+    expect(page.locator(".found-list li").first).to_be_visible()
+    have_five_sizes(page)
+    for path in ("/", "/?q=budget", "/account/", "/import/", "/nothing/here/"):
+        page.goto(f"{root}{path}")
+        have_five_sizes(page)
+    errors.clear()  # of the 404
+    page.context.clear_cookies()
+    for path in ("/accounts/login/", "/accounts/signup/"):
+        page.goto(f"{root}{path}")
+        have_five_sizes(page)
+
+
+def test_ten_exchanges_of_a_line_fit_on_a_screen(chat):
+    for number in range(11):
+        chat.say(f"My number is {number}.")
+    chat.page.locator("#text").hover()
+    for seq in range(3, 23):
+        expect(chat.message(seq).locator(".body")).to_be_in_viewport(ratio=1)
+    own, reply = (chat.message(seq).bounding_box() for seq in (19, 20))
+    assert own["height"] < 40
+    assert reply["height"] < 40
+
+
+def test_thirty_messages_are_few_objects(demo):
+    demo.page.locator("#text").hover()
+    assert demo.page.locator("#turns .message").count() >= 25
+    assert demo.page.evaluate(OBJECTS) <= 60
+
+
+def test_number_time_and_state_are_one_glance_away(chat):
+    chat.say("One")
+    chat.say("Two")
+    reply = chat.message(2)
+    facts = [reply.locator(f".actions > {each}") for each in ("a.seq", "time", ".mark")]
+    chat.page.locator("#text").hover()
+    expect(reply.locator(".actions")).to_have_css("opacity", "0")
+    reply.hover()
+    expect(reply.locator(".actions")).to_have_css("opacity", "1")
+    for fact in facts:
+        expect(fact).to_be_in_viewport()
+    chat.page.locator("#text").hover()
+    reply.locator("a.seq").focus()
+    expect(reply.locator(".actions")).to_have_css("opacity", "1")
+    # An exception is said all the time.
+    chat.act(1, "⋯")
+    chat.page.get_by_role("button", name="Hide from the model").click()
+    hidden = chat.message(1).locator("> header .mark")
+    chat.page.locator("#text").hover()
+    expect(hidden).to_have_text("Hidden from the model")
+    expect(hidden).to_be_in_viewport()
+
+
+def test_the_column_is_44_rem_of_17_px_on_28(open_page, site):
+    chat = open_page(site, width=1900, is_home=False)
+    chat.create()
+    chat.say("Hello")
+    assert chat.page.locator("#turns").bounding_box()["width"] == 44 * 16
+    body = chat.message(2).locator(".body")
+    expect(body).to_have_css("font-size", "17px")
+    expect(body).to_have_css("line-height", "27.999px")
+    own = chat.message(1).locator(".body").bounding_box()
+    column = chat.page.locator("#turns").bounding_box()
+    assert own["x"] + own["width"] == column["x"] + column["width"]
+    assert own["width"] < column["width"] / 2
+    expect(chat.message(2).locator(".body")).to_have_css(
+        "background-color", "rgba(0, 0, 0, 0)"
+    )
+
+
+def test_the_message_box_is_one_line_that_grows(chat):
+    box = chat.page.locator("#composer .box")
+    assert box.bounding_box()["height"] <= 56
+    chat.box.fill("One\nTwo\nThree\nFour")
+    assert box.bounding_box()["height"] > 110
+
+
+def test_the_message_box_of_the_home_page_stands_above_the_middle(open_page, site):
+    page = open_page(site).page
+    box = page.locator("#composer .box").bounding_box()
+    assert 0.3 < (box["y"] + box["height"] / 2) / 900 < 0.45
+
+
+def test_a_notice_floats_and_moves_nothing(chat):
+    chat.say("One")
+    before = chat.page.locator("#composer .box").bounding_box()
+    chat.act(1, "⋯")
+    chat.page.get_by_role("button", name="Pin for the model").click()
+    notice = chat.page.locator("#notice")
+    expect(notice.locator("p")).to_be_visible()
+    assert chat.page.locator("#composer .box").bounding_box() == before
+    below = notice.bounding_box()
+    assert below["y"] + below["height"] <= before["y"]
+
+
+SHIFTS = """window.shifts = [];
+new PerformanceObserver((list) => {
+    for (const { hadRecentInput, sources } of list.getEntries()) {
+        const moved = sources.map(({ node, previousRect, currentRect }) =>
+            [node?.className || node?.nodeName, previousRect, currentRect]);
+        if (!hadRecentInput) window.shifts.push(JSON.stringify(moved));
+    }
+}).observe({ type: "layout-shift", buffered: true });"""
+
+
+def test_nothing_moves_while_a_reply_is_written(chat):
+    chat.say("Hello")
+    chat.page.evaluate(SHIFTS)
+    chat.say("Tell me something")
+    assert "\n".join(chat.page.evaluate("window.shifts")) == ""
