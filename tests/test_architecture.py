@@ -12,6 +12,8 @@ from pathlib import Path
 import pytest
 from django.conf import settings
 
+from . import warm_python
+
 ROOT = Path(__file__).resolve().parent.parent
 PACKAGES = ("chatsite", "memory")
 ENGINE_MAY_IMPORT = {"pydantic", "langchain", "langchain_core"}
@@ -122,6 +124,11 @@ def run(*command, **env):
         text=True,
         check=False,
     )
+
+
+def manage(*arguments, **env):
+    command = [str(ROOT / "manage.py"), *arguments]
+    return warm_python.run(command, {**os.environ, **env})
 
 
 class TestImports:
@@ -298,7 +305,7 @@ class TestDocumentation:
 
 class TestChecks:
     def test_no_model_lacks_its_migration(self):
-        done = run("manage.py", "makemigrations", "--check", "--dry-run")
+        done = manage("makemigrations", "--check", "--dry-run")
         assert done.returncode == 0, done.stdout
 
     def test_hsts_reaches_beyond_this_host_only_where_it_is_asked_to(self):
@@ -320,13 +327,13 @@ class TestChecks:
 
     def test_production_settings_have_no_issue(self):
         arguments = ["check", "--deploy", "--fail-level", "INFO"]
-        done = run("manage.py", *arguments, **PRODUCTION)
+        done = manage(*arguments, **PRODUCTION)
         assert done.returncode == 0, done.stderr
         assert "no issues" in done.stdout
 
     @pytest.mark.parametrize("name", ["SECRET_KEY", "ALLOWED_HOSTS"])
     def test_it_refuses_to_start_open(self, name):
-        done = run("manage.py", "check", **{**PRODUCTION, name: ""})
+        done = manage("check", **{**PRODUCTION, name: ""})
         assert done.returncode != 0
         assert "Set SECRET_KEY and ALLOWED_HOSTS" in done.stderr
 

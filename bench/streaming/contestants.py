@@ -9,7 +9,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from tests.databases import Postgres
+from tests.databases import Postgres, copy_sqlite
 from tests.servers import ROOT, Redis, Server, Site
 
 from . import clients
@@ -189,10 +189,11 @@ def windowpane(
             env["DATABASE_URL"] = stack.enter_context(postgres.database())
             env["REDIS_URL"] = redis.url
         site = Site(env)
-        if database == "sqlite":
-            env["DATABASE_URL"] = f"sqlite:///{site.folder / 'site.sqlite3'}"
         env["STATIC_ROOT"] = str(site.folder / "static")
-        site.manage("migrate", "--verbosity", "0")
+        if database == "sqlite":
+            env["DATABASE_URL"] = copy_sqlite(site.folder / "site.sqlite3")
+        else:
+            site.manage("migrate", "--verbosity", "0")
         stack.enter_context(site)
         label = {"sqlite": "SQLite", "postgresql": "PostgreSQL + Redis"}[database]
         yield (
