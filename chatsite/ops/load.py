@@ -129,22 +129,14 @@ def limit_each(
 ) -> Application:
     """limit_requests() for all of one key by themselves, before the places of all are
     asked for: those that wait for their own keep no place from others."""
-    doors: WeakValueDictionary[Hashable, _Door] = WeakValueDictionary()
+    # Each is kept for as long as requests hold it.
+    doors: WeakValueDictionary[Hashable, Application] = WeakValueDictionary()
 
     async def limited(scope: Scope, receive: Any, send: Any) -> None:
         key = key_of(scope)
-        if not key:
-            await application(scope, receive, send)
-            return
-        # Kept for as long as requests hold it.
-        door = doors.setdefault(key, _Door(application, limit))
-        await door.enter(scope, receive, send)
+        enter = application
+        if key and not (enter := doors.get(key)):
+            enter = doors[key] = limit_requests(application, limit)
+        await enter(scope, receive, send)
 
     return limited
-
-
-class _Door:
-    """The places of one key."""
-
-    def __init__(self, application: Application, limit: int) -> None:
-        self.enter = limit_requests(application, limit)

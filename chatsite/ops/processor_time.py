@@ -110,16 +110,12 @@ def _get_account(key: Key) -> Account:
         account = _accounts.setdefault(key, Account())
         _accounts.move_to_end(key)
         if len(_accounts) > MAX_ACCOUNTS:
-            _forget_some()
+            # Many new ones must not make others forget what they owe.
+            for settled in [key for key, each in _accounts.items() if each.is_settled]:
+                del _accounts[settled]
+        while len(_accounts) > MAX_ACCOUNTS:
+            _accounts.popitem(last=False)
     return account
-
-
-def _forget_some() -> None:
-    """Many new ones must not make others forget what they owe."""
-    for key in [key for key, each in _accounts.items() if each.is_settled]:
-        del _accounts[key]
-    while len(_accounts) > MAX_ACCOUNTS:
-        _accounts.popitem(last=False)
 
 
 def forget_accounts() -> None:
