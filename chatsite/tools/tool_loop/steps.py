@@ -23,6 +23,8 @@ from . import answers
 class ToolSteps(TurnSteps):
     """Requests and calls, one after the other, until a reply asks for no call."""
 
+    _tool_loop: ModuleType | None = None
+
     def runs(self, turn: Turn) -> bool:
         """Its conversation has tools, or had some when another attempt began."""
         if turn.conversation.tools:
@@ -33,8 +35,9 @@ class ToolSteps(TurnSteps):
     async def run(
         self, claim: TurnClaim, turn: Turn, make_room: MakeRoom
     ) -> tuple[TurnClaim, Result] | None:
-        tool_loop = await asyncio.to_thread(_load_tool_loop)
-        return await tool_loop.run(claim, turn, make_room)
+        if self._tool_loop is None:
+            self._tool_loop = await asyncio.to_thread(_load_tool_loop)
+        return await self._tool_loop.run(claim, turn, make_room)
 
     def has_open(self) -> Exists:
         calls = ToolCall.objects.filter(turn=OuterRef("pk"))

@@ -10,7 +10,7 @@ from django.urls import reverse
 
 from chatsite.tools import late_results
 from chatsite.tools.models import ToolCall
-from chatsite.tools.tool_loop import answers, loop
+from chatsite.tools.tool_loop import answers, loop, steps
 from chatsite.turns import attempt, runner
 from chatsite.turns import audit as turn_audit
 from chatsite.turns.models import Preferences, Turn
@@ -231,17 +231,20 @@ async def test_a_first_word_takes_few_steps_of_the_database(
     conversation, session, site, monkeypatch
 ):
     """Before each of them it waits for a piece of another person's work."""
-    steps = []
+    taken = []
     for module in (runner, attempt, loop):
 
         def note(step, *args, retry=module.retry, **options):
-            steps.append(step.__name__)
+            taken.append(step.__name__)
             return retry(step, *args, **options)
 
         monkeypatch.setattr(module, "retry", note)
     async with Chat(conversation, session) as chat:
-        await chat.say("Hello")
-    assert steps == ["prepare_attempt", "_prepare_next", "begin", "finish"]
+        await chat.say("What the first one loads, all others have")
+        taken.clear()
+        monkeypatch.setattr(steps, "_load_tool_loop", None)
+        assert (await chat.say("Hello"))["state"] == "done"
+    assert taken == ["prepare_attempt", "_prepare_next", "begin", "finish"]
 
 
 async def test_a_call_of_a_reply_that_was_cut_off_is_not_run(
