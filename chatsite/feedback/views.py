@@ -45,7 +45,10 @@ def post_feedback(
             )
         return HttpResponse(str(error), status=409, content_type="text/plain")
     if now.verdict != before.verdict:
-        _publish_feedback(conversation, seq, now.verdict)
+        turns = conversation.turns.filter(user_message__seq__lt=seq).order_by("-id")
+        turn_id = turns.values_list("pk", flat=True).first() or 0
+        event = FeedbackGiven(turn_id, seq, now.verdict)
+        async_to_sync(events.publish_event)(conversation.pk, event)
     if not request.htmx:
         return redirect("conversation-detail", conversation.uuid)
     response = answer_notice(
@@ -53,13 +56,6 @@ def post_feedback(
     )
     response.write(draw_buttons(conversation, seq, now.verdict, is_fragment=True))
     return response
-
-
-def _publish_feedback(conversation: Conversation, seq: int, verdict: str) -> None:
-    turns = conversation.turns.filter(user_message__seq__lt=seq).order_by("-id")
-    turn_id = turns.values_list("pk", flat=True).first() or 0
-    event = FeedbackGiven(turn_id, seq, verdict)
-    async_to_sync(events.publish_event)(conversation.pk, event)
 
 
 def _make_notice(

@@ -231,24 +231,16 @@ class LinesField(forms.CharField):
         return "\n".join(value) if isinstance(value, list) else value
 
 
-def _can_hold(name: str, value: object) -> bool:
+def _can_hold(field: forms.Field, value: object) -> bool:
     """Whether the field of a setting gives back what it is given."""
-    if name == "strategy":
-        return isinstance(value, str) and value in STRATEGIES
-    if name in policy_fields:
-        choices = dict(policy_fields[name]().choices)
-        return isinstance(value, str) and value in choices and value != ""
-    if name == "focus":
-        # A line of a form has no line breaks, and no blanks at its ends.
-        is_line = isinstance(value, str) and value == value.strip() != ""
-        return is_line and len(value.splitlines()) == 1
-    if name == "important":
-        field = LinesField()
-        texts = value if isinstance(value, list) else ()
-        return bool(texts) and all(
-            isinstance(text, str) and field.to_python(text) == [text] for text in texts
-        )
-    return True
+    # A line of a form has no line breaks.
+    if isinstance(field.widget, forms.TextInput) and len(str(value).splitlines()) > 1:
+        return False
+    try:
+        found = field.clean(field.prepare_value(value))
+    except (forms.ValidationError, TypeError):
+        return False
+    return found == value and found not in ("", None)
 
 
 def _unit_field(names: Iterable[str], label: Any) -> forms.ChoiceField:
@@ -364,8 +356,10 @@ class PolicyForm(DetailedForm):
                 case [str(kind), int() | float() as size] if kind in UNITS:
                     initial |= {f"{name}_kind": kind, f"{name}_size": size}
                     del own[name]
-        for name in cls.list_settings():
-            if name in own and _can_hold(name, own[name]):
+        fields = {name: make() for name, make in policy_fields.items()}
+        fields |= {name: cls.base_fields[name] for name in cls.SETTINGS}
+        for name in own.keys() & fields.keys():
+            if _can_hold(fields[name], own[name]):
                 initial[name] = own.pop(name)
         return {**initial, "overrides": own or None}
 

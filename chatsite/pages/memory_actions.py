@@ -145,13 +145,6 @@ def _delete_text(
         transaction.on_commit(partial(_publish_event, conversation, title))
 
 
-def _leave_out(conversation: Conversation, seq: int, *, edited: actions.Edited) -> None:
-    _take_out(
-        conversation,
-        partial(actions.exclude_messages, conversation, [seq], edited=edited),
-    )
-
-
 def _take_out(conversation: Conversation, act: Callable[[], None]) -> None:
     """No turn goes on without the message that it answers, or without a step of its
     own, which the model would only repeat."""
@@ -186,7 +179,9 @@ MESSAGE_ACTIONS = {
         "pin",
     ),
     "leave-out": (
-        _leave_out,
+        lambda row, seq, **options: _take_out(
+            row, partial(actions.exclude_messages, row, [seq], **options)
+        ),
         gettext_lazy("The model no longer sees message #%(seq)s."),
         "bring-back",
     ),

@@ -9,6 +9,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
 from chatsite.pages.forms import preset_name
+from chatsite.pages.presenters.savings import price_tokens
 from memory.engine.policy import PRESETS
 from memory.engine.summaries.dropped import Lacking
 from memory.engine.summaries.facts import MAX_FACTS
@@ -136,10 +137,8 @@ def has_prices() -> bool:
 
 
 def format_cost(tokens_in: int, tokens_out: int) -> str:
-    """Dollars by the prices of the settings, as if no token came from a cache."""
     if not has_prices():
         return "–"
-    spent = tokens_in * settings.PRICE_INPUT + tokens_out * settings.PRICE_OUTPUT
-    spent /= 1_000_000
+    spent = price_tokens(tokens_in, tokens_out)
     # Small sums are what a call costs, so they keep their digits.
     return f"${spent:,.2f}" if spent >= 1 else f"${spent:.4f}"

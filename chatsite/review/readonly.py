@@ -50,14 +50,31 @@ class ShortPaginator(Paginator):
         return self.count > self.most
 
 
-class ReadOnlyAdmin(admin.ModelAdmin):
-    """Found by people and exact ids; what people wrote can't be searched."""
+class ShortListAdmin(admin.ModelAdmin):
+    """Lists of any length, that say what they are."""
 
     show_full_result_count = False
     # Facets would count the whole table for each of their choices.
     show_facets = admin.ShowFacets.NEVER
-    list_per_page = 50
     paginator = ShortPaginator
+
+    class Media:
+        css = {"all": ["css/admin.css"]}
+
+    def changelist_view(
+        self, request: HttpRequest, extra_context: dict[str, Any] | None = None
+    ) -> HttpResponse:
+        # Django's own title is "Select … to view".
+        title = capfirst(self.opts.verbose_name_plural)
+        return super().changelist_view(
+            request, {"title": title, **(extra_context or {})}
+        )
+
+
+class ReadOnlyAdmin(ShortListAdmin):
+    """Found by people and exact ids; what people wrote can't be searched."""
+
+    list_per_page = 50
     conversation_id_field = ""
     owner_field = ""
     # The columns that hold texts, those of related rows, and those whose beginnings
@@ -65,9 +82,6 @@ class ReadOnlyAdmin(admin.ModelAdmin):
     texts: tuple[str, ...] = ()
     related_texts: tuple[str, ...] = ()
     heads: tuple[str, ...] = ()
-
-    class Media:
-        css = {"all": ["css/admin.css"]}
 
     def has_view_permission(self, request: HttpRequest, obj: Any = None) -> bool:
         return rights_of(request.user).metadata
@@ -133,11 +147,7 @@ class ReadOnlyAdmin(admin.ModelAdmin):
     def changelist_view(
         self, request: HttpRequest, extra_context: dict[str, Any] | None = None
     ) -> HttpResponse:
-        # Django's own title is "Select … to view".
-        title = capfirst(self.opts.verbose_name_plural)
-        response = super().changelist_view(
-            request, {"title": title, **(extra_context or {})}
-        )
+        response = super().changelist_view(request, extra_context)
         may_read = bool(self.heads) and rights_of(request.user).content
         if may_read and isinstance(response, TemplateResponse):
             rows = response.context_data["cl"].result_list

@@ -11,7 +11,6 @@ from itertools import accumulate
 from math import ceil
 from typing import Any
 
-from django.conf import settings
 from django.core.cache import cache
 from django.db.models import (
     BigIntegerField,
@@ -34,6 +33,7 @@ from django.utils import timezone
 
 from chatsite import hooks
 from chatsite.llm import providers
+from chatsite.pages.presenters.savings import price_tokens
 from chatsite.turns.models import Turn
 from memory.compaction import lease
 from memory.models import Conversation, ModelCall, Summary
@@ -85,8 +85,7 @@ class Day:
         self.read += read
         self.written += written
         if not providers.is_demo(model):
-            cost = read * settings.PRICE_INPUT + written * settings.PRICE_OUTPUT
-            self.dollars += cost / 1_000_000
+            self.dollars += price_tokens(read, written)
 
 
 Days = dict[date, Day]

@@ -9,6 +9,7 @@ from typing import Any
 from django.contrib.auth.models import AnonymousUser
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import render
+from django.template.loader import render_to_string
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 
@@ -32,30 +33,25 @@ def shared_view(view: View) -> View:
 
     @wraps(view)
     def guarded(request: HttpRequest, token: str) -> HttpResponse:
-        if wait := pace.wait(request):
-            return _refuse_for_now(request, ceil(wait))
-        try:
-            share = services.find_share(token)
-        except Share.DoesNotExist:
-            pace.count_wrong(request)
-            return _keep_robots_out(render(request, "sharing/gone.html", status=404))
-        return _keep_robots_out(view(request, share))
+        response = _answer_token(view, request, token)
+        response["X-Robots-Tag"] = ROBOTS
+        return response
 
     # Nothing is kept that the owner may end in the next moment.
     return require_safe(never_cache(guarded))
 
 
-def _refuse_for_now(request: HttpRequest, seconds: int) -> HttpResponse:
-    response = render(
-        request, "sharing/too_many.html", {"seconds": seconds}, status=429
-    )
-    response["Retry-After"] = str(seconds)
-    return _keep_robots_out(response)
-
-
-def _keep_robots_out(response: HttpResponse) -> HttpResponse:
-    response["X-Robots-Tag"] = ROBOTS
-    return response
+def _answer_token(view: View, request: HttpRequest, token: str) -> HttpResponse:
+    if seconds := ceil(pace.wait(request)):
+        values, headers = {"seconds": seconds}, {"Retry-After": str(seconds)}
+        text = render_to_string("sharing/too_many.html", values, request)
+        return HttpResponse(text, status=429, headers=headers)
+    try:
+        share = services.find_share(token)
+    except Share.DoesNotExist:
+        pace.count_wrong(request)
+        return render(request, "sharing/gone.html", status=404)
+    return view(request, share)
 
 
 def _render_for_anyone(

@@ -158,15 +158,13 @@ def _store(
     return message
 
 
-def _is_seen(message: Message) -> bool:
-    return not (message.excluded_at or message.superseded_at or message.deleted_at)
-
-
 def _starts_turn(conversation: Conversation, call: ToolCall, answer: Answer) -> bool:
     """Whether the model is told in a turn of its own: as the conversation has it, and
     not for what a person has cancelled or taken away."""
+    asked = call.request
+    is_gone = asked.excluded_at or asked.superseded_at or asked.deleted_at
     is_wanted = conversation.answers_late and answer.state != State.CANCELLED
-    if not is_wanted or conversation.deleted_at or not _is_seen(call.request):
+    if not is_wanted or conversation.deleted_at or is_gone:
         return False
     turns = conversation.turns.order_by("-pk").values_list("user_message__role")
     latest = [role for (role,) in turns[:MOST_OWN_TURNS]]
@@ -225,8 +223,10 @@ async def look(call: ToolCall) -> None:
     await registry.ready()
     tool = registry.available().get(call.name)
     is_late = call.state == State.LATE
-    if call.deadline_at and call.deadline_at <= call.now:
-        await _give_up(call)
+    if is_late and call.deadline_at and call.deadline_at <= call.now:
+        await _finish(call, Answer(State.FAILED, NOT_IN_TIME, "deadline"))
+    elif call.deadline_at and call.deadline_at <= call.now:
+        await database_sync_to_async(_let_go)(call)
     elif tool is None:
         await _try_later(call, "the tool is gone")
     elif is_late and tool.look is None:
@@ -236,13 +236,6 @@ async def look(call: ToolCall) -> None:
         await _ask(call, tool.look)
     else:
         await _tell_tool(call, tool.cancel)
-
-
-async def _give_up(call: ToolCall) -> None:
-    if call.state == State.LATE:
-        await _finish(call, Answer(State.FAILED, NOT_IN_TIME, "deadline"))
-    else:
-        await database_sync_to_async(_let_go)(call)
 
 
 async def _ask(call: ToolCall, ask: registry.Look) -> None:

@@ -58,7 +58,8 @@ def _read_nodes(nodes: list[Any]) -> Iterator[Said]:
         if not role or not isinstance(content, dict):
             continue
         at, to = read_time(message.get("create_time")), message.get("recipient")
-        said = Said(role, "", at, model=_read_model(message))
+        model = _clean_text(_read_metadata(message, "model_slug"))[:60]
+        said = Said(role, "", at, model=model)
         if role == "tool":
             if not asked:
                 asked, name = f"call-{number}", author.get("name")
@@ -79,10 +80,6 @@ def _read_nodes(nodes: list[Any]) -> Iterator[Said]:
 def _read_metadata(message: dict[str, Any], name: str) -> Any:
     metadata = message.get("metadata")
     return metadata.get(name) if isinstance(metadata, dict) else None
-
-
-def _read_model(message: dict[str, Any]) -> str:
-    return _clean_text(_read_metadata(message, "model_slug"))[:60]
 
 
 def _is_hidden(message: dict[str, Any]) -> bool:

@@ -64,7 +64,9 @@ def measure_savings(conversation: Conversation) -> Savings:
         sent=tokens,
         whole=whole,
         summaries=read + written,
-        money=_price_tokens(whole - tokens - read, -written),
+        money=price_tokens(whole - tokens - read, -written)
+        if settings.PRICE_INPUT
+        else None,
     )
 
 
@@ -117,10 +119,7 @@ def spent_on_summaries(conversation: Conversation) -> tuple[int, int]:
     return sums["read"], sums["written"]
 
 
-def _price_tokens(tokens_in: int, tokens_out: int) -> float | None:
-    """Dollars by the prices of fresh tokens; what a provider's cache saved beside is
-    left out on both sides."""
-    if not settings.PRICE_INPUT:
-        return None
+def price_tokens(tokens_in: int, tokens_out: int) -> float:
+    """Dollars by the prices of fresh tokens, as if none came from a cache."""
     cost = tokens_in * settings.PRICE_INPUT + tokens_out * settings.PRICE_OUTPUT
     return cost / 1_000_000

@@ -136,13 +136,19 @@ def _read_form(request: HttpRequest, form_class: type[ActionForm]) -> dict[str, 
     return {**form.cleaned_data, "seen": State.read(request.POST.get("seen", ""))}
 
 
-@post_action("content")
-def post_rebuild(
-    request: HttpRequest, conversation: Conversation, rights: Rights
-) -> str:
-    return services.rebuild_as_staff(
-        request, conversation, **_read_form(request, RebuildForm)
-    )
+def _make_post(action: BulkAction) -> Callable[..., HttpResponse]:
+    """The action for one conversation, whose page has its form."""
+
+    @post_action(action.need)
+    def post(request: HttpRequest, conversation: Conversation, rights: Rights) -> str:
+        values = _read_form(request, action.form)
+        return action.perform(request, conversation, **values)
+
+    return post
+
+
+post_rebuild = _make_post(BULK_ACTIONS["rebuild"])
+post_review = _make_post(BULK_ACTIONS["review"])
 
 
 @post_action("content")
@@ -155,15 +161,6 @@ def post_restore(
     seen = State.read(request.POST.get("seen", ""))
     return services.restore_as_staff(
         request, conversation, version=int(version), seen=seen
-    )
-
-
-@post_action("content")
-def post_review(
-    request: HttpRequest, conversation: Conversation, rights: Rights
-) -> str:
-    return services.mark_reviewed(
-        request, conversation, **_read_form(request, ReviewForm)
     )
 
 

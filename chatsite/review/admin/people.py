@@ -17,7 +17,6 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.utils import timezone
 from django.utils.safestring import SafeString
-from django.utils.text import capfirst
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
@@ -27,7 +26,7 @@ from chatsite.turns.models import Allowance
 from memory.models import Message, ModelCall
 
 from .. import labels, redaction
-from ..readonly import ShortPaginator, link_to, people_found
+from ..readonly import ShortListAdmin, link_to, people_found
 from ..rights import rights_of
 
 User = get_user_model()
@@ -84,24 +83,10 @@ def _sum_uses(user: Any) -> list[dict[str, Any]]:
     ]
 
 
-class FiguresAdmin(admin.ModelAdmin):
+class FiguresAdmin(ShortListAdmin):
     """Shows below a form what the person has used, to staff who may see numbers."""
 
     change_form_template = "admin/review/person.html"
-    paginator = ShortPaginator
-    show_full_result_count = False
-    show_facets = admin.ShowFacets.NEVER
-
-    class Media:
-        css = {"all": ["css/admin.css"]}
-
-    def changelist_view(
-        self, request: HttpRequest, extra_context: dict[str, Any] | None = None
-    ) -> HttpResponse:
-        title = capfirst(self.opts.verbose_name_plural)
-        return super().changelist_view(
-            request, {"title": title, **(extra_context or {})}
-        )
 
     def render_change_form(
         self, request: HttpRequest, context: dict[str, Any], *args: Any, **kwargs: Any

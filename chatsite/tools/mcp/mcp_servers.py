@@ -118,12 +118,9 @@ async def _list(server: Server, link: mcp_link.Link) -> list[BaseTool]:
     return [
         await as_langchain_tool(each, link.client)
         for each in found
-        if link.takes_tasks or not _needs_task(each)
+        if link.takes_tasks
+        or getattr(each.execution, "task_support", None) != "required"
     ]
-
-
-def _needs_task(offered: Any) -> bool:
-    return getattr(offered.execution, "task_support", None) == "required"
 
 
 def _admit(server: Server, found: list[BaseTool]) -> Iterator[SiteTool]:

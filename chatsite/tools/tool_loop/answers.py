@@ -186,11 +186,8 @@ def store_all(
 
 def read(pk: int, *more: str) -> ToolCall:
     """A call with what its event says, and `more` of what belongs to it."""
-    return _rows(*more).get(pk=pk)
-
-
-def _rows(*more: str) -> QuerySet[ToolCall]:
-    return ToolCall.objects.select_related("request", "result", "late_result", *more)
+    related = ("request", "result", "late_result", *more)
+    return ToolCall.objects.select_related(*related).get(pk=pk)
 
 
 def open_calls(turn: Turn) -> list[ToolCall]:
