@@ -59,9 +59,7 @@ def _stop_everything(user: AbstractBaseUser) -> None:
     rows.update(deleted_at=Now())
     for conversation in rows:
         with suppress(Conversation.DoesNotExist):
-            async_to_sync(end_all)(
-                conversation.pk, commands.end_unfinished_turns(conversation)
-            )
+            end_running(conversation)
 
 
 @receiver(user_logged_out)
@@ -73,9 +71,7 @@ def end_temporary(user: AbstractBaseUser | None, **sent: Any) -> None:
     for conversation in library.find_temporary(user):
         with suppress(Conversation.DoesNotExist):  # the purge was faster
             library.delete_conversation(conversation)
-            async_to_sync(end_all)(
-                conversation.pk, commands.end_unfinished_turns(conversation)
-            )
+            end_running(conversation)
     library.purge_deleted()
 
 
@@ -109,6 +105,12 @@ def _sessions_of(user: AbstractBaseUser) -> list[str]:
         for key, data in rows.iterator()
         if decode(data).get(SESSION_KEY) == str(user.pk)
     ]
+
+
+def end_running(conversation: Conversation) -> None:
+    """End what runs for a conversation, and close its sockets."""
+    turns = commands.end_unfinished_turns(conversation)
+    async_to_sync(end_all)(conversation.pk, turns)
 
 
 async def end_all(conversation_id: int, running: list[int]) -> None:

@@ -2,17 +2,15 @@
 table, and the chart of both lines.
 """
 
-from math import ceil
-
 from django.utils.translation import gettext as _
 
-from chatsite.review.charts.conversation import MAX_POINTS
 from chatsite.review.charts.drawing import (
     Chart,
     Series,
     Table,
     draw_lines,
     format_percent,
+    group_points,
     to_digits,
 )
 
@@ -61,14 +59,12 @@ def draw_sides(experiment: Experiment, steps: Steps) -> Chart:
         return Chart(name, title, message=_("No turn was replayed."))
     turns = (Turn(*each) for each in experiment.result["real"]["turns"])
     real = {turn.seq: turn.tokens for turn in turns}
-    step = ceil(len(steps.turns) / MAX_POINTS)
-    groups = [steps.turns[n : n + step] for n in range(0, len(steps.turns), step)]
+    step, groups, numbers = group_points(steps.turns)
     was = [
         max((real[turn.seq] for turn in group if turn.seq in real), default=None)
         for group in groups
     ]
     tried = [max(turn.tokens for turn in group) for group in groups]
-    numbers = [str(n * step + 1) for n in range(len(groups))]
     marks = [
         (
             (each.turn - 0.5) / step - 0.5 * (step > 1),

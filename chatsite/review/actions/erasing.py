@@ -11,7 +11,6 @@ import logging
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
-from asgiref.sync import async_to_sync
 from django.contrib.admin.models import LogEntry
 from django.contrib.contenttypes.models import ContentType
 from django.db import IntegrityError, OperationalError, models, transaction
@@ -19,7 +18,6 @@ from django.db.models.functions import Cast
 from django.utils.translation import gettext as _
 
 from chatsite.accounts import account
-from chatsite.turns import commands
 from chatsite.turns.models import Turn
 from memory import library
 from memory.actions import ActionError
@@ -96,8 +94,7 @@ def erase_with_tombstone(
         try:
             # From here on no one opens it, and nothing new begins for it.
             library.delete_conversation(conversation)
-            fence = commands.end_unfinished_turns(conversation)
-            async_to_sync(account.end_all)(conversation.pk, fence)
+            account.end_running(conversation)
             tombstone = _replace_by_tombstone(conversation, user, reason)
             logger.info("erased conversation=%s", conversation.pk)
             return tombstone

@@ -5,7 +5,6 @@ summaries, and how large the whole transcript would have been. Numbers, no text.
 from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
-from math import ceil
 
 from django.db.models import F
 from django.http import HttpRequest, HttpResponse
@@ -23,10 +22,8 @@ from memory.models import Conversation, Summary
 
 from ..pages import render_page, review_page
 from ..rights import Rights
-from .drawing import Chart, Series, Table, draw_lines, to_digits
+from .drawing import Chart, Series, Table, draw_lines, group_points, to_digits
 
-# More turns than these are drawn as the largest of several neighbours.
-MAX_POINTS = 400
 UNDONE = (Summary.Status.FAILED, Summary.Status.REJECTED)
 
 
@@ -97,12 +94,7 @@ def draw_prompts(conversation: Conversation) -> Chart:
     window = providers.context_window(model_of(conversation))
     limit = describe_limit(conversation.get_policy(), window)
     compactions = _place_compactions(conversation, prompts)
-    step = ceil(len(prompts) / MAX_POINTS)
-    groups = [prompts[n : n + step] for n in range(0, len(prompts), step)]
-    numbers = []
-    for n, group in enumerate(groups):
-        first, last = n * step + 1, n * step + len(group)
-        numbers.append(f"{first}" if first == last else f"{first}–{last}")
+    step, groups, numbers = group_points(prompts)
     sent = [max(p.sent for p in group) for group in groups]
     whole = [max(p.whole for p in group) for group in groups]
     reported = sum(prompt.is_reported for prompt in prompts)

@@ -6,17 +6,20 @@ Coordinates are texts, so that no language's way to write numbers gets into the 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import ceil, floor, log10
-from typing import Any
+from typing import Any, TypeVar
 
 from django.utils.translation import gettext as _
 
 WIDTH, HEIGHT = 860, 320
 LEFT, TOP, RIGHT, BOTTOM = 62, 26, 14, 40
+# More points than these are drawn as the largest of several neighbours.
+MAX_POINTS = 400
 # Points with a shape of their own; more would only thicken the line.
 MAX_DOTS = 62
 LABEL_WIDTH = 62
 
 Shape = dict[str, Any]
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,6 +92,15 @@ class Plot:
                 {"at": to_svg(self.y(n)), "text": to_digits(n)} for n in self.ticks
             ],
         }
+
+
+def group_points(points: Sequence[T]) -> tuple[int, list[Sequence[T]], list[str]]:
+    """The points in groups of neighbours, few enough to draw, with how many there are
+    in each, and what it is called: the numbers of its points, from 1."""
+    step = ceil(len(points) / MAX_POINTS)
+    groups = [points[n : n + step] for n in range(0, len(points), step)]
+    ends = [(n * step + 1, n * step + len(group)) for n, group in enumerate(groups)]
+    return step, groups, [f"{a}" if a == b else f"{a}–{b}" for a, b in ends]
 
 
 def draw_lines(

@@ -9,6 +9,7 @@ from django.utils import translation
 
 from chatsite.pages.presenters import savings
 from chatsite.review.charts import conversation as chart_of
+from chatsite.review.charts import drawing
 from chatsite.review.charts.drawing import (
     Chart,
     Series,
@@ -73,7 +74,7 @@ class TestConversationFigures:
         assert words in limit.text
 
     def test_many_turns_are_drawn_in_groups(self, talked, monkeypatch):
-        monkeypatch.setattr(chart_of, "MAX_POINTS", 3)
+        monkeypatch.setattr(drawing, "MAX_POINTS", 3)
         rows = self.draw(talked).table.rows
         assert [row[0] for row in rows] == ["1–2", "3–4", "5"]
         calls = list(talked.model_calls.filter(purpose="reply").order_by("id"))
