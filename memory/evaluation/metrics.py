@@ -29,6 +29,13 @@ class Tally:
     blocked_turns: int = 0
     never_read: int = 0
     without_user_message: int = 0
+    # Beside the prompts: what the notes of a search add, in how many of them there are
+    # some, and what of the prompts with them a provider can cache.
+    recall_tokens: int = 0
+    turns_with_recall: int = 0
+    cached_with_recall: int = 0
+    # Messages that no request of the model's window has room for.
+    refused_turns: int = 0
     prompts: list[int] = field(default_factory=list)
     rewrites: list[int] = field(default_factory=list)
     in_window: list[float] = field(default_factory=list)
@@ -36,6 +43,8 @@ class Tally:
     recall_at_5: list[float] = field(default_factory=list)
     recall_at_10: list[float] = field(default_factory=list)
     newest_in_request: list[float] = field(default_factory=list)
+    # Of what was asked: tokens, and where it is.
+    asked: list[tuple[int, str]] = field(default_factory=list)
 
     def __add__(self, other: "Tally") -> "Tally":
         names = [each.name for each in fields(self)]
@@ -47,9 +56,15 @@ class Tally:
         fresh = self.prompt_tokens + self.summary_tokens_in - cached
         return fresh + CACHED_PRICE * cached + WRITTEN_PRICE * self.summary_tokens_out
 
+    @property
+    def cost_with_recall(self) -> float:
+        lost = self.cached_tokens - self.cached_with_recall
+        return self.cost + self.recall_tokens + (1 - CACHED_PRICE) * lost
+
     def report(self) -> dict[str, Any]:
         """The documented keys; shares are 0..1, None where nothing was asked."""
         turns = max(self.turns, 1)
+        largest, place = max(self.asked, default=(0, ""))
         return {
             "turns": self.turns,
             "prompt_tokens_per_turn": round(self.prompt_tokens / turns, 1),
@@ -57,8 +72,14 @@ class Tally:
                 self.cached_tokens / max(self.prompt_tokens, 1), 4
             ),
             "effective_cost_per_turn": round(self.cost / turns, 1),
+            "recall_tokens_per_turn": round(self.recall_tokens / turns, 1),
+            "turns_with_recall": self.turns_with_recall,
+            "cost_with_recall_per_turn": round(self.cost_with_recall / turns, 1),
             "blocked_turns": self.blocked_turns,
             "largest_prompt": max(self.prompts, default=0),
+            "refused_turns": self.refused_turns,
+            "largest_message": largest,
+            "largest_message_id": place,
             "rewrites_median": median(self.rewrites or [0]),
             "rewrites_max": max(self.rewrites, default=0),
             "never_read": self.never_read,

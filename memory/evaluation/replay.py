@@ -6,8 +6,9 @@ Pure: no database; the summariser comes as a callable. Replies are the recorded 
 import re
 from bisect import bisect_left, bisect_right
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from datetime import datetime
+from math import inf
 from typing import Any, Literal
 
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
@@ -15,7 +16,7 @@ from pydantic import BaseModel, TypeAdapter
 
 from memory.engine import budget
 from memory.engine.compaction import MemoryState
-from memory.engine.compose import compose_context, make_fence
+from memory.engine.compose import compose_context, make_fence, role_of
 from memory.engine.exceptions import SummaryError
 from memory.engine.plan import Compaction, Step
 from memory.engine.policy import CHUNK_TOKENS, Policy
@@ -122,6 +123,8 @@ class Player:
         # Summaries in a row that could not be used.
         self.failures = 0
         self.sent: list[BaseMessage] = []
+        self.sent_with_recall: list[BaseMessage] = []
+        self.archive = MessageIndex()
         self.generations: dict[int, int] = {}
         self.tally = Tally()
 
@@ -155,14 +158,7 @@ class Player:
             await self._compact(last.additional_kwargs.get("created_at"))
 
     async def _ask(self, newest: BaseMessage) -> None:
-        request = compose_context(
-            system_prompt=self.system_prompt,
-            blocks=self.state.blocks,
-            rules=self.rules.blocks,
-            window=self.state.window,
-            newest=newest,
-            fence=make_fence(self.policy.final_prompt),
-        ).messages
+        request = self._compose(newest)
         tokens = self.count_tokens(request)
         self.tally.turns += 1
         self.tally.prompts.append(tokens)
@@ -170,8 +166,55 @@ class Player:
         self.tally.cached_tokens += count_cacheable(shared_tokens(self.sent, request))
         self.tally.without_user_message += request[-1] is not newest
         self.sent = request
+        self._count_recall(newest, request, tokens)
+        self._count_refused(newest)
         if self.policy.rules == "keep":
             self.rules.hear(newest)
+
+    def _compose(
+        self, newest: BaseMessage, recalled: Sequence[BaseMessage] = ()
+    ) -> list[BaseMessage]:
+        return compose_context(
+            system_prompt=self.system_prompt,
+            blocks=self.state.blocks,
+            rules=self.rules.blocks,
+            window=self.state.window,
+            recalled=recalled,
+            newest=newest,
+            fence=make_fence(self.policy.final_prompt),
+        ).messages
+
+    def _count_recall(
+        self, newest: BaseMessage, request: list[BaseMessage], tokens: int
+    ) -> None:
+        """What the notes add that the site finds before a reply. No model is asked for
+        them, but they end what a provider can cache."""
+        if notes := self._find_notes(newest):
+            request = self._compose(newest, [note.message for note in notes])
+            self.tally.turns_with_recall += 1
+            self.tally.recall_tokens += self.count_tokens(request) - tokens
+        shared = shared_tokens(self.sent_with_recall, request)
+        self.tally.cached_with_recall += count_cacheable(shared)
+        self.sent_with_recall = request
+
+    def _find_notes(self, newest: BaseMessage) -> list[excerpts.Note]:
+        cutoff, at = self.state.cutoff, newest.additional_kwargs.get("created_at")
+        if not self.policy.recall_tokens or not cutoff:
+            return []
+        behind = self._between(self.archive.newest + 1, cutoff)
+        self.archive.extend(map(read_document, behind))
+        most = excerpts.find_breadth(newest.text).hits
+        hits = self.archive.search(newest.text, limit=most, before=cutoff + 1, at=at)
+        return self._choose_notes(newest.text, hits, [*self.state.window, newest])
+
+    def _count_refused(self, newest: BaseMessage) -> None:
+        """Messages that the site would not take: alone they are more than a request."""
+        alone = compose_context(system_prompt=self.system_prompt, newest=newest)
+        is_over = self.count_tokens(alone.messages) > (self.context_window or inf)
+        self.tally.refused_turns += is_over
+        place = self.recording.messages[_seq_of(newest) - 1].id
+        size = self.count_tokens([newest])
+        self.tally.asked.append((size, f"{self.recording.id} {place}"))
 
     async def _compact(self, now: datetime | None) -> None:
         """Compact what is due in the time before the next message."""
@@ -222,10 +265,7 @@ class Player:
         """See where the answers to the recording's questions can be found."""
         recording = self.recording
         places = {each.id: n for n, each in enumerate(recording.messages, 1)}
-        archive = MessageIndex(
-            Document.read(seq, each.role, each.content, each.created_at)
-            for seq, each in enumerate(recording.messages, start=1)
-        )
+        archive = MessageIndex(map(read_document, self.messages))
         now = recording.messages[-1].created_at if recording.messages else None
         behind_window = self.state.cutoff + 1
         window = set(range(behind_window, len(self.messages) + 1))
@@ -253,16 +293,26 @@ class Player:
 
     def _show(self, question: str, hits: list[Hit]) -> dict[int, str]:
         """What a request with this question shows of messages, by their numbers."""
-        notes = excerpts.choose_excerpts(
+        notes = self._choose_notes(question, hits, self.state.window)
+        quoted = (note.message for note in notes)
+        return {_seq_of(each): each.text for each in (*self.state.window, *quoted)}
+
+    def _choose_notes(
+        self, question: str, hits: Sequence[Hit], later: Sequence[BaseMessage]
+    ) -> list[excerpts.Note]:
+        return excerpts.choose_excerpts(
             hits,
-            {_seq_of(message): message for message in self.messages},
+            {hit.seq: self.messages[hit.seq - 1] for hit in hits},
             question,
             room=self.policy.recall_tokens,
             count_tokens=self.count_tokens,
-            later=self.state.window,
+            later=later,
         )
-        quoted = (note.message for note in notes)
-        return {_seq_of(each): each.text for each in (*self.state.window, *quoted)}
+
+
+def read_document(message: BaseMessage) -> Document:
+    at = message.additional_kwargs.get("created_at")
+    return Document.read(_seq_of(message), role_of(message), message.text, at)
 
 
 def has_number(text: str, number: str) -> bool:

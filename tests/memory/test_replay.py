@@ -149,6 +149,32 @@ async def test_it_counts_what_a_provider_can_cache():
     assert 0.7 < many.report()["cacheable_share"] < 1
 
 
+async def test_it_counts_what_notes_of_a_search_cost():
+    """They are in the requests from the first compaction on, and are never cached."""
+    chat = recorded(20, text="We talk of the zeppelin. " * 8)
+    report = (await play(chat)).report()
+    assert 0 < report["turns_with_recall"] < report["turns"]
+    notes = report["recall_tokens_per_turn"] * report["turns"]
+    assert 0 < notes / report["turns_with_recall"] <= POLICY.recall_tokens
+    assert report["cost_with_recall_per_turn"] > report["effective_cost_per_turn"]
+    without = POLICY.model_copy(update={"recall_tokens": 0})
+    alone = (await play(chat, without)).report()
+    assert alone["turns_with_recall"] == alone["recall_tokens_per_turn"] == 0
+    for cost in ("effective_cost_per_turn", "cost_with_recall_per_turn"):
+        assert alone[cost] == report["effective_cost_per_turn"]
+
+
+async def test_it_counts_messages_that_a_smaller_model_refuses():
+    chat = recorded(8)
+    chat.messages[4].content = "word " * 2_000
+    chat.messages[5].content = "word " * 9_000
+    report = (await play(chat, context_window=2_000)).report()
+    assert report["refused_turns"] == 1
+    assert report["largest_message_id"] == "c1 D1:5"
+    assert report["largest_message"] == 2_504
+    assert (await play(chat, context_window=3_000)).report()["refused_turns"] == 0
+
+
 async def test_it_prices_cached_and_written_tokens():
     tally = await play(recorded(8))
     tally.prompt_tokens, tally.cached_tokens = 1000, 400
@@ -296,6 +322,12 @@ def test_it_plays_the_triggers_that_read_words(tmp_path, own, capsys):
 def test_it_says_what_is_wrong_with_a_policy(file, wrong, said):
     with pytest.raises(CommandError, match=f"--policy: .*{said}"):
         call_command("replay", str(file), "--policy", wrong)
+
+
+def test_it_takes_the_window_of_another_model(file, capsys):
+    call_command("replay", str(file), "--json", "--context-window", "50")
+    report = json.loads(capsys.readouterr().out)["total"]
+    assert report["refused_turns"] == report["turns"]
 
 
 def test_it_prints_a_table(file, capsys):

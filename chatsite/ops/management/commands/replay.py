@@ -33,6 +33,13 @@ class Command(BaseCommand):
             help="Settings over the preset, as under “Memory settings…” of a "
             'conversation: {"trigger": ["topic", 0.7], "strategy": "window"}.',
         )
+        parser.add_argument(
+            "--context-window",
+            type=int,
+            metavar="TOKENS",
+            default=providers.context_window(providers.DEMO),
+            help="What the model takes: messages that are larger are counted.",
+        )
         parser.add_argument("--json", action="store_true", dest="as_json")
 
     def handle(
@@ -41,6 +48,7 @@ class Command(BaseCommand):
         file: Path,
         preset: str,
         policy: str,
+        context_window: int,
         as_json: bool,
         **options: Any,
     ) -> None:
@@ -56,7 +64,7 @@ class Command(BaseCommand):
                 tried,
                 DemoChatModel(tokens_per_second=0).ainvoke,
                 system_prompt=settings.SYSTEM_PROMPT,
-                context_window=providers.context_window(providers.DEMO),
+                context_window=context_window,
             )
         )
         # What was tried beside the preset, so that a stored report says it all.
