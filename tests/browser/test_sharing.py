@@ -65,6 +65,7 @@ def test_a_stranger_reads_both_panes_and_the_replay(owner, stranger):
     expect(stranger.locator("#turns .message")).to_have_count(6)
     expect(right).to_contain_text("As sent for reply #6")
     expect(right).to_contain_text("hash matches")
+    stranger.locator("#message-2").hover()
     stranger.locator("#message-2").get_by_text("What the model saw").click()
     expect(right).to_contain_text("As sent for reply #2")
     stranger.locator("#message-1").hover()
