@@ -35,7 +35,8 @@ export function show(focused) {
     dialog.showModal();
   }
   const boxes = [...body.querySelectorAll("textarea:not([readonly]), select")].filter((box) => box.checkVisibility());
-  (boxes[0] || body.querySelector(".primary, button"))?.focus();
+  // Its title stays in sight, however long it is.
+  (boxes[0] || body.querySelector(".primary, button"))?.focus({ preventScroll: true });
 }
 
 function giveFocusBack() {

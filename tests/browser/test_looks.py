@@ -162,6 +162,15 @@ def test_a_notice_floats_and_moves_nothing(chat):
     assert below["y"] + below["height"] <= before["y"]
 
 
+def test_a_dialog_opens_at_its_title(chat):
+    chat.say("Hello")
+    chat.page.set_viewport_size({"width": 1440, "height": 300})
+    chat.page.locator("header.bar .menu > summary").click()
+    chat.page.get_by_role("button", name="Share…").click()
+    expect(chat.page.locator("#share-days")).to_be_focused()
+    expect(chat.page.locator("#dialog h2")).to_be_in_viewport(ratio=1)
+
+
 SHIFTS = """window.shifts = [];
 new PerformanceObserver((list) => {
     for (const { hadRecentInput, sources } of list.getEntries()) {
