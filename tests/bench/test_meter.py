@@ -8,10 +8,12 @@ from bench.memory.conversations import make_up
 from bench.memory.meter import Meter, count_cacheable, shared_tokens, split_turns
 from bench.memory.models import SUMMARY_TOKENS
 from bench.memory.systems.base import System
+from bench.memory.systems.langchain import AdaptiveLangChain
 from bench.memory.systems.windowpane import Windowpane
 from bench.memory.writers import write_extract
 from chatsite.llm.demo.chat_model import DemoChatModel
 from memory.engine.policy import Policy
+from memory.engine.tokens import count_tokens
 from memory.evaluation.replay import replay_recordings
 
 # What the meter does not count: what a search finds, and what its notes would add.
@@ -111,3 +113,26 @@ def test_a_turn_is_a_question_with_its_reply():
     ]
     turns = [[m.text for m in turn] for turn in split_turns(messages)]
     assert turns == [["a", "b"], ["c"]]
+
+
+def test_the_window_of_another_memory_can_follow_the_conversation():
+    """Its size is asked for before each turn, for the window without its summary."""
+    asked = []
+
+    def find_size(window, summary_tokens):
+        asked.append((len(window), summary_tokens))
+        return 300
+
+    system = AdaptiveLangChain(
+        write_extract,
+        find_size=find_size,
+        trigger=("tokens", 1_000_000),
+        keep=("tokens", 100),
+        trim_tokens_to_summarize=None,
+        token_counter=count_tokens,
+    )
+    report = Meter(system, make_up(1, turns=30)).play().report()
+    assert 0 < report["blocked_turns"] < 30
+    assert report["never_read"] == 0
+    assert max(messages for messages, _ in asked) < 30
+    assert {tokens > 0 for _, tokens in asked} == {False, True}

@@ -17,8 +17,9 @@ from langgraph.graph import END, START, MessagesState, StateGraph
 
 from memory.engine.tokens import count_tokens
 
-from ..models import Write
+from ..models import SUMMARY_TOKENS, Write
 from .base import System
+from .langchain import FindSize
 
 CONFIG: Any = {"configurable": {"thread_id": "1"}}
 EXTEND = "Extend the summary by taking into account the new messages above:"
@@ -35,11 +36,12 @@ def keep_two_of_more_than_six(messages: list[AnyMessage]) -> int | None:
     return 2 if len(messages) > 6 else None
 
 
-def keep_tokens(trigger: int, keep: int) -> Keep:
+def keep_tokens(find_size: FindSize, keep: int) -> Keep:
     """The same budget as the other systems have."""
 
     def choose(messages: list[AnyMessage]) -> int | None:
-        if count_tokens(messages) < trigger:
+        # The state's summary is no message; how long it is changes little.
+        if count_tokens(messages) < find_size(messages, SUMMARY_TOKENS):
             return None
         kept = len(messages)
         while kept > 1 and count_tokens(messages[-kept:]) > keep:
