@@ -121,6 +121,7 @@ def _preview(camera: Camera, page: Page) -> None:
 
 
 def _diff(camera: Camera, page: Page) -> None:
+    page.locator("#context .part-summaries > summary").click()
     page.locator("#context").get_by_text("All versions").click()
     dialog = page.locator("#dialog")
     dialog.locator(".changes > summary").first.click()

@@ -11,7 +11,7 @@
   const OPEN = ".turn:is([data-state=queued], [data-state=running], [data-state=waiting])";
   const turns = () => document.querySelectorAll("#turns .turn").length;
   const findDivider = () => document.querySelector("#turns .divider");
-  const findSummary = () => right.querySelector(".summary-block");
+  const findSummary = () => right.querySelector(".part-summaries [data-first]");
 
   let timer = 0;
   let sentAt = -1; // how many turns there were when the last message went out

@@ -4,7 +4,7 @@
   const context = document.getElementById("context");
   const togglePane = document.getElementById("toggle-pane");
   const tabs = [...page.querySelectorAll("[data-tab-to]")];
-  const isWide = matchMedia("(width >= 68.75em)");
+  const isWide = matchMedia("(width >= 60em)");
   const isPhone = matchMedia("(width < 45em)");
 
   function isPaneOpen() {

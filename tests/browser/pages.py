@@ -77,6 +77,16 @@ class ConversationPage:
     def live_text(self):
         return self.page.locator("#turns .live .body")
 
+    def open_sheet(self, kind):
+        """What is in a sheet of the right pane, for this page until it is reloaded."""
+        self.right.locator(f".part-{kind}:not([open]) > summary").click()
+        return self.right.locator(f".part-{kind}")
+
+    def open_about(self):
+        """The figures behind the button of the right pane."""
+        self.right.locator(".about:not([open]) > summary").click()
+        return self.right.locator(".about")
+
     def message(self, seq):
         return self.page.locator(f"#message-{seq}")
 

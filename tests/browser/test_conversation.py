@@ -40,7 +40,7 @@ def test_it_keeps_what_was_opened_when_the_panes_are_drawn_anew(chat):
     chat.say("One")
     chat.right.locator(".part-system > summary").click()
     chat.say("Two")
-    expect(chat.right.locator("[data-seq='4']")).to_be_visible()
+    expect(chat.right.locator(".glances [data-first='4']")).to_be_visible()
     expect(chat.right.locator(".part-system")).to_have_attribute("open", "")
 
 

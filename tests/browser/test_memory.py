@@ -93,7 +93,7 @@ def test_a_compaction_is_looked_at_changed_and_undone(talked):
 
 def test_a_summary_is_edited_and_its_history_shows_what_changed(talked):
     compact_up_to(talked, 4, "They met.")
-    talked.right.locator(".summary-block").get_by_text("Edit").click()
+    talked.open_sheet("summaries").get_by_text("Edit").click()
     dialog = talked.page.locator("#dialog")
     dialog.locator("textarea").fill("They parted.")
     dialog.get_by_text("Save as a new version").click()
@@ -131,7 +131,7 @@ def test_what_is_out_of_date_says_why_and_comes_back(talked):
     open_menu(talked, 3, "Hide from the model")
     notice(talked).get_by_text("Write it again").click()
     expect(talked.mark(3)).to_have_text("Hidden from the model")
-    talked.page.locator("#context").get_by_text("All versions").click()
+    talked.open_sheet("summaries").get_by_text("All versions").click()
     dialog = talked.page.locator("#dialog")
     expect(dialog).to_contain_text("It was written when the model saw #3.")
     dialog.get_by_text("Restore").click()
@@ -141,7 +141,7 @@ def test_what_is_out_of_date_says_why_and_comes_back(talked):
 def test_summarising_again_says_what_is_lost(talked):
     compact_up_to(talked, 4, "They met.")
     expect(talked.right.locator(".summary-text")).to_have_text("They met.")
-    talked.right.get_by_text("All versions").click()
+    talked.open_sheet("summaries").get_by_text("All versions").click()
     dialog = talked.page.locator("#dialog")
     dialog.get_by_text("Summarise again from scratch…").click()
     expect(dialog).to_contain_text("Your edited version v1 will no longer be used.")
@@ -165,7 +165,7 @@ def test_a_refusal_keeps_the_text_in_the_dialog(talked, open_page, site):
     compact_up_to(talked, 4, "They met.")
     other.open(talked.url)
     for each in (talked, other):
-        each.right.locator(".summary-block").get_by_text("Edit").click()
+        each.open_sheet("summaries").get_by_text("Edit").click()
         each.page.locator("#dialog textarea").fill(f"From {id(each)}")
     talked.page.locator("#dialog").get_by_text("Save as a new version").click()
     expect(talked.page.locator("#dialog")).to_be_hidden()
@@ -199,7 +199,7 @@ def test_the_right_pane_follows_what_is_typed_and_shows_the_raw_request(talked):
     expect(draft).to_contain_text("Where is the budget?")
     talked.box.fill("")
     expect(draft).to_have_count(0)
-    talked.right.locator(".raw.whole > summary").click()
+    talked.open_about().locator(".raw.whole > summary").click()
     expect(talked.right.locator(".raw.whole pre")).to_contain_text('"role": "system"')
 
 

@@ -3,6 +3,8 @@
 import pytest
 from playwright.sync_api import expect
 
+from tests.patience import wait_for
+
 from .pages import ConversationPage
 
 pytestmark = pytest.mark.browser
@@ -34,7 +36,7 @@ def test_a_phone_has_two_tabs(open_page, site):
     expect(chat.right).to_be_visible()
     expect(chat.message(1)).to_be_hidden()
     expect(chat.page.locator("[data-tab-to=model]")).to_contain_text("(3)")
-    chat.right.locator("a[href='#message-1']").click()
+    chat.open_sheet("window").locator("a[href='#message-1']").click()
     expect(chat.message(1)).to_be_visible()
 
 
@@ -102,6 +104,8 @@ def test_nothing_is_wider_than_the_screen(open_page, site):
     chat.create()
     chat.say(LONG)
     page, wide = chat.page, []
+    page.locator("[data-tab-to=model]").click()
+    chat.open_sheet("window")
     for width, large in ((320, False), (390, True), (900, False), (1440, True)):
         page.set_viewport_size({"width": width, "height": 844})
         if large:
@@ -151,6 +155,44 @@ def test_the_right_pane_is_a_drawer_on_a_tablet(open_page, site):
     expect(chat.right).to_be_hidden()
 
 
+def test_on_a_small_laptop_the_list_folds_before_the_right_pane(open_page, site):
+    chat = open_page(site, width=1024, height=768, is_home=False)
+    chat.create()
+    expect(chat.page.locator("#sidebar")).to_be_hidden()
+    assert chat.right.bounding_box()["width"] == 360
+    expect(chat.box).to_be_in_viewport()
+    chat.page.click("#toggle-pane")
+    expect(chat.page.locator("#context-body")).to_be_hidden()
+    expect(chat.right.locator(".strip")).to_be_visible()
+
+
+def heights(chat, part):
+    bands = chat.right.locator(f".part {part}")
+    return [each.bounding_box()["height"] for each in bands.all()]
+
+
+def test_the_sheets_of_the_right_pane_are_to_scale_and_open_by_key(chat):
+    chat.say("word " * 300)
+    expect(chat.right.locator(".part-window")).to_be_visible()
+    tokens = chat.right.locator(".part .tokens").all_inner_texts()
+    counts = [int(each.split()[1].replace(",", "")) for each in tokens]
+
+    def is_to_scale():
+        bands = heights(chat, ".weight")
+        scale = [count / each for count, each in zip(counts, bands, strict=True)]
+        return max(scale) / min(scale) < 1.1
+
+    wait_for(is_to_scale)
+    sheets, bands = heights(chat, "> summary"), heights(chat, ".weight")
+    for sheet, band in zip(sheets, bands, strict=True):
+        assert sheet == pytest.approx(max(band, 33.6), abs=3)
+    window = chat.right.locator(".part-window")
+    expect(window.locator(".seen-list")).to_be_hidden()
+    window.locator("> summary").press("Enter")
+    expect(window.locator(".seen-list")).to_be_visible()
+    expect(window.locator(".glances")).to_be_hidden()
+
+
 def test_the_right_pane_stays_closed_when_it_was_closed(chat):
     pane, strip = chat.right.locator("#context-body"), chat.right.locator(".strip")
     chat.page.click("#toggle-pane")
@@ -167,7 +209,7 @@ def test_a_message_and_its_twin_light_up_together(chat):
     chat.say("Hi, I'm Lance!")
     chat.message(1).hover()
     expect(chat.right.locator("[data-seq='1']")).to_have_class("counterpart")
-    chat.right.locator("[data-seq='2']").hover()
+    chat.open_sheet("window").locator("[data-seq='2']").hover()
     expect(chat.page.locator("#message-2")).to_contain_class("counterpart")
     expect(chat.page.locator("#message-1")).not_to_contain_class("counterpart")
 

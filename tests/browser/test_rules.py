@@ -29,6 +29,7 @@ def test_a_rule_is_kept_with_one_tap_replaced_and_removed(stated):
     expect(rules(stated)).to_have_count(0)
     offer(stated).get_by_role("button", name="Keep").click()
     expect(rules(stated).locator("q")).to_have_text(WORDS)
+    stated.open_sheet("rules")
     # As it is sent: a day has no hour in the reader's time zone.
     day = rules(stated).locator("time")
     expect(day).to_have_text(day.get_attribute("datetime"))
@@ -51,4 +52,5 @@ def test_nothing_of_it_shuts_anyone_out(stated):
     is_clean(stated.page)
     offer(stated).get_by_role("button", name="Keep").click()
     expect(rules(stated).locator("q")).to_have_text(WORDS)
+    stated.open_sheet("rules")
     is_clean(stated.page)

@@ -69,7 +69,8 @@ def test_a_stranger_reads_both_panes_and_the_replay(owner, stranger):
     stranger.locator("#message-2").get_by_text("What the model saw").click()
     expect(right).to_contain_text("As sent for reply #2")
     stranger.locator("#message-1").hover()
-    expect(right.locator("[data-seq='1'].counterpart")).to_be_visible()
+    expect(right.locator(".glances .counterpart")).to_contain_text("#1")
+    expect(right.locator(".glances .counterpart")).to_be_visible()
     stranger.click("[data-replay]")
     expect(stranger.locator("#replayed .message")).to_have_count(6)
     expect(stranger.locator("#moment")).to_be_focused()
@@ -79,6 +80,7 @@ def test_a_stranger_reads_both_panes_and_the_replay(owner, stranger):
     stranger.keyboard.press("Escape")
     expect(stranger.locator("#turns .message").first).to_be_visible()
     expect(right).to_contain_text("As sent for reply #6")
+    right.locator(".about > summary").click()
     right.get_by_text("Raw JSON, as sent").click()
     expect(right.locator(".raw.whole pre")).to_contain_text('"role": "system"')
 

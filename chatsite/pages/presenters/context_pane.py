@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from django.db.models import Q
 from django.db.models.functions import Length
 from django.utils.html import format_html_join
 from django.utils.text import capfirst
@@ -36,17 +37,13 @@ from memory.view import places
 
 from ..forms import preset_name
 from .rules import SentRule, list_sent_rules
+from .sheets import WORDS, Glance, Sheet, describe_sheets, list_glances, make_sheets
 
 MAX_REPLIES = 200
 AHEAD_OF_WINDOW = ("system", "summaries", "pinned", "rules")
 ROLES = {"human": "user", "ai": "assistant", "tool": "tool"}
 TITLES = {
-    "system": gettext_lazy("System prompt"),
-    "summaries": gettext_lazy("Summaries"),
-    "pinned": gettext_lazy("Pinned"),
-    "rules": gettext_lazy("Rules"),
-    "window": gettext_lazy("Window"),
-    "recalled": gettext_lazy("Recalled"),
+    **WORDS,
     "newest": gettext_lazy("Next message"),
     "steps": gettext_lazy("Tool calls so far"),
     "reserve": gettext_lazy("Reserved for the reply"),
@@ -105,6 +102,10 @@ class ContextSection:
     @property
     def last_seq(self) -> int | None:
         return self.messages[-1].seq if self.messages else None
+
+    @property
+    def glances(self) -> list[Glance]:
+        return list_glances(self)
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,6 +170,26 @@ class ContextPane:
     @property
     def total(self) -> int:
         return sum(self.counts.values())
+
+    @property
+    def sheets(self) -> tuple[Sheet, ...]:
+        free = [part.tokens for part in self.gauge.segments if part.kind == "free"]
+        return make_sheets(self.sections, sum(free))
+
+    @property
+    def contents(self) -> str:
+        """What the model reads, in words."""
+        return describe_sheets(self.sections, is_past=self.reply is not None)
+
+    @property
+    def tokens_read(self) -> int:
+        """Of a reply those that the provider reported, if it did; or an estimate."""
+        reported = self.call.tokens_input if self.reply and self.call else None
+        return self.tokens_estimated if reported is None else reported
+
+    @property
+    def is_reported(self) -> bool:
+        return bool(self.reply and self.call and self.call.tokens_input is not None)
 
     @property
     def accounted(self) -> int:
@@ -276,7 +297,7 @@ def _make_sections(
 ) -> Iterator[ContextSection]:
     count_tokens = context.conversation_counter(conversation)
     for section in built.context.sections:
-        messages = tuple(_find_stored(conversation, section, draft))
+        messages = tuple(_find_stored(conversation, section, draft, built.refs))
         messages = _with_shortened(conversation, messages)
         versions_sent = built.refs["summaries"] if section.kind == "summaries" else []
         summaries = conversation.summaries.filter(version__in=versions_sent)
@@ -296,17 +317,25 @@ def _make_sections(
             rules=list_sent_rules(conversation, built)
             if section.kind == "rules"
             else (),
-            # What is quoted in one message has no rows of its own: its text is shown.
-            text="" if messages else str(section.messages[0].content),
+            # What is quoted in one message is shown as it is quoted, too.
+            text=""
+            if messages and section.kind != "pinned"
+            else str(section.messages[0].content),
         )
 
 
 def _find_stored(
-    conversation: Conversation, section: Section, draft: str
+    conversation: Conversation, section: Section, draft: str, refs: Mapping[str, Any]
 ) -> Iterator[SeenMessage]:
     """The messages of a section that are in the transcript: summaries and a draft are
     not. Of recalled ones the model may see only a part; here they are whole."""
     numbered = [message for message in section.messages if message.id]
+    if section.kind == "pinned":
+        where = Q()
+        for first, last in refs["pinned"]:
+            where |= Q(seq__range=(first, last))
+        rows = conversation.messages.filter(where).order_by("seq")
+        numbered = [row.to_langchain() for row in rows]
     if section.kind == "recalled":
         seqs = [int(message.id) for message in numbered]
         rows = conversation.messages.filter(seq__in=seqs).order_by("seq")

@@ -197,7 +197,7 @@ class TestDetail:
         assert page.count('mark-window">In full') == 2
         assert 'id="divider-1"' in page
         assert "#1–#2 → v1" in page
-        assert page.count("They said hello.") == 3
+        assert page.count("They said hello.") == 4
 
     def test_it_shows_what_a_reply_was_sent(self, client, conversation):
         page = client.get(url("detail", conversation), {"reply": 2}).content.decode()

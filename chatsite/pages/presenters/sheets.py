@@ -1,0 +1,135 @@
+"""The right pane as a stack of sheets: how high each of them is, what it shows while it
+is closed, and all of them in one sentence.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy, ngettext
+
+if TYPE_CHECKING:
+    from .context_pane import ContextSection
+
+# The stack is so high when all of it fits at 1 rem for so many tokens. More is drawn
+# smaller, so that the stack stays as high.
+STACK_REM = 24
+TOKENS_PER_REM = 16
+# What is free is nearly all of a large window: drawn no higher than this, and torn.
+FREE_REM = 4
+# The kinds of sheets in the order of the payload, with a word for those that are empty.
+WORDS = {
+    "system": gettext_lazy("Instructions"),
+    "summaries": gettext_lazy("Summaries"),
+    "pinned": gettext_lazy("Pinned"),
+    "rules": gettext_lazy("Rules"),
+    "window": gettext_lazy("Recent"),
+    "recalled": gettext_lazy("Recalled"),
+    "newest": gettext_lazy("Draft"),
+}
+# A closed sheet shows the beginning of so many texts, and so much of each.
+GLANCES = 12
+GLANCE_CHARS = {"summaries": 600}
+MESSAGE_CHARS = 120
+
+
+@dataclass(frozen=True, slots=True)
+class Sheet:
+    """One sheet of the stack. `height` is a length for SVG, to scale with the others;
+    what is empty has no section and no height."""
+
+    kind: str  # the sections' kinds, then free
+    word: str
+    tokens: int = 0
+    height: str = "0rem"
+    section: "ContextSection | None" = None
+    is_torn: bool = False  # it is drawn lower than its tokens
+
+
+@dataclass(frozen=True, slots=True)
+class Glance:
+    """The beginning of a text of a closed sheet, and which messages it is of."""
+
+    text: str
+    label: str = ""
+    first: int | None = None
+    last: int | None = None
+
+
+def make_sheets(sections: Sequence["ContextSection"], free: int) -> tuple[Sheet, ...]:
+    """The sections, among them what is empty, and below all what is `free`."""
+    used = sum(section.tokens for section in sections)
+    per_rem = max(TOKENS_PER_REM, used / STACK_REM)
+    filled = {section.kind: section for section in sections}
+    # What a reply has called so far comes last.
+    kinds = [*WORDS, *(kind for kind in filled if kind not in WORDS)]
+    sheets = [_make_sheet(kind, filled.get(kind), per_rem) for kind in kinds]
+    height = min(free / per_rem, FREE_REM)
+    is_torn = free / per_rem > FREE_REM
+    below = Sheet("free", _("Free"), free, _length(height), is_torn=is_torn)
+    return (*sheets, below)
+
+
+def _make_sheet(kind: str, section: "ContextSection | None", per_rem: float) -> Sheet:
+    word = str(WORDS.get(kind, ""))
+    if section is None:
+        return Sheet(kind, word)
+    height = _length(section.tokens / per_rem)
+    return Sheet(kind, word, section.tokens, height, section)
+
+
+def _length(rem: float) -> str:
+    return f"{rem:.2f}rem"
+
+
+def list_glances(section: "ContextSection") -> list[Glance]:
+    """What a closed sheet shows of its texts."""
+    return list(_glances_of(section))[:GLANCES]
+
+
+def _glances_of(section: "ContextSection") -> Iterator[Glance]:
+    chars = GLANCE_CHARS.get(section.kind, MESSAGE_CHARS)
+    for summary in section.summaries:
+        label = f"v{summary.version}"
+        text = "\n".join(filter(None, summary.text[:chars].splitlines()))
+        yield Glance(text, label, summary.first_seq, summary.last_seq)
+    for rule in section.rules:
+        yield Glance(rule.text[:chars])
+    for message in section.messages:
+        text = message.text or ", ".join(name for name, _arguments in message.calls)
+        yield Glance(text[:chars], f"#{message.seq}", message.seq, message.seq)
+    if not (section.summaries or section.rules or section.messages):
+        yield Glance(section.text[: 2 * MESSAGE_CHARS])
+
+
+def describe_sheets(sections: Sequence["ContextSection"], *, is_past: bool) -> str:
+    """What the model reads, as in "5 summaries and your last 4 messages"; "" = nothing.
+    The instructions are always there, and named only if nothing else is."""
+    words = [_describe_sheet(section, is_past=is_past) for section in sections]
+    named = [each for each in words if each]
+    if not named:
+        return _("its instructions") if sections else ""
+    *rest, last = named
+    if not rest:
+        return last
+    return _("%(list)s and %(last)s") % {"list": _(", ").join(rest), "last": last}
+
+
+def _describe_sheet(section: "ContextSection", *, is_past: bool) -> str:
+    """The words for one section; "" for the instructions."""
+    if section.kind == "newest":
+        return _("the newest message") if section.messages else _("your draft")
+    n = max(len(section.summaries), len(section.rules), len(section.messages))
+    last = ngettext("your last message", "your last %(n)s messages", n)
+    if is_past:
+        last = ngettext("the last message", "the last %(n)s messages", n)
+    words = {
+        "summaries": ngettext("%(n)s summary", "%(n)s summaries", n),
+        "pinned": ngettext("%(n)s pinned message", "%(n)s pinned messages", n),
+        "rules": ngettext("%(n)s rule", "%(n)s rules", n),
+        "recalled": ngettext("%(n)s recalled message", "%(n)s recalled messages", n),
+        "steps": _("the tool calls so far"),
+        "window": last,
+    }
+    return words.get(section.kind, "") % {"n": n}

@@ -1,0 +1,108 @@
+"""The right pane as a stack of sheets to scale, and its sentence."""
+
+import re
+
+import pytest
+
+from chatsite.pages.presenters import context_pane, sheets
+from memory import actions, transcript
+from tests.memory.scenes import summarise
+
+from ..scenes import page_of, signed_in, talk_in_turns, url
+
+
+def make(user, *texts, **policy):
+    made = transcript.create_conversation(user, policy=policy)
+    talk_in_turns(made, *texts)
+    made.refresh_from_db()
+    return made
+
+
+def rem_of(sheet):
+    return float(sheet.height.removesuffix("rem"))
+
+
+def sheets_of(conversation, **shown):
+    view = context_pane.model_view(conversation, **shown)
+    return {sheet.kind: sheet for sheet in view.sheets}
+
+
+@pytest.mark.parametrize("words", [3, 900])
+def test_their_heights_are_their_tokens(alice, words):
+    made = make(alice, "word " * words, "Two", "Three")
+    summarise(made, 1, 2)
+    filled = [sheet for sheet in sheets_of(made).values() if sheet.section]
+    assert [sheet.kind for sheet in filled] == ["system", "summaries", "window"]
+    per_rem = {round(sheet.tokens / rem_of(sheet)) for sheet in filled}
+    assert len(per_rem) == 1
+    assert sum(map(rem_of, filled)) <= sheets.STACK_REM + 0.1
+
+
+def test_what_is_free_is_torn_where_it_is_nearly_all(alice, settings):
+    free = sheets_of(make(alice, "One"))["free"]
+    assert free.is_torn
+    assert rem_of(free) == sheets.FREE_REM
+    settings.CONTEXT_WINDOW = 400
+    free = sheets_of(make(alice, "word " * 200))["free"]
+    assert not free.is_torn
+    assert rem_of(free) < sheets.FREE_REM
+
+
+def test_an_empty_conversation_has_a_word_for_each(alice):
+    made = transcript.create_conversation(alice)
+    page = signed_in(alice).get(url("context", made)).content.decode()
+    assert "stack is-empty" in page
+    words = re.findall(r'class="outline.*?class="name">([^<]+)<', page)
+    assert words == [
+        *("Summaries", "Pinned", "Rules", "Recent"),
+        *("Recalled", "Draft", "Free"),
+    ]
+
+
+def test_the_sentence_counts_what_the_model_reads(alice):
+    made = make(alice, "One", "Two", "Three")
+    client = signed_in(alice)
+    n = context_pane.model_view(made).tokens_estimated
+    assert f"The model reads ≈ {n} tokens: your last 6 messages." in page_of(
+        client, made
+    )
+    summarise(made, 1, 4)
+    actions.pin_message(made, 1)
+    page = page_of(client, made)
+    assert "tokens: 1 summary, 1 pinned message and your last 2 messages." in page
+    view = context_pane.model_view(made, draft="Four")
+    assert view.contents.endswith("your last 2 messages and your draft")
+
+
+def test_of_a_reply_it_says_what_was_reported(alice):
+    made = make(alice, "One", "Two")
+    view = context_pane.model_view(made, reply=4)
+    assert view.is_reported
+    page = signed_in(alice).get(f"{url('context', made)}?reply=4").content.decode()
+    said = f"For reply #4 the model read {view.call.tokens_input} tokens: the last 2"
+    assert said in page
+
+
+def test_a_pinned_message_is_shown_as_one_and_as_it_is_read(alice):
+    made = make(alice, "My sister is vegetarian", "Two", "Three")
+    summarise(made, 1, 2)
+    actions.pin_message(made, 1)
+    pinned = sheets_of(made)["pinned"].section
+    assert [message.seq for message in pinned.messages] == [1]
+    assert "<pinned>" in pinned.text
+    assert [each.label for each in pinned.glances] == ["#1"]
+
+
+def test_a_closed_sheet_shows_the_beginning_of_its_texts(alice):
+    made = make(alice, *(f"Number {n} {'x' * 500}" for n in range(10)))
+    glances = sheets_of(made)["window"].section.glances
+    assert len(glances) == sheets.GLANCES
+    assert glances[0].text.startswith("Number 0")
+    assert all(len(each.text) <= sheets.MESSAGE_CHARS for each in glances)
+
+
+@pytest.mark.parametrize("kind", ["tokens", "sha256", "Raw JSON", "accounted for"])
+def test_every_figure_is_behind_the_button(alice, kind):
+    page = page_of(signed_in(alice), make(alice, "One"))
+    about = page[page.index('class="about"') : page.index('class="stack')]
+    assert kind in about
