@@ -37,7 +37,8 @@ def test_every_name_is_a_token():
     defined = set(re.findall(r"(?m)^  (--[\w-]+):", variables))
     sheets = "".join(path.read_text() for path in SHEETS)
     used = set(re.findall(r"var\((--[\w-]+)", variables + sheets))
-    kinds = {"--kind", "--behind"}  # what an element says to those inside it
+    # What an element says to those inside it.
+    kinds = {"--kind", "--behind", "--wide", "--hit", "--out", "--place"}
     assert used - defined - kinds == set()
 
 

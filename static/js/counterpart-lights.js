@@ -19,7 +19,20 @@ function counterpartsOf(source) {
   });
 }
 
+/* Pointed at on the rail, a message stands for its stretch: all that the same summary
+ * covers, or all that are sent in full. */
+function stretchOf(source) {
+  const sheets = counterpartsOf(source).filter((other) => other.dataset.first);
+  return [...sheets, ...sheets.flatMap(counterpartsOf)];
+}
+
+function isOnRail(source, x) {
+  const { left: start, right: end } = source.getBoundingClientRect();
+  return source.matches(".message") && x !== undefined && (x < start || x > end);
+}
+
 let source = null;
+let isStretch = false;
 let counterparts = [];
 
 function clear() {
@@ -29,18 +42,22 @@ function clear() {
 }
 
 // Every step of the mouse comes by here: within one message nothing changes.
-export function show({ target }) {
+export function show({ target, clientX }) {
   const found = target.closest?.(SOURCE) || null;
-  if (found && found === source) return;
+  const isRail = found !== null && isOnRail(found, clientX);
+  if (found && found === source && isRail === isStretch) return;
   clear();
   if (!found || !(left.contains(found) || right.contains(found))) return;
   source = found;
-  counterparts = counterpartsOf(found);
+  isStretch = isRail;
+  left.toggleAttribute("data-stretch", isRail);
+  counterparts = (isRail ? stretchOf : counterpartsOf)(found);
   for (const counterpart of counterparts) counterpart.classList.add("counterpart");
 }
 
 for (const side of [left, right]) {
   side.addEventListener("mouseover", show);
+  side.addEventListener("mousemove", show);
   side.addEventListener("focusin", show);
   side.addEventListener("mouseleave", clear);
   side.addEventListener("focusout", clear);

@@ -124,6 +124,7 @@ def test_the_list_and_dialogs_shut_nobody_out(demo):
     expect(page.locator("#proposal")).to_be_visible()
     is_clean(page, "#dialog")
     page.keyboard.press("Escape")
+    demo.open_sheet("summaries")
     page.get_by_role("button", name="All versions").click()
     expect(page.locator("#dialog .version").first).to_be_visible()
     is_clean(page, "#dialog")

@@ -185,7 +185,7 @@ def test_the_sheets_of_the_right_pane_are_to_scale_and_open_by_key(chat):
     wait_for(is_to_scale)
     sheets, bands = heights(chat, "> summary"), heights(chat, ".weight")
     for sheet, band in zip(sheets, bands, strict=True):
-        assert sheet == pytest.approx(max(band, 33.6), abs=3)
+        assert sheet == pytest.approx(max(band, 36), abs=3)
     window = chat.right.locator(".part-window")
     expect(window.locator(".seen-list")).to_be_hidden()
     window.locator("> summary").press("Enter")

@@ -1,0 +1,88 @@
+"""The rail between the panes: where the model has each message, by its stroke and in
+words."""
+
+import pytest
+from playwright.sync_api import expect
+
+from tests.patience import wait_for
+
+from .test_memory import compact_up_to, open_menu
+
+pytestmark = pytest.mark.browser
+
+STROKES = """(article) => ["::before", "::after"].flatMap((pseudo) => {
+    const style = getComputedStyle(article, pseudo);
+    const isCut = style.clipPath.includes("100%");
+    return style.visibility === "visible" && !isCut ? [style.borderInlineEndStyle] : [];
+})"""
+PLACE = """(article) => {
+    const style = getComputedStyle(article, "::before");
+    const box = article.getBoundingClientRect();
+    return box.left + parseFloat(style.left) + parseFloat(style.width);
+}"""
+
+
+@pytest.fixture
+def talked(chat):
+    for text in ("I'm Lance.", "I like tea.", "Hello again."):
+        chat.say(text)
+    return chat
+
+
+def draws(chat, seq, stroke):
+    wait_for(lambda: chat.message(seq).evaluate(STROKES) == [stroke], what=stroke)
+
+
+def lit(chat):
+    found = chat.page.locator("#turns .message.counterpart").all()
+    return [each.get_attribute("data-seq") for each in found]
+
+
+def test_its_stroke_says_what_the_model_has_of_a_message(talked):
+    draws(talked, 1, "solid")
+    compact_up_to(talked, 4, "They met.")
+    for seq in (1, 4):
+        draws(talked, seq, "double")
+    draws(talked, 5, "solid")
+    open_menu(talked, 6, "Hide from the model")
+    draws(talked, 6, "dotted")
+
+
+def test_without_it_there_are_the_words(talked):
+    talked.page.locator("#text").hover()
+    expect(talked.mark(1)).to_have_text("In full")
+    actions = talked.message(1).locator(".actions")
+    expect(actions).to_have_css("opacity", "0")
+    talked.message(1).hover()
+    expect(actions).to_have_css("opacity", "1")
+    talked.page.emulate_media(media="print")
+    assert talked.page.locator(".rail-key").bounding_box()["height"] > 5
+    talked.page.emulate_media(media="screen")
+
+
+def test_pointing_at_a_stretch_lights_it_on_both_sides(talked):
+    compact_up_to(talked, 4, "They met.")
+    draws(talked, 2, "double")
+    box = talked.message(2).bounding_box()
+    x = talked.message(2).evaluate(PLACE) - 3
+    assert x > box["x"] + box["width"]
+    talked.message(2).hover()
+    talked.page.mouse.move(x, box["y"] + 10)
+    wait_for(lambda: lit(talked) == ["1", "2", "3", "4"])
+    expect(talked.right.locator(".part-summaries .counterpart")).not_to_have_count(0)
+    expect(talked.right.locator(".part-window .counterpart")).to_have_count(0)
+
+
+def test_on_a_phone_it_is_at_the_left_edge(talked):
+    talked.page.set_viewport_size({"width": 390, "height": 844})
+    assert talked.message(1).evaluate(PLACE) < 16
+    draws(talked, 1, "solid")
+    scroller = talked.page.locator("#transcript")
+    assert scroller.evaluate("(e) => e.scrollWidth <= e.clientWidth")
+
+
+def test_forced_colours_leave_its_strokes(talked):
+    compact_up_to(talked, 4, "They met.")
+    talked.page.emulate_media(forced_colors="active")
+    draws(talked, 1, "double")
+    draws(talked, 5, "solid")
