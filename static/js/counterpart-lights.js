@@ -1,5 +1,5 @@
 /* What counterparts.js loads: a message and its counterpart on the other side light up
- * together. */
+ * together, and what is new on the right comes from where it was. */
 const left = document.getElementById("turns");
 const right = document.getElementById("context");
 const SOURCE = "[data-seq], [data-first]";
@@ -74,4 +74,51 @@ document.addEventListener("htmx:afterSwap", showAgain);
 document.addEventListener("htmx:wsAfterMessage", () => {
   const isWhole = source?.isConnected && counterparts.every((counterpart) => counterpart.matches(".counterpart"));
   if (source && !isWhole) showAgain();
+});
+
+/* A message that is pinned flies to its sheet, those of a new summary fold into it, and a
+ * summary with other words pulses. */
+const isCalm = matchMedia("(prefers-reduced-motion: reduce)");
+const FLIGHT_MS = 400;
+const isPresent = () => document.getElementById("shown-reply")?.value === "";
+
+// What the sheets are made of, by the messages that it is of: "summaries 1-26" → its text.
+function readSheets() {
+  const parts = right.querySelectorAll(":is(.part-summaries, .part-pinned) .glances > [data-first]");
+  return new Map([...parts].map((part) => {
+    const kind = part.closest(".part-pinned") ? "pinned" : "summaries";
+    return [`${kind} ${part.dataset.first}-${part.dataset.last}`, part];
+  }));
+}
+
+function fly(message, sheet, kind) {
+  const [start, end] = [message, sheet].map((element) => element.getBoundingClientRect());
+  if (!start.height || !end.height || start.bottom < 0 || start.top > innerHeight) return;
+  const flight = document.body.appendChild(document.createElement("i"));
+  flight.className = `flight flight-${kind}`;
+  const at = ({ left, top, width, height }, opacity) =>
+    ({ translate: `${left}px ${top}px`, width: `${width}px`, height: `${height}px`, opacity });
+  flight.animate([at(start, 0.9), at(end, 0.2)], { duration: FLIGHT_MS, easing: "ease-in-out" }).onfinish = () => flight.remove();
+}
+
+function arrive(key, part, isNew) {
+  const sheet = part.closest(".part");
+  const [kind, range] = key.split(" ");
+  sheet.classList.add("pulse");
+  if (!isNew || isCalm.matches) return;
+  const [first, last] = range.split("-").map(Number);
+  for (const message of left.querySelectorAll(".message[data-seq]")) {
+    const seq = Number(message.dataset.seq);
+    if (first <= seq && seq <= last) fly(message, sheet, kind);
+  }
+}
+
+let known = null;
+
+document.addEventListener("htmx:beforeSwap", ({ target }) => {
+  if (target === right) known = isPresent() ? new Map([...readSheets()].map(([key, part]) => [key, part.textContent])) : null;
+});
+document.addEventListener("htmx:afterSettle", ({ target }) => {
+  if (target !== right || !known || !isPresent()) return;
+  for (const [key, part] of readSheets()) if (known.get(key) !== part.textContent) arrive(key, part, !known.has(key));
 });
