@@ -148,6 +148,11 @@ def test_the_message_box_of_the_home_page_stands_above_the_middle(open_page, sit
     page = open_page(site).page
     box = page.locator("#composer .box").bounding_box()
     assert 0.3 < (box["y"] + box["height"] / 2) / 900 < 0.45
+    # An option opens below its row, as wide as the box.
+    page.locator(".option > summary", has_text="System prompt").click()
+    panel = page.locator(".option[open] > .field").bounding_box()
+    assert panel["width"] > box["width"] - 40
+    assert panel["y"] > box["y"] + box["height"]
 
 
 def test_a_notice_floats_and_moves_nothing(chat):
@@ -158,8 +163,10 @@ def test_a_notice_floats_and_moves_nothing(chat):
     notice = chat.page.locator("#notice")
     expect(notice.locator("p")).to_be_visible()
     assert chat.page.locator("#composer .box").bounding_box() == before
-    below = notice.bounding_box()
-    assert below["y"] + below["height"] <= before["y"]
+    pill = notice.bounding_box()
+    assert pill["y"] + pill["height"] <= before["y"]
+    middle = before["x"] + before["width"] / 2
+    assert abs(pill["x"] + pill["width"] / 2 - middle) <= 1
 
 
 def test_a_dialog_opens_at_its_title(chat):
