@@ -60,7 +60,8 @@ def test_the_page_and_its_socket_speak_the_language_that_was_chosen(chat):
 
 
 def test_hebrew_and_arabic_run_from_the_right_and_code_from_the_left(chat):
-    chat.say(HEBREW)
+    # The bubble is as wide as its last line, so that the others have room beside them.
+    chat.say(f"{HEBREW}\n\n{'A long line in English. ' * 4}")
     body = chat.message(1).locator(".body")
     for words in (body.locator("p").first, *body.locator("li").all()):
         wait_for(partial(is_at_the_right, words))

@@ -152,12 +152,13 @@ def test_summarising_again_says_what_is_lost(talked):
 def test_a_notice_covers_nothing(talked):
     open_menu(talked, 3, "Hide from the model")
     expect(notice(talked)).to_contain_text("no longer sees message #3")
-    top = notice(talked).bounding_box()["y"]
-    for part in ("#composer", "#context"):
-        box = talked.page.locator(part).bounding_box()
-        assert box["y"] + box["height"] <= top + 1
-    list_box = talked.page.locator("#sidebar").bounding_box()
-    assert notice(talked).bounding_box()["x"] >= list_box["x"] + list_box["width"]
+    pill, composer, pane, conversations = (
+        talked.page.locator(part).bounding_box()
+        for part in ("#notice", "#composer .box", "#context", "#sidebar")
+    )
+    assert pill["y"] + pill["height"] <= composer["y"]
+    assert pill["x"] + pill["width"] <= pane["x"]
+    assert pill["x"] >= conversations["x"] + conversations["width"]
 
 
 def test_a_refusal_keeps_the_text_in_the_dialog(talked, open_page, site):
