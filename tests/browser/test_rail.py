@@ -63,10 +63,12 @@ def test_without_it_there_are_the_words(talked):
 def test_pointing_at_a_stretch_lights_it_on_both_sides(talked):
     compact_up_to(talked, 4, "They met.")
     draws(talked, 2, "double")
+    talked.message(2).hover()
+    # What lights it is loaded by then.
+    expect(talked.right.locator(".part-summaries .counterpart")).not_to_have_count(0)
     box = talked.message(2).bounding_box()
     x = talked.message(2).evaluate(PLACE) - 3
     assert x > box["x"] + box["width"]
-    talked.message(2).hover()
     talked.page.mouse.move(x, box["y"] + 10)
     wait_for(lambda: lit(talked) == ["1", "2", "3", "4"])
     expect(talked.right.locator(".part-summaries .counterpart")).not_to_have_count(0)
