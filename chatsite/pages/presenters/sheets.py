@@ -4,13 +4,17 @@ is closed, and all of them in one sentence.
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from html import unescape
 from typing import TYPE_CHECKING
 
+from django.utils.html import strip_tags
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
+from chatsite import hooks
+
 if TYPE_CHECKING:
-    from .context_pane import ContextSection
+    from .context_pane import ContextSection, SeenMessage
 
 # The stack is so high when all of it fits at 1 rem for so many tokens. More is drawn
 # smaller, so that the stack stays as high.
@@ -32,6 +36,8 @@ WORDS = {
 GLANCES = 12
 GLANCE_CHARS = {"summaries": 600}
 MESSAGE_CHARS = 120
+# The roles of results.
+QUOTED = ("tool", "quote")
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,10 +103,19 @@ def _glances_of(section: "ContextSection") -> Iterator[Glance]:
     for rule in section.rules:
         yield Glance(rule.text[:chars])
     for message in section.messages:
-        text = message.text or ", ".join(name for name, _arguments in message.calls)
-        yield Glance(text[:chars], f"#{message.seq}", message.seq, message.seq)
+        text = _glance_at(message)[:chars]
+        yield Glance(text, f"#{message.seq}", message.seq, message.seq)
     if not (section.summaries or section.rules or section.messages):
         yield Glance(section.text[: 2 * MESSAGE_CHARS])
+
+
+def _glance_at(message: "SeenMessage") -> str:
+    """The words of a message for people, or the labels of the tools that it calls."""
+    if message.role in QUOTED:
+        # Such a text has messages of this conversation between tags.
+        return unescape(strip_tags(message.text[: 4 * MESSAGE_CHARS]))
+    called = (name for name, _arguments in message.calls)
+    return message.text or ", ".join(map(hooks.turn_steps.label, called))
 
 
 def describe_sheets(sections: Sequence["ContextSection"], *, is_past: bool) -> str:
